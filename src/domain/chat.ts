@@ -1,0 +1,226 @@
+/**
+ * The shared language of both components: OpenAI Chat Completions. Known members are checked; members this product
+ * does not know are kept, so that they reach OpenAI-compatible providers untouched.
+ */
+import { Schema } from "effect"
+
+const open = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
+  Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(Schema.String, Schema.Unknown)])
+
+const NonNegativeInt = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
+
+export const TextPart = open({ type: Schema.Literal("text"), text: Schema.String })
+export type TextPart = typeof TextPart.Type
+
+/** `image_url.url` is an `https:` URL or a `data:` URL with base64 content. */
+export const ImagePart = open({
+  type: Schema.Literal("image_url"),
+  image_url: open({ url: Schema.NonEmptyString, detail: Schema.optionalKey(Schema.String) }),
+})
+export type ImagePart = typeof ImagePart.Type
+
+export const RefusalPart = open({ type: Schema.Literal("refusal"), refusal: Schema.String })
+export type RefusalPart = typeof RefusalPart.Type
+
+const KNOWN_PARTS: ReadonlySet<string> = new Set(["text", "image_url", "refusal"])
+
+/** A content part of a type this product has no name for (audio, file, …). */
+export const OtherPart = open({
+  type: Schema.NonEmptyString.check(
+    Schema.makeFilter((type: string) => !KNOWN_PARTS.has(type), { message: "malformed content part" }),
+  ),
+})
+export type OtherPart = typeof OtherPart.Type
+
+export const ContentPart = Schema.Union([TextPart, ImagePart, RefusalPart, OtherPart])
+export type ContentPart = typeof ContentPart.Type
+
+const Content = Schema.Union([Schema.String, Schema.Array(ContentPart)])
+
+/** `arguments` is JSON text, as the model wrote it. */
+export const FunctionCall = open({ name: Schema.NonEmptyString, arguments: Schema.String })
+export type FunctionCall = typeof FunctionCall.Type
+
+export const ToolCall = open({
+  id: Schema.NonEmptyString,
+  type: Schema.Literal("function"),
+  function: FunctionCall,
+})
+export type ToolCall = typeof ToolCall.Type
+
+export const SystemMessage = open({ role: Schema.Literals(["system", "developer"]), content: Content })
+export type SystemMessage = typeof SystemMessage.Type
+export const UserMessage = open({ role: Schema.Literal("user"), content: Content })
+export type UserMessage = typeof UserMessage.Type
+export const AssistantMessage = open({
+  role: Schema.Literal("assistant"),
+  content: Schema.optionalKey(Schema.NullOr(Content)),
+  refusal: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  tool_calls: Schema.optionalKey(Schema.Array(ToolCall)),
+  /** Legacy single call, from before `tool_calls`. */
+  function_call: Schema.optionalKey(Schema.NullOr(FunctionCall)),
+})
+export type AssistantMessage = typeof AssistantMessage.Type
+export const ToolMessage = open({
+  role: Schema.Literal("tool"),
+  tool_call_id: Schema.NonEmptyString,
+  content: Content,
+})
+export type ToolMessage = typeof ToolMessage.Type
+/** Legacy result of a `function_call`. */
+export const FunctionMessage = open({
+  role: Schema.Literal("function"),
+  name: Schema.NonEmptyString,
+  content: Schema.NullOr(Schema.String),
+})
+export type FunctionMessage = typeof FunctionMessage.Type
+
+export const Message = Schema.Union([SystemMessage, UserMessage, AssistantMessage, ToolMessage, FunctionMessage])
+export type Message = typeof Message.Type
+
+/** `parameters` is a JSON Schema. */
+export const FunctionDefinition = open({
+  name: Schema.NonEmptyString,
+  description: Schema.optionalKey(Schema.String),
+  parameters: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
+  strict: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+})
+export type FunctionDefinition = typeof FunctionDefinition.Type
+
+export const Tool = open({ type: Schema.Literal("function"), function: FunctionDefinition })
+export type Tool = typeof Tool.Type
+
+export const ToolChoice = Schema.Union([
+  Schema.Literals(["none", "auto", "required"]),
+  open({ type: Schema.Literal("function"), function: open({ name: Schema.NonEmptyString }) }),
+])
+export type ToolChoice = typeof ToolChoice.Type
+
+export const ResponseFormat = Schema.Union([
+  open({ type: Schema.Literals(["text", "json_object"]) }),
+  open({
+    type: Schema.Literal("json_schema"),
+    json_schema: open({
+      name: Schema.NonEmptyString,
+      description: Schema.optionalKey(Schema.String),
+      schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
+      strict: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+    }),
+  }),
+])
+export type ResponseFormat = typeof ResponseFormat.Type
+
+const options = {
+  model: Schema.optionalKey(Schema.NonEmptyString),
+  stream: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  stream_options: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
+  tools: Schema.optionalKey(Schema.Array(Tool)),
+  tool_choice: Schema.optionalKey(ToolChoice),
+  parallel_tool_calls: Schema.optionalKey(Schema.Boolean),
+  response_format: Schema.optionalKey(ResponseFormat),
+  stop: Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Schema.String)]))),
+  max_tokens: Schema.optionalKey(Schema.NullOr(PositiveInt)),
+  max_completion_tokens: Schema.optionalKey(Schema.NullOr(PositiveInt)),
+  temperature: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
+  top_p: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
+  seed: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  n: Schema.optionalKey(Schema.NullOr(PositiveInt)),
+  /** Legacy tool definitions and choice. */
+  functions: Schema.optionalKey(Schema.Array(FunctionDefinition)),
+  function_call: Schema.optionalKey(
+    Schema.Union([Schema.Literals(["none", "auto"]), open({ name: Schema.NonEmptyString })]),
+  ),
+}
+
+/** A Chat Completions request in its one normal form: with `messages`. */
+export const ChatRequest = open({ ...options, messages: Schema.Array(Message).check(Schema.isMinLength(1)) })
+export type ChatRequest = typeof ChatRequest.Type
+
+/** The shorthand: one `prompt`, optionally under a `system` message, in place of `messages`. */
+export const PromptRequest = open({
+  ...options,
+  prompt: Schema.NonEmptyString,
+  system: Schema.optionalKey(Schema.String),
+})
+export type PromptRequest = typeof PromptRequest.Type
+
+/** What a caller may send: messages, or the prompt shorthand, never both. */
+export const ChatInput = Schema.Union([ChatRequest, PromptRequest], { mode: "oneOf" })
+export type ChatInput = typeof ChatInput.Type
+
+const isPrompt = (input: ChatInput): input is PromptRequest => input["messages"] === undefined
+
+/** Turns the prompt shorthand into messages; a request that has messages is returned as it is. */
+export const normalize = (input: ChatInput): ChatRequest => {
+  // A ChatInput without `messages` decoded as the shorthand, one with `messages` as a ChatRequest.
+  if (!isPrompt(input)) return input as ChatRequest
+  const { prompt, system, ...rest } = input
+  const user: UserMessage = { role: "user", content: prompt }
+  return { ...rest, messages: system === undefined ? [user] : [{ role: "system", content: system }, user] }
+}
+
+/** Token counts. `cached_tokens` of the details are part of `prompt_tokens`. */
+export const Usage = open({
+  prompt_tokens: NonNegativeInt,
+  completion_tokens: NonNegativeInt,
+  total_tokens: NonNegativeInt,
+  prompt_tokens_details: Schema.optionalKey(
+    Schema.NullOr(open({ cached_tokens: Schema.optionalKey(Schema.NullOr(NonNegativeInt)) })),
+  ),
+})
+export type Usage = typeof Usage.Type
+
+/** OpenAI's finish reasons are `stop`, `length`, `tool_calls`, `content_filter` and `function_call`. */
+export const FinishReason = Schema.NonEmptyString
+export type FinishReason = typeof FinishReason.Type
+
+export const Choice = open({
+  index: NonNegativeInt,
+  message: AssistantMessage,
+  finish_reason: FinishReason,
+})
+export type Choice = typeof Choice.Type
+
+/** A finished answer (`chat.completion`). `created` is in seconds since the epoch. */
+export const ChatCompletion = open({
+  id: Schema.String,
+  object: Schema.Literal("chat.completion"),
+  created: Schema.Int,
+  model: Schema.String,
+  choices: Schema.Array(Choice).check(Schema.isMinLength(1)),
+  usage: Schema.optionalKey(Schema.NullOr(Usage)),
+})
+export type ChatCompletion = typeof ChatCompletion.Type
+
+/** One piece of a tool call; pieces with the same `index` belong together, their `arguments` are concatenated. */
+export const ToolCallDelta = open({
+  index: NonNegativeInt,
+  id: Schema.optionalKey(Schema.String),
+  type: Schema.optionalKey(Schema.Literal("function")),
+  function: Schema.optionalKey(
+    open({ name: Schema.optionalKey(Schema.String), arguments: Schema.optionalKey(Schema.String) }),
+  ),
+})
+export type ToolCallDelta = typeof ToolCallDelta.Type
+
+export const Delta = open({
+  role: Schema.optionalKey(Schema.String),
+  content: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  refusal: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  tool_calls: Schema.optionalKey(Schema.Array(ToolCallDelta)),
+})
+export type Delta = typeof Delta.Type
+
+/** One piece of a streamed answer (`chat.completion.chunk`). */
+export const ChatChunk = open({
+  id: Schema.String,
+  object: Schema.Literal("chat.completion.chunk"),
+  created: Schema.Int,
+  model: Schema.String,
+  choices: Schema.Array(
+    open({ index: NonNegativeInt, delta: Delta, finish_reason: Schema.optionalKey(Schema.NullOr(FinishReason)) }),
+  ),
+  usage: Schema.optionalKey(Schema.NullOr(Usage)),
+})
+export type ChatChunk = typeof ChatChunk.Type

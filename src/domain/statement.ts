@@ -1,0 +1,150 @@
+/**
+ * Statements: what the proxy's pinned Ed25519 identity signs, as compact JWS (RFC 7515) with exactly the header
+ * `{"alg":"Ed25519","typ":…,"kid":…}` (RFC 9864). This file builds and takes apart the text; signing and checking
+ * happen where the keys are.
+ */
+import { type Bytes, decodeBase64Url, encodeBase64Url, fromUtf8, utf8 } from "./bytes.ts"
+import type { EndStatus, Form } from "./transcript.ts"
+
+export const STATEMENT_TYPES = {
+  session: "sealgate-session+jwt",
+  receipt: "sealgate-receipt+jwt",
+  proof: "sealgate-proof+jwt",
+} as const
+export type StatementKind = keyof typeof STATEMENT_TYPES
+
+/** Public part of an attestation key as a JWK (RFC 8037). */
+export interface PublicJwk {
+  readonly kty: "OKP"
+  readonly crv: "Ed25519"
+  readonly x: string
+  readonly kid: string
+  readonly alg: "Ed25519"
+  readonly use: "sig"
+}
+
+/** Limits of a session. `max_request_bytes` counts the bytes of the ciphertext. */
+export interface SessionLimits {
+  readonly max_requests: number
+  readonly max_request_bytes: number
+}
+
+/** Everything the answer of `POST /v1/init` holds except the statement itself (sealed protocol §3). */
+export interface SessionOffer extends SessionLimits {
+  readonly version: number
+  readonly session_id: string
+  readonly public_key: string
+  readonly suite: { readonly kem: number; readonly kdf: number; readonly aead: number }
+  /** Seconds since the epoch. */
+  readonly expires_at: number
+}
+
+interface Issued {
+  /** Who signed: the `kid` of the attestation key. */
+  readonly iss: string
+  /** Seconds since the epoch. */
+  readonly iat: number
+}
+
+export interface SessionClaims extends SessionOffer, Issued {
+  readonly client_nonce?: string
+}
+
+/** Token counts as the provider reported them (OpenAI's `usage`), passed through whole. */
+export type UsageClaims = Readonly<Record<string, unknown>>
+
+/** Claims of a receipt (sealed protocol §5). Hashes and commitments are base64url of 32 bytes. */
+export interface ReceiptClaims extends Issued {
+  /** The client's `request_id`. */
+  readonly jti: string
+  readonly session_id: string
+  readonly form: Form
+  readonly status: EndStatus
+  /** Which provider and model really served the request. */
+  readonly provider: string
+  readonly model: string
+  readonly finish_reasons: ReadonlyArray<string>
+  readonly usage: UsageClaims | null
+  /** Seconds since the epoch. */
+  readonly received_at: number
+  readonly completed_at: number
+  readonly request_hash: string
+  /** The chain after the data frames. */
+  readonly root: string
+  /** How many data frames there were. */
+  readonly count: number
+  readonly request_commitment: string
+  readonly response_commitment: string
+  /** The operator's assertion, not a proof. */
+  readonly prompt_persisted: false
+  readonly software: string
+}
+
+/** Claims of a stream's terminal proof: checkable by anyone who recorded the stream, without keys. */
+export interface ProofClaims extends Issued {
+  readonly session_id: string
+  readonly request_hash: string
+  /** The chain after all frames. */
+  readonly root: string
+  /** How many frames there were, the final one included. */
+  readonly count: number
+  readonly status: EndStatus
+}
+
+export interface ClaimsOf {
+  readonly session: SessionClaims
+  readonly receipt: ReceiptClaims
+  readonly proof: ProofClaims
+}
+
+/** Text whose UTF-8 bytes a statement's signature covers. */
+export const signingInput = <Kind extends StatementKind>(kind: Kind, kid: string, claims: ClaimsOf[Kind]): string => {
+  const header = { alg: "Ed25519", typ: STATEMENT_TYPES[kind], kid }
+  return `${encodeBase64Url(utf8(JSON.stringify(header)))}.${encodeBase64Url(utf8(JSON.stringify(claims)))}`
+}
+
+/** A compact JWS from its {@link signingInput} and the 64-byte signature over it. */
+export const assembleStatement = (input: string, signature: Uint8Array): string =>
+  `${input}.${encodeBase64Url(signature)}`
+
+export interface ParsedStatement {
+  readonly typ: string
+  readonly kid: string
+  /** JSON, not yet decoded and not yet verified. */
+  readonly claims: unknown
+  readonly signed: Bytes
+  readonly signature: Bytes
+}
+
+const HEADER_MEMBERS = "alg,kid,typ"
+
+/**
+ * Takes a compact JWS apart, or gives `undefined` when it is not one, its `alg` is not `Ed25519`, or its header has
+ * other members than `alg`, `typ` and `kid`. Nothing is verified here.
+ */
+export const parseStatement = (statement: string): ParsedStatement | undefined => {
+  const parts = statement.split(".")
+  if (parts.length !== 3) return undefined
+  const [headerBytes, claimBytes, signature] = parts.map(decodeBase64Url)
+  if (headerBytes === undefined || claimBytes === undefined || signature?.length !== 64) return undefined
+  const header = parseJson(headerBytes)
+  const claims = parseJson(claimBytes)
+  if (!isRecord(header) || !isRecord(claims) || Object.keys(header).sort().join() !== HEADER_MEMBERS) return undefined
+  const { alg, kid, typ } = header
+  if (alg !== "Ed25519" || typeof kid !== "string" || typeof typ !== "string") return undefined
+  return { typ, kid, claims, signed: utf8(statement.slice(0, statement.lastIndexOf("."))), signature }
+}
+
+/** SHA-256 of this, as base64url, is the `kid` of an Ed25519 public key (RFC 7638 §3). */
+export const thumbprintInput = (x: string): Bytes => utf8(JSON.stringify({ crv: "Ed25519", kty: "OKP", x }))
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const parseJson = (bytes: Uint8Array): unknown => {
+  try {
+    return JSON.parse(fromUtf8(bytes))
+  } catch {
+    return undefined
+  }
+}
