@@ -1,0 +1,36 @@
+/**
+ * Problem documents (RFC 9457): the one shape of every error that crosses HTTP. `code` is stable and meant for
+ * programs, `detail` says what was wrong and what to do, `retryable` whether the same request may succeed later.
+ */
+import { Schema } from "effect"
+
+export const PROBLEM_CONTENT_TYPE = "application/problem+json"
+
+/** One member of a request that did not fit, and why. */
+export const ProblemIssue = Schema.Struct({ path: Schema.String, message: Schema.String })
+export type ProblemIssue = typeof ProblemIssue.Type
+
+export const Problem = Schema.Struct({
+  type: Schema.String,
+  title: Schema.String,
+  status: Schema.Int,
+  detail: Schema.optionalKey(Schema.String),
+  instance: Schema.optionalKey(Schema.String),
+  code: Schema.String,
+  trace_id: Schema.optionalKey(Schema.String),
+  retryable: Schema.Boolean,
+  errors: Schema.optionalKey(Schema.Array(ProblemIssue)),
+})
+export type Problem = typeof Problem.Type
+
+/** The problem type of a code: a URN, because a problem type names a problem and need not be a page. */
+export const problemType = (code: string): string => `urn:sealgate:problem:${code}`
+
+/** Builds a problem document; whatever is not given is left out. */
+export const makeProblem = (
+  members: Pick<Problem, "code" | "status" | "title"> & Partial<Omit<Problem, "type">>,
+): Problem => ({
+  type: problemType(members.code),
+  retryable: members.status === 429 || members.status >= 500,
+  ...members,
+})

@@ -1,0 +1,59 @@
+/**
+ * What stands behind `Upstream`: one model provider, called once. A provider translates between Chat Completions and
+ * its own wire format and says how a call failed; whether to wait, retry or go elsewhere is the fault policy's business.
+ */
+import { type Effect, Schema, type Stream } from "effect"
+import { type ChatChunk, type ChatCompletion, type ChatRequest, Usage } from "../../domain/chat.ts"
+import type { ProviderId } from "../../domain/upstream.ts"
+
+/** How one call to one provider failed. */
+export const FailureKind = Schema.Literals([
+  /** 429, or 503 with `Retry-After`. */
+  "rate-limited",
+  /** Other 5xx, connection refused or reset, DNS or TLS failure. */
+  "unavailable",
+  /** No connection, no answer, no first token, or no further chunk in time. */
+  "timeout",
+  /** The answer ended before the provider said that it was finished. */
+  "truncated",
+  /** Not JSON, wrong content type, a shape the format does not allow, or more than its limits allow. */
+  "garbage",
+  "context-too-long",
+  "content-filtered",
+  "invalid-request",
+  /** This product's own credentials were refused. */
+  "unauthorized",
+  /** The request has something that the provider's format cannot express; nothing was sent. */
+  "unsupported",
+])
+export type FailureKind = typeof FailureKind.Type
+
+/**
+ * One failed call. `message` names only the kind, because spans and logs record it; what the provider said may quote
+ * the prompt or the key and stays redacted in `detail`.
+ */
+export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("ProviderFailure", {
+  kind: FailureKind,
+  detail: Schema.optionalKey(Schema.Redacted(Schema.String)),
+  /** How long the provider asked to be left alone, in milliseconds. */
+  retryAfterMs: Schema.optionalKey(Schema.Finite),
+  /** Tokens that the failed call cost, where the provider said so. */
+  usage: Schema.optionalKey(Usage),
+}) {
+  override get message(): string {
+    return this.kind
+  }
+}
+
+export interface Provider {
+  readonly id: ProviderId
+  /** The model used when a request names none. */
+  readonly defaultModel: string
+  /** One whole answer. */
+  readonly complete: (request: ChatRequest) => Effect.Effect<ChatCompletion, ProviderFailure>
+  /**
+   * A streamed answer. It ends without failure only after the provider said that the answer is finished (a finish
+   * reason for every choice), so truncation is always a failure. Usage, if the provider sends any, is in a chunk.
+   */
+  readonly stream: (request: ChatRequest) => Stream.Stream<ChatChunk, ProviderFailure>
+}
