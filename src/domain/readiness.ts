@@ -1,0 +1,33 @@
+/** What `/ready` says. Members that only one of the two servers has are optional. */
+import { Schema } from "effect"
+import { ProviderId } from "./upstream.ts"
+
+export const ProviderReadiness = Schema.Struct({
+  provider: ProviderId,
+  model: Schema.String,
+  configured: Schema.Boolean,
+  circuit: Schema.Literals(["closed", "open", "half-open"]),
+  /** When a call last succeeded, as an RFC 3339 time. */
+  last_success: Schema.NullOr(Schema.String),
+})
+
+export const TlsReadiness = Schema.Struct({
+  mode: Schema.Literals(["off", "tls", "mtls"]),
+  /** When the certificate expires, as an RFC 3339 time. */
+  expires_at: Schema.NullOr(Schema.String),
+  /** Why the last attempt to load changed files was not taken over. */
+  last_reload_error: Schema.NullOr(Schema.String),
+})
+export type TlsReadiness = typeof TlsReadiness.Type
+
+export const Readiness = Schema.Struct({
+  status: Schema.Literals(["ready", "unavailable"]),
+  draining: Schema.Boolean,
+  providers: Schema.Array(ProviderReadiness),
+  tls: TlsReadiness,
+  key_storage: Schema.optionalKey(Schema.Literals(["guarded", "plain"])),
+  sessions: Schema.optionalKey(Schema.Struct({ live: Schema.Int, max: Schema.Int })),
+  database: Schema.optionalKey(Schema.Struct({ kind: Schema.Literals(["sqlite", "postgres"]), ok: Schema.Boolean })),
+  queue: Schema.optionalKey(Schema.Struct({ depth: Schema.Int })),
+})
+export type Readiness = typeof Readiness.Type

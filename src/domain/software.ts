@@ -1,0 +1,2 @@
+/** Name and version of this product, as receipts and `/health` state them. */
+export const SOFTWARE = "sealgate/0.1.0"

@@ -1,0 +1,16 @@
+import { HttpApi, OpenApi } from "effect/http-api"
+import { SystemApi } from "../shared/SystemApi.ts"
+import { SealedApi } from "./SealedApi.ts"
+
+/** Everything the sealed proxy answers. */
+export class ProxyApi extends HttpApi.make("sealgate-proxy")
+  .add(SealedApi)
+  .add(SystemApi)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "sealgate proxy",
+      version: "1",
+      description: "Completions sealed with HPKE to a short-lived key that a pinned identity signed.",
+      license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
+    }),
+  ) {}

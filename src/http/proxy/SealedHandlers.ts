@@ -1,0 +1,93 @@
+import { Effect, Stream } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { type Bytes, encodeBase64Url } from "../../domain/bytes.ts"
+import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
+import { RateLimits } from "../../services/access/RateLimits.ts"
+import { Drain } from "../../services/lifecycle/Drain.ts"
+import { Attestation } from "../../services/sealing/Attestation.ts"
+import { type SealedAnswer, SealedCompletions, type SealedEvent } from "../../services/sealing/SealedCompletions.ts"
+import { Sessions } from "../../services/sealing/Sessions.ts"
+import { clientAddress } from "../shared/ClientAddress.ts"
+import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
+import { retryAfter } from "../shared/Problems.ts"
+import { ProxyApi } from "./Api.ts"
+import { drainingResponse, refusalResponse } from "./problems.ts"
+import { ProxyLimits } from "./ProxyLimits.ts"
+
+const NO_STORE = { "cache-control": "no-store" }
+
+const framesBody = (answer: { readonly responseNonce: Bytes; readonly frames: ReadonlyArray<Bytes> }) => ({
+  response_nonce: encodeBase64Url(answer.responseNonce),
+  frames: answer.frames.map(encodeBase64Url),
+})
+
+/** JSON of one event's data. The members are base64url, numbers and a compact JWS: nothing that needs escaping. */
+const renderSealedEvent = (event: SealedEvent): string =>
+  event._tag === "Proof"
+    ? renderEvent("proof", `{"proof":"${event.proof}"}`)
+    : renderEvent(
+        "frame",
+        `{"seq":${event.seq}${event.final ? ',"final":true' : ""},"ciphertext":"${encodeBase64Url(event.ciphertext)}"}`,
+      )
+
+const render = (answer: SealedAnswer): HttpServerResponse.HttpServerResponse => {
+  switch (answer._tag) {
+    case "Complete":
+      return HttpServerResponse.jsonUnsafe(framesBody(answer), { headers: NO_STORE })
+    case "Problem":
+      return HttpServerResponse.jsonUnsafe(framesBody(answer), {
+        status: answer.status,
+        headers: { ...NO_STORE, ...(answer.retryAfterMs === undefined ? {} : retryAfter(answer.retryAfterMs)) },
+      })
+    case "Stream": {
+      const opening = renderEvent("open", `{"response_nonce":"${encodeBase64Url(answer.responseNonce)}"}`)
+      return eventStreamResponse(Stream.concat(Stream.succeed(opening), Stream.map(answer.events, renderSealedEvent)))
+    }
+  }
+}
+
+export const SealedHandlers = HttpApiBuilder.group(
+  ProxyApi,
+  "sealed",
+  Effect.fn(function* (handlers) {
+    const sessions = yield* Sessions
+    const completions = yield* SealedCompletions
+    const attestation = yield* Attestation
+    const rates = yield* RateLimits
+    const concurrency = yield* ConcurrencyLimits
+    const limits = yield* ProxyLimits
+    const drain = yield* Drain
+    const keys = { keys: [attestation.jwk] }
+
+    const init = Effect.fnUntraced(function* (
+      request: HttpServerRequest.HttpServerRequest,
+      clientNonce: string | undefined,
+    ) {
+      if (yield* drain.draining) return drainingResponse()
+      yield* rates.take(`init:${clientAddress(request)}`, limits.init)
+      return HttpServerResponse.jsonUnsafe(yield* sessions.begin(clientNonce), { headers: NO_STORE })
+    })
+
+    const complete = Effect.fnUntraced(function* (
+      request: HttpServerRequest.HttpServerRequest,
+      envelope: Parameters<typeof completions.handle>[0],
+    ) {
+      if (yield* drain.draining) return drainingResponse()
+      const client = clientAddress(request)
+      yield* rates.take(`completions:${client}`, limits.completions)
+      yield* concurrency.enter(client, limits.concurrent)
+      yield* drain.inFlight
+      return render(yield* completions.handle(envelope))
+    })
+
+    // The scope of these effects is the request's, which stays open until the response is written out.
+    return handlers.handleAll({
+      init: ({ payload, request }) =>
+        init(request, payload?.client_nonce).pipe(Effect.catch((error) => Effect.succeed(refusalResponse(error)))),
+      completions: ({ payload, request }) =>
+        complete(request, payload).pipe(Effect.catch((error) => Effect.succeed(refusalResponse(error)))),
+      keys: () => Effect.succeed(HttpServerResponse.jsonUnsafe(keys, { headers: NO_STORE })),
+    })
+  }),
+)

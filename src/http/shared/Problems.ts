@@ -1,0 +1,160 @@
+/**
+ * One renderer for everything that goes wrong outside a handler's own answers: unknown routes, wrong methods, bodies
+ * that are too large or do not decode, and defects all become problem documents that tell a caller what to do.
+ */
+import { Cause, Effect, SchemaIssue } from "effect"
+import { HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiError } from "effect/http-api"
+import { makeProblem, type Problem, PROBLEM_CONTENT_TYPE, type ProblemIssue } from "../../domain/problem.ts"
+import type { RouteTable } from "./RouteTable.ts"
+
+export const problemResponse = (
+  problem: Problem,
+  headers: Readonly<Record<string, string>> = {},
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.jsonUnsafe(problem, {
+    status: problem.status,
+    contentType: PROBLEM_CONTENT_TYPE,
+    headers: { "cache-control": "no-store", ...headers },
+  })
+
+/** `Retry-After` in whole seconds (RFC 9110 §10.2.3), never less than one. */
+export const retryAfter = (milliseconds: number): Readonly<Record<string, string>> => ({
+  "retry-after": String(Math.max(1, Math.ceil(milliseconds / 1000))),
+})
+
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** The members of a request that did not decode: where, and what was expected there. */
+const issuesOf = (error: HttpApiError.HttpApiSchemaError): ReadonlyArray<ProblemIssue> =>
+  formatIssue(error.cause.issue).issues.map((issue) => ({
+    path: [error.kind.toLowerCase(), ...(issue.path ?? [])]
+      .map((segment) => String(typeof segment === "object" ? segment.key : segment))
+      .join("."),
+    message: issue.message,
+  }))
+
+const schemaErrorIn = (cause: Cause.Cause<unknown>): HttpApiError.HttpApiSchemaError | undefined => {
+  for (const reason of cause.reasons) {
+    const error = Cause.isDieReason(reason) ? reason.defect : Cause.isFailReason(reason) ? reason.error : undefined
+    if (HttpApiError.HttpApiSchemaError.is(error)) return error
+  }
+  return undefined
+}
+
+/** What a defect may tell the log: its type and place. Its message could quote a prompt, so that stays out. */
+const describeDefect = (cause: Cause.Cause<unknown>): string =>
+  cause.reasons
+    .map((reason) => {
+      const error = Cause.isDieReason(reason) ? reason.defect : Cause.isFailReason(reason) ? reason.error : undefined
+      if (!(error instanceof Error)) return reason._tag
+      const frames = (error.stack ?? "").split("\n").filter((line) => line.trimStart().startsWith("at "))
+      return [error.name, ...frames.slice(0, 8)].join("\n")
+    })
+    .join("\n")
+
+export interface RenderOptions {
+  readonly routes: RouteTable
+  readonly maxBodyBytes: number
+  /** The code of a request that does not decode. */
+  readonly malformedCode: string
+}
+
+const problemFor = (
+  status: number,
+  request: HttpServerRequest.HttpServerRequest,
+  options: RenderOptions,
+  issues?: ReadonlyArray<ProblemIssue>,
+): HttpServerResponse.HttpServerResponse => {
+  switch (status) {
+    case 404: {
+      const methods = options.routes.methods(request.url)
+      if (methods.length === 0) {
+        return problemResponse(
+          makeProblem({ code: "not-found", status, title: "There is nothing here.", detail: "See /openapi.json." }),
+        )
+      }
+      const allow = methods.join(", ")
+      return problemResponse(
+        makeProblem({
+          code: "method-not-allowed",
+          status: 405,
+          title: "This path does not take that method.",
+          detail: `Use ${allow}.`,
+        }),
+        { allow },
+      )
+    }
+    case 413:
+      return problemResponse(
+        makeProblem({
+          code: "too-large",
+          status,
+          title: "The request body is too large.",
+          detail: `At most ${options.maxBodyBytes} bytes are accepted.`,
+        }),
+        { connection: "close" },
+      )
+    case 415:
+      return problemResponse(
+        makeProblem({
+          code: "unsupported-media-type",
+          status,
+          title: "The request body has the wrong content type.",
+          detail: "Send application/json.",
+        }),
+      )
+    case 408:
+      return problemResponse(makeProblem({ code: "timeout", status, title: "The request took too long to arrive." }))
+    case 503:
+      return problemResponse(makeProblem({ code: "draining", status, title: "The server is shutting down." }))
+    default:
+      return status >= 400 && status < 500
+        ? problemResponse(
+            makeProblem({
+              code: options.malformedCode,
+              status: 400,
+              title: "The request does not have the expected shape.",
+              ...(issues === undefined ? {} : { errors: issues }),
+            }),
+          )
+        : problemResponse(
+            makeProblem({
+              code: "internal",
+              status: 500,
+              title: "Something went wrong here.",
+              detail: "It is not your request's fault. The operator finds the details in the server's log.",
+              retryable: false,
+            }),
+          )
+  }
+}
+
+const isEmpty = (response: HttpServerResponse.HttpServerResponse): boolean =>
+  response.body._tag === "Empty" || response.headers["content-type"]?.startsWith("text/plain") === true
+
+/** Renders what `app` fails or dies with, and the framework's own bodyless errors, as problem documents. */
+export const renderProblems =
+  (options: RenderOptions) =>
+  <E, R>(
+    request: HttpServerRequest.HttpServerRequest,
+    app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
+  ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
+    Effect.matchCauseEffect(app, {
+      onSuccess: (response) =>
+        Effect.succeed(
+          response.status >= 400 && isEmpty(response) ? problemFor(response.status, request, options) : response,
+        ),
+      onFailure: (cause) => {
+        // A caller that went away gets no answer; the server's own handling of the interruption ends the request.
+        if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+        const malformed = schemaErrorIn(cause)
+        return Effect.flatMap(HttpServerError.causeResponse(cause), ([response]) => {
+          const issues = malformed === undefined ? undefined : issuesOf(malformed)
+          const rendered = problemFor(response.status, request, options, issues)
+          return rendered.status === 500
+            ? Effect.as(Effect.logError("request failed", describeDefect(cause)), rendered)
+            : Effect.succeed(rendered)
+        })
+      },
+    })

@@ -1,0 +1,103 @@
+/** How the text of a variable becomes a value. Messages say what is expected and never repeat the text. */
+import { Duration, Effect, Option, Redacted, Result, Schema, SchemaIssue, SchemaTransformation } from "effect"
+import { IpNetwork } from "effect/net"
+
+const parsed = <A>(to: Schema.Schema<A>, parse: (text: string) => A | undefined, expected: string) =>
+  Schema.String.pipe(
+    Schema.decodeTo(
+      Schema.toType(to),
+      SchemaTransformation.transformEffect<A, string>({
+        decode: (text) => {
+          const value = parse(text)
+          return value === undefined
+            ? Effect.fail(new SchemaIssue.InvalidValue({ message: `expected ${expected}` }))
+            : Effect.succeed(value)
+        },
+        encode: (value) => Effect.succeed(String(value)),
+      }),
+    ),
+  ) as unknown as Schema.Codec<A, string>
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 }
+
+const parseDuration = (text: string): Duration.Duration | undefined => {
+  const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?$/.exec(text) ?? []
+  if (amount !== undefined) return Duration.millis(Number(amount) * (UNITS[unit ?? "s"] ?? 1000))
+  // The expression was not a plain number with a unit; Duration knows the long forms, such as "5 minutes".
+  const long = Duration.fromInput(text as Duration.Input)
+  return Option.isSome(long) && Duration.isFinite(long.value) ? long.value : undefined
+}
+
+/** `300` and `300s` are seconds; also `500ms`, `5m`, `1h`, `5 minutes`. */
+export const DurationText = parsed(
+  Schema.Duration,
+  (text) => {
+    const duration = parseDuration(text)
+    return duration !== undefined && Duration.toMillis(duration) > 0 ? duration : undefined
+  },
+  "a duration above zero, such as 300, 300s or 5 minutes",
+)
+
+const SIZES: Readonly<Record<string, number>> = { "": 1, b: 1, kb: 1000, mb: 1_000_000, kib: 1024, mib: 1_048_576 }
+
+/** A number of bytes: `1048576`, `1MiB`, `64 KiB`. */
+export const BytesText = parsed(
+  Schema.Int,
+  (text) => {
+    const [, amount, unit] = /^(\d+)\s*([a-z]*)$/i.exec(text) ?? []
+    const factor = SIZES[(unit ?? "").toLowerCase()]
+    const bytes = Number(amount) * (factor ?? Number.NaN)
+    return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : undefined
+  },
+  "a size above zero, such as 1048576 or 1MiB",
+)
+
+export const intText = (minimum: number, maximum: number) =>
+  parsed(
+    Schema.Int,
+    (text) => {
+      const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+      return value >= minimum && value <= maximum ? value : undefined
+    },
+    `a whole number from ${minimum} to ${maximum}`,
+  )
+
+export const PortText = intText(0, 65_535)
+
+export const PlainText = Schema.String
+
+export const SecretText = parsed(Schema.Redacted(Schema.String), (text) => Redacted.make(text), "a secret")
+
+export const literalText = <const Values extends ReadonlyArray<string>>(...values: Values) =>
+  parsed(
+    Schema.Literals(values),
+    (text) => values.find((value) => value.toLowerCase() === text.toLowerCase()) as Values[number] | undefined,
+    `one of ${values.join(", ")}`,
+  )
+
+export const SwitchText = parsed(
+  Schema.Boolean,
+  (text) => (/^(on|true|1|yes)$/i.test(text) ? true : /^(off|false|0|no)$/i.test(text) ? false : undefined),
+  "on or off",
+)
+
+/** Comma-separated IP addresses or networks in CIDR notation. */
+export const NetworksText = parsed(
+  Schema.Array(Schema.declare(IpNetwork.isIpNetwork)),
+  (text) => {
+    const networks = text
+      .split(",")
+      .map((part) => part.trim())
+      .filter((part) => part !== "")
+      .map((part) => IpNetwork.fromString(part.includes("/") ? part : `${part}/${part.includes(":") ? 128 : 32}`))
+    const valid = networks.flatMap((network) => (Result.isSuccess(network) ? [network.success] : []))
+    return valid.length === networks.length ? valid : undefined
+  },
+  "IP addresses or networks, such as 10.0.0.0/8,192.0.2.7",
+)
+
+export const UrlText = parsed(
+  Schema.URL,
+  (text) => (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? new URL(text) : undefined),
+  "an http or https URL",
+)

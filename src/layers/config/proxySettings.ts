@@ -1,0 +1,37 @@
+/** Settings of the sealed proxy. */
+import { DurationText, intText, PlainText } from "./codecs.ts"
+import { serverSettings } from "./serverSettings.ts"
+import { setting } from "./Setting.ts"
+
+const PER_MINUTE = intText(0, 1_000_000_000)
+
+export const proxySettings = {
+  ...serverSettings(3001),
+  attestationKeyFile: setting(
+    "ATTESTATION_KEY_FILE",
+    PlainText,
+    "./.sealgate/attestation.pem",
+    "Ed25519 key that signs every statement; made when absent, refused when others can read it",
+  ),
+  sessionTtl: setting("SESSION_TTL", DurationText, "300s", "How long a session's key lives"),
+  sessionMaxRequests: setting("SESSION_MAX_REQUESTS", intText(1, 65_536), "256", "Requests per session"),
+  sessionMaxLive: setting(
+    "SESSION_MAX_LIVE",
+    intText(1, 1_000_000),
+    "100000",
+    "Sessions alive at once; one more ends the oldest",
+  ),
+  rateLimitInit: setting("RATE_LIMIT_INIT", PER_MINUTE, "60", "Sessions per minute and client; 0 is no limit"),
+  rateLimitCompletions: setting(
+    "RATE_LIMIT_COMPLETIONS",
+    PER_MINUTE,
+    "600",
+    "Completions per minute and client; 0 is no limit",
+  ),
+  maxConcurrentPerClient: setting(
+    "MAX_CONCURRENT_PER_CLIENT",
+    intText(0, 1_000_000),
+    "64",
+    "Completions and streams in flight from one client; 0 is no limit",
+  ),
+}

@@ -1,0 +1,61 @@
+/** Settings that both servers have. */
+import {
+  BytesText,
+  DurationText,
+  intText,
+  literalText,
+  NetworksText,
+  PlainText,
+  PortText,
+  SwitchText,
+} from "./codecs.ts"
+import { optionalSetting, setting } from "./Setting.ts"
+
+export const serverSettings = (port: number) => ({
+  port: setting("PORT", PortText, String(port), "Port to listen on; 0 takes a free one"),
+  host: setting("HOST", PlainText, "0.0.0.0", "Address to listen on"),
+  maxRequestBytes: setting("MAX_REQUEST_BYTES", BytesText, "1MiB", "Largest request body"),
+  maxConnections: setting("MAX_CONNECTIONS", intText(1, 1_000_000), "10000", "Connections at once; more are refused"),
+  maxConnectionsPerClient: setting(
+    "MAX_CONNECTIONS_PER_CLIENT",
+    intText(1, 1_000_000),
+    "256",
+    "Connections at once from one address; trusted proxies are exempt",
+  ),
+  headersTimeout: setting("HEADERS_TIMEOUT", DurationText, "10s", "How long a request's headers may take"),
+  requestTimeout: setting("REQUEST_TIMEOUT", DurationText, "60s", "How long a whole request, body included, may take"),
+  keepAliveTimeout: setting("KEEP_ALIVE_TIMEOUT", DurationText, "75s", "How long an idle connection is kept"),
+  trustedProxies: setting(
+    "TRUSTED_PROXIES",
+    NetworksText,
+    ",",
+    "Addresses or networks whose X-Forwarded-For is believed; none: the header is ignored",
+  ),
+  tlsCertFile: optionalSetting("TLS_CERT_FILE", PlainText, "Certificate chain in PEM; with it the server speaks HTTPS"),
+  tlsKeyFile: optionalSetting("TLS_KEY_FILE", PlainText, "Private key of the certificate in PEM"),
+  tlsClientCaFile: optionalSetting(
+    "TLS_CLIENT_CA_FILE",
+    PlainText,
+    "CA certificates in PEM; with them every client must show a certificate (mutual TLS)",
+  ),
+  tlsMinVersion: setting(
+    "TLS_MIN_VERSION",
+    literalText("TLSv1.2", "TLSv1.3"),
+    "TLSv1.2",
+    "Oldest TLS version accepted",
+  ),
+  shutdownGrace: setting("SHUTDOWN_GRACE", DurationText, "20s", "How long requests in flight may take at shutdown"),
+  logLevel: setting(
+    "LOG_LEVEL",
+    literalText("trace", "debug", "info", "warn", "error", "none"),
+    "info",
+    "Least severe level that is logged",
+  ),
+  logFormat: optionalSetting(
+    "LOG_FORMAT",
+    literalText("pretty", "json"),
+    "How lines are logged; default pretty on a terminal, else json",
+  ),
+  redisUrl: optionalSetting("REDIS_URL", PlainText, "Redis that shares rate limits between processes; default none"),
+  console: setting("CONSOLE", SwitchText, "on", "Whether the browser console is served"),
+})

@@ -1,0 +1,39 @@
+/** How much of something one caller has in flight at once. */
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
+
+/** The caller has as much in flight as it may. */
+export class TooManyInFlight extends Schema.TaggedError<TooManyInFlight>()("TooManyInFlight", {
+  limit: Schema.Int,
+}) {}
+
+export class ConcurrencyLimits extends Context.Service<
+  ConcurrencyLimits,
+  {
+    /** Takes one of the `limit` places of `key` until the scope closes. A limit of 0 lets everything through. */
+    readonly enter: (key: string, limit: number) => Effect.Effect<void, TooManyInFlight, Scope.Scope>
+  }
+>()("sealgate/services/access/ConcurrencyLimits") {
+  static readonly layer = Layer.sync(ConcurrencyLimits, () => {
+    // An entry exists only while something is in flight, so the table is bounded by the server's connections.
+    const inFlight = new Map<string, number>()
+    const leave = (key: string) => {
+      const left = (inFlight.get(key) ?? 1) - 1
+      if (left === 0) inFlight.delete(key)
+      else inFlight.set(key, left)
+    }
+    return ConcurrencyLimits.of({
+      enter: (key, limit) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.suspend(() => {
+              const current = inFlight.get(key) ?? 0
+              if (limit > 0 && current >= limit) return Effect.fail(new TooManyInFlight({ limit }))
+              inFlight.set(key, current + 1)
+              return Effect.void
+            }),
+            () => Effect.sync(() => leave(key)),
+          ),
+        ),
+    })
+  })
+}

@@ -1,0 +1,110 @@
+/**
+ * Token buckets per caller and class of request. In one process the buckets are held in a table of bounded size; with
+ * Redis they are shared between processes.
+ */
+import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
+import { RateLimiter } from "effect/persistence"
+
+/** The bucket is empty. `retryAfterMs` is when the next request would be let through. */
+export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
+  limit: Schema.Int,
+  retryAfterMs: Schema.Finite,
+}) {}
+
+/** What is left after a request was let through. */
+export interface Allowance {
+  readonly limit: number
+  readonly remaining: number
+  readonly resetAfterMs: number
+}
+
+const WINDOW = Duration.minutes(1)
+
+export class RateLimits extends Context.Service<
+  RateLimits,
+  {
+    /** Takes one of the `limit` requests per minute that `key` has. A limit of 0 lets everything through. */
+    readonly take: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
+  }
+>()("sealgate/services/access/RateLimits") {
+  static readonly layerNoDeps = Layer.effect(
+    RateLimits,
+    Effect.map(RateLimiter.RateLimiter, (limiter) =>
+      RateLimits.of({
+        take: Effect.fnUntraced(function* (key, limit) {
+          if (limit === 0) return { limit, remaining: Infinity, resetAfterMs: 0 }
+          const result = yield* limiter.consume({ algorithm: "token-bucket", window: WINDOW, limit, key }).pipe(
+            Effect.catchReason("RateLimiterError", "RateLimitExceeded", (exceeded) =>
+              Effect.fail(new RateLimited({ limit, retryAfterMs: Duration.toMillis(exceeded.retryAfter) })),
+            ),
+            // A store that fails must not lock everybody out; the requests it cannot count are let through, loudly.
+            Effect.catchTag("RateLimiterError", (error) =>
+              Effect.as(Effect.logWarning("rate limits are not enforced: their store failed", error.reason._tag), null),
+            ),
+          )
+          return result === null
+            ? { limit, remaining: limit, resetAfterMs: 0 }
+            : { limit, remaining: result.remaining, resetAfterMs: Duration.toMillis(result.resetAfter) }
+        }),
+      }),
+    ),
+  )
+
+  /** Buckets in this process alone. */
+  static readonly layer = Layer.suspend(() =>
+    RateLimits.layerNoDeps.pipe(Layer.provide(RateLimiter.layer), Layer.provide(boundedStore)),
+  )
+}
+
+/**
+ * How many callers are remembered. One more forgets the caller that was not heard of for longest, whose bucket is the
+ * likeliest to be full anyway. A bucket costs about 200 bytes.
+ */
+const MAX_BUCKETS = 100_000
+
+interface Bucket {
+  tokens: number
+  refilledAt: number
+}
+
+/** The library's store in memory, with its table of token buckets replaced by one that cannot grow without end. */
+const boundedStore = Layer.effect(
+  RateLimiter.RateLimiterStore,
+  Effect.map(RateLimiter.RateLimiterStore, (store) => {
+    const buckets = new Map<string, Bucket>()
+
+    const take = (key: string, limit: number): Bucket => {
+      const bucket = buckets.get(key)
+      // Set again even if present: a map is ordered by insertion, so its first key is the least recently used.
+      if (bucket !== undefined) buckets.delete(key)
+      const current = bucket ?? { tokens: limit, refilledAt: -Infinity }
+      buckets.set(key, current)
+      if (buckets.size > MAX_BUCKETS) {
+        for (const oldest of buckets.keys()) {
+          buckets.delete(oldest)
+          break
+        }
+      }
+      return current
+    }
+
+    return RateLimiter.RateLimiterStore.of({
+      ...store,
+      tokenBucket: ({ allowOverflow, key, limit, refillRate, tokens }) =>
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          const bucket = take(key, limit)
+          const refilled = Math.floor((now - bucket.refilledAt) / Duration.toMillis(refillRate))
+          if (bucket.tokens + refilled >= limit) {
+            bucket.tokens = limit
+            bucket.refilledAt = now
+          } else if (refilled > 0) {
+            bucket.tokens += refilled
+            bucket.refilledAt += refilled * Duration.toMillis(refillRate)
+          }
+          const left = bucket.tokens - tokens
+          if (allowOverflow || left >= 0) bucket.tokens = left
+          return [left, now - bucket.refilledAt] as const
+        }),
+    })
+  }),
+).pipe(Layer.provide(RateLimiter.layerStoreMemory))

@@ -1,0 +1,63 @@
+/** The proxy's identity: one Ed25519 key that outlives restarts and signs every statement. Clients pin its `kid`. */
+import { Context, Effect, Layer } from "effect"
+import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
+import {
+  assembleStatement,
+  type ClaimsOf,
+  type PublicJwk,
+  signingInput,
+  type StatementKind,
+  thumbprintInput,
+} from "../../domain/statement.ts"
+import { type KeyFileError, loadKeyFile } from "./AttestationKeyFile.ts"
+import { KeyVault } from "./KeyVault.ts"
+import { sha256 } from "./sha256.ts"
+
+/** The `kid` of an Ed25519 public key: its RFC 7638 thumbprint, which is also the pin that clients hold. */
+export const kidOf = (publicKey: Bytes): string => encodeBase64Url(sha256(thumbprintInput(encodeBase64Url(publicKey))))
+
+export class Attestation extends Context.Service<
+  Attestation,
+  {
+    /** What clients pin. */
+    readonly kid: string
+    readonly jwk: PublicJwk
+    /** Whether the key was made just now, because there was no key file. */
+    readonly created: boolean
+    /** A compact JWS over `claims`; `iss` is filled in. */
+    readonly sign: <Kind extends StatementKind>(kind: Kind, claims: Omit<ClaimsOf[Kind], "iss">) => string
+  }
+>()("sealgate/services/sealing/Attestation") {
+  /** With the key in `keyFile`, made when absent. The key is overwritten when the scope closes. */
+  static readonly layer = (settings: { readonly keyFile: string }): Layer.Layer<Attestation, KeyFileError, KeyVault> =>
+    Layer.effect(
+      Attestation,
+      Effect.flatMap(loadKeyFile(settings.keyFile), ({ created, seed }) => make(seed, created)),
+    )
+
+  /** With a key from the given 32-byte seed. */
+  static readonly layerFromSeed = (seed: Bytes): Layer.Layer<Attestation, never, KeyVault> =>
+    Layer.effect(
+      Attestation,
+      Effect.suspend(() => make(seed.slice(), false)),
+    )
+}
+
+const make = Effect.fnUntraced(function* (seed: Bytes, created: boolean) {
+  const vault = yield* KeyVault
+  const key = yield* Effect.acquireRelease(
+    Effect.sync(() => vault.signingKey(seed)),
+    (key) => Effect.sync(key.destroy),
+  )
+  const kid = kidOf(key.publicKey)
+  return Attestation.of({
+    kid,
+    created,
+    jwk: { kty: "OKP", crv: "Ed25519", x: encodeBase64Url(key.publicKey), kid, alg: "Ed25519", use: "sig" },
+    sign: (kind, claims) => {
+      // `claims` lacks exactly `iss`, which is added here; TypeScript cannot see that for a generic kind.
+      const input = signingInput(kind, kid, { iss: kid, ...claims } as unknown as ClaimsOf[typeof kind])
+      return assembleStatement(input, key.sign(utf8(input)))
+    },
+  })
+})

@@ -1,0 +1,155 @@
+/**
+ * The file that holds the attestation key: an Ed25519 private key as unencrypted PKCS #8 in PEM (RFC 8410), readable
+ * by its owner alone. It is decoded from bytes to bytes, so that the key never becomes a string that cannot be wiped.
+ */
+import { randomFillSync } from "node:crypto"
+import { type FileHandle, mkdir, open } from "node:fs/promises"
+import { dirname } from "node:path"
+import { Effect, Schema } from "effect"
+import type { Bytes } from "../../domain/bytes.ts"
+
+const HEADER = "-----BEGIN PRIVATE KEY-----"
+const FOOTER = "-----END PRIVATE KEY-----"
+/** RFC 8410 §7: everything of an Ed25519 PKCS #8 document before the 32-byte seed. */
+const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex")
+const SEED_BYTES = 32
+const MAX_FILE_BYTES = 4096
+const GROUP_AND_OTHERS = 0o077
+
+/** The key file cannot be used. `problem` says what is wrong with it, `remedy` what to do. */
+export class KeyFileError extends Schema.TaggedError<KeyFileError>()("KeyFileError", {
+  path: Schema.String,
+  problem: Schema.String,
+  remedy: Schema.String,
+}) {
+  override get message(): string {
+    return `${this.path}: ${this.problem}. ${this.remedy}`
+  }
+}
+
+const isCode = (error: unknown, code: string): boolean =>
+  typeof error === "object" && error !== null && "code" in error && error.code === code
+
+const cannot = (path: string, verb: string) => (cause: unknown) =>
+  new KeyFileError({
+    path,
+    problem: `cannot be ${verb} (${cause instanceof Error ? cause.message : String(cause)})`,
+    remedy: "Check the path and its permissions, or set ATTESTATION_KEY_FILE to another one.",
+  })
+
+const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+/** Base64 bytes to bytes, white space skipped; `undefined` at anything else. */
+const decodeBase64Bytes = (text: Uint8Array): Bytes | undefined => {
+  const decoded = new Uint8Array(Math.ceil((text.length * 3) / 4))
+  let length = 0
+  let buffer = 0
+  let bits = 0
+  for (const code of text) {
+    const char = String.fromCharCode(code)
+    if (/[\s=]/.test(char)) continue
+    const value = BASE64.indexOf(char)
+    if (value < 0) return undefined
+    buffer = ((buffer << 6) | value) & 0xffff
+    bits += 6
+    if (bits < 8) continue
+    bits -= 8
+    decoded[length++] = (buffer >> bits) & 0xff
+  }
+  return decoded.subarray(0, length)
+}
+
+/** The seed inside a PEM file, or `undefined` when it is not an unencrypted Ed25519 key. */
+const seedOf = (pem: Buffer): Bytes | undefined => {
+  const start = pem.indexOf(HEADER)
+  const end = pem.indexOf(FOOTER)
+  if (start < 0 || end < start) return undefined
+  const der = decodeBase64Bytes(pem.subarray(start + HEADER.length, end))
+  if (der === undefined) return undefined
+  const seed =
+    der.length === PKCS8_PREFIX.length + SEED_BYTES && PKCS8_PREFIX.equals(der.subarray(0, PKCS8_PREFIX.length))
+      ? der.slice(PKCS8_PREFIX.length)
+      : undefined
+  der.fill(0)
+  return seed
+}
+
+const readSeed = Effect.fnUntraced(function* (path: string, file: FileHandle) {
+  const stat = yield* Effect.tryPromise({ try: () => file.stat(), catch: cannot(path, "read") })
+  if (process.platform !== "win32" && (stat.mode & GROUP_AND_OTHERS) !== 0) {
+    return yield* new KeyFileError({
+      path,
+      problem: `is readable or writable by others (mode ${(stat.mode & 0o777).toString(8).padStart(4, "0")})`,
+      remedy: `Run chmod 600 ${path}; if others may have read it, make a new key with sealgate keygen and new pins.`,
+    })
+  }
+  if (!stat.isFile() || stat.size > MAX_FILE_BYTES) {
+    return yield* new KeyFileError({
+      path,
+      problem: "is not a key file",
+      remedy: "Make one with sealgate keygen.",
+    })
+  }
+  const pem = Buffer.alloc(stat.size)
+  yield* Effect.tryPromise({ try: () => file.read(pem, 0, stat.size, 0), catch: cannot(path, "read") })
+  const seed = seedOf(pem)
+  pem.fill(0)
+  if (seed !== undefined) return seed
+  return yield* new KeyFileError({
+    path,
+    problem: "holds no unencrypted Ed25519 private key in PKCS #8 PEM",
+    remedy: "Make one with sealgate keygen, or with openssl genpkey -algorithm ed25519.",
+  })
+})
+
+const pemOf = (seed: Bytes): Buffer => {
+  const der = Buffer.concat([PKCS8_PREFIX, seed])
+  const pem = Buffer.from(`${HEADER}\n${der.toString("base64")}\n${FOOTER}\n`)
+  der.fill(0)
+  return pem
+}
+
+/** Writes a new key, readable by its owner alone, and returns its 32-byte seed. An existing file is never replaced. */
+export const createKeyFile = Effect.fnUntraced(function* (path: string) {
+  const seed = randomFillSync(new Uint8Array(SEED_BYTES))
+  const pem = pemOf(seed)
+  yield* Effect.tryPromise({
+    try: async () => {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      const file = await open(path, "wx", 0o600)
+      await file.writeFile(pem)
+      await file.sync()
+      await file.close()
+    },
+    catch: (cause) =>
+      isCode(cause, "EEXIST")
+        ? new KeyFileError({
+            path,
+            problem: "exists already",
+            remedy: "Choose another path: a key in use is never overwritten.",
+          })
+        : cannot(path, "written")(cause),
+  }).pipe(Effect.ensuring(Effect.sync(() => pem.fill(0))))
+  return seed
+})
+
+/** The 32-byte seed of the key in `path`. */
+export const readKeyFile = (path: string): Effect.Effect<Bytes, KeyFileError> =>
+  Effect.acquireUseRelease(
+    Effect.tryPromise({ try: () => open(path, "r"), catch: cannot(path, "opened") }),
+    (file) => readSeed(path, file),
+    (file) => Effect.promise(() => file.close()),
+  )
+
+/** Reads the key in `path`, or makes it when there is none. */
+export const loadKeyFile = Effect.fnUntraced(function* (path: string) {
+  const exists = yield* Effect.promise(() =>
+    open(path, "r").then(
+      (file) => file.close().then(() => true),
+      (error: unknown) => !isCode(error, "ENOENT"),
+    ),
+  )
+  return exists
+    ? { created: false, seed: yield* readKeyFile(path) }
+    : { created: true, seed: yield* createKeyFile(path) }
+})

@@ -1,0 +1,148 @@
+/**
+ * Key storage in libsodium's guarded memory (`sodium_malloc`): outside the JavaScript heap, between guard pages, locked
+ * and left out of core dumps where the system allows it, and without any access rights between two uses.
+ *
+ * Keys share slabs, because every guarded allocation costs at least three memory mappings, of which a process has a
+ * limited number: one allocation per session would fail at some twenty thousand sessions.
+ */
+import { randomBytes } from "node:crypto"
+import type { Bytes } from "../../domain/bytes.ts"
+import type { AgreementKey, KeyStorage, SigningKey } from "./KeyVault.ts"
+
+/** The few functions used of `sodium-native`, which has no types of its own. */
+interface Sodium {
+  readonly sodium_malloc: (size: number) => Bytes
+  readonly sodium_memzero: (buffer: Bytes) => void
+  readonly sodium_mprotect_noaccess: (buffer: Bytes) => void
+  readonly sodium_mprotect_readonly: (buffer: Bytes) => void
+  readonly sodium_mprotect_readwrite: (buffer: Bytes) => void
+  readonly randombytes_buf: (buffer: Bytes) => void
+  readonly crypto_scalarmult: (shared: Bytes, secret: Bytes, peer: Bytes) => void
+  readonly crypto_scalarmult_base: (publicKey: Bytes, secret: Bytes) => void
+  readonly crypto_sign_seed_keypair: (publicKey: Bytes, secret: Bytes, seed: Bytes) => void
+  readonly crypto_sign_detached: (signature: Bytes, message: Bytes, secret: Bytes) => void
+}
+
+const AGREEMENT_BYTES = 32
+const SIGNING_BYTES = 64
+/** One slab of agreement keys is 32 KiB. */
+const SLOTS_PER_SLAB = 1024
+
+interface Slab {
+  readonly memory: Bytes
+  readonly slotBytes: number
+  readonly free: Array<number>
+}
+
+/** The storage, or `undefined` where `sodium-native` is not installed or does not work. */
+export const guardedStorage = async (): Promise<KeyStorage | undefined> => {
+  // A variable keeps the type checker from looking for an optional package that may be absent.
+  const name: string = "sodium-native"
+  const sodium = await import(name).then(
+    (module: { readonly default: Sodium }) => module.default,
+    () => undefined,
+  )
+  return sodium === undefined ? undefined : makeStorage(sodium)
+}
+
+const makeStorage = (sodium: Sodium): KeyStorage => {
+  const slabs: Array<Slab> = []
+  let wiped = false
+
+  const makeSlab = (slotBytes: number, slots: number): Slab => {
+    const memory = sodium.sodium_malloc(slotBytes * slots)
+    sodium.sodium_memzero(memory)
+    sodium.sodium_mprotect_noaccess(memory)
+    const slab = { memory, slotBytes, free: Array.from({ length: slots }, (_, slot) => slots - 1 - slot) }
+    slabs.push(slab)
+    return slab
+  }
+
+  /** Runs `use` while the slab is accessible. Synchronous, so nothing else of the process sees it open. */
+  const withSlab = <A>(slab: Slab, access: "read" | "write", use: () => A): A => {
+    if (access === "read") sodium.sodium_mprotect_readonly(slab.memory)
+    else sodium.sodium_mprotect_readwrite(slab.memory)
+    try {
+      return use()
+    } finally {
+      sodium.sodium_mprotect_noaccess(slab.memory)
+    }
+  }
+
+  const takeSlot = (slotBytes: number, slots: number) => {
+    const slab =
+      slabs.find((slab) => slab.slotBytes === slotBytes && slab.free.length > 0) ?? makeSlab(slotBytes, slots)
+    const slot = slab.free.pop()
+    if (slot === undefined) throw new Error("a slab without a free slot was chosen")
+    const bytes = slab.memory.subarray(slot * slotBytes, (slot + 1) * slotBytes)
+    let live = true
+    return {
+      read: <A>(use: (secret: Bytes) => A): A => {
+        if (!live || wiped) throw new Error("the key was destroyed")
+        return withSlab(slab, "read", () => use(bytes))
+      },
+      write: (fill: (secret: Bytes) => void) => withSlab(slab, "write", () => fill(bytes)),
+      destroy: () => {
+        if (!live) return
+        live = false
+        withSlab(slab, "write", () => bytes.fill(0))
+        slab.free.push(slot)
+      },
+    }
+  }
+
+  // libsodium's X25519 leaves a copy of the scalar on the C stack. A throw-away multiplication of the same depth
+  // overwrites it before anything else runs.
+  const decoy = new Uint8Array(AGREEMENT_BYTES)
+  const decoyResult = new Uint8Array(AGREEMENT_BYTES)
+  const overwriteStack = () => {
+    decoy.set(randomBytes(AGREEMENT_BYTES))
+    sodium.crypto_scalarmult_base(decoyResult, decoy)
+  }
+
+  return {
+    kind: "guarded",
+    agreementKey: (secret): AgreementKey => {
+      const slot = takeSlot(AGREEMENT_BYTES, SLOTS_PER_SLAB)
+      slot.write((bytes) => {
+        if (secret === undefined) return sodium.randombytes_buf(bytes)
+        bytes.set(secret)
+        secret.fill(0)
+      })
+      const publicKey = new Uint8Array(AGREEMENT_BYTES)
+      slot.read((bytes) => sodium.crypto_scalarmult_base(publicKey, bytes))
+      return {
+        publicKey,
+        agree: (peer) => {
+          const shared = new Uint8Array(AGREEMENT_BYTES)
+          slot.read((bytes) => sodium.crypto_scalarmult(shared, bytes, peer))
+          return shared
+        },
+        destroy: () => {
+          slot.destroy()
+          overwriteStack()
+        },
+      }
+    },
+    signingKey: (seed): SigningKey => {
+      const slot = takeSlot(SIGNING_BYTES, 1)
+      const publicKey = new Uint8Array(32)
+      slot.write((bytes) => sodium.crypto_sign_seed_keypair(publicKey, bytes, seed))
+      seed.fill(0)
+      return {
+        publicKey,
+        sign: (message) => {
+          const signature = new Uint8Array(64)
+          slot.read((bytes) => sodium.crypto_sign_detached(signature, message, bytes))
+          return signature
+        },
+        destroy: slot.destroy,
+      }
+    },
+    wipe: () => {
+      wiped = true
+      for (const slab of slabs) withSlab(slab, "write", () => sodium.sodium_memzero(slab.memory))
+      overwriteStack()
+    },
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * Seals the frames of one response and carries its hash chain and commitments (sealed protocol §4.3 to §5). The work
+ * per frame depends on the frame alone, never on how long the stream already is.
+ */
+import { createCipheriv, createHmac, hkdfSync, type Hmac } from "node:crypto"
+import { type Bytes, concat, encodeBase64Url } from "../../domain/bytes.ts"
+import { COMPLETE_FLOOR, pad, STREAM_FLOOR } from "../../domain/padding.ts"
+import {
+  chainLink,
+  chainSeed,
+  commitmentLength,
+  type Form,
+  frameAad,
+  frameNonce,
+  requestCommitmentPrefix,
+  responseCommitmentPrefix,
+  responseKeys,
+  responseSalt,
+  TAG_BYTES,
+} from "../../domain/transcript.ts"
+import { sha256 } from "./sha256.ts"
+
+export interface SealerInput {
+  /** The secret exported from the HPKE context; overwritten here. */
+  readonly secret: Bytes
+  readonly enc: Bytes
+  readonly responseNonce: Bytes
+  readonly requestHash: Bytes
+  /** The payload bytes of the request, for its commitment. */
+  readonly request: Uint8Array
+}
+
+export class ResponseSealer {
+  readonly responseNonce: Bytes
+  readonly requestHash: Bytes
+  /** base64url, for the receipt. */
+  readonly requestCommitment: string
+  private readonly key: Bytes
+  private readonly baseNonce: Bytes
+  private readonly responseMac: Hmac
+  private chain: Bytes
+  private dataChain: Bytes
+  private frames = 0
+  private dataFrames = 0
+
+  constructor(input: SealerInput) {
+    const salt = responseSalt(input.enc, input.responseNonce)
+    const derive = ({ info, length }: { readonly info: Bytes; readonly length: number }): Bytes =>
+      new Uint8Array(hkdfSync("sha256", input.secret, salt, info, length))
+    const commitKey = derive(responseKeys.commit)
+    this.responseNonce = input.responseNonce
+    this.requestHash = input.requestHash
+    this.key = derive(responseKeys.key)
+    this.baseNonce = derive(responseKeys.nonce)
+    this.requestCommitment = createHmac("sha256", commitKey)
+      .update(requestCommitmentPrefix)
+      .update(input.request)
+      .digest("base64url")
+    this.responseMac = createHmac("sha256", commitKey).update(responseCommitmentPrefix)
+    this.chain = sha256(chainSeed(input.requestHash, input.responseNonce))
+    this.dataChain = this.chain
+    commitKey.fill(0)
+    input.secret.fill(0)
+  }
+
+  /** Ciphertext of the next frame: the padded `payload` under AES-256-GCM, tag at the end. */
+  seal(form: Form, payload: Uint8Array, final: boolean): Bytes {
+    const index = this.frames++
+    const cipher = createCipheriv("aes-256-gcm", this.key, frameNonce(this.baseNonce, index), {
+      authTagLength: TAG_BYTES,
+    })
+    cipher.setAAD(frameAad(form, index, final, this.requestHash))
+    const block = pad(payload, form === "stream" ? STREAM_FLOOR : COMPLETE_FLOOR)
+    const body = cipher.update(block)
+    cipher.final()
+    const ciphertext = concat(body, cipher.getAuthTag())
+    block.fill(0)
+    this.chain = sha256(chainLink(this.chain, index, final, sha256(ciphertext)))
+    if (!final) {
+      this.responseMac.update(commitmentLength(payload)).update(payload)
+      this.dataChain = this.chain
+      this.dataFrames++
+    }
+    return ciphertext
+  }
+
+  /** The chain after the data frames, how many there were, and the commitment to them: once, for the receipt. */
+  dataSummary() {
+    return {
+      root: encodeBase64Url(this.dataChain),
+      count: this.dataFrames,
+      response_commitment: this.responseMac.digest("base64url"),
+    }
+  }
+
+  /** The chain after all frames sealed so far and how many there were: for the terminal proof. */
+  summary() {
+    return { root: encodeBase64Url(this.chain), count: this.frames }
+  }
+
+  /** Overwrites the keys. Nothing can be sealed afterwards. */
+  destroy(): void {
+    this.key.fill(0)
+    this.baseNonce.fill(0)
+  }
+}

@@ -1,0 +1,129 @@
+/** Opens sealed requests: everything from the envelope to the plaintext (sealed protocol §4.1 to §4.3). */
+import { Clock, Context, Effect, Layer, Metric, Schema, type Scope } from "effect"
+import { type Bytes, decodeBase64Url } from "../../domain/bytes.ts"
+import { COMPLETE_FLOOR, unpad } from "../../domain/padding.ts"
+import {
+  requestAad,
+  requestInfo,
+  requestTranscript,
+  RESPONSE_NONCE_BYTES,
+  responseExportContext,
+  TAG_BYTES,
+} from "../../domain/transcript.ts"
+import { hpkeOpen } from "./Hpke.ts"
+import { RandomBytes } from "./RandomBytes.ts"
+import { ResponseSealer } from "./ResponseSealer.ts"
+import { openingsFailed } from "./SealingMetrics.ts"
+import { type Replayed, type SessionGone, Sessions } from "./Sessions.ts"
+import { sha256 } from "./sha256.ts"
+
+/** A sealed request as it came in, decoded but not opened. `enc` stands for its bytes in the session's memory. */
+export interface Envelope {
+  readonly session_id: string
+  readonly enc: string
+  readonly ciphertext: string
+}
+
+/** One error for every way in which decryption or the block inside can fail. */
+export class Unopenable extends Schema.TaggedError<Unopenable>()("Unopenable", {}) {}
+
+/** The ciphertext is longer than the session allows. */
+export class CiphertextTooLarge extends Schema.TaggedError<CiphertextTooLarge>()("CiphertextTooLarge", {
+  maxBytes: Schema.Int,
+}) {}
+
+export type OpeningError = SessionGone | Replayed | Unopenable | CiphertextTooLarge
+
+export interface Opened {
+  readonly sessionId: string
+  /** Milliseconds since the epoch. */
+  readonly receivedAt: number
+  /** The JSON payload. Overwritten when the scope closes; overwrite it earlier if it is no longer needed. */
+  readonly payload: Bytes
+  /** Seals the response; its keys are overwritten when the scope closes. */
+  readonly sealer: ResponseSealer
+}
+
+export class SealedExchange extends Context.Service<
+  SealedExchange,
+  {
+    /**
+     * Checks, opens and claims one request, in the order of the protocol: size, session, `enc` unseen, HPKE, block,
+     * claim. The caller may serve what it gets; no copy of the request will be opened again.
+     */
+    readonly open: (envelope: Envelope) => Effect.Effect<Opened, OpeningError, Scope.Scope>
+  }
+>()("sealgate/services/sealing/SealedExchange") {
+  static readonly layer = (settings: {
+    readonly maxRequestBytes: number
+  }): Layer.Layer<SealedExchange, never, Sessions> => Layer.effect(SealedExchange, make(settings.maxRequestBytes))
+}
+
+const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
+  const sessions = yield* Sessions
+  const randomBytes = yield* RandomBytes
+
+  const open = Effect.fnUntraced(function* (envelope: Envelope) {
+    const receivedAt = yield* Clock.currentTimeMillis
+    const enc = decodeBase64Url(envelope.enc)
+    const ciphertext = decodeBase64Url(envelope.ciphertext)
+    // The edge let only canonical base64url in; what is too short for a tag cannot be opened.
+    if (enc === undefined || ciphertext === undefined) return yield* new Unopenable()
+    if (ciphertext.length > maxRequestBytes) return yield* new CiphertextTooLarge({ maxBytes: maxRequestBytes })
+    const session = yield* sessions.find(envelope.session_id, envelope.enc)
+    if (ciphertext.length < TAG_BYTES) return yield* new Unopenable()
+
+    const opened = yield* Effect.acquireRelease(
+      Effect.tryPromise({
+        try: () =>
+          hpkeOpen({
+            key: session.key,
+            enc,
+            info: requestInfo(session.attestationHash),
+            aad: requestAad(session.idBytes),
+            ciphertext,
+            exportContext: responseExportContext,
+          }),
+        catch: () => new Unopenable(),
+      }).pipe(
+        // The session may have ended while this was under way; then that is the reason, and the client can renew it.
+        Effect.tapError(() => sessions.find(session.id, envelope.enc)),
+      ),
+      ({ plaintext, secret }) =>
+        Effect.sync(() => {
+          plaintext.fill(0)
+          secret.fill(0)
+        }),
+    )
+    const payload = unpad(opened.plaintext, COMPLETE_FLOOR)
+    if (payload === undefined) return yield* new Unopenable()
+    yield* sessions.claim(session, envelope.enc)
+
+    const sealer = yield* Effect.acquireRelease(
+      Effect.sync(
+        () =>
+          new ResponseSealer({
+            secret: opened.secret,
+            enc,
+            responseNonce: randomBytes(RESPONSE_NONCE_BYTES),
+            requestHash: sha256(requestTranscript(session.attestationHash, enc, sha256(ciphertext))),
+            request: payload,
+          }),
+      ),
+      (sealer) => Effect.sync(() => sealer.destroy()),
+    )
+    return { sessionId: session.id, receivedAt, payload, sealer }
+  })
+
+  return SealedExchange.of({
+    open: (envelope) =>
+      Effect.tapError(open(envelope), (error) => Metric.update(openingsFailed(METRIC_REASON[error._tag]), 1)),
+  })
+})
+
+const METRIC_REASON = {
+  SessionGone: "session-gone",
+  Replayed: "replayed",
+  Unopenable: "unopenable",
+  CiphertextTooLarge: "too-large",
+} as const

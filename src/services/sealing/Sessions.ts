@@ -1,0 +1,165 @@
+/**
+ * Sessions of the sealed proxy (sealed protocol §3, §4.2): each a fresh X25519 key, offered under a signed statement,
+ * that lives for a time and a number of requests. Keys are destroyed on expiry, when the requests are spent, on
+ * eviction and at shutdown; what a session remembers of its requests goes with it.
+ */
+import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
+import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
+import type { SessionLimits, SessionOffer } from "../../domain/statement.ts"
+import { SESSION_ID_BYTES, SUITE, VERSION } from "../../domain/transcript.ts"
+import { Attestation } from "./Attestation.ts"
+import { type AgreementKey, KeyVault } from "./KeyVault.ts"
+import { RandomBytes } from "./RandomBytes.ts"
+import { type SessionEnd, sessionsCreated, sessionsEnded, sessionsLive } from "./SealingMetrics.ts"
+import { sha256 } from "./sha256.ts"
+
+export interface SessionSettings {
+  readonly ttl: Duration.Duration
+  /** How many requests one session serves. */
+  readonly maxRequests: number
+  /** How many sessions live at once; one more evicts the oldest. */
+  readonly maxLive: number
+  /** Longest ciphertext of a request, in bytes. */
+  readonly maxRequestBytes: number
+}
+
+/** How often expired sessions are looked for. They are refused at once in any case. */
+const PRUNE_INTERVAL = Duration.seconds(1)
+
+export interface Session {
+  readonly id: string
+  readonly idBytes: Bytes
+  readonly key: AgreementKey
+  /** SHA-256 of the ASCII bytes of the attestation statement. */
+  readonly attestationHash: Bytes
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number
+}
+
+interface LiveSession extends Session {
+  /** Requests claimed so far, by their `enc`. It grows to at most `maxRequests - 1` before the session ends. */
+  readonly claimed: Set<string>
+}
+
+/** Unknown, expired, spent or evicted: one answer, so that a stranger learns nothing from the difference. */
+export class SessionGone extends Schema.TaggedError<SessionGone>()("SessionGone", {}) {}
+
+/** This `enc` was served in this session before. */
+export class Replayed extends Schema.TaggedError<Replayed>()("Replayed", {}) {}
+
+export interface AttestedOffer extends SessionOffer {
+  readonly attestation: string
+}
+
+export class Sessions extends Context.Service<
+  Sessions,
+  {
+    /** Begins a session. `clientNonce` is base64url and is signed back to the client. */
+    readonly begin: (clientNonce: string | undefined) => Effect.Effect<AttestedOffer>
+    /** The live session with this id, unless it has served `enc` (base64url) already. */
+    readonly find: (id: string, enc: string) => Effect.Effect<Session, SessionGone | Replayed>
+    /**
+     * Takes the right to serve `enc`: of any number of concurrent copies of a request, one gets it. It uses up one
+     * request of the session, and the last one ends the session.
+     */
+    readonly claim: (session: Session, enc: string) => Effect.Effect<void, SessionGone | Replayed>
+    readonly live: Effect.Effect<number>
+  }
+>()("sealgate/services/sealing/Sessions") {
+  static readonly layer = (settings: SessionSettings): Layer.Layer<Sessions, never, KeyVault | Attestation> =>
+    Layer.effect(Sessions, make(settings))
+}
+
+const make = Effect.fnUntraced(function* (settings: SessionSettings) {
+  const vault = yield* KeyVault
+  const attestation = yield* Attestation
+  const randomBytes = yield* RandomBytes
+  const context = yield* Effect.context<never>()
+  const ttl = Duration.toMillis(settings.ttl)
+  const limits: SessionLimits = { max_requests: settings.maxRequests, max_request_bytes: settings.maxRequestBytes }
+
+  // All sessions live equally long, so the order of insertion is the order of expiry.
+  const sessions = new Map<string, LiveSession>()
+
+  // The functions below are synchronous on purpose: a fiber can be suspended between any two effects, and then a
+  // check and the record that follows it would not be one step.
+  const end = (session: Session, reason: SessionEnd): void => {
+    if (!sessions.delete(session.id)) return
+    session.key.destroy()
+    sessionsEnded[reason].updateUnsafe(1, context)
+    sessionsLive.updateUnsafe(sessions.size, context)
+  }
+
+  const endWhile = (condition: (oldest: Session) => boolean, reason: SessionEnd): void => {
+    for (const session of sessions.values()) {
+      if (!condition(session)) return
+      end(session, reason)
+    }
+  }
+
+  const lookup = (id: string, enc: string, now: number): LiveSession | SessionGone | Replayed => {
+    const session = sessions.get(id)
+    if (session === undefined) return new SessionGone()
+    if (session.expiresAt <= now) {
+      end(session, "expired")
+      return new SessionGone()
+    }
+    return session.claimed.has(enc) ? new Replayed() : session
+  }
+
+  const claim = (id: string, enc: string, now: number): LiveSession | SessionGone | Replayed => {
+    const session = lookup(id, enc, now)
+    if ("_tag" in session) return session
+    session.claimed.add(enc)
+    if (session.claimed.size >= settings.maxRequests) end(session, "spent")
+    return session
+  }
+
+  const orFail = (found: LiveSession | SessionGone | Replayed): Effect.Effect<Session, SessionGone | Replayed> =>
+    "_tag" in found ? Effect.fail(found) : Effect.succeed(found)
+
+  yield* Effect.addFinalizer(() => Effect.sync(() => endWhile(() => true, "shutdown")))
+  yield* Clock.currentTimeMillis.pipe(
+    Effect.map((now) => endWhile((oldest) => oldest.expiresAt <= now, "expired")),
+    Effect.delay(PRUNE_INTERVAL),
+    Effect.forever,
+    Effect.forkScoped,
+  )
+
+  return Sessions.of({
+    begin: (clientNonce) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        const idBytes = randomBytes(SESSION_ID_BYTES)
+        const key = vault.agreementKey()
+        const offer: SessionOffer = {
+          version: VERSION,
+          session_id: encodeBase64Url(idBytes),
+          public_key: encodeBase64Url(key.publicKey),
+          suite: SUITE,
+          expires_at: Math.floor((now + ttl) / 1000),
+          ...limits,
+        }
+        const statement = attestation.sign("session", {
+          iat: Math.floor(now / 1000),
+          ...offer,
+          ...(clientNonce === undefined ? {} : { client_nonce: clientNonce }),
+        })
+        endWhile(() => sessions.size >= settings.maxLive, "evicted")
+        sessions.set(offer.session_id, {
+          id: offer.session_id,
+          idBytes,
+          key,
+          attestationHash: sha256(utf8(statement)),
+          expiresAt: offer.expires_at * 1000,
+          claimed: new Set(),
+        })
+        sessionsCreated.updateUnsafe(1, context)
+        sessionsLive.updateUnsafe(sessions.size, context)
+        return { ...offer, attestation: statement }
+      }),
+    find: (id, enc) => Effect.flatMap(Clock.currentTimeMillis, (now) => orFail(lookup(id, enc, now))),
+    claim: (session, enc) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.asVoid(orFail(claim(session.id, enc, now)))),
+    live: Effect.sync(() => sessions.size),
+  })
+})
