@@ -6,6 +6,8 @@ import { SealedApi } from "./SealedApi.ts"
 export class ProxyApi extends HttpApi.make("sealgate-proxy")
   .add(SealedApi)
   .add(SystemApi)
+  // Whoever mends a request should see everything that is wrong with it at once.
+  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({
       title: "sealgate proxy",

@@ -1,0 +1,34 @@
+/** How the demo tells what happens: numbered chapters with lines that say what was done and what came of it. */
+import { styleText } from "node:util"
+
+const style = (format: Parameters<typeof styleText>[0], text: string): string =>
+  styleText(format, text, { stream: process.stdout })
+
+let chapters = 0
+
+export const title = (text: string): void => console.log(`\n${style(["bold", "cyan"], text)}`)
+
+export const chapter = (text: string): void => console.log(`\n${style("bold", `${++chapters}. ${text}`)}`)
+
+export const line = (text: string): void => console.log(`   ${text}`)
+
+export const fact = (name: string, value: string): void => console.log(`   ${style("dim", name.padEnd(14))} ${value}`)
+
+export const good = (text: string): void => console.log(`   ${style("green", "✓")} ${text}`)
+
+/** Says that an attack failed, and how the client put it. */
+export const caught = (attack: string, error: unknown): void => {
+  const [name, message] = error instanceof Error ? [error.name, error.message] : ["?", String(error)]
+  console.log(`   ${style("green", "✓")} ${attack}: ${style("yellow", name)}`)
+  console.log(`     ${style("dim", message)}`)
+}
+
+/** The error that `promise` ends with; it must not succeed. */
+export const failureOf = async (promise: Promise<unknown>): Promise<unknown> => {
+  try {
+    await promise
+  } catch (error) {
+    return error
+  }
+  throw new Error("this should have failed, and did not")
+}

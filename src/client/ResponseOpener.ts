@@ -1,0 +1,142 @@
+/** Opens the frames of one response and follows its chain (sealed protocol §4.3 to §5). */
+import { type Bytes, encodeBase64Url, fromUtf8 } from "../domain/bytes.ts"
+import { COMPLETE_FLOOR, STREAM_FLOOR, unpad } from "../domain/padding.ts"
+import type { Problem } from "../domain/problem.ts"
+import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
+import {
+  chainLink,
+  chainSeed,
+  type EndStatus,
+  type Form,
+  frameAad,
+  frameNonce,
+  RESPONSE_NONCE_BYTES,
+} from "../domain/transcript.ts"
+import { proofClaimsFrom, receiptClaimsFrom } from "./claims.ts"
+import { decodeBytes, type JsonObject, literal, objectMember, parseObjectBytes, problemFrom, string } from "./decode.ts"
+import { Tampered } from "./errors.ts"
+import { deriveResponseKeys, openFrame, type ResponseKeys, sha256 } from "./primitives.ts"
+import type { SentRequest } from "./sealRequest.ts"
+import { type TrustedKeys, verifyStatement } from "./trust.ts"
+import { requestCommitment, responseCommitment, type RevealedExchange } from "./verify.ts"
+
+/** The end of a response, verified. */
+export interface VerifiedEnd {
+  readonly status: EndStatus
+  readonly receipt: ReceiptClaims
+  readonly problem: Problem | undefined
+  /** Everything needed to prove the exchange to a third party; holding it means being able to read it. */
+  readonly evidence: RevealedExchange
+}
+
+const STATUSES = ["complete", "failed", "aborted"] as const
+
+export class ResponseOpener {
+  private readonly sent: SentRequest
+  private readonly trusted: TrustedKeys
+  private readonly form: Form
+  private readonly keys: ResponseKeys
+  private readonly payloads: Array<Bytes> = []
+  private chain: Bytes
+  /** The chain after the data frames alone, which the receipt covers. */
+  private dataChain: Bytes
+  private frames = 0
+  private ended = false
+
+  private constructor(sent: SentRequest, trusted: TrustedKeys, form: Form, keys: ResponseKeys, chain: Bytes) {
+    this.sent = sent
+    this.trusted = trusted
+    this.form = form
+    this.keys = keys
+    this.chain = chain
+    this.dataChain = chain
+  }
+
+  static async begin(sent: SentRequest, trusted: TrustedKeys, form: Form, nonceText: string): Promise<ResponseOpener> {
+    const nonce = decodeBytes(nonceText, "response_nonce", RESPONSE_NONCE_BYTES)
+    const keys = await deriveResponseKeys(sent.secret, sent.enc, nonce)
+    return new ResponseOpener(sent, trusted, form, keys, await sha256(chainSeed(sent.requestHash, nonce)))
+  }
+
+  /** The JSON payload of the next frame. Throws `Tampered` unless the frame is exactly the one that must come next. */
+  async open(ciphertextText: string, final: boolean): Promise<JsonObject> {
+    if (this.ended) throw new Tampered("There is a frame after the final one.")
+    const index = this.frames++
+    const ciphertext = decodeBytes(ciphertextText, "ciphertext")
+    const block = await openFrame(
+      this.keys.key,
+      frameNonce(this.keys.baseNonce, index),
+      frameAad(this.form, index, final, this.sent.requestHash),
+      ciphertext,
+    )
+    if (block === undefined) throw new Tampered(`Frame ${index} is not authentic.`)
+    const payload = unpad(block, this.form === "stream" ? STREAM_FLOOR : COMPLETE_FLOOR)
+    if (payload === undefined) throw new Tampered(`Frame ${index} is not padded as it must be.`)
+    this.chain = await sha256(chainLink(this.chain, index, final, await sha256(ciphertext)))
+    if (final) this.ended = true
+    else {
+      this.payloads.push(payload)
+      this.dataChain = this.chain
+    }
+    return parseObjectBytes(payload, `frame ${index}`)
+  }
+
+  /** Verifies the end record of a response whose final frame was opened. */
+  async end(record: JsonObject): Promise<VerifiedEnd> {
+    const { commitKey } = this.keys
+    const status = literal(record, "status", STATUSES)
+    const statement = string(record, "receipt")
+    const receipt = receiptClaimsFrom(await verifyStatement("receipt", statement, this.trusted))
+    this.must(receipt.iss === this.sent.session.kid, "was signed by another identity than the session")
+    this.must(receipt.session_id === this.sent.session.id, "is about another session")
+    this.must(receipt.jti === this.sent.requestId, "is about another request")
+    this.must(receipt.request_hash === encodeBase64Url(this.sent.requestHash), "is about another request")
+    this.must(receipt.form === this.form && receipt.status === status, "contradicts the end record")
+    this.must(
+      JSON.stringify([receipt.finish_reasons, receipt.usage]) ===
+        JSON.stringify([record["finish_reasons"], record["usage"]]),
+      "contradicts the end record",
+    )
+    this.must(receipt.count === this.payloads.length, "counts other frames than came")
+    this.must(receipt.root === encodeBase64Url(this.dataChain), "covers other frames than came")
+    this.must(
+      receipt.request_commitment === encodeBase64Url(await requestCommitment(commitKey, this.sent.payload)),
+      "commits to another request",
+    )
+    this.must(
+      receipt.response_commitment === encodeBase64Url(await responseCommitment(commitKey, this.payloads)),
+      "commits to another answer",
+    )
+    return {
+      status,
+      receipt,
+      problem: record["problem"] === undefined ? undefined : problemFrom(objectMember(record, "problem"), 502),
+      evidence: {
+        receipt: statement,
+        commit_key: encodeBase64Url(commitKey),
+        request: fromUtf8(this.sent.payload),
+        responses: this.payloads.map(fromUtf8),
+      },
+    }
+  }
+
+  /** Verifies the terminal proof of a stream whose end record was verified. */
+  async prove(statement: string, end: VerifiedEnd): Promise<ProofClaims> {
+    const proof = proofClaimsFrom(await verifyStatement("proof", statement, this.trusted))
+    if (
+      proof.iss !== this.sent.session.kid ||
+      proof.session_id !== this.sent.session.id ||
+      proof.request_hash !== encodeBase64Url(this.sent.requestHash) ||
+      proof.status !== end.status ||
+      proof.count !== this.frames ||
+      proof.root !== encodeBase64Url(this.chain)
+    ) {
+      throw new Tampered("The terminal proof does not cover this stream.")
+    }
+    return proof
+  }
+
+  private must(holds: boolean, otherwise: string): void {
+    if (!holds) throw new Tampered(`The receipt ${otherwise}.`)
+  }
+}

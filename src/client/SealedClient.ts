@@ -1,0 +1,277 @@
+/** The client of the sealed proxy, for Node and browsers. */
+import type { ChatCompletion, ChatInput } from "../domain/chat.ts"
+import type { ReceiptClaims } from "../domain/statement.ts"
+import type { Form } from "../domain/transcript.ts"
+import { encodeBase64Url } from "../domain/bytes.ts"
+import { parseStatement } from "../domain/statement.ts"
+import { isObject, type JsonObject, parseObject, problemFrom, string, strings } from "./decode.ts"
+import { NoPins, PinMismatch, SealedProblem, Tampered, Unreachable } from "./errors.ts"
+import { randomBytes } from "./primitives.ts"
+import { ResponseOpener } from "./ResponseOpener.ts"
+import { expectEvent, isAbort, nextEvent, SealedStream } from "./SealedStream.ts"
+import { sealRequest, type SentRequest } from "./sealRequest.ts"
+import { type ServerSentEvent, serverSentEvents } from "./serverSentEvents.ts"
+import { type ClientSession, verifySession } from "./session.ts"
+import { keysByThumbprint, type TrustedKeys } from "./trust.ts"
+import type { RevealedExchange } from "./verify.ts"
+
+/** The part of `fetch` that is used. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+export interface SealedClientOptions {
+  /** Where the proxy is, such as `https://proxy.example.com`. */
+  readonly baseUrl: string | URL
+  /** Key ids (`kid`) of the proxy identities to believe. Several allow a key to be rotated. */
+  readonly pins?: ReadonlyArray<string>
+  /**
+   * Without pins: believe the identity that answers first, and only that one from then on. An attacker who is there
+   * at that moment is believed too.
+   */
+  readonly trustOnFirstUse?: boolean
+  readonly fetch?: Fetch
+}
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal
+  /** Which provider must serve the request; without it the proxy's order decides. */
+  readonly provider?: string
+  /** A UUID that names the request in the receipt; made up when absent. */
+  readonly requestId?: string
+}
+
+/** An answer, with its receipt verified. */
+export interface SealedCompletion {
+  readonly completion: ChatCompletion
+  readonly receipt: ReceiptClaims
+  /** The signed receipt as it came, to be kept. */
+  readonly statements: { readonly receipt: string }
+  /** Proves the exchange to a third party; holding it means being able to read it. */
+  readonly evidence: RevealedExchange
+}
+
+/** A session is not used any more when it has less than this left, in milliseconds. */
+const RENEWAL_MARGIN_MS = 5000
+const NONCE_BYTES = 16
+const SESSION_GONE = 410
+
+/**
+ * Completions that only the pinned proxy can read, with answers that only it can have given.
+ *
+ * @example
+ * const client = new SealedClient({ baseUrl: "http://localhost:3001", pins: ["GjmH…"] })
+ * const { completion, receipt } = await client.complete({ prompt: "Hello" })
+ * const stream = await client.stream({ messages: [{ role: "user", content: "Hello" }] })
+ * for await (const part of stream) if (part.type === "delta") show(part.chunk)
+ * const { proof } = await stream.end
+ */
+export class SealedClient {
+  private readonly baseUrl: string
+  private readonly fetch: Fetch
+  private readonly trustOnFirstUse: boolean
+  private pinned: ReadonlyArray<string>
+  private keys: TrustedKeys = new Map()
+  private session: Promise<ClientSession> | undefined
+
+  constructor(options: SealedClientOptions) {
+    this.baseUrl = String(options.baseUrl).replace(/\/+$/, "")
+    this.pinned = options.pins ?? []
+    this.trustOnFirstUse = options.trustOnFirstUse === true
+    this.fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init))
+  }
+
+  /** The key ids that are believed: the ones given, or the one trusted on first use. */
+  get pins(): ReadonlyArray<string> {
+    return this.pinned
+  }
+
+  /** One whole answer. Throws a `SealgateError`, or an `AbortError` when `signal` fires. */
+  async complete(input: ChatInput, options: RequestOptions = {}): Promise<SealedCompletion> {
+    const { response, sent } = await this.send({ ...input, stream: false }, options)
+    const body = await readObject(response)
+    const opener = await this.opener(sent, "complete", body)
+    const [answer, last, ...more] = strings(body, "frames")
+    if (answer === undefined || last === undefined || more.length > 0) {
+      throw new Tampered("A complete answer has exactly two frames.")
+    }
+    const completion = await opener.open(answer, false)
+    const { evidence, receipt, status } = await opener.end(await opener.open(last, true))
+    if (status !== "complete") throw new Tampered("A complete answer says that it is not complete.")
+    return {
+      // The frame is authentic, so this is what the proxy sent: a completion that its own schema made.
+      completion: completion as unknown as ChatCompletion,
+      receipt,
+      statements: { receipt: evidence.receipt },
+      evidence,
+    }
+  }
+
+  /**
+   * A streamed answer. The promise resolves when the stream begins; problems before that are thrown here.
+   * Throws a `SealgateError`, or an `AbortError` when `signal` fires, now or while the stream is read.
+   */
+  async stream(input: ChatInput, options: RequestOptions = {}): Promise<SealedStream> {
+    const { response, sent } = await this.send({ ...input, stream: true }, options)
+    if (!isEventStream(response) || response.body === null) {
+      throw new Tampered("An unsealed answer came instead of a sealed stream.")
+    }
+    const events: AsyncIterator<ServerSentEvent> = serverSentEvents(response.body)
+    const opening = expectEvent(await nextEvent(events, []), "open")
+    return new SealedStream(await this.opener(sent, "stream", opening), events)
+  }
+
+  private opener(sent: SentRequest, form: Form, body: JsonObject): Promise<ResponseOpener> {
+    return ResponseOpener.begin(sent, this.keys, form, string(body, "response_nonce"))
+  }
+
+  /** Seals and sends; a session that is gone is renewed, once. */
+  private async send(completion: object, options: RequestOptions) {
+    const first = await this.attempt(completion, options)
+    if (first.response.status !== SESSION_GONE) return this.accept(first)
+    this.session = undefined
+    return this.accept(await this.attempt(completion, options))
+  }
+
+  private async attempt(completion: object, { provider, requestId, signal }: RequestOptions) {
+    const session = await this.currentSession(signal)
+    const id = requestId ?? globalThis.crypto.randomUUID()
+    const payload = {
+      request_id: id,
+      issued_at: Date.now() + session.clockOffset,
+      ...(provider === undefined ? {} : { provider }),
+      completion,
+    }
+    const sent = await sealRequest(session, id, JSON.stringify(payload))
+    const response = await this.post("/v1/completions", sent.body, signal)
+    return { sent, response }
+  }
+
+  /** Lets a success through; turns anything else into the problem it is. */
+  private async accept(attempt: { readonly sent: SentRequest; readonly response: Response }) {
+    const { response, sent } = attempt
+    if (response.status === 200) return attempt
+    const retryAfterMs = retryAfterOf(response)
+    const body = parseBody(await readText(response))
+    if (body?.["frames"] === undefined) {
+      throw new SealedProblem(problemFrom(body ?? {}, response.status), false, retryAfterMs)
+    }
+    const opener = await this.opener(sent, "problem", body)
+    const [frame, ...more] = strings(body, "frames")
+    if (frame === undefined || more.length > 0) throw new Tampered("A sealed problem has exactly one frame.")
+    const problem = problemFrom(await opener.open(frame, true), response.status)
+    if (problem.status !== response.status) throw new Tampered("The sealed problem has another status than its answer.")
+    throw new SealedProblem(problem, true, retryAfterMs)
+  }
+
+  private async currentSession(signal: AbortSignal | undefined): Promise<ClientSession> {
+    const known = await this.session?.catch(() => undefined)
+    if (known !== undefined && isUsable(known)) {
+      known.requestsLeft--
+      return known
+    }
+    // Whoever comes while a session begins shares it, so it must not hang on one caller's signal.
+    const begun = (this.session = this.session === undefined || known !== undefined ? this.begin() : this.session)
+    const session = await orAbort(begun, signal).catch((error: unknown) => {
+      if (this.session === begun && !isAbort(error)) this.session = undefined
+      throw error
+    })
+    if (!isUsable(session)) return this.currentSession(signal)
+    session.requestsLeft--
+    return session
+  }
+
+  private async begin(): Promise<ClientSession> {
+    if (this.pinned.length === 0 && !this.trustOnFirstUse) throw new NoPins()
+    const nonce = randomBytes(NONCE_BYTES)
+    const response = await this.post("/v1/init", { client_nonce: encodeBase64Url(nonce) }, undefined)
+    const now = Date.now()
+    if (response.status !== 200) {
+      const body = parseBody(await readText(response))
+      throw new SealedProblem(problemFrom(body ?? {}, response.status), false, retryAfterOf(response))
+    }
+    const offer = await readObject(response)
+    const kid = signerOf(string(offer, "attestation"))
+    if (this.pinned.length > 0 && !this.pinned.includes(kid)) throw new PinMismatch(this.pinned, kid)
+    if (!this.keys.has(kid)) await this.learnKey(kid)
+    const session = await verifySession(offer, this.keys, nonce, now)
+    if (this.pinned.length === 0) this.pinned = [session.kid]
+    return session
+  }
+
+  /** Fetches the public key of a key id that is believed; what was fetched counts only if it has that thumbprint. */
+  private async learnKey(kid: string): Promise<void> {
+    const response = await this.request("/v1/keys", { method: "GET" })
+    const publicKey = (await keysByThumbprint(await readObject(response))).get(kid)
+    if (publicKey === undefined) throw new Tampered(`The proxy does not show the key ${kid} that it signs with.`)
+    this.keys = new Map([...this.keys, [kid, publicKey]])
+  }
+
+  private post(path: string, body: object, signal: AbortSignal | undefined): Promise<Response> {
+    return this.request(path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+      ...(signal === undefined ? {} : { signal }),
+    })
+  }
+
+  private async request(path: string, init: RequestInit): Promise<Response> {
+    try {
+      return await this.fetch(this.baseUrl + path, { ...init, redirect: "error" })
+    } catch (cause) {
+      if (isAbort(cause)) throw cause
+      throw new Unreachable(`${this.baseUrl} could not be reached: ${reasonOf(cause)}`, { cause })
+    }
+  }
+}
+
+const isUsable = (session: ClientSession): boolean =>
+  session.requestsLeft > 0 && session.expiresAt - RENEWAL_MARGIN_MS > Date.now() + session.clockOffset
+
+const isEventStream = (response: Response): boolean =>
+  response.headers.get("content-type")?.startsWith("text/event-stream") === true
+
+/** The key id in a statement's header; who that is gets verified afterwards. */
+const signerOf = (statement: string): string => {
+  const kid = parseStatement(statement)?.kid
+  if (kid === undefined) throw new Tampered("The session offer is not a well-formed Ed25519 JWS.")
+  return kid
+}
+
+/** The body as text. A connection that breaks here broke before there was an answer. */
+const readText = (response: Response): Promise<string> =>
+  response.text().catch((cause: unknown) => {
+    if (isAbort(cause)) throw cause
+    throw new Unreachable(`The connection broke before the answer was complete: ${reasonOf(cause)}`, { cause })
+  })
+
+const readObject = async (response: Response): Promise<JsonObject> =>
+  parseObject(await readText(response), "the answer")
+
+const retryAfterOf = (response: Response): number | undefined => {
+  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN)
+  return Number.isFinite(seconds) ? seconds * 1000 : undefined
+}
+
+const parseBody = (text: string): JsonObject | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const reasonOf = (cause: unknown): string => {
+  if (!(cause instanceof Error)) return String(cause)
+  return cause.cause instanceof Error ? cause.cause.message : cause.message
+}
+
+/** `promise`, unless `signal` fires first. */
+const orAbort = <A>(promise: Promise<A>, signal: AbortSignal | undefined): Promise<A> => {
+  if (signal === undefined) return promise
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const abort = () => reject(new DOMException("The request was aborted.", "AbortError"))
+  if (signal.aborted) abort()
+  signal.addEventListener("abort", abort, { once: true })
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", abort))
+}

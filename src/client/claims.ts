@@ -1,0 +1,70 @@
+/** Decodes the claims of verified statements. */
+import type { ProofClaims, ReceiptClaims, SessionClaims } from "../domain/statement.ts"
+import { bytes, integer, isObject, type JsonObject, literal, objectMember, string, strings } from "./decode.ts"
+import { Tampered } from "./errors.ts"
+
+const HASH_BYTES = 32
+const STATUSES = ["complete", "failed", "aborted"] as const
+
+/** Base64url text of exactly 32 bytes. */
+const hash = (object: JsonObject, member: string): string => {
+  bytes(object, member, HASH_BYTES)
+  return string(object, member)
+}
+
+export const sessionOfferFrom = (object: JsonObject): Omit<SessionClaims, "iss" | "iat" | "client_nonce"> => {
+  const suite = objectMember(object, "suite")
+  return {
+    version: integer(object, "version"),
+    session_id: string(object, "session_id"),
+    public_key: string(object, "public_key"),
+    suite: { kem: integer(suite, "kem"), kdf: integer(suite, "kdf"), aead: integer(suite, "aead") },
+    expires_at: integer(object, "expires_at"),
+    max_requests: integer(object, "max_requests"),
+    max_request_bytes: integer(object, "max_request_bytes"),
+  }
+}
+
+export const sessionClaimsFrom = (object: JsonObject): SessionClaims => ({
+  ...sessionOfferFrom(object),
+  iss: string(object, "iss"),
+  iat: integer(object, "iat"),
+  ...(object["client_nonce"] === undefined ? {} : { client_nonce: string(object, "client_nonce") }),
+})
+
+export const receiptClaimsFrom = (object: JsonObject): ReceiptClaims => {
+  const usage = object["usage"]
+  if (usage !== null && !isObject(usage)) throw new Tampered("usage is neither null nor an object.")
+  if (object["prompt_persisted"] !== false) throw new Tampered("The receipt does not say that the prompt was not kept.")
+  return {
+    iss: string(object, "iss"),
+    iat: integer(object, "iat"),
+    jti: string(object, "jti"),
+    session_id: string(object, "session_id"),
+    form: literal(object, "form", ["complete", "stream", "problem"]),
+    status: literal(object, "status", STATUSES),
+    provider: string(object, "provider"),
+    model: string(object, "model"),
+    finish_reasons: strings(object, "finish_reasons"),
+    usage,
+    received_at: integer(object, "received_at"),
+    completed_at: integer(object, "completed_at"),
+    request_hash: hash(object, "request_hash"),
+    root: hash(object, "root"),
+    count: integer(object, "count"),
+    request_commitment: hash(object, "request_commitment"),
+    response_commitment: hash(object, "response_commitment"),
+    prompt_persisted: false,
+    software: string(object, "software"),
+  }
+}
+
+export const proofClaimsFrom = (object: JsonObject): ProofClaims => ({
+  iss: string(object, "iss"),
+  iat: integer(object, "iat"),
+  session_id: string(object, "session_id"),
+  request_hash: hash(object, "request_hash"),
+  root: hash(object, "root"),
+  count: integer(object, "count"),
+  status: literal(object, "status", STATUSES),
+})

@@ -1,0 +1,102 @@
+/**
+ * Decoders for the few JSON shapes a client reads. They are small on purpose: the client runs in browsers, where a
+ * schema library would weigh more than everything else together.
+ */
+import { type Bytes, decodeBase64Url, fromUtf8 } from "../domain/bytes.ts"
+import type { Problem } from "../domain/problem.ts"
+import { Tampered } from "./errors.ts"
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const wrong = (what: string, expected: string) => new Tampered(`${what} is not ${expected}.`)
+
+/** Parses JSON text into an object. */
+export const parseObject = (text: string, what: string): JsonObject => {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw wrong(what, "JSON")
+  }
+  if (!isObject(value)) throw wrong(what, "a JSON object")
+  return value
+}
+
+export const parseObjectBytes = (bytes: Uint8Array, what: string): JsonObject => {
+  let text: string
+  try {
+    text = fromUtf8(bytes)
+  } catch {
+    throw wrong(what, "UTF-8")
+  }
+  return parseObject(text, what)
+}
+
+export const string = (object: JsonObject, member: string): string => {
+  const value = object[member]
+  if (typeof value !== "string") throw wrong(member, "a string")
+  return value
+}
+
+/** A non-negative safe integer. */
+export const integer = (object: JsonObject, member: string): number => {
+  const value = object[member]
+  if (!Number.isSafeInteger(value) || Number(value) < 0) throw wrong(member, "a non-negative integer")
+  return Number(value)
+}
+
+export const strings = (object: JsonObject, member: string): ReadonlyArray<string> => {
+  const value = object[member]
+  if (!Array.isArray(value) || !value.every((item) => typeof item === "string")) {
+    throw wrong(member, "an array of strings")
+  }
+  return value
+}
+
+export const literal = <const Values extends ReadonlyArray<string>>(
+  object: JsonObject,
+  member: string,
+  values: Values,
+): Values[number] => {
+  const found = values.find((value) => value === object[member])
+  if (found === undefined) throw wrong(member, `one of ${values.join(", ")}`)
+  return found
+}
+
+export const objectMember = (object: JsonObject, member: string): JsonObject => {
+  const value = object[member]
+  if (!isObject(value)) throw wrong(member, "an object")
+  return value
+}
+
+/** Canonical base64url, of exactly `length` bytes if one is given. */
+export const bytes = (object: JsonObject, member: string, length?: number): Bytes =>
+  decodeBytes(string(object, member), member, length)
+
+export const decodeBytes = (text: string, what: string, length?: number): Bytes => {
+  const decoded = decodeBase64Url(text)
+  if (decoded === undefined || (length !== undefined && decoded.length !== length)) {
+    throw wrong(what, length === undefined ? "base64url" : `base64url of ${length} bytes`)
+  }
+  return decoded
+}
+
+/** A problem document, as far as it is one: a client must get along with other servers' problems too. */
+export const problemFrom = (object: JsonObject, status: number): Problem => ({
+  type: typeof object["type"] === "string" ? object["type"] : "about:blank",
+  title: typeof object["title"] === "string" ? object["title"] : `The server answered ${status}.`,
+  status: typeof object["status"] === "number" ? object["status"] : status,
+  code: typeof object["code"] === "string" ? object["code"] : "unknown",
+  retryable: object["retryable"] === true,
+  ...(typeof object["detail"] === "string" ? { detail: object["detail"] } : {}),
+  ...(Array.isArray(object["errors"])
+    ? {
+        errors: object["errors"]
+          .filter(isObject)
+          .map((issue) => ({ path: String(issue["path"]), message: String(issue["message"]) })),
+      }
+    : {}),
+})

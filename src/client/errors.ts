@@ -1,0 +1,118 @@
+/** What can go wrong for a client, each with a stable `code` to switch on. */
+import type { ChatChunk } from "../domain/chat.ts"
+import type { Problem } from "../domain/problem.ts"
+import type { ReceiptClaims } from "../domain/statement.ts"
+
+export type SealgateErrorCode =
+  | "no-pins"
+  | "pin-mismatch"
+  | "tampered"
+  | "stream-truncated"
+  | "answer-incomplete"
+  | "problem"
+  | "unreachable"
+
+/** Base of every error this client throws itself; an abort is the platform's own `AbortError`. */
+export abstract class SealgateError extends Error {
+  abstract readonly code: SealgateErrorCode
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = new.target.name
+  }
+}
+
+/** The client has neither pins nor leave to trust on first use, so it seals nothing. */
+export class NoPins extends SealgateError {
+  readonly code = "no-pins"
+  constructor() {
+    super(
+      "No pins: give the proxy's attestation key id (kid) as `pins`, or set trustOnFirstUse to accept the first one.",
+    )
+  }
+}
+
+/** The session offer is signed by a key that is not pinned. Nothing was sealed. */
+export class PinMismatch extends SealgateError {
+  readonly code = "pin-mismatch"
+  /** Key ids that are pinned. */
+  readonly pins: ReadonlyArray<string>
+  /** The key id that signed instead. */
+  readonly kid: string
+  constructor(pins: ReadonlyArray<string>, kid: string) {
+    super(
+      `The proxy identifies itself as ${kid}, which is not pinned (${pins.join(", ")}). ` +
+        "Either this is not your proxy, or its key was rotated; ask its operator before you change the pin.",
+    )
+    this.pins = pins
+    this.kid = kid
+  }
+}
+
+/** What was received so far and has been verified frame by frame. */
+export interface VerifiedPrefix {
+  readonly chunks: ReadonlyArray<ChatChunk>
+}
+
+/** Something was changed, repeated, left out, added or forged between the proxy and here. */
+export class Tampered extends SealgateError {
+  readonly code: "tampered" | "stream-truncated" = "tampered"
+}
+
+/** The stream ended before its final frame and proof. `prefix` is genuine, but it is not the answer. */
+export class StreamTruncated extends Tampered {
+  override readonly code = "stream-truncated"
+  readonly prefix: VerifiedPrefix
+  constructor(prefix: VerifiedPrefix, options?: ErrorOptions) {
+    super("The stream ended before its final frame and proof; what came before is verified but incomplete.", options)
+    this.prefix = prefix
+  }
+}
+
+/** The proxy itself says, signed, that the answer is not complete: the provider failed or the proxy shut down. */
+export class AnswerIncomplete extends SealgateError {
+  readonly code = "answer-incomplete"
+  readonly status: "failed" | "aborted"
+  readonly problem: Problem | undefined
+  readonly prefix: VerifiedPrefix
+  readonly receipt: ReceiptClaims
+  constructor(
+    status: "failed" | "aborted",
+    problem: Problem | undefined,
+    prefix: VerifiedPrefix,
+    receipt: ReceiptClaims,
+  ) {
+    super(
+      status === "aborted"
+        ? "The proxy shut down before the answer was complete."
+        : `The provider failed before the answer was complete${problem === undefined ? "." : `: ${problem.title}`}`,
+    )
+    this.status = status
+    this.problem = problem
+    this.prefix = prefix
+    this.receipt = receipt
+  }
+}
+
+/** The proxy refused the request. */
+export class SealedProblem extends SealgateError {
+  readonly code = "problem"
+  readonly problem: Problem
+  /**
+   * Whether the problem came under seal. One that did not was readable on the path, and could be anybody's: it says
+   * something about the transport, never about the answer.
+   */
+  readonly sealed: boolean
+  /** Milliseconds after which to try again, if the proxy said so. */
+  readonly retryAfterMs: number | undefined
+  constructor(problem: Problem, sealed: boolean, retryAfterMs: number | undefined) {
+    super(problem.detail === undefined ? problem.title : `${problem.title} ${problem.detail}`)
+    this.problem = problem
+    this.sealed = sealed
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** No answer of the proxy was received. */
+export class Unreachable extends SealgateError {
+  readonly code = "unreachable"
+}

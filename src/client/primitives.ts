@@ -1,0 +1,84 @@
+/** Cryptography of the client: WebCrypto, which Node and browsers share, and noble for strict Ed25519. */
+import { Aes256Gcm, CipherSuite, HkdfSha256 } from "@hpke/core"
+import { DhkemX25519HkdfSha256 } from "@hpke/dhkem-x25519"
+import { verifyAsync } from "@noble/ed25519"
+import { type Bytes, concat } from "../domain/bytes.ts"
+import { EXPORT_BYTES, KEY_BYTES, responseExportContext, responseKeys, responseSalt } from "../domain/transcript.ts"
+
+const subtle = globalThis.crypto.subtle
+
+export const randomBytes = (length: number): Bytes => globalThis.crypto.getRandomValues(new Uint8Array(length))
+
+export const sha256 = async (data: Bytes): Promise<Bytes> => new Uint8Array(await subtle.digest("SHA-256", data))
+
+/** Strict Ed25519 (RFC 8032 §5.1.7): canonical encodings only. */
+export const verifyEd25519 = (signature: Bytes, message: Bytes, publicKey: Bytes): Promise<boolean> =>
+  verifyAsync(signature, message, publicKey, { zip215: false }).catch(() => false)
+
+export const hmac = async (key: Bytes, ...parts: ReadonlyArray<Uint8Array>): Promise<Bytes> => {
+  const imported = await subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
+  return new Uint8Array(await subtle.sign("HMAC", imported, concat(...parts)))
+}
+
+/** What both ends of a response share (sealed protocol §4.3). */
+export interface ResponseKeys {
+  readonly key: CryptoKey
+  readonly baseNonce: Bytes
+  readonly commitKey: Bytes
+}
+
+export const deriveResponseKeys = async (secret: Bytes, enc: Bytes, responseNonce: Bytes): Promise<ResponseKeys> => {
+  const ikm = await subtle.importKey("raw", secret, "HKDF", false, ["deriveBits"])
+  const salt = responseSalt(enc, responseNonce)
+  const derive = async ({ info, length }: { readonly info: Bytes; readonly length: number }) =>
+    new Uint8Array(await subtle.deriveBits({ name: "HKDF", hash: "SHA-256", salt, info }, ikm, length * 8))
+  const [key, baseNonce, commitKey] = await Promise.all([
+    derive(responseKeys.key),
+    derive(responseKeys.nonce),
+    derive(responseKeys.commit),
+  ])
+  return { key: await subtle.importKey("raw", key, "AES-GCM", false, ["decrypt"]), baseNonce, commitKey }
+}
+
+/** The block inside a frame, or `undefined` when it does not authenticate. */
+export const openFrame = (key: CryptoKey, nonce: Bytes, aad: Bytes, ciphertext: Bytes): Promise<Bytes | undefined> =>
+  subtle.decrypt({ name: "AES-GCM", iv: nonce, additionalData: aad }, key, ciphertext).then(
+    (block) => new Uint8Array(block),
+    () => undefined,
+  )
+
+const suite = new CipherSuite({
+  kem: new DhkemX25519HkdfSha256(),
+  kdf: new HkdfSha256(),
+  aead: new Aes256Gcm(),
+})
+
+export interface HpkeSealed {
+  readonly enc: Bytes
+  readonly ciphertext: Bytes
+  /** The secret exported for the response. */
+  readonly secret: Bytes
+}
+
+/**
+ * Seals one message in a fresh sender context and exports the response secret from it (RFC 9180, mode base).
+ * `ephemeralSeed` fixes the ephemeral key, for published test vectors only.
+ */
+export const hpkeSeal = async (
+  recipient: Bytes,
+  info: Bytes,
+  aad: Bytes,
+  plaintext: Bytes,
+  ephemeralSeed?: Bytes,
+): Promise<HpkeSealed> => {
+  const context = await suite.createSenderContext({
+    recipientPublicKey: await suite.kem.deserializePublicKey(recipient.buffer),
+    info: info.buffer,
+    ...(ephemeralSeed === undefined ? {} : { ekm: ephemeralSeed.buffer }),
+  })
+  const ciphertext = await context.seal(plaintext.buffer, aad.buffer)
+  const secret = await context.export(responseExportContext.buffer, EXPORT_BYTES)
+  return { enc: new Uint8Array(context.enc), ciphertext: new Uint8Array(ciphertext), secret: new Uint8Array(secret) }
+}
+
+export const PUBLIC_KEY_BYTES = KEY_BYTES

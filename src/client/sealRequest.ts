@@ -1,0 +1,65 @@
+/** Seals one request to a verified session (sealed protocol §4.1). */
+import { type Bytes, encodeBase64Url, utf8 } from "../domain/bytes.ts"
+import { COMPLETE_FLOOR, pad } from "../domain/padding.ts"
+import { requestAad, requestInfo, requestTranscript } from "../domain/transcript.ts"
+import { SealedProblem } from "./errors.ts"
+import { hpkeSeal, sha256 } from "./primitives.ts"
+import type { ClientSession } from "./session.ts"
+
+export interface SealedRequestBody {
+  readonly session_id: string
+  readonly enc: string
+  readonly ciphertext: string
+}
+
+/** A request that was sealed, and what is needed to open its answer. */
+export interface SentRequest {
+  readonly session: ClientSession
+  readonly requestId: string
+  readonly body: SealedRequestBody
+  readonly payload: Bytes
+  readonly enc: Bytes
+  readonly secret: Bytes
+  readonly requestHash: Bytes
+}
+
+/**
+ * @param payload JSON text of the sealed payload
+ * @param ephemeralSeed fixes the ephemeral key, for published test vectors only
+ */
+export const sealRequest = async (
+  session: ClientSession,
+  requestId: string,
+  payload: string,
+  ephemeralSeed?: Bytes,
+): Promise<SentRequest> => {
+  const bytes = utf8(payload)
+  const { ciphertext, enc, secret } = await hpkeSeal(
+    session.publicKey,
+    requestInfo(session.attestationHash),
+    requestAad(session.idBytes),
+    pad(bytes, COMPLETE_FLOOR),
+    ephemeralSeed,
+  )
+  if (ciphertext.length > session.maxRequestBytes) {
+    const title = `The request is too large: ${ciphertext.length} bytes sealed, at most ${session.maxRequestBytes} are accepted.`
+    throw new SealedProblem(
+      { type: "urn:sealgate:problem:too-large", code: "too-large", status: 413, title, retryable: false },
+      false,
+      undefined,
+    )
+  }
+  return {
+    session,
+    requestId,
+    body: {
+      session_id: session.id,
+      enc: encodeBase64Url(enc),
+      ciphertext: encodeBase64Url(ciphertext),
+    },
+    payload: bytes,
+    enc,
+    secret,
+    requestHash: await sha256(requestTranscript(session.attestationHash, enc, await sha256(ciphertext))),
+  }
+}

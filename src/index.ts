@@ -1,0 +1,7 @@
+/** `sealgate`: the servers as Effect Layers, to be run by the `sealgate` command or embedded in a program. */
+export { type ProxySettings, layerProxy, proxySettingsFromEnvironment } from "./layers/Proxy.ts"
+export { layerLogging } from "./layers/Logging.ts"
+export { ProxyApi } from "./http/proxy/Api.ts"
+export { Attestation } from "./services/sealing/Attestation.ts"
+export { Upstream } from "./services/upstream/Upstream.ts"
+export { UpstreamError } from "./domain/upstream.ts"

@@ -1,0 +1,287 @@
+/**
+ * A fake of the model vendors for tests, demo and crash tests: a real HTTP server on a free port of 127.0.0.1 that
+ * speaks OpenAI Chat Completions, Anthropic Messages and Gemini generateContent at once, answers by script, breaks in
+ * every way a vendor can break, records what it was asked, and refuses what the vendor would refuse.
+ *
+ * ```ts
+ * await using upstream = await FakeUpstream.start() // or, in an Effect: yield* FakeUpstream.make()
+ * // Base URLs: upstream.openAi = `${upstream.url}/v1`, upstream.anthropic = upstream.gemini = upstream.url
+ *
+ * // Replies are taken in order, each once. After them comes the last `always`, without one the text "ok".
+ * upstream.script(
+ *   fault.rateLimited({ retryAfter: 1 }),
+ *   { text: "Hello" },
+ *   { text: ["He", "llo"], usage: { input: 9, cached: 4, output: 2 } },
+ *   { toolCalls: [{ name: "weather", arguments: { city: "Oslo" } }, { name: "time", arguments: ['{"zo', 'ne":1}'] }] },
+ *   { text: "Hello there", delivery: { breaks: { after: 1, how: "cut" } } },
+ *   ({ text, wire }) => ({ text: `${wire} was asked: ${text}` }),
+ * )
+ * upstream.always({ text: "anything else" })
+ *
+ * // Replies for some requests only are looked at first.
+ * upstream.when({ wire: "anthropic" }).script(fault.silence)
+ * upstream.when({ model: "judge" }).always({ text: '{"verdict":"upheld"}' })
+ * upstream.when((asked) => asked.tools.length > 0).script({ refusal: "No." })
+ *
+ * const first = await upstream.received(1) // waits for the request to arrive
+ * assert.strictEqual(first.asked?.text, "Hi")
+ * assert.strictEqual(await first.ended, "hung-up")
+ * assert.strictEqual(upstream.unused, 0)
+ * ```
+ *
+ * Answers and faults: {@link Answer}, {@link Delivery}, {@link fault}. What is recorded: {@link Recorded}. The same
+ * conversation gives the same {@link Asked} in every format, so a translation can be tested by comparing them.
+ * A refused connection is a fake that was closed, a TLS failure its port behind `https:`.
+ */
+import { Context, Effect, Layer, type Scope } from "effect"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
+import { anthropic } from "./fake-upstream/Anthropic.ts"
+import type { Asked, Recorded } from "./fake-upstream/Asked.ts"
+import { deliverAnswer, deliverError, deliverFault } from "./fake-upstream/Deliver.ts"
+import { Exchange, Gone } from "./fake-upstream/Exchange.ts"
+import { gemini } from "./fake-upstream/Gemini.ts"
+import { openAi } from "./fake-upstream/OpenAi.ts"
+import { isFault, type Reply } from "./fake-upstream/Reply.ts"
+import { say } from "./fake-upstream/Said.ts"
+import { type Match, Script } from "./fake-upstream/Script.ts"
+import { type ErrorReply, isRefusal, type WireFormat } from "./fake-upstream/WireFormat.ts"
+
+export type { Asked, Ending, Recorded, Turn, WireName } from "./fake-upstream/Asked.ts"
+export { type Answer, type Break, type Delivery, fault, type Fault, type Reply } from "./fake-upstream/Reply.ts"
+export type { Match } from "./fake-upstream/Script.ts"
+
+export interface FakeUpstreamOptions {
+  /** The keys that are accepted. Default: any. */
+  readonly keys?: ReadonlyArray<string>
+  /** The models that exist. Default: all. */
+  readonly models?: ReadonlyArray<string>
+  /** Default: a free one. */
+  readonly port?: number
+}
+
+/** Where replies are put; from {@link Fake.when} only for the requests that match. */
+export interface Scripting {
+  /** Adds replies that are given once each, in this order. */
+  readonly script: (...replies: ReadonlyArray<Reply>) => void
+  /** The reply when no other is left; the last one counts. */
+  readonly always: (reply: Reply) => void
+}
+
+export interface Fake extends Scripting, AsyncDisposable {
+  /** `http://127.0.0.1:port` */
+  readonly url: string
+  /** Base URLs as each vendor's clients want them. */
+  readonly openAi: string
+  readonly anthropic: string
+  readonly gemini: string
+  readonly when: (match: Match) => Scripting
+  /** Every request so far, in the order of arrival. */
+  readonly requests: ReadonlyArray<Recorded>
+  /** The `n`th request, from 1, as soon as it has arrived with its body. */
+  readonly received: (n: number) => Promise<Recorded>
+  /** Scripted replies that no request has taken. */
+  readonly unused: number
+  /** Forgets script and requests. */
+  readonly clear: () => void
+  /** Breaks every connection and frees the port. Rejects if a reply function failed. */
+  readonly close: () => Promise<void>
+}
+
+const FORMATS: ReadonlyArray<WireFormat> = [openAi, anthropic, gemini]
+
+class Server implements Fake {
+  readonly url: string
+  readonly openAi: string
+  readonly anthropic: string
+  readonly gemini: string
+  private readonly options: FakeUpstreamOptions
+  private readonly stop: () => Promise<void>
+  private readonly book = new Script()
+  private readonly problems: Array<unknown> = []
+  /** Thought signatures by wire format and id of the call they came with. */
+  private readonly signatures = new Map<string, string>()
+  private waiting: Array<{ readonly n: number; readonly resolve: (record: Recorded) => void }> = []
+  private recorded: Array<Recorded> = []
+
+  constructor(url: string, options: FakeUpstreamOptions, stop: () => Promise<void>) {
+    this.url = url
+    this.openAi = `${url}/v1`
+    this.anthropic = url
+    this.gemini = url
+    this.options = options
+    this.stop = stop
+  }
+
+  get requests(): ReadonlyArray<Recorded> {
+    return this.recorded
+  }
+
+  get unused(): number {
+    return this.book.unused
+  }
+
+  script(...replies: ReadonlyArray<Reply>): void {
+    this.book.add(undefined, replies)
+  }
+
+  always(reply: Reply): void {
+    this.book.always(undefined, reply)
+  }
+
+  when(match: Match): Scripting {
+    return {
+      script: (...replies) => this.book.add(match, replies),
+      always: (reply) => this.book.always(match, reply),
+    }
+  }
+
+  received(n: number): Promise<Recorded> {
+    const record = this.recorded[n - 1]
+    if (record !== undefined) return Promise.resolve(record)
+    const { promise, resolve } = Promise.withResolvers<Recorded>()
+    this.waiting.push({ n, resolve })
+    return promise
+  }
+
+  clear(): void {
+    this.book.clear()
+    this.recorded = []
+  }
+
+  async close(): Promise<void> {
+    await this.stop()
+    if (this.problems.length > 0) throw new AggregateError(this.problems.splice(0), "the fake upstream's script failed")
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** Never rejects: what goes wrong here is the script's fault and is kept for {@link close}. */
+  async handle(exchange: Exchange): Promise<void> {
+    try {
+      await exchange.read()
+      const format = FORMATS.find((format) => format.owns(exchange.record.path))
+      await (format === undefined ? this.refusePath(exchange) : this.answer(exchange, format))
+    } catch (error) {
+      if (error instanceof Gone) return
+      this.problems.push(error)
+      exchange.destroy()
+    }
+  }
+
+  private arrived(record: Recorded): void {
+    this.recorded.push(record)
+    const n = this.recorded.length
+    for (const waiter of this.waiting) if (waiter.n === n) waiter.resolve(record)
+    this.waiting = this.waiting.filter((waiter) => waiter.n !== n)
+  }
+
+  private async refusePath(exchange: Exchange): Promise<void> {
+    const { method, path } = exchange.record
+    exchange.record.refused = `no such path: ${method} ${path}`
+    this.arrived(exchange.record)
+    const message = `Invalid URL (${method} ${path})`
+    await deliverFault(exchange, openAi, {
+      fault: "status",
+      status: 404,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ error: { message, type: "invalid_request_error", param: null, code: null } }),
+    })
+  }
+
+  private async answer(exchange: Exchange, format: WireFormat): Promise<void> {
+    const { record } = exchange
+    const checked = this.check(exchange, format)
+    record.wire = format.name
+    if ("refusal" in checked) {
+      record.refused = checked.reason
+      this.arrived(record)
+      return deliverError(exchange, format, checked.refusal)
+    }
+    record.asked = checked
+    this.arrived(record)
+    return this.deliver(exchange, format, checked, this.book.take(checked))
+  }
+
+  /** What the vendor looks at before it asks the model. */
+  private check(
+    exchange: Exchange,
+    format: WireFormat,
+  ): Asked | { readonly reason: string; readonly refusal: ErrorReply } {
+    const { body, headers, method, path } = exchange.record
+    const received = { path, headers, body, query: exchange.query }
+    const refuse = (reason: string, refusal: ErrorReply) => ({ reason, refusal })
+    const invalid = (message: string) => refuse(message, format.error("invalid-request", { message }))
+    if (method !== "POST")
+      return refuse("method", { ...format.error("invalid-request"), status: 405, headers: { allow: "POST" } })
+    const key = format.key(received)
+    if (key === undefined || key === "") return refuse("no key", format.missingKey)
+    if (this.options.keys?.includes(key) === false) return refuse("unknown key", format.error("unauthorized"))
+    if (!/^application\/json\b/.test(headers["content-type"] ?? ""))
+      return invalid("The content type must be application/json.")
+    if (typeof body === "string") return invalid("The body is not JSON.")
+    const asked = format.read(received, key)
+    if (isRefusal(asked)) return refuse(asked.message, format.error(asked.objection, { message: asked.message }))
+    if (this.options.models?.includes(asked.model) === false) return refuse("unknown model", format.error("not-found"))
+    for (const [id, signature] of asked.signatures) {
+      const issued = this.signatures.get(`${format.name} ${id}`)
+      if (issued !== undefined && issued !== signature) {
+        return invalid("Function call is missing a thought_signature in functionCall parts.")
+      }
+    }
+    return asked
+  }
+
+  private async deliver(exchange: Exchange, format: WireFormat, asked: Asked, reply: Reply): Promise<void> {
+    if (typeof reply === "function") return this.deliver(exchange, format, asked, await reply(asked))
+    if (isFault(reply)) return deliverFault(exchange, format, reply)
+    const said = say(reply, asked)
+    for (const call of said.calls) {
+      const id = call.id === "" ? call.name : call.id
+      if (call.signature !== undefined) this.signatures.set(`${format.name} ${id}`, call.signature)
+    }
+    return deliverAnswer(exchange, format, reply, said)
+  }
+}
+
+const start = async (options: FakeUpstreamOptions = {}): Promise<Fake> => {
+  const connections = new WeakMap<Socket, number>()
+  let count = 0
+  // No idle time-out: a connection that a test keeps must not close under it.
+  const server = createServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 })
+  server.on("connection", (socket) => connections.set(socket, ++count))
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject)
+    server.listen(options.port ?? 0, "127.0.0.1", resolve)
+  })
+  // `address()` is a string only for pipes.
+  const { port } = server.address() as AddressInfo
+  const running = new Set<Promise<void>>()
+  const fake = new Server(`http://127.0.0.1:${port}`, options, async () => {
+    server.closeAllConnections()
+    if (server.listening) await new Promise<void>((resolve) => server.close(() => resolve()))
+    await Promise.all(running)
+  })
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    const handled = fake.handle(new Exchange(request, response, connections.get(request.socket) ?? 0))
+    running.add(handled)
+    void handled.finally(() => running.delete(handled))
+  })
+  return fake
+}
+
+const make = (options: FakeUpstreamOptions = {}): Effect.Effect<Fake, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.promise(() => start(options)),
+    (fake) => Effect.promise(() => fake.close()),
+  )
+
+export class FakeUpstream extends Context.Service<FakeUpstream, Fake>()("sealgate/test/support/FakeUpstream") {
+  /** For plain scripts; the caller closes it. */
+  static readonly start = start
+  /** For Effects; closes with the scope. */
+  static readonly make = make
+  static readonly layer = Layer.effect(FakeUpstream, make())
+}

@@ -1,0 +1,89 @@
+/** Runs a suite on both databases. Postgres is taken from the environment, and left out with a notice where there is none. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe } from "@effect/vitest"
+import { Effect, Exit, Layer, Redacted, type Scope } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { type Migrator, SqlClient, type SqlError } from "effect/sql"
+import * as Database from "../../src/layers/database/Database.ts"
+import * as PostgresClient from "../../src/layers/database/PostgresClient.ts"
+import type { DatabaseInUse } from "../../src/layers/database/SqliteOwner.ts"
+import type { JobSignals } from "../../src/services/jobs/JobSignals.ts"
+
+const POSTGRES_URL =
+  process.env["TEST_DATABASE_URL"] ?? process.env["DATABASE_URL"] ?? "postgres://postgres@127.0.0.1:5432/test"
+const CONNECTIONS = 5
+
+export type DatabaseLayer = Layer.Layer<
+  SqlClient.SqlClient | JobSignals,
+  SqlError.SqlError | Migrator.MigrationError | DatabaseInUse
+>
+
+export interface TestDatabase {
+  readonly kind: "sqlite" | "postgres"
+  /** A new, empty database that goes away with the scope, as a layer that opens it, as often as one likes. */
+  readonly create: Effect.Effect<DatabaseLayer, never, Scope.Scope>
+  /** A new, empty database, open. */
+  readonly layer: DatabaseLayer
+}
+
+const testDatabase = (kind: TestDatabase["kind"], create: TestDatabase["create"]): TestDatabase => ({
+  kind,
+  create,
+  layer: Layer.unwrap(create),
+})
+
+/** A file in a folder of its own. */
+export const sqliteFile: Effect.Effect<string, never, Scope.Scope> = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "sealgate-"))),
+    (folder) => Effect.sync(() => rmSync(folder, { recursive: true })),
+  ),
+  (folder) => join(folder, "gateway.db"),
+)
+
+const admin = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>): Effect.Effect<A, E | SqlError.SqlError> =>
+  Effect.provide(effect, PostgresClient.layer({ url: Redacted.make(POSTGRES_URL), maxConnections: 1 }))
+
+/** The URL of a schema of its own. */
+export const postgresSchema: Effect.Effect<string, never, Scope.Scope> = Effect.map(
+  Effect.acquireRelease(
+    Effect.gen(function* () {
+      const schema = `sealgate_${SecureRandom.uuidV7Unsafe().replaceAll("-", "")}`
+      yield* Effect.orDie(admin(SqlClient.SqlClient.use((sql) => sql`CREATE SCHEMA ${sql(schema)}`)))
+      return schema
+    }),
+    (schema) => Effect.orDie(admin(SqlClient.SqlClient.use((sql) => sql`DROP SCHEMA ${sql(schema)} CASCADE`))),
+  ),
+  (schema) => {
+    const url = new URL(POSTGRES_URL)
+    url.searchParams.set("options", `-c search_path=${schema} -c client_min_messages=warning`)
+    return url.toString().replaceAll("+", "%20")
+  },
+)
+
+export const sqlite = testDatabase(
+  "sqlite",
+  Effect.map(sqliteFile, (filename) => Database.layerSqlite({ filename })),
+)
+
+export const postgres = testDatabase(
+  "postgres",
+  Effect.map(postgresSchema, (url) => Database.layerPostgres({ url: Redacted.make(url), maxConnections: CONNECTIONS })),
+)
+
+/** Whether the Postgres of the environment answers. */
+export const postgresIsThere: boolean = await Effect.runPromiseExit(
+  admin(SqlClient.SqlClient.use((sql) => sql`SELECT 1`)),
+).then(Exit.isSuccess)
+
+if (!postgresIsThere) {
+  console.warn(`! no Postgres at ${new URL(POSTGRES_URL).host}: its tests are left out (set TEST_DATABASE_URL)`)
+}
+
+/** One suite, once per database. */
+export const describeDatabases = (name: string, suite: (database: TestDatabase) => void): void => {
+  describe(`${name} on sqlite`, () => suite(sqlite))
+  describe.skipIf(!postgresIsThere)(`${name} on postgres`, () => suite(postgres))
+}

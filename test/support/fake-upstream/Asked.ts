@@ -1,0 +1,94 @@
+/** Requests as the fake upstream understood them, in terms that no wire format owns. */
+
+export type WireName = "openai" | "anthropic" | "gemini"
+
+/** An image as it was sent: by address, or as data in base64. */
+export type Image = { readonly url: string } | { readonly mediaType: string; readonly data: string }
+
+export interface AskedCall {
+  /** Gemini calls may have none. */
+  readonly id: string | undefined
+  readonly name: string
+  /** The parsed JSON. */
+  readonly arguments: unknown
+}
+
+/** One message. A tool's result is a turn of its own, even where a format packs several into one message. */
+export interface Turn {
+  readonly role: "user" | "assistant" | "system" | "tool"
+  readonly text: string
+  readonly images: ReadonlyArray<Image>
+  readonly calls: ReadonlyArray<AskedCall>
+  /** Of a `tool` turn: the call that it answers, by id or (Gemini without ids) by name. */
+  readonly answers?: string
+}
+
+export interface AskedTool {
+  readonly name: string
+  readonly description: string | undefined
+  /** JSON Schema of the parameters. */
+  readonly parameters: unknown
+}
+
+export interface Asked {
+  readonly wire: WireName
+  /** The caller's key. */
+  readonly key: string
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The parsed JSON as it was sent. */
+  readonly body: unknown
+  readonly model: string
+  readonly stream: boolean
+  /** Instructions from the format's own place for them, or from leading system messages; "" when there are none. */
+  readonly system: string
+  readonly turns: ReadonlyArray<Turn>
+  /** Text of the last turn. */
+  readonly text: string
+  readonly tools: ReadonlyArray<AskedTool>
+  readonly toolChoice: "auto" | "none" | "required" | { readonly name: string } | undefined
+  /** `false` when the caller ruled out several calls at once. */
+  readonly parallelTools: boolean
+  readonly stop: ReadonlyArray<string>
+  readonly maxTokens: number | undefined
+  readonly temperature: number | undefined
+  readonly topP: number | undefined
+  /** JSON Schema that the answer has to follow, `"any"` for JSON without a schema. */
+  readonly json: unknown
+  /** How many answers are asked for at once. */
+  readonly choices: number
+  /** Whether a stream has to report usage. */
+  readonly usage: boolean
+  /** Calls that came back with Gemini's `thoughtSignature`, by id. */
+  readonly signatures: ReadonlyMap<string, string | undefined>
+}
+
+/** How a request ended: the fake sent all it meant to, the fake broke it off, or the caller hung up. */
+export type Ending = "answered" | "broken" | "hung-up"
+
+export interface Recorded {
+  /** Milliseconds, monotonic (`performance.now()`), when its headers had arrived. */
+  readonly at: number
+  /** Serial number of the TCP connection: equal numbers mean that it was reused. */
+  readonly connection: number
+  readonly method: string
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** `undefined` for a path that no format has. */
+  readonly wire: WireName | undefined
+  /** Parsed JSON; the text where it is none. */
+  readonly body: unknown
+  /** `undefined` when the request was refused. */
+  readonly asked: Asked | undefined
+  /** Why the request was refused although the script would have answered it. */
+  readonly refused: string | undefined
+  /** Status that was sent, `undefined` while there is none. */
+  readonly status: number | undefined
+  readonly ending: Ending | undefined
+  /** When it ended, on the clock of `at`. */
+  readonly endedAt: number | undefined
+  /** Settles when the request has ended. */
+  readonly ended: Promise<Ending>
+}

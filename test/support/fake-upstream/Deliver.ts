@@ -1,0 +1,189 @@
+/** Puts replies on the wire, well or badly. */
+import { setImmediate } from "node:timers/promises"
+import type { Exchange } from "./Exchange.ts"
+import type { Answer, Break, Delivery, Fault } from "./Reply.ts"
+import type { Said } from "./Said.ts"
+import type { ErrorReply, Frame, WireFormat } from "./WireFormat.ts"
+
+const MEBIBYTE = 2 ** 20
+const FLOOD_BYTES = 64 * MEBIBYTE
+const OVERSIZED_BYTES = 16 * MEBIBYTE
+const FLOOD_CHUNK = 16 * 1024
+const GARBAGE = '{"choices":[{"delta":{"content":"\u0000 this is not JSON'
+
+const send = async (exchange: Exchange, text: string, drip: Delivery["drip"]): Promise<void> => {
+  const bytes = Buffer.from(text)
+  if (drip === undefined) return exchange.write(bytes)
+  for (let start = 0; start < bytes.length; start += drip.bytes) {
+    await exchange.write(bytes.subarray(start, start + drip.bytes))
+    await setImmediate()
+    await exchange.sleep(drip.every)
+  }
+}
+
+/** Sends `piece` over and over until `bytes` are out or the caller hangs up. */
+const flood = async (exchange: Exchange, bytes: number, piece: string): Promise<void> => {
+  for (let sent = 0; sent < bytes; sent += piece.length) await exchange.write(piece)
+  await exchange.breakOff("cut")
+}
+
+/** What goes wrong in the middle of a stream; whether that was the end of it. */
+const breakStream = async (exchange: Exchange, format: WireFormat, said: Said, how: Break): Promise<boolean> => {
+  switch (how.how) {
+    case "silence":
+      await exchange.silence()
+      return true
+    case "reset":
+    case "cut":
+      await exchange.breakOff(how.how)
+      return true
+    case "end":
+      await exchange.end()
+      return true
+    case "error":
+      await exchange.write(format.errorFrame)
+      await exchange.end()
+      return true
+    case "flood":
+      await flood(exchange, how.bytes ?? FLOOD_BYTES, format.chunk(said, "x".repeat(FLOOD_CHUNK)))
+      return true
+    case "garbage":
+      await exchange.write(format.frame(GARBAGE))
+      return false
+    case "oversized":
+      await exchange.write(format.chunk(said, "x".repeat(how.bytes ?? OVERSIZED_BYTES)))
+      return false
+  }
+}
+
+/** Where an answer begins to say something: its first content, or its end if there is none. */
+const openingLength = (frames: ReadonlyArray<Frame>): number => {
+  const first = frames.findIndex((frame) => frame.kind === "content")
+  return first === -1 ? Math.min(1, frames.length - 1) : first
+}
+
+/** Index of the first frame behind `after` chunks with content; the frames that open an answer come before. */
+const breakIndex = (frames: ReadonlyArray<Frame>, after: number): number => {
+  const content = frames.flatMap((frame, index) => (frame.kind === "content" ? [index] : []))
+  const last = content[Math.min(after, content.length) - 1]
+  return last === undefined ? openingLength(frames) : last + 1
+}
+
+/** Waits for the first token, with keep-alives in between. */
+const think = async (exchange: Exchange, format: WireFormat, delivery: Delivery): Promise<void> => {
+  const { firstChunkAfter = 0, pings = 0 } = delivery
+  for (let ping = 0; ping < pings; ping++) {
+    await exchange.sleep(firstChunkAfter / (pings + 1))
+    await exchange.write(format.ping)
+  }
+  await exchange.sleep(firstChunkAfter / (pings + 1))
+}
+
+const deliverStream = async (exchange: Exchange, format: WireFormat, said: Said, delivery: Delivery): Promise<void> => {
+  const frames = format.frames(said)
+  const opening = openingLength(frames)
+  const breakAt = delivery.breaks === undefined ? -1 : breakIndex(frames, delivery.breaks.after)
+  for (const [index, frame] of frames.entries()) {
+    if (index === opening) await think(exchange, format, delivery)
+    if (delivery.breaks !== undefined && index === breakAt) {
+      const over = await breakStream(exchange, format, said, delivery.breaks)
+      if (over) return
+    }
+    if (frame.kind === "sentinel" && delivery.sentinel !== undefined) continue
+    if (frame.kind === "content" && index > opening) await exchange.sleep(delivery.gap)
+    await send(exchange, frame.text, delivery.drip)
+  }
+  await (delivery.sentinel === "never" ? exchange.silence() : exchange.end())
+}
+
+const deliverWhole = async (
+  exchange: Exchange,
+  format: WireFormat,
+  body: string,
+  delivery: Delivery,
+): Promise<void> => {
+  const half = body.slice(0, Math.ceil(body.length / 2))
+  await exchange.sleep(delivery.firstChunkAfter)
+  switch (delivery.breaks?.how) {
+    case undefined:
+      await send(exchange, body, delivery.drip)
+      return exchange.end()
+    case "silence":
+      await send(exchange, half, delivery.drip)
+      return exchange.silence()
+    case "reset":
+    case "cut":
+      await send(exchange, half, delivery.drip)
+      return exchange.breakOff(delivery.breaks.how)
+    case "end":
+      await send(exchange, half, delivery.drip)
+      return exchange.end()
+    case "garbage":
+      await send(exchange, GARBAGE, delivery.drip)
+      return exchange.end()
+    case "error":
+      await send(exchange, JSON.stringify(format.error("overloaded").body), delivery.drip)
+      return exchange.end()
+    // White space before a value is JSON, so size is the only thing that is wrong here.
+    case "flood":
+      return flood(exchange, delivery.breaks.bytes ?? FLOOD_BYTES, " ".repeat(FLOOD_CHUNK))
+    case "oversized":
+      await exchange.write(" ".repeat(delivery.breaks.bytes ?? OVERSIZED_BYTES))
+      await send(exchange, body, delivery.drip)
+      return exchange.end()
+  }
+}
+
+export const deliverAnswer = async (
+  exchange: Exchange,
+  format: WireFormat,
+  answer: Answer,
+  said: Said,
+): Promise<void> => {
+  const delivery = answer.delivery ?? {}
+  const { stream } = said.asked
+  const body = stream ? "" : JSON.stringify(format.whole(said))
+  // A body that is to end early or grow must not have announced its length; and only chunked bytes drip apart.
+  const sized =
+    !stream &&
+    delivery.drip === undefined &&
+    (delivery.breaks === undefined || ["silence", "reset", "cut"].includes(delivery.breaks.how))
+  await exchange.sleep(delivery.headersAfter)
+  exchange.head(200, {
+    "content-type": delivery.contentType ?? (stream ? format.streamType : "application/json; charset=utf-8"),
+    ...(sized ? { "content-length": String(Buffer.byteLength(body)) } : {}),
+    ...(stream ? { "cache-control": "no-cache" } : {}),
+    ...format.answerHeaders(said),
+    ...answer.headers,
+  })
+  return stream ? deliverStream(exchange, format, said, delivery) : deliverWhole(exchange, format, body, delivery)
+}
+
+export const deliverError = async (exchange: Exchange, format: WireFormat, error: ErrorReply): Promise<void> => {
+  const json = JSON.stringify(error.body)
+  // What is no error by its status has to look like an answer of the form that was asked for.
+  const framed = error.status === 200 && exchange.record.asked?.stream === true
+  exchange.head(error.status, {
+    "content-type": framed ? format.streamType : "application/json; charset=utf-8",
+    ...error.headers,
+  })
+  await exchange.write(framed ? format.frame(json) : json)
+  await exchange.end()
+}
+
+export const deliverFault = async (exchange: Exchange, format: WireFormat, fault: Fault): Promise<void> => {
+  switch (fault.fault) {
+    case "vendor":
+      return deliverError(exchange, format, format.error(fault.objection, fault.options))
+    case "status":
+      exchange.head(fault.status, fault.headers)
+      if (fault.body !== "") await exchange.write(fault.body)
+      return exchange.end()
+    case "reset":
+      return exchange.breakOff("reset")
+    case "silence":
+      return exchange.silence()
+    case "raw":
+      return exchange.raw(fault.bytes)
+  }
+}

@@ -1,0 +1,175 @@
+/** What the fake upstream can be told to do: answers, described once for all wire formats, and faults. */
+import type { Asked } from "./Asked.ts"
+
+export interface ToolCallReply {
+  /** Default: made up, unique. `""`: a Gemini call without an id, as older models send it. */
+  readonly id?: string
+  readonly name: string
+  /** The arguments, or their JSON text in the pieces in which a stream sends it. */
+  readonly arguments: Readonly<Record<string, unknown>> | ReadonlyArray<string>
+  /** Gemini's `thoughtSignature`; a request that sends this call back without it is then refused, as Gemini does. */
+  readonly signature?: string
+}
+
+/** Token counts. `input` includes `cached` and `cacheWritten`, `output` includes `reasoning`. */
+export interface Spent {
+  readonly input: number
+  readonly cached?: number
+  readonly cacheWritten?: number
+  readonly output: number
+  readonly reasoning?: number
+}
+
+/** `context` is an answer that filled the model's context window. */
+export type Finish = "stop" | "length" | "tool_calls" | "content_filter" | "context"
+
+export interface Answer {
+  /** A string is streamed word by word, an array in exactly these chunks. */
+  readonly text?: string | ReadonlyArray<string>
+  readonly toolCalls?: ReadonlyArray<ToolCallReply>
+  /** What the model thought before: a block, part or member of its own that is not part of the answer. */
+  readonly thinking?: string
+  /** The model declined, in these words. */
+  readonly refusal?: string
+  /** Default: `tool_calls` when there are any, else `stop`. */
+  readonly finish?: Finish
+  /** Default: words in and words out. `null`: none is sent. */
+  readonly usage?: Spent | null
+  /** The model that claims to have served it. Default: the one that was asked for. */
+  readonly model?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** How it travels. Default: at once and whole. */
+  readonly delivery?: Delivery
+}
+
+/** How an answer travels. All times are in milliseconds. */
+export interface Delivery {
+  /** Before the status line and headers. */
+  readonly headersAfter?: number
+  /**
+   * Before the first chunk with content, or before the body of an answer that is not streamed. What opens a stream
+   * (headers, OpenAI's role, Anthropic's `message_start`) goes out before.
+   */
+  readonly firstChunkAfter?: number
+  /** Between one chunk with content and the next. */
+  readonly gap?: number
+  /** Keep-alives during that wait: Anthropic's `ping`, else SSE comments. They are not content. */
+  readonly pings?: number
+  /** What goes wrong in the middle. */
+  readonly breaks?: Break
+  /**
+   * OpenAI's `[DONE]` or Anthropic's `message_stop`; Gemini has none. `missing`: the stream ends without it. `never`:
+   * neither the sentinel nor the end comes, the connection stays open behind an answer that is complete.
+   */
+  readonly sentinel?: "missing" | "never"
+  readonly contentType?: string
+  /** Sends so many bytes at a time, across UTF-8 characters and SSE lines alike, `every` ms (default: no pause). */
+  readonly drip?: { readonly bytes: number; readonly every?: number }
+}
+
+export interface Break {
+  /** Number of chunks with content that are sent before. An answer that is not streamed breaks in its middle. */
+  readonly after: number
+  /**
+   * - `silence`: nothing more is sent, the connection stays open
+   * - `reset`: the connection is reset (TCP RST)
+   * - `cut`: the connection is closed (TCP FIN) within the message
+   * - `end`: the message ends properly, but the answer has no finish
+   * - `garbage`: a chunk that is not JSON, then the rest as if nothing had happened
+   * - `error`: the vendor's error event within the stream, then a proper end
+   * - `flood`: chunk upon chunk until the caller hangs up or `bytes` (default 64 MiB) are out, then a cut
+   * - `oversized`: one chunk of `bytes` (default 16 MiB), then the rest as if nothing had happened
+   */
+  readonly how: "silence" | "reset" | "cut" | "end" | "garbage" | "error" | "flood" | "oversized"
+  readonly bytes?: number
+}
+
+/** What a vendor may object to; each wire format has its own status and JSON for it. */
+export type Objection =
+  | "invalid-request"
+  | "unauthorized"
+  | "forbidden"
+  | "not-found"
+  | "too-large"
+  | "rate-limited"
+  | "out-of-quota"
+  | "server-error"
+  | "overloaded"
+  | "context-too-long"
+  | "content-filtered"
+
+export type Fault =
+  | {
+      readonly fault: "vendor"
+      readonly objection: Objection
+      readonly options: VendorOptions
+    }
+  | {
+      readonly fault: "status"
+      readonly status: number
+      readonly headers: Readonly<Record<string, string>>
+      readonly body: string
+    }
+  | { readonly fault: "reset" | "silence" }
+  | { readonly fault: "raw"; readonly bytes: string }
+
+/** A reply, or what makes one from the request that it answers. */
+export type Reply = Answer | Fault | ((asked: Asked) => Reply | Promise<Reply>)
+
+/** Seconds, a date, or the header's text as it is. */
+export type RetryAfter = number | Date | string
+
+export interface VendorOptions {
+  /** Sent as the header `Retry-After`; a number to a Gemini caller as `RetryInfo` in the body, as Gemini does it. */
+  readonly retryAfter?: RetryAfter
+  /** In place of what the vendor usually says. */
+  readonly message?: string
+}
+
+const vendor =
+  (objection: Objection) =>
+  (options: VendorOptions = {}): Fault => ({ fault: "vendor", objection, options })
+
+/** Every fault that is not a matter of how an answer travels. The vendor's own status and error JSON is used. */
+export const fault = {
+  /** 429. */
+  rateLimited: vendor("rate-limited"),
+  /** The account has run dry, which waiting does not cure: OpenAI and Gemini 429, Anthropic 402. */
+  outOfQuota: vendor("out-of-quota"),
+  /** 503; Anthropic 529. */
+  overloaded: vendor("overloaded"),
+  /** 500. */
+  serverError: vendor("server-error"),
+  /** A wrong key: 401; Gemini 400 with reason `API_KEY_INVALID`. */
+  unauthorized: vendor("unauthorized"),
+  /** 403. */
+  forbidden: vendor("forbidden"),
+  /** An unknown model: 404. */
+  notFound: vendor("not-found"),
+  /** 413; Gemini 400. */
+  tooLarge: vendor("too-large"),
+  /** 400. */
+  invalidRequest: vendor("invalid-request"),
+  /** 400. */
+  contextTooLong: vendor("context-too-long"),
+  /** The prompt itself is filtered: 400; Gemini 200 with a `blockReason` and no candidate. */
+  contentFiltered: vendor("content-filtered"),
+  /** Any status with any body; JSON unless a content type says otherwise. */
+  status: (
+    status: number,
+    options: { readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown } = {},
+  ): Fault => ({
+    fault: "status",
+    status,
+    headers: { "content-type": "application/json", ...options.headers },
+    body: typeof options.body === "string" ? options.body : JSON.stringify(options.body ?? {}),
+  }),
+  /** The connection is reset before any header. */
+  reset: { fault: "reset" },
+  /** The request is taken and never answered. */
+  silence: { fault: "silence" },
+  /** These bytes in place of an HTTP message; then the connection closes. */
+  raw: (bytes: string): Fault => ({ fault: "raw", bytes }),
+} satisfies Record<string, Fault | ((...args: never) => Fault)>
+
+export const isFault = (reply: Reply): reply is Fault => "fault" in reply

@@ -1,0 +1,85 @@
+/** Gateways without their HTTP surface: the services of durable jobs on a test database, with a scripted program. */
+import { Context, Duration, Effect, Layer, Scope } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { type AgentLimits, TenantId } from "../../src/domain/agent.ts"
+import type { Job } from "../../src/domain/job.ts"
+import { makeProblem } from "../../src/domain/problem.ts"
+import type { JobResult } from "../../src/domain/verdict.ts"
+import { Agents } from "../../src/services/agents/Agents.ts"
+import { JobLeases } from "../../src/services/jobs/JobLeases.ts"
+import { JobFailure, JobProgram } from "../../src/services/jobs/JobProgram.ts"
+import { JobQueue } from "../../src/services/jobs/JobQueue.ts"
+import * as JobRunner from "../../src/services/jobs/JobRunner.ts"
+import { Jobs } from "../../src/services/jobs/Jobs.ts"
+import { JobSettings } from "../../src/services/jobs/JobSettings.ts"
+import type { DatabaseLayer } from "./databases.ts"
+
+const defaults = JobSettings.defaultValue()
+
+/** Short where the product is patient, so that tests need not be. Leases and delays are whole seconds. */
+const quick: JobSettings = {
+  ...defaults,
+  workers: 4,
+  retryBase: Duration.millis(1),
+  lease: Duration.seconds(2),
+  leaseRefresh: Duration.millis(500),
+  poll: Duration.millis(50),
+}
+
+/** Everything but workers. */
+export const services = (database: DatabaseLayer, settings: Partial<JobSettings> = {}) =>
+  Layer.mergeAll(Jobs.layer, JobLeases.layer).pipe(
+    Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer)),
+    Layer.provideMerge(database),
+    Layer.provideMerge(Layer.succeed(JobSettings, { ...quick, ...settings })),
+  )
+
+export type Program = JobProgram["Service"]["run"]
+
+/** The same with workers that run `program`. */
+export const gateway = (database: DatabaseLayer, program: Program, settings?: Partial<JobSettings>) =>
+  JobRunner.layer.pipe(
+    Layer.provide(Layer.succeed(JobProgram, { run: program })),
+    Layer.provideMerge(services(database, settings)),
+  )
+
+/** A gateway that one can stop: its services, and what shuts it down. Starting it twice is two processes. */
+export const start = <A, E>(layer: Layer.Layer<A, E>) =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.fork(yield* Scope.Scope)
+    const context = yield* Layer.buildWithMemoMap(layer, yield* Layer.makeMemoMap, scope)
+    return { context, stop: Scope.close(scope, yield* Effect.exit(Effect.void)) }
+  })
+
+export const use = <A, E, R>(context: Context.Context<R>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E> =>
+  Effect.provideContext(effect, context)
+
+/** A new tenant with an agent. */
+export const makeAgent = Effect.fnUntraced(function* (limits: Partial<AgentLimits> = {}) {
+  const tenant = TenantId.make(SecureRandom.uuidV7Unsafe())
+  const agents = yield* Agents
+  return { tenant, agent: yield* agents.create(tenant, { name: "tester", limits }) }
+})
+
+/** A new tenant's job that waits for a worker. */
+export const enqueueOne = Effect.fnUntraced(function* (limits?: Partial<AgentLimits>) {
+  const { agent, tenant } = yield* makeAgent(limits)
+  const jobs = yield* Jobs
+  return { tenant, agent, job: yield* jobs.enqueue(tenant, agent.id, { task: "What is a seal?" }) }
+})
+
+/** The job once it has ended; a job that does not end in time is returned as it is. */
+export const ended = (tenant: TenantId, job: Pick<Job, "id">) =>
+  Effect.flatMap(Jobs, (jobs) => jobs.wait(tenant, job.id, "20 seconds"))
+
+export const answer = (text: string): JobResult => ({
+  answer: text,
+  verdict: "upheld",
+  confidence: null,
+  objections: [],
+  rounds: [],
+  participants: [],
+})
+
+export const failure = (retryable: boolean, code = "scripted") =>
+  new JobFailure({ problem: makeProblem({ code, status: 502, title: "As scripted.", retryable }) })
