@@ -30,7 +30,7 @@ const serve = Effect.gen(function* () {
   const settings = yield* proxySettingsFromEnvironment
   const app = Layer.effectDiscard(announce).pipe(
     Layer.provideMerge(layerProxy(settings)),
-    Layer.provideMerge(layerUpstream),
+    Layer.provideMerge(layerUpstream(settings)),
     Layer.provide(layerLogging(settings)),
   )
   return yield* Layer.launch(app)

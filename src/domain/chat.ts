@@ -160,14 +160,20 @@ export const normalize = (input: ChatInput): ChatRequest => {
   return { ...rest, messages: system === undefined ? [user] : [{ role: "system", content: system }, user] }
 }
 
-/** Token counts. `cached_tokens` of the details are part of `prompt_tokens`. */
+const TokenCount = Schema.optionalKey(Schema.NullOr(NonNegativeInt))
+
+/**
+ * Token counts. What the details count is part of `prompt_tokens` and of `completion_tokens`: tokens read from and
+ * written to the prompt cache, and tokens the model spent on reasoning.
+ */
 export const Usage = open({
   prompt_tokens: NonNegativeInt,
   completion_tokens: NonNegativeInt,
   total_tokens: NonNegativeInt,
   prompt_tokens_details: Schema.optionalKey(
-    Schema.NullOr(open({ cached_tokens: Schema.optionalKey(Schema.NullOr(NonNegativeInt)) })),
+    Schema.NullOr(open({ cached_tokens: TokenCount, cache_write_tokens: TokenCount })),
   ),
+  completion_tokens_details: Schema.optionalKey(Schema.NullOr(open({ reasoning_tokens: TokenCount }))),
 })
 export type Usage = typeof Usage.Type
 
@@ -209,6 +215,10 @@ export const Delta = open({
   content: Schema.optionalKey(Schema.NullOr(Schema.String)),
   refusal: Schema.optionalKey(Schema.NullOr(Schema.String)),
   tool_calls: Schema.optionalKey(Schema.Array(ToolCallDelta)),
+  /** Legacy single call, in pieces like a tool call. */
+  function_call: Schema.optionalKey(
+    Schema.NullOr(open({ name: Schema.optionalKey(Schema.String), arguments: Schema.optionalKey(Schema.String) })),
+  ),
 })
 export type Delta = typeof Delta.Type
 

@@ -1,16 +1,76 @@
 /** What both components say to and hear from model providers. */
 import { type Redacted, Schema } from "effect"
-import type { ChatChunk, ChatCompletion, ChatRequest, FinishReason, Usage } from "./chat.ts"
+import { type ChatChunk, type ChatCompletion, type ChatRequest, type FinishReason, Usage } from "./chat.ts"
 
 /** Slots 1 and 2 are OpenAI-compatible, 3 is Anthropic's Messages API, 4 the Gemini API, `echo` is built in. */
 export const ProviderId = Schema.Literals(["provider1", "provider2", "provider3", "provider4", "echo"])
 export type ProviderId = typeof ProviderId.Type
 
+/** A model of a provider. */
+export interface UpstreamTarget {
+  readonly provider: ProviderId
+  readonly model: string
+  /** The model's context window in tokens, where it is known. */
+  readonly contextTokens?: number | undefined
+}
+
 export interface UpstreamRequest {
   readonly completion: ChatRequest
   /** Which provider must serve it; without it the configured order is followed. */
   readonly provider?: ProviderId | undefined
+  /** The targets to try, in this order, in place of `provider` and the request's model: a router's choice. */
+  readonly targets?: ReadonlyArray<UpstreamTarget> | undefined
+  /**
+   * Whether the caller of a stream can take {@link StreamEvent} `Restarted` (the default). Without it, a stream that
+   * breaks after output began fails with `upstream-truncated` or `upstream-timeout`.
+   */
+  readonly restart?: boolean | undefined
 }
+
+/** How one call to one provider failed. */
+export const FailureKind = Schema.Literals([
+  /** 429, or 503 with `Retry-After`. */
+  "rate-limited",
+  /** Other 5xx, connection refused or reset, DNS or TLS failure. */
+  "unavailable",
+  /** No connection, no answer, no first token, or no further chunk in time. */
+  "timeout",
+  /** The answer ended before the provider said that it was finished. */
+  "truncated",
+  /** Not JSON, wrong content type, a shape the format does not allow, or more than its limits allow. */
+  "garbage",
+  "context-too-long",
+  "content-filtered",
+  "invalid-request",
+  /** This product's own credentials were refused. */
+  "unauthorized",
+  /** The request has something that the provider's format cannot express; nothing was sent. */
+  "unsupported",
+])
+export type FailureKind = typeof FailureKind.Type
+
+/** How a call ended. `interrupted`: the caller went away, so what it cost is not known. */
+export const AttemptOutcome = Schema.Literals(["success", ...FailureKind.literals, "interrupted"])
+export type AttemptOutcome = typeof AttemptOutcome.Type
+
+/** One call to one provider, as accounting sees it: everything it was, nothing it said. Times in ms since the epoch. */
+export const Attempt = Schema.Struct({
+  provider: ProviderId,
+  /** The model that was asked for. */
+  model: Schema.String,
+  /** The model that answered, where it said so. */
+  servedModel: Schema.NullOr(Schema.String),
+  /** Why it was made: the first of its request, another try of the same target, or the first of another target. */
+  cause: Schema.Literals(["first", "retry", "failover"]),
+  outcome: AttemptOutcome,
+  startedAt: Schema.Finite,
+  finishedAt: Schema.Finite,
+  /** Milliseconds until the first output of a stream; `null` if there was none or the answer came whole. */
+  timeToFirstTokenMs: Schema.NullOr(Schema.Finite),
+  /** Tokens it cost; `null` where the provider did not say. */
+  usage: Schema.NullOr(Usage),
+})
+export type Attempt = typeof Attempt.Type
 
 /** Who really served a request, and what it cost in tokens. `usage` is `null` when the provider sent none. */
 export interface Served {
@@ -23,6 +83,8 @@ export interface Served {
 export interface Completed {
   readonly completion: ChatCompletion
   readonly served: Served
+  /** Every call made for this answer, in order; the last one succeeded. */
+  readonly attempts: ReadonlyArray<Attempt>
 }
 
 /**
@@ -31,9 +93,9 @@ export interface Completed {
  * failed after output began and another attempt took over.
  */
 export type StreamEvent =
-  | { readonly _tag: "Delta"; readonly chunk: ChatChunk }
+  | { readonly _tag: "Delta"; readonly provider: ProviderId; readonly chunk: ChatChunk }
   | { readonly _tag: "Restarted"; readonly reason: string; readonly provider: ProviderId; readonly model: string }
-  | { readonly _tag: "Finished"; readonly served: Served }
+  | { readonly _tag: "Finished"; readonly served: Served; readonly attempts: ReadonlyArray<Attempt> }
 
 /** HTTP status with which each kind of failure reaches the caller. */
 export const UPSTREAM_STATUS = {
@@ -89,11 +151,13 @@ const UpstreamCode = Schema.Literals([
  */
 export class UpstreamError extends Schema.TaggedError<UpstreamError>()("UpstreamError", {
   code: UpstreamCode,
-  /** The provider that failed last; absent when none was called. */
+  /** The provider whose failure this is; absent when none could be asked. */
   provider: Schema.optionalKey(ProviderId),
   detail: Schema.optionalKey(Schema.Redacted(Schema.String)),
   /** Milliseconds after which another try may succeed. */
   retryAfterMs: Schema.optionalKey(Schema.Finite),
+  /** Every call made for the request, in order, none of which succeeded; absent when none was made. */
+  attempts: Schema.optionalKey(Schema.Array(Attempt)),
 }) {
   override get message(): string {
     return this.provider === undefined ? UPSTREAM_TITLE[this.code] : `${this.provider}: ${UPSTREAM_TITLE[this.code]}`

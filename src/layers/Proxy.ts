@@ -9,7 +9,6 @@ import { layerOutermost } from "../http/shared/Outermost.ts"
 import { makeRouteTable } from "../http/shared/RouteTable.ts"
 import { systemHandlers } from "../http/shared/systemHandlers.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
-import { RateLimits } from "../services/access/RateLimits.ts"
 import { Drain } from "../services/lifecycle/Drain.ts"
 import { providerReadiness, ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
 import { RuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
@@ -23,6 +22,7 @@ import { Upstream } from "../services/upstream/Upstream.ts"
 import { proxySettings } from "./config/proxySettings.ts"
 import { type Decoded, decodeSettings } from "./config/Setting.ts"
 import { layerDrainFirst, layerNodeServer } from "./NodeServer.ts"
+import { layerRateLimits } from "./SharedState.ts"
 
 export type ProxySettings = Decoded<typeof proxySettings>
 
@@ -117,7 +117,7 @@ export const layerProxy = (settings: ProxySettings) =>
       HttpRouter.serve(layerRoutes(settings), { disableLogger: true, disableListenLog: true }).pipe(
         Layer.provide(layerReadiness(settings)),
         Layer.provide(RuntimeMetrics.layer),
-        Layer.provide([RateLimits.layer, ConcurrencyLimits.layer]),
+        Layer.provide([layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer]),
         Layer.provide(
           Layer.succeed(ProxyLimits, {
             init: settings.rateLimitInit,

@@ -2,12 +2,14 @@
  * Settings: each names its variable, its default as one would write it, how its text is decoded and what it is for. The
  * same table decodes the environment, prints `--help`, and is compared with docs/operations.md by a test.
  */
-import { Config, Effect, Result, Schema } from "effect"
+import { Config, Effect, Option, Result, Schema, String } from "effect"
 
 export interface Setting<A> {
   readonly variable: string
   readonly summary: string
   readonly codec: Schema.Codec<A, string>
+  /** Other names of the variable, as vendors write it; the variable itself wins. */
+  readonly aliases: ReadonlyArray<string>
   /** The default in the form in which the variable would be set; without one the setting is optional. */
   readonly fallback: string | undefined
 }
@@ -17,18 +19,21 @@ export const setting = <A>(
   codec: Schema.Codec<A, string>,
   fallback: string,
   summary: string,
-): Setting<A> => ({ variable, codec, fallback, summary })
+  aliases: ReadonlyArray<string> = [],
+): Setting<A> => ({ variable, codec, fallback, summary, aliases })
 
 export const optionalSetting = <A>(
   variable: string,
   codec: Schema.Codec<A, string>,
   summary: string,
+  aliases: ReadonlyArray<string> = [],
 ): Setting<A | undefined> => ({
   variable,
   // An absent variable is `undefined`; a present one decodes to an `A`.
   codec: codec as Schema.Codec<A | undefined, string>,
   fallback: undefined,
   summary,
+  aliases,
 })
 
 export type Decoded<Settings extends Readonly<Record<string, Setting<unknown>>>> = {
@@ -45,18 +50,26 @@ export class ConfigurationMistakes extends Schema.TaggedError<ConfigurationMista
   }
 }
 
-const read = (setting: Setting<unknown>): Effect.Effect<Result.Result<unknown, string>> => {
-  const decode = (text: string) =>
-    Result.mapError(Schema.decodeUnknownResult(setting.codec)(text), (error) => firstLine(error.message))
-  return Effect.match(Config.option(Config.String(setting.variable)), {
-    onFailure: (error) => Result.fail(firstLine(error.message)),
-    onSuccess: (found) => {
-      // An empty variable counts as absent, as compose files and CI systems write it.
-      const text = found._tag === "Some" && found.value.trim() !== "" ? found.value.trim() : setting.fallback
-      return text === undefined ? Result.succeed(undefined) : decode(text)
-    },
-  })
-}
+/** An empty variable counts as absent, as compose files and CI systems write it. */
+const textOf = Effect.fnUntraced(function* (variable: string) {
+  const found = yield* Config.option(Config.String(variable))
+  return Option.filter(Option.map(found, String.trim), String.isNonEmpty)
+})
+
+const read = Effect.fnUntraced(
+  function* (setting: Setting<unknown>) {
+    let text = Option.none<string>()
+    for (const variable of [setting.variable, ...setting.aliases]) {
+      if (Option.isNone(text)) text = yield* textOf(variable)
+    }
+    const value = Option.getOrElse(text, () => setting.fallback)
+    return value === undefined
+      ? undefined
+      : yield* Effect.mapError(Schema.decodeUnknownEffect(setting.codec)(value), (error) => firstLine(error.message))
+  },
+  Effect.mapError((error) => (typeof error === "string" ? error : firstLine(error.message))),
+  Effect.result,
+)
 
 const firstLine = (message: string): string => message.split("\n")[0] ?? message
 

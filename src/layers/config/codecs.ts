@@ -2,7 +2,8 @@
 import { Duration, Effect, Option, Redacted, Result, Schema, SchemaIssue, SchemaTransformation } from "effect"
 import { IpNetwork } from "effect/net"
 
-const parsed = <A>(to: Schema.Schema<A>, parse: (text: string) => A | undefined, expected: string) =>
+/** A codec from text: `undefined` from `parse` is an error that says what was `expected`. */
+export const parsed = <A>(to: Schema.Schema<A>, parse: (text: string) => A | undefined, expected: string) =>
   Schema.String.pipe(
     Schema.decodeTo(
       Schema.toType(to),
@@ -75,12 +76,6 @@ export const literalText = <const Values extends ReadonlyArray<string>>(...value
     `one of ${values.join(", ")}`,
   )
 
-export const SwitchText = parsed(
-  Schema.Boolean,
-  (text) => (/^(on|true|1|yes)$/i.test(text) ? true : /^(off|false|0|no)$/i.test(text) ? false : undefined),
-  "on or off",
-)
-
 /** Comma-separated IP addresses or networks in CIDR notation. */
 export const NetworksText = parsed(
   Schema.Array(Schema.declare(IpNetwork.isIpNetwork)),
@@ -100,4 +95,11 @@ export const UrlText = parsed(
   Schema.URL,
   (text) => (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? new URL(text) : undefined),
   "an http or https URL",
+)
+
+/** A Redis URL may hold a password, so it is a secret. */
+export const RedisUrlText = parsed(
+  Schema.Redacted(Schema.String),
+  (text) => (URL.canParse(text) && /^rediss?:$/.test(new URL(text).protocol) ? Redacted.make(text) : undefined),
+  "a redis or rediss URL",
 )

@@ -2,11 +2,13 @@
 import { DurationText, intText, PlainText } from "./codecs.ts"
 import { serverSettings } from "./serverSettings.ts"
 import { setting } from "./Setting.ts"
+import { upstreamSettings } from "./upstreamSettings.ts"
 
 const PER_MINUTE = intText(0, 1_000_000_000)
 
 export const proxySettings = {
   ...serverSettings(3001),
+  ...upstreamSettings,
   attestationKeyFile: setting(
     "ATTESTATION_KEY_FILE",
     PlainText,

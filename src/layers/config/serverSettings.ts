@@ -7,7 +7,7 @@ import {
   NetworksText,
   PlainText,
   PortText,
-  SwitchText,
+  RedisUrlText,
 } from "./codecs.ts"
 import { optionalSetting, setting } from "./Setting.ts"
 
@@ -56,6 +56,9 @@ export const serverSettings = (port: number) => ({
     literalText("pretty", "json"),
     "How lines are logged; default pretty on a terminal, else json",
   ),
-  redisUrl: optionalSetting("REDIS_URL", PlainText, "Redis that shares rate limits between processes; default none"),
-  console: setting("CONSOLE", SwitchText, "on", "Whether the browser console is served"),
+  redisUrl: optionalSetting(
+    "REDIS_URL",
+    RedisUrlText,
+    "Redis that shares rate limits and circuits between processes; default: each process has its own",
+  ),
 })

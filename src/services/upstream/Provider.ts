@@ -4,29 +4,9 @@
  */
 import { type Effect, Schema, type Stream } from "effect"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, Usage } from "../../domain/chat.ts"
-import type { ProviderId } from "../../domain/upstream.ts"
+import { FailureKind, type ProviderId } from "../../domain/upstream.ts"
 
-/** How one call to one provider failed. */
-export const FailureKind = Schema.Literals([
-  /** 429, or 503 with `Retry-After`. */
-  "rate-limited",
-  /** Other 5xx, connection refused or reset, DNS or TLS failure. */
-  "unavailable",
-  /** No connection, no answer, no first token, or no further chunk in time. */
-  "timeout",
-  /** The answer ended before the provider said that it was finished. */
-  "truncated",
-  /** Not JSON, wrong content type, a shape the format does not allow, or more than its limits allow. */
-  "garbage",
-  "context-too-long",
-  "content-filtered",
-  "invalid-request",
-  /** This product's own credentials were refused. */
-  "unauthorized",
-  /** The request has something that the provider's format cannot express; nothing was sent. */
-  "unsupported",
-])
-export type FailureKind = typeof FailureKind.Type
+export { FailureKind }
 
 /**
  * One failed call. `message` names only the kind, because spans and logs record it; what the provider said may quote

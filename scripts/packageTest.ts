@@ -1,0 +1,77 @@
+/**
+ * `npm run test:package`: packs the package, installs it into an empty project, and uses it there as its users would:
+ * the command, the client in Node, its types, and the client in a browser bundle.
+ */
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { gzipSync } from "node:zlib"
+import { rolldown } from "rolldown"
+
+/** Largest browser bundle of the client, gzipped. */
+const MAX_BUNDLE_BYTES = 60_000
+const FORBIDDEN = /\.(ts|map)$|^package\/(src|test|examples|bench|scripts)\//
+
+const folder = mkdtempSync(join(tmpdir(), "sealgate-package-"))
+const run = (command: string, args: ReadonlyArray<string>, cwd = folder): string =>
+  execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
+
+const check = (what: string, holds: boolean): void => {
+  if (!holds) throw new Error(`failed: ${what}`)
+  console.log(`✓ ${what}`)
+}
+
+const bundle = async (entry: string): Promise<{ readonly code: string; readonly modules: ReadonlyArray<string> }> => {
+  const build = await rolldown({ input: entry, platform: "browser", logLevel: "silent" })
+  const { output } = await build.generate({ format: "esm", minify: true })
+  await build.close()
+  return { code: output[0].code, modules: output[0].moduleIds }
+}
+
+try {
+  run("npm", ["pack", "--silent", "--pack-destination", folder], resolve("."))
+  const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) ?? ""
+  const files = run("tar", ["tzf", tarball]).trim().split("\n")
+  const extra = files.filter((file) => FORBIDDEN.test(file) && !file.endsWith(".d.ts"))
+  check(`the package holds ${files.length} files and nothing but what users need`, extra.length === 0)
+
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "user", private: true, type: "module" }))
+  run("npm", ["install", "--silent", "--no-audit", "--no-fund", `./${tarball}`])
+  check("npx sealgate --help", run("npx", ["sealgate", "--help"]).includes("SUBCOMMANDS"))
+
+  const program = `import { SealedClient, verifyReceipt } from "sealgate/client"
+const client: SealedClient = new SealedClient({ baseUrl: "http://localhost:3001", pins: ["x"] })
+const check: (receipt: string) => Promise<{ readonly jti: string }> = (receipt) =>
+  verifyReceipt(receipt, { pins: client.pins, keys: { keys: [] } })
+console.log(client.pins.length, typeof check)
+`
+  writeFileSync(join(folder, "program.ts"), program)
+  check("the client in Node", run(process.execPath, ["program.ts"]).trim() === "1 function")
+  const tsc = resolve("node_modules/.bin/tsc")
+  const options = [
+    "--module",
+    "nodenext",
+    "--strict",
+    "--noEmit",
+    "--skipLibCheck",
+    "--lib",
+    "esnext,dom",
+    "--types",
+    "",
+  ]
+  run(tsc, [...options, "program.ts"])
+  check("its types", true)
+
+  writeFileSync(join(folder, "browser.js"), 'export { SealedClient } from "sealgate/client"\n')
+  const { code, modules } = await bundle(join(folder, "browser.js"))
+  const bytes = gzipSync(code).length
+  check(`the client as a browser bundle: ${(bytes / 1000).toFixed(1)} kB gzipped`, bytes < MAX_BUNDLE_BYTES)
+  check("no Effect in it", !modules.some((id) => id.includes("/node_modules/effect/")))
+  check("no Node import in it", !/from\s*["']node:|require\(["']node:|import\(["']node:/.test(code))
+  writeFileSync(join(folder, "bundle.mjs"), code)
+  run(process.execPath, ["-e", 'import("./bundle.mjs").then((m) => new m.SealedClient({ baseUrl: "http://x" }))'])
+  check("the bundle loads", readFileSync(join(folder, "bundle.mjs")).length > 0)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}

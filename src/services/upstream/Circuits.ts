@@ -1,0 +1,96 @@
+/** A circuit per target, so that a target that is down is left alone until it works again. */
+import { Cause, Duration, Effect, Exit, Option, Schedule, type Scope, Stream } from "effect"
+import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import type { ProviderId } from "../../domain/upstream.ts"
+import type { BulkheadFull } from "./Bulkhead.ts"
+import { failureRules } from "./FailureRules.ts"
+import type { ProviderFailure } from "./Provider.ts"
+import type { CalledTarget, TargetBook } from "./TargetBook.ts"
+import { showCircuit } from "./UpstreamMetrics.ts"
+import type { UpstreamSettings } from "./UpstreamSettings.ts"
+
+export type CircuitState = "closed" | "half-open" | "open"
+
+/** From best to worst. */
+const STATES: ReadonlyArray<CircuitState> = ["closed", "half-open", "open"]
+
+export interface Circuits {
+  /** Runs a call through the circuit with this key, which sees one outcome of it, whatever retries are inside. */
+  readonly guard: <A, R>(
+    key: string,
+    call: Effect.Effect<A, ProviderFailure | BulkheadFull, R>,
+  ) => Effect.Effect<A, ProviderFailure | BulkheadFull | CircuitBreaker.CircuitBreakerError, R>
+  readonly stateOf: (target: CalledTarget) => Effect.Effect<CircuitState>
+  /** The best state of any target of a provider: it is open only when nothing of it can be called. */
+  readonly bestOf: (provider: ProviderId) => Effect.Effect<CircuitState>
+}
+
+/**
+ * Only failures that say that the target is unwell count. A refused request, or a caller that goes away, says nothing
+ * about it; such a probe frees its slot for the next one.
+ */
+const outcomeOf = (exit: Exit.Exit<unknown, ProviderFailure | BulkheadFull>): CircuitBreaker.Outcome => {
+  if (Exit.isSuccess(exit)) return CircuitBreaker.success
+  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+  if (error === undefined) return CircuitBreaker.failure()
+  if (error._tag === "BulkheadFull" || !failureRules[error.kind].unwell) return CircuitBreaker.ignored
+  return CircuitBreaker.failure({ retryAfter: error.retryAfterMs })
+}
+
+const openings = ({ factor, maxOpen, open }: UpstreamSettings["circuit"]) =>
+  Schedule.exponential(open, factor).pipe(
+    Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, maxOpen))),
+    Schedule.jittered,
+  )
+
+export const makeCircuits = Effect.fnUntraced(function* (
+  settings: UpstreamSettings["circuit"],
+  book: TargetBook,
+): Effect.fn.Return<Circuits, never, CircuitBreaker.CircuitBreakerStore | Scope.Scope> {
+  const breaker = yield* CircuitBreaker.make({
+    tripPolicy: CircuitBreaker.consecutive(settings.failures),
+    openDuration: openings(settings),
+    maxOpenDuration: settings.maxOpen,
+  })
+
+  const stateOf = (target: CalledTarget): Effect.Effect<CircuitState> =>
+    breaker.state(target.key).pipe(
+      Effect.map((state): CircuitState => {
+        if (state._tag === "Closed") return "closed"
+        // A circuit whose time is over lets the next call through as its probe.
+        return state._tag === "HalfOpen" || Duration.isZero(state.retryAfter) ? "half-open" : "open"
+      }),
+      // Where the store cannot be reached, calls run as if every circuit were closed.
+      Effect.orElseSucceed(() => "closed" as const),
+    )
+
+  const bestOf = (provider: ProviderId): Effect.Effect<CircuitState> =>
+    Effect.map(Effect.forEach(book.of(provider), stateOf), (states) =>
+      states.length === 0 ? "closed" : (STATES.find((state) => states.includes(state)) ?? "closed"),
+    )
+
+  yield* breaker.transitions.pipe(
+    Stream.runForEach(
+      Effect.fnUntraced(function* (transition) {
+        const target = book.byKey(transition.key)
+        if (target === undefined) return
+        const { model, provider } = target
+        yield* showCircuit(provider, yield* bestOf(provider))
+        yield* transition.to === "Open"
+          ? Effect.logWarning("Circuit opened").pipe(
+              Effect.annotateLogs({ provider, model, openForMs: Duration.toMillis(transition.retryAfter) }),
+            )
+          : Effect.logInfo(transition.to === "Closed" ? "Circuit closed" : "Circuit probed").pipe(
+              Effect.annotateLogs({ provider, model }),
+            )
+      }),
+    ),
+    Effect.forkScoped({ startImmediately: true }),
+  )
+
+  return {
+    guard: (key, call) => breaker.execute(call, { key, classify: outcomeOf }),
+    stateOf,
+    bestOf,
+  }
+})

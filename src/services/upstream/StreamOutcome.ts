@@ -1,0 +1,47 @@
+/** Who served an answer and what it cost, read from the answer itself. */
+import type { ChatChunk, ChatCompletion, FinishReason, Usage } from "../../domain/chat.ts"
+import type { ProviderId, Served } from "../../domain/upstream.ts"
+
+/** Who served a whole answer. */
+export const servedBy = (provider: ProviderId, completion: ChatCompletion): Served => ({
+  provider,
+  model: completion.model,
+  finishReasons: completion.choices.map((choice) => choice.finish_reason),
+  usage: completion.usage ?? null,
+})
+
+/** Gathers from the chunks of a stream what {@link servedBy} reads from a whole answer. */
+export class StreamOutcome {
+  readonly provider: ProviderId
+  private model = ""
+  private usage: Usage | null = null
+  private readonly finishReasons = new Map<number, FinishReason | null>()
+
+  constructor(provider: ProviderId) {
+    this.provider = provider
+  }
+
+  /** Takes note of `chunk` and returns it. */
+  add(chunk: ChatChunk): ChatChunk {
+    this.model = chunk.model
+    if (chunk.usage != null) this.usage = chunk.usage
+    for (const { finish_reason, index } of chunk.choices) {
+      if (finish_reason != null) this.finishReasons.set(index, finish_reason)
+      else if (!this.finishReasons.has(index)) this.finishReasons.set(index, null)
+    }
+    return chunk
+  }
+
+  /** Whether every choice that began has its finish reason, and at least one did. */
+  get finished(): boolean {
+    return this.finishReasons.size > 0 && ![...this.finishReasons.values()].includes(null)
+  }
+
+  /** The finish reasons are in the order of their choices; choices without one are left out. */
+  get served(): Served {
+    const finishReasons = [...this.finishReasons]
+      .sort(([a], [b]) => a - b)
+      .flatMap(([, finishReason]) => finishReason ?? [])
+    return { provider: this.provider, model: this.model, finishReasons, usage: this.usage }
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Which targets were called and when they last served. Circuits, metrics and spans name targets through it, so that a
+ * caller who invents model names can neither fill memory nor get free text into telemetry.
+ */
+import type { ProviderId } from "../../domain/upstream.ts"
+import type { Provider } from "./Provider.ts"
+import type { Target } from "./Targets.ts"
+
+/** Models of one provider that get a circuit and a series of their own; the rest share one. */
+export const MAX_NAMED_MODELS = 64
+
+/** Stands for every model that is neither configured nor has ever served. */
+export const OTHER_MODEL = "other"
+
+export interface CalledTarget {
+  readonly provider: ProviderId
+  /** Its label. */
+  readonly model: string
+  /** Identifies the target's circuit. */
+  readonly key: string
+  /** In milliseconds since the epoch. */
+  lastSuccess: number | undefined
+}
+
+export class TargetBook {
+  private readonly known: ReadonlyMap<ProviderId, Set<string>>
+  private readonly calledTargets = new Map<string, CalledTarget>()
+
+  constructor(providers: ReadonlyArray<Provider>) {
+    this.known = new Map(providers.map(({ defaultModel, id }) => [id, new Set([defaultModel])]))
+  }
+
+  /** The target's model if that is safe to show, else {@link OTHER_MODEL}. */
+  label({ model, provider }: Target): string {
+    return this.known.get(provider.id)?.has(model) === true ? model : OTHER_MODEL
+  }
+
+  /** Gives a model its own name from now on: it is in the configuration, or it served. */
+  learn({ model, provider }: Target): void {
+    const models = this.known.get(provider.id)
+    if (models !== undefined && models.size < MAX_NAMED_MODELS) models.add(model)
+  }
+
+  /** Notes that a target is called. */
+  called(target: Target): CalledTarget {
+    const model = this.label(target)
+    const key = `${target.provider.id}/${model}`
+    const before = this.calledTargets.get(key)
+    if (before !== undefined) return before
+    const entry = { provider: target.provider.id, model, key, lastSuccess: undefined }
+    this.calledTargets.set(key, entry)
+    return entry
+  }
+
+  /** Notes that a target served at `now`. */
+  succeeded(target: Target, now: number): void {
+    this.learn(target)
+    this.called(target).lastSuccess = now
+  }
+
+  /** The target whose circuit has this key. */
+  byKey(key: string): CalledTarget | undefined {
+    return this.calledTargets.get(key)
+  }
+
+  /** The targets of a provider that were called so far. */
+  of(provider: ProviderId): ReadonlyArray<CalledTarget> {
+    return [...this.calledTargets.values()].filter((target) => target.provider === provider)
+  }
+}

@@ -1,0 +1,69 @@
+/** Every number of the fault policy, in one plain value. */
+import { Duration } from "effect"
+
+export interface UpstreamSettings {
+  readonly timeouts: {
+    /** Until a connection, TLS included, stands. Enforced by the HTTP client, see `UpstreamHttpClient`. */
+    readonly connect: Duration.Duration
+    /** Until a whole answer, from the start of a call that does not stream. */
+    readonly answer: Duration.Duration
+    /** Until the first output of a stream, from the start of the call. */
+    readonly firstToken: Duration.Duration
+    /** Between two chunks of a stream; the time that a slow reader takes does not count. */
+    readonly idle: Duration.Duration
+    /** For a request as a whole, whatever it goes through: waiting, retries, failover, and reading the answer. */
+    readonly total: Duration.Duration
+  }
+  readonly retry: {
+    /** Tries of one target after its first. */
+    readonly times: number
+    /** Back-off before the first retry. Every delay is jittered to between 80 % and 120 %. */
+    readonly base: Duration.Duration
+    /** By what each back-off is longer than the one before. */
+    readonly factor: number
+    /** The longest back-off before jitter. */
+    readonly cap: Duration.Duration
+    /** The longest `Retry-After` that is waited for; a longer one leads to the next target at once. */
+    readonly maxRetryAfter: Duration.Duration
+  }
+  readonly bulkhead: {
+    /** Calls that one provider serves at a time. */
+    readonly calls: number
+    /** Calls that may wait for one of those places. */
+    readonly waiting: number
+    /** How long they wait before they go to the next target. */
+    readonly maxWait: Duration.Duration
+  }
+  readonly circuit: {
+    /** Requests in a row that a target must fail, each with all its retries, before its circuit opens. */
+    readonly failures: number
+    /** How long a circuit stays open the first time. Every opening is jittered to between 80 % and 120 %. */
+    readonly open: Duration.Duration
+    /** By what each opening in a row is longer than the one before. */
+    readonly factor: number
+    /** The longest opening before jitter, and the longest that a provider's `Retry-After` can make it. */
+    readonly maxOpen: Duration.Duration
+  }
+}
+
+export const defaultUpstreamSettings: UpstreamSettings = {
+  timeouts: {
+    connect: Duration.seconds(5),
+    answer: Duration.seconds(120),
+    firstToken: Duration.seconds(10),
+    idle: Duration.seconds(15),
+    total: Duration.minutes(10),
+  },
+  retry: {
+    times: 2,
+    base: Duration.millis(250),
+    factor: 2,
+    cap: Duration.seconds(4),
+    maxRetryAfter: Duration.seconds(20),
+  },
+  bulkhead: { calls: 512, waiting: 512, maxWait: Duration.seconds(2) },
+  circuit: { failures: 3, open: Duration.seconds(5), factor: 2, maxOpen: Duration.seconds(60) },
+}
+
+/** Jitter never shortens a delay below this part of it. */
+export const JITTER_FLOOR = 0.8

@@ -1,0 +1,46 @@
+/** Spans of provider calls after OpenTelemetry's semantic conventions for generative AI; never any content. */
+import { Effect } from "effect"
+import type { Attempt, ProviderId, Served } from "../../domain/upstream.ts"
+
+/** `gen_ai.provider.name` names the API that is spoken, as the conventions ask for compatible providers. */
+const GEN_AI_PROVIDER: Readonly<Record<ProviderId, string>> = {
+  provider1: "openai",
+  provider2: "openai",
+  provider3: "anthropic",
+  provider4: "gcp.gemini",
+  echo: "sealgate.echo",
+}
+
+/** Runs one call in a client span of its own. `model` is the label of the target's model. */
+export const withCallSpan = (provider: ProviderId, model: string, cause: Attempt["cause"]) =>
+  Effect.withSpan(
+    `chat ${model}`,
+    {
+      kind: "client",
+      attributes: {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": GEN_AI_PROVIDER[provider],
+        "gen_ai.request.model": model,
+        "sealgate.provider": provider,
+        "sealgate.attempt.cause": cause,
+      },
+    },
+    // It would only ever name this file.
+    { captureStackTrace: false },
+  )
+
+/** Writes on the span of a call how it ended. */
+export const annotateCall = (attempt: Attempt, served: Served | undefined): Effect.Effect<void> =>
+  Effect.annotateCurrentSpan({
+    ...(attempt.outcome === "success" ? {} : { "error.type": attempt.outcome }),
+    ...(attempt.servedModel === null ? {} : { "gen_ai.response.model": attempt.servedModel }),
+    ...(served === undefined || served.finishReasons.length === 0
+      ? {}
+      : { "gen_ai.response.finish_reasons": served.finishReasons }),
+    ...(attempt.usage === null
+      ? {}
+      : {
+          "gen_ai.usage.input_tokens": attempt.usage.prompt_tokens,
+          "gen_ai.usage.output_tokens": attempt.usage.completion_tokens,
+        }),
+  })

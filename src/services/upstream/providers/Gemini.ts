@@ -1,0 +1,31 @@
+/** The Gemini API, version v1beta. */
+import { type Effect, Redacted } from "effect"
+import { type HttpClient, HttpClientRequest } from "effect/http"
+import type { Provider } from "../Provider.ts"
+import { GeminiChunkReader } from "./gemini/ChunkReader.ts"
+import { fromResponse } from "./gemini/fromResponse.ts"
+import { toRequest } from "./gemini/toRequest.ts"
+import { joinUrl, makeHttpProvider } from "./shared/HttpProvider.ts"
+import type { ProviderOptions } from "./shared/WireFormat.ts"
+
+/** A provider at `baseUrl`, such as `https://generativelanguage.googleapis.com`. */
+export const make = (options: ProviderOptions): Effect.Effect<Provider, never, HttpClient.HttpClient> =>
+  makeHttpProvider(options, {
+    singleToolCall: false,
+    request: (asked, call, unsupported) => {
+      // The model is part of the path, where a caller's text must not become anything else.
+      if (!MODEL.test(call.model)) unsupported.add("model", "not the name of a model")
+      const path = call.model.includes("/") ? call.model : `models/${call.model}`
+      const method = call.stream ? "streamGenerateContent?alt=sse" : "generateContent"
+      // The key travels in a header, because URLs are recorded in spans.
+      const headers = { "x-goog-api-key": Redacted.value(options.apiKey) }
+      return HttpClientRequest.post(joinUrl(options.baseUrl, `v1beta/${path}:${method}`), { headers }).pipe(
+        HttpClientRequest.bodyJsonUnsafe(toRequest(asked, call, unsupported)),
+      )
+    },
+    completion: fromResponse,
+    reader: (call) => new GeminiChunkReader(call),
+  })
+
+/** A model's name, or its resource name as in `tunedModels/…`. */
+const MODEL = /^([a-zA-Z]+\/)?[a-zA-Z0-9][a-zA-Z0-9._-]*$/

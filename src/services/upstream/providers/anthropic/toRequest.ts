@@ -1,0 +1,118 @@
+/** From a Chat Completions request to a Messages API request. */
+import type { ResponseFormat, Tool, ToolChoice } from "../../../../domain/chat.ts"
+import type { ModernRequest } from "../shared/LegacyFunctions.ts"
+import { ANTHROPIC_REQUEST, FUNCTION, TOOL } from "../shared/MemberRules.ts"
+import type { Unsupported } from "../shared/Unsupported.ts"
+import { present } from "../shared/present.ts"
+import type { Call } from "../shared/WireFormat.ts"
+import type { MessagesRequest, OutputConfig, ToolDefinition, ToolSelection } from "./Request.ts"
+import { cacheControl } from "./toBlocks.ts"
+import { toTurns } from "./toTurns.ts"
+
+/**
+ * Asked for when the caller sets no limit, because the API insists on one. Every current model can write this much, and
+ * models that think by themselves count their thoughts against it.
+ */
+export const DEFAULT_MAX_TOKENS = 32_000
+
+export const toRequest = (request: ModernRequest, call: Call, unsupported: Unsupported): MessagesRequest => {
+  unsupported.check(request, ANTHROPIC_REQUEST)
+  const { system, turns } = toTurns(request.messages, unsupported)
+  const user = request["safety_identifier"] ?? request["user"]
+  const output: OutputConfig = {
+    ...toFormat(request.response_format, unsupported),
+    ...toEffort(request["reasoning_effort"], unsupported),
+  }
+  return {
+    model: call.model,
+    max_tokens: request.max_completion_tokens ?? request.max_tokens ?? DEFAULT_MAX_TOKENS,
+    messages: turns,
+    ...(system.length > 0 ? { system } : {}),
+    ...(call.stream ? { stream: true } : {}),
+    ...present({
+      temperature: request.temperature,
+      top_p: request.top_p,
+      top_k: unsupported.number(request, "top_k"),
+      stop_sequences: typeof request.stop === "string" ? [request.stop] : request.stop,
+    }),
+    ...toTools(request, unsupported),
+    ...(Object.keys(output).length > 0 ? { output_config: output } : {}),
+    ...(request["reasoning_effort"] === "none" ? { thinking: { type: "disabled" } } : {}),
+    ...(typeof user === "string" ? { metadata: { user_id: user } } : {}),
+    ...cacheControl(request, "", unsupported),
+  }
+}
+
+/** Tools and the choice among them. */
+const toTools = (request: ModernRequest, unsupported: Unsupported): Pick<MessagesRequest, "tools" | "tool_choice"> => {
+  const { tool_choice: choice = "auto", parallel_tool_calls: parallel, tools = [] } = request
+  if (tools.length > 0) {
+    const single = parallel === false ? { disable_parallel_tool_use: true as const } : {}
+    return {
+      tools: tools.map((tool, index) => toTool(tool, `tools[${index}]`, unsupported)),
+      ...(choice === "auto" && parallel !== false ? {} : { tool_choice: toSelection(choice, single) }),
+    }
+  }
+  if (choice !== "auto" && choice !== "none") unsupported.add("tool_choice", "there are no tools to choose from")
+  // The API wants declarations for calls in the conversation, even where no further call is to be made.
+  const called = request.messages.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []))
+  const names = [...new Set(called.map((call) => call.function.name))]
+  return names.length === 0
+    ? {}
+    : {
+        tools: names.map((name) => ({ name, input_schema: { type: "object", properties: {} } })),
+        tool_choice: { type: "none" },
+      }
+}
+
+const toTool = (tool: Tool, path: string, unsupported: Unsupported): ToolDefinition => {
+  unsupported.check(tool, TOOL, path)
+  unsupported.check(tool.function, FUNCTION, `${path}.function`)
+  const { name, description, parameters, strict } = tool.function
+  return {
+    name,
+    ...present({ description }),
+    input_schema: { properties: {}, ...parameters, type: "object" },
+    ...(strict === true ? { strict } : {}),
+    ...cacheControl(tool, path, unsupported),
+  }
+}
+
+const toSelection = (choice: ToolChoice, single: { readonly disable_parallel_tool_use?: true }): ToolSelection => {
+  if (choice === "none") return { type: "none" }
+  if (choice === "auto") return { type: "auto", ...single }
+  return choice === "required" ? { type: "any", ...single } : { type: "tool", name: choice.function.name, ...single }
+}
+
+const toFormat = (format: ResponseFormat | undefined, unsupported: Unsupported): Pick<OutputConfig, "format"> => {
+  if (format === undefined || format.type === "text") return {}
+  if (format.type !== "json_schema") {
+    unsupported.add("response_format", "this provider needs a schema: use json_schema")
+    return {}
+  }
+  const { schema, description } = format.json_schema
+  if (schema === undefined) {
+    unsupported.add("response_format.json_schema", "this provider needs a schema")
+    return {}
+  }
+  // The name only labels the schema. A description is for the model, and JSON Schema has a place for it.
+  return { format: { type: "json_schema", schema: { ...present({ description }), ...schema } } }
+}
+
+/** Levels of OpenAI's scale; `none` means no thinking at all, and stands elsewhere in the request. */
+const EFFORTS = new Map<unknown, Pick<OutputConfig, "effort">>([
+  ["none", {}],
+  ["minimal", { effort: "low" }],
+  ["low", { effort: "low" }],
+  ["medium", { effort: "medium" }],
+  ["high", { effort: "high" }],
+  ["xhigh", { effort: "xhigh" }],
+  ["max", { effort: "max" }],
+])
+
+const toEffort = (level: unknown, unsupported: Unsupported): Pick<OutputConfig, "effort"> => {
+  if (level == null) return {}
+  const effort = EFFORTS.get(level)
+  if (effort === undefined) unsupported.add("reasoning_effort", "not a level that is known here")
+  return effort ?? {}
+}

@@ -1,0 +1,79 @@
+/** From messages to turns: users and assistants alternate, system messages stand apart. */
+import { Option, Schema } from "effect"
+import type { AssistantMessage } from "../../../../domain/chat.ts"
+import { encodeBase64Url, utf8 } from "../../../../domain/bytes.ts"
+import { stateOf } from "../shared/ExtraContent.ts"
+import type { ModernMessage } from "../shared/LegacyFunctions.ts"
+import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"
+import type { Unsupported } from "../shared/Unsupported.ts"
+import type { Block, TextBlock, ThinkingBlock, Turn } from "./Request.ts"
+import { ThinkingState } from "./Wire.ts"
+import { textBlock, toBlocks, toTextBlocks } from "./toBlocks.ts"
+
+/**
+ * `messages` as turns. Consecutive messages of one side are one turn, and so are the results of parallel tool calls.
+ * System and developer messages go to `system`, wherever they stand, as in Anthropic's own OpenAI-compatible interface.
+ */
+export const toTurns = (
+  messages: ReadonlyArray<ModernMessage>,
+  unsupported: Unsupported,
+): { readonly system: ReadonlyArray<TextBlock>; readonly turns: ReadonlyArray<Turn> } => {
+  const system: Array<TextBlock> = []
+  const turns: Array<{ readonly role: Turn["role"]; readonly content: Array<Block> }> = []
+  const say = (role: Turn["role"], blocks: ReadonlyArray<Block>) => {
+    const last = turns.at(-1)
+    if (last?.role === role) last.content.push(...blocks)
+    else if (blocks.length > 0) turns.push({ role, content: [...blocks] })
+  }
+  for (const [index, message] of messages.entries()) {
+    const path = `messages[${index}]`
+    unsupported.check(message, MESSAGE, path)
+    switch (message.role) {
+      case "system":
+      case "developer":
+        system.push(...toTextBlocks(message.content, `${path}.content`, unsupported))
+        break
+      case "user":
+        say("user", toBlocks(message.content, `${path}.content`, unsupported))
+        break
+      case "assistant":
+        say("assistant", toAssistantBlocks(message, path, unsupported))
+        break
+      case "tool": {
+        const content = toBlocks(message.content, `${path}.content`, unsupported)
+        say("user", [{ type: "tool_result", tool_use_id: toolUseId(message.tool_call_id), content }])
+        break
+      }
+    }
+  }
+  if (turns.length === 0)
+    unsupported.add("messages", "this provider needs at least one message that is not a system message")
+  return { system, turns }
+}
+
+const toAssistantBlocks = (message: AssistantMessage, path: string, unsupported: Unsupported): ReadonlyArray<Block> => [
+  ...thinkingOf(message),
+  ...(message.content == null ? [] : toTextBlocks(message.content, `${path}.content`, unsupported)),
+  ...(message.refusal ? [textBlock(message.refusal)] : []),
+  ...(message.tool_calls ?? []).flatMap((call, index): ReadonlyArray<Block> => {
+    const at = `${path}.tool_calls[${index}]`
+    unsupported.check(call, TOOL_CALL, at)
+    const input = Option.getOrUndefined(decodeInput(call.function.arguments.trim() || "{}"))
+    if (input === undefined) unsupported.add(`${at}.function.arguments`, "this provider takes only a JSON object")
+    return [...thinkingOf(call), { type: "tool_use", id: toolUseId(call.id), name: call.function.name, input }]
+  }),
+]
+
+const decodeInput = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
+
+const decodeThinking = Schema.decodeUnknownOption(ThinkingState)
+
+/** Thinking that the model did before `holder`, which the API wants back as it was. */
+const thinkingOf = (holder: Readonly<Record<string, unknown>>): ReadonlyArray<ThinkingBlock> =>
+  Option.match(decodeThinking(stateOf(holder, "anthropic")), {
+    onNone: () => [],
+    onSome: (state) => state.thinking_blocks,
+  })
+
+/** Ids of calls that another provider made may have characters that this API refuses. */
+const toolUseId = (id: string): string => (/^[A-Za-z0-9_-]+$/.test(id) ? id : `id_${encodeBase64Url(utf8(id))}`)

@@ -1,0 +1,10 @@
+/** Ids of function calls. The API may leave them out, and then knows calls by name and order. */
+
+const PREFIX = "gemini-call-"
+
+/** An id for the call at `position` in `choice` of the answer `responseId`, the same whenever it is made. */
+export const ownId = (responseId: string, choice: number, position: number): string =>
+  `${PREFIX}${responseId}-${choice}-${position}`
+
+/** Whether `id` comes from {@link ownId}, so that the API has never seen it. */
+export const isOwnId = (id: string): boolean => id.startsWith(PREFIX)

@@ -1,0 +1,165 @@
+/** From messages to contents: one for each message, except that the results of parallel calls stand together. */
+import { Option, Schema } from "effect"
+import type { AssistantMessage, ToolCall, ToolMessage } from "../../../../domain/chat.ts"
+import { stateOf } from "../shared/ExtraContent.ts"
+import type { ModernMessage } from "../shared/LegacyFunctions.ts"
+import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"
+import { type Piece, toPieces } from "../shared/Parts.ts"
+import type { Unsupported } from "../shared/Unsupported.ts"
+import type { Content, FunctionCallPart, FunctionResponsePart, MediaPart, Part, TextPart } from "./Request.ts"
+import { GoogleState } from "./Wire.ts"
+import { isOwnId } from "./callIds.ts"
+
+/** `messages` as contents. System and developer messages are the system instruction, wherever they stand. */
+export const toContents = (
+  messages: ReadonlyArray<ModernMessage>,
+  model: string,
+  unsupported: Unsupported,
+): { readonly system: ReadonlyArray<TextPart>; readonly contents: ReadonlyArray<Content> } => {
+  const system: Array<TextPart> = []
+  const contents: Array<Content> = []
+  let calls: ReadonlyArray<ToolCall> = []
+  const results = new Map<string, FunctionResponsePart>()
+  const say = (role: Content["role"], parts: ReadonlyArray<Part>) => {
+    if (parts.length > 0) contents.push({ role, parts })
+  }
+  // The API matches results without ids to calls by their order.
+  const sayResults = () => {
+    say(
+      "user",
+      calls.flatMap((call) => results.get(call.id) ?? []),
+    )
+    results.clear()
+  }
+  for (const [index, message] of messages.entries()) {
+    const path = `messages[${index}]`
+    unsupported.check(message, MESSAGE, path)
+    if (message.role !== "tool") sayResults()
+    switch (message.role) {
+      case "system":
+      case "developer":
+        system.push(...toTexts(message.content, `${path}.content`, unsupported))
+        break
+      case "user":
+        say("user", toPieces(message.content, `${path}.content`, unsupported).map(toPart))
+        break
+      case "assistant":
+        calls = message.tool_calls ?? []
+        say("model", toModelParts(message, path, model, unsupported))
+        break
+      case "tool": {
+        const call = calls.find(({ id }) => id === message.tool_call_id && !results.has(id))
+        if (call === undefined) unsupported.add(`${path}.tool_call_id`, "no unanswered call before it has this id")
+        else results.set(call.id, toResult(message, call, path, unsupported))
+        break
+      }
+    }
+  }
+  sayResults()
+  if (contents.length === 0) unsupported.add("messages", "this provider needs a message that is not a system message")
+  return { system, contents }
+}
+
+const toPart = (piece: Piece): TextPart | MediaPart => (piece._tag === "Text" ? { text: piece.text } : toMedia(piece))
+
+const toMedia = ({ image }: Extract<Piece, { readonly _tag: "Image" }>): MediaPart => {
+  if (image._tag === "Data") return { inlineData: { mimeType: image.mediaType, data: image.base64 } }
+  const mimeType = MEDIA_TYPES[/\.([a-z]+)(?:[?#]|$)/i.exec(image.url)?.[1]?.toLowerCase() ?? ""]
+  return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: image.url } }
+}
+
+/** The types of images that the API takes, by the endings of their URLs. */
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  webp: "image/webp",
+  gif: "image/gif",
+  heic: "image/heic",
+  heif: "image/heif",
+}
+
+/** The texts of content that can only have text. */
+const toTexts = (
+  content: Parameters<typeof toPieces>[0],
+  path: string,
+  unsupported: Unsupported,
+): ReadonlyArray<TextPart> =>
+  toPieces(content, path, unsupported).flatMap((piece) => {
+    if (piece._tag === "Text") return [{ text: piece.text }]
+    unsupported.add(piece.path, "this provider takes images from users and tools only")
+    return []
+  })
+
+const toModelParts = (
+  message: AssistantMessage,
+  path: string,
+  model: string,
+  unsupported: Unsupported,
+): ReadonlyArray<Part> => [
+  ...signed(
+    [
+      ...(message.content == null ? [] : toTexts(message.content, `${path}.content`, unsupported)),
+      ...(message.refusal ? [{ text: message.refusal }] : []),
+    ],
+    signatureOf(message),
+  ),
+  ...(message.tool_calls ?? []).map((call, index): FunctionCallPart => {
+    const at = `${path}.tool_calls[${index}]`
+    unsupported.check(call, TOOL_CALL, at)
+    const args = Option.getOrUndefined(decodeObject(call.function.arguments.trim() || "{}"))
+    if (args === undefined) unsupported.add(`${at}.function.arguments`, "this provider takes only a JSON object")
+    const signature = signatureOf(call) ?? (index === 0 && wantsSignatures(model) ? FOREIGN_SIGNATURE : undefined)
+    return {
+      functionCall: { ...idOf(call), name: call.function.name, args: args ?? {} },
+      ...(signature === undefined ? {} : { thoughtSignature: signature }),
+    }
+  }),
+]
+
+/** A signature of text stands on its last part, or on an empty one of its own. */
+const signed = (texts: ReadonlyArray<TextPart>, signature: string | undefined): ReadonlyArray<TextPart> =>
+  signature === undefined
+    ? texts
+    : [...texts.slice(0, -1), { text: texts.at(-1)?.text ?? "", thoughtSignature: signature }]
+
+const decodeState = Schema.decodeUnknownOption(GoogleState)
+
+const signatureOf = (holder: Readonly<Record<string, unknown>>): string | undefined =>
+  Option.getOrUndefined(decodeState(stateOf(holder, "google")))?.thought_signature
+
+/**
+ * Stands for the signature of a call that another model made. Models from Gemini 3 on refuse a first call without any;
+ * earlier ones know no such value.
+ */
+const FOREIGN_SIGNATURE = "skip_thought_signature_validator"
+const wantsSignatures = (model: string): boolean => !/^(models\/)?gemini-[12]\b/.test(model)
+
+const idOf = (call: ToolCall): { readonly id?: string } => (isOwnId(call.id) ? {} : { id: call.id })
+
+const decodeObject = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
+
+const toResult = (
+  message: ToolMessage,
+  call: ToolCall,
+  path: string,
+  unsupported: Unsupported,
+): FunctionResponsePart => {
+  const pieces = toPieces(message.content, `${path}.content`, unsupported)
+  const media = pieces.flatMap((piece) => (piece._tag === "Image" ? [toMedia(piece)] : []))
+  const text = pieces.flatMap((piece) => (piece._tag === "Text" ? [piece.text] : [])).join("")
+  return {
+    functionResponse: {
+      ...idOf(call),
+      name: call.function.name,
+      response: toResponse(text),
+      ...(media.length > 0 ? { parts: media } : {}),
+    },
+  }
+}
+
+/** A JSON object is the response; any other text is its `output`, as is an object that has a member of that meaning. */
+const toResponse = (text: string): Readonly<Record<string, unknown>> => {
+  const object = Option.getOrUndefined(decodeObject(text))
+  return object === undefined ? { output: text } : "output" in object || "error" in object ? { output: object } : object
+}

@@ -1,0 +1,114 @@
+/** Streamed answers of OpenAI-compatible servers. */
+import { Option, Result, Schema } from "effect"
+import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat.ts"
+import type { ProviderFailure } from "../../Provider.ts"
+import { failure, failureOfEvent, garbage } from "../shared/Failures.ts"
+import { FinishTracker } from "../shared/FinishTracker.ts"
+import { parseJson } from "../shared/ResponseBody.ts"
+import type { Call, ChunkReader } from "../shared/WireFormat.ts"
+import * as Wire from "./Wire.ts"
+import { usageOf } from "./usage.ts"
+
+/** The last event of a stream; not every server sends it. */
+const SENTINEL = "[DONE]"
+
+const decode = Schema.decodeUnknownOption(Wire.Chunk)
+const reportsError = Schema.is(Wire.ErrorReport)
+
+export class OpenAiChunkReader implements ChunkReader {
+  usage: Usage | undefined
+  private sentinel = false
+  private id: string
+  private model: string
+  private readonly created: number
+  private readonly finish: FinishTracker
+  /** The ids of the tool calls of each choice, by index. */
+  private readonly calls = new Map<number, Array<string>>()
+
+  constructor(call: Call) {
+    this.id = call.id
+    this.model = call.model
+    this.created = call.created
+    this.finish = new FinishTracker(call.choices)
+  }
+
+  get state(): ChunkReader["state"] {
+    if (this.sentinel) return this.finish.settled ? "closed" : "open"
+    if (!this.finish.complete) return "open"
+    return this.usage === undefined ? "finished" : "closed"
+  }
+
+  read(data: string, event: string): Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure> {
+    if (data.trim() === SENTINEL) {
+      this.sentinel = true
+      return this.finish.settled
+        ? Result.succeed([])
+        : Result.fail(failure("truncated", "the provider closed the stream without a finish reason"))
+    }
+    const json = parseJson(data)
+    if (Option.isNone(json)) return Result.fail(garbage("an event is not JSON"))
+    if (reportsError(json.value)) return Result.fail(failureOfEvent(json.value))
+    if (event === "error") return Result.fail(failureOfEvent({ error: json.value }))
+    const wire = Option.getOrUndefined(decode(json.value))
+    return wire === undefined ? Result.fail(garbage("an event is not a chunk")) : Result.succeed([this.chunk(wire)])
+  }
+
+  private chunk(wire: Wire.Chunk): ChatChunk {
+    this.id = wire.id || this.id
+    this.model = wire.model || this.model
+    const usage = usageOf(wire.usage)
+    this.usage = usage ?? this.usage
+    const choices = (wire.choices ?? []).map(({ delta, index = 0, finish_reason, ...choice }) => {
+      // Some servers send an empty text where the format wants `null`.
+      const reason = finish_reason || null
+      this.finish.see(index ?? 0, reason)
+      return { ...choice, index: index ?? 0, delta: this.delta(index ?? 0, delta ?? {}), finish_reason: reason }
+    })
+    return {
+      ...wire,
+      id: this.id,
+      object: "chat.completion.chunk",
+      created: Math.trunc(wire.created ?? this.created),
+      model: this.model,
+      choices,
+      usage,
+    }
+  }
+
+  private delta(choice: number, wire: Wire.ChunkDelta): Delta {
+    const { role, tool_calls: pieces, function_call: call, ...rest } = wire
+    return {
+      ...rest,
+      ...(role == null ? {} : { role }),
+      ...(pieces == null ? {} : { tool_calls: pieces.map((piece) => this.piece(choice, piece)) }),
+      ...(call == null ? {} : { function_call: withoutNulls(call) }),
+    }
+  }
+
+  /** Servers that leave out the index send each call in one piece, or repeat its id. */
+  private piece(choice: number, wire: Wire.ToolCallPiece): ToolCallDelta {
+    const { index: given, id, type: _type, function: called, ...rest } = wire
+    const ids = this.calls.get(choice) ?? []
+    this.calls.set(choice, ids)
+    const known = id ? ids.indexOf(id) : ids.length - 1
+    const index = given ?? (known >= 0 ? known : ids.length)
+    const begins = ids[index] === undefined
+    const own = (ids[index] ??= id || `${this.id}_${choice}_${index}`)
+    return {
+      ...rest,
+      index,
+      ...(begins ? { id: own, type: "function" as const } : {}),
+      ...(called == null ? {} : { function: withoutNulls(called) }),
+    }
+  }
+}
+
+const withoutNulls = ({
+  name,
+  arguments: args,
+  ...rest
+}: Wire.FunctionPiece): NonNullable<ToolCallDelta["function"]> => ({
+  ...rest,
+  ...(name == null ? {} : { name }),
+  ...(args == null ? {} : { arguments: args }),
+})

@@ -1,0 +1,29 @@
+/** Usage of OpenAI-compatible servers. */
+import { Option, Schema } from "effect"
+import { Usage } from "../../../../domain/chat.ts"
+import * as Wire from "./Wire.ts"
+
+const decodeWire = Schema.decodeUnknownOption(Wire.Usage)
+const decode = Schema.decodeUnknownOption(Usage)
+
+/** The usage in `value`; `null` if there is none, or if it does not say what the prompt and the answer cost. */
+export const usageOf = (value: unknown): Usage | null => {
+  const wire = Option.getOrUndefined(decodeWire(value))
+  if (wire?.prompt_tokens == null || wire.completion_tokens == null) return null
+  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details, ...rest } = wire
+  const counts = {
+    ...rest,
+    prompt_tokens,
+    completion_tokens,
+    total_tokens: wire.total_tokens ?? prompt_tokens + completion_tokens,
+  }
+  // Details of an unknown shape are not worth losing the counts for.
+  return Option.getOrElse(
+    decode({
+      ...counts,
+      ...(prompt_tokens_details == null ? {} : { prompt_tokens_details }),
+      ...(completion_tokens_details == null ? {} : { completion_tokens_details }),
+    }),
+    () => counts,
+  )
+}

@@ -1,0 +1,52 @@
+/**
+ * State of a provider that must come back with the conversation: Gemini's thought signatures, Anthropic's thinking
+ * blocks. It travels in the member `extra_content` of a tool call or an assistant message, as in Google's own
+ * OpenAI-compatible interface. `sealgate: true` marks what was put there by this product, because it must not be sent
+ * to an OpenAI-compatible provider, which refuses members that it does not know.
+ */
+import { type AssistantMessage, type ChatRequest, type ToolCall } from "../../../../domain/chat.ts"
+
+/** Wraps `state` of `vendor` as an `extra_content` member; nothing if there is no state. */
+export const extraContent = (
+  vendor: "anthropic" | "google",
+  state: Readonly<Record<string, unknown>> | undefined,
+): { readonly extra_content?: unknown } =>
+  state === undefined ? {} : { extra_content: { [vendor]: state, sealgate: true } }
+
+/** The state of `vendor` in the `extra_content` of `holder`. */
+export const stateOf = (holder: Readonly<Record<string, unknown>>, vendor: "anthropic" | "google"): unknown => {
+  const extra = holder["extra_content"]
+  return isRecord(extra) ? extra[vendor] : undefined
+}
+
+/** `request` without the `extra_content` that this product put into earlier answers; a caller's own stays. */
+export const withoutExtraContent = (request: ChatRequest): ChatRequest =>
+  request.messages.some((message) => message.role === "assistant" && holdsState(message))
+    ? {
+        ...request,
+        messages: request.messages.map((message) =>
+          message.role === "assistant" && holdsState(message) ? withoutState(message) : message,
+        ),
+      }
+    : request
+
+const holdsState = (message: AssistantMessage): boolean => isOurs(message) || (message.tool_calls ?? []).some(isOurs)
+
+const withoutState = (message: AssistantMessage): AssistantMessage => {
+  const { tool_calls: calls, ...rest } = strip(message)
+  return calls === undefined ? rest : { ...rest, tool_calls: calls.map(strip) }
+}
+
+const strip = <A extends AssistantMessage | ToolCall>(holder: A): A => {
+  if (!isOurs(holder)) return holder
+  const { extra_content: _, ...rest } = holder
+  // Only `extra_content` is gone, a member that neither schema knows.
+  return rest as A
+}
+
+const isOurs = (holder: Readonly<Record<string, unknown>>): boolean => {
+  const extra = holder["extra_content"]
+  return isRecord(extra) && extra["sealgate"] === true
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null

@@ -1,0 +1,26 @@
+/** Which choices of a streamed answer have begun, and which have finished. */
+export class FinishTracker {
+  private readonly begun = new Set<number>()
+  private readonly finished = new Set<number>()
+  private readonly expected: number
+
+  /** `expected`: how many choices were asked for. */
+  constructor(expected: number) {
+    this.expected = expected
+  }
+
+  see(choice: number, finishReason: string | null | undefined): void {
+    this.begun.add(choice)
+    if (finishReason != null) this.finished.add(choice)
+  }
+
+  /** Whether every choice that has begun is finished. Enough where the provider says itself that it is at its end. */
+  get settled(): boolean {
+    return this.finished.size > 0 && this.finished.size === this.begun.size
+  }
+
+  /** Whether, moreover, no further choice can be on its way. */
+  get complete(): boolean {
+    return this.settled && this.finished.size >= this.expected
+  }
+}

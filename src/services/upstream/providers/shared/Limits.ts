@@ -1,0 +1,20 @@
+/** How much of an answer is read before it counts as garbage. */
+
+export interface Limits {
+  /** Bytes of a whole answer, or of a whole stream. */
+  readonly responseBytes: number
+  /** Bytes of an error answer; what is beyond them is not read. */
+  readonly errorBytes: number
+  /** Characters of one event of a stream. */
+  readonly eventChars: number
+  /** Events of one stream. */
+  readonly events: number
+}
+
+/** Far beyond what a model writes today (some 128,000 tokens), and little enough to keep many answers in memory. */
+export const LIMITS: Limits = {
+  responseBytes: 32 * 1024 * 1024,
+  errorBytes: 64 * 1024,
+  eventChars: 1024 * 1024,
+  events: 500_000,
+}

@@ -1,0 +1,21 @@
+/** How long a provider asks to be left alone. */
+import type { Headers } from "effect/http"
+
+/**
+ * Milliseconds from `now` (ms since the epoch) until another try is welcome: from `retry-after-ms`, or from
+ * `Retry-After` in seconds or as a date (RFC 9110 §10.2.3). `undefined` without a usable value; never negative.
+ */
+export const retryAfterMs = (headers: Headers.Headers, now: number): number | undefined => {
+  const milliseconds = number(headers["retry-after-ms"])
+  if (milliseconds !== undefined) return milliseconds
+  const value = headers["retry-after"]
+  const seconds = number(value)
+  if (seconds !== undefined) return Math.ceil(seconds * 1000)
+  // Every form of an HTTP date ends in "GMT" or begins with a day's name; other text could parse as some date.
+  if (value === undefined || !/^[A-Z][a-z]{2,8},? /.test(value)) return undefined
+  const date = Date.parse(value)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}
+
+const number = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : undefined

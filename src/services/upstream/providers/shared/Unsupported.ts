@@ -1,0 +1,47 @@
+/**
+ * Collects what a request has that a provider's format cannot express. Nothing is dropped in silence: a request with
+ * any such member is refused before it is sent, and the refusal names all of them at once.
+ */
+import { Redacted } from "effect"
+import { ProviderFailure } from "../../Provider.ts"
+import type { MemberRules } from "./MemberRules.ts"
+
+export class Unsupported {
+  private readonly found: Array<string> = []
+
+  /** Notes that the member at `path` cannot be expressed, and why. */
+  add(path: string, why: string): void {
+    this.found.push(`${path}: ${why}`)
+  }
+
+  /** Checks the members of `value`, found at `path`, against `rules`. */
+  check(value: object, rules: MemberRules, path = ""): void {
+    for (const [name, member] of Object.entries(value)) {
+      if (member == null) continue
+      const rule = Object.hasOwn(rules, name) ? rules[name] : undefined
+      if (rule === "translated" || rule === "advisory") continue
+      if (rule !== undefined && isNeutral(member, rule)) continue
+      this.add(path === "" ? name : `${path}.${name}`, "this provider has nothing like it")
+    }
+  }
+
+  /** The number in the member `name` of `value`, for members that have no type of their own. */
+  number(value: Readonly<Record<string, unknown>>, name: string): number | undefined {
+    const member = value[name]
+    if (typeof member === "number") return member
+    if (member != null) this.add(name, "not a number")
+    return undefined
+  }
+
+  /** The failure that names everything found, if anything was. */
+  get failure(): ProviderFailure | undefined {
+    return this.found.length === 0
+      ? undefined
+      : new ProviderFailure({ kind: "unsupported", detail: Redacted.make(this.found.join("; ")) })
+  }
+}
+
+const isNeutral = (member: unknown, values: ReadonlyArray<unknown>): boolean => {
+  if (Array.isArray(member)) return member.every((item) => values.includes(item))
+  return typeof member === "object" && member !== null ? Object.keys(member).length === 0 : values.includes(member)
+}

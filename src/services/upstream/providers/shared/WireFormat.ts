@@ -1,0 +1,59 @@
+/** What a provider's wire format must say about itself, so that {@link makeHttpProvider} can make a provider of it. */
+import type { Redacted, Result } from "effect"
+import type { HttpClientRequest } from "effect/http"
+import type { ChatChunk, ChatCompletion, Usage } from "../../../../domain/chat.ts"
+import type { ProviderId } from "../../../../domain/upstream.ts"
+import type { ProviderFailure } from "../../Provider.ts"
+import type { ModernRequest } from "./LegacyFunctions.ts"
+import type { Limits } from "./Limits.ts"
+import type { Unsupported } from "./Unsupported.ts"
+
+export interface ProviderOptions {
+  readonly id: ProviderId
+  readonly apiKey: Redacted.Redacted
+  /** With or without a trailing slash. */
+  readonly baseUrl: string
+  readonly defaultModel: string
+  /** Overrides of {@link LIMITS}. */
+  readonly limits?: Partial<Limits> | undefined
+}
+
+/** One call, and what stands in for members that the provider leaves out of its answer. */
+export interface Call {
+  readonly model: string
+  readonly stream: boolean
+  /** How many choices were asked for. */
+  readonly choices: number
+  readonly id: string
+  /** Seconds since the epoch. */
+  readonly created: number
+}
+
+export interface WireFormat {
+  /** The HTTP request for `request`; whatever the format cannot express is noted in `unsupported`. */
+  readonly request: (
+    request: ModernRequest,
+    call: Call,
+    unsupported: Unsupported,
+  ) => HttpClientRequest.HttpClientRequest
+  /** The answer in `body`, the JSON value of a successful response. */
+  readonly completion: (body: unknown, call: Call) => Result.Result<ChatCompletion, ProviderFailure>
+  /** A reader for the events of one streamed answer. */
+  readonly reader: (call: Call) => ChunkReader
+  /** Whether the provider can be told to make at most one tool call. */
+  readonly singleToolCall: boolean
+}
+
+/** Turns the events of one streamed answer into chunks. */
+export interface ChunkReader {
+  /** The chunks that the next event, with its `data`, amounts to. */
+  readonly read: (data: string, event: string) => Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure>
+  /**
+   * - `open`: the answer is not finished.
+   * - `finished`: it is; something worth waiting a moment for, such as the usage, may follow.
+   * - `closed`: it is, and nothing of use can follow.
+   */
+  readonly state: "open" | "finished" | "closed"
+  /** The tokens that the answer has cost so far, if the provider said. */
+  readonly usage: Usage | undefined
+}
