@@ -5,6 +5,7 @@ import { NetAddress } from "effect/net"
 import { proxySettings } from "../layers/config/proxySettings.ts"
 import { layerLogging } from "../layers/Logging.ts"
 import { layerProxy, proxySettingsFromEnvironment } from "../layers/Proxy.ts"
+import { layerTelemetry } from "../layers/Telemetry.ts"
 import { layerUpstream } from "../layers/Upstream.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
@@ -31,7 +32,7 @@ const serve = Effect.gen(function* () {
   const app = Layer.effectDiscard(announce).pipe(
     Layer.provideMerge(layerProxy(settings)),
     Layer.provideMerge(layerUpstream(settings)),
-    Layer.provide(layerLogging(settings)),
+    Layer.provide([layerLogging(settings), layerTelemetry(settings)]),
   )
   return yield* Layer.launch(app)
 })

@@ -5,7 +5,7 @@ import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { ProxyApi } from "../http/proxy/Api.ts"
 import { ProxyLimits } from "../http/proxy/ProxyLimits.ts"
 import { SealedHandlers } from "../http/proxy/SealedHandlers.ts"
-import { layerOutermost } from "../http/shared/Outermost.ts"
+import { layerOutermost, layerSpanNames } from "../http/shared/Outermost.ts"
 import { makeRouteTable } from "../http/shared/RouteTable.ts"
 import { systemHandlers } from "../http/shared/systemHandlers.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
@@ -90,6 +90,11 @@ const SystemHandlers = HttpApiBuilder.group(
   }),
 )
 
+const routes = makeRouteTable(ProxyApi, [
+  ["GET", "/openapi.json"],
+  ["GET", "/docs"],
+])
+
 const layerRoutes = (settings: ProxySettings) =>
   Layer.mergeAll(
     HttpApiBuilder.layer(ProxyApi, { openapiPath: "/openapi.json" }).pipe(
@@ -97,10 +102,7 @@ const layerRoutes = (settings: ProxySettings) =>
     ),
     HttpApiScalar.layer(ProxyApi, { path: "/docs", scalar: { withDefaultFonts: false } }),
     layerOutermost({
-      routes: makeRouteTable(ProxyApi, [
-        ["GET", "/openapi.json"],
-        ["GET", "/docs"],
-      ]),
+      routes,
       maxBodyBytes: settings.maxRequestBytes,
       malformedCode: "malformed",
       trustedProxies: settings.trustedProxies,
@@ -116,7 +118,7 @@ export const layerProxy = (settings: ProxySettings) =>
     Layer.provideMerge(
       HttpRouter.serve(layerRoutes(settings), { disableLogger: true, disableListenLog: true }).pipe(
         Layer.provide(layerReadiness(settings)),
-        Layer.provide(RuntimeMetrics.layer),
+        Layer.provide([RuntimeMetrics.layer, layerSpanNames(routes)]),
         Layer.provide([layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer]),
         Layer.provide(
           Layer.succeed(ProxyLimits, {

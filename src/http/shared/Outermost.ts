@@ -1,15 +1,22 @@
 /** What every request of both servers passes first: forwarded addresses, body limit, observation, problem documents. */
-import { ByteSize, Effect } from "effect"
-import { HttpIncomingMessage, HttpMiddleware, HttpRouter, HttpServerRequest } from "effect/http"
+import { ByteSize, Effect, Layer } from "effect"
+import { HttpIncomingMessage, HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { IpNetwork } from "effect/net"
 import { observe } from "./HttpMetrics.ts"
 import { type RenderOptions, renderProblems } from "./Problems.ts"
-import { HttpServerResponse } from "effect/http"
+import type { RouteTable } from "./RouteTable.ts"
 
 export interface OutermostSettings extends RenderOptions {
   /** Networks whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
 }
+
+/** Names server spans by method and route, as OpenTelemetry's HTTP conventions ask. */
+export const layerSpanNames = (routes: RouteTable) =>
+  Layer.succeed(
+    HttpMiddleware.SpanNameGenerator,
+    (request) => `${request.method} ${routes.label(request.method, request.url)}`,
+  )
 
 export const layerOutermost = (settings: OutermostSettings) => {
   const forwarded = HttpMiddleware.xForwardedHeaders({ trustedProxies: settings.trustedProxies })

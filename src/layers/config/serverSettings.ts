@@ -8,6 +8,7 @@ import {
   PlainText,
   PortText,
   RedisUrlText,
+  UrlText,
 } from "./codecs.ts"
 import { optionalSetting, setting } from "./Setting.ts"
 
@@ -55,6 +56,11 @@ export const serverSettings = (port: number) => ({
     "LOG_FORMAT",
     literalText("pretty", "json"),
     "How lines are logged; default pretty on a terminal, else json",
+  ),
+  otlpEndpoint: optionalSetting(
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    UrlText,
+    "OpenTelemetry collector for traces and metrics; the other standard OTEL_* variables count too",
   ),
   redisUrl: optionalSetting(
     "REDIS_URL",
