@@ -27,7 +27,7 @@ export class ChatAccumulator {
   add(chunk: ChatChunk): void {
     // `obfuscation` is padding of the single chunk, not part of the answer.
     const { id, object: _object, created, model, choices, usage, obfuscation: _padding, ...rest } = chunk
-    this.id ||= id
+    this.id = id || this.id
     this.created ||= created
     this.model = model || this.model
     this.usage = usage ?? this.usage

@@ -25,6 +25,8 @@ export interface UpstreamRequest {
    * breaks after output began fails with `upstream-truncated` or `upstream-timeout`.
    */
   readonly restart?: boolean | undefined
+  /** Told of every call as it ends, also when the caller goes away: for whoever has to account for all of them. */
+  readonly onAttempt?: ((attempt: Attempt) => void) | undefined
 }
 
 /** How one call to one provider failed. */

@@ -32,8 +32,8 @@ export interface Circuits {
 const outcomeOf = (exit: Exit.Exit<unknown, ProviderFailure | BulkheadFull>): CircuitBreaker.Outcome => {
   if (Exit.isSuccess(exit)) return CircuitBreaker.success
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-  if (error === undefined) return CircuitBreaker.failure()
-  if (error._tag === "BulkheadFull" || !failureRules[error.kind].unwell) return CircuitBreaker.ignored
+  if (error === undefined || error._tag === "BulkheadFull") return CircuitBreaker.ignored
+  if (!failureRules[error.kind].unwell) return CircuitBreaker.ignored
   return CircuitBreaker.failure({ retryAfter: error.retryAfterMs })
 }
 
@@ -69,13 +69,15 @@ export const makeCircuits = Effect.fnUntraced(function* (
       states.length === 0 ? "closed" : (STATES.find((state) => states.includes(state)) ?? "closed"),
     )
 
+  const show = (provider: ProviderId) => Effect.flatMap(bestOf(provider), (state) => showCircuit(provider, state))
+  yield* Effect.forEach(book.providers, show)
   yield* breaker.transitions.pipe(
     Stream.runForEach(
       Effect.fnUntraced(function* (transition) {
         const target = book.byKey(transition.key)
         if (target === undefined) return
         const { model, provider } = target
-        yield* showCircuit(provider, yield* bestOf(provider))
+        yield* show(provider)
         yield* transition.to === "Open"
           ? Effect.logWarning("Circuit opened").pipe(
               Effect.annotateLogs({ provider, model, openForMs: Duration.toMillis(transition.retryAfter) }),

@@ -3,55 +3,29 @@
  * of the request → failover across targets → circuit per target → bulkhead per provider → retry → time limits of one
  * call. `FailureRules` says what follows from each kind of failure, `Misses` which error a caller sees in the end.
  */
-import { Cause, Clock, Duration, Effect, Exit, Option, PubSub, Result, ScopedRef, Stream } from "effect"
+import { Clock, Duration, Effect, Option, Predicate, Result, ScopedRef } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
-import {
-  type Attempt,
-  type AttemptOutcome,
-  type ProviderId,
-  type UpstreamCode,
-  UpstreamError,
-  type UpstreamRequest,
-} from "../../domain/upstream.ts"
+import type { Attempt, UpstreamRequest } from "../../domain/upstream.ts"
+import { makeAttempts } from "./Attempts.ts"
 import { makeBackoff } from "./Backoff.ts"
 import { makeBulkhead } from "./Bulkhead.ts"
 import type { Call, Progress } from "./Calls.ts"
-import { type CircuitState, makeCircuits } from "./Circuits.ts"
+import { makeCircuits } from "./Circuits.ts"
 import { failureRules } from "./FailureRules.ts"
-import { errorOf, mayFit, type Miss, missOf } from "./Misses.ts"
-import type { Provider, ProviderFailure } from "./Provider.ts"
+import { brokenOff, errorOf, mayFit, type Miss, missOf, outOfTime } from "./Misses.ts"
+import { type Provider, ProviderFailure } from "./Provider.ts"
 import { TargetBook } from "./TargetBook.ts"
 import { type Target, targetsOf } from "./Targets.ts"
-import { countAttempt, countRequestFailed, countSkip, whileInFlight } from "./UpstreamMetrics.ts"
+import { countRequestFailed, countSkip, whileInFlight } from "./UpstreamMetrics.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
-import { annotateCall, withCallSpan } from "./UpstreamSpans.ts"
-
-/** A target's state. `lastSuccess` is in milliseconds since the epoch. */
-export interface TargetStatus {
-  readonly model: string
-  readonly circuit: CircuitState
-  readonly lastSuccess: Option.Option<number>
-}
-
-/** A provider's state as `/ready` shows it. `lastSuccess` is in milliseconds since the epoch. */
-export interface ProviderStatus {
-  readonly provider: ProviderId
-  /** Its default model. */
-  readonly model: string
-  /** The best circuit of its targets: it is open only when nothing of the provider can be called. */
-  readonly circuit: CircuitState
-  readonly lastSuccess: Option.Option<number>
-  /** The targets that were called so far. */
-  readonly targets: ReadonlyArray<TargetStatus>
-}
-
-/** Attempts that wait for a slow reader of them before it loses the oldest. */
-export const ATTEMPTS_KEPT = 1024
+import { withCallSpan } from "./UpstreamSpans.ts"
+import { statusOf } from "./UpstreamStatus.ts"
 
 /** One request on its way through the policy. */
 interface Journey {
   readonly settings: UpstreamSettings
   readonly attempts: Array<Attempt>
+  readonly onAttempt: UpstreamRequest["onAttempt"]
   readonly misses: Array<Miss>
   /** In milliseconds since the epoch. */
   readonly deadline: number
@@ -66,7 +40,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
   initial: UpstreamSettings,
 ) {
   const book = new TargetBook(providers)
-  const attempted = yield* PubSub.sliding<Attempt>(ATTEMPTS_KEPT)
+  const attempts = yield* makeAttempts(book)
   const newBulkhead = makeBulkhead(initial.bulkhead)
   const bulkheads = yield* Effect.all({
     provider1: newBulkhead,
@@ -83,42 +57,22 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     )
   const current = yield* ScopedRef.fromAcquire(prepare(initial))
 
-  /** Enters a finished call in the books. */
-  const settle = Effect.fnUntraced(function* (
-    journey: Journey,
-    target: Target,
-    begun: Pick<Attempt, "cause" | "startedAt">,
-    progress: Progress,
-    exit: Exit.Exit<unknown, ProviderFailure>,
-  ) {
-    const finishedAt = yield* Clock.currentTimeMillis
-    const failure = Exit.isSuccess(exit) ? undefined : Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-    const served = progress.served()
-    const attempt: Attempt = {
-      ...begun,
-      provider: target.provider.id,
-      model: target.model,
-      servedModel: served === undefined || served.model === "" ? null : served.model,
-      outcome: outcomeOf(exit, failure, journey.expired),
-      finishedAt,
-      timeToFirstTokenMs: progress.firstOutputAt === undefined ? null : progress.firstOutputAt - begun.startedAt,
-      usage: failure?.usage ?? served?.usage ?? null,
-    }
-    journey.attempts.push(attempt)
-    if (attempt.outcome === "success") book.succeeded(target, finishedAt)
-    yield* PubSub.publish(attempted, attempt)
-    yield* countAttempt(attempt, book.label(target))
-    yield* annotateCall(attempt, served)
-  })
-
   /** One call to one target. */
   const attempt = <A>(journey: Journey, target: Target, call: Call<A>): Effect.Effect<A, ProviderFailure> =>
     Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
-      const cause = journey.called === target ? "retry" : journey.misses.length > 0 ? "failover" : "first"
+      const cause: Attempt["cause"] =
+        journey.called === target ? "retry" : journey.misses.length > 0 ? "failover" : "first"
       journey.called = target
       const progress: Progress = { firstOutputAt: undefined, served: () => undefined }
       return whileInFlight(target.provider.id, call.once(target, progress, journey.settings.timeouts)).pipe(
-        Effect.onExit((exit) => settle(journey, target, { cause, startedAt }, progress, exit)),
+        Effect.catchDefect((defect) => notUnderstood(target, defect)),
+        Effect.onExit((exit) => {
+          const ended = { target, cause, startedAt, progress, exit, expired: journey.expired }
+          return attempts.settle(ended, (attempt) => {
+            journey.attempts.push(attempt)
+            journey.onAttempt?.(attempt)
+          })
+        }),
         withCallSpan(target.provider.id, book.label(target), cause),
       )
     })
@@ -169,6 +123,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
       const journey: Journey = {
         settings: prepared.settings,
         attempts: [],
+        onAttempt: request.onAttempt,
         misses: [],
         deadline: (yield* Clock.currentTimeMillis) + total,
         expired: false,
@@ -183,71 +138,33 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
         Effect.delay(expire, total),
       )
       if (Option.isSome(result)) return result.value
-      return yield* outOfTime(journey)
+      return yield* outOfTime(journey.called, journey.attempts)
     },
     Effect.tapError((error) => countRequestFailed(error.code)),
   )
 
-  const status = Effect.gen(function* () {
-    const { circuits } = yield* ScopedRef.get(current)
-    return yield* Effect.forEach(providers, ({ defaultModel, id }) =>
-      Effect.gen(function* () {
-        const targets = yield* Effect.forEach(book.of(id), (target) =>
-          Effect.map(circuits.stateOf(target), (circuit): TargetStatus => {
-            const { lastSuccess, model } = target
-            return { model, circuit, lastSuccess: Option.fromUndefinedOr(lastSuccess) }
-          }),
-        )
-        const successes = book.of(id).flatMap(({ lastSuccess }) => lastSuccess ?? [])
-        const provider: ProviderStatus = {
-          provider: id,
-          model: defaultModel,
-          circuit: yield* circuits.bestOf(id),
-          lastSuccess: successes.length === 0 ? Option.none() : Option.some(Math.max(...successes)),
-          targets,
-        }
-        return provider
-      }),
-    )
-  })
+  const status = Effect.flatMap(ScopedRef.get(current), ({ circuits }) =>
+    Effect.forEach(providers, (provider) => statusOf(provider, circuits, book)),
+  )
 
   const configure = Effect.fnUntraced(function* (settings: UpstreamSettings) {
     yield* ScopedRef.set(current, prepare(settings))
     yield* Effect.forEach(Object.values(bulkheads), (bulkhead) => bulkhead.resize(settings.bulkhead))
   })
 
-  return { serve, status, configure, attempts: Stream.fromPubSub(attempted) }
+  return { serve, status, configure, attempts: attempts.ended }
 })
-
-/** A whole answer's or a stream's exit as accounting names it. */
-const outcomeOf = (
-  exit: Exit.Exit<unknown, ProviderFailure>,
-  failure: ProviderFailure | undefined,
-  expired: boolean,
-): AttemptOutcome => {
-  if (Exit.isSuccess(exit)) return "success"
-  if (failure !== undefined) return failure.kind
-  if (Cause.hasInterruptsOnly(exit.cause)) return expired ? "timeout" : "interrupted"
-  // A defect of the provider's translation: whatever it read, it could not make sense of it.
-  return "garbage"
-}
 
 /**
- * What a caller who cannot take a restart hears when its stream breaks after output began: that the answer is not
- * whole, and nothing that would invite the same request to be sent again in the middle of it.
+ * A defect in a provider's translation: whatever it read, it could not make sense of it. The message is left out of the
+ * log, because that of a parser quotes what was parsed.
  */
-const brokenOff = (miss: Miss): Miss => ({
-  ...miss,
-  code: TRANSIENT.has(miss.code) ? "upstream-truncated" : miss.code,
-  failover: false,
-})
-
-/** Kinds of failure that, in the middle of an answer, only mean that it broke off. */
-const TRANSIENT: ReadonlySet<UpstreamCode> = new Set(["rate-limited", "upstream-unavailable", "upstream-protocol"])
-
-const outOfTime = ({ attempts, called }: Journey): UpstreamError =>
-  new UpstreamError({
-    code: "upstream-timeout",
-    ...(called === undefined ? {} : { provider: called.provider.id }),
-    ...(attempts.length === 0 ? {} : { attempts }),
-  })
+const notUnderstood = ({ provider }: Target, defect: unknown): Effect.Effect<never, ProviderFailure> =>
+  Effect.logError("A provider's translation failed").pipe(
+    Effect.annotateLogs({
+      provider: provider.id,
+      error: Predicate.isError(defect) ? defect.name : typeof defect,
+      at: Predicate.isError(defect) ? (defect.stack?.match(/^ +at .+$/gm)?.slice(0, 5) ?? []) : [],
+    }),
+    Effect.andThen(new ProviderFailure({ kind: "garbage" })),
+  )

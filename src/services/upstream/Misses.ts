@@ -36,6 +36,19 @@ export const missOf = (target: Target, failure: ProviderFailure | BulkheadFull |
 }
 
 /**
+ * What a caller who cannot take a restart hears when its stream breaks after output began: that the answer is not
+ * whole, and nothing that would invite the same request to be sent again in the middle of it.
+ */
+export const brokenOff = (miss: Miss): Miss => ({
+  ...miss,
+  code: TRANSIENT.has(miss.code) ? "upstream-truncated" : miss.code,
+  failover: false,
+})
+
+/** Kinds of failure that, in the middle of an answer, only mean that it broke off. */
+const TRANSIENT: ReadonlySet<UpstreamCode> = new Set(["rate-limited", "upstream-unavailable", "upstream-protocol"])
+
+/**
  * Whether a target is worth asking after `misses`: not if its context is known to be no larger than one that was too
  * small. A window that is not known may be larger.
  */
@@ -84,3 +97,11 @@ export const errorOf = (misses: ReadonlyArray<Miss>, attempts: ReadonlyArray<Att
     ...(attempts.length === 0 ? {} : { attempts }),
   })
 }
+
+/** The error of a request whose time ran out; `called` is the target that it was waiting for or had called last. */
+export const outOfTime = (called: Target | undefined, attempts: ReadonlyArray<Attempt>): UpstreamError =>
+  new UpstreamError({
+    code: "upstream-timeout",
+    ...(called === undefined ? {} : { provider: called.provider.id }),
+    ...(attempts.length === 0 ? {} : { attempts }),
+  })

@@ -6,8 +6,6 @@ import { type Effect, Schema, type Stream } from "effect"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, Usage } from "../../domain/chat.ts"
 import { FailureKind, type ProviderId } from "../../domain/upstream.ts"
 
-export { FailureKind }
-
 /**
  * One failed call. `message` names only the kind, because spans and logs record it; what the provider said may quote
  * the prompt or the key and stays redacted in `detail`.

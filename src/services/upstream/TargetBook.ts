@@ -9,8 +9,14 @@ import type { Target } from "./Targets.ts"
 /** Models of one provider that get a circuit and a series of their own; the rest share one. */
 export const MAX_NAMED_MODELS = 64
 
-/** Stands for every model that is neither configured nor has ever served. */
-export const OTHER_MODEL = "other"
+/** Stands for every model that is neither configured nor has ever served, and for what is no name. */
+export const OTHER = "other"
+
+/** What names of models and finish reasons look like: no text that somebody wrote passes for one. */
+const NAME = /^[\w.:/@+-]{1,128}$/
+
+/** A name from outside if it is safe to show, else {@link OTHER}. */
+export const nameOrOther = (text: string): string => (NAME.test(text) ? text : OTHER)
 
 export interface CalledTarget {
   readonly provider: ProviderId
@@ -30,15 +36,19 @@ export class TargetBook {
     this.known = new Map(providers.map(({ defaultModel, id }) => [id, new Set([defaultModel])]))
   }
 
-  /** The target's model if that is safe to show, else {@link OTHER_MODEL}. */
+  get providers(): ReadonlyArray<ProviderId> {
+    return [...this.known.keys()]
+  }
+
+  /** The target's model if that is safe to show, else {@link OTHER}. */
   label({ model, provider }: Target): string {
-    return this.known.get(provider.id)?.has(model) === true ? model : OTHER_MODEL
+    return this.known.get(provider.id)?.has(model) === true ? model : OTHER
   }
 
   /** Gives a model its own name from now on: it is in the configuration, or it served. */
   learn({ model, provider }: Target): void {
     const models = this.known.get(provider.id)
-    if (models !== undefined && models.size < MAX_NAMED_MODELS) models.add(model)
+    if (models !== undefined && models.size < MAX_NAMED_MODELS && NAME.test(model)) models.add(model)
   }
 
   /** Notes that a target is called. */

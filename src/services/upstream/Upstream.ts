@@ -3,12 +3,13 @@ import { Context, Effect, Layer, Queue, Stream } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type { Attempt, Completed, StreamEvent, UpstreamError, UpstreamRequest } from "../../domain/upstream.ts"
 import { completeCall, streamCall } from "./Calls.ts"
-import { makeFaultPolicy, type ProviderStatus } from "./FaultPolicy.ts"
+import { makeFaultPolicy } from "./FaultPolicy.ts"
 import type { Provider } from "./Provider.ts"
 import { echo } from "./providers/Echo.ts"
+import { type ProviderStatus } from "./UpstreamStatus.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "./UpstreamSettings.ts"
 
-export type { ProviderStatus, TargetStatus } from "./FaultPolicy.ts"
+export type { ProviderStatus, TargetStatus } from "./UpstreamStatus.ts"
 
 /** Events that wait for a slow reader of a stream; then its provider is read no further. */
 const STREAM_BUFFER = 16

@@ -1,7 +1,7 @@
 /** The HTTP client behind every provider. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Duration, type Layer } from "effect"
-import type { HttpClient } from "effect/http/HttpClient"
+import { Duration, Effect, Layer, Option } from "effect"
+import { HttpClient, HttpClientRequest, HttpTraceContext } from "effect/http"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
 /** Largest response header section that is read, in bytes; a larger one fails the call. */
@@ -11,16 +11,40 @@ export const MAX_RESPONSE_HEADER_BYTES = 32 * 1024
 const KEEP_ALIVE = Duration.seconds(30)
 
 /**
+ * The client's own spans would hold the provider's headers and, when it does not speak HTTP, whatever it said, which
+ * may quote keys and prompts. Calls have a span of their own; only its trace context goes out (W3C Trace Context).
+ */
+const traced = (client: HttpClient.HttpClient): HttpClient.HttpClient =>
+  client.pipe(
+    HttpClient.transformResponse(Effect.provideService(HttpClient.TracerDisabledWhen, () => true)),
+    HttpClient.mapRequestEffect((request) =>
+      Effect.map(
+        Effect.option(Effect.currentSpan),
+        Option.match({
+          onNone: () => request,
+          onSome: (span) =>
+            HttpClientRequest.setHeader(request, "traceparent", HttpTraceContext.toHeaders(span)["traceparent"] ?? ""),
+        }),
+      ),
+    ),
+  )
+
+/**
  * An `HttpClient` with a connection pool of its own, closed with the layer's scope. The connect timeout covers DNS, TCP
- * and TLS. Time limits on answers are the fault policy's, bodies are bounded by the providers that read them. HTTP/1.1
- * only: each stream has its own connection, so one that stalls or breaks takes no other answer with it.
+ * and TLS; it may come up to a second late. Time limits on answers are the fault policy's, bodies are bounded by the
+ * providers that read them. HTTP/1.1 only: each stream has its own connection, so one that stalls or breaks takes no
+ * other answer with it.
  */
 export const layerUpstreamHttpClient = (
   timeouts: Pick<UpstreamSettings["timeouts"], "connect">,
-): Layer.Layer<HttpClient> =>
-  NodeHttpClient.layerUndiciOptions({
-    connect: { timeout: Duration.toMillis(timeouts.connect) },
-    maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
-    keepAliveMaxTimeout: Duration.toMillis(KEEP_ALIVE),
-    allowH2: false,
-  })
+): Layer.Layer<HttpClient.HttpClient> =>
+  Layer.effect(HttpClient.HttpClient, Effect.map(HttpClient.HttpClient, traced)).pipe(
+    Layer.provide(
+      NodeHttpClient.layerUndiciOptions({
+        connect: { timeout: Duration.toMillis(timeouts.connect) },
+        maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
+        keepAliveMaxTimeout: Duration.toMillis(KEEP_ALIVE),
+        allowH2: false,
+      }),
+    ),
+  )

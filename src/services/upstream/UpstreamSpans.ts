@@ -1,6 +1,7 @@
 /** Spans of provider calls after OpenTelemetry's semantic conventions for generative AI; never any content. */
 import { Effect } from "effect"
 import type { Attempt, ProviderId, Served } from "../../domain/upstream.ts"
+import { nameOrOther } from "./TargetBook.ts"
 
 /** `gen_ai.provider.name` names the API that is spoken, as the conventions ask for compatible providers. */
 const GEN_AI_PROVIDER: Readonly<Record<ProviderId, string>> = {
@@ -33,10 +34,10 @@ export const withCallSpan = (provider: ProviderId, model: string, cause: Attempt
 export const annotateCall = (attempt: Attempt, served: Served | undefined): Effect.Effect<void> =>
   Effect.annotateCurrentSpan({
     ...(attempt.outcome === "success" ? {} : { "error.type": attempt.outcome }),
-    ...(attempt.servedModel === null ? {} : { "gen_ai.response.model": attempt.servedModel }),
+    ...(attempt.servedModel === null ? {} : { "gen_ai.response.model": nameOrOther(attempt.servedModel) }),
     ...(served === undefined || served.finishReasons.length === 0
       ? {}
-      : { "gen_ai.response.finish_reasons": served.finishReasons }),
+      : { "gen_ai.response.finish_reasons": served.finishReasons.map(nameOrOther) }),
     ...(attempt.usage === null
       ? {}
       : {

@@ -3,18 +3,18 @@ import type { Usage } from "../../../../domain/chat.ts"
 import type * as Wire from "./Wire.ts"
 
 /** `pause_turn` and a full context window leave an answer unfinished as surely as a token limit does. */
-const FINISH_REASONS: Readonly<Record<string, string>> = {
-  end_turn: "stop",
-  stop_sequence: "stop",
-  max_tokens: "length",
-  model_context_window_exceeded: "length",
-  pause_turn: "length",
-  tool_use: "tool_calls",
-  refusal: "content_filter",
-}
+const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["pause_turn", "length"],
+  ["tool_use", "tool_calls"],
+  ["refusal", "content_filter"],
+])
 
 /** The finish reason for `stopReason`; one that came after this was written is passed on as it is. */
-export const finishReason = (stopReason: string): string => FINISH_REASONS[stopReason] ?? stopReason
+export const finishReason = (stopReason: string): string => FINISH_REASONS.get(stopReason) ?? stopReason
 
 /** `input_tokens` leaves out what the prompt cache read or wrote; `prompt_tokens` is all of the prompt. */
 export const usageOf = (wire: Wire.Usage | null | undefined): Usage | undefined => {

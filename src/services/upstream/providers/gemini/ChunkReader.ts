@@ -2,6 +2,7 @@
 import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, Usage } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
+import { reportsError } from "../shared/ErrorBody.ts"
 import { extraContent } from "../shared/ExtraContent.ts"
 import { failure, failureOfEvent, garbage } from "../shared/Failures.ts"
 import { FinishTracker } from "../shared/FinishTracker.ts"
@@ -12,7 +13,9 @@ import { ownId } from "./callIds.ts"
 import { finishReason, usageOf } from "./meaning.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Response)
-const reportsError = Schema.is(Schema.Struct({ error: Schema.Unknown }))
+
+/** A response has one of these; everything in it is optional otherwise. */
+const MEMBERS = ["candidates", "promptFeedback", "usageMetadata"] as const
 
 type Read = Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure>
 
@@ -49,7 +52,9 @@ export class GeminiChunkReader implements ChunkReader {
   readValue(value: unknown): Read {
     if (reportsError(value)) return Result.fail(failureOfEvent(value))
     const response = Option.getOrUndefined(decode(value))
-    if (response === undefined) return Result.fail(garbage("not a response of the Gemini API"))
+    if (response === undefined || !MEMBERS.some((member) => response[member] != null)) {
+      return Result.fail(garbage("not a response of the Gemini API"))
+    }
     this.id = response.responseId ?? this.id
     this.model = response.modelVersion ?? this.model
     this.usage = usageOf(response.usageMetadata) ?? this.usage
@@ -88,11 +93,13 @@ export class GeminiChunkReader implements ChunkReader {
     }
     const chunks = deltas.map((delta) => this.envelope([{ index, delta, finish_reason: null }]))
     if (reason == null) return Result.succeed(chunks)
-    const refusal = candidate.finishMessage
+    const finish = finishReason(reason, (this.calls.get(index) ?? 0) > 0)
+    // The message of an ordinary finish only says that it is one.
+    const refusal = finish === "content_filter" ? candidate.finishMessage : undefined
     const choice = {
       index,
       delta: refusal == null ? {} : { refusal },
-      finish_reason: finishReason(reason, (this.calls.get(index) ?? 0) > 0),
+      finish_reason: finish,
       native_finish_reason: reason,
     }
     return Result.succeed([...chunks, this.envelope([choice])])

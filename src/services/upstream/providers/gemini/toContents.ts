@@ -64,20 +64,20 @@ const toPart = (piece: Piece): TextPart | MediaPart => (piece._tag === "Text" ? 
 
 const toMedia = ({ image }: Extract<Piece, { readonly _tag: "Image" }>): MediaPart => {
   if (image._tag === "Data") return { inlineData: { mimeType: image.mediaType, data: image.base64 } }
-  const mimeType = MEDIA_TYPES[/\.([a-z]+)(?:[?#]|$)/i.exec(image.url)?.[1]?.toLowerCase() ?? ""]
+  const mimeType = MEDIA_TYPES.get(/\.([a-z]+)(?:[?#]|$)/i.exec(image.url)?.[1]?.toLowerCase() ?? "")
   return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: image.url } }
 }
 
 /** The types of images that the API takes, by the endings of their URLs. */
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  png: "image/png",
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  webp: "image/webp",
-  gif: "image/gif",
-  heic: "image/heic",
-  heif: "image/heif",
-}
+const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
+  ["png", "image/png"],
+  ["jpg", "image/jpeg"],
+  ["jpeg", "image/jpeg"],
+  ["webp", "image/webp"],
+  ["gif", "image/gif"],
+  ["heic", "image/heic"],
+  ["heif", "image/heif"],
+])
 
 /** The texts of content that can only have text. */
 const toTexts = (

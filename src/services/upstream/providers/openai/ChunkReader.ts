@@ -2,21 +2,24 @@
 import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
+import { reportsError } from "../shared/ErrorBody.ts"
 import { failure, failureOfEvent, garbage } from "../shared/Failures.ts"
 import { FinishTracker } from "../shared/FinishTracker.ts"
 import { parseJson } from "../shared/ResponseBody.ts"
 import type { Call, ChunkReader } from "../shared/WireFormat.ts"
 import * as Wire from "./Wire.ts"
+import { FAILED } from "./fromResponse.ts"
 import { usageOf } from "./usage.ts"
 
 /** The last event of a stream; not every server sends it. */
 const SENTINEL = "[DONE]"
 
 const decode = Schema.decodeUnknownOption(Wire.Chunk)
-const reportsError = Schema.is(Wire.ErrorReport)
 
 export class OpenAiChunkReader implements ChunkReader {
   usage: Usage | undefined
+  /** Some servers count in every chunk: the count that comes with the finish, or behind it, is the whole one. */
+  private usageIsFinal = false
   private sentinel = false
   private id: string
   private model: string
@@ -35,7 +38,7 @@ export class OpenAiChunkReader implements ChunkReader {
   get state(): ChunkReader["state"] {
     if (this.sentinel) return this.finish.settled ? "closed" : "open"
     if (!this.finish.complete) return "open"
-    return this.usage === undefined ? "finished" : "closed"
+    return this.usageIsFinal ? "closed" : "finished"
   }
 
   read(data: string, event: string): Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure> {
@@ -50,20 +53,30 @@ export class OpenAiChunkReader implements ChunkReader {
     if (reportsError(json.value)) return Result.fail(failureOfEvent(json.value))
     if (event === "error") return Result.fail(failureOfEvent({ error: json.value }))
     const wire = Option.getOrUndefined(decode(json.value))
-    return wire === undefined ? Result.fail(garbage("an event is not a chunk")) : Result.succeed([this.chunk(wire)])
+    if (wire === undefined || (wire.choices == null && wire.usage == null)) {
+      return Result.fail(garbage("an event is not a chunk"))
+    }
+    const failed = wire.choices?.find((choice) => choice.finish_reason === FAILED)
+    return failed === undefined
+      ? Result.succeed([this.chunk(wire)])
+      : Result.fail(failureOfEvent({ error: failed["error"] ?? FAILED }))
   }
 
   private chunk(wire: Wire.Chunk): ChatChunk {
     this.id = wire.id || this.id
     this.model = wire.model || this.model
-    const usage = usageOf(wire.usage)
-    this.usage = usage ?? this.usage
-    const choices = (wire.choices ?? []).map(({ delta, index = 0, finish_reason, ...choice }) => {
+    const choices = (wire.choices ?? []).map(({ delta, index: given, finish_reason, ...choice }) => {
+      const index = given ?? 0
       // Some servers send an empty text where the format wants `null`.
       const reason = finish_reason || null
-      this.finish.see(index ?? 0, reason)
-      return { ...choice, index: index ?? 0, delta: this.delta(index ?? 0, delta ?? {}), finish_reason: reason }
+      this.finish.see(index, reason)
+      return { ...choice, index, delta: this.delta(index, delta ?? {}), finish_reason: reason }
     })
+    const usage = usageOf(wire.usage)
+    if (usage !== null) {
+      this.usage = usage
+      this.usageIsFinal = this.finish.complete
+    }
     return {
       ...wire,
       id: this.id,

@@ -80,6 +80,3 @@ export const Usage = open({
   completion_tokens: optional(Count),
   total_tokens: optional(Count),
 })
-
-/** A body or an event that reports an error in place of an answer. */
-export const ErrorReport = open({ error: Schema.Union([Schema.NonEmptyString, open({})]) })

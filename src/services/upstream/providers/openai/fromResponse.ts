@@ -2,13 +2,16 @@
 import { Option, Result, Schema } from "effect"
 import type { AssistantMessage, ChatCompletion, ToolCall } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
+import { reportsError } from "../shared/ErrorBody.ts"
 import { failure, failureOfEvent, garbage } from "../shared/Failures.ts"
 import type { Call } from "../shared/WireFormat.ts"
 import * as Wire from "./Wire.ts"
 import { usageOf } from "./usage.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Completion)
-const reportsError = Schema.is(Wire.ErrorReport)
+
+/** The finish reason with which gateways report that the provider behind them failed. */
+export const FAILED = "error"
 
 /** The answer in `body`. Some servers report errors with status 200. */
 export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompletion, ProviderFailure> => {
@@ -22,6 +25,7 @@ export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompl
     if (!choice.finish_reason) {
       return Result.fail(failure("truncated", "a choice has no finish reason", { usage: usage ?? undefined }))
     }
+    if (choice.finish_reason === FAILED) return Result.fail(failureOfEvent({ error: choice["error"] ?? FAILED }))
     const index = choice.index ?? position
     const message = messageOf(choice.message, `${id}_${index}`)
     choices.push({ ...choice, index, message, finish_reason: choice.finish_reason })

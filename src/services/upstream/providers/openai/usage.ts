@@ -8,6 +8,7 @@ const decode = Schema.decodeUnknownOption(Usage)
 
 /** The usage in `value`; `null` if there is none, or if it does not say what the prompt and the answer cost. */
 export const usageOf = (value: unknown): Usage | null => {
+  if (value == null) return null
   const wire = Option.getOrUndefined(decodeWire(value))
   if (wire?.prompt_tokens == null || wire.completion_tokens == null) return null
   const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details, ...rest } = wire

@@ -2,7 +2,7 @@
  * Error bodies of all the formats, read by one lenient schema: servers that speak one vendor's format often report
  * errors in another's.
  */
-import { Duration, Option, Schema } from "effect"
+import { Duration, Option, Predicate, Schema } from "effect"
 
 /** What an error body says. */
 export interface ErrorBody {
@@ -48,6 +48,9 @@ const decodeBody = Schema.decodeUnknownOption(
     ErrorObject,
   ]),
 )
+
+/** Whether `body`, any JSON value, reports an error in place of an answer. */
+export const reportsError = (body: unknown): boolean => Predicate.hasProperty(body, "error") && Boolean(body.error)
 
 /** Reads `body`, any JSON value. Whatever it is, there is an answer, if an empty one. */
 export const readErrorBody = (body: unknown): ErrorBody => {

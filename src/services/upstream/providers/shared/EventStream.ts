@@ -1,5 +1,5 @@
 /** A streamed answer: from the bytes of server-sent events to chunks, and to an end that can be trusted. */
-import { Cause, Duration, Effect, Exit, Option, Pull, Result, Scope, Stream } from "effect"
+import { Array as Arr, Cause, Duration, Effect, Exit, Option, Pull, Result, Scope, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import type { HttpClientResponse } from "effect/http"
 import type { ChatChunk } from "../../../../domain/chat.ts"
@@ -9,12 +9,12 @@ import type { Limits } from "./Limits.ts"
 import type { ChunkReader } from "./WireFormat.ts"
 
 /** How long a finished answer waits for its usage, which providers send right behind it. */
-export const USAGE_GRACE = Duration.millis(500)
+const USAGE_GRACE = Duration.millis(500)
 
 /** How long the end of a finished response may take, before its connection is closed instead of used again. */
-export const DRAIN_GRACE = Duration.millis(500)
+const DRAIN_GRACE = Duration.millis(500)
 
-type Chunks = readonly [ChatChunk, ...Array<ChatChunk>]
+type Chunks = Arr.NonEmptyReadonlyArray<ChatChunk>
 
 /**
  * The chunks of the response that `open` gets. The stream succeeds only once `reader` says that the answer is finished,
@@ -101,10 +101,10 @@ class Intake {
 
   /** The chunks that are ready, if there are any. */
   take(): Chunks | undefined {
-    const [first, ...rest] = this.ready
-    if (first === undefined) return undefined
+    const ready = this.ready
+    if (!Arr.isArrayNonEmpty(ready)) return undefined
     this.ready = []
-    return [first, ...rest]
+    return ready
   }
 
   feed(piece: Uint8Array): void {

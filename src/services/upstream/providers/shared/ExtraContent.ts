@@ -4,7 +4,8 @@
  * OpenAI-compatible interface. `sealgate: true` marks what was put there by this product, because it must not be sent
  * to an OpenAI-compatible provider, which refuses members that it does not know.
  */
-import { type AssistantMessage, type ChatRequest, type ToolCall } from "../../../../domain/chat.ts"
+import { Predicate } from "effect"
+import type { AssistantMessage, ChatRequest, ToolCall } from "../../../../domain/chat.ts"
 
 /** Wraps `state` of `vendor` as an `extra_content` member; nothing if there is no state. */
 export const extraContent = (
@@ -16,7 +17,7 @@ export const extraContent = (
 /** The state of `vendor` in the `extra_content` of `holder`. */
 export const stateOf = (holder: Readonly<Record<string, unknown>>, vendor: "anthropic" | "google"): unknown => {
   const extra = holder["extra_content"]
-  return isRecord(extra) ? extra[vendor] : undefined
+  return Predicate.hasProperty(extra, vendor) ? extra[vendor] : undefined
 }
 
 /** `request` without the `extra_content` that this product put into earlier answers; a caller's own stays. */
@@ -46,7 +47,5 @@ const strip = <A extends AssistantMessage | ToolCall>(holder: A): A => {
 
 const isOurs = (holder: Readonly<Record<string, unknown>>): boolean => {
   const extra = holder["extra_content"]
-  return isRecord(extra) && extra["sealgate"] === true
+  return Predicate.hasProperty(extra, "sealgate") && extra.sealgate === true
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null

@@ -5,11 +5,14 @@ import type { Usage } from "../../../../domain/chat.ts"
 import { ProviderFailure } from "../../Provider.ts"
 import { type ErrorBody, readErrorBody } from "./ErrorBody.ts"
 
+/** Most characters of a failure's detail: enough for any message, too little to echo a prompt in full. */
+const DETAIL_CHARS = 2000
+
 /** A failure of `kind`; `detail` may quote anything, and is redacted here. */
 export const failure = (kind: FailureKind, detail?: string, rest: FailureRest = {}): ProviderFailure =>
   new ProviderFailure({
     kind,
-    ...(detail === undefined ? {} : { detail: Redacted.make(detail) }),
+    ...(detail === undefined ? {} : { detail: Redacted.make(detail.slice(0, DETAIL_CHARS)) }),
     ...(rest.retryAfterMs === undefined ? {} : { retryAfterMs: rest.retryAfterMs }),
     ...(rest.usage === undefined ? {} : { usage: rest.usage }),
   })
@@ -43,31 +46,32 @@ export const failureOfResponse = (status: number, body: unknown, retryAfterMs?: 
 /** The failure that an error inside a successful response is: an event of a stream, or a body with `error`. */
 export const failureOfEvent = (body: unknown): ProviderFailure => {
   const error = readErrorBody(body)
-  const status = error.status ?? error.codes.map((code) => STATUS_OF_CODE[code]).find((known) => known !== undefined)
+  const status =
+    error.status ?? error.codes.map((code) => STATUS_OF_CODE.get(code)).find((known) => known !== undefined)
   const kind = kindOf(status ?? 500, error, error.retryAfterMs !== undefined)
   return failure(kind, error.message, { retryAfterMs: error.retryAfterMs })
 }
 
 /** Error names that appear where no HTTP status does, in events of a stream. */
-const STATUS_OF_CODE: Readonly<Record<string, number>> = {
+const STATUS_OF_CODE: ReadonlyMap<string, number> = new Map([
   // Anthropic
-  invalid_request_error: 400,
-  authentication_error: 401,
-  billing_error: 402,
-  permission_error: 403,
-  not_found_error: 404,
-  request_too_large: 413,
-  rate_limit_error: 429,
-  api_error: 500,
-  timeout_error: 504,
-  overloaded_error: 529,
+  ["invalid_request_error", 400],
+  ["authentication_error", 401],
+  ["billing_error", 402],
+  ["permission_error", 403],
+  ["not_found_error", 404],
+  ["request_too_large", 413],
+  ["rate_limit_error", 429],
+  ["api_error", 500],
+  ["timeout_error", 504],
+  ["overloaded_error", 529],
   // OpenAI and compatible
-  BadRequestError: 400,
-  invalid_api_key: 401,
-  insufficient_quota: 429,
-  rate_limit_exceeded: 429,
-  server_error: 500,
-}
+  ["BadRequestError", 400],
+  ["invalid_api_key", 401],
+  ["insufficient_quota", 429],
+  ["rate_limit_exceeded", 429],
+  ["server_error", 500],
+])
 
 /** The request as a whole is the problem, so the message may say which problem it is. */
 const REQUEST_STATUS: ReadonlySet<number> = new Set([400, 413, 422])
@@ -88,8 +92,9 @@ const FILTER_MESSAGE =
   /content (filter|management|policy)|content filtering policy|usage polic(y|ies)|input was flagged/i
 
 const UNAUTHORIZED_STATUS: ReadonlySet<number> = new Set([401, 402, 403])
-/** Gemini reports a bad key, and a place or account it does not serve, as a bad request. */
-const UNAUTHORIZED_CODES: ReadonlySet<string> = new Set(["API_KEY_INVALID", "FAILED_PRECONDITION"])
+/** Some providers report a bad key, and Gemini a place or account that it does not serve, as a bad request. */
+const UNAUTHORIZED_CODES: ReadonlySet<string> = new Set(["API_KEY_INVALID", "FAILED_PRECONDITION", "invalid_api_key"])
+const UNAUTHORIZED_MESSAGE = /(incorrect|invalid) api key|api key not valid/i
 
 /** 4xx that say nothing about the request: the same request may do later. */
 const TRANSIENT_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 498, 499])
@@ -98,7 +103,7 @@ const kindOf = (status: number, error: ErrorBody, asksToWait: boolean): FailureK
   const { codes, message = "" } = error
   if (REQUEST_STATUS.has(status)) {
     if (codes.some((code) => CONTEXT_CODES.has(code)) || CONTEXT_MESSAGE.test(message)) return "context-too-long"
-    if (codes.some((code) => UNAUTHORIZED_CODES.has(code))) return "unauthorized"
+    if (codes.some((code) => UNAUTHORIZED_CODES.has(code)) || UNAUTHORIZED_MESSAGE.test(message)) return "unauthorized"
   }
   if (REQUEST_STATUS.has(status) || status === 403) {
     if (codes.some((code) => FILTER_CODES.has(code)) || FILTER_MESSAGE.test(message)) return "content-filtered"

@@ -126,11 +126,10 @@ export const legacyChunk = (chunk: ChatChunk): ChatChunk => ({
 /** The pieces of one call in one chunk; there is rarely more than one. */
 const joinPieces = (pieces: ReadonlyArray<ToolCallDelta>): LegacyPiece => {
   const args = pieces.flatMap(({ function: call }) => call?.arguments ?? [])
-  const joined: Record<string, unknown> = Object.assign(
-    {},
-    ...pieces.map(({ index: _index, id: _id, type: _type, function: call, ...state }) => ({ ...state, ...call })),
+  const members = pieces.flatMap(({ index: _index, id: _id, type: _type, function: call, ...state }) =>
+    Object.entries({ ...state, ...call }),
   )
-  return { ...joined, ...(args.length > 0 ? { arguments: args.join("") } : {}) }
+  return { ...Object.fromEntries(members), ...(args.length > 0 ? { arguments: args.join("") } : {}) }
 }
 
 type LegacyPiece = NonNullable<ChatChunk["choices"][number]["delta"]["function_call"]>

@@ -1,0 +1,71 @@
+/** Keeps the books of calls to providers: for callers, metrics, spans and the log. */
+import { Cause, Clock, Effect, Exit, Option, PubSub, Stream } from "effect"
+import type { Attempt, AttemptOutcome } from "../../domain/upstream.ts"
+import type { Progress } from "./Calls.ts"
+import type { ProviderFailure } from "./Provider.ts"
+import type { TargetBook } from "./TargetBook.ts"
+import type { Target } from "./Targets.ts"
+import { countAttempt } from "./UpstreamMetrics.ts"
+import { annotateCall } from "./UpstreamSpans.ts"
+
+/** Attempts that wait for a slow reader of them before it loses the oldest. */
+export const ATTEMPTS_KEPT = 1024
+
+/** A call that has ended. */
+export interface Ended {
+  readonly target: Target
+  readonly cause: Attempt["cause"]
+  readonly startedAt: number
+  readonly progress: Progress
+  readonly exit: Exit.Exit<unknown, ProviderFailure>
+  /** Whether the time limit of its request cut it off. */
+  readonly expired: boolean
+}
+
+export const makeAttempts = Effect.fnUntraced(function* (book: TargetBook) {
+  const ended = yield* PubSub.sliding<Attempt>(ATTEMPTS_KEPT)
+
+  /** Enters a call in the books; `told` hears of it first, so that no reader can know more than the caller. */
+  const settle = Effect.fnUntraced(function* (call: Ended, told: (attempt: Attempt) => void) {
+    const { cause, exit, expired, progress, startedAt, target } = call
+    const finishedAt = yield* Clock.currentTimeMillis
+    const failure = Exit.isSuccess(exit) ? undefined : Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+    const served = progress.served()
+    const attempt: Attempt = {
+      provider: target.provider.id,
+      model: target.model,
+      servedModel: served === undefined || served.model === "" ? null : served.model,
+      cause,
+      outcome: outcomeOf(exit, failure, expired),
+      startedAt,
+      finishedAt,
+      timeToFirstTokenMs: progress.firstOutputAt === undefined ? null : progress.firstOutputAt - startedAt,
+      usage: failure?.usage ?? served?.usage ?? null,
+    }
+    told(attempt)
+    if (attempt.outcome === "success") book.succeeded(target, finishedAt)
+    const model = book.label(target)
+    yield* PubSub.publish(ended, attempt)
+    yield* countAttempt(attempt, model)
+    yield* annotateCall(attempt, served)
+    if (failure !== undefined) yield* logFailure(attempt, model)
+  })
+
+  return { settle, ended: Stream.fromPubSub(ended) }
+})
+
+/** The end of a call as accounting names it. */
+const outcomeOf = (
+  exit: Exit.Exit<unknown, ProviderFailure>,
+  failure: ProviderFailure | undefined,
+  expired: boolean,
+): AttemptOutcome => {
+  if (Exit.isSuccess(exit)) return "success"
+  return failure?.kind ?? (expired ? "timeout" : "interrupted")
+}
+
+/** Only the operator can mend a key that is refused, so it is told; everything else is in the metrics. */
+const logFailure = ({ cause, outcome, provider }: Attempt, model: string): Effect.Effect<void> =>
+  Effect.logWithLevel(outcome === "unauthorized" ? "Warn" : "Debug")("Provider call failed").pipe(
+    Effect.annotateLogs({ provider, model, outcome, cause }),
+  )

@@ -1,0 +1,576 @@
+/** Every row of the fault table, in every wire format where it applies, over real sockets. */
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Fiber, Redacted, References } from "effect"
+import { createServer } from "node:net"
+import type { AddressInfo, Socket } from "node:net"
+import type { Served, StreamEvent, UpstreamError } from "../../src/domain/upstream.ts"
+import { JITTER_FLOOR } from "../../src/services/upstream/UpstreamSettings.ts"
+import { ask } from "../services/upstream/ScriptedProvider.ts"
+import {
+  BACKOFF,
+  BACKUP,
+  hear,
+  heard,
+  pauses,
+  readInto,
+  SHORT,
+  SHORT_MS,
+  openAi,
+  WIRES,
+  wired,
+  type Wired,
+} from "../services/upstream/WiredUpstream.ts"
+import { type Answer, type Break, fault, type Reply } from "../support/FakeUpstream.ts"
+
+/** Runs the cases of one row side by side, because most of their time is waiting. */
+const every = <A, E, R>(cases: ReadonlyArray<A>, run: (item: A) => Effect.Effect<void, E, R>) =>
+  Effect.forEach(cases, run, { concurrency: "unbounded", discard: true })
+
+/** How far a busy machine may be behind before something is wrong; every fault here would last far longer. */
+const SLACK_MS = 5_000
+
+/** Both ways to ask, reduced to what they have in common. */
+const MODES = ["complete", "stream"] as const
+const request = (
+  { upstream }: Wired,
+  mode: (typeof MODES)[number],
+  asked = ask(),
+): Effect.Effect<{ readonly served: Served | undefined; readonly text: unknown }, UpstreamError> =>
+  mode === "stream"
+    ? Effect.map(hear(upstream, asked), ({ finished, text }) => ({ served: finished?.served, text }))
+    : Effect.map(upstream.complete(asked), ({ completion, served }) => ({
+        served,
+        text: completion.choices[0]?.message.content,
+      }))
+
+const taken = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    const startedAt = performance.now()
+    return Effect.map(effect, (value) => ({ value, ms: performance.now() - startedAt }))
+  })
+
+describe.concurrent.each(WIRES)("$name", (wire) => {
+  const setUp = (options?: Parameters<typeof wired>[1]) => wired(wire, options)
+
+  it.live("429 and 503 with Retry-After: waited for there, in seconds and until a date", () =>
+    every(MODES, (mode) =>
+      every(["seconds", "date", "503"] as const, (form) =>
+        Effect.gen(function* () {
+          const all = yield* setUp()
+          // Dates have whole seconds, so this is one to two seconds away.
+          const date = new Date(Math.floor(Date.now() / 1000) * 1000 + 2_000)
+          const refusal = {
+            seconds: fault.status(429, { headers: { "retry-after": "1" } }),
+            date: fault.status(429, { headers: { "retry-after": date.toUTCString() } }),
+            "503": fault.status(503, { headers: { "retry-after": "1" } }),
+          }
+          all.target.script(refusal[form], { text: "patience" })
+          const { served, text } = yield* request(all, mode)
+          assert.strictEqual(text, "patience")
+          assert.strictEqual(served?.provider, wire.provider)
+          assert.strictEqual(all.target.requests.length, 2)
+          assert.strictEqual(all.backup.requests.length, 0)
+          if (form === "date") {
+            const second = performance.timeOrigin + (all.target.requests[1]?.at ?? 0)
+            assert.isAtLeast(second, date.getTime())
+          } else {
+            assert.isAtLeast(pauses(all.target.requests)[0] ?? 0, 1_000)
+          }
+        }),
+      ),
+    ),
+  )
+
+  it.live("Retry-After that is too long: the next target, at once", () =>
+    every(MODES, (mode) =>
+      Effect.gen(function* () {
+        const all = yield* setUp()
+        all.target.always(fault.rateLimited({ retryAfter: 3_600 }))
+        const { ms, value } = yield* taken(request(all, mode))
+        assert.strictEqual(value.served?.provider, BACKUP)
+        assert.strictEqual(all.target.requests.length, 1)
+        assert.isBelow(ms, SLACK_MS)
+      }),
+    ),
+  )
+
+  it.live("Retry-After that nobody else makes up for reaches the caller", () =>
+    Effect.gen(function* () {
+      const all = yield* setUp({ alone: true })
+      all.target.always(fault.rateLimited({ retryAfter: 3_600 }))
+      const error = yield* Effect.flip(request(all, "complete"))
+      assert.strictEqual(error.code, "rate-limited")
+      assert.strictEqual(error.retryAfterMs, 3_600_000)
+    }),
+  )
+
+  it.live("429, 5xx and resets: back-off, two retries, then the next target", () =>
+    every(MODES, (mode) =>
+      every(
+        [
+          fault.rateLimited(),
+          fault.serverError(),
+          fault.overloaded(),
+          fault.status(502, { body: "<html>Bad Gateway</html>", headers: { "content-type": "text/html" } }),
+          fault.status(504, { body: "" }),
+          fault.reset,
+        ],
+        (trouble) =>
+          Effect.gen(function* () {
+            const all = yield* setUp()
+            all.target.always(trouble)
+            const { served } = yield* request(all, mode)
+            assert.strictEqual(served?.provider, BACKUP)
+            assert.strictEqual(served?.model, "backup-model")
+            assert.strictEqual(all.target.requests.length, 3)
+            const [first = 0, second = 0] = pauses(all.target.requests)
+            // A timer may be early by the millisecond that clocks differ in.
+            assert.isAtLeast(first, BACKOFF * JITTER_FLOOR - 1)
+            assert.isAtLeast(second, 2 * BACKOFF * JITTER_FLOOR - 1)
+            assert.strictEqual(all.backup.requests.length, 1)
+            assert.isAbove(all.backup.requests[0]?.at ?? 0, all.target.requests[2]?.at ?? Infinity)
+          }),
+      ),
+    ),
+  )
+
+  it.live("a failure that passes: the retry is the answer", () =>
+    every(MODES, (mode) =>
+      every([fault.rateLimited(), fault.serverError(), fault.reset], (trouble) =>
+        Effect.gen(function* () {
+          const all = yield* setUp()
+          all.target.script(trouble, { text: "recovered" })
+          const { served, text } = yield* request(all, mode)
+          assert.strictEqual(text, "recovered")
+          assert.strictEqual(served?.provider, wire.provider)
+          assert.strictEqual(all.backup.requests.length, 0)
+        }),
+      ),
+    ),
+  )
+
+  it.live("nobody there, no such name, no TLS: back-off, two retries, then the next target", () =>
+    every(
+      [
+        // The discard port, which nothing listens on; a name that cannot exist (RFC 6761); TLS to a plain server.
+        { baseUrl: "http://127.0.0.1:9" },
+        { baseUrl: "http://no-such-host.invalid" },
+        { tls: true },
+      ],
+      ({ baseUrl, tls }) =>
+        Effect.gen(function* () {
+          const all = yield* setUp(baseUrl === undefined ? {} : { baseUrl })
+          const broken = tls ? yield* setUp({ baseUrl: all.target.url.replace("http:", "https:") }) : all
+          const { upstream } = broken
+          const { attempts, served } = yield* upstream.complete(ask())
+          assert.strictEqual(served.provider, BACKUP)
+          assert.deepStrictEqual(
+            attempts.map(({ outcome }) => outcome),
+            ["unavailable", "unavailable", "unavailable", "success"],
+          )
+        }),
+    ),
+  )
+
+  it.live("a connection that never stands: given up in time, not tried again", () =>
+    Effect.gen(function* () {
+      const silent = yield* silentListener
+      const baseUrl = `https://127.0.0.1:${silent.port}`
+      const all = yield* setUp({ baseUrl, timeouts: { connect: Duration.millis(500) } })
+      const { ms, value } = yield* taken(all.upstream.complete(ask()))
+      assert.deepStrictEqual(
+        value.attempts.map(({ outcome }) => outcome),
+        ["timeout", "success"],
+      )
+      assert.strictEqual(silent.connections(), 1)
+      // The client's timers are coarse: they may be late by a second.
+      assert.isBelow(ms, 500 + 1_000 + SLACK_MS)
+    }),
+  )
+
+  it.live("no answer, a late one, a late first token, silence: one request, hung up in time, the next target", () => {
+    const silences: ReadonlyArray<{ readonly reply: Reply; readonly limit: number; readonly restarts?: number }> = [
+      { reply: fault.silence, limit: SHORT_MS },
+      { reply: { text: "late", delivery: { headersAfter: 30_000 } }, limit: SHORT_MS },
+      { reply: { text: "late", delivery: { firstChunkAfter: 30_000, pings: 200 } }, limit: SHORT_MS },
+      { reply: { text: "a b c d", delivery: { breaks: { after: 0, how: "silence" } } }, limit: SHORT_MS },
+      {
+        reply: { text: "a b c d", delivery: { breaks: { after: 2, how: "silence" } } },
+        limit: 2 * SHORT_MS,
+        restarts: 1,
+      },
+    ]
+    return every(silences, ({ limit, reply, restarts = 0 }) =>
+      Effect.gen(function* () {
+        const all = yield* setUp(SHORT)
+        all.target.always(reply)
+        const { ms, value } = yield* taken(hear(all.upstream, ask()))
+        assert.strictEqual(value.finished?.served.provider, BACKUP)
+        assert.strictEqual(value.text, "ok")
+        assert.strictEqual(value.restarts.length, restarts)
+        assert.strictEqual(all.target.requests.length, 1)
+        assert.strictEqual(all.target.requests[0]?.ending, "hung-up")
+        assert.isBelow(ms, limit + SLACK_MS)
+      }),
+    )
+  })
+
+  it.live("a whole answer that does not come, or not to its end: the same", () =>
+    every(
+      [
+        fault.silence,
+        { text: "late", delivery: { headersAfter: 30_000 } },
+        { text: "half", delivery: { breaks: { after: 0, how: "silence" } } },
+      ] satisfies Array<Reply>,
+      (reply) =>
+        Effect.gen(function* () {
+          const all = yield* setUp(SHORT)
+          all.target.always(reply)
+          const { ms, value } = yield* taken(all.upstream.complete(ask()))
+          assert.strictEqual(value.served.provider, BACKUP)
+          assert.strictEqual(all.target.requests.length, 1)
+          assert.strictEqual(yield* Effect.promise(() => all.target.requests[0]?.ended ?? assert.fail()), "hung-up")
+          assert.isBelow(ms, SHORT_MS + SLACK_MS)
+        }),
+    ),
+  )
+
+  const BREAKS = ["cut", "reset", "end", "garbage", "error"] satisfies Array<Break["how"]>
+
+  it.live("a stream that breaks before its first output: begun again silently", () =>
+    every(BREAKS, (how) =>
+      Effect.gen(function* () {
+        const all = yield* setUp()
+        all.target.script({ text: "a b c", delivery: { breaks: { after: 0, how } } }, { text: "whole" })
+        const { finished, restarts, text } = yield* hear(all.upstream, ask({ restart: false }))
+        assert.strictEqual(text, "whole")
+        assert.strictEqual(restarts.length, 0)
+        assert.strictEqual(finished?.served.provider, wire.provider)
+        assert.strictEqual(all.target.requests.length, 2)
+      }),
+    ),
+  )
+
+  it.live("a stream that breaks after output began: restarted where the caller can take it", () =>
+    every(BREAKS, (how) =>
+      Effect.gen(function* () {
+        const all = yield* setUp()
+        all.target.script({ text: "a b c d", delivery: { breaks: { after: 2, how } } }, { text: "whole" })
+        const { finished, restarts, text } = yield* hear(all.upstream, ask())
+        assert.strictEqual(text, "whole")
+        assert.deepStrictEqual(
+          restarts.map(({ model, provider }) => [provider, model]),
+          [[wire.provider, "target-model"]],
+        )
+        assert.strictEqual(finished?.attempts.length, 2)
+        assert.strictEqual(all.target.requests.length, 2)
+      }),
+    ),
+  )
+
+  it.live("a stream that breaks after output began: a typed error where the caller cannot take a restart", () =>
+    every(BREAKS, (how) =>
+      Effect.gen(function* () {
+        const all = yield* setUp()
+        all.target.always({ text: "a b c d", delivery: { breaks: { after: 2, how } } })
+        const events: Array<StreamEvent> = []
+        const error = yield* Effect.flip(readInto(all.upstream, ask({ restart: false }), events))
+        assert.strictEqual(error.code, "upstream-truncated")
+        assert.strictEqual(error.provider, wire.provider)
+        assert.strictEqual(heard(events).text, "a b ")
+        assert.isUndefined(heard(events).finished)
+        assert.strictEqual(all.target.requests.length, 1)
+        assert.strictEqual(all.backup.requests.length, 0)
+      }),
+    ),
+  )
+
+  it.live("a truncated answer is never a success, on any path", () =>
+    every(MODES, (mode) =>
+      every(BREAKS, (how) =>
+        every([0, 1, 4], (after) =>
+          Effect.gen(function* () {
+            const all = yield* setUp({ alone: true })
+            all.target.always({ text: "a b c d", delivery: { breaks: { after, how } } })
+            const error = yield* Effect.flip(request(all, mode))
+            const codes = ["upstream-truncated", "upstream-protocol", "upstream-unavailable", "rate-limited"]
+            assert.include(codes, error.code)
+            assert.strictEqual(all.target.requests.length, 3)
+            assert.isTrue(error.attempts?.every(({ outcome }) => outcome !== "success"))
+          }),
+        ),
+      ),
+    ),
+  )
+
+  it.live("finished without the closing sentinel: success, at once", () =>
+    every(["missing", "never"] as const, (sentinel) =>
+      Effect.gen(function* () {
+        const all = yield* setUp({ timeouts: { idle: Duration.seconds(15) } })
+        const usage = { input: 3, output: 4 }
+        all.target.script({ text: "a b c d", usage, delivery: { sentinel } })
+        const { ms, value } = yield* taken(hear(all.upstream, ask()))
+        assert.strictEqual(value.text, "a b c d")
+        assert.strictEqual(value.finished?.served.provider, wire.provider)
+        assert.strictEqual(value.finished?.served.usage?.completion_tokens, 4)
+        assert.isBelow(ms, SLACK_MS)
+      }),
+    ),
+  )
+
+  it.live("context too long: a larger window, else a clear error, and no second request there", () =>
+    every(MODES, (mode) =>
+      every(
+        [
+          { windows: [8_000, 200_000], served: true },
+          { windows: [8_000, 8_000], served: false },
+        ] as const,
+        ({ served, windows }) =>
+          Effect.gen(function* () {
+            const all = yield* setUp()
+            all.target.always(fault.contextTooLong())
+            const targets = [
+              { provider: wire.provider, model: "small", contextTokens: windows[0] },
+              { provider: BACKUP, model: "large", contextTokens: windows[1] },
+            ]
+            const result = yield* Effect.result(request(all, mode, ask({ targets })))
+            if (served) {
+              assert.strictEqual(result._tag === "Success" && result.success.served?.model, "large")
+            } else {
+              assert.strictEqual(result._tag === "Failure" && result.failure.code, "context-too-long")
+              assert.strictEqual(result._tag === "Failure" && result.failure.status, 400)
+            }
+            assert.strictEqual(all.target.requests.length, 1)
+            assert.strictEqual(all.backup.requests.length, served ? 1 : 0)
+          }),
+      ),
+    ),
+  )
+
+  it.live(
+    "content filter, refusal, invalid request: not repeated, not routed around, the reason reaches the caller",
+    () =>
+      every(MODES, (mode) =>
+        every(
+          [
+            { reply: fault.contentFiltered(), code: "content-filtered" },
+            { reply: fault.invalidRequest({ message: "temperature: too hot" }), code: "invalid-request" },
+          ] as const,
+          ({ code, reply }) =>
+            Effect.gen(function* () {
+              const all = yield* setUp()
+              all.target.always(reply)
+              const error = yield* Effect.flip(request(all, mode))
+              assert.strictEqual(error.code, code)
+              assert.isAbove((error.detail && Redacted.value(error.detail))?.length ?? 0, 0)
+              if (code === "invalid-request") {
+                assert.include(error.detail && Redacted.value(error.detail), "temperature: too hot")
+              }
+              assert.strictEqual(all.target.requests.length, 1)
+              assert.strictEqual(all.backup.requests.length, 0)
+            }),
+        ),
+      ),
+  )
+
+  it.live("an answer that a filter cut short is an answer, and says so", () =>
+    every(MODES, (mode) =>
+      Effect.gen(function* () {
+        const all = yield* setUp()
+        all.target.script({ text: "so far", finish: "content_filter" })
+        const { served } = yield* request(all, mode)
+        assert.deepStrictEqual(served?.finishReasons, ["content_filter"])
+        assert.strictEqual(all.target.requests.length, 1)
+      }),
+    ),
+  )
+
+  it.live("a bad key: not tried again there, the next target; alone, the caller sees no 401", () =>
+    every(MODES, (mode) =>
+      every([fault.unauthorized(), fault.forbidden()], (trouble) =>
+        Effect.gen(function* () {
+          const all = yield* setUp()
+          all.target.always(trouble)
+          const { served } = yield* request(all, mode)
+          assert.strictEqual(served?.provider, BACKUP)
+          assert.strictEqual(all.target.requests.length, 1)
+          const error = yield* Effect.flip(request(all, mode, ask({ provider: wire.provider })))
+          assert.strictEqual(error.code, "upstream-unauthorized")
+          assert.strictEqual(error.status, 502)
+          assert.strictEqual(all.target.requests.length, 2)
+        }),
+      ),
+    ).pipe(Effect.provideService(References.MinimumLogLevel, "None")),
+  )
+
+  it.live("garbage, wrong content type, too large, without end: bounded and typed", () => {
+    const garbage: ReadonlyArray<readonly [mode: (typeof MODES)[number], reply: Reply]> = [
+      ["complete", { text: "x", delivery: { contentType: "text/html" } }],
+      ["complete", { text: "x", delivery: { breaks: { after: 0, how: "garbage" } } }],
+      ["complete", { text: "x", delivery: { breaks: { after: 0, how: "flood" } } }],
+      ["complete", fault.status(200, { body: [1, 2, 3] })],
+      ["complete", fault.status(200, { body: "" })],
+      ["stream", { text: "x", delivery: { contentType: "text/html" } }],
+      ["stream", { text: "x y z", delivery: { breaks: { after: 0, how: "garbage" } } }],
+      ["stream", { text: "x y z", delivery: { breaks: { after: 0, how: "oversized" } } }],
+      ["stream", { text: "x y z", delivery: { breaks: { after: 2, how: "oversized" } } }],
+      ["stream", { text: "x y z", delivery: { breaks: { after: 1, how: "flood" } } }],
+    ]
+    return Effect.forEach(
+      garbage,
+      ([mode, reply]) =>
+        Effect.gen(function* () {
+          const all = yield* setUp({ alone: true, retry: { times: 0 } })
+          all.target.always(reply)
+          const error = yield* Effect.flip(request(all, mode))
+          assert.strictEqual(error.code, "upstream-protocol", `${mode} ${JSON.stringify(reply)}`)
+          assert.strictEqual(all.target.requests.length, 1)
+        }),
+      { discard: true },
+    )
+  })
+
+  it.live("what is no HTTP at all is bounded and typed too", () =>
+    every(MODES, (mode) =>
+      Effect.gen(function* () {
+        const all = yield* setUp({ alone: true })
+        all.target.always(fault.raw("SSH-2.0-OpenSSH_9.9\r\n"))
+        assert.strictEqual((yield* Effect.flip(request(all, mode))).code, "upstream-unavailable")
+        assert.strictEqual(all.target.requests.length, 3)
+      }),
+    ),
+  )
+
+  it.live("chunks without end: cut off by the total, and hung up on", () =>
+    Effect.gen(function* () {
+      const all = yield* setUp({ alone: true, timeouts: { total: Duration.seconds(1) } })
+      all.target.always({ text: Array.from({ length: 10_000 }, () => "x "), delivery: { gap: 10 } })
+      const { ms, value } = yield* taken(Effect.flip(hear(all.upstream, ask())))
+      assert.strictEqual(value.code, "upstream-timeout")
+      assert.isBelow(ms, 1_000 + SLACK_MS)
+      const [first] = all.target.requests
+      assert.strictEqual(yield* Effect.promise(() => first?.ended ?? assert.fail()), "hung-up")
+      assert.strictEqual(all.target.requests.length, 1)
+    }),
+  )
+
+  it.live("usage that the provider did not send is null, and the answer names who really served", () =>
+    every(MODES, (mode) =>
+      Effect.gen(function* () {
+        const all = yield* setUp()
+        all.target.script({ text: "hi", usage: null, model: "target-model-2026-01" })
+        const { served } = yield* request(all, mode)
+        // The Messages API always sends usage, so there is none to be missing.
+        if (wire.name !== "anthropic") assert.isNull(served?.usage)
+        assert.strictEqual(served?.model, "target-model-2026-01")
+      }),
+    ),
+  )
+
+  it.live("a caller that hangs up closes the connection within a second, whatever it was waiting for", () => {
+    const moments: ReadonlyArray<readonly [mode: (typeof MODES)[number], reply: Reply]> = [
+      ["complete", fault.silence],
+      ["complete", { text: "half", delivery: { breaks: { after: 0, how: "silence" } } }],
+      ["stream", fault.silence],
+      ["stream", { text: "late", delivery: { firstChunkAfter: 30_000 } }],
+      ["stream", { text: Array.from({ length: 10_000 }, () => "x "), delivery: { gap: 5 } }],
+      ["stream", { text: "a b", delivery: { breaks: { after: 1, how: "silence" } } }],
+    ]
+    return every(moments, ([mode, reply]) =>
+      Effect.gen(function* () {
+        const all = yield* setUp()
+        all.target.always(reply)
+        const caller = yield* Effect.forkChild(request(all, mode))
+        const received = yield* Effect.promise(() => all.target.received(1))
+        yield* Effect.sleep("100 millis")
+        const leftAt = performance.now()
+        yield* Fiber.interrupt(caller)
+        assert.strictEqual(yield* Effect.promise(() => received.ended), "hung-up")
+        assert.isBelow((received.endedAt ?? Infinity) - leftAt, 1_000)
+        assert.strictEqual(all.target.requests.length, 1)
+        assert.strictEqual(all.backup.requests.length, 0)
+      }),
+    )
+  })
+
+  it.live("a named provider gets the request, whole and once", () =>
+    Effect.gen(function* () {
+      const all = yield* setUp()
+      const answer: Answer = { text: "from the backup" }
+      all.backup.script(answer)
+      const { served, text } = yield* request(all, "stream", ask({ provider: BACKUP, model: "special" }))
+      assert.strictEqual(text, "from the backup")
+      assert.strictEqual(served?.model, "special")
+      assert.strictEqual(all.target.requests.length, 0)
+    }),
+  )
+})
+
+describe("a target that is down for a while", () => {
+  it.live("is left alone, probed one at a time, and returned to once it works", () =>
+    Effect.gen(function* () {
+      const open = 300
+      const maxOpen = 600
+      const retries = 2
+      const failures = 2
+      const all = yield* wired(openAi, {
+        circuit: { failures, open: Duration.millis(open), maxOpen: Duration.millis(maxOpen) },
+      })
+      const servedBy = Effect.map(all.upstream.complete(ask()), ({ served }) => served.provider)
+
+      all.target.always(fault.serverError())
+      const downAt = performance.now()
+      while (performance.now() - downAt < 2_000) {
+        assert.strictEqual(yield* servedBy, BACKUP)
+        yield* Effect.sleep("10 millis")
+      }
+      const down = performance.now() - downAt
+      const probes = Math.ceil(down / (open * JITTER_FLOOR))
+      assert.isAtMost(all.target.requests.length, (failures + probes) * (1 + retries))
+      assert.isAbove(all.backup.requests.length, 2 * all.target.requests.length)
+
+      const askedBefore = all.target.requests.length
+      all.target.always({ text: "back", delivery: { headersAfter: 200 } })
+      const healthyAt = performance.now()
+      // A crowd at every moment: only one of it at a time may be the probe.
+      let back = false
+      while (!back) {
+        const crowd = yield* Effect.all(
+          Array.from({ length: 5 }, () => servedBy),
+          { concurrency: "unbounded" },
+        )
+        back = crowd.includes(openAi.provider)
+        if (back) assert.strictEqual(crowd.filter((provider) => provider === openAi.provider).length, 1)
+        else yield* Effect.sleep("10 millis")
+        assert.isBelow(performance.now() - healthyAt, maxOpen * 1.2 + SLACK_MS)
+      }
+      assert.strictEqual(all.target.requests.length, askedBefore + 1)
+      assert.strictEqual(yield* servedBy, openAi.provider)
+    }).pipe(Effect.provideService(References.MinimumLogLevel, "None")),
+  )
+})
+
+/** Takes connections and never says anything. */
+const silentListener = Effect.acquireRelease(
+  Effect.promise(
+    () =>
+      new Promise<{ readonly port: number; readonly connections: () => number; readonly close: () => void }>(
+        (resolve) => {
+          const sockets: Array<Socket> = []
+          const server = createServer((socket) => sockets.push(socket.on("error", () => {}).resume()))
+          server.listen(0, "127.0.0.1", () =>
+            resolve({
+              // `address()` is a string only for pipes.
+              port: (server.address() as AddressInfo).port,
+              connections: () => sockets.length,
+              close: () => {
+                for (const socket of sockets) socket.destroy()
+                server.close()
+              },
+            }),
+          )
+        },
+      ),
+  ),
+  ({ close }) => Effect.sync(close),
+)

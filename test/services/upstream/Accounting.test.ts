@@ -1,0 +1,311 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Metric, Redacted, Stream, Tracer } from "effect"
+import { TestClock } from "effect/testing"
+import type { Attempt } from "../../../src/domain/upstream.ts"
+import { ATTEMPTS_KEPT } from "../../../src/services/upstream/Attempts.ts"
+import {
+  ask,
+  fails,
+  finish,
+  hang,
+  passingTime,
+  role,
+  rounded,
+  says,
+  scripted,
+  text,
+  upstreamOf,
+  usage,
+  wait,
+} from "./ScriptedProvider.ts"
+
+const tokens = (prompt: number, completion: number) => ({
+  prompt_tokens: prompt,
+  completion_tokens: completion,
+  total_tokens: prompt + completion,
+})
+
+/** Gathers everything that is published while the test runs. */
+const gather = (attempts: Stream.Stream<Attempt>) =>
+  Effect.gen(function* () {
+    const gathered: Array<Attempt> = []
+    yield* Effect.forkScoped(
+      Stream.runForEach(attempts, (attempt) => Effect.sync(() => gathered.push(attempt))),
+      { startImmediately: true },
+    )
+    return gathered
+  })
+
+describe("attempts", () => {
+  it.effect("say of every call who was asked, why, when, and what came of it", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      first.script(
+        [wait(100), fails("unavailable", { usage: tokens(7, 0) })],
+        [wait(200), role, wait(50), text("par"), usage(7, 3), wait(20), fails("truncated")],
+        [fails("timeout")],
+      )
+      second.script([wait(30), text("whole"), finish(), usage(8, 1)])
+      const upstream = yield* upstreamOf([first, second], { retry: { times: 2 } })
+      const published = yield* gather(upstream.attempts)
+      const last = (yield* passingTime(Stream.runCollect(upstream.stream(ask())))).at(-1)
+      const attempts = last?._tag === "Finished" ? last.attempts : []
+      assert.deepStrictEqual(published, [...attempts])
+      assert.deepStrictEqual(
+        // Jittered pauses leave fractions of milliseconds on the virtual clock.
+        attempts.map(({ finishedAt, startedAt, timeToFirstTokenMs, ...attempt }) => ({
+          ...attempt,
+          timeToFirstTokenMs: timeToFirstTokenMs && rounded(timeToFirstTokenMs),
+          ms: rounded(finishedAt - startedAt),
+        })),
+        [
+          {
+            provider: "provider1",
+            model: "provider1-model",
+            servedModel: null,
+            cause: "first",
+            outcome: "unavailable",
+            timeToFirstTokenMs: null,
+            usage: tokens(7, 0),
+            ms: 100,
+          },
+          {
+            provider: "provider1",
+            model: "provider1-model",
+            servedModel: "provider1-model",
+            cause: "retry",
+            outcome: "truncated",
+            timeToFirstTokenMs: 250,
+            usage: tokens(7, 3),
+            ms: 270,
+          },
+          {
+            provider: "provider1",
+            model: "provider1-model",
+            servedModel: null,
+            cause: "retry",
+            outcome: "timeout",
+            timeToFirstTokenMs: null,
+            usage: null,
+            ms: 0,
+          },
+          {
+            provider: "provider2",
+            model: "provider2-model",
+            servedModel: "provider2-model",
+            cause: "failover",
+            outcome: "success",
+            timeToFirstTokenMs: 30,
+            usage: tokens(8, 1),
+            ms: 30,
+          },
+        ],
+      )
+      assert.deepStrictEqual(
+        attempts.map(({ startedAt }) => startedAt),
+        [...first.calls, ...second.calls].map(({ at }) => at),
+      )
+    }),
+  )
+
+  it.effect("of callers that went away are published too", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.script([text("a"), usage(5, 1), hang])
+      const upstream = yield* upstreamOf([provider])
+      const published = yield* gather(upstream.attempts)
+      yield* Stream.runDrain(Stream.take(upstream.stream(ask()), 2))
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(
+        published.map(({ outcome, usage }) => [outcome, usage]),
+        [["interrupted", tokens(5, 1)]],
+      )
+    }),
+  )
+
+  it.effect("are told to whoever asked for them, one by one, also when the caller goes away", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      first.script([fails("timeout")])
+      second.script([hang])
+      const upstream = yield* upstreamOf([first, second])
+      const told: Array<string> = []
+      const onAttempt = ({ outcome, provider }: Attempt) => void told.push(`${provider} ${outcome}`)
+      const caller = yield* Effect.forkChild(upstream.complete(ask({ onAttempt })), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(told, ["provider1 timeout"])
+      yield* Fiber.interrupt(caller)
+      assert.deepStrictEqual(told, ["provider1 timeout", "provider2 interrupted"])
+    }),
+  )
+
+  it.effect("hold nobody up when their reader is slow, who loses the oldest", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      const upstream = yield* upstreamOf([provider])
+      const seen: Array<string> = []
+      const reader = yield* Effect.forkChild(
+        Stream.runForEach(Stream.rechunk(upstream.attempts, 1), ({ model }) =>
+          Effect.andThen(
+            Effect.sync(() => seen.push(model)),
+            seen.length === 1 ? Effect.sleep("1 second") : Effect.void,
+          ),
+        ),
+        { startImmediately: true },
+      )
+      const extra = 100
+      for (let i = 0; i < ATTEMPTS_KEPT + extra; i++) yield* upstream.complete(ask({ model: `m${i}` }))
+      yield* TestClock.adjust("2 seconds")
+      assert.isAtMost(seen.length, ATTEMPTS_KEPT + 2)
+      assert.strictEqual(seen.at(-1), `m${ATTEMPTS_KEPT + extra - 1}`)
+      yield* Fiber.interrupt(reader)
+    }),
+  )
+})
+
+/** Runs with a registry and a tracer of its own, and returns what they held in the end. */
+const observed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const spans: Array<Tracer.NativeSpan> = []
+    const tracer = Tracer.make({
+      span: (options) => {
+        const span = new Tracer.NativeSpan(options)
+        spans.push(span)
+        return span
+      },
+    })
+    const registry: Metric.MetricRegistry = new Map()
+    yield* effect.pipe(Effect.provideService(Metric.MetricRegistry, registry), Effect.withTracer(tracer))
+    const metrics = yield* Effect.provideService(Metric.snapshot, Metric.MetricRegistry, registry)
+    const series = new Map(
+      metrics.map((metric) => {
+        const labels = Object.entries(metric.attributes ?? {}).map(([name, value]) => `${name}=${value}`)
+        const value =
+          metric.type === "Counter" || metric.type === "Histogram"
+            ? metric.state.count
+            : metric.type === "Gauge"
+              ? metric.state.value
+              : undefined
+        return [`${metric.id}{${labels.sort().join()}}`, value] as const
+      }),
+    )
+    return { spans, series }
+  })
+
+describe("metrics", () => {
+  it.effect("count calls, errors, retries, failovers, tokens and times", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      first.always([fails("unavailable")])
+      second.always([wait(300), text("a"), finish(), usage(8, 2)])
+      const { series } = yield* observed(
+        Effect.gen(function* () {
+          const upstream = yield* upstreamOf([first, second])
+          yield* passingTime(Stream.runDrain(upstream.stream(ask())))
+        }),
+      )
+      assert.deepStrictEqual(Object.fromEntries(series), {
+        "sealgate_upstream_call_duration_seconds{model=provider1-model,provider=provider1}": 3,
+        "sealgate_upstream_call_duration_seconds{model=provider2-model,provider=provider2}": 1,
+        "sealgate_upstream_calls_in_flight{provider=provider1}": 0,
+        "sealgate_upstream_calls_in_flight{provider=provider2}": 0,
+        "sealgate_upstream_calls_total{model=provider1-model,outcome=unavailable,provider=provider1}": 3,
+        "sealgate_upstream_calls_total{model=provider2-model,outcome=success,provider=provider2}": 1,
+        "sealgate_upstream_circuit_state{provider=provider1}": 0,
+        "sealgate_upstream_circuit_state{provider=provider2}": 0,
+        "sealgate_upstream_errors_total{kind=unavailable,provider=provider1}": 3,
+        "sealgate_upstream_failovers_total{provider=provider2}": 1,
+        "sealgate_upstream_retries_total{provider=provider1}": 2,
+        "sealgate_upstream_time_to_first_token_seconds{model=provider2-model,provider=provider2}": 1,
+        "sealgate_upstream_tokens_total{model=provider2-model,provider=provider2,type=cached}": 0,
+        "sealgate_upstream_tokens_total{model=provider2-model,provider=provider2,type=input}": 8,
+        "sealgate_upstream_tokens_total{model=provider2-model,provider=provider2,type=output}": 2,
+      })
+    }),
+  )
+
+  it.effect("show circuits, targets passed over and requests that nobody served", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([fails("timeout")])
+      const { series } = yield* observed(
+        Effect.gen(function* () {
+          const upstream = yield* upstreamOf([provider], { circuit: { failures: 2 } })
+          yield* Effect.repeat(Effect.flip(upstream.complete(ask())), { times: 4 })
+          yield* TestClock.adjust("1 millis")
+        }),
+      )
+      assert.strictEqual(series.get("sealgate_upstream_circuit_state{provider=provider1}"), 2)
+      assert.strictEqual(series.get("sealgate_upstream_skips_total{provider=provider1,reason=circuit}"), 3)
+      assert.strictEqual(series.get("sealgate_upstream_requests_failed_total{code=upstream-timeout}"), 2)
+      assert.strictEqual(series.get("sealgate_upstream_requests_failed_total{code=upstream-unavailable}"), 3)
+    }),
+  )
+
+  it.effect("never take a model's name from a caller before it has served", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([fails("invalid-request")])
+      const { series, spans } = yield* observed(
+        Effect.gen(function* () {
+          const upstream = yield* upstreamOf([provider])
+          yield* Effect.flip(upstream.complete(ask({ model: "my secret plans" })))
+          provider.always(says("ok"))
+          yield* upstream.complete(ask({ model: "real" }))
+          yield* upstream.complete(ask({ model: "secret that a provider serves under any name" }))
+        }),
+      )
+      const names = [...series.keys(), ...spans.map(({ name }) => name)].join()
+      assert.notInclude(names, "secret")
+      assert.include(names, "model=other")
+      assert.include(names, "model=real")
+    }),
+  )
+})
+
+describe("spans", () => {
+  it.effect("follow the conventions for generative AI, one per call", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider3")
+      provider.script([fails("unavailable", { detail: Redacted.make("quoted prompt") })], [...says("x"), usage(8, 2)])
+      const { spans } = yield* observed(
+        Effect.gen(function* () {
+          const upstream = yield* upstreamOf([provider])
+          yield* passingTime(Stream.runDrain(upstream.stream(ask())))
+        }),
+      )
+      const request = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "anthropic",
+        "gen_ai.request.model": "provider3-model",
+        "sealgate.provider": "provider3",
+      }
+      assert.deepStrictEqual(
+        spans.map(({ attributes, kind, name }): Record<string, unknown> => ({
+          name,
+          kind,
+          ...Object.fromEntries(attributes),
+        })),
+        [
+          {
+            name: "chat provider3-model",
+            kind: "client",
+            ...request,
+            "sealgate.attempt.cause": "first",
+            "error.type": "unavailable",
+          },
+          {
+            name: "chat provider3-model",
+            kind: "client",
+            ...request,
+            "sealgate.attempt.cause": "retry",
+            "gen_ai.response.model": "provider3-model",
+            "gen_ai.response.finish_reasons": ["stop"],
+            "gen_ai.usage.input_tokens": 8,
+            "gen_ai.usage.output_tokens": 2,
+          },
+        ],
+      )
+    }),
+  )
+})

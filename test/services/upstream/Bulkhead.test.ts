@@ -1,0 +1,135 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
+import { ask, fails, hang, says, scripted, settingsWith, upstreamOf, wait } from "./ScriptedProvider.ts"
+
+const small = { bulkhead: { calls: 2, waiting: 1, maxWait: Duration.seconds(2) } }
+
+describe("a bulkhead", () => {
+  it.effect("serves its number of calls at a time, and the waiting one when a place is free", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([wait(1_000), ...says("ok")])
+      const upstream = yield* upstreamOf([provider], small)
+      const crowd = yield* Effect.forkChild(
+        Effect.all(
+          Array.from({ length: 3 }, () => upstream.complete(ask())),
+          { concurrency: "unbounded" },
+        ),
+      )
+      yield* TestClock.adjust("999 millis")
+      assert.strictEqual(provider.calls.length, 2)
+      yield* TestClock.adjust("1100 millis")
+      yield* Fiber.join(crowd)
+      assert.deepStrictEqual(
+        provider.calls.map(({ at }) => at),
+        [0, 0, 1_000],
+      )
+    }),
+  )
+
+  it.effect("that is full leads to the next target, and without one to `overloaded`", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      first.always([hang])
+      const upstream = yield* upstreamOf([first, second], small)
+      for (let i = 0; i < 3; i++) yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true })
+      const { attempts, served } = yield* upstream.complete(ask())
+      assert.strictEqual(served.provider, "provider2")
+      assert.deepStrictEqual(
+        attempts.map(({ cause, provider }) => [provider, cause]),
+        [["provider2", "failover"]],
+      )
+      const error = yield* Effect.flip(upstream.complete(ask({ provider: "provider1" })))
+      assert.strictEqual(error.code, "overloaded")
+      assert.strictEqual(error.status, 503)
+      assert.strictEqual(first.calls.length, 2)
+    }),
+  )
+
+  it.effect("lets nobody wait longer than its limit", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([hang])
+      const upstream = yield* upstreamOf([provider], small)
+      for (let i = 0; i < 2; i++) yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true })
+      const waiting = yield* Effect.forkChild(Effect.flip(upstream.complete(ask())), { startImmediately: true })
+      yield* TestClock.adjust("1999 millis")
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual((yield* Fiber.join(waiting)).code, "overloaded")
+    }),
+  )
+
+  it.effect("that is full says nothing about the target's health", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([hang])
+      const upstream = yield* upstreamOf([provider], small)
+      for (let i = 0; i < 3; i++) yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true })
+      for (let i = 0; i < 10; i++) yield* Effect.flip(upstream.complete(ask()))
+      const [status] = yield* upstream.status
+      assert.strictEqual(status?.circuit, "closed")
+    }),
+  )
+
+  it.effect("gives back the places of callers that go away, waiting ones included", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([hang])
+      const upstream = yield* upstreamOf([provider], small)
+      for (let round = 0; round < 5; round++) {
+        const fibers = []
+        for (let i = 0; i < 3; i++) {
+          fibers.push(yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true }))
+        }
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.interruptAll(fibers)
+      }
+      provider.always(says("free"))
+      const answers = yield* Effect.all(
+        Array.from({ length: 3 }, () => upstream.complete(ask())),
+        { concurrency: "unbounded" },
+      )
+      assert.strictEqual(answers.length, 3)
+      assert.isTrue(provider.calls.slice(0, 10).every(({ ended }) => ended === "interrupted"))
+    }),
+  )
+
+  it.effect("gives back the places of calls that fail", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([fails("invalid-request")])
+      const upstream = yield* upstreamOf([provider], small)
+      for (let i = 0; i < 10; i++) {
+        assert.strictEqual((yield* Effect.flip(upstream.complete(ask()))).code, "invalid-request")
+      }
+    }),
+  )
+
+  it.effect("is one per provider, whatever its models", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([hang])
+      const upstream = yield* upstreamOf([provider], small)
+      for (const model of ["a", "b", "c"]) {
+        yield* Effect.forkChild(upstream.complete(ask({ model })), { startImmediately: true })
+      }
+      assert.strictEqual(provider.calls.length, 2)
+    }),
+  )
+
+  it.effect("can be resized while calls are under way", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([hang])
+      const upstream = yield* upstreamOf([provider], small)
+      for (let i = 0; i < 3; i++) yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true })
+      assert.strictEqual(provider.calls.length, 2)
+      yield* upstream.configure(settingsWith({ bulkhead: { ...defaultUpstreamSettings.bulkhead, calls: 3 } }))
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual(provider.calls.length, 3)
+    }),
+  )
+})

@@ -1,0 +1,201 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect } from "effect"
+import type { FailureKind } from "../../../src/domain/upstream.ts"
+import { defaultUpstreamSettings, JITTER_FLOOR } from "../../../src/services/upstream/UpstreamSettings.ts"
+import { ask, fails, gaps, hang, passingTime, says, scripted, timed, upstreamOf, wait } from "./ScriptedProvider.ts"
+
+const { base, cap, factor, maxRetryAfter } = defaultUpstreamSettings.retry
+const floor = Duration.toMillis(base) * JITTER_FLOOR
+const JITTER_CEILING = 2 - JITTER_FLOOR
+
+describe("retry", () => {
+  it.effect.each(["rate-limited", "unavailable", "truncated", "garbage"] satisfies Array<FailureKind>)(
+    "%s is tried at most twice more, with growing pauses",
+    (kind) =>
+      Effect.gen(function* () {
+        const provider = scripted("provider1")
+        provider.always([fails(kind)])
+        const upstream = yield* upstreamOf([provider])
+        yield* passingTime(Effect.flip(upstream.complete(ask())))
+        assert.strictEqual(provider.calls.length, 3)
+        gaps(provider).forEach((gap, index) => {
+          const pause = Duration.toMillis(base) * factor ** index
+          assert.isAtLeast(gap, Math.floor(pause * JITTER_FLOOR))
+          assert.isAtMost(gap, Math.ceil(pause * JITTER_CEILING))
+        })
+      }),
+  )
+
+  it.effect.each([
+    "timeout",
+    "context-too-long",
+    "unsupported",
+    "unauthorized",
+    "content-filtered",
+    "invalid-request",
+  ] satisfies Array<FailureKind>)("%s is not tried again", (kind) =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([fails(kind)])
+      const upstream = yield* upstreamOf([provider])
+      yield* passingTime(Effect.flip(upstream.complete(ask())))
+      assert.strictEqual(provider.calls.length, 1)
+    }),
+  )
+
+  it.effect("a retry that succeeds is the answer", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.script([fails("unavailable")], says("back"))
+      const upstream = yield* upstreamOf([provider])
+      const { attempts, completion } = yield* passingTime(upstream.complete(ask()))
+      assert.strictEqual(completion.choices[0]?.message.content, "back")
+      assert.deepStrictEqual(
+        attempts.map(({ cause, outcome }) => [cause, outcome]),
+        [
+          ["first", "unavailable"],
+          ["retry", "success"],
+        ],
+      )
+    }),
+  )
+
+  it.effect("pauses never grow beyond their cap", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([fails("unavailable")])
+      const upstream = yield* upstreamOf([provider], { retry: { times: 12 } })
+      yield* passingTime(Effect.flip(upstream.complete(ask())))
+      assert.strictEqual(provider.calls.length, 13)
+      assert.isAtMost(Math.max(...gaps(provider)), Duration.toMillis(cap) * JITTER_CEILING)
+      assert.isAtLeast(Math.max(...gaps(provider)), Duration.toMillis(cap) * JITTER_FLOOR)
+    }),
+  )
+
+  it.effect("pauses are jittered", () =>
+    Effect.gen(function* () {
+      const seen = new Set<number>()
+      for (let i = 0; i < 8; i++) {
+        const provider = scripted("provider1")
+        provider.script([fails("unavailable")])
+        const upstream = yield* upstreamOf([provider], { retry: { base: Duration.seconds(4) } })
+        yield* passingTime(upstream.complete(ask()))
+        seen.add(gaps(provider)[0] ?? 0)
+      }
+      assert.isAbove(seen.size, 1)
+    }),
+  )
+})
+
+describe("Retry-After", () => {
+  it.effect("is waited for on the same target, and never undercut", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      first.script([fails("rate-limited", { retryAfterMs: 7_000 })])
+      const upstream = yield* upstreamOf([first, second])
+      const { served } = yield* passingTime(upstream.complete(ask()))
+      assert.strictEqual(served.provider, "provider1")
+      assert.strictEqual(second.calls.length, 0)
+      const [gap = 0] = gaps(first)
+      assert.isAtLeast(gap, 7_000 + floor)
+      assert.isAtMost(gap, 7_000 + Duration.toMillis(base) * JITTER_CEILING)
+    }),
+  )
+
+  it.effect("of zero is no tight loop", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([fails("rate-limited", { retryAfterMs: 0 })])
+      const upstream = yield* upstreamOf([provider])
+      yield* passingTime(Effect.flip(upstream.complete(ask())))
+      assert.strictEqual(provider.calls.length, 3)
+      assert.isAtLeast(Math.min(...gaps(provider)), floor)
+    }),
+  )
+
+  it.effect("beyond what is waited for leads to the next target at once", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      first.always([fails("rate-limited", { retryAfterMs: Duration.toMillis(maxRetryAfter) + 1 })])
+      const upstream = yield* upstreamOf([first, second])
+      const { exit, ms } = yield* timed(upstream.complete(ask()))
+      assert.strictEqual((yield* exit).served.provider, "provider2")
+      assert.strictEqual(first.calls.length, 1)
+      assert.strictEqual(ms, 0)
+    }),
+  )
+
+  it.effect("beyond the deadline leads to the next target at once", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      first.always([wait(2_000), fails("rate-limited", { retryAfterMs: 9_000 })])
+      const upstream = yield* upstreamOf([first, second], { timeouts: { total: Duration.seconds(10) } })
+      const { exit, ms } = yield* timed(upstream.complete(ask()))
+      assert.strictEqual((yield* exit).served.provider, "provider2")
+      assert.strictEqual(ms, 2_000)
+    }),
+  )
+
+  it.effect("reaches the caller when nobody else serves", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([fails("rate-limited", { retryAfterMs: 90_000 })])
+      const upstream = yield* upstreamOf([provider])
+      const error = yield* passingTime(Effect.flip(upstream.complete(ask())))
+      assert.strictEqual(error.code, "rate-limited")
+      assert.strictEqual(error.status, 429)
+      assert.strictEqual(error.retryAfterMs, 90_000)
+      assert.isTrue(error.retryable)
+    }),
+  )
+})
+
+describe("time limits", () => {
+  it.effect("a whole answer that does not come in time is not asked for again there", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      first.always([hang])
+      const upstream = yield* upstreamOf([first, second], { timeouts: { answer: Duration.seconds(30) } })
+      const { exit, ms } = yield* timed(upstream.complete(ask()))
+      assert.strictEqual((yield* exit).served.provider, "provider2")
+      assert.strictEqual(first.calls.length, 1)
+      assert.strictEqual(first.calls[0]?.ended, "interrupted")
+      assert.strictEqual(ms, 30_000)
+    }),
+  )
+
+  it.effect("an answer that takes long but comes in time is the answer", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.script([wait(119_000), ...says("late")])
+      const upstream = yield* upstreamOf([provider])
+      const { completion } = yield* passingTime(upstream.complete(ask()))
+      assert.strictEqual(completion.choices[0]?.message.content, "late")
+    }),
+  )
+
+  it.effect("the total bounds everything, and a call that it cuts off is accounted for as timed out", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      first.always([hang])
+      second.always([hang])
+      const upstream = yield* upstreamOf([first, second], {
+        timeouts: { answer: Duration.seconds(30), total: Duration.seconds(45) },
+      })
+      const { exit, ms } = yield* timed(Effect.flip(upstream.complete(ask())))
+      const error = yield* exit
+      assert.strictEqual(ms, 45_000)
+      assert.strictEqual(error.code, "upstream-timeout")
+      assert.strictEqual(error.status, 504)
+      assert.strictEqual(error.provider, "provider2")
+      assert.deepStrictEqual(
+        error.attempts?.map(({ outcome, provider }) => [provider, outcome]),
+        [
+          ["provider1", "timeout"],
+          ["provider2", "timeout"],
+        ],
+      )
+      assert.strictEqual(second.calls[0]?.ended, "interrupted")
+    }),
+  )
+})

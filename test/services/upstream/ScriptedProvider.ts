@@ -1,0 +1,189 @@
+/** Providers in memory that answer by script and remember when they were called, for tests of the fault policy. */
+import { Clock, Context, type Duration, Effect, Exit, Fiber, Layer, type Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "../../../src/domain/chat.ts"
+import type { FailureKind, ProviderId, UpstreamRequest } from "../../../src/domain/upstream.ts"
+import { type Provider, ProviderFailure } from "../../../src/services/upstream/Provider.ts"
+import { Upstream } from "../../../src/services/upstream/Upstream.ts"
+import { defaultUpstreamSettings, type UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
+
+/** What a provider does next, step by step; a script that does not end with `finish` or a failure just ends. */
+export type Step =
+  | { readonly do: "wait"; readonly ms: number }
+  | { readonly do: "hang" }
+  | { readonly do: "fail"; readonly failure: ProviderFailure }
+  | { readonly do: "chunk"; readonly chunk: ChatChunk }
+
+export type Script = ReadonlyArray<Step>
+
+export const wait = (ms: number): Step => ({ do: "wait", ms })
+export const hang: Step = { do: "hang" }
+export const fails = (
+  kind: FailureKind,
+  more: Omit<ConstructorParameters<typeof ProviderFailure>[0], "kind"> = {},
+): Step => ({ do: "fail", failure: new ProviderFailure({ kind, ...more }) })
+
+const chunkOf = (
+  choices: ChatChunk["choices"],
+  more: { readonly model?: string; readonly usage?: Usage } = {},
+): Step => ({
+  do: "chunk",
+  chunk: { id: "chunk", object: "chat.completion.chunk", created: 0, model: "", choices, ...more },
+})
+
+/** The first chunk of most providers: a role and nothing to read. */
+export const role = chunkOf([{ index: 0, delta: { role: "assistant", content: "" } }])
+export const text = (content: string): Step => chunkOf([{ index: 0, delta: { content } }])
+export const finish = (reason = "stop"): Step => chunkOf([{ index: 0, delta: {}, finish_reason: reason }])
+export const usage = (prompt: number, completion: number): Step =>
+  chunkOf([], {
+    usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
+  })
+export const says = (...words: ReadonlyArray<string>): Script => [role, ...words.map(text), finish()]
+
+export interface Called {
+  readonly model: string | undefined
+  readonly at: number
+  endedAt: number | undefined
+  ended: "success" | "failure" | "interrupted" | undefined
+}
+
+export interface Scripted extends Provider {
+  readonly calls: ReadonlyArray<Called>
+  /** Adds scripts, taken in order by the calls to come. */
+  readonly script: (...scripts: ReadonlyArray<Script>) => void
+  /** What calls do when no script is left; at first they say "ok". */
+  readonly always: (script: Script) => void
+}
+
+export const scripted = (id: ProviderId, defaultModel = `${id}-model`): Scripted => {
+  const calls: Array<Called> = []
+  const scripts: Array<Script> = []
+  let otherwise: Script = says("ok")
+
+  const begin = (request: ChatRequest) =>
+    Effect.map(Clock.currentTimeMillis, (at) => {
+      const call: Called = { model: request.model, at, endedAt: undefined, ended: undefined }
+      calls.push(call)
+      return { call, script: scripts.shift() ?? otherwise }
+    })
+
+  const end = (call: Called, exit: Exit.Exit<unknown, unknown>) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      call.endedAt = now
+      call.ended = Exit.isSuccess(exit) ? "success" : Exit.hasInterrupts(exit) ? "interrupted" : "failure"
+    })
+
+  const perform = (request: ChatRequest, script: Script): Stream.Stream<ChatChunk, ProviderFailure> =>
+    Stream.fromIterable(script).pipe(
+      Stream.rechunk(1),
+      Stream.flatMap((step): Stream.Stream<ChatChunk, ProviderFailure> => {
+        switch (step.do) {
+          case "wait":
+            return Stream.drain(Stream.fromEffect(Effect.sleep(step.ms)))
+          case "hang":
+            return Stream.never
+          case "fail":
+            return Stream.fail(step.failure)
+          case "chunk":
+            return Stream.succeed({ ...step.chunk, model: step.chunk.model || (request.model ?? defaultModel) })
+        }
+      }),
+    )
+
+  const stream: Provider["stream"] = (request) =>
+    Stream.unwrap(
+      Effect.map(begin(request), ({ call, script }) =>
+        Stream.onExit(perform(request, script), (exit) => end(call, exit)),
+      ),
+    )
+
+  const complete: Provider["complete"] = (request) =>
+    Stream.runFold(
+      stream(request),
+      (): ChatCompletion => ({
+        id: "completion",
+        object: "chat.completion",
+        created: 0,
+        model: request.model ?? defaultModel,
+        choices: [{ index: 0, message: { role: "assistant", content: "" }, finish_reason: "stop" }],
+        usage: null,
+      }),
+      (answer, chunk): ChatCompletion => ({
+        ...answer,
+        model: chunk.model,
+        usage: chunk.usage ?? answer.usage ?? null,
+        choices: answer.choices.map((choice) => ({
+          ...choice,
+          finish_reason: chunk.choices[0]?.finish_reason ?? choice.finish_reason,
+          message: { ...choice.message, content: `${choice.message.content}${chunk.choices[0]?.delta.content ?? ""}` },
+        })),
+      }),
+    )
+
+  return {
+    id,
+    defaultModel,
+    complete,
+    stream,
+    calls,
+    script: (...more) => void scripts.push(...more),
+    always: (script) => {
+      otherwise = script
+    },
+  }
+}
+
+/** A virtual time without the rounding errors that jittered pauses leave in it. */
+export const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
+
+/** Milliseconds between the end of each call and the begin of the next. */
+export const gaps = ({ calls }: Scripted): ReadonlyArray<number> =>
+  calls.slice(1).map((call, index) => rounded(call.at - (calls[index]?.endedAt ?? Number.NaN)))
+
+export const ask = (more: Partial<UpstreamRequest> & { readonly model?: string } = {}): UpstreamRequest => {
+  const { model, ...request } = more
+  return {
+    completion: { messages: [{ role: "user", content: "hi" }], ...(model === undefined ? {} : { model }) },
+    ...request,
+  }
+}
+
+export type Overrides = { readonly [Group in keyof UpstreamSettings]?: Partial<UpstreamSettings[Group]> }
+
+export const settingsWith = (overrides: Overrides): UpstreamSettings => ({
+  timeouts: { ...defaultUpstreamSettings.timeouts, ...overrides.timeouts },
+  retry: { ...defaultUpstreamSettings.retry, ...overrides.retry },
+  bulkhead: { ...defaultUpstreamSettings.bulkhead, ...overrides.bulkhead },
+  circuit: { ...defaultUpstreamSettings.circuit, ...overrides.circuit },
+})
+
+/** The service under test over these providers, alive as long as the test. */
+export const upstreamOf = (
+  providers: ReadonlyArray<Provider>,
+  overrides: Overrides = {},
+): Effect.Effect<Upstream["Service"], never, Scope.Scope> =>
+  Effect.map(Layer.build(Upstream.layer({ providers, settings: settingsWith(overrides) })), (services) =>
+    Context.get(services, Upstream),
+  )
+
+/** Runs an effect to its end while virtual time passes as fast as it can, at most `limit` of it. */
+export const passingTime = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  limit: Duration.Input = "1 hour",
+): Effect.Effect<A, E, R> =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(effect, { startImmediately: true })
+    yield* TestClock.adjust(limit)
+    return yield* Fiber.join(fiber)
+  })
+
+/** Like {@link passingTime}, with how many virtual milliseconds the effect took. */
+export const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  passingTime(
+    Effect.gen(function* () {
+      const startedAt = yield* Clock.currentTimeMillis
+      const exit = yield* Effect.exit(effect)
+      return { exit, ms: (yield* Clock.currentTimeMillis) - startedAt }
+    }),
+  )

@@ -1,0 +1,403 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Duration, Effect, Exit, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import type { StreamEvent, UpstreamRequest } from "../../../src/domain/upstream.ts"
+import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
+import {
+  ask,
+  fails,
+  finish,
+  hang,
+  passingTime,
+  role,
+  says,
+  type Script,
+  scripted,
+  text,
+  timed,
+  upstreamOf,
+  usage,
+  wait,
+} from "./ScriptedProvider.ts"
+
+/** An event as a reader sees it. */
+const show = (event: StreamEvent): string => {
+  switch (event._tag) {
+    case "Delta": {
+      const [choice] = event.chunk.choices
+      return choice?.finish_reason ?? choice?.delta.content ?? (event.chunk.usage == null ? "" : "usage")
+    }
+    case "Restarted":
+      return `restarted by ${event.provider} ${event.model}: ${event.reason}`
+    case "Finished":
+      return `finished by ${event.served.provider}`
+  }
+}
+
+/** Everything that came, how it ended, and how long it took. */
+const read = (upstream: Upstream["Service"], request: UpstreamRequest = ask()) =>
+  Effect.gen(function* () {
+    const seen: Array<string> = []
+    const { exit, ms } = yield* timed(
+      Stream.runForEach(upstream.stream(request), (event) => Effect.sync(() => seen.push(show(event)))),
+    )
+    const error = Exit.isFailure(exit) ? yield* Effect.flip(exit) : undefined
+    return { seen, code: error?.code, error, ms }
+  })
+
+const two = (first: Script, second: Script = says("from", "second")) =>
+  Effect.gen(function* () {
+    const providers = [scripted("provider1"), scripted("provider2")] as const
+    providers[0].always(first)
+    providers[1].always(second)
+    return { providers, upstream: yield* upstreamOf(providers) }
+  })
+
+describe("a stream", () => {
+  it.effect("ends with who served it, and with every attempt that led there", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.script([fails("unavailable")], [role, text("a"), text("b"), finish(), usage(3, 2)])
+      const upstream = yield* upstreamOf([provider])
+      const events = yield* passingTime(Stream.runCollect(upstream.stream(ask())))
+      assert.deepStrictEqual(events.map(show), ["", "a", "b", "stop", "usage", "finished by provider1"])
+      const last = events.at(-1)
+      assert.deepStrictEqual(last?._tag === "Finished" && last.served, {
+        provider: "provider1",
+        model: "provider1-model",
+        finishReasons: ["stop"],
+        usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+      })
+      assert.deepStrictEqual(last?._tag === "Finished" && last.attempts.map(({ cause, outcome }) => [cause, outcome]), [
+        ["first", "unavailable"],
+        ["retry", "success"],
+      ])
+    }),
+  )
+
+  it.effect("without usage has none, which is not zero", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      const upstream = yield* upstreamOf([provider])
+      const last = (yield* Stream.runCollect(upstream.stream(ask()))).at(-1)
+      assert.isNull(last?._tag === "Finished" ? last.served.usage : undefined)
+    }),
+  )
+
+  it.effect("that ends without a finish reason is never a success", () =>
+    Effect.gen(function* () {
+      for (const script of [[role, text("a")], [role], [], [usage(1, 1)]]) {
+        const provider = scripted("provider1")
+        provider.always(script)
+        const upstream = yield* upstreamOf([provider])
+        const { code, seen } = yield* read(upstream)
+        assert.strictEqual(code, "upstream-truncated")
+        assert.notInclude(seen.join(), "finished")
+        assert.strictEqual(provider.calls.length, 3)
+      }
+    }),
+  )
+
+  it.effect("of several choices is finished only when each of them is", () =>
+    Effect.gen(function* () {
+      const choice = (index: number, more: Record<string, string>) =>
+        ({
+          do: "chunk",
+          chunk: {
+            id: "chunk",
+            object: "chat.completion.chunk",
+            created: 0,
+            model: "m",
+            choices: [{ index, delta: { content: "x" }, ...more }],
+          },
+        }) as const
+      const provider = scripted("provider1")
+      const upstream = yield* upstreamOf([provider])
+      provider.script([choice(1, {}), choice(0, {}), choice(1, { finish_reason: "length" }), choice(0, finished)])
+      const last = (yield* Stream.runCollect(upstream.stream(ask()))).at(-1)
+      assert.deepStrictEqual(last?._tag === "Finished" && last.served.finishReasons, ["stop", "length"])
+      provider.always([choice(1, {}), choice(0, finished)])
+      assert.strictEqual((yield* read(upstream)).code, "upstream-truncated")
+    }),
+  )
+})
+
+const finished = { finish_reason: "stop" }
+
+describe("a stream that fails before its first output", () => {
+  it.effect.each(["truncated", "garbage", "unavailable"] as const)("%s: is retried silently", (kind) =>
+    Effect.gen(function* () {
+      const { providers, upstream } = yield* two([role, fails(kind)])
+      const { seen } = yield* read(upstream)
+      assert.deepStrictEqual(seen, ["", "from", "second", "stop", "finished by provider2"])
+      assert.strictEqual(providers[0].calls.length, 3)
+    }),
+  )
+
+  it.effect("does not show the beginnings of attempts that failed", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.script([role, fails("truncated")], [role, role, fails("truncated")])
+      const upstream = yield* upstreamOf([provider])
+      const { seen } = yield* read(upstream, ask({ restart: false }))
+      assert.deepStrictEqual(seen, ["", "ok", "stop", "finished by provider1"])
+    }),
+  )
+
+  it.effect("counts chunks without output as output once there are too many of them to hold", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* two([...Array.from({ length: 100 }, () => role), hang])
+      const { seen } = yield* read(upstream)
+      assert.include(seen, "restarted by provider2 provider2-model: timeout")
+    }),
+  )
+})
+
+describe("a stream that fails after output began", () => {
+  it.effect.each(["truncated", "garbage", "unavailable", "rate-limited"] as const)(
+    "%s: is begun again, and the reader is told before anything new",
+    (kind) =>
+      Effect.gen(function* () {
+        const provider = scripted("provider1")
+        provider.script([role, text("par"), fails(kind)], says("whole"))
+        const upstream = yield* upstreamOf([provider])
+        const { seen } = yield* read(upstream)
+        const restarted = `restarted by provider1 provider1-model: ${kind}`
+        assert.deepStrictEqual(seen, ["", "par", restarted, "", "whole", "stop", "finished by provider1"])
+      }),
+  )
+
+  it.effect("names who really took over, once, however many others failed in between", () =>
+    Effect.gen(function* () {
+      const providers = [scripted("provider1"), scripted("provider2"), scripted("provider3")] as const
+      providers[0].always([text("par"), hang])
+      providers[1].always([role, fails("unauthorized")])
+      const upstream = yield* upstreamOf(providers)
+      const { seen } = yield* read(upstream)
+      assert.deepStrictEqual(seen, [
+        "par",
+        "restarted by provider3 provider3-model: timeout",
+        "",
+        "ok",
+        "stop",
+        "finished by provider3",
+      ])
+    }),
+  )
+
+  it.effect("tells of every restart", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.script([text("a"), fails("truncated")], [text("b"), fails("garbage")])
+      const upstream = yield* upstreamOf([provider])
+      const { seen } = yield* read(upstream)
+      assert.deepStrictEqual(
+        seen.filter((event) => event !== ""),
+        [
+          "a",
+          "restarted by provider1 provider1-model: truncated",
+          "b",
+          "restarted by provider1 provider1-model: garbage",
+          "ok",
+          "stop",
+          "finished by provider1",
+        ],
+      )
+    }),
+  )
+
+  it.effect("that nobody can take over ends with the partial answer intact and an error", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* two([text("partial"), hang], [fails("unavailable")])
+      const { code, error, seen } = yield* read(upstream)
+      assert.deepStrictEqual(seen, ["partial"])
+      assert.strictEqual(code, "upstream-timeout")
+      assert.deepStrictEqual(
+        error?.attempts?.map(({ outcome }) => outcome),
+        ["timeout", "unavailable", "unavailable", "unavailable"],
+      )
+    }),
+  )
+
+  it.effect.each([
+    ["truncated", "upstream-truncated"],
+    ["garbage", "upstream-truncated"],
+    ["unavailable", "upstream-truncated"],
+    ["rate-limited", "upstream-truncated"],
+    ["timeout", "upstream-timeout"],
+    ["content-filtered", "content-filtered"],
+  ] as const)("%s: is the error %s to a caller who cannot take a restart", ([kind, code]) =>
+    Effect.gen(function* () {
+      const { providers, upstream } = yield* two([text("partial"), fails(kind)])
+      const result = yield* read(upstream, ask({ restart: false }))
+      assert.deepStrictEqual(result.seen, ["partial"])
+      assert.strictEqual(result.code, code)
+      assert.strictEqual(result.error?.provider, "provider1")
+      assert.strictEqual(providers[0].calls.length, 1)
+      assert.strictEqual(providers[1].calls.length, 0)
+    }),
+  )
+
+  it.effect("tells a caller who cannot take a restart of the break, not of what failed before it", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* two([fails("rate-limited", { retryAfterMs: 60_000 })], [text("a"), fails("garbage")])
+      const { code, error } = yield* read(upstream, ask({ restart: false }))
+      assert.strictEqual(code, "upstream-truncated")
+      assert.strictEqual(error?.provider, "provider2")
+    }),
+  )
+
+  it.effect("a content filter is not routed around", () =>
+    Effect.gen(function* () {
+      const { providers, upstream } = yield* two([text("partial"), fails("content-filtered")])
+      assert.strictEqual((yield* read(upstream)).code, "content-filtered")
+      assert.strictEqual(providers[1].calls.length, 0)
+    }),
+  )
+})
+
+describe("a silent provider", () => {
+  const from = (script: Script, timeouts = { firstToken: Duration.seconds(10), idle: Duration.seconds(15) }) =>
+    Effect.gen(function* () {
+      const providers = [scripted("provider1"), scripted("provider2")] as const
+      providers[0].always(script)
+      const upstream = yield* upstreamOf(providers, { timeouts })
+      const { ms, seen } = yield* read(upstream)
+      assert.include(seen, "finished by provider2")
+      assert.strictEqual(providers[0].calls.length, 1)
+      assert.strictEqual(providers[0].calls[0]?.ended, "interrupted")
+      return ms
+    })
+
+  it.effect("that never answers is left after the first-token time", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* from([hang]), 10_000)
+    }),
+  )
+
+  it.effect("whose first output is late is left at the same time", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* from([wait(10_001), ...says("late")]), 10_000)
+    }),
+  )
+
+  it.effect("is not saved by chunks without output", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* from([wait(6_000), role, wait(3_000), role, hang]), 10_000)
+    }),
+  )
+
+  it.effect("that goes silent is left after the idle time, counted from its last chunk", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* from([wait(9_000), text("a"), wait(14_000), text("b"), hang]), 9_000 + 14_000 + 15_000)
+    }),
+  )
+
+  it.effect("is noticed in time also when the idle time is the shorter one", () =>
+    Effect.gen(function* () {
+      const timeouts = { firstToken: Duration.seconds(10), idle: Duration.seconds(2) }
+      assert.strictEqual(yield* from([wait(1_000), text("a"), hang], timeouts), 3_000)
+      assert.strictEqual(yield* from([wait(5_500), text("a"), wait(1_900), text("b"), hang], timeouts), 9_400)
+    }),
+  )
+
+  it.effect("that keeps within its limits is read to the end", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.script([wait(9_999), text("a"), wait(14_999), text("b"), wait(14_999), finish()])
+      const upstream = yield* upstreamOf([provider])
+      const { seen } = yield* read(upstream)
+      assert.deepStrictEqual(seen, ["a", "b", "stop", "finished by provider1"])
+    }),
+  )
+
+  it.effect("that never stops talking is cut off by the total", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always(Array.from({ length: 2_000 }, () => [text("x"), wait(1_000)]).flat())
+      const upstream = yield* upstreamOf([provider], { timeouts: { total: Duration.minutes(10) } })
+      const { code, error, ms } = yield* read(upstream)
+      assert.strictEqual(code, "upstream-timeout")
+      assert.strictEqual(ms, 600_000)
+      assert.deepStrictEqual(
+        error?.attempts?.map(({ outcome }) => outcome),
+        ["timeout"],
+      )
+      assert.strictEqual(provider.calls[0]?.ended, "interrupted")
+    }),
+  )
+})
+
+describe("the reader of a stream", () => {
+  it.effect("who is slow is waited for, and its slowness is not the provider's", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      const words = Array.from({ length: 60 }, (_, index) => `${index} `)
+      provider.script(says(...words))
+      const upstream = yield* upstreamOf([provider], {
+        timeouts: { firstToken: Duration.seconds(1), idle: Duration.seconds(1) },
+      })
+      const seen: Array<string> = []
+      yield* passingTime(
+        Stream.runForEach(Stream.rechunk(upstream.stream(ask()), 1), (event) =>
+          Effect.delay(
+            Effect.sync(() => seen.push(show(event))),
+            "4 seconds",
+          ),
+        ),
+      )
+      assert.strictEqual(seen.at(-1), "finished by provider1")
+      assert.strictEqual(seen.filter((word) => words.includes(word)).length, words.length)
+    }),
+  )
+
+  it.effect("who stops reading holds the provider back, so memory stays bounded", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      let produced = 0
+      const endless = {
+        ...provider,
+        stream: (request: Parameters<typeof provider.stream>[0]) =>
+          Stream.tap(Stream.forever(provider.stream(request)), () =>
+            Effect.sync(() => {
+              produced++
+            }),
+          ),
+      }
+      const upstream = yield* upstreamOf([endless])
+      const reader = yield* Effect.forkChild(
+        Stream.runForEach(upstream.stream(ask()), () => Effect.never),
+        { startImmediately: true },
+      )
+      yield* TestClock.adjust("1 minute")
+      assert.isAtMost(produced, 64)
+      yield* Fiber.interrupt(reader)
+    }),
+  )
+
+  it.effect("who goes away interrupts the call and frees its place", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.script([text("a"), hang])
+      const upstream = yield* upstreamOf([provider], { bulkhead: { calls: 1, waiting: 0 } })
+      const first = yield* Stream.runCollect(Stream.take(upstream.stream(ask()), 1))
+      assert.deepStrictEqual(first.map(show), ["a"])
+      assert.strictEqual(provider.calls[0]?.ended, "interrupted")
+      assert.strictEqual(provider.calls[0]?.endedAt, yield* Clock.currentTimeMillis)
+      yield* upstream.complete(ask())
+    }),
+  )
+
+  it.effect("who goes away during a back-off ends it there", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([fails("unavailable")])
+      const upstream = yield* upstreamOf([provider])
+      const reader = yield* Effect.forkChild(Stream.runDrain(upstream.stream(ask())), { startImmediately: true })
+      yield* TestClock.adjust("10 millis")
+      yield* Fiber.interrupt(reader)
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(provider.calls.length, 1)
+    }),
+  )
+})

@@ -1,0 +1,57 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Option, Stream } from "effect"
+import { fault } from "../../support/FakeUpstream.ts"
+import { MAX_RESPONSE_HEADER_BYTES } from "../../../src/services/upstream/UpstreamHttpClient.ts"
+import { ask } from "./ScriptedProvider.ts"
+import { openAi, wired } from "./WiredUpstream.ts"
+
+describe("the HTTP client of the providers", () => {
+  it.live("carries the trace to the provider, under the span of the call", () =>
+    Effect.gen(function* () {
+      const { target, upstream } = yield* wired(openAi)
+      const caller = yield* Effect.gen(function* () {
+        yield* Stream.runDrain(upstream.stream(ask()))
+        return yield* Effect.currentSpan
+      }).pipe(Effect.withSpan("caller"))
+      const [version, trace, span, flags] = target.requests[0]?.headers["traceparent"]?.split("-") ?? []
+      assert.deepStrictEqual([version, trace, flags], ["00", caller.traceId, "01"])
+      assert.notStrictEqual(span, caller.spanId)
+      assert.deepStrictEqual(caller.parent, Option.none())
+    }),
+  )
+
+  it.live("uses a connection again after an answer that ended well", () =>
+    Effect.gen(function* () {
+      const { target, upstream } = yield* wired(openAi)
+      const requests = 10
+      for (let i = 0; i < requests; i++) {
+        yield* i % 2 === 0 ? upstream.complete(ask()) : Stream.runDrain(upstream.stream(ask()))
+        // A connection is free a moment after the answer on it is complete.
+        yield* Effect.sleep("20 millis")
+      }
+      const connections = new Set(target.requests.map(({ connection }) => connection)).size
+      assert.isBelow(connections, requests / 2)
+    }),
+  )
+
+  it.live("reads no more header than its limit", () =>
+    Effect.gen(function* () {
+      const { target, upstream } = yield* wired(openAi, { alone: true, retry: { times: 0 } })
+      target.always(fault.status(200, { headers: { "x-large": "x".repeat(MAX_RESPONSE_HEADER_BYTES) } }))
+      assert.strictEqual((yield* Effect.flip(upstream.complete(ask()))).code, "upstream-unavailable")
+    }),
+  )
+
+  it.live("serves many streams side by side, each over its own connection", () =>
+    Effect.gen(function* () {
+      const streams = 50
+      const { target, upstream } = yield* wired(openAi, { bulkhead: { calls: streams, waiting: 0 } })
+      target.always({ text: "a b c d e f", delivery: { gap: 20 } })
+      yield* Effect.all(
+        Array.from({ length: streams }, () => Stream.runDrain(upstream.stream(ask()))),
+        { concurrency: "unbounded" },
+      ).pipe(Effect.timeout(Duration.seconds(10)))
+      assert.strictEqual(new Set(target.requests.map(({ connection }) => connection)).size, streams)
+    }),
+  )
+})

@@ -1,0 +1,152 @@
+/** The service under test with real providers over real sockets, in front of fakes of the vendors. */
+import { Context, Duration, Effect, Layer, Redacted, type Scope, Stream } from "effect"
+import type { HttpClient } from "effect/http"
+import type { ProviderId, StreamEvent, UpstreamRequest } from "../../../src/domain/upstream.ts"
+import type { Provider } from "../../../src/services/upstream/Provider.ts"
+import * as Anthropic from "../../../src/services/upstream/providers/Anthropic.ts"
+import * as Gemini from "../../../src/services/upstream/providers/Gemini.ts"
+import * as OpenAiCompatible from "../../../src/services/upstream/providers/OpenAiCompatible.ts"
+import { Upstream } from "../../../src/services/upstream/Upstream.ts"
+import { layerUpstreamHttpClient } from "../../../src/services/upstream/UpstreamHttpClient.ts"
+import type { UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
+import { type Fake, FakeUpstream, type WireName } from "../../support/FakeUpstream.ts"
+import { type Overrides, settingsWith } from "./ScriptedProvider.ts"
+
+interface Wire {
+  readonly name: WireName
+  readonly provider: ProviderId
+  readonly baseUrl: (fake: Pick<Fake, "anthropic" | "gemini" | "openAi">) => string
+  readonly make: (options: {
+    readonly id: ProviderId
+    readonly apiKey: Redacted.Redacted
+    readonly baseUrl: string
+    readonly defaultModel: string
+  }) => Effect.Effect<Provider, never, HttpClient.HttpClient>
+}
+
+export const openAi: Wire = {
+  name: "openai",
+  provider: "provider1",
+  baseUrl: (fake) => fake.openAi,
+  make: OpenAiCompatible.make,
+}
+
+export const WIRES: ReadonlyArray<Wire> = [
+  openAi,
+  { name: "anthropic", provider: "provider3", baseUrl: ({ anthropic }) => anthropic, make: Anthropic.make },
+  { name: "gemini", provider: "provider4", baseUrl: ({ gemini }) => gemini, make: Gemini.make },
+]
+
+/** Serves when the target under test does not. */
+export const BACKUP: ProviderId = "provider2"
+
+/** First back-off, in milliseconds. */
+export const BACKOFF = 25
+
+/** Time limits that no answer reaches, however busy the machine; tests of silence set {@link SHORT} ones. */
+const SETTINGS = settingsWith({
+  timeouts: {
+    connect: Duration.seconds(10),
+    answer: Duration.seconds(20),
+    firstToken: Duration.seconds(20),
+    idle: Duration.seconds(20),
+    total: Duration.seconds(25),
+  },
+  retry: { base: Duration.millis(BACKOFF), cap: Duration.millis(200), maxRetryAfter: Duration.seconds(4) },
+  circuit: { failures: 1_000 },
+})
+
+/** Limits that silence reaches soon, with time for the next target to answer within them. */
+export const SHORT_MS = 1_000
+export const SHORT: Overrides = {
+  timeouts: {
+    answer: Duration.millis(SHORT_MS),
+    firstToken: Duration.millis(SHORT_MS),
+    idle: Duration.millis(SHORT_MS),
+  },
+}
+
+const mergedWith = (overrides: Overrides): UpstreamSettings => ({
+  timeouts: { ...SETTINGS.timeouts, ...overrides.timeouts },
+  retry: { ...SETTINGS.retry, ...overrides.retry },
+  bulkhead: { ...SETTINGS.bulkhead, ...overrides.bulkhead },
+  circuit: { ...SETTINGS.circuit, ...overrides.circuit },
+})
+
+export interface Wired {
+  readonly upstream: Upstream["Service"]
+  /** The vendor under test. */
+  readonly target: Fake
+  readonly backup: Fake
+}
+
+export interface WiredOptions extends Overrides {
+  /** Where the provider under test is said to be, in place of the fake. */
+  readonly baseUrl?: string
+  readonly apiKey?: string
+  /** Whether there is another provider behind the one under test. Default: yes. */
+  readonly alone?: boolean
+}
+
+/** One provider with the given wire format first, an OpenAI-compatible one behind it. */
+export const wired = Effect.fnUntraced(function* (
+  wire: Wire,
+  { alone = false, apiKey = "key-of-the-target", baseUrl, ...overrides }: WiredOptions = {},
+): Effect.fn.Return<Wired, never, Scope.Scope> {
+  const target = yield* FakeUpstream.make()
+  const backup = yield* FakeUpstream.make()
+  const settings = mergedWith(overrides)
+  const http = yield* Layer.build(layerUpstreamHttpClient(settings.timeouts))
+  const first = wire.make({
+    id: wire.provider,
+    apiKey: Redacted.make(apiKey),
+    baseUrl: baseUrl ?? wire.baseUrl(target),
+    defaultModel: "target-model",
+  })
+  const second = OpenAiCompatible.make({
+    id: BACKUP,
+    apiKey: Redacted.make("key-of-the-backup"),
+    baseUrl: backup.openAi,
+    defaultModel: "backup-model",
+  })
+  const providers = yield* Effect.provideContext(Effect.all(alone ? [first] : [first, second]), http)
+  const services = yield* Layer.build(Upstream.layer({ providers, settings }))
+  return { upstream: Context.get(services, Upstream), target, backup }
+})
+
+/** What a reader was told, in words that are easy to compare. */
+export interface Heard {
+  readonly events: ReadonlyArray<StreamEvent>
+  /** What it holds in the end: text since the last restart. */
+  readonly text: string
+  readonly restarts: ReadonlyArray<Extract<StreamEvent, { readonly _tag: "Restarted" }>>
+  readonly finished: Extract<StreamEvent, { readonly _tag: "Finished" }> | undefined
+}
+
+/** Reads a stream into `events`, so that what came before a failure is not lost. */
+export const readInto = (upstream: Upstream["Service"], request: UpstreamRequest, events: Array<StreamEvent>) =>
+  Stream.runForEach(upstream.stream(request), (event) => Effect.sync(() => events.push(event)))
+
+export const heard = (events: ReadonlyArray<StreamEvent>): Heard => {
+  const last = events.at(-1)
+  return {
+    events,
+    text: events
+      .slice(events.findLastIndex(({ _tag }) => _tag === "Restarted") + 1)
+      .map((event) => (event._tag === "Delta" ? (event.chunk.choices[0]?.delta.content ?? "") : ""))
+      .join(""),
+    restarts: events.filter((event) => event._tag === "Restarted"),
+    finished: last?._tag === "Finished" ? last : undefined,
+  }
+}
+
+/** Reads a stream to its end, or to its error. */
+export const hear = (upstream: Upstream["Service"], request: UpstreamRequest) =>
+  Effect.suspend(() => {
+    const events: Array<StreamEvent> = []
+    return Effect.map(readInto(upstream, request, events), () => heard(events))
+  })
+
+/** Milliseconds between the end of each request and the arrival of the next. */
+export const pauses = (requests: Fake["requests"]): ReadonlyArray<number> =>
+  requests.slice(1).map(({ at }, index) => at - (requests[index]?.endedAt ?? Infinity))

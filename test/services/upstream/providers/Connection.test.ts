@@ -1,0 +1,153 @@
+/** Connections over real sockets: they end with the call, and serve the next one where they can. */
+import { assert, describe, layer } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Stream, Tracer } from "effect"
+import { HttpClient } from "effect/http"
+import type { ServerResponse } from "node:http"
+import type { ChatRequest } from "../../../../src/domain/chat.ts"
+import { MINIMAL, VENDOR_NAMES } from "./support/Canned.ts"
+import { eventFixture } from "./support/fixtures.ts"
+import { client, live, serve } from "./support/LiveServer.ts"
+
+const request: ChatRequest = { messages: [{ role: "user", content: "hi" }] }
+
+const startStream = (response: ServerResponse) => {
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  return response
+}
+
+/** What is waited for comes, unless the product is broken; this only keeps a broken one from hanging the test. */
+const soon = Effect.timeout("10 seconds")
+
+layer(client, { excludeTestServices: true })((it) => {
+  for (const vendor of VENDOR_NAMES) {
+    const recorded = eventFixture(`${vendor}-stream`)
+
+    describe(vendor, () => {
+      it.effect("a whole answer and a stream", () =>
+        Effect.gen(function* () {
+          const server = yield* serve((asked, response) => {
+            if (String(asked.headers["accept"]).includes("event-stream")) startStream(response).end(recorded.join(""))
+            else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(MINIMAL[vendor]))
+          })
+          const provider = yield* live(vendor, server.url)
+          assert.strictEqual((yield* provider.complete(request)).choices[0]?.finish_reason, "stop")
+          assert.isDefined((yield* Stream.runCollect(provider.stream(request))).at(-1)?.usage)
+        }),
+      )
+
+      it.effect("interrupting a call that has no answer yet closes the connection", () =>
+        Effect.gen(function* () {
+          const asked = yield* Deferred.make<void>()
+          const server = yield* serve(() => Deferred.doneUnsafe(asked, Effect.void))
+          const provider = yield* live(vendor, server.url)
+          for (const call of [provider.complete(request), Stream.runDrain(provider.stream(request))]) {
+            const fiber = yield* Effect.forkChild(call)
+            yield* soon(Deferred.await(asked))
+            yield* Fiber.interrupt(fiber)
+            yield* soon(server.closed)
+          }
+        }),
+      )
+
+      it.effect("leaving a stream in the middle closes the connection", () =>
+        Effect.gen(function* () {
+          const server = yield* serve((_, response) => {
+            startStream(response).write(recorded.slice(0, 2).join(""))
+          })
+          const provider = yield* live(vendor, server.url)
+          const chunks = yield* soon(Stream.runCollect(Stream.take(provider.stream(request), 1)))
+          assert.lengthOf(chunks, 1)
+          yield* soon(server.closed)
+        }),
+      )
+
+      it.effect("a response that breaks in the middle is truncated", () =>
+        Effect.gen(function* () {
+          const server = yield* serve((_, response) => {
+            startStream(response).write(recorded.slice(0, 2).join(""), () => response.destroy())
+          })
+          const provider = yield* live(vendor, server.url)
+          const failure = yield* soon(Effect.flip(Stream.runDrain(provider.stream(request))))
+          assert.strictEqual(failure.kind, "truncated")
+        }),
+      )
+
+      it.effect("no connection, or one that closes without an answer, is unavailable", () =>
+        Effect.gen(function* () {
+          const server = yield* serve((_, response) => void response.destroy())
+          const closing = yield* live(vendor, server.url)
+          const nowhere = yield* live(vendor, "http://127.0.0.1:1")
+          for (const provider of [closing, nowhere]) {
+            assert.strictEqual((yield* soon(Effect.flip(provider.complete(request)))).kind, "unavailable")
+            const streamed = yield* soon(Effect.flip(Stream.runDrain(provider.stream(request))))
+            assert.strictEqual(streamed.kind, "unavailable")
+          }
+        }),
+      )
+
+      it.effect("finished, the stream ends though the socket stays open, which is closed behind it", () =>
+        Effect.gen(function* () {
+          const server = yield* serve((_, response) => void startStream(response).write(recorded.join("")))
+          const provider = yield* live(vendor, server.url)
+          yield* soon(Stream.runDrain(provider.stream(request)))
+          assert.strictEqual(server.open(), 1, "the stream did not wait for its connection")
+          yield* soon(server.closed)
+        }),
+      )
+
+      it.effect("finished, a connection whose response ends serves the next call", () =>
+        Effect.gen(function* () {
+          let ended = yield* Deferred.make<void>()
+          const server = yield* serve((_, response) => {
+            startStream(response).write(recorded.join(""))
+            response.once("close", () => Deferred.doneUnsafe(ended, Effect.void))
+            setTimeout(() => response.end(), 5)
+          })
+          const provider = yield* live(vendor, server.url)
+          for (let call = 0; call < 3; call++) {
+            yield* soon(Stream.runDrain(provider.stream(request)))
+            yield* soon(Deferred.await(ended))
+            ended = yield* Deferred.make<void>()
+            // The end that the server has sent is on its way to the client.
+            yield* Effect.sleep("100 millis")
+          }
+          assert.strictEqual(server.connections(), 1)
+        }),
+      )
+
+      it.effect("a refused response does not keep its connection", () =>
+        Effect.gen(function* () {
+          const server = yield* serve((_, response) => {
+            response.writeHead(200, { "content-type": "text/html" }).write("<html>")
+          })
+          const provider = yield* live(vendor, server.url)
+          assert.strictEqual((yield* soon(Effect.flip(provider.complete(request)))).kind, "garbage")
+          yield* soon(server.closed)
+        }),
+      )
+
+      it.effect("the key enters no span, even where headers do", () =>
+        Effect.gen(function* () {
+          const server = yield* serve((_, response) => void response.writeHead(500).end())
+          const provider = yield* live(vendor, server.url)
+          const spans: Array<Tracer.Span> = []
+          const tracer = Tracer.make({
+            span: (options) => {
+              const span = new Tracer.NativeSpan(options)
+              spans.push(span)
+              return span
+            },
+          })
+          const failure = yield* Effect.flip(provider.complete(request)).pipe(
+            Effect.provideService(Tracer.Tracer, tracer),
+            Effect.provideService(HttpClient.TracerHeaderFilter, () => true),
+          )
+          const recordedText = JSON.stringify(spans.map((span) => [...span.attributes, span.status._tag]))
+          assert.include(recordedText, "http.request.header", "headers were recorded")
+          assert.notInclude(recordedText, "the-secret-key")
+          assert.isUndefined(failure.detail)
+        }),
+      )
+    })
+  }
+})

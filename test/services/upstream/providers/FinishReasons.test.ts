@@ -1,0 +1,93 @@
+/** Every reason for which a vendor ends an answer, and what callers see of it. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import type { ChatRequest } from "../../../../src/domain/chat.ts"
+import { accumulate } from "../../../../src/domain/chatStream.ts"
+import { canned, events, json, MINIMAL, type Vendor } from "./support/Canned.ts"
+import { eventFixture } from "./support/fixtures.ts"
+
+const request: ChatRequest = { messages: [{ role: "user", content: "hi" }] }
+
+const REASONS: Readonly<Record<Vendor, Readonly<Record<string, string>>>> = {
+  openai: {
+    stop: "stop",
+    length: "length",
+    tool_calls: "tool_calls",
+    content_filter: "content_filter",
+    function_call: "function_call",
+    a_reason_of_the_future: "a_reason_of_the_future",
+  },
+  anthropic: {
+    end_turn: "stop",
+    stop_sequence: "stop",
+    max_tokens: "length",
+    tool_use: "tool_calls",
+    pause_turn: "length",
+    refusal: "content_filter",
+    model_context_window_exceeded: "length",
+    a_reason_of_the_future: "a_reason_of_the_future",
+    constructor: "constructor",
+  },
+  gemini: {
+    STOP: "stop",
+    MAX_TOKENS: "length",
+    CONTINUATION: "length",
+    SAFETY: "content_filter",
+    RECITATION: "content_filter",
+    LANGUAGE: "content_filter",
+    OTHER: "content_filter",
+    BLOCKLIST: "content_filter",
+    PROHIBITED_CONTENT: "content_filter",
+    SPII: "content_filter",
+    MALFORMED_FUNCTION_CALL: "content_filter",
+    MALFORMED_RESPONSE: "content_filter",
+    UNEXPECTED_TOOL_CALL: "content_filter",
+    TOO_MANY_TOOL_CALLS: "content_filter",
+    MISSING_THOUGHT_SIGNATURE: "content_filter",
+    IMAGE_SAFETY: "content_filter",
+    IMAGE_PROHIBITED_CONTENT: "content_filter",
+    IMAGE_RECITATION: "content_filter",
+    IMAGE_OTHER: "content_filter",
+    NO_IMAGE: "content_filter",
+    A_REASON_OF_THE_FUTURE: "A_REASON_OF_THE_FUTURE",
+    constructor: "constructor",
+  },
+}
+
+/** `text` of JSON with another reason in the place of its own. */
+const withReason = (text: string, reason: string): string =>
+  text.replace(/("(?:finish_reason|stop_reason|finishReason)": ?)"[a-zA-Z_]+"/, `$1"${reason}"`)
+
+for (const vendor of ["openai", "anthropic", "gemini"] as const) {
+  describe(vendor, () => {
+    for (const [reason, seen] of Object.entries(REASONS[vendor])) {
+      it.effect(`${reason}: ${seen}`, () =>
+        Effect.gen(function* () {
+          const whole = yield* canned(vendor, () => json(withReason(JSON.stringify(MINIMAL[vendor]), reason)))
+          const streamed = yield* canned(vendor, () =>
+            events(eventFixture(`${vendor}-stream`).map((event) => withReason(event, reason))),
+          )
+          const chunks = yield* Stream.runCollect(streamed.provider.stream(request))
+          for (const { choices } of [yield* whole.provider.complete(request), accumulate(chunks)]) {
+            assert.strictEqual(choices[0]?.finish_reason, seen)
+            assert.strictEqual(choices[0]?.["native_finish_reason"], vendor === "openai" ? undefined : reason)
+          }
+        }),
+      )
+    }
+  })
+}
+
+it.effect("gemini: what it says about an answer that it withheld is the refusal", () =>
+  Effect.gen(function* () {
+    const withheld = { finishReason: "MALFORMED_FUNCTION_CALL", finishMessage: "Malformed function call: f(", index: 0 }
+    const { provider } = yield* canned("gemini", () => json({ candidates: [withheld] }))
+    const { choices, usage } = yield* provider.complete(request)
+    assert.deepStrictEqual(choices[0]?.message, {
+      role: "assistant",
+      content: null,
+      refusal: "Malformed function call: f(",
+    })
+    assert.isNull(usage)
+  }),
+)

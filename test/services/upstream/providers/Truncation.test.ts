@@ -1,0 +1,174 @@
+/** A stream that ends before the provider said that the answer is finished is a failure, wherever it ends. */
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Option, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import type { ChatChunk, ChatRequest } from "../../../../src/domain/chat.ts"
+import { accumulate } from "../../../../src/domain/chatStream.ts"
+import { ProviderFailure } from "../../../../src/services/upstream/Provider.ts"
+import { canned, events, json, MINIMAL, type Vendor, VENDOR_NAMES } from "./support/Canned.ts"
+import { eventFixture, STREAMS } from "./support/fixtures.ts"
+
+const request: ChatRequest = { messages: [{ role: "user", content: "hi" }] }
+
+/** The chunks that came, and how the stream ended. */
+const outcome = Effect.fnUntraced(function* (vendor: Vendor, response: () => Response) {
+  const { provider } = yield* canned(vendor, response)
+  const chunks: Array<ChatChunk> = []
+  const exit = yield* Effect.exit(
+    Stream.runForEach(provider.stream(request), (chunk) => Effect.sync(() => chunks.push(chunk))),
+  )
+  const failure = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
+  return { chunks, failure, succeeded: Exit.isSuccess(exit) }
+})
+
+/** A response whose connection breaks after `pieces`, or that says nothing more and stays open. */
+const unfinished = (pieces: ReadonlyArray<string>, then: "break" | "hang"): Response => {
+  const left = pieces.map((piece) => new TextEncoder().encode(piece))
+  return new Response(
+    new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        const piece = left.shift()
+        if (piece !== undefined) return controller.enqueue(piece)
+        if (then === "break") return controller.error(new Error("reset"))
+        return new Promise<void>(() => {})
+      },
+    }),
+    { headers: { "content-type": "text/event-stream" } },
+  )
+}
+
+for (const { vendor, name, finishedAfter } of STREAMS) {
+  describe(name, () => {
+    const recorded = eventFixture(name)
+
+    for (let count = 0; count <= recorded.length; count++) {
+      const finished = count >= finishedAfter
+      const kept = recorded.slice(0, count)
+      it.effect(`${count} of ${recorded.length} events, then the end: ${finished ? "an answer" : "truncated"}`, () =>
+        Effect.gen(function* () {
+          for (const response of [() => events(kept), () => unfinished(kept, "break")]) {
+            const { failure, succeeded } = yield* outcome(vendor, response)
+            assert.strictEqual(succeeded, finished)
+            assert.strictEqual(failure?.kind, finished ? undefined : "truncated")
+          }
+        }),
+      )
+    }
+
+    it.effect("a cut inside an event counts as if the event had not come", () =>
+      Effect.gen(function* () {
+        const last = recorded[finishedAfter - 1] ?? ""
+        for (const length of [1, 5, Math.floor(last.length / 2), last.length - 3]) {
+          const kept = [...recorded.slice(0, finishedAfter - 1), last.slice(0, length)]
+          const { failure } = yield* outcome(vendor, () => events(kept))
+          assert.strictEqual(failure?.kind, "truncated")
+        }
+      }),
+    )
+
+    it.effect("finished, it ends at once, though the connection stays open", () =>
+      Effect.gen(function* () {
+        const { chunks, succeeded } = yield* outcome(vendor, () => unfinished(recorded, "hang"))
+        assert.isTrue(succeeded)
+        const whole = yield* outcome(vendor, () => events(recorded))
+        assert.deepStrictEqual(accumulate(chunks), accumulate(whole.chunks))
+      }),
+    )
+  })
+}
+
+it.effect("a usage that never comes is waited for, but not for long", () =>
+  Effect.gen(function* () {
+    const kept = eventFixture("openai-stream").slice(0, 4)
+    const fiber = yield* Effect.forkChild(outcome("openai", () => unfinished(kept, "hang")))
+    yield* TestClock.adjust("499 millis")
+    assert.isUndefined(fiber.pollUnsafe())
+    yield* TestClock.adjust("1 millis")
+    const { chunks, succeeded } = yield* fiber.pollUnsafe() ?? Exit.die("still waiting")
+    assert.isTrue(succeeded)
+    assert.isNull(accumulate(chunks).usage)
+  }),
+)
+
+it.effect("usage that is counted all along: the last count is waited for", () =>
+  Effect.gen(function* () {
+    const chunk = (finish_reason: string | null, completion_tokens: number, choices = 1) =>
+      `data: ${JSON.stringify({
+        id: "c",
+        created: 1,
+        model: "m",
+        choices: Array.from({ length: choices }, () => ({ index: 0, delta: { content: "x" }, finish_reason })),
+        ...(completion_tokens < 0 ? {} : { usage: { prompt_tokens: 1, completion_tokens } }),
+      })}\n\n`
+    const { chunks } = yield* outcome("openai", () => events([chunk(null, 0), chunk("stop", -1), chunk(null, 7, 0)]))
+    assert.strictEqual(accumulate(chunks).usage?.completion_tokens, 7)
+  }),
+)
+
+it.effect("left in the middle, the response is given up at once", () =>
+  Effect.gen(function* () {
+    let cancelled = false
+    const { provider } = yield* canned(
+      "openai",
+      () =>
+        new Response(
+          new ReadableStream<Uint8Array>({
+            start: (controller) => controller.enqueue(new TextEncoder().encode(eventFixture("openai-stream")[0])),
+            cancel: () => {
+              cancelled = true
+            },
+          }),
+          { headers: { "content-type": "text/event-stream" } },
+        ),
+    )
+    // The clock stands still here, so that nothing that waits can pass for at once.
+    yield* Stream.runDrain(Stream.take(provider.stream(request), 1))
+    assert.isTrue(cancelled)
+  }),
+)
+
+it.effect("what a broken answer has cost so far is in the failure", () =>
+  Effect.gen(function* () {
+    const { failure } = yield* outcome("anthropic", () => events(eventFixture("anthropic-stream").slice(0, 4)))
+    assert.instanceOf(failure, ProviderFailure)
+    assert.deepStrictEqual(failure.usage?.prompt_tokens, 125)
+  }),
+)
+
+it.effect("several choices: all of them must finish", () =>
+  Effect.gen(function* () {
+    const chunk = (index: number, finish_reason: string | null) =>
+      `data: ${JSON.stringify({ id: "c", created: 1, model: "m", choices: [{ index, delta: { content: "x" }, finish_reason }] })}\n\n`
+    const run = (...sent: ReadonlyArray<string>) =>
+      Effect.flatMap(
+        canned("openai", () => events(sent)),
+        ({ provider }) => Effect.exit(Stream.runDrain(provider.stream({ ...request, n: 2 }))),
+      )
+    assert.isTrue(Exit.isFailure(yield* run(chunk(0, null), chunk(1, null), chunk(0, "stop"))), "one is open")
+    assert.isTrue(Exit.isFailure(yield* run(chunk(0, "stop"))), "one has not begun")
+    assert.isTrue(Exit.isSuccess(yield* run(chunk(0, "stop"), chunk(1, "stop"))))
+    assert.isTrue(Exit.isSuccess(yield* run(chunk(0, "stop"), "data: [DONE]\n\n")), "a server that ignores n says so")
+  }),
+)
+
+for (const vendor of VENDOR_NAMES) {
+  it.effect(`${vendor}: a whole answer that breaks off, or has no finish reason, is truncated`, () =>
+    Effect.gen(function* () {
+      const whole = JSON.stringify(MINIMAL[vendor])
+      const broken = () =>
+        new Response(
+          new ReadableStream<Uint8Array>({
+            start: (controller) => controller.enqueue(new TextEncoder().encode(whole.slice(0, 20))),
+            pull: (controller) => controller.error(new Error("reset")),
+          }),
+          { headers: { "content-type": "application/json" } },
+        )
+      const unfinishedBody = () =>
+        json(whole.replace(/"(finish_reason|stop_reason|finishReason)":"[^"]*"/, '"$1":null'))
+      for (const response of [broken, unfinishedBody]) {
+        const { provider } = yield* canned(vendor, response)
+        assert.strictEqual((yield* Effect.flip(provider.complete(request))).kind, "truncated")
+      }
+    }),
+  )
+}

@@ -1,0 +1,160 @@
+/** What a vendor's format cannot express is refused before anything is sent, by name. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted, Stream } from "effect"
+import type { ChatRequest, Message } from "../../../../src/domain/chat.ts"
+import { canned, json, MINIMAL, type Vendor } from "./support/Canned.ts"
+
+const user: Message = { role: "user", content: "hi" }
+const hi: ChatRequest = { messages: [user] }
+const call = (id: string, args: string): Message => ({
+  role: "assistant",
+  tool_calls: [{ id, type: "function", function: { name: "f", arguments: args } }],
+})
+const tools: ChatRequest["tools"] = [{ type: "function", function: { name: "f" } }]
+
+const both: ReadonlyArray<readonly [member: string, request: ChatRequest]> = [
+  ["logprobs", { ...hi, logprobs: true }],
+  ["logit_bias", { ...hi, logit_bias: { "1": 2 } }],
+  ["modalities", { ...hi, modalities: ["text", "audio"] }],
+  ["audio", { ...hi, audio: { voice: "a", format: "wav" } }],
+  ["web_search_options", { ...hi, web_search_options: { user_location: {} } }],
+  ["service_tier", { ...hi, service_tier: "priority" }],
+  ["verbosity", { ...hi, verbosity: "low" }],
+  ["reasoning_effort", { ...hi, reasoning_effort: "heroic" }],
+  ["tool_choice", { ...hi, tool_choice: "required" }],
+  ["a_member_of_the_future", { ...hi, a_member_of_the_future: 1 }],
+  ["top_k", { ...hi, top_k: "many" }],
+  ["messages[0].name", { messages: [{ ...user, name: "ann" }] }],
+  ["messages[0].content[0]", { messages: [{ role: "user", content: [{ type: "input_audio", input_audio: {} }] }] }],
+  [
+    "messages[0].content[0].weight",
+    { messages: [{ role: "user", content: [{ type: "text", text: "a", weight: 2 }] }] },
+  ],
+  [
+    "messages[0].content[0].image_url.url",
+    { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "file:///etc/passwd" } }] }] },
+  ],
+  [
+    "messages[0].content[0].image_url.url",
+    { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "data:image/svg+xml,<svg/>" } }] }] },
+  ],
+  [
+    "messages[1].content",
+    {
+      messages: [
+        user,
+        { role: "assistant", content: [{ type: "image_url", image_url: { url: "https://x.example/a.png" } }] },
+      ],
+    },
+  ],
+  ["messages[1].audio", { messages: [user, { role: "assistant", content: "a", audio: { id: "x" } }] }],
+  ["messages[1].tool_calls[0].function.arguments", { tools, messages: [user, call("c", "not json")] }],
+  ["messages[1].tool_calls[0].function.arguments", { tools, messages: [user, call("c", "[1]")] }],
+  ["tools[0].function.examples", { ...hi, tools: [{ type: "function", function: { name: "f", examples: [1] } }] }],
+  ["messages", { messages: [{ role: "system", content: "only" }] }],
+]
+
+const rows: ReadonlyArray<readonly [vendor: Vendor, member: string, request: ChatRequest]> = [
+  ...both.flatMap(([member, request]) =>
+    (["anthropic", "gemini"] as const).map((vendor) => [vendor, member, request] as const),
+  ),
+  ["anthropic", "n", { ...hi, n: 2 }],
+  ["anthropic", "presence_penalty", { ...hi, presence_penalty: 0.1 }],
+  ["anthropic", "response_format", { ...hi, response_format: { type: "json_object" } }],
+  [
+    "anthropic",
+    "response_format.json_schema",
+    { ...hi, response_format: { type: "json_schema", json_schema: { name: "s" } } },
+  ],
+  ["anthropic", "cache_control", { ...hi, cache_control: { type: "forever" } }],
+  ["gemini", "parallel_tool_calls", { ...hi, tools, parallel_tool_calls: false }],
+  ["gemini", "model", { ...hi, model: "../../v1/secrets" }],
+  ["gemini", "model", { ...hi, model: "a/b/c" }],
+  ["gemini", "model", { ...hi, model: "m?key=1" }],
+  [
+    "gemini",
+    "messages[2].tool_call_id",
+    { tools, messages: [user, call("c", "{}"), { role: "tool", tool_call_id: "other", content: "1" }] },
+  ],
+  [
+    "gemini",
+    "messages[3].tool_call_id",
+    {
+      tools,
+      messages: [
+        user,
+        call("c", "{}"),
+        { role: "tool", tool_call_id: "c", content: "1" },
+        { role: "tool", tool_call_id: "c", content: "2" },
+      ],
+    },
+  ],
+]
+
+describe("refused", () => {
+  for (const [vendor, member, request] of rows) {
+    it.effect(`${vendor}: ${member} of ${JSON.stringify(request).slice(0, 100)}`, () =>
+      Effect.gen(function* () {
+        const { provider, sent } = yield* canned(vendor, () => json(MINIMAL[vendor]))
+        for (const failure of [
+          yield* Effect.flip(provider.complete(request)),
+          yield* Effect.flip(Stream.runDrain(provider.stream(request))),
+        ]) {
+          assert.strictEqual(failure.kind, "unsupported")
+          const detail = failure.detail === undefined ? "" : Redacted.value(failure.detail)
+          assert.isTrue(
+            detail.split("; ").some((found) => found.startsWith(`${member}: `) || found.startsWith(`${member}[`)),
+            detail,
+          )
+        }
+        assert.isEmpty(sent)
+      }),
+    )
+  }
+
+  it.effect("everything at once, and printed by nobody", () =>
+    Effect.gen(function* () {
+      const { provider } = yield* canned("anthropic", () => json(MINIMAL.anthropic))
+      const failure = yield* Effect.flip(provider.complete({ ...hi, n: 3, logprobs: true, audio: { voice: "a" } }))
+      const detail = failure.detail === undefined ? "" : Redacted.value(failure.detail)
+      for (const member of ["n", "logprobs", "audio"]) assert.include(detail, `${member}: `)
+      assert.notInclude(JSON.stringify(failure), "logprobs")
+      assert.notInclude(String(failure), "logprobs")
+    }),
+  )
+})
+
+describe("let pass", () => {
+  const neutral: ChatRequest = {
+    ...hi,
+    n: 1,
+    logprobs: false,
+    top_logprobs: 0,
+    frequency_penalty: 0,
+    presence_penalty: 0,
+    logit_bias: {},
+    modalities: ["text"],
+    service_tier: "auto",
+    verbosity: "medium",
+    parallel_tool_calls: true,
+    audio: null,
+    web_search_options: null,
+    user: "u",
+    metadata: { a: "b" },
+    store: true,
+    seed: 1,
+    prompt_cache_key: "k",
+    prediction: { type: "content", content: "x" },
+    stream_options: { include_usage: true },
+    tool_choice: "none",
+  }
+  for (const vendor of ["anthropic", "gemini"] as const) {
+    it.effect(`${vendor}: members that ask for nothing, and hints`, () =>
+      Effect.gen(function* () {
+        const { provider, sent } = yield* canned(vendor, () => json(MINIMAL[vendor]))
+        yield* provider.complete(neutral)
+        assert.lengthOf(sent, 1)
+      }),
+    )
+  }
+})

@@ -1,0 +1,127 @@
+/** Providers over a real client pipeline whose last step, the network, answers with what a test hands it. */
+import { Effect, Redacted } from "effect"
+import { HttpClient, HttpClientResponse } from "effect/http"
+import type { Provider } from "../../../../../src/services/upstream/Provider.ts"
+import * as Anthropic from "../../../../../src/services/upstream/providers/Anthropic.ts"
+import * as Gemini from "../../../../../src/services/upstream/providers/Gemini.ts"
+import * as OpenAiCompatible from "../../../../../src/services/upstream/providers/OpenAiCompatible.ts"
+import type { Limits } from "../../../../../src/services/upstream/providers/shared/Limits.ts"
+
+export const VENDORS = {
+  openai: {
+    make: OpenAiCompatible.make,
+    id: "provider1",
+    baseUrl: "https://openai.example/v1",
+    model: "gpt-default",
+  },
+  anthropic: {
+    make: Anthropic.make,
+    id: "provider3",
+    baseUrl: "https://anthropic.example",
+    model: "claude-default",
+  },
+  gemini: {
+    make: Gemini.make,
+    id: "provider4",
+    baseUrl: "https://gemini.example",
+    model: "gemini-3-default",
+  },
+} as const
+export type Vendor = keyof typeof VENDORS
+export const VENDOR_NAMES = ["openai", "anthropic", "gemini"] as const
+
+/** What the network saw. */
+export interface Sent {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+export interface Canned {
+  readonly provider: Provider
+  readonly sent: ReadonlyArray<Sent>
+}
+
+export interface CannedOptions {
+  readonly baseUrl?: string
+  readonly limits?: Partial<Limits>
+}
+
+/** A provider of `vendor` whose every call is answered by `respond`. */
+export const canned = (
+  vendor: Vendor,
+  respond: (sent: Sent) => Response,
+  options: CannedOptions = {},
+): Effect.Effect<Canned> => {
+  const sent: Array<Sent> = []
+  const client = HttpClient.make((request, url) =>
+    Effect.sync(() => {
+      const body: unknown =
+        request.body._tag === "Uint8Array" ? JSON.parse(new TextDecoder().decode(request.body.body)) : undefined
+      const seen = { method: request.method, url: url.href, headers: request.headers, body }
+      sent.push(seen)
+      return HttpClientResponse.fromWeb(request, respond(seen))
+    }),
+  )
+  const { make, id, baseUrl, model } = VENDORS[vendor]
+  return make({
+    id,
+    apiKey: Redacted.make("the-secret-key"),
+    baseUrl: options.baseUrl ?? baseUrl,
+    defaultModel: model,
+    limits: options.limits,
+  }).pipe(
+    Effect.provideService(HttpClient.HttpClient, client),
+    Effect.map((provider) => ({ provider, sent })),
+  )
+}
+
+/** A response with a JSON value, or a text that stands for one. */
+export const json = (body: unknown, init: ResponseInit = {}): Response =>
+  new Response(typeof body === "string" ? body : JSON.stringify(body), {
+    ...init,
+    headers: { "content-type": "application/json; charset=utf-8", ...init.headers },
+  })
+
+/** A response that delivers `pieces` of an event stream one by one, and then ends. */
+export const events = (pieces: ReadonlyArray<Uint8Array | string>): Response => {
+  const left = [...pieces]
+  const encoder = new TextEncoder()
+  return new Response(
+    new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        const piece = left.shift()
+        if (piece === undefined) controller.close()
+        else controller.enqueue(typeof piece === "string" ? encoder.encode(piece) : piece)
+      },
+    }),
+    { headers: { "content-type": "text/event-stream" } },
+  )
+}
+
+/** Responses with status 200 and no use, for tests of requests. */
+export const MINIMAL: Readonly<Record<Vendor, unknown>> = {
+  openai: {
+    id: "chatcmpl-1",
+    object: "chat.completion",
+    created: 1,
+    model: "gpt-1",
+    choices: [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }],
+  },
+  anthropic: {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "claude-1",
+    content: [{ type: "text", text: "ok" }],
+    stop_reason: "end_turn",
+    usage: { input_tokens: 1, output_tokens: 1 },
+  },
+  gemini: {
+    responseId: "r1",
+    modelVersion: "gemini-1",
+    candidates: [{ content: { role: "model", parts: [{ text: "ok" }] }, finishReason: "STOP", index: 0 }],
+    usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+  },
+}
