@@ -137,6 +137,22 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     }),
   )
 
+  it.live("the caller never reads the key, not even in the provider's own words", () =>
+    Effect.gen(function* () {
+      const { target, upstream } = yield* wired(wire, { alone: true, apiKey: KEY, retry: { times: 0 } })
+      for (const status of [400, 401, 403, 500]) {
+        target.clear()
+        target.always(quoting(status))
+        for (const call of [upstream.complete(request), Stream.runDrain(upstream.stream(request))]) {
+          const error = yield* Effect.flip(call)
+          const detail = error.detail === undefined ? "" : Redacted.value(error.detail)
+          assert.notInclude(detail, KEY)
+          if (error.code === "upstream-unauthorized") assert.strictEqual(detail, "")
+        }
+      }
+    }),
+  )
+
   it.live("answers and prompts of calls that succeed are in no log, span or metric", () =>
     Effect.gen(function* () {
       const { target, upstream } = yield* wired(wire, { alone: true, apiKey: KEY })

@@ -10,6 +10,7 @@ import { LIMITS, type Limits } from "./Limits.ts"
 import { jsonBody, parseJson, someText } from "./ResponseBody.ts"
 import { retryAfterMs } from "./RetryAfter.ts"
 import { Unsupported } from "./Unsupported.ts"
+import { withoutKey } from "./withoutKey.ts"
 import type { Call, ProviderOptions, WireFormat } from "./WireFormat.ts"
 
 /** Makes a provider that speaks `format`. Interrupting a call closes its connection. */
@@ -48,20 +49,24 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
   return {
     id: options.id,
     defaultModel: options.defaultModel,
-    complete: Effect.fnUntraced(function* (asked) {
-      const { call, request } = yield* prepare(asked, false)
-      const response = yield* execute(request, JSON_TYPE)
-      const body = yield* jsonBody(response, limits.responseBytes)
-      const completion = yield* Effect.fromResult(format.completion(body, call))
-      return usesFunctions(asked) ? legacyCompletion(completion) : completion
-    }, Effect.scoped),
+    complete: Effect.fnUntraced(
+      function* (asked) {
+        const { call, request } = yield* prepare(asked, false)
+        const response = yield* execute(request, JSON_TYPE)
+        const body = yield* jsonBody(response, limits.responseBytes)
+        const completion = yield* Effect.fromResult(format.completion(body, call))
+        return usesFunctions(asked) ? legacyCompletion(completion) : completion
+      },
+      Effect.mapError(withoutKey(options.apiKey)),
+      Effect.scoped,
+    ),
     stream: (asked) =>
       Stream.unwrap(
         Effect.map(prepare(asked, true), ({ call, request }) => {
           const chunks = chunkStream(execute(request, EVENT_STREAM_TYPE), format.reader(call), limits)
           return usesFunctions(asked) ? Stream.map(chunks, legacyChunk) : chunks
         }),
-      ),
+      ).pipe(Stream.mapError(withoutKey(options.apiKey))),
   }
 })
 
