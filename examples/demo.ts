@@ -1,7 +1,11 @@
-/** `npm run demo`: the sealed proxy from start to stop, with a chat, a stream, proofs, and somebody on the path. */
+/**
+ * `npm run demo`: the sealed proxy from start to stop, with a chat, a stream, proofs, and somebody on the path; then the
+ * agent gateway with one task in each of its modes.
+ */
 import { type ChatInput, type Fetch, proveExchange, SealedClient, verifyReceipt } from "sealgate/client"
 import { cuttingFetch, flippingFetch, recordingFetch } from "./demo/attacker.ts"
-import { startProxy } from "./demo/proxyProcess.ts"
+import { demoGateway } from "./demo/gateway.ts"
+import { startProxy } from "./demo/serverProcess.ts"
 import { caught, chapter, fact, failureOf, good, line, title } from "./demo/story.ts"
 
 const weather: ChatInput = {
@@ -84,4 +88,6 @@ try {
   good(`it zeroized its keys and stopped with exit code ${code}`)
   if (code !== 0) process.exitCode = 1
 }
+
+await demoGateway()
 console.log()

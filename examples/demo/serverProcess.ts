@@ -1,0 +1,61 @@
+/** The product's servers in processes of their own, as an operator would run them, on free ports of this machine. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+
+const COMMAND = new URL("../../src/cli/main.ts", import.meta.url).pathname
+
+interface Started {
+  /** The first capture of each pattern, in the order of the patterns. */
+  readonly found: ReadonlyArray<string>
+  /** Sends SIGTERM and returns the exit code. */
+  readonly stop: () => Promise<number>
+}
+
+/** Starts `sealgate ...args` in an empty folder and waits until it has printed everything that is looked for. */
+const start = async (
+  args: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>>,
+  patterns: ReadonlyArray<RegExp>,
+): Promise<Started> => {
+  const folder = await mkdtemp(join(tmpdir(), "sealgate-demo-"))
+  const child = spawn(process.execPath, [COMMAND, ...args], {
+    cwd: folder,
+    // Nothing of the caller's environment, so that no provider key of theirs is used.
+    env: { PATH: process.env["PATH"], PORT: "0", HOST: "127.0.0.1", LOG_FORMAT: "json", ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  })
+  const exited = once(child, "exit")
+  const found: Array<string | undefined> = patterns.map(() => undefined)
+  for await (const text of createInterface(child.stdout)) {
+    patterns.forEach((pattern, i) => (found[i] ??= pattern.exec(text)?.[1]))
+    if (found.every((capture) => capture !== undefined)) break
+  }
+  child.stdout.resume()
+  const captures = found.filter((capture) => capture !== undefined)
+  if (captures.length < patterns.length) throw new Error(`sealgate ${args.join(" ")} did not start`)
+  return {
+    found: captures,
+    stop: async () => {
+      child.kill("SIGTERM")
+      const [code] = await exited
+      await rm(folder, { recursive: true, force: true })
+      return Number(code)
+    },
+  }
+}
+
+/** A sealed proxy with the built-in echo; `kid` is what clients pin, as the operator reads it from the first lines. */
+export const startProxy = async () => {
+  const { found, stop } = await start(["proxy"], {}, [/listening on ([\d.:]+)/, /identity to pin: ([\w-]+)/])
+  return { url: `http://${found[0]}`, kid: found[1] ?? "", stop }
+}
+
+/** An agent gateway in development mode; `token` is the admin token that it prints. */
+export const startGateway = async (env: Readonly<Record<string, string>>) => {
+  const { found, stop } = await start(["gateway", "--dev"], env, [/listening on (http:[^"\s]+)/, /TOKEN=(\S+)/])
+  return { url: found[0] ?? "", token: found[1] ?? "", stop }
+}
