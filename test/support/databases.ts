@@ -58,6 +58,7 @@ export const postgresSchema: Effect.Effect<string, never, Scope.Scope> = Effect.
   ),
   (schema) => {
     const url = new URL(POSTGRES_URL)
+    url.searchParams.set("application_name", schema)
     url.searchParams.set("options", `-c search_path=${schema} -c client_min_messages=warning`)
     return url.toString().replaceAll("+", "%20")
   },
@@ -72,6 +73,18 @@ export const postgres = testDatabase(
   "postgres",
   Effect.map(postgresSchema, (url) => Database.layerPostgres({ url: Redacted.make(url), maxConnections: CONNECTIONS })),
 )
+
+/** Cuts every connection to a schema from {@link postgresSchema}, as a restart of the server would. */
+export const cutConnections = (url: string) =>
+  Effect.orDie(
+    admin(
+      SqlClient.SqlClient.use(
+        (sql) =>
+          sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE application_name = ${new URL(url).searchParams.get("application_name")}`,
+      ),
+    ),
+  )
 
 /** Whether the Postgres of the environment answers. */
 export const postgresIsThere: boolean = await Effect.runPromiseExit(

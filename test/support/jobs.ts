@@ -1,5 +1,5 @@
 /** Gateways without their HTTP surface: the services of durable jobs on a test database, with a scripted program. */
-import { Context, Duration, Effect, Layer, Scope } from "effect"
+import { type Context, Duration, Effect, Layer, Schema, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { type AgentLimits, TenantId } from "../../src/domain/agent.ts"
 import type { Job } from "../../src/domain/job.ts"
@@ -7,7 +7,7 @@ import { makeProblem } from "../../src/domain/problem.ts"
 import type { JobResult } from "../../src/domain/verdict.ts"
 import { Agents } from "../../src/services/agents/Agents.ts"
 import { JobLeases } from "../../src/services/jobs/JobLeases.ts"
-import { JobFailure, JobProgram } from "../../src/services/jobs/JobProgram.ts"
+import { type JobContext, JobFailure, JobProgram } from "../../src/services/jobs/JobProgram.ts"
 import { JobQueue } from "../../src/services/jobs/JobQueue.ts"
 import * as JobRunner from "../../src/services/jobs/JobRunner.ts"
 import { Jobs } from "../../src/services/jobs/Jobs.ts"
@@ -83,3 +83,13 @@ export const answer = (text: string): JobResult => ({
 
 export const failure = (retryable: boolean, code = "scripted") =>
   new JobFailure({ problem: makeProblem({ code, status: 502, title: "As scripted.", retryable }) })
+
+/** A step of a scripted program that gives a text. */
+export const text = <E>(context: JobContext, name: string, value: Effect.Effect<string, E>) =>
+  context.step(
+    name,
+    Schema.String,
+    Effect.map(value, (value) => ({ value })),
+  )
+
+export const stepsOf = (job: Job) => job.steps.map(({ name, status }) => `${name} ${status}`)

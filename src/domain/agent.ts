@@ -1,0 +1,137 @@
+/** Agents: what a tenant sets up once and then gives tasks to. */
+import { Schema } from "effect"
+
+/** Who owns a row. Taken from the caller's token; one tenant never sees another's rows. */
+export const TenantId = Schema.String.check(
+  Schema.isPattern(/^[^\p{Cc}\p{Cs}]{1,255}$/u, { expected: "1 to 255 characters without control characters" }),
+).pipe(Schema.brand("TenantId"))
+export type TenantId = typeof TenantId.Type
+
+/** UUIDv7, so ids sort by creation. */
+export const AgentId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("AgentId"))
+export type AgentId = typeof AgentId.Type
+
+/** How an agent arrives at an answer it can stand behind. */
+export const Mode = Schema.Literals(["adversarial", "verified"])
+export type Mode = typeof Mode.Type
+
+const MAX_NAME = 200
+const MAX_METADATA_ENTRIES = 32
+const MAX_METADATA_KEY = 64
+const MAX_METADATA_VALUE = 1024
+/** A day: longer tasks belong into several jobs. */
+const MAX_TIMEOUT_SECONDS = 86_400
+
+/** The caller's own labels: at most 32, keys up to 64 characters, values up to 1024. */
+export const Metadata = Schema.Record(
+  Schema.String.check(Schema.isBetweenLength(1, MAX_METADATA_KEY)),
+  Schema.String.check(Schema.isMaxLength(MAX_METADATA_VALUE)),
+).check(Schema.isMaxProperties(MAX_METADATA_ENTRIES))
+export type Metadata = typeof Metadata.Type
+
+/** Patterns `provider/model`, `*` for any run of characters; what `deny` matches is never used. */
+export const ModelPolicy = Schema.Struct({
+  allow: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  deny: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+})
+export type ModelPolicy = typeof ModelPolicy.Type
+
+export const Rounds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 }))
+const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
+const TimeoutSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_TIMEOUT_SECONDS }))
+
+const limits = {
+  /** Tokens, input and output together, that one job may use. */
+  max_tokens: Schema.optionalKey(PositiveInt),
+  /** What one job may cost, in millionths of a US dollar. */
+  max_cost_micro_usd: Schema.optionalKey(PositiveInt),
+}
+
+/** `timeout_seconds` bounds the time that workers spend on a job; waiting and downtime do not count. */
+export const AgentLimits = Schema.Struct({ ...limits, max_rounds: Rounds, timeout_seconds: TimeoutSeconds })
+export type AgentLimits = typeof AgentLimits.Type
+
+export const DEFAULT_LIMITS = { max_rounds: 2, timeout_seconds: 600 } as const satisfies AgentLimits
+export const DEFAULT_MODE: Mode = "adversarial"
+
+const PartialLimits = Schema.Struct({
+  ...limits,
+  max_rounds: Schema.optionalKey(Rounds),
+  timeout_seconds: Schema.optionalKey(TimeoutSeconds),
+})
+
+const Name = Schema.String.check(Schema.isBetweenLength(1, MAX_NAME))
+
+/** `version` counts updates from 1; it is the resource's ETag. */
+export const Agent = Schema.Struct({
+  id: AgentId,
+  name: Name,
+  role: Schema.optionalKey(Schema.String),
+  instructions: Schema.optionalKey(Schema.String),
+  default_mode: Mode,
+  model_policy: ModelPolicy,
+  limits: AgentLimits,
+  metadata: Metadata,
+  version: PositiveInt,
+  created_at: Schema.DateTimeUtcFromString,
+  updated_at: Schema.DateTimeUtcFromString,
+})
+export type Agent = typeof Agent.Type
+
+/** A new agent; whatever is left out takes its default. */
+export const CreateAgent = Schema.Struct({
+  name: Name,
+  role: Schema.optionalKey(Schema.String),
+  instructions: Schema.optionalKey(Schema.String),
+  default_mode: Schema.optionalKey(Mode),
+  model_policy: Schema.optionalKey(ModelPolicy),
+  limits: Schema.optionalKey(PartialLimits),
+  metadata: Schema.optionalKey(Metadata),
+})
+export type CreateAgent = typeof CreateAgent.Type
+
+/** A change: members given replace the agent's, `null` removes an optional one, `limits` are merged. */
+export const UpdateAgent = Schema.Struct({
+  name: Schema.optionalKey(Name),
+  role: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  instructions: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  default_mode: Schema.optionalKey(Mode),
+  model_policy: Schema.optionalKey(ModelPolicy),
+  limits: Schema.optionalKey(PartialLimits),
+  metadata: Schema.optionalKey(Metadata),
+})
+export type UpdateAgent = typeof UpdateAgent.Type
+
+/** The strong entity tag (RFC 9110 §8.8.3) of an agent's version, quotes included. */
+export const agentETag = (agent: Pick<Agent, "version">): string => `"${agent.version}"`
+
+/**
+ * Whether an `If-Match` header (RFC 9110 §13.1.1) allows a change to what has this `etag`. The comparison is strong, so
+ * weak tags never match.
+ */
+export const ifMatchAllows = (header: string, etag: string): boolean =>
+  header.trim() === "*" || header.split(",").some((tag) => tag.trim() === etag)
+
+/** No such agent, or another tenant's. */
+export class AgentNotFound extends Schema.TaggedError<AgentNotFound>()("AgentNotFound", { id: Schema.String }) {
+  readonly code = "agent-not-found"
+  readonly status = 404
+  readonly retryable = false
+  override get message(): string {
+    return "There is no such agent."
+  }
+}
+
+/** The agent changed since the version that the caller names in `If-Match`. */
+export class AgentStale extends Schema.TaggedError<AgentStale>()("AgentStale", {
+  id: Schema.String,
+  /** The version now. */
+  version: Schema.Int,
+}) {
+  readonly code = "agent-stale"
+  readonly status = 412
+  readonly retryable = false
+  override get message(): string {
+    return "The agent changed meanwhile; read it again and repeat the change on what it is now."
+  }
+}

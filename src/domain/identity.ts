@@ -1,0 +1,47 @@
+/** Who calls, as a verified token says it, and what they may not do. */
+import { Schema } from "effect"
+import type { TenantId } from "./agent.ts"
+
+/** The role that opens the routing configuration. */
+export const ADMIN_ROLE = "admin"
+
+export interface Identity {
+  /** The token's `sub`. */
+  readonly subject: string
+  /** The token's `tenant`, or its `sub`: whose rows the caller sees. */
+  readonly tenant: TenantId
+  readonly roles: ReadonlyArray<string>
+}
+
+/** There is no token, or not one that counts here. Why is told to nobody: it would help only a forger. */
+export class TokenRefused extends Schema.TaggedError<TokenRefused>()("TokenRefused", {
+  /** Whether there was a token at all (RFC 6750 §3.1 wants the two told apart in `WWW-Authenticate`). */
+  presented: Schema.Boolean,
+}) {
+  readonly code = "unauthorized"
+  readonly status = 401
+  readonly retryable = false
+  override get message(): string {
+    return "A valid bearer token is needed."
+  }
+}
+
+/** The issuer's keys could not be loaded, so no token of its can be checked. */
+export class TokenKeysUnavailable extends Schema.TaggedError<TokenKeysUnavailable>()("TokenKeysUnavailable", {}) {
+  readonly code = "token-keys-unavailable"
+  readonly status = 503
+  readonly retryable = true
+  override get message(): string {
+    return "The keys that tokens are checked with cannot be loaded right now; try again later."
+  }
+}
+
+/** The caller is known and may not do this. */
+export class AccessDenied extends Schema.TaggedError<AccessDenied>()("AccessDenied", {}) {
+  readonly code = "forbidden"
+  readonly status = 403
+  readonly retryable = false
+  override get message(): string {
+    return `This needs the role "${ADMIN_ROLE}" in the token's roles.`
+  }
+}

@@ -1,0 +1,35 @@
+/** Postgres for the gateway: shared by any number of gateway processes. */
+import * as PgClient from "@effect/sql-pg/PgClient"
+import * as PgTypes from "@effect/sql-pg/PgTypes"
+import { Redacted, Result } from "effect"
+
+const INT8_OID = 20
+
+/**
+ * `BIGINT` as a number: every integer this product stores (milliseconds, micro-USD, counters) is below 2^53, and rows
+ * then look the same from both databases.
+ */
+const int8AsNumber: PgTypes.Codec<number | bigint> = {
+  encode: (value) => {
+    const bytes = new Uint8Array(8)
+    new DataView(bytes.buffer).setBigInt64(0, BigInt(value))
+    return Result.succeed(bytes)
+  },
+  decode: (bytes) =>
+    Result.succeed(Number(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getBigInt64(0))),
+}
+
+export interface PostgresConfig {
+  /** `postgres://user:password@host:port/database`, with libpq's parameters. */
+  readonly url: Redacted.Redacted
+  /** Connections of this process; one of them listens. Default: 10. */
+  readonly maxConnections?: number | undefined
+}
+
+export const layer = ({ maxConnections = 10, url }: PostgresConfig) => {
+  const types = PgTypes.makeRegistry()
+  types.register(INT8_OID, int8AsNumber)
+  // A name in the URL is the operator's and goes first.
+  const named = /[?&]application_name=/.test(Redacted.value(url))
+  return PgClient.layer({ url, maxConnections, types, ...(named ? {} : { applicationName: "sealgate" }) })
+}

@@ -1,0 +1,36 @@
+/** Job signals across processes: `NOTIFY` inside the transaction, one `LISTEN` connection per process. */
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { Effect, Layer, Queue, Schedule } from "effect"
+import { JobSignals, SignalBoard } from "../../services/jobs/JobSignals.ts"
+
+const CHANNEL = "sealgate_jobs"
+const RECONNECT_EVERY = Schedule.spaced("1 second")
+
+export const layer = Layer.effect(
+  JobSignals,
+  Effect.gen(function* () {
+    const pg = yield* PgClient.PgClient
+    const board = new SignalBoard()
+
+    const listen = Effect.scoped(
+      Effect.gen(function* () {
+        const notifications = yield* pg.listen(CHANNEL)
+        // Whatever was said while nobody listened is lost: everybody looks for themselves.
+        board.wakeAll()
+        return yield* Effect.forever(
+          Effect.map(Queue.take(notifications), (notification) => board.wake(notification.payload)),
+        )
+      }),
+    )
+    yield* listen.pipe(
+      Effect.tapError((error) => Effect.logWarning(`Lost the notification connection: ${error.reason._tag}`)),
+      Effect.retry(RECONNECT_EVERY),
+      Effect.forkScoped,
+    )
+
+    return JobSignals.of({
+      publish: (topic) => Effect.asVoid(pg`SELECT pg_notify(${CHANNEL}, ${topic})`),
+      subscribe: (topic) => board.subscribe(topic),
+    })
+  }),
+)

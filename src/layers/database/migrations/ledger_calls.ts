@@ -1,0 +1,53 @@
+/**
+ * One row per upstream call, and per hour the sums over them: `ledger_hours` has a row for every tenant and one, with
+ * the empty tenant, for all of them, so that neither question reads more rows than it has to. `hour` counts hours since
+ * the epoch. What is not known is NULL in the ledger and left out of the sums, and `unpriced` counts how often.
+ */
+export const ledgerCalls: ReadonlyArray<string> = [
+  `CREATE TABLE ledger_calls (
+    id TEXT PRIMARY KEY,
+    at BIGINT NOT NULL,
+    request_id TEXT NOT NULL,
+    first_of_request INTEGER NOT NULL,
+    tenant TEXT NOT NULL,
+    job_id TEXT,
+    agent_id TEXT,
+    mode TEXT NOT NULL,
+    strategy TEXT NOT NULL,
+    role TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    model TEXT NOT NULL,
+    served_model TEXT,
+    input_tokens BIGINT,
+    output_tokens BIGINT,
+    cached_tokens BIGINT,
+    price_version TEXT,
+    cost BIGINT,
+    baseline BIGINT,
+    latency_ms BIGINT NOT NULL,
+    ttft_ms BIGINT,
+    outcome TEXT NOT NULL
+  )`,
+  `CREATE INDEX ledger_calls_by_time ON ledger_calls (at)`,
+  `CREATE INDEX ledger_calls_by_tenant ON ledger_calls (tenant, at)`,
+  `CREATE INDEX ledger_calls_by_job ON ledger_calls (job_id)`,
+  `CREATE TABLE ledger_hours (
+    tenant TEXT NOT NULL,
+    hour BIGINT NOT NULL,
+    mode TEXT NOT NULL,
+    strategy TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    model TEXT NOT NULL,
+    requests BIGINT NOT NULL,
+    calls BIGINT NOT NULL,
+    failed BIGINT NOT NULL,
+    unpriced BIGINT NOT NULL,
+    input_tokens BIGINT NOT NULL,
+    output_tokens BIGINT NOT NULL,
+    cached_tokens BIGINT NOT NULL,
+    cost BIGINT NOT NULL,
+    compared BIGINT NOT NULL,
+    baseline BIGINT NOT NULL,
+    PRIMARY KEY (tenant, hour, mode, strategy, provider, model)
+  )`,
+]

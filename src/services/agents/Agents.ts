@@ -1,0 +1,176 @@
+/** The agents of every tenant. Each call sees only its own tenant's; another's does not exist. */
+import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
+import {
+  Agent,
+  agentETag,
+  AgentId,
+  AgentNotFound,
+  AgentStale,
+  type CreateAgent,
+  DEFAULT_LIMITS,
+  DEFAULT_MODE,
+  ifMatchAllows,
+  type TenantId,
+  type UpdateAgent,
+} from "../../domain/agent.ts"
+import {
+  type CursorInvalid,
+  type Page,
+  type PageRequest,
+  pageBounds,
+  pageOf,
+  type StorageUnavailable,
+} from "../../domain/storage.ts"
+import { decodeRows, encodeRow, unavailable } from "../storage.ts"
+
+/** An `If-Match` header, as it was sent. */
+type IfMatch = string | undefined
+
+export class Agents extends Context.Service<
+  Agents,
+  {
+    readonly create: (tenant: TenantId, input: CreateAgent) => Effect.Effect<Agent, StorageUnavailable>
+    readonly get: (tenant: TenantId, id: string) => Effect.Effect<Agent, AgentNotFound | StorageUnavailable>
+    /** Newest first. */
+    readonly list: (
+      tenant: TenantId,
+      page?: PageRequest,
+    ) => Effect.Effect<Page<Agent>, CursorInvalid | StorageUnavailable>
+    /** Without `ifMatch` the change applies to whatever the agent is now. */
+    readonly update: (
+      tenant: TenantId,
+      id: string,
+      change: UpdateAgent,
+      ifMatch?: IfMatch,
+    ) => Effect.Effect<Agent, AgentNotFound | AgentStale | StorageUnavailable>
+    /** The agent's jobs keep their own copy of it and stay readable. */
+    readonly remove: (
+      tenant: TenantId,
+      id: string,
+      ifMatch?: IfMatch,
+    ) => Effect.Effect<void, AgentNotFound | AgentStale | StorageUnavailable>
+  }
+>()("sealgate/services/agents/Agents") {
+  static readonly layer = Layer.effect(
+    Agents,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const random = yield* SecureRandom.SecureRandom
+
+      const find = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+        // What is no id names no agent, and may be what a database refuses to look for.
+        if (!isAgentId(id)) return yield* new AgentNotFound({ id })
+        const rows = yield* sql`SELECT document FROM agents WHERE tenant = ${tenant} AND id = ${id}`
+        const [row] = yield* decode(rows)
+        return row === undefined ? yield* new AgentNotFound({ id }) : row.document
+      })
+
+      const findForChange = Effect.fnUntraced(function* (tenant: TenantId, id: string, ifMatch: IfMatch) {
+        const agent = yield* find(tenant, id)
+        if (ifMatch !== undefined && !ifMatchAllows(ifMatch, agentETag(agent))) {
+          return yield* new AgentStale({ id, version: agent.version })
+        }
+        return agent
+      })
+
+      const tryUpdate = Effect.fnUntraced(function* (
+        tenant: TenantId,
+        id: string,
+        change: UpdateAgent,
+        ifMatch: IfMatch,
+      ) {
+        const before = yield* findForChange(tenant, id, ifMatch)
+        const after = changed(before, change, DateTime.makeUnsafe(yield* Clock.currentTimeMillis))
+        const { document } = yield* encode({ document: after })
+        const written = yield* sql`
+          UPDATE agents SET document = ${document}, version = ${after.version}
+          WHERE tenant = ${tenant} AND id = ${id} AND version = ${before.version} RETURNING version`
+        return written.length === 0 ? yield* new Overtaken() : after
+      })
+
+      const tryRemove = Effect.fnUntraced(function* (tenant: TenantId, id: string, ifMatch: IfMatch) {
+        const agent = yield* findForChange(tenant, id, ifMatch)
+        const removed = yield* sql`
+          DELETE FROM agents WHERE tenant = ${tenant} AND id = ${id} AND version = ${agent.version} RETURNING id`
+        if (removed.length === 0) return yield* new Overtaken()
+      })
+
+      return Agents.of({
+        create: Effect.fn("Agents.create")(function* (tenant, input) {
+          const now = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
+          const agent: Agent = {
+            default_mode: DEFAULT_MODE,
+            model_policy: {},
+            metadata: {},
+            ...input,
+            limits: { ...DEFAULT_LIMITS, ...input.limits },
+            id: AgentId.make(yield* random.uuidV7()),
+            version: 1,
+            created_at: now,
+            updated_at: now,
+          }
+          const { document } = yield* encode({ document: agent })
+          yield* sql`INSERT INTO agents ${sql.insert({ id: agent.id, tenant, version: agent.version, document })}`
+          return agent
+        }, unavailable),
+
+        get: Effect.fn("Agents.get")(find, unavailable),
+
+        list: Effect.fn("Agents.list")(function* (tenant, page) {
+          const { before, limit } = yield* pageBounds(page)
+          const rows = yield* sql`
+            SELECT document FROM agents WHERE tenant = ${tenant} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
+          return pageOf(
+            (yield* decode(rows)).map((row) => row.document),
+            limit,
+          )
+        }, unavailable),
+
+        update: Effect.fn("Agents.update")(
+          (tenant, id, change, ifMatch) => untilNotOvertaken(tryUpdate(tenant, id, change, ifMatch)),
+          unavailable,
+        ),
+
+        remove: Effect.fn("Agents.remove")(
+          (tenant, id, ifMatch) => untilNotOvertaken(tryRemove(tenant, id, ifMatch)),
+          unavailable,
+        ),
+      })
+    }),
+  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+}
+
+const isAgentId = Schema.is(AgentId)
+
+const Row = Schema.Struct({ document: Schema.fromJsonString(Agent) })
+const decode = decodeRows("agents", Row)
+const encode = encodeRow("agents", Row)
+
+/** Somebody else changed the row between reading and writing it: look again, against the same `If-Match`. */
+class Overtaken extends Schema.TaggedError<Overtaken>()("Overtaken", {}) {}
+
+const untilNotOvertaken = <A, E, R>(effect: Effect.Effect<A, E | Overtaken, R>) =>
+  Effect.catchIf(
+    Effect.retry(effect, { while: (error) => error instanceof Overtaken }),
+    (error): error is Extract<E, Overtaken> | Overtaken => error instanceof Overtaken,
+    Effect.die,
+  )
+
+/** Replaces what the change gives, removes what it sets to `null`, and merges the limits. */
+const changed = (agent: Agent, change: UpdateAgent, now: DateTime.Utc): Agent => {
+  const { instructions, limits, role, ...rest } = change
+  const { instructions: _instructions, role: _role, ...kept } = agent
+  const newRole = role === undefined ? agent.role : role
+  const newInstructions = instructions === undefined ? agent.instructions : instructions
+  return {
+    ...kept,
+    ...rest,
+    ...(newRole == null ? {} : { role: newRole }),
+    ...(newInstructions == null ? {} : { instructions: newInstructions }),
+    limits: { ...agent.limits, ...limits },
+    version: agent.version + 1,
+    updated_at: now,
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * `Idempotency-Key`: repeating a request under the same key does not repeat its work. The record is written in the
+ * transaction that creates the job, so there is never one without the other.
+ */
+import { createHash } from "node:crypto"
+import { Clock, Duration, Effect, Predicate } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import type { TenantId } from "../../domain/agent.ts"
+import { IdempotencyInFlight, type IdempotencyKey, IdempotencyMismatch, type JobId } from "../../domain/job.ts"
+
+const KEPT_MS = Duration.toMillis(Duration.hours(24))
+
+/** What a key stands for: one body, sent by one tenant to one route. `body` is JSON. */
+export interface KeyedRequest {
+  readonly tenant: TenantId
+  readonly route: string
+  readonly key: IdempotencyKey
+  readonly body: unknown
+}
+
+/**
+ * Runs `create` in a transaction and remembers the job it returns, or returns the job that an earlier request with
+ * this key and body created within 24 hours. Fails when the body is another, and when a request with the key is under
+ * way, here or in another process.
+ */
+export const makeIdempotency = (sql: SqlClient.SqlClient) => {
+  const underWay = new Set<string>()
+  /** Across processes; the lock ends with the transaction. */
+  const lock = sql.onDialectOrElse({
+    pg: () =>
+      Effect.fnUntraced(function* (id: string) {
+        const rows = yield* sql<{ free: boolean }>`SELECT pg_try_advisory_xact_lock(hashtextextended(${id}, 0)) AS free`
+        if (rows[0]?.free !== true) return yield* new IdempotencyInFlight()
+      }),
+    orElse: () => (_id: string) => Effect.void,
+  })
+
+  const earlier = Effect.fnUntraced(function* ({ body, key, route, tenant }: KeyedRequest, now: number) {
+    yield* sql`DELETE FROM idempotency_keys
+      WHERE tenant = ${tenant} AND route = ${route} AND key = ${key} AND expires_at <= ${now}`
+    const rows = yield* sql<{ fingerprint: string; job_id: JobId }>`SELECT fingerprint, job_id FROM idempotency_keys
+      WHERE tenant = ${tenant} AND route = ${route} AND key = ${key}`
+    if (rows[0] !== undefined && rows[0].fingerprint !== fingerprintOf(body)) return yield* new IdempotencyMismatch()
+    return rows[0]?.job_id
+  })
+
+  return <E, R>(
+    request: KeyedRequest,
+    create: Effect.Effect<JobId, E, R>,
+  ): Effect.Effect<JobId, E | SqlError.SqlError | IdempotencyMismatch | IdempotencyInFlight, R> => {
+    const { key, route, tenant } = request
+    const id = JSON.stringify([tenant, route, key])
+    const once = Effect.gen(function* () {
+      yield* lock(id)
+      const now = yield* Clock.currentTimeMillis
+      const known = yield* earlier(request, now)
+      if (known !== undefined) return known
+      const job_id = yield* create
+      const fingerprint = fingerprintOf(request.body)
+      const record = { tenant, route, key, fingerprint, job_id, expires_at: now + KEPT_MS }
+      yield* sql`INSERT INTO idempotency_keys ${sql.insert(record)}`
+      return job_id
+    })
+    return Effect.acquireUseRelease(
+      Effect.suspend(() => (underWay.has(id) ? new IdempotencyInFlight() : Effect.sync(() => underWay.add(id)))),
+      () => sql.withTransaction(once),
+      () => Effect.sync(() => underWay.delete(id)),
+    )
+  }
+}
+
+/** SHA-256 of the JSON with its members in order, so that only what a body says counts, not how it was written. */
+const fingerprintOf = (body: unknown): string =>
+  createHash("sha256")
+    .update(JSON.stringify(body, (_, value: unknown) => (isRecord(value) ? sorted(value) : value)))
+    .digest("base64url")
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  Predicate.isObject(value) && !Array.isArray(value)
+
+const sorted = (record: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -1,0 +1,189 @@
+/**
+ * What a worker may do to a job, and only as long as the job is its own: every write demands the token that the worker
+ * was given when it started the job. A worker that was taken for dead, or whose job was cancelled, writes nothing.
+ */
+import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
+import type { StepCall } from "../../domain/job.ts"
+import { makeProblem, type Problem } from "../../domain/problem.ts"
+import type { StorageUnavailable } from "../../domain/storage.ts"
+import type { JobResult } from "../../domain/verdict.ts"
+import { unavailable } from "../storage.ts"
+import { jobEnded, jobRetried, jobTakenOver } from "./JobMetrics.ts"
+import { type Element, JobQueue } from "./JobQueue.ts"
+import { decodeJobs, encodeCall, encodeProblem, encodeResult, type JobRow } from "./JobRows.ts"
+import { JobSettings } from "./JobSettings.ts"
+import { changed, JobSignals } from "./JobSignals.ts"
+
+/** A job that this process works on. */
+export interface Lease {
+  readonly job: JobRow
+  /** Only its holder writes to the job. */
+  readonly token: string
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
+  /** The stored outcomes, JSON, of the steps that have finished, by name. */
+  readonly finished: ReadonlyMap<string, string>
+}
+
+/** A step that finished, with its outcome as JSON if it succeeded. Times in milliseconds since the epoch. */
+export interface FinishedStep {
+  readonly name: string
+  readonly outcome: string | null
+  readonly call: StepCall | null
+  readonly startedAt: number
+  readonly finishedAt: number
+}
+
+/** How a job ends in its worker's hands. */
+export type Ending =
+  | { readonly status: "completed"; readonly result: JobResult }
+  | { readonly status: "failed" | "timed_out"; readonly problem: Problem }
+
+/** `false`: the job was no longer this worker's, and nothing was written. */
+type Fenced = Effect.Effect<boolean, StorageUnavailable>
+
+export class JobLeases extends Context.Service<
+  JobLeases,
+  {
+    /** Makes the job this worker's, unless the element is out of date: the job ended, or is at another attempt. */
+    readonly start: (element: Element) => Effect.Effect<Option.Option<Lease>, StorageUnavailable>
+    readonly isHeld: (lease: Lease) => Fenced
+    readonly recordStep: (lease: Lease, step: FinishedStep) => Fenced
+    readonly end: (lease: Lease, ending: Ending) => Fenced
+    /** Puts the job back for its next attempt, after `delay`. */
+    readonly retry: (lease: Lease, delay: Duration.Duration) => Fenced
+    /** Puts the job back as it is, for a server that shuts down: no attempt is used. */
+    readonly release: (lease: Lease) => Fenced
+  }
+>()("sealgate/services/jobs/JobLeases") {
+  static readonly layer = Layer.effect(
+    JobLeases,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const queue = yield* JobQueue
+      const signals = yield* JobSignals
+      const random = yield* SecureRandom.SecureRandom
+      const settings = yield* JobSettings
+
+      /** The rows that are still this lease's: one or none. */
+      const held = ({ job, token }: Lease) => sql`id = ${job.id} AND status = 'running' AND lease = ${token}`
+
+      const ranMs = ({ job, startedAt }: Lease) =>
+        Effect.map(Clock.currentTimeMillis, (now) => job.ran_ms + Math.max(0, now - startedAt))
+
+      const finish = Effect.fnUntraced(function* (lease: Lease, ending: Ending) {
+        const { job } = lease
+        const now = yield* Clock.currentTimeMillis
+        const result = ending.status === "completed" ? yield* encodeResult(ending.result) : null
+        const problem = ending.status === "completed" ? null : yield* encodeProblem(ending.problem)
+        const rows = yield* sql`
+          UPDATE jobs SET status = ${ending.status}, result = ${result}, problem = ${problem}, lease = NULL,
+            ran_ms = ${yield* ranMs(lease)}, finished_at = ${now},
+            expires_at = ${now + Duration.toMillis(settings.retention)}
+          WHERE ${held(lease)} RETURNING id`
+        if (rows.length === 0) return false
+        yield* signals.publish(changed(job.id))
+        const lasted = Duration.millis(now - job.created_at.epochMilliseconds)
+        yield* sql.afterCommit(jobEnded(job.mode, ending.status, lasted))
+        return true
+      }, sql.withTransaction)
+
+      const takeOver = Effect.fnUntraced(function* (element: Element, token: string, startedAt: number) {
+        const rows = yield* sql`
+          UPDATE jobs SET lease = ${token}, started_at = COALESCE(started_at, ${startedAt}),
+            crashes = CASE WHEN status = 'running' THEN crashes + 1 ELSE crashes END, status = 'running'
+          WHERE id = ${element.job} AND attempt = ${element.attempt} AND finished_at IS NULL RETURNING *`
+        const [job] = yield* decodeJobs(rows)
+        if (job === undefined) return Option.none<Lease>()
+        const steps = yield* sql<{ name: string; outcome: string }>`
+          SELECT name, outcome FROM job_steps WHERE job_id = ${job.id} AND status = 'completed'`
+        return Option.some<Lease>({
+          job,
+          token,
+          startedAt,
+          finished: new Map(steps.map((step) => [step.name, step.outcome])),
+        })
+      }, sql.withTransaction)
+
+      return JobLeases.of({
+        start: Effect.fn("JobLeases.start")(function* (element) {
+          const lease = yield* takeOver(element, yield* random.uuidV4(), yield* Clock.currentTimeMillis)
+          if (Option.isNone(lease) || lease.value.job.crashes === 0) return lease
+          yield* jobTakenOver(lease.value.job.mode)
+          if (lease.value.job.crashes <= settings.maxCrashes) return lease
+          yield* finish(lease.value, { status: "failed", problem: crashed(lease.value.job) })
+          return Option.none()
+        }, unavailable),
+
+        isHeld: (lease) =>
+          sql`SELECT id FROM jobs WHERE ${held(lease)}`.pipe(
+            Effect.map((rows) => rows.length > 0),
+            unavailable,
+          ),
+
+        recordStep: Effect.fn("JobLeases.recordStep")(
+          function* (lease, step) {
+            const id = lease.job.id
+            const rows = yield* sql<{ last_event: number }>`
+              UPDATE jobs SET last_event = last_event + 1, crashes = 0, ran_ms = ${yield* ranMs(lease)}
+              WHERE ${held(lease)} RETURNING last_event`
+            const [row] = rows
+            if (row === undefined) return false
+            const record = {
+              job_id: id,
+              event: row.last_event,
+              name: step.name,
+              status: step.outcome === null ? "failed" : "completed",
+              outcome: step.outcome,
+              call: step.call === null ? null : yield* encodeCall(step.call),
+              started_at: step.startedAt,
+              finished_at: step.finishedAt,
+            }
+            // A repeated write, after a commit whose answer was lost, finds the step already there.
+            yield* sql`INSERT INTO job_steps ${sql.insert(record)} ON CONFLICT DO NOTHING`
+            yield* signals.publish(changed(id))
+            return true
+          },
+          sql.withTransaction,
+          unavailable,
+        ),
+
+        end: Effect.fn("JobLeases.end")(finish, unavailable),
+
+        retry: Effect.fn("JobLeases.retry")(
+          function* (lease, delay) {
+            const { attempt, id, mode } = lease.job
+            const rows = yield* sql`
+              UPDATE jobs SET status = 'queued', attempt = attempt + 1, crashes = 0, lease = NULL,
+                ran_ms = ${yield* ranMs(lease)}
+              WHERE ${held(lease)} RETURNING id`
+            if (rows.length === 0) return false
+            yield* queue.offer({ job: id, attempt: attempt + 1 }, delay)
+            yield* sql.afterCommit(jobRetried(mode))
+            return true
+          },
+          sql.withTransaction,
+          unavailable,
+        ),
+
+        release: Effect.fn("JobLeases.release")(function* (lease) {
+          const rows = yield* sql`
+            UPDATE jobs SET status = 'queued', lease = NULL, ran_ms = ${yield* ranMs(lease)}
+            WHERE ${held(lease)} RETURNING id`
+          return rows.length > 0
+        }, unavailable),
+      })
+    }),
+  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+}
+
+const crashed = ({ crashes }: JobRow): Problem =>
+  makeProblem({
+    code: "job-crashed-workers",
+    status: 500,
+    title: "The job kept crashing its workers.",
+    detail: `${crashes} workers in a row died while working on this job, without it finishing a step. It is not tried again.`,
+    retryable: false,
+  })

@@ -1,0 +1,64 @@
+/**
+ * The seam between durable jobs and the modes: what a worker hands to a mode, and what it expects back. A program is
+ * run again from its beginning after a crash or a retry; what it did before comes back from its steps.
+ */
+import { Context, type Effect, Schema } from "effect"
+import type { Agent, Mode, TenantId } from "../../domain/agent.ts"
+import { type JobId, type JobOptions, type JobTask, StepCall } from "../../domain/job.ts"
+import { Problem } from "../../domain/problem.ts"
+import type { JobResult } from "../../domain/verdict.ts"
+
+/**
+ * Why a program could not finish. `problem.retryable` decides whether the job is tried again (bounded, with back-off)
+ * or fails with this problem; `problem` reaches the caller, so it quotes neither keys nor internals.
+ */
+export class JobFailure extends Schema.TaggedError<JobFailure>()("JobFailure", {
+  problem: Problem,
+  /** Milliseconds after which another attempt may succeed, where the upstream said so. */
+  retryAfterMs: Schema.optionalKey(Schema.Finite),
+  /** What the failed step called and cost, where that is known; kept with the step. */
+  call: Schema.optionalKey(StepCall),
+}) {
+  override get message(): string {
+    return this.problem.code
+  }
+}
+
+/** What a step produced and, unless it called nobody, whom it called and what that cost. */
+export interface StepOutcome<A> {
+  readonly value: A
+  readonly call?: StepCall | undefined
+}
+
+export interface JobContext {
+  readonly jobId: JobId
+  readonly tenant: TenantId
+  /** The agent as it was when the job was enqueued. */
+  readonly agent: Agent
+  readonly task: JobTask
+  readonly mode: Mode
+  readonly options: JobOptions
+  /** From 1; grows with retries after a failure, not with crashes. */
+  readonly attempt: number
+  /** W3C trace id of the request that enqueued the job. */
+  readonly traceId: string
+  /**
+   * Runs `effect` and stores its value before returning it. When the job resumes, a step that has finished returns its
+   * stored value and does not run `effect` again; only a call in flight at a crash is made a second time.
+   *
+   * Names are unique within one run of the program and the same in every run (`critique-1`, `sample-3`): a name used
+   * twice is a defect. Steps may run in parallel. A failed step is recorded and runs again on the next attempt; an
+   * interrupted one is not recorded.
+   */
+  readonly step: <A, I, E, R>(
+    name: string,
+    schema: Schema.Codec<A, I>,
+    effect: Effect.Effect<StepOutcome<A>, E, R>,
+  ) => Effect.Effect<A, E, R>
+}
+
+/** What jobs do. The modes provide it; the runner calls it. */
+export class JobProgram extends Context.Service<
+  JobProgram,
+  { readonly run: (context: JobContext) => Effect.Effect<JobResult, JobFailure> }
+>()("sealgate/services/jobs/JobProgram") {}

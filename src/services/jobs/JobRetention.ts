@@ -1,0 +1,35 @@
+/** Removes what has expired: ended jobs with their steps, and idempotency keys. */
+import { Clock, Effect, Layer, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { unavailable } from "../storage.ts"
+import { JobSettings } from "./JobSettings.ts"
+
+/** Rows removed per transaction, so that a large backlog holds no lock for long. */
+const BATCH = 500
+
+/** One pass over all that has expired; returns how many jobs it removed. */
+export const prune = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const now = yield* Clock.currentTimeMillis
+  yield* sql`DELETE FROM idempotency_keys WHERE expires_at <= ${now}`
+  const batch = Effect.map(
+    sql`DELETE FROM jobs WHERE id IN
+      (SELECT id FROM jobs WHERE finished_at IS NOT NULL AND expires_at <= ${now} LIMIT ${BATCH}) RETURNING id`,
+    (rows) => rows.length,
+  )
+  let removed = 0
+  let last: number
+  do {
+    last = yield* batch
+    removed += last
+  } while (last === BATCH)
+  return removed
+}).pipe(unavailable, Effect.withSpan("JobRetention.prune"))
+
+/** Prunes at start and then regularly, until its scope closes. */
+export const layer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { pruneEvery } = yield* JobSettings
+    yield* Effect.ignore(prune).pipe(Effect.repeat(Schedule.spaced(pruneEvery)), Effect.forkScoped)
+  }),
+)

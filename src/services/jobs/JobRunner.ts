@@ -1,0 +1,152 @@
+/**
+ * The workers: each takes a job, runs the program on it, and writes how it ended. A job leaves a worker in exactly one
+ * way: it ends, it goes back for its next attempt, it goes back as it is (shutdown), or it was no longer this worker's.
+ */
+import { Cause, Clock, Deferred, Duration, Effect, Exit, Layer, Option, Schedule, Schema, Tracer } from "effect"
+import { placeOfError, typeOfError } from "../../domain/defect.ts"
+import { makeProblem, type Problem } from "../../domain/problem.ts"
+import type { StorageUnavailable } from "../../domain/storage.ts"
+import { JobResult } from "../../domain/verdict.ts"
+import { JobLeases, type Lease } from "./JobLeases.ts"
+import { type JobFailure, JobProgram } from "./JobProgram.ts"
+import { type Element, JobQueue } from "./JobQueue.ts"
+import { traceOf } from "./JobRows.ts"
+import { JobSettings } from "./JobSettings.ts"
+import { JobSignals, stopped, type Subscription } from "./JobSignals.ts"
+import { makeStep } from "./JobSteps.ts"
+
+type Outcome = "gone" | "timed-out" | Exit.Exit<JobResult, JobFailure>
+
+const make = Effect.gen(function* () {
+  const leases = yield* JobLeases
+  const program = yield* JobProgram
+  const queue = yield* JobQueue
+  const signals = yield* JobSignals
+  const settings = yield* JobSettings
+
+  /** A write is repeated for as long as a lease lasts; after that the job may be another worker's. */
+  const persistently = <A>(write: Effect.Effect<A, StorageUnavailable>) =>
+    Effect.retry(write, Schedule.exponential("100 millis").pipe(Schedule.upTo({ duration: settings.lease })))
+
+  /** Ends when the job is no longer this worker's, or nobody could tell for as long as a lease lasts. */
+  const watch = Effect.fnUntraced(function* (lease: Lease, stop: Subscription) {
+    let lastHeld = yield* Clock.currentTimeMillis
+    while (true) {
+      yield* stop.next
+      const held = yield* Effect.option(leases.isHeld(lease))
+      const now = yield* Clock.currentTimeMillis
+      if (Option.isSome(held) && held.value) lastHeld = now
+      else if (Option.isSome(held) || now - lastHeld >= Duration.toMillis(settings.lease)) return
+    }
+  })
+
+  const runProgram = Effect.fnUntraced(function* (lease: Lease, stop: Subscription) {
+    const { agent, attempt, id: jobId, mode, options, ran_ms, task, tenant, traceparent } = lease.job
+    const left = agent.limits.timeout_seconds * 1000 - ran_ms
+    if (left <= 0) return "timed-out"
+    const gone = yield* Deferred.make<void, StorageUnavailable>()
+    const record = (step: Parameters<typeof leases.recordStep>[1]) => persistently(leases.recordStep(lease, step))
+    const step = makeStep({ lease, gone, record })
+    const { traceId } = traceOf(traceparent)
+    const context = { jobId, tenant, agent, task, mode, options, attempt, traceId, step }
+    return yield* Effect.raceFirst(
+      program.run(context).pipe(
+        Effect.filterOrElse(isResult, () => Effect.die(new Error("A program's result does not fit its schema."))),
+        Effect.exit,
+        Effect.timeoutOption(left),
+        Effect.map(Option.getOrElse((): Outcome => "timed-out")),
+      ),
+      Effect.as(Effect.raceFirst(Deferred.await(gone), watch(lease, stop)), "gone" as const),
+    )
+  })
+
+  const settle = Effect.fnUntraced(function* (lease: Lease, outcome: Outcome) {
+    if (outcome === "gone") return yield* Effect.logDebug("The job is no longer this worker's")
+    if (outcome === "timed-out") {
+      const problem = timedOut(lease.job.agent.limits.timeout_seconds)
+      return yield* persistently(leases.end(lease, { status: "timed_out", problem }))
+    }
+    if (Exit.isSuccess(outcome)) {
+      return yield* persistently(leases.end(lease, { status: "completed", result: outcome.value }))
+    }
+    const failure = Option.getOrUndefined(Cause.findErrorOption(outcome.cause))
+    if (failure === undefined) yield* logDefect(outcome.cause)
+    if (failure !== undefined && failure.problem.retryable && lease.job.attempt < settings.maxAttempts) {
+      return yield* persistently(leases.retry(lease, backOff(lease.job.attempt, failure.retryAfterMs ?? 0)))
+    }
+    const problem = failure?.problem ?? INTERNAL
+    return yield* persistently(leases.end(lease, { status: "failed", problem }))
+  })
+
+  /** Before the next attempt: doubling, or as long as the upstream asked for, up to the cap. */
+  const backOff = (attempt: number, asked: number): Duration.Duration => {
+    const doubled = Duration.toMillis(settings.retryBase) * 2 ** (attempt - 1)
+    return Duration.min(Duration.millis(Math.max(doubled, asked)), settings.retryCap)
+  }
+
+  const work = Effect.fnUntraced(function* (element: Element) {
+    // Before the job is this worker's, so that no cancellation after that goes unheard.
+    const stop = yield* signals.subscribe(stopped(element.job))
+    yield* Effect.uninterruptibleMask(
+      Effect.fnUntraced(function* (restore) {
+        const started = yield* leases.start(element)
+        if (Option.isNone(started)) return
+        const lease = started.value
+        const { attempt, id, mode, traceparent } = lease.job
+        yield* restore(runProgram(lease, stop)).pipe(
+          Effect.onInterrupt(() => Effect.ignore(leases.release(lease))),
+          Effect.flatMap((outcome) => settle(lease, outcome)),
+          Effect.withSpan("job", {
+            parent: Tracer.externalSpan(traceOf(traceparent)),
+            attributes: { "job.id": id, "job.mode": mode, "job.attempt": attempt },
+          }),
+          Effect.annotateLogs({ job: id, attempt }),
+        )
+      }),
+    )
+  }, Effect.scoped)
+
+  const worker = queue.take(work).pipe(
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.failCause(cause)
+        : Effect.andThen(logDefect(cause), Effect.sleep(settings.poll)),
+    ),
+    Effect.forever,
+  )
+
+  const workers = Array.from({ length: settings.workers }, () => worker)
+  yield* Effect.forkScoped(Effect.all(workers, { concurrency: "unbounded", discard: true }))
+})
+
+/**
+ * Takes jobs until its scope closes; then every job in flight goes back to the queue. Layers that it depends on (the
+ * database above all) close after it.
+ */
+export const layer = Layer.effectDiscard(make)
+
+const isResult = Schema.is(JobResult)
+
+const INTERNAL = makeProblem({
+  code: "internal-error",
+  status: 500,
+  title: "The job failed because of a fault in this server.",
+  retryable: false,
+})
+
+const timedOut = (seconds: number): Problem =>
+  makeProblem({
+    code: "job-timed-out",
+    status: 504,
+    title: "The job took longer than its agent allows.",
+    detail: `The agent's limits.timeout_seconds is ${seconds}. What finished until then is among the steps.`,
+    retryable: false,
+  })
+
+/** Where a fault happened, without its message, which may quote what was worked on. */
+const logDefect = (cause: Cause.Cause<unknown>) => {
+  const error = Cause.squash(cause)
+  return Effect.logError("A worker met a fault").pipe(
+    Effect.annotateLogs({ fault: typeOfError(error), at: placeOfError(error).join("\n") }),
+  )
+}

@@ -1,0 +1,40 @@
+/** Every number of durable jobs, in one plain value. */
+import { Context, Duration } from "effect"
+
+export interface JobSettings {
+  /** Jobs that this process works on at the same time. */
+  readonly workers: number
+  /** How often a job is tried before a retryable failure is final. */
+  readonly maxAttempts: number
+  /** Back-off before the second attempt; it doubles with each further one. Rounded up to whole seconds. */
+  readonly retryBase: Duration.Duration
+  /** The longest back-off, also where an upstream asks for a longer one. */
+  readonly retryCap: Duration.Duration
+  /** How often in a row a job's worker may die without the job getting anywhere before the job is failed. */
+  readonly maxCrashes: number
+  /** A worker that has not renewed its claim for this long is taken for dead. Whole seconds. */
+  readonly lease: Duration.Duration
+  /** How often claims are renewed. */
+  readonly leaseRefresh: Duration.Duration
+  /** How often an idle process looks for jobs that others enqueued or left behind. */
+  readonly poll: Duration.Duration
+  /** How long ended jobs are kept. */
+  readonly retention: Duration.Duration
+  /** How often expired rows are removed. */
+  readonly pruneEvery: Duration.Duration
+}
+
+export const JobSettings = Context.Reference<JobSettings>("sealgate/services/jobs/JobSettings", {
+  defaultValue: () => ({
+    workers: 16,
+    maxAttempts: 3,
+    retryBase: Duration.seconds(2),
+    retryCap: Duration.minutes(5),
+    maxCrashes: 5,
+    lease: Duration.seconds(15),
+    leaseRefresh: Duration.seconds(5),
+    poll: Duration.seconds(1),
+    retention: Duration.days(30),
+    pruneEvery: Duration.hours(1),
+  }),
+})

@@ -1,0 +1,71 @@
+/**
+ * Who waits for a job hears at once that something happened to it. Signals only wake: what happened is read from the
+ * database, so a lost signal delays and never misleads. Waiters look again every `SAFETY_POLL` on their own.
+ */
+import { Context, Duration, Effect, Layer, Queue, type Scope } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { JobId } from "../../domain/job.ts"
+
+/** How often a waiter looks without having been woken. */
+export const SAFETY_POLL = Duration.seconds(5)
+
+/** `changed`: a step finished or the job ended. `stopped`: it ended without its worker, which must let go of it. */
+export type Topic = `changed:${JobId}` | `stopped:${JobId}`
+export const changed = (id: JobId): Topic => `changed:${id}`
+export const stopped = (id: JobId): Topic => `stopped:${id}`
+
+export interface Subscription {
+  /** Waits for a signal since the last wait, at most `SAFETY_POLL`. Signals in between count as one. */
+  readonly next: Effect.Effect<void>
+}
+
+export class JobSignals extends Context.Service<
+  JobSignals,
+  {
+    /** Wakes the topic's subscribers once the current transaction commits; at once outside of one. */
+    readonly publish: (topic: Topic) => Effect.Effect<void, SqlError.SqlError>
+    /** From here on no signal is missed; read the database after subscribing. */
+    readonly subscribe: (topic: Topic) => Effect.Effect<Subscription, never, Scope.Scope>
+  }
+>()("sealgate/services/jobs/JobSignals") {
+  /** Within this process, which is all there is on the embedded database. */
+  static readonly layerLocal = Layer.effect(
+    JobSignals,
+    Effect.map(SqlClient.SqlClient, (sql) => {
+      const board = new SignalBoard()
+      return JobSignals.of({
+        publish: (topic) => sql.afterCommit(Effect.sync(() => board.wake(topic))),
+        subscribe: (topic) => board.subscribe(topic),
+      })
+    }),
+  )
+}
+
+/** Subscribers of this process, by topic. */
+export class SignalBoard {
+  private readonly topics = new Map<string, Set<Queue.Queue<void>>>()
+
+  wake(topic: string): void {
+    for (const queue of this.topics.get(topic) ?? []) Queue.offerUnsafe(queue, undefined)
+  }
+
+  wakeAll(): void {
+    for (const topic of this.topics.keys()) this.wake(topic)
+  }
+
+  subscribe(topic: Topic): Effect.Effect<Subscription, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.map(Queue.sliding<void>(1), (queue) => {
+        const queues = this.topics.get(topic) ?? new Set()
+        this.topics.set(topic, queues.add(queue))
+        return queue
+      }),
+      (queue) =>
+        Effect.sync(() => {
+          const queues = this.topics.get(topic)
+          queues?.delete(queue)
+          if (queues?.size === 0) this.topics.delete(topic)
+        }),
+    ).pipe(Effect.map((queue) => ({ next: Effect.asVoid(Effect.timeoutOption(Queue.take(queue), SAFETY_POLL)) })))
+  }
+}

@@ -1,0 +1,74 @@
+/** How a program's steps become durable: run once, stored before anything builds on them, replayed when it resumes. */
+import { Cause, Clock, Deferred, Duration, Effect, Exit, Option, Schema } from "effect"
+import type { StorageUnavailable } from "../../domain/storage.ts"
+import type { FinishedStep, Lease } from "./JobLeases.ts"
+import { stepFinished, stepReplayed } from "./JobMetrics.ts"
+import { type JobContext, JobFailure, type StepOutcome } from "./JobProgram.ts"
+
+export interface StepsOptions {
+  readonly lease: Lease
+  /** Stores a step; `false` when the job is no longer this worker's. */
+  readonly record: (step: FinishedStep) => Effect.Effect<boolean, StorageUnavailable>
+  /** Completed when the job is no longer this worker's, failed when a step could not be stored. */
+  readonly gone: Deferred.Deferred<void, StorageUnavailable>
+}
+
+export const makeStep = ({ gone, lease, record }: StepsOptions): JobContext["step"] => {
+  const { mode } = lease.job
+  const used = new Set<string>()
+
+  /** Whether the step is on disk. If not, the runner is told, and interrupts the program. */
+  const store = Effect.fnUntraced(function* (step: FinishedStep) {
+    const recorded = yield* Effect.exit(record(step))
+    if (Exit.isSuccess(recorded) && recorded.value) {
+      const took = Duration.millis(step.finishedAt - step.startedAt)
+      yield* stepFinished(mode, step.outcome === null ? "failed" : "completed", took)
+      return true
+    }
+    yield* Deferred.done(gone, Exit.asVoid(recorded))
+    return false
+  })
+
+  return <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<StepOutcome<A>, E, R>) => {
+    const codec = Schema.fromJsonString(schema)
+
+    const replay = (known: string) =>
+      Effect.andThen(
+        stepReplayed(mode),
+        Effect.catch(Schema.decodeEffect(codec)(known), () => unfit(name)),
+      )
+
+    // A call that succeeded is stored even when the job is being interrupted: it is not paid a second time.
+    const run = Effect.uninterruptibleMask((restore) =>
+      Effect.gen(function* () {
+        const startedAt = yield* Clock.currentTimeMillis
+        const exit = yield* Effect.exit(restore(effect))
+        if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return yield* Effect.failCause(exit.cause)
+        const finishedAt = yield* Clock.currentTimeMillis
+        const outcome = Exit.isSuccess(exit)
+          ? yield* Effect.catch(Schema.encodeEffect(codec)(exit.value.value), () => unfit(name))
+          : null
+        const call = Exit.isSuccess(exit) ? exit.value.call : callOf(exit.cause)
+        const onDisk = yield* store({ name, outcome, call: call ?? null, startedAt, finishedAt })
+        return onDisk ? (yield* exit).value : yield* restore(Effect.never)
+      }),
+    )
+
+    return Effect.suspend((): Effect.Effect<A, E, R> => {
+      if (used.has(name)) return Effect.die(new Error(`Step "${name}" was begun twice in one run of a job.`))
+      used.add(name)
+      const known = lease.finished.get(name)
+      if (known !== undefined) return replay(known)
+      // The span only adds to what `effect` sees, so what it requires stays what it was.
+      return Effect.withSpan(run, "job.step", { attributes: { "job.step": name } }) as typeof run
+    })
+  }
+}
+
+const callOf = (cause: Cause.Cause<unknown>) => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  return error instanceof JobFailure ? error.call : undefined
+}
+
+/** The message names the step only: a schema error quotes the outcome. */
+const unfit = (name: string) => Effect.die(new Error(`The outcome of step "${name}" does not fit its schema.`))

@@ -1,0 +1,201 @@
+/** Jobs as their owners use them: enqueue, look, wait, follow, cancel. Each call sees only its own tenant's. */
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Schema, Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
+import type { AgentNotFound, TenantId } from "../../domain/agent.ts"
+import {
+  ExecuteRequest,
+  type IdempotencyInFlight,
+  type IdempotencyKey,
+  type IdempotencyMismatch,
+  isEnded,
+  type Job,
+  type JobEvent,
+  JobId,
+  JobNotFound,
+  type JobStatus,
+  taskOf,
+} from "../../domain/job.ts"
+import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/storage.ts"
+import { Agents } from "../agents/Agents.ts"
+import { unavailable } from "../storage.ts"
+import { makeIdempotency } from "./Idempotency.ts"
+import { jobEnded, jobEnqueued, type QueueState } from "./JobMetrics.ts"
+import { JobQueue } from "./JobQueue.ts"
+import { type JobFilter, makeJobReads } from "./JobReads.ts"
+import { encodeJob, type JobRow, type StepRow, toJob, toStep } from "./JobRows.ts"
+import { JobSettings } from "./JobSettings.ts"
+import { changed, JobSignals, stopped } from "./JobSignals.ts"
+
+export class Jobs extends Context.Service<
+  Jobs,
+  {
+    /**
+     * Makes a job of the request. When it returns, the job is on disk: the job, its place in the queue and the record
+     * of its idempotency key are one transaction.
+     */
+    readonly enqueue: (
+      tenant: TenantId,
+      agentId: string,
+      request: ExecuteRequest,
+      key?: IdempotencyKey,
+    ) => Effect.Effect<Job, AgentNotFound | IdempotencyMismatch | IdempotencyInFlight | StorageUnavailable>
+    readonly get: (tenant: TenantId, id: string) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
+    /** Newest first. */
+    readonly list: (
+      tenant: TenantId,
+      filter?: JobFilter,
+      page?: PageRequest,
+    ) => Effect.Effect<Page<Job>, CursorInvalid | StorageUnavailable>
+    /** The job once it has ended, or as it is when `patience` runs out. */
+    readonly wait: (
+      tenant: TenantId,
+      id: string,
+      patience: Duration.Input,
+    ) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
+    /** Every step with an id above `after` (all by default) as it finishes, then the ended job, then the end. */
+    readonly events: (
+      tenant: TenantId,
+      id: string,
+      after?: number,
+    ) => Stream.Stream<JobEvent, JobNotFound | StorageUnavailable>
+    /** Ends the job and interrupts its worker, wherever that runs. A job that has ended stays as it is. */
+    readonly cancel: (tenant: TenantId, id: string) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
+    /** All tenants' open jobs, for readiness and metrics. */
+    readonly queueState: Effect.Effect<QueueState, StorageUnavailable>
+  }
+>()("sealgate/services/jobs/Jobs") {
+  static readonly layer = Layer.effect(
+    Jobs,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const agents = yield* Agents
+      const queue = yield* JobQueue
+      const signals = yield* JobSignals
+      const random = yield* SecureRandom.SecureRandom
+      const { retention } = yield* JobSettings
+      const once = makeIdempotency(sql)
+      const { find, list, read, steps } = makeJobReads(sql)
+
+      const create = Effect.fnUntraced(function* (tenant: TenantId, agentId: string, request: ExecuteRequest) {
+        const agent = yield* agents.get(tenant, agentId)
+        const created_at = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
+        const { sampled, spanId, traceId } = yield* Effect.orDie(Effect.currentSpan)
+        const row: JobRow = {
+          id: JobId.make(yield* random.uuidV7()),
+          tenant,
+          agent_id: agent.id,
+          agent,
+          mode: request.mode ?? agent.default_mode,
+          status: "queued",
+          attempt: 1,
+          crashes: 0,
+          lease: null,
+          ran_ms: 0,
+          last_event: 0,
+          task: taskOf(request),
+          options: request.options ?? {},
+          metadata: request.metadata ?? {},
+          result: null,
+          problem: null,
+          traceparent: `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`,
+          created_at,
+          started_at: null,
+          finished_at: null,
+          expires_at: DateTime.addDuration(created_at, retention),
+        }
+        yield* sql`INSERT INTO jobs ${sql.insert(yield* encodeJob(row))}`
+        yield* queue.offer({ job: row.id, attempt: row.attempt })
+        yield* sql.afterCommit(jobEnqueued(row.mode))
+        return row.id
+      })
+
+      return Jobs.of({
+        enqueue: Effect.fn("Jobs.enqueue")(function* (tenant, agentId, request, key) {
+          const job = create(tenant, agentId, request)
+          const body = yield* encodeRequest(request)
+          const id = yield* key === undefined
+            ? sql.withTransaction(job)
+            : once({ tenant, route: `agents/${agentId}/execute`, key, body }, job)
+          return yield* Effect.catchTag(read(tenant, id), "JobNotFound", Effect.die)
+        }, unavailable),
+
+        get: Effect.fn("Jobs.get")(read, unavailable),
+
+        list: Effect.fn("Jobs.list")(list, unavailable),
+
+        wait: Effect.fn("Jobs.wait")(
+          function* (tenant, id, patience) {
+            const { id: job } = yield* find(tenant, id)
+            const subscription = yield* signals.subscribe(changed(job))
+            yield* find(tenant, id).pipe(
+              Effect.tap((row) => (isEnded(row.status) ? Effect.void : subscription.next)),
+              Effect.repeat({ until: (row) => isEnded(row.status) }),
+              Effect.timeoutOption(patience),
+            )
+            return yield* read(tenant, id)
+          },
+          Effect.scoped,
+          unavailable,
+        ),
+
+        events: (tenant, id, after = 0) =>
+          Effect.gen(function* () {
+            const { id: job } = yield* find(tenant, id)
+            const subscription = yield* signals.subscribe(changed(job))
+            const next = Effect.fnUntraced(function* (after: number) {
+              // In this order: once a job has ended, no step is added, so what is read then is all there is.
+              const row = yield* find(tenant, id)
+              const fresh = yield* steps([id], after)
+              const events: ReadonlyArray<JobEvent> = fresh.map(stepEvent)
+              if (isEnded(row.status)) {
+                const end = row.last_event + 1
+                const job = toJob(row, yield* steps([id]))
+                const last: ReadonlyArray<JobEvent> = after < end ? [{ _tag: "Ended", id: end, job }] : []
+                return [[...events, ...last], Option.none<number>()] as const
+              }
+              if (events.length === 0) yield* subscription.next
+              return [events, Option.some(events.at(-1)?.id ?? after)] as const
+            })
+            return Stream.paginate(after, (after) => unavailable(next(after)))
+          }).pipe(unavailable, Stream.unwrap),
+
+        cancel: Effect.fn("Jobs.cancel")(
+          function* (tenant, id) {
+            const { created_at, id: job, mode } = yield* find(tenant, id)
+            const now = yield* Clock.currentTimeMillis
+            const rows = yield* sql`
+              UPDATE jobs SET status = 'cancelled', lease = NULL, finished_at = ${now},
+                expires_at = ${now + Duration.toMillis(retention)}
+              WHERE id = ${job} AND finished_at IS NULL RETURNING id`
+            if (rows.length > 0) {
+              yield* signals.publish(stopped(job))
+              yield* signals.publish(changed(job))
+              yield* sql.afterCommit(jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds)))
+            }
+            return yield* read(tenant, id)
+          },
+          sql.withTransaction,
+          unavailable,
+        ),
+
+        queueState: Effect.gen(function* () {
+          const rows = yield* sql<{ status: JobStatus; jobs: number; oldest: number }>`
+            SELECT status, COUNT(*) AS jobs, MIN(created_at) AS oldest FROM jobs WHERE finished_at IS NULL GROUP BY status`
+          const now = yield* Clock.currentTimeMillis
+          const queued = rows.find((row) => row.status === "queued")
+          const running = rows.find((row) => row.status === "running")
+          return {
+            queued: queued?.jobs ?? 0,
+            running: running?.jobs ?? 0,
+            oldestQueuedMs: queued === undefined ? 0 : Math.max(0, now - queued.oldest),
+          }
+        }).pipe(unavailable),
+      })
+    }),
+  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+}
+
+const encodeRequest = (request: ExecuteRequest) => Effect.orDie(Schema.encodeEffect(ExecuteRequest)(request))
+
+const stepEvent = (row: StepRow): JobEvent => ({ _tag: "Step", id: row.event, step: toStep(row) })

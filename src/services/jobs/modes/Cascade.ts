@@ -1,0 +1,48 @@
+/**
+ * How a mode escalates: what it did with the cheapest target it does again with the next one, as long as its own
+ * measure (agreement, or the judge's confidence) is below the configured threshold and there is a next one.
+ */
+import { Effect } from "effect"
+
+export interface Outcome<A> {
+  readonly result: A
+  /** From 0 to 1. */
+  readonly measure: number
+  /** `null` when there is no dearer target left, or no cascade. */
+  readonly escalateBelow: number | null
+}
+
+/** Runs `attempt` with tier 0, 1, … until its measure is good enough or the targets are used up. */
+export const escalated = Effect.fnUntraced(function* <O extends Outcome<unknown>, E, R>(
+  attempt: (tier: number) => Effect.Effect<O, E, R>,
+) {
+  for (let tier = 0; ; tier++) {
+    const outcome = yield* attempt(tier)
+    if (outcome.escalateBelow === null || outcome.measure >= outcome.escalateBelow) return outcome
+  }
+})
+
+/** The name of a step on a tier: names are unique within a job. */
+export const atTier = (tier: number, name: string): string => (tier === 0 ? name : `${name}-tier-${tier + 1}`)
+
+/** What a reader of a result has to know about how it came about. */
+export const notesOf = (facts: {
+  readonly tier: number
+  readonly cut: boolean
+  readonly echo: boolean
+  readonly corrected?: boolean
+}): { readonly note?: string } => {
+  const notes = [
+    facts.echo
+      ? "The built-in echo answers with what it is sent and cannot judge; configure a provider to get a verdict."
+      : "",
+    facts.tier > 0
+      ? `Cheaper targets stayed below the cascade's threshold; this is from target ${facts.tier + 1}.`
+      : "",
+    facts.cut ? "The answer was cut off at the longest output of its model." : "",
+    facts.corrected === true
+      ? "The draft was refuted; the answer is its correction, which was not verified again."
+      : "",
+  ].filter((note) => note !== "")
+  return notes.length === 0 ? {} : { note: notes.join(" ") }
+}

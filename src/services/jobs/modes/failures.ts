@@ -1,0 +1,80 @@
+/** What goes wrong inside a mode, as the problem that the job's owner sees. */
+import { Redacted } from "effect"
+import type { AgentLimits } from "../../../domain/agent.ts"
+import type { StepCall } from "../../../domain/job.ts"
+import { makeProblem } from "../../../domain/problem.ts"
+import { UPSTREAM_TITLE, type UpstreamCode, type UpstreamError } from "../../../domain/upstream.ts"
+import type { Spent } from "../../routing/Ledger.ts"
+import type { RouterError } from "../../routing/RoutingErrors.ts"
+import { JobFailure } from "../JobProgram.ts"
+
+/** What the provider said is only told where it is about the task; otherwise it may be about this product's account. */
+const ABOUT_THE_TASK: ReadonlySet<UpstreamCode> = new Set([
+  "invalid-request",
+  "context-too-long",
+  "unsupported",
+  "content-filtered",
+])
+
+const upstreamProblem = (error: UpstreamError) =>
+  makeProblem({
+    code: error.code,
+    status: error.status,
+    title: UPSTREAM_TITLE[error.code],
+    ...(error.detail !== undefined && ABOUT_THE_TASK.has(error.code) ? { detail: Redacted.value(error.detail) } : {}),
+    // A key that is refused stays refused until the operator does something about it.
+    retryable: error.retryable && error.code !== "upstream-unauthorized",
+  })
+
+/** A call that the router could not get answered. */
+export const routingFailure = (error: RouterError): JobFailure => {
+  if (error._tag === "CallFailed") {
+    const { retryAfterMs } = error.error
+    return new JobFailure({
+      problem: upstreamProblem(error.error),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(error.call === undefined ? {} : { call: error.call }),
+    })
+  }
+  const { code, message, retryable, status } = error
+  return new JobFailure({ problem: makeProblem({ code, status, title: message, retryable }) })
+}
+
+/** The model that was to do the task declined to. */
+export const refusal = (text: string, call: StepCall): JobFailure =>
+  new JobFailure({
+    problem: makeProblem({
+      code: "content-filtered",
+      status: 422,
+      title: "The model refused the task.",
+      ...(text === "" ? {} : { detail: text }),
+      retryable: false,
+    }),
+    call,
+  })
+
+/** The model that was to do the task wrote nothing. */
+export const nothingSaid = (call: StepCall): JobFailure =>
+  new JobFailure({
+    problem: makeProblem({ code: "upstream-protocol", status: 502, title: "The model gave no answer." }),
+    call,
+  })
+
+/** A limit of the agent is reached; `undefined` if none is. */
+export const limitReached = (limits: AgentLimits, spent: Spent): JobFailure | undefined => {
+  const { max_cost_micro_usd = Infinity, max_tokens = Infinity } = limits
+  const cost = `${spent.cost} micro-USD${spent.unpriced === 0 ? "" : ` and ${spent.unpriced} calls of unknown cost`}`
+  const used = `Spent so far: ${spent.tokens} tokens in ${spent.calls} calls, ${cost}.`
+  const failure = (code: string, title: string, limit: string) =>
+    new JobFailure({
+      problem: makeProblem({ code, status: 422, title, detail: `${limit} ${used}`, retryable: false }),
+    })
+  if (spent.tokens >= max_tokens) {
+    return failure("token-limit-reached", "The job used up its tokens.", `limits.max_tokens is ${max_tokens}.`)
+  }
+  if (spent.cost >= max_cost_micro_usd) {
+    const limit = `limits.max_cost_micro_usd is ${max_cost_micro_usd}.`
+    return failure("cost-limit-reached", "The job used up its budget.", limit)
+  }
+  return undefined
+}

@@ -1,0 +1,106 @@
+/** The processes of the crash test: started, asked, killed, and started again. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { createInterface } from "node:readline"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+
+const WORKER = fileURLToPath(new URL("worker.ts", import.meta.url))
+
+interface Running {
+  readonly name: string
+  readonly child: ChildProcess
+  /** Resolves once the worker answers requests, fails when it exits by itself; neither when it is killed before. */
+  readonly ready: Promise<void>
+  /** Set once it answers. */
+  url: string | undefined
+}
+
+export class Workers {
+  private readonly slots: Array<Running> = []
+  private started = 0
+  private closed = false
+  private readonly args: ReadonlyArray<string>
+  private readonly onFault: (message: string) => void
+
+  /** `args` are the worker's: database, counter's URL, lease. `onFault` hears of workers that died by themselves. */
+  constructor(args: ReadonlyArray<string>, onFault: (message: string) => void) {
+    this.args = args
+    this.onFault = onFault
+  }
+
+  start(slot: number): Promise<void> {
+    const name = `worker-${++this.started}`
+    const child = spawn(process.execPath, [WORKER, name, ...this.args], { stdio: ["pipe", "pipe", "pipe"] })
+    let errors = ""
+    child.stderr.on("data", (data: Buffer) => (errors += data.toString()))
+    const ready = new Promise<void>((resolve, reject) => {
+      child.once("exit", (code, signal) => {
+        if (signal === "SIGKILL") return
+        const fault = `${name} exited by itself (${code ?? signal}): ${errors}`
+        this.onFault(fault)
+        reject(new Error(fault))
+      })
+      createInterface(child.stdout).on("line", (line) => {
+        const port = /^ready (\d+)$/.exec(line)?.[1]
+        if (port === undefined) return
+        running.url = `http://127.0.0.1:${port}`
+        resolve()
+      })
+    })
+    const running: Running = { name, child, ready, url: undefined }
+    this.slots[slot] = running
+    return ready
+  }
+
+  nameOf(slot: number): string {
+    return this.running(slot).name
+  }
+
+  /** Resolves once the worker in `slot` answers requests; never if it is killed before. */
+  ready(slot: number): Promise<void> {
+    return this.running(slot).ready
+  }
+
+  /** Kills the worker in `slot` without any warning, and waits until it is gone. */
+  async kill(slot: number): Promise<void> {
+    const running = this.running(slot)
+    running.url = undefined
+    const exited = once(running.child, "exit")
+    running.child.kill("SIGKILL")
+    await exited
+  }
+
+  /** Asks some worker that is up, again and again until one answers, because workers die. Fails once all are closed. */
+  async ask(path: string, query: Record<string, string>, pick: () => number): Promise<unknown> {
+    while (!this.closed) {
+      const up = this.slots.flatMap((running) => running.url ?? [])
+      const url = up[Math.floor(pick() * up.length)]
+      const answer = url === undefined ? undefined : await tryToGet(`${url}/${path}?${new URLSearchParams(query)}`)
+      if (answer !== undefined) return answer.body
+      await sleep(20)
+    }
+    throw new Error("the workers are closed")
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+    await Promise.all(this.slots.map((_, slot) => this.kill(slot)))
+  }
+
+  private running(slot: number): Running {
+    const running = this.slots[slot]
+    if (running === undefined) throw new Error(`there is no worker ${slot}`)
+    return running
+  }
+}
+
+/** `undefined` when the worker died meanwhile, or could not serve. */
+const tryToGet = async (url: string): Promise<{ readonly body: unknown } | undefined> => {
+  try {
+    const response = await fetch(url, { method: "POST" })
+    return response.ok ? { body: await response.json() } : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * Kills gateway processes at random points under load, and holds them to what durability promises: no acknowledged job
+ * is lost, none has two results, no finished step is called again, and every job ends.
+ */
+import { setTimeout as sleep } from "node:timers/promises"
+import { CallCounter, type Violation } from "./CallCounter.ts"
+import { Workers } from "./Workers.ts"
+
+export interface CrashTestOptions {
+  /** Path of an SQLite file, or `postgres://` URL of an empty schema. */
+  readonly database: string
+  readonly kills: number
+  readonly processes: number
+  /** Jobs that have been asked for and have not ended, at any time. */
+  readonly load: number
+  /** Seconds after which a silent worker is taken for dead; the product's default is 15. */
+  readonly leaseSeconds: number
+  readonly seed: number
+  readonly log: (message: string) => void
+}
+
+export interface CrashReport {
+  readonly kills: number
+  readonly acknowledged: number
+  readonly completed: number
+  /** Ended in any other way, or differently when looked at again. */
+  readonly wrong: ReadonlyArray<string>
+  readonly violations: ReadonlyArray<Violation>
+  /** Workers that died without being killed. */
+  readonly faults: ReadonlyArray<string>
+  readonly calls: number
+  /** Calls in flight at a kill, which were made again. */
+  readonly repeats: number
+  /** Milliseconds from the last kill until the last job that had lost its worker went on. */
+  readonly slowestTakeover: number
+  readonly takeovers: number
+  readonly seconds: number
+}
+
+/** Milliseconds that a worker lives at most once it is up, and that one call takes. */
+const MAX_LIFE = 600
+const MAX_CALL = 60
+/** How often a worker is killed while it still starts. */
+const KILLED_YOUNG = 0.1
+const MAX_YOUTH = 800
+/** After the last kill every job ends within this time: a lease, and then its few short calls. */
+const DRAIN_MS = 60_000
+
+interface JobJson {
+  readonly id: string
+  readonly status: string
+  readonly result?: { readonly answer: string }
+}
+interface ListJson {
+  readonly ids: ReadonlyArray<string>
+  readonly next?: string
+}
+const ENDED = new Set(["completed", "failed", "cancelled", "timed_out"])
+
+export const runCrashTest = async (options: CrashTestOptions): Promise<CrashReport> => {
+  const started = performance.now()
+  const random = mulberry32(options.seed)
+  const counter = new CallCounter(() => random() * MAX_CALL)
+  const faults: Array<string> = []
+  const workers = new Workers([options.database, await counter.listen(), `${options.leaseSeconds}`], (fault) =>
+    faults.push(fault),
+  )
+  const ended = new Map<string, string>()
+  const pending = new Set<string>()
+  const wrong: Array<string> = []
+  const stop = new AbortController()
+  let acknowledged = 0
+
+  const report = (): CrashReport => ({
+    kills: options.kills,
+    acknowledged,
+    completed: ended.size,
+    wrong,
+    violations: counter.violations,
+    faults,
+    calls: counter.calls,
+    repeats: counter.repeats,
+    takeovers: counter.takeovers.length,
+    slowestTakeover: Math.max(0, ...counter.takeovers),
+    seconds: (performance.now() - started) / 1000,
+  })
+
+  const ask = <A>(path: string, query: Record<string, string>) =>
+    // The workers are this test's own, and answer with what their source says.
+    workers.ask(path, query, random) as Promise<A>
+
+  /** Asks for one job after the other, each under its own key, and follows each to its end. */
+  const load = async (agent: string, lane: number): Promise<void> => {
+    for (let n = 0; !stop.signal.aborted; n++) {
+      const key = `${lane}-${n}`
+      const id = await ask<string>("enqueue", { id: agent, key })
+      acknowledged++
+      pending.add(id)
+      const again = random() < 0.2 ? await ask<string>("enqueue", { id: agent, key }) : id
+      if (again !== id) wrong.push(`${key} made two jobs`)
+      let job = await ask<JobJson>("wait", { id })
+      while (!ENDED.has(job.status)) job = await ask<JobJson>("wait", { id })
+      ended.set(id, JSON.stringify(job))
+      pending.delete(id)
+      if (job.status !== "completed") wrong.push(`${id} ${JSON.stringify(job)}`)
+      else counter.ended(id, job.result?.answer.split(" ") ?? [])
+    }
+  }
+
+  try {
+    const slots = Array.from({ length: options.processes }, (_, slot) => slot)
+    await Promise.all(slots.map((slot) => workers.start(slot)))
+    const agent = await ask<string>("agent", {})
+    const lanes = Array.from({ length: options.load }, (_, lane) => load(agent, lane))
+    // A lane fails only when the workers are closed under it, after its job was found not to end.
+    for (const lane of lanes) lane.catch(() => undefined)
+
+    for (let kill = 1; kill <= options.kills; kill++) {
+      const slot = Math.floor(random() * options.processes)
+      if (random() < KILLED_YOUNG) await sleep(random() * MAX_YOUTH)
+      else await workers.ready(slot).then(() => sleep(random() * MAX_LIFE))
+      counter.killed(workers.nameOf(slot))
+      await workers.kill(slot)
+      void workers.start(slot)
+      if (kill % 10 === 0)
+        options.log(`${kill} kills, ${acknowledged} jobs, ${ended.size} ended, ${counter.calls} calls`)
+    }
+    stop.abort()
+    await Promise.race([Promise.all(lanes), sleep(DRAIN_MS, undefined, { ref: false })])
+    for (const id of pending) wrong.push(`${id} did not end`)
+    if (pending.size > 0) return report()
+
+    options.log("looking at every job once more")
+    for (const [id, before] of ended) {
+      if (JSON.stringify(await ask<JobJson>("wait", { id })) !== before) wrong.push(`${id} changed after its end`)
+    }
+    const listed: Array<string> = []
+    let cursor: string | undefined
+    do {
+      const page = await ask<ListJson>("list", cursor === undefined ? {} : { cursor })
+      listed.push(...page.ids)
+      cursor = page.next
+    } while (cursor !== undefined)
+    for (const id of listed) if (!ended.has(id)) wrong.push(`${id} was never acknowledged`)
+    if (listed.length !== acknowledged) wrong.push(`${acknowledged} jobs acknowledged, ${listed.length} listed`)
+  } finally {
+    await workers.close()
+    counter.close()
+  }
+  return report()
+}
+
+/** A small seeded generator, so that a run can be repeated with the same kills. */
+const mulberry32 = (seed: number) => {
+  let state = seed >>> 0
+  return (): number => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+  }
+}

@@ -1,0 +1,94 @@
+import { spawn } from "node:child_process"
+import { statSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Database from "../../../src/layers/database/Database.ts"
+import * as SqliteClient from "../../../src/layers/database/SqliteClient.ts"
+import * as SqliteOwner from "../../../src/layers/database/SqliteOwner.ts"
+import { sqliteFile } from "../../support/databases.ts"
+
+const WORKER = fileURLToPath(new URL("incrementWorker.ts", import.meta.url))
+
+describe("embedded database", () => {
+  it.live("survives power loss and keeps its files private", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const filename = yield* sqliteFile
+        const pragmas = Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const values = yield* Effect.forEach(["journal_mode", "synchronous", "foreign_keys"], (name) =>
+            Effect.map(sql.unsafe(`PRAGMA ${name}`).values, (rows) => rows[0]?.[0]),
+          )
+          assert.deepStrictEqual(values, ["wal", 2, 1])
+          for (const suffix of ["", "-wal", ".lock"]) {
+            assert.strictEqual(statSync(filename + suffix).mode & 0o077, 0, suffix)
+          }
+        })
+        yield* Effect.provide(pragmas, Database.layerSqlite({ filename }))
+      }),
+    ),
+  )
+
+  it.live("belongs to one process until that closes it, or dies", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const filename = yield* sqliteFile
+        const own = SqliteOwner.layer(filename, { patience: 50 })
+        const attempt = Layer.build(own).pipe(Effect.scoped)
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* Layer.build(own)
+            const refused = yield* Effect.flip(attempt)
+            assert.include(refused.message, filename)
+          }),
+        )
+        yield* attempt
+
+        const child = yield* Effect.acquireRelease(
+          Effect.sync(() =>
+            spawn(process.execPath, [
+              "--eval",
+              `new (require("node:sqlite").DatabaseSync)(${JSON.stringify(`${filename}.lock`)}).exec("BEGIN EXCLUSIVE");` +
+                `process.stdout.write("locked"); setInterval(() => {}, 1000)`,
+            ]),
+          ),
+          (child) => Effect.sync(() => child.kill("SIGKILL")),
+        )
+        yield* Effect.callback((resume) => void child.stdout.once("data", () => resume(Effect.void)))
+        yield* Effect.flip(attempt)
+        yield* Effect.callback((resume) => {
+          child.once("exit", () => resume(Effect.void))
+          child.kill("SIGKILL")
+        })
+        yield* attempt
+      }),
+    ),
+  )
+
+  it.live("loses nothing when several processes use it all the same", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const filename = yield* sqliteFile
+        const [processes, times] = [3, 300]
+        const run = Effect.callback<number | null>((resume) => {
+          const child = spawn(process.execPath, [WORKER, filename, `${times}`], {
+            stdio: ["ignore", "ignore", "inherit"],
+          })
+          child.once("exit", (code) => resume(Effect.succeed(code)))
+          return Effect.sync(() => child.kill("SIGKILL"))
+        })
+        const codes = yield* Effect.all(
+          Array.from({ length: processes }, () => run),
+          { concurrency: "unbounded" },
+        )
+        assert.deepStrictEqual(codes, [0, 0, 0])
+        const rows = yield* SqlClient.SqlClient.use((sql) => sql<{ n: number }>`SELECT n FROM counter`).pipe(
+          Effect.provide(SqliteClient.layer({ filename })),
+        )
+        assert.strictEqual(rows[0]?.n, processes * times)
+      }),
+    ),
+  )
+})

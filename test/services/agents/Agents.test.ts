@@ -1,0 +1,150 @@
+import { assert, it, layer } from "@effect/vitest"
+import { Effect, Layer, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { Agent, agentETag, CreateAgent, TenantId } from "../../../src/domain/agent.ts"
+import { Agents } from "../../../src/services/agents/Agents.ts"
+import { describeDatabases } from "../../support/databases.ts"
+
+const newTenant = Effect.sync(() => TenantId.make(SecureRandom.uuidV7Unsafe()))
+
+describeDatabases("agents", (database) => {
+  layer(Agents.layer.pipe(Layer.provide(database.layer)))((it) => {
+    it.effect("are created with defaults, and read back as they were returned", () =>
+      Effect.gen(function* () {
+        const agents = yield* Agents
+        const tenant = yield* newTenant
+        const plain = yield* agents.create(tenant, { name: "plain" })
+        assert.deepInclude(plain, {
+          name: "plain",
+          default_mode: "adversarial",
+          model_policy: {},
+          limits: { max_rounds: 2, timeout_seconds: 600 },
+          metadata: {},
+          version: 1,
+        })
+        assert.isFalse("role" in plain)
+        const full = yield* agents.create(tenant, {
+          name: "full",
+          role: "reviewer",
+          instructions: "Be fair.\u0000\ud83e\uddad",
+          default_mode: "verified",
+          model_policy: { allow: ["provider1/*"], deny: ["*/mini"] },
+          limits: { max_rounds: 3, max_cost_micro_usd: 5_000_000_000 },
+          metadata: { team: "a" },
+        })
+        assert.deepStrictEqual(full.limits, { max_rounds: 3, max_cost_micro_usd: 5_000_000_000, timeout_seconds: 600 })
+        assert.deepStrictEqual(yield* agents.get(tenant, plain.id), plain)
+        assert.deepStrictEqual(yield* agents.get(tenant, full.id), full)
+      }),
+    )
+
+    it.effect.prop("whatever may be created comes back unchanged", [CreateAgent], ([input]) =>
+      Effect.gen(function* () {
+        const agents = yield* Agents
+        const tenant = yield* newTenant
+        const created = yield* agents.create(tenant, input)
+        assert.deepStrictEqual(yield* agents.get(tenant, created.id), created)
+        assert.isTrue(Schema.is(Agent)(created))
+      }),
+    )
+
+    it.effect("are listed newest first, page by page, each exactly once", () =>
+      Effect.gen(function* () {
+        const agents = yield* Agents
+        const tenant = yield* newTenant
+        const created = yield* Effect.forEach(Array.from({ length: 7 }).keys(), (n) =>
+          agents.create(tenant, { name: `agent ${n}` }),
+        )
+        const seen: Array<string> = []
+        let cursor: string | undefined
+        let pages = 0
+        do {
+          const page = yield* agents.list(tenant, { limit: 3, cursor })
+          seen.push(...page.items.map((agent) => agent.id))
+          cursor = page.next_cursor
+          pages++
+        } while (cursor !== undefined)
+        assert.strictEqual(pages, 3)
+        assert.deepStrictEqual(seen, created.map((agent) => agent.id).toReversed())
+        assert.isUndefined((yield* agents.list(tenant, { limit: 7 })).next_cursor)
+        for (const cursor of ["nonsense", "", "AAAA", "x".repeat(100_000)]) {
+          assert.strictEqual((yield* Effect.flip(agents.list(tenant, { cursor })))._tag, "CursorInvalid")
+        }
+      }),
+    )
+
+    it.effect("change by what is given, and only for who saw the latest version", () =>
+      Effect.gen(function* () {
+        const agents = yield* Agents
+        const tenant = yield* newTenant
+        const first = yield* agents.create(tenant, { name: "a", role: "critic", metadata: { a: "1" } })
+        const second = yield* agents.update(
+          tenant,
+          first.id,
+          { name: "b", role: null, limits: { max_tokens: 9 }, metadata: { b: "2" } },
+          `"7", ${agentETag(first)}`,
+        )
+        assert.strictEqual(second.version, 2)
+        assert.strictEqual(second.name, "b")
+        assert.isFalse("role" in second)
+        assert.deepStrictEqual(second.metadata, { b: "2" })
+        assert.deepStrictEqual(second.limits, { ...first.limits, max_tokens: 9 })
+        assert.deepStrictEqual(yield* agents.get(tenant, first.id), second)
+
+        for (const stale of [agentETag(first), `W/${agentETag(second)}`, "2", '"x"']) {
+          const error = yield* Effect.flip(agents.update(tenant, first.id, { name: "c" }, stale))
+          assert.strictEqual(error._tag, "AgentStale", stale)
+          assert.strictEqual((yield* Effect.flip(agents.remove(tenant, first.id, stale)))._tag, "AgentStale", stale)
+        }
+        assert.strictEqual((yield* agents.update(tenant, first.id, { name: "c" }, "*")).version, 3)
+        assert.strictEqual((yield* agents.update(tenant, first.id, { name: "d" })).version, 4)
+        yield* agents.remove(tenant, first.id, '"4"')
+        assert.strictEqual((yield* Effect.flip(agents.get(tenant, first.id)))._tag, "AgentNotFound")
+        assert.strictEqual((yield* Effect.flip(agents.remove(tenant, first.id)))._tag, "AgentNotFound")
+      }),
+    )
+
+    it.effect("lose no change when many are made at once, and let one through when all saw the same version", () =>
+      Effect.gen(function* () {
+        const agents = yield* Agents
+        const tenant = yield* newTenant
+        const agent = yield* agents.create(tenant, { name: "busy" })
+        const limits = ["max_tokens", "max_cost_micro_usd"] as const
+        yield* Effect.all(
+          limits.flatMap((limit) => [1, 2, 3].map((n) => agents.update(tenant, agent.id, { limits: { [limit]: n } }))),
+          { concurrency: "unbounded" },
+        )
+        const after = yield* agents.get(tenant, agent.id)
+        assert.strictEqual(after.version, 7)
+        assert.isDefined(after.limits.max_tokens)
+        assert.isDefined(after.limits.max_cost_micro_usd)
+
+        const results = yield* Effect.all(
+          Array.from({ length: 10 }, (_, n) =>
+            Effect.result(agents.update(tenant, agent.id, { name: `${n}` }, agentETag(after))),
+          ),
+          { concurrency: "unbounded" },
+        )
+        assert.strictEqual(results.filter((result) => result._tag === "Success").length, 1)
+      }),
+    )
+
+    it.effect("do not exist for other tenants", () =>
+      Effect.gen(function* () {
+        const agents = yield* Agents
+        const [mine, theirs] = [yield* newTenant, yield* newTenant]
+        const agent = yield* agents.create(mine, { name: "mine" })
+        assert.strictEqual((yield* Effect.flip(agents.get(theirs, agent.id)))._tag, "AgentNotFound")
+        assert.strictEqual((yield* Effect.flip(agents.update(theirs, agent.id, {}, "*")))._tag, "AgentNotFound")
+        assert.strictEqual((yield* Effect.flip(agents.remove(theirs, agent.id)))._tag, "AgentNotFound")
+        assert.deepStrictEqual((yield* agents.list(theirs)).items, [])
+        assert.deepStrictEqual(yield* agents.get(mine, agent.id), agent)
+      }),
+    )
+  })
+})
+
+it("accepts as tenant what a database can keep", () => {
+  for (const bad of ["", "a\u0000b", "\ud800", "x".repeat(256)]) assert.isFalse(Schema.is(TenantId)(bad), bad)
+  for (const good of ["auth0|42", "žluť", "x".repeat(255)]) assert.isTrue(Schema.is(TenantId)(good), good)
+})

@@ -1,0 +1,482 @@
+import { assert, it } from "@effect/vitest"
+import { DateTime, Duration, Effect, Fiber, Latch, Metric, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Job } from "../../../src/domain/job.ts"
+import type { Agents } from "../../../src/services/agents/Agents.ts"
+import { JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import { queueObserved } from "../../../src/services/jobs/JobMetrics.ts"
+import { Jobs } from "../../../src/services/jobs/Jobs.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import {
+  answer,
+  ended,
+  enqueueOne,
+  failure,
+  gateway,
+  makeAgent,
+  type Program,
+  services,
+  start,
+  stepsOf,
+  text,
+  use,
+} from "../../support/jobs.ts"
+
+/** Counts its calls by name. */
+const counter = () => {
+  const counts: Record<string, number> = {}
+  const call = (name: string) =>
+    Effect.sync(() => {
+      counts[name] = (counts[name] ?? 0) + 1
+      return `${name} ${counts[name]}`
+    })
+  return { counts, call }
+}
+
+/** Leaves a queued job as a worker leaves it that is killed while it works on it. */
+const abandon = Effect.fnUntraced(function* (job: Pick<Job, "id">) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`UPDATE jobs SET status = 'running', lease = 'dead', started_at = 1 WHERE id = ${job.id}`
+  yield* sql`UPDATE job_queue SET acquired_at = CURRENT_TIMESTAMP, acquired_by = ${sql.literal(`'${DEAD}'`)}
+    WHERE id LIKE ${`${job.id}:%`}`
+})
+const DEAD = "00000000-0000-4000-8000-000000000000"
+
+describeDatabases("job runner", (database) => {
+  const test = (
+    name: string,
+    program: Program,
+    body: Effect.Effect<void, unknown, Jobs | Agents | JobLeases>,
+    settings?: Parameters<typeof gateway>[2],
+  ) => it.live(name, () => Effect.provide(body, gateway(database.layer, program, settings)))
+
+  test(
+    "runs a job to its result, and keeps what its steps were and cost",
+    (context) =>
+      Effect.gen(function* () {
+        const draft = yield* context.step(
+          "draft",
+          Schema.Struct({ text: Schema.String }),
+          Effect.succeed({
+            value: { text: "a marine mammal" },
+            call: {
+              provider: "echo",
+              model: "echo-1",
+              usage: { input_tokens: 5, output_tokens: 3, cached_tokens: 1 },
+              cost_micro_usd: 12,
+              calls: 2,
+            },
+          }),
+        )
+        yield* text(context, "free", Effect.succeed("x"))
+        return answer(draft.text)
+      }),
+    Effect.gen(function* () {
+      const { job, tenant } = yield* enqueueOne()
+      const done = yield* ended(tenant, job)
+      assert.strictEqual(done.status, "completed")
+      assert.deepStrictEqual(done.result, answer("a marine mammal"))
+      const usage = { input_tokens: 5, output_tokens: 3, cached_tokens: 1 }
+      assert.deepStrictEqual(
+        done.steps.map(({ name, provider, status, usage }) => ({ name, provider, status, usage })),
+        [
+          { name: "draft", provider: "echo", status: "completed", usage },
+          { name: "free", provider: null, status: "completed", usage: null },
+        ],
+      )
+      assert.deepStrictEqual(done.usage, { ...usage, calls: 2 })
+      assert.strictEqual(done.cost_micro_usd, 12)
+      assert.isDefined(done.started_at)
+      assert.isDefined(done.finished_at)
+    }),
+  )
+
+  it.live("tries again after a failure that may pass, without repeating finished steps", () => {
+    const { call, counts } = counter()
+    return Effect.gen(function* () {
+      const { job, tenant } = yield* enqueueOne()
+      const done = yield* ended(tenant, job)
+      assert.strictEqual(done.status, "completed")
+      assert.strictEqual(done.attempt, 2)
+      assert.deepStrictEqual(stepsOf(done), ["first completed", "second failed", "second completed"])
+      assert.deepStrictEqual(counts, { first: 1, second: 2 })
+      assert.deepStrictEqual(done.result, answer("first 1, second 2"))
+    }).pipe(
+      Effect.provide(
+        gateway(database.layer, (context) =>
+          Effect.gen(function* () {
+            const first = yield* text(context, "first", call("first"))
+            const second = yield* text(
+              context,
+              "second",
+              Effect.flatMap(call("second"), (value) =>
+                context.attempt === 1 ? Effect.fail(failure(true)) : Effect.succeed(value),
+              ),
+            )
+            return answer(`${first}, ${second}`)
+          }),
+        ),
+      ),
+    )
+  })
+
+  test(
+    "fails with the problem of the last attempt when the attempts are used up",
+    (context) => Effect.fail(failure(true, `attempt-${context.attempt}`)),
+    Effect.gen(function* () {
+      const { job, tenant } = yield* enqueueOne()
+      const done = yield* ended(tenant, job)
+      assert.strictEqual(done.status, "failed")
+      assert.strictEqual(done.attempt, 2)
+      assert.strictEqual(done.problem?.code, "attempt-2")
+    }),
+    { maxAttempts: 2 },
+  )
+
+  test(
+    "fails at once when trying again is of no use",
+    () => Effect.fail(failure(false)),
+    Effect.gen(function* () {
+      const { job, tenant } = yield* enqueueOne()
+      const done = yield* ended(tenant, job)
+      assert.strictEqual(done.status, "failed")
+      assert.strictEqual(done.attempt, 1)
+      assert.strictEqual(done.problem?.code, "scripted")
+    }),
+  )
+
+  test(
+    "reports a fault of the program without its message, and works on",
+    (context) =>
+      context.task === "fine" ? Effect.succeed(answer("fine")) : Effect.die(new Error("the secret prompt")),
+    Effect.gen(function* () {
+      const { agent, job, tenant } = yield* enqueueOne()
+      const done = yield* ended(tenant, job)
+      assert.strictEqual(done.status, "failed")
+      assert.strictEqual(done.problem?.code, "internal-error")
+      assert.notInclude(JSON.stringify(done), "secret prompt")
+      const jobs = yield* Jobs
+      const next = yield* jobs.enqueue(tenant, agent.id, { task: "fine" })
+      assert.strictEqual((yield* ended(tenant, next)).status, "completed")
+    }),
+    { workers: 1 },
+  )
+
+  it.live("ends a job that takes too long, interrupts its call, and keeps what it had", () => {
+    let interrupted = false
+    return Effect.gen(function* () {
+      const { job, tenant } = yield* enqueueOne({ timeout_seconds: 1 })
+      const done = yield* ended(tenant, job)
+      assert.strictEqual(done.status, "timed_out")
+      assert.strictEqual(done.problem?.code, "job-timed-out")
+      assert.deepStrictEqual(stepsOf(done), ["first completed"])
+      assert.isTrue(interrupted)
+    }).pipe(
+      Effect.provide(
+        gateway(database.layer, (context) =>
+          Effect.gen(function* () {
+            yield* text(context, "first", Effect.succeed("x"))
+            yield* text(
+              context,
+              "endless",
+              Effect.onInterrupt(Effect.never, () => Effect.sync(() => (interrupted = true))),
+            )
+            return answer("never")
+          }),
+        ),
+      ),
+    )
+  })
+
+  it.live("interrupts the call in flight of a cancelled job, which then stays cancelled", () => {
+    const running = Latch.makeUnsafe()
+    const interrupted = Latch.makeUnsafe()
+    return Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { job, tenant } = yield* enqueueOne()
+      yield* running.await
+      const cancelled = yield* jobs.cancel(tenant, job.id)
+      assert.strictEqual(cancelled.status, "cancelled")
+      yield* interrupted.await
+      const after = yield* jobs.cancel(tenant, job.id)
+      assert.deepStrictEqual(after, cancelled)
+      assert.deepStrictEqual(after.steps, [])
+    }).pipe(
+      Effect.provide(
+        gateway(database.layer, (context) =>
+          Effect.as(
+            text(
+              context,
+              "endless",
+              Effect.onInterrupt(Effect.andThen(running.open, Effect.never), () => interrupted.open),
+            ),
+            answer("never"),
+          ),
+        ),
+      ),
+      Effect.timeout("4 seconds"),
+    )
+  })
+
+  it.live("puts a job in flight back when it shuts down; the next process goes on where it was", () => {
+    const { call, counts } = counter()
+    const running = Latch.makeUnsafe()
+    return Effect.scoped(
+      Effect.gen(function* () {
+        const layer = yield* database.create
+        const first = yield* start(
+          gateway(layer, (context) =>
+            Effect.gen(function* () {
+              yield* text(context, "done", call("done"))
+              yield* text(
+                context,
+                "in flight",
+                Effect.andThen(call("in flight"), Effect.andThen(running.open, Effect.never)),
+              )
+              return answer("never")
+            }),
+          ),
+        )
+        const { job, tenant } = yield* use(first.context, enqueueOne())
+        yield* running.await
+        yield* first.stop
+
+        const between = yield* start(services(layer))
+        const queued = yield* use(
+          between.context,
+          Effect.flatMap(Jobs, (jobs) => jobs.get(tenant, job.id)),
+        )
+        assert.strictEqual(queued.status, "queued")
+        assert.strictEqual(queued.attempt, 1)
+        yield* between.stop
+
+        const second = yield* start(
+          gateway(layer, (context) =>
+            Effect.gen(function* () {
+              const done = yield* text(context, "done", call("done"))
+              const inFlight = yield* text(context, "in flight", call("in flight"))
+              return answer(`${done}, ${inFlight}`)
+            }),
+          ),
+        )
+        const after = yield* use(second.context, ended(tenant, job))
+        assert.deepStrictEqual(after.result, answer("done 1, in flight 2"))
+        assert.strictEqual(after.attempt, 1)
+        assert.deepStrictEqual(counts, { done: 1, "in flight": 2 })
+      }),
+    )
+  })
+
+  it.live("stores a call that succeeded although the server shuts down meanwhile", () => {
+    const running = Latch.makeUnsafe()
+    const answered = Latch.makeUnsafe()
+    return Effect.scoped(
+      Effect.gen(function* () {
+        const layer = yield* database.create
+        const first = yield* start(
+          gateway(layer, (context) =>
+            Effect.gen(function* () {
+              yield* text(context, "late", Effect.andThen(running.open, Effect.as(answered.await, "paid for")))
+              return yield* Effect.never
+            }),
+          ),
+        )
+        const { job, tenant } = yield* use(first.context, enqueueOne())
+        yield* running.await
+
+        // While this transaction holds the job's row, the step cannot be written.
+        const locked = yield* Latch.make()
+        const unlock = yield* Latch.make()
+        const blocker = yield* SqlClient.SqlClient.use((sql) =>
+          sql`UPDATE jobs SET metadata = metadata WHERE id = ${job.id}`.pipe(
+            Effect.andThen(locked.open),
+            Effect.andThen(unlock.await),
+            sql.withTransaction,
+          ),
+        ).pipe(Effect.forkChild, (effect) => use(first.context, effect))
+        yield* locked.await
+        yield* answered.open
+        yield* Effect.sleep("50 millis")
+        const stopping = yield* Effect.forkChild(first.stop)
+        yield* Effect.sleep("50 millis")
+        yield* unlock.open
+        yield* Fiber.join(blocker)
+        yield* Fiber.join(stopping)
+
+        const second = yield* start(
+          gateway(layer, (context) => Effect.map(text(context, "late", Effect.succeed("paid again")), answer)),
+        )
+        assert.deepStrictEqual((yield* use(second.context, ended(tenant, job))).result, answer("paid for"))
+      }),
+    )
+  })
+
+  it.live("takes over what a dead worker left, and gives up a job that keeps killing its workers", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const layer = yield* database.create
+        // The embedded database does not wait for a lease to run out.
+        const settings = { maxCrashes: 2, lease: Duration.seconds(database.kind === "sqlite" ? 3600 : 2) }
+        const before = yield* start(services(layer, settings))
+        const survivor = yield* use(before.context, enqueueOne())
+        const poison = yield* use(before.context, enqueueOne())
+        yield* use(before.context, abandon(survivor.job))
+        yield* use(before.context, abandon(poison.job))
+        const { id } = poison.job
+        yield* use(
+          before.context,
+          SqlClient.SqlClient.use((sql) => sql`UPDATE jobs SET crashes = 2 WHERE id = ${id}`),
+        )
+        yield* before.stop
+
+        const after = yield* start(gateway(layer, () => Effect.succeed(answer("alive")), settings))
+        const done = yield* use(after.context, ended(survivor.tenant, survivor.job))
+        assert.strictEqual(done.status, "completed")
+        assert.strictEqual(done.attempt, 1)
+        const given = yield* use(after.context, ended(poison.tenant, poison.job))
+        assert.strictEqual(given.status, "failed")
+        assert.strictEqual(given.problem?.code, "job-crashed-workers")
+        assert.include(given.problem?.detail, "3 workers")
+      }),
+    ),
+  )
+
+  it.live("lets a worker that lost its job write nothing", () => {
+    const running = Latch.makeUnsafe()
+    const takenOver = Latch.makeUnsafe()
+    const interrupted = Latch.makeUnsafe()
+    return Effect.gen(function* () {
+      const { job, tenant } = yield* enqueueOne()
+      const jobs = yield* Jobs
+      const leases = yield* JobLeases
+      yield* running.await
+      const lease = yield* Effect.flatMap(leases.start({ job: job.id, attempt: 1 }), Effect.fromOption)
+      yield* takenOver.open
+      yield* interrupted.await
+      assert.deepStrictEqual((yield* jobs.get(tenant, job.id)).steps, [])
+      assert.isTrue(yield* leases.end(lease, { status: "completed", result: answer("the heir's") }))
+      const done = yield* jobs.get(tenant, job.id)
+      assert.deepStrictEqual(done.result, answer("the heir's"))
+      assert.isFalse(yield* leases.end(lease, { status: "completed", result: answer("again") }))
+    }).pipe(
+      Effect.provide(
+        gateway(database.layer, (context) =>
+          Effect.gen(function* () {
+            yield* text(context, "late", Effect.andThen(running.open, Effect.as(takenOver.await, "late")))
+            return answer("the dead's")
+          }).pipe(Effect.onInterrupt(() => interrupted.open)),
+        ),
+      ),
+    )
+  })
+
+  test(
+    "runs parallel steps, and replays what they gave with its types",
+    (context) =>
+      Effect.gen(function* () {
+        const samples = yield* Effect.forEach(
+          [1, 2, 3, 4, 5],
+          (n) =>
+            context.step(
+              `sample-${n}`,
+              Schema.Struct({ at: Schema.DateTimeUtcFromString, n: Schema.Int }),
+              Effect.succeed({ value: { at: DateTime.makeUnsafe(n), n } }),
+            ),
+          { concurrency: "unbounded" },
+        )
+        assert.deepStrictEqual(
+          samples.map((sample) => DateTime.toEpochMillis(sample.at)),
+          [1, 2, 3, 4, 5],
+        )
+        return context.attempt === 1 ? yield* failure(true) : answer(samples.map((sample) => sample.n).join())
+      }),
+    Effect.gen(function* () {
+      const { job, tenant } = yield* enqueueOne()
+      const done = yield* ended(tenant, job)
+      assert.deepStrictEqual(done.result, answer("1,2,3,4,5"))
+      assert.strictEqual(done.attempt, 2)
+      assert.strictEqual(done.steps.length, 5)
+    }),
+  )
+
+  test(
+    "treats two steps of one name as the fault that it is",
+    (context) =>
+      Effect.gen(function* () {
+        yield* text(context, "twin", Effect.succeed("a"))
+        yield* text(context, "twin", Effect.succeed("b"))
+        return answer("never")
+      }),
+    Effect.gen(function* () {
+      const { job, tenant } = yield* enqueueOne()
+      const done = yield* ended(tenant, job)
+      assert.strictEqual(done.problem?.code, "internal-error")
+      assert.deepStrictEqual(stepsOf(done), ["twin completed"])
+    }),
+  )
+
+  test(
+    "treats a result that does not fit as a fault, and does not try it again",
+    () => Effect.succeed({ ...answer("x"), confidence: Number.NaN }),
+    Effect.gen(function* () {
+      const { job, tenant } = yield* enqueueOne()
+      const done = yield* ended(tenant, job)
+      assert.strictEqual(done.problem?.code, "internal-error")
+      assert.strictEqual(done.attempt, 1)
+    }),
+  )
+
+  it.live("counts what it did", () =>
+    Effect.gen(function* () {
+      const { job, tenant } = yield* enqueueOne()
+      yield* ended(tenant, job)
+      const jobs = yield* Jobs
+      yield* queueObserved(yield* jobs.queueState)
+      const snapshot = yield* Metric.snapshot
+      const stateOf = (id: string, labels: Record<string, string> = {}) =>
+        snapshot.find(
+          (metric) =>
+            metric.id === id && Object.entries(labels).every(([name, value]) => metric.attributes?.[name] === value),
+        )?.state
+      const done = { mode: "adversarial", status: "completed" }
+      assert.deepInclude(stateOf("sealgate_jobs_enqueued_total", { mode: "adversarial" }), { count: 1 })
+      assert.deepInclude(stateOf("sealgate_jobs_ended_total", done), { count: 1 })
+      assert.deepInclude(stateOf("sealgate_job_duration_seconds", done), { count: 1 })
+      assert.deepInclude(stateOf("sealgate_job_step_duration_seconds", done), { count: 1 })
+      assert.deepInclude(stateOf("sealgate_jobs_open", { status: "running" }), { value: 0 })
+      assert.deepInclude(stateOf("sealgate_job_queue_depth"), { value: 0 })
+      assert.deepInclude(stateOf("sealgate_job_queue_age_seconds"), { value: 0 })
+    }).pipe(
+      Effect.provide(
+        gateway(database.layer, (context) => Effect.as(text(context, "only", Effect.succeed("x")), answer("x"))),
+      ),
+      Effect.provideService(Metric.MetricRegistry, new Map()),
+    ),
+  )
+
+  it.live("works on as many jobs at a time as it has workers", () => {
+    let now = 0
+    let most = 0
+    return Effect.gen(function* () {
+      const { agent, tenant } = yield* makeAgent()
+      const jobs = yield* Jobs
+      const all = yield* Effect.forEach(Array.from({ length: 8 }), () => jobs.enqueue(tenant, agent.id, { task: "x" }))
+      for (const job of all) assert.strictEqual((yield* ended(tenant, job)).status, "completed")
+      assert.strictEqual(most, 3)
+    }).pipe(
+      Effect.provide(
+        gateway(
+          database.layer,
+          () =>
+            Effect.gen(function* () {
+              most = Math.max(most, ++now)
+              yield* Effect.sleep("30 millis")
+              now--
+              return answer("x")
+            }),
+          { workers: 3 },
+        ),
+      ),
+    )
+  })
+})

@@ -1,0 +1,375 @@
+import { assert, it } from "@effect/vitest"
+import { DateTime, Duration, Effect, Fiber, Latch, Schema, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { TenantId } from "../../../src/domain/agent.ts"
+import { IdempotencyKey, Job, type JobEvent } from "../../../src/domain/job.ts"
+import { Agents } from "../../../src/services/agents/Agents.ts"
+import { prune } from "../../../src/services/jobs/JobRetention.ts"
+import { Jobs } from "../../../src/services/jobs/Jobs.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { answer, ended, enqueueOne, gateway, makeAgent, services, start, use } from "../../support/jobs.ts"
+
+const key = IdempotencyKey.make("key-1")
+/** Nothing that repeats: adjusting the clock by days would make it repeat all those days. */
+const still = { leaseRefresh: Duration.days(1000), pruneEvery: Duration.days(1000) }
+const stranger = TenantId.make("stranger")
+
+const countOf = (table: string) =>
+  SqlClient.SqlClient.use((sql) =>
+    Effect.map(sql<{ n: number }>`SELECT COUNT(*) AS n FROM ${sql(table)}`, (rows) => rows[0]?.n),
+  )
+
+describeDatabases("jobs", (database) => {
+  const test = <E>(name: string, body: Effect.Effect<void, E, Jobs | Agents | SqlClient.SqlClient>) =>
+    it.effect(name, () => Effect.provide(body, services(database.layer, still)))
+
+  test(
+    "are what was asked for, and look the same whenever they are read",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { agent, tenant } = yield* makeAgent({ max_rounds: 3 })
+      const plain = yield* jobs.enqueue(tenant, agent.id, { task: "What is a seal?" })
+      assert.deepInclude(plain, {
+        agent_id: agent.id,
+        agent_version: 1,
+        mode: "adversarial",
+        status: "queued",
+        attempt: 1,
+        task: "What is a seal?",
+        options: {},
+        usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, calls: 0 },
+        cost_micro_usd: 0,
+        steps: [],
+        metadata: {},
+      })
+      assert.match(plain.trace_id, /^[0-9a-f]{32}$/)
+      const messages = [
+        { role: "system", content: "Be brief.", vendor_extension: { kept: true } },
+        { role: "user", content: [{ type: "text", text: "žluť\u0000\ud83e" }] },
+      ] as const
+      const rich = yield* jobs.enqueue(tenant, agent.id, {
+        messages,
+        mode: "verified",
+        options: { samples: 5 },
+        metadata: { ticket: "42" },
+      })
+      assert.deepStrictEqual(rich.task, messages)
+      for (const job of [plain, rich]) {
+        assert.deepStrictEqual(yield* jobs.get(tenant, job.id), job)
+        assert.isTrue(Schema.is(Job)(job))
+      }
+      assert.deepStrictEqual(yield* jobs.queueState, { queued: 2, running: 0, oldestQueuedMs: 0 })
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual((yield* jobs.queueState).oldestQueuedMs, 3000)
+    }),
+  )
+
+  test(
+    "are listed newest first, by agent and by status, page by page",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const agents = yield* Agents
+      const { agent, tenant } = yield* makeAgent()
+      const other = yield* agents.create(tenant, { name: "other" })
+      const made = yield* Effect.forEach([agent, other, agent, other, agent], (agent) =>
+        jobs.enqueue(tenant, agent.id, { task: "x" }),
+      )
+      const newestFirst = made.map((job) => job.id).toReversed()
+      const ids = (items: ReadonlyArray<Job>) => items.map((job) => job.id)
+
+      const first = yield* jobs.list(tenant, {}, { limit: 3 })
+      assert.deepStrictEqual(ids(first.items), newestFirst.slice(0, 3))
+      const rest = yield* jobs.list(tenant, {}, { limit: 3, cursor: first.next_cursor })
+      assert.deepStrictEqual(ids(rest.items), newestFirst.slice(3))
+      assert.isUndefined(rest.next_cursor)
+
+      const [cancelled] = made
+      yield* jobs.cancel(tenant, cancelled?.id ?? "")
+      const of = (filter: Parameters<typeof jobs.list>[1]) =>
+        Effect.map(jobs.list(tenant, filter), ({ items }) => ids(items))
+      assert.strictEqual((yield* of({ agent_id: other.id })).length, 2)
+      assert.deepStrictEqual(yield* of({ status: "cancelled" }), [cancelled?.id])
+      assert.deepStrictEqual(
+        yield* of({ status: "queued", agent_id: agent.id }),
+        newestFirst.filter((id) =>
+          made.some((job) => job.id === id && job.agent_id === agent.id && id !== cancelled?.id),
+        ),
+      )
+      assert.deepStrictEqual(yield* of({ status: "running" }), [])
+      assert.strictEqual((yield* Effect.flip(jobs.list(tenant, {}, { cursor: "!" })))._tag, "CursorInvalid")
+    }),
+  )
+
+  test(
+    "do not exist for other tenants, and need an agent of one's own",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { agent, job, tenant } = yield* enqueueOne()
+      const attempts: ReadonlyArray<Effect.Effect<unknown, { readonly _tag: string }>> = [
+        jobs.get(stranger, job.id),
+        jobs.wait(stranger, job.id, "1 minute"),
+        jobs.cancel(stranger, job.id),
+        Stream.runCollect(jobs.events(stranger, job.id)),
+      ]
+      for (const attempt of attempts) {
+        assert.strictEqual((yield* Effect.flip(attempt))._tag, "JobNotFound")
+      }
+      for (const id of ["", "x", "a\u0000b", "'; DROP TABLE jobs; --"]) {
+        assert.strictEqual((yield* Effect.flip(jobs.get(tenant, id)))._tag, "JobNotFound")
+        assert.strictEqual((yield* Effect.flip(jobs.enqueue(tenant, id, { task: "x" })))._tag, "AgentNotFound")
+      }
+      assert.deepStrictEqual((yield* jobs.list(stranger)).items, [])
+      assert.strictEqual((yield* Effect.flip(jobs.enqueue(stranger, agent.id, { task: "x" })))._tag, "AgentNotFound")
+    }),
+  )
+
+  test(
+    "outlive their agent and keep the one they were given",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const agents = yield* Agents
+      const { agent, job, tenant } = yield* enqueueOne()
+      yield* agents.update(tenant, agent.id, { name: "changed" })
+      yield* agents.remove(tenant, agent.id)
+      assert.deepStrictEqual(yield* jobs.get(tenant, job.id), job)
+      assert.strictEqual((yield* jobs.list(tenant, { agent_id: agent.id })).items.length, 1)
+    }),
+  )
+
+  test(
+    "are cancelled once, while they wait",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { job, tenant } = yield* enqueueOne()
+      yield* TestClock.adjust("1 second")
+      const cancelled = yield* jobs.cancel(tenant, job.id)
+      assert.strictEqual(cancelled.status, "cancelled")
+      assert.isDefined(cancelled.finished_at)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* jobs.cancel(tenant, job.id), cancelled)
+      assert.deepStrictEqual(yield* jobs.wait(tenant, job.id, "1 hour"), cancelled)
+      assert.deepStrictEqual(yield* jobs.queueState, { queued: 0, running: 0, oldestQueuedMs: 0 })
+    }),
+  )
+
+  test(
+    "are made once per idempotency key, whatever the order of the body's members",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { agent, tenant } = yield* makeAgent()
+      const body = { task: "x", options: { rounds: 1, samples: 2 }, metadata: { a: "1", b: "2" } }
+      const same = { metadata: { b: "2", a: "1" }, options: { samples: 2, rounds: 1 }, task: "x" }
+      const first = yield* jobs.enqueue(tenant, agent.id, body, key)
+      assert.strictEqual((yield* jobs.enqueue(tenant, agent.id, same, key)).id, first.id)
+      for (const other of [
+        { ...body, task: "y" },
+        { ...body, mode: "verified" as const },
+        { messages: [{ role: "user" as const, content: "x" }] },
+      ]) {
+        assert.strictEqual((yield* Effect.flip(jobs.enqueue(tenant, agent.id, other, key)))._tag, "IdempotencyMismatch")
+      }
+      const { agent: second } = yield* makeAgent()
+      assert.strictEqual((yield* Effect.flip(jobs.enqueue(tenant, second.id, body, key)))._tag, "AgentNotFound")
+      assert.strictEqual(yield* countOf("jobs"), 1)
+
+      yield* Effect.flatMap(Agents, (agents) => agents.remove(tenant, agent.id))
+      assert.strictEqual((yield* jobs.enqueue(tenant, agent.id, body, key)).id, first.id)
+    }),
+  )
+
+  test(
+    "keep keys apart by tenant and by agent, and forget them after 24 hours",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const agents = yield* Agents
+      const one = yield* makeAgent()
+      const two = yield* makeAgent()
+      const sibling = yield* agents.create(one.tenant, { name: "sibling" })
+      const a = yield* jobs.enqueue(one.tenant, one.agent.id, { task: "x" }, key)
+      const b = yield* jobs.enqueue(two.tenant, two.agent.id, { task: "y" }, key)
+      const c = yield* jobs.enqueue(one.tenant, sibling.id, { task: "z" }, key)
+      assert.strictEqual(new Set([a.id, b.id, c.id]).size, 3)
+
+      yield* TestClock.adjust("86399 seconds")
+      assert.strictEqual((yield* jobs.enqueue(one.tenant, one.agent.id, { task: "x" }, key)).id, a.id)
+      yield* TestClock.adjust("1 second")
+      const later = yield* jobs.enqueue(one.tenant, one.agent.id, { task: "another" }, key)
+      assert.notStrictEqual(later.id, a.id)
+      assert.strictEqual((yield* jobs.enqueue(one.tenant, one.agent.id, { task: "another" }, key)).id, later.id)
+    }),
+  )
+
+  test(
+    "are one when 50 requests with one key arrive at the same time",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { agent, tenant } = yield* makeAgent()
+      const results = yield* Effect.all(
+        Array.from({ length: 50 }, () => Effect.result(jobs.enqueue(tenant, agent.id, { task: "x" }, key))),
+        { concurrency: "unbounded" },
+      )
+      const ids = new Set<string>()
+      for (const result of results) {
+        if (result._tag === "Success") ids.add(result.success.id)
+        else assert.strictEqual(result.failure._tag, "IdempotencyInFlight")
+      }
+      assert.strictEqual(ids.size, 1)
+      assert.strictEqual(yield* countOf("jobs"), 1)
+      assert.strictEqual(yield* countOf("job_queue"), 1)
+      assert.strictEqual(yield* countOf("idempotency_keys"), 1)
+      assert.isTrue(ids.has((yield* jobs.enqueue(tenant, agent.id, { task: "x" }, key)).id))
+    }),
+  )
+
+  it.live("are refused while a request with the same key is under way, in this process or another", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const layer = yield* database.create
+        const one = yield* start(services(layer, still))
+        // The embedded database has but one process.
+        const other = database.kind === "postgres" ? yield* start(services(layer, still)) : one
+        const { agent, tenant } = yield* use(one.context, makeAgent())
+        const request = Effect.flatMap(Jobs, (jobs) => jobs.enqueue(tenant, agent.id, { task: "x" }, key))
+
+        const locked = yield* Latch.make()
+        const unlock = yield* Latch.make()
+        const block = Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          yield* sql.withTransaction(
+            Effect.gen(function* () {
+              yield* sql.onDialectOrElse({ pg: () => sql`LOCK TABLE agents`, orElse: () => Effect.void })
+              yield* locked.open
+              yield* unlock.await
+            }),
+          )
+        })
+        const blocking = yield* Effect.forkChild(use(one.context, block))
+        yield* locked.await
+        const first = yield* Effect.forkChild(use(one.context, request))
+        yield* Effect.sleep("50 millis")
+        const refused = yield* Effect.flip(use(other.context, request))
+        assert.strictEqual(refused._tag, "IdempotencyInFlight")
+        yield* unlock.open
+        yield* Fiber.join(blocking)
+        const { id } = yield* Fiber.join(first)
+        assert.strictEqual((yield* use(other.context, request)).id, id)
+      }),
+    ),
+  )
+
+  test(
+    "leave no trace when their place in the queue cannot be written",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      yield* sql`ALTER TABLE job_queue RENAME TO job_queue_elsewhere`
+      const error = yield* Effect.flip(jobs.enqueue(tenant, agent.id, { task: "x" }, key))
+      assert.strictEqual(error._tag, "StorageUnavailable")
+      assert.strictEqual(yield* countOf("jobs"), 0)
+      assert.strictEqual(yield* countOf("idempotency_keys"), 0)
+      yield* sql`ALTER TABLE job_queue_elsewhere RENAME TO job_queue`
+      yield* jobs.enqueue(tenant, agent.id, { task: "x" }, key)
+      assert.strictEqual(yield* countOf("job_queue"), 1)
+    }),
+  )
+
+  test(
+    "go away when their retention is over, with steps and keys, and only once they ended",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { agent, job: open, tenant } = yield* enqueueOne()
+      const job = yield* jobs.enqueue(tenant, agent.id, { task: "x" }, key)
+      yield* TestClock.adjust("10 days")
+      const cancelled = yield* jobs.cancel(tenant, job.id)
+      assert.strictEqual(DateTime.toEpochMillis(cancelled.expires_at), 40 * 86_400_000)
+      const step = { job_id: job.id, event: 1, name: "a", status: "failed", started_at: 0, finished_at: 0 }
+      yield* sql`INSERT INTO job_steps ${sql.insert(step)}`
+      yield* TestClock.adjust("29 days")
+      assert.strictEqual(yield* prune, 0)
+      assert.strictEqual(yield* countOf("idempotency_keys"), 0)
+      yield* TestClock.adjust("1 day")
+      assert.strictEqual(yield* prune, 1)
+      assert.strictEqual((yield* Effect.flip(jobs.get(tenant, job.id)))._tag, "JobNotFound")
+      assert.strictEqual(yield* countOf("job_steps"), 0)
+      assert.strictEqual((yield* jobs.get(tenant, open.id)).status, "queued")
+    }),
+  )
+
+  test(
+    "tell no more of a database that fails than that it does",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { job, tenant } = yield* enqueueOne()
+      yield* sql`ALTER TABLE jobs RENAME TO gone`
+      const error = yield* Effect.flip(jobs.get(tenant, job.id))
+      assert.strictEqual(error._tag, "StorageUnavailable")
+      assert.notInclude(JSON.stringify(error), job.id)
+    }),
+  )
+
+  it.live("wake who waits for them, and who follows their steps", () => {
+    const gates = [Latch.makeUnsafe(), Latch.makeUnsafe(), Latch.makeUnsafe()]
+    const finish = Latch.makeUnsafe()
+    return Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { job, tenant } = yield* enqueueOne()
+      const follow = (after?: number) => Stream.runCollect(jobs.events(tenant, job.id, after))
+      const brief = (events: ReadonlyArray<JobEvent>) =>
+        events.map((event) => (event._tag === "Step" ? [event.id, event.step.name] : [event.id, event.job.status]))
+
+      const waiting = yield* Effect.forkChild(ended(tenant, job))
+      const following = yield* Effect.forkChild(follow())
+      const first = yield* Effect.forkChild(Stream.runHead(jobs.events(tenant, job.id)))
+      yield* gates[0]?.open ?? Effect.void
+      assert.deepInclude(yield* Effect.flatMap(Fiber.join(first), Effect.fromOption), { _tag: "Step", id: 1 })
+      assert.notStrictEqual((yield* jobs.wait(tenant, job.id, 0)).status, "completed")
+      assert.strictEqual((yield* jobs.wait(tenant, job.id, "20 millis")).status, "running")
+      const resumed = yield* Effect.forkChild(follow(1))
+      yield* Effect.forEach(gates, (gate) => gate.open)
+      yield* Effect.sleep("100 millis")
+      yield* finish.open
+
+      const all = [
+        [1, "step-0"],
+        [2, "step-1"],
+        [3, "step-2"],
+        [4, "completed"],
+      ]
+      assert.strictEqual((yield* Fiber.join(waiting)).status, "completed")
+      assert.deepStrictEqual(brief(yield* Fiber.join(following)), all)
+      assert.deepStrictEqual(brief(yield* Fiber.join(resumed)), all.slice(1))
+      assert.deepStrictEqual(brief(yield* follow()), all)
+      assert.deepStrictEqual(brief(yield* follow(3)), all.slice(3))
+      assert.deepStrictEqual(brief(yield* follow(4)), [])
+    }).pipe(
+      Effect.provide(
+        gateway(database.layer, (context) =>
+          Effect.forEach(gates, (gate, n) =>
+            context.step(`step-${n}`, Schema.Int, Effect.as(gate.await, { value: n })),
+          ).pipe(Effect.andThen(finish.await), Effect.as(answer("x"))),
+        ),
+      ),
+      // Well below the time after which waiters look without having been woken.
+      Effect.timeout("4 seconds"),
+    )
+  })
+
+  it.live("end the stream of who follows them when they are cancelled", () =>
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { job, tenant } = yield* enqueueOne()
+      const following = yield* Effect.forkChild(Stream.runCollect(jobs.events(tenant, job.id)))
+      yield* Effect.sleep("50 millis")
+      yield* jobs.cancel(tenant, job.id)
+      const events = yield* Fiber.join(following)
+      assert.deepStrictEqual(
+        events.map((event) => event._tag),
+        ["Ended"],
+      )
+    }).pipe(Effect.provide(services(database.layer)), Effect.timeout("4 seconds")),
+  )
+})

@@ -1,0 +1,317 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { prices, target } from "../../routing/RouterFixture.ts"
+import { ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"
+import { debating } from "./ModeFixture.ts"
+
+const major = (claim: string) => ({ claim, severity: "major" as const })
+const critique = (objections: ReadonlyArray<unknown> = [], resolved: ReadonlyArray<number> = []) => ({
+  resolved,
+  objections,
+})
+const judge = (verdict: string, confidence = 0.9, resolved: ReadonlyArray<number> = []) => ({
+  verdict,
+  confidence,
+  resolved,
+})
+const nth =
+  (...answers: ReadonlyArray<unknown>) =>
+  (_: unknown, index: number) => {
+    const answer = answers[Math.min(index, answers.length - 1)]
+    return typeof answer === "string" ? answer : JSON.stringify(answer)
+  }
+
+describe("verdicts", () => {
+  it.effect("upheld: the critic finds nothing material, the judge agrees", () =>
+    Effect.gen(function* () {
+      const { result, steps } = yield* debating({
+        propose: "42",
+        critique: critique([{ claim: "too short", severity: "minor" }]),
+        judge: judge("sound", 0.9),
+      })
+      assert.deepStrictEqual(result, {
+        answer: "42",
+        verdict: "upheld",
+        confidence: 0.9,
+        objections: [{ claim: "too short", severity: "minor", status: "open" }],
+        rounds: [
+          {
+            round: 1,
+            objections: [{ claim: "too short", severity: "minor", status: "open" }],
+            response: "accepted",
+          },
+        ],
+        participants: [
+          { role: "proposer", provider: "provider1", model: "large", independent: false },
+          { role: "critic", provider: "provider2", model: "small", independent: true },
+          { role: "judge", provider: "provider1", model: "large", independent: false },
+        ],
+      })
+      assert.deepStrictEqual([...steps.keys()], ["propose", "critique-1", "judge"])
+    }),
+  )
+
+  it.effect("revised: an objection holds, the answer changes, the critic is content", () =>
+    Effect.gen(function* () {
+      const { result, steps } = yield* debating({
+        propose: "41",
+        critique: nth(critique([major("6 × 7 is not 41")]), critique([], [1])),
+        respond: { action: "revise", answer: "42", rebuttal: "" },
+        judge: judge("sound"),
+      })
+      assert.strictEqual(result.answer, "42")
+      assert.strictEqual(result.verdict, "revised")
+      assert.deepStrictEqual(result.objections, [{ ...major("6 × 7 is not 41"), status: "resolved" }])
+      assert.deepStrictEqual(
+        result.rounds.map(({ response }) => response),
+        ["revised", "accepted"],
+      )
+      assert.deepStrictEqual([...steps.keys()], ["propose", "critique-1", "respond-1", "critique-2", "judge"])
+    }),
+  )
+
+  it.effect("upheld after a rebuttal that the judge accepts", () =>
+    Effect.gen(function* () {
+      const { result, upstream } = yield* debating(
+        {
+          propose: "42",
+          critique: critique([major("it is 43")]),
+          respond: { action: "rebut", answer: "ignored", rebuttal: "7 sixes make 42" },
+          judge: judge("sound", 0.8, [1]),
+        },
+        { options: { rounds: 1 } },
+      )
+      assert.strictEqual(result.answer, "42")
+      assert.strictEqual(result.verdict, "upheld")
+      assert.deepStrictEqual(result.objections, [{ ...major("it is 43"), status: "resolved" }])
+      assert.deepStrictEqual(result.rounds[0]?.response, "rebutted")
+      assert.include(JSON.stringify(upstream.requests.at(-1)?.completion.messages), "7 sixes make 42")
+    }),
+  )
+
+  it.effect("rejected: the judge finds the answer flawed", () =>
+    Effect.gen(function* () {
+      const { result } = yield* debating({ propose: "41", critique: critique(), judge: judge("flawed", 0.7) })
+      assert.deepInclude(result, { verdict: "rejected", confidence: 0.7 })
+    }),
+  )
+
+  it.effect("inconclusive: the judge cannot tell, or ignores an open objection of weight", () =>
+    Effect.gen(function* () {
+      const undecided = yield* debating({ propose: "42", critique: critique(), judge: judge("undecided", 0.2) })
+      assert.deepInclude(undecided.result, { verdict: "inconclusive", confidence: 0.2 })
+      const ignoring = yield* debating(
+        {
+          propose: "42",
+          critique: critique([major("unproven")]),
+          respond: { action: "rebut", answer: "42", rebuttal: "obvious" },
+          judge: judge("sound"),
+        },
+        { options: { rounds: 1 } },
+      )
+      assert.strictEqual(ignoring.result.verdict, "inconclusive")
+    }),
+  )
+})
+
+describe("what cannot be decoded", () => {
+  it.effect("is asked for once more, and taken if it is right then", () =>
+    Effect.gen(function* () {
+      const { result, steps, upstream } = yield* debating({
+        propose: "42",
+        critique: "Looks good to me!",
+        "critique-repair": critique(),
+        judge: "```json\n" + JSON.stringify(judge("sound")) + "\n```",
+      })
+      assert.strictEqual(result.verdict, "upheld")
+      assert.deepStrictEqual([...steps.keys()], ["propose", "critique-1", "critique-1-repair", "judge"])
+      const repair = upstream.requests[2]?.completion.messages ?? []
+      assert.deepInclude(repair.at(-2), { role: "assistant", content: "Looks good to me!" })
+    }),
+  )
+
+  it.effect("is inconclusive after that, and no judge is paid", () =>
+    Effect.gen(function* () {
+      const { result, steps } = yield* debating({ propose: "42", critique: "I agree.", "critique-repair": "Really!" })
+      assert.deepInclude(result, { verdict: "inconclusive", confidence: null, answer: "42" })
+      assert.deepStrictEqual(result.rounds, [{ round: 1, objections: [], response: "inconclusive" }])
+      assert.deepStrictEqual([...steps.keys()], ["propose", "critique-1", "critique-1-repair"])
+    }),
+  )
+
+  it.effect(
+    "is never agreement: not with a confidence out of range, not with a verdict of its own, not from a refusal",
+    () =>
+      Effect.gen(function* () {
+        for (const bad of [judge("sound", 95), judge("excellent"), { verdict: "sound" }]) {
+          const { result } = yield* debating({ propose: "42", critique: critique(), judge: bad, "judge-repair": bad })
+          assert.deepInclude(result, { verdict: "inconclusive", confidence: null })
+        }
+        const { result, steps } = yield* debating({
+          propose: "42",
+          critique: critique(),
+          judge: () => ({ refusal: "no", text: JSON.stringify(judge("sound")) }),
+        })
+        assert.strictEqual(result.verdict, "inconclusive")
+        assert.isFalse(steps.has("judge-repair"))
+      }),
+  )
+
+  it.effect("leaves an undecodable response inconclusive, too", () =>
+    Effect.gen(function* () {
+      const { result } = yield* debating({
+        propose: "42",
+        critique: critique([major("why?")]),
+        respond: "Because.",
+        "respond-repair": "Because!",
+      })
+      assert.deepInclude(result, { verdict: "inconclusive", answer: "42" })
+      assert.strictEqual(result.rounds[0]?.response, "inconclusive")
+    }),
+  )
+})
+
+describe("rounds", () => {
+  const stubborn = {
+    propose: "41",
+    critique: (_: unknown, index: number) => JSON.stringify(critique([major(`objection ${index + 1}`)])),
+    respond: (_: unknown, index: number) =>
+      JSON.stringify({ action: "revise", answer: `${41 + index + 1}`, rebuttal: "" }),
+    judge: judge("sound", 0.9, [1, 2, 3]),
+  }
+
+  it.effect("are two by default and as many as asked for within the agent's limit", () =>
+    Effect.gen(function* () {
+      const rounds = (options: { rounds?: number }, max_rounds: number) =>
+        Effect.map(debating(stubborn, { options, limits: { max_rounds } }), ({ result }) => result.rounds.length)
+      assert.strictEqual(yield* rounds({}, 2), 2)
+      assert.strictEqual(yield* rounds({ rounds: 1 }, 3), 1)
+      assert.strictEqual(yield* rounds({ rounds: 3 }, 3), 3)
+      assert.strictEqual(yield* rounds({ rounds: 3 }, 2), 2)
+    }),
+  )
+
+  it.effect("number the objections that are open, and only those", () =>
+    Effect.gen(function* () {
+      const { result, upstream } = yield* debating({
+        ...stubborn,
+        critique: nth(critique([major("first"), major("second")]), critique([major("third")], [1])),
+        judge: judge("sound", 0.9, [1]),
+      })
+      assert.deepStrictEqual(
+        result.objections.map(({ claim, status }) => [claim, status]),
+        [
+          ["first", "resolved"],
+          ["second", "resolved"],
+          ["third", "open"],
+        ],
+      )
+      assert.strictEqual(result.verdict, "inconclusive")
+      const judged = JSON.stringify(upstream.requests.at(-1)?.completion.messages)
+      assert.include(judged, "1. (major) second\\n2. (major) third")
+      assert.notInclude(judged, "first")
+    }),
+  )
+})
+
+describe("who takes part", () => {
+  const answers = { propose: "42", critique: critique(), judge: judge("sound") }
+
+  it.effect("is someone else for every part where there are enough", () =>
+    Effect.gen(function* () {
+      const { result } = yield* debating(
+        answers,
+        {},
+        {
+          targets: [
+            target("provider1/large", { prices: prices(10, 40) }),
+            target("provider2/small"),
+            target("provider3/other"),
+          ],
+        },
+      )
+      assert.deepStrictEqual(
+        result.participants.map(({ independent, provider, role }) => [role, provider, independent]),
+        [
+          ["proposer", "provider1", false],
+          ["critic", "provider2", true],
+          ["judge", "provider3", true],
+        ],
+      )
+    }),
+  )
+
+  it.effect("is recorded as not independent where there is only one", () =>
+    Effect.gen(function* () {
+      const { result } = yield* debating(answers, { policy: { allow: ["provider1"] } })
+      assert.deepStrictEqual(
+        result.participants.map(({ independent, provider }) => [provider, independent]),
+        [
+          ["provider1", false],
+          ["provider1", false],
+          ["provider1", false],
+        ],
+      )
+    }),
+  )
+
+  it.effect("can be echo alone, which runs, judges nothing, and says so", () =>
+    Effect.gen(function* () {
+      const upstream = new ScriptedUpstream([status("echo", "echo-1")])
+      const { result, steps } = yield* debating(
+        { propose: "What is 6 × 7?", critique: JSON.stringify(critique()) },
+        { upstream },
+        { targets: [target("echo/echo-1")], baseline: { provider: "echo", model: "echo-1" } },
+      )
+      assert.deepInclude(result, { verdict: "inconclusive", confidence: null, answer: "What is 6 × 7?" })
+      assert.include(result.note, "echo")
+      assert.deepStrictEqual([...steps.keys()], ["propose", "critique-1"])
+    }),
+  )
+})
+
+describe("cascade", () => {
+  const cascade = {
+    strategy: "cascade" as const,
+    cascade: { escalate_below: 0.7 },
+    targets: [
+      target("provider1/large", { prices: prices(10, 40) }),
+      target("provider2/small", { prices: prices(1, 4) }),
+      target("provider3/middle", { prices: prices(3, 12) }),
+    ],
+  }
+  const proposers = (upstream: ScriptedUpstream) =>
+    upstream.requests.flatMap(({ completion, targets }) =>
+      completion.response_format === undefined ? [targets?.[0]?.model] : [],
+    )
+
+  it.effect("stays with the cheapest as long as the judge is confident", () =>
+    Effect.gen(function* () {
+      const { result, upstream } = yield* debating(
+        { propose: "42", critique: critique(), judge: judge("sound", 0.7) },
+        {},
+        cascade,
+      )
+      assert.deepStrictEqual(proposers(upstream), ["small"])
+      assert.isUndefined(result.note)
+    }),
+  )
+
+  it.effect("goes one target up after a doubt or a rejection, and stops at the dearest", () =>
+    Effect.gen(function* () {
+      const { result, steps, upstream } = yield* debating(
+        {
+          propose: "42",
+          critique: critique(),
+          judge: nth(judge("sound", 0.6), judge("flawed", 1), judge("sound", 0.1)),
+        },
+        {},
+        cascade,
+      )
+      assert.deepStrictEqual(proposers(upstream), ["small", "middle", "large"])
+      assert.deepInclude(result, { verdict: "upheld", confidence: 0.1 })
+      assert.include(result.note, "from target 3")
+      assert.isTrue(steps.has("judge-tier-3"))
+    }),
+  )
+})

@@ -1,0 +1,145 @@
+/** A job in memory whose steps are kept like the engine keeps them, over the real router and a scripted upstream. */
+import { DateTime, Effect, Layer, Schema } from "effect"
+import {
+  type AgentLimits,
+  DEFAULT_LIMITS,
+  type Mode,
+  type ModelPolicy,
+  TenantId,
+} from "../../../../src/domain/agent.ts"
+import { AgentId } from "../../../../src/domain/agent.ts"
+import { JobId, type JobOptions, type JobTask, type StepCall } from "../../../../src/domain/job.ts"
+import type { RoutingSettingsInput } from "../../../../src/domain/routing.ts"
+import type { UpstreamError, UpstreamRequest } from "../../../../src/domain/upstream.ts"
+import { AdversarialResult, type JobResult, VerifiedResult } from "../../../../src/domain/verdict.ts"
+import { JobFailure, JobProgram, type JobContext } from "../../../../src/services/jobs/JobProgram.ts"
+import * as Modes from "../../../../src/services/jobs/modes/Modes.ts"
+import { prompts } from "../../../../src/services/jobs/modes/prompts.ts"
+import { ledgerRows, routing, settings } from "../../routing/RouterFixture.ts"
+import { type Reply, type Script, ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"
+
+/** What a step was stored as: its encoded value, and what it called. */
+export interface StoredStep {
+  readonly value: string | null
+  readonly call: StepCall | undefined
+}
+
+export interface JobOf {
+  readonly mode: Mode
+  readonly task?: JobTask
+  readonly options?: JobOptions
+  readonly limits?: Partial<AgentLimits>
+  readonly policy?: ModelPolicy
+  readonly instructions?: string
+  readonly steps?: Map<string, StoredStep>
+}
+
+const ID = "01890a5d-ac96-774b-bcce-b302099a8057"
+
+export const contextOf = (job: JobOf, steps: Map<string, StoredStep>): JobContext => ({
+  jobId: JobId.make(ID),
+  tenant: TenantId.make("acme"),
+  agent: {
+    id: AgentId.make(ID),
+    name: "tester",
+    ...(job.instructions === undefined ? {} : { instructions: job.instructions }),
+    default_mode: job.mode,
+    model_policy: job.policy ?? {},
+    limits: { ...DEFAULT_LIMITS, ...job.limits },
+    metadata: {},
+    version: 1,
+    created_at: DateTime.makeUnsafe(0),
+    updated_at: DateTime.makeUnsafe(0),
+  },
+  task: job.task ?? "What is 6 × 7?",
+  mode: job.mode,
+  options: job.options ?? {},
+  attempt: 1,
+  traceId: "0".repeat(32),
+  step: stepOver(steps),
+})
+
+const stepOver = (steps: Map<string, StoredStep>): JobContext["step"] => {
+  const begun = new Set<string>()
+  return (name, schema, effect) =>
+    Effect.gen(function* () {
+      if (begun.has(name)) return yield* Effect.die(new Error(`step ${name} begun twice`))
+      begun.add(name)
+      const codec = Schema.fromJsonString(schema)
+      const known = steps.get(name)?.value
+      if (known != null) return yield* Effect.orDie(Schema.decodeEffect(codec)(known))
+      const { call, value } = yield* Effect.tapError(effect, (error) =>
+        Effect.sync(() => steps.set(name, { value: null, call: error instanceof JobFailure ? error.call : undefined })),
+      )
+      steps.set(name, { value: yield* Effect.orDie(Schema.encodeEffect(codec)(value)), call })
+      return value
+    })
+}
+
+/** What a request is for, read from what it asks. */
+export const kindOf = (request: UpstreamRequest): string => {
+  const format = request.completion.response_format
+  const last = JSON.stringify(request.completion.messages.at(-1))
+  if (format?.type === "json_schema") {
+    const kind = format.json_schema.name.replace(/_tier_\d+$/, "").replace(/_\d+$/, "")
+    return last.includes(prompts.repair) ? `${kind}-repair` : kind
+  }
+  if (last.includes("<question>")) return "answer"
+  return last.includes("<findings>") ? "correct" : "propose"
+}
+
+type Answers = Readonly<
+  Record<string, unknown | ((request: UpstreamRequest, index: number) => Reply | UpstreamError | string)>
+>
+
+/** Replies by what is asked: text as it is, values as JSON, functions by how often they were asked. */
+export const replying = (answers: Answers): Script => {
+  const counts = new Map<string, number>()
+  return (request) => {
+    const kind = kindOf(request)
+    const index = counts.get(kind) ?? 0
+    counts.set(kind, index + 1)
+    const answer = answers[kind]
+    const said: unknown = typeof answer === "function" ? answer(request, index) : answer
+    if (typeof said === "string") return { text: said }
+    if (said instanceof Error || (typeof said === "object" && said !== null && isReply(said))) {
+      return said as Reply | UpstreamError // Told apart by their members.
+    }
+    return { text: JSON.stringify(said) }
+  }
+}
+
+const isReply = (said: object): boolean => ["text", "refusal", "usage", "hangs"].some((member) => member in said)
+
+export interface Ran<A> {
+  readonly result: A
+  readonly upstream: ScriptedUpstream
+  readonly steps: Map<string, StoredStep>
+  readonly rows: Effect.Success<typeof ledgerRows>
+}
+
+const three = [status("provider1"), status("provider2"), status("provider3")]
+
+/** Runs a job to its end; every result has passed the schema that callers see it through. */
+const running =
+  <A extends JobResult>(schema: Schema.Codec<A, unknown>, mode: Mode) =>
+  (
+    answers: Answers,
+    job: Omit<JobOf, "mode"> & { readonly upstream?: ScriptedUpstream } = {},
+    input: Partial<RoutingSettingsInput> = {},
+  ) => {
+    const upstream = job.upstream ?? new ScriptedUpstream(three)
+    upstream.script = replying(answers)
+    const steps = job.steps ?? new Map<string, StoredStep>()
+    return Effect.gen(function* () {
+      const program = yield* JobProgram
+      const result = yield* program.run(contextOf({ ...job, mode }, steps))
+      const encoded = yield* Effect.orDie(Schema.encodeUnknownEffect(schema)(result))
+      const decoded = yield* Effect.orDie(Schema.decodeUnknownEffect(schema)(encoded))
+      const ran: Ran<A> = { result: decoded, upstream, steps, rows: yield* Effect.orDie(ledgerRows) }
+      return ran
+    }).pipe(Effect.provide(Layer.orDie(Layer.provideMerge(Modes.layer, routing(upstream, settings(input))))))
+  }
+
+export const debating = running(AdversarialResult, "adversarial")
+export const verifying = running(VerifiedResult, "verified")

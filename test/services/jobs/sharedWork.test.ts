@@ -1,0 +1,110 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Latch, Redacted } from "effect"
+import * as Database from "../../../src/layers/database/Database.ts"
+import { Jobs } from "../../../src/services/jobs/Jobs.ts"
+import { cutConnections, postgres, postgresIsThere, postgresSchema } from "../../support/databases.ts"
+import {
+  answer,
+  ended,
+  enqueueOne,
+  gateway,
+  makeAgent,
+  type Program,
+  services,
+  start,
+  stepsOf,
+  text,
+  use,
+} from "../../support/jobs.ts"
+
+describe.skipIf(!postgresIsThere)("several processes on one Postgres", () => {
+  it.live("share the work, each job done once", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const layer = yield* postgres.create
+        const ran: Array<string> = []
+        const program =
+          (name: string): Program =>
+          (context) =>
+            Effect.sync(() => {
+              ran.push(context.jobId)
+              return answer(name)
+            }).pipe(Effect.delay("20 millis"))
+        const one = yield* start(gateway(layer, program("one"), { workers: 2 }))
+        yield* start(gateway(layer, program("two"), { workers: 2 }))
+        const { agent, tenant } = yield* use(one.context, makeAgent())
+        const jobs = yield* use(one.context, Jobs)
+        const all = yield* Effect.forEach(
+          Array.from({ length: 40 }),
+          () => jobs.enqueue(tenant, agent.id, { task: "x" }),
+          { concurrency: 5 },
+        )
+        const done = yield* Effect.forEach(all, (job) => jobs.wait(tenant, job.id, "10 seconds"))
+        const by = new Set(done.map((job) => job.result?.answer))
+        assert.deepStrictEqual([...by].sort(), ["one", "two"])
+        assert.strictEqual(ran.length, 40)
+        assert.strictEqual(new Set(ran).size, 40)
+      }),
+    ),
+  )
+
+  it.live("go on when the server cuts their connections, also those that listen", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const url = yield* postgresSchema
+        const layer = Database.layerPostgres({ url: Redacted.make(url), maxConnections: 3 })
+        const running = yield* Latch.make()
+        const go = yield* Latch.make()
+        const one = yield* start(
+          gateway(layer, (context) =>
+            Effect.gen(function* () {
+              yield* text(context, "before", Effect.succeed("x"))
+              yield* running.open
+              yield* go.await
+              yield* text(context, "after", Effect.succeed("x"))
+              return answer("done")
+            }),
+          ),
+        )
+        const other = yield* start(services(layer))
+        const { job, tenant } = yield* use(one.context, enqueueOne())
+        yield* running.await
+        const waiting = yield* Effect.forkChild(use(other.context, ended(tenant, job)))
+        // Until it waits: a question that is on its way when its connection is cut fails, as it should.
+        yield* Effect.sleep("300 millis")
+        yield* cutConnections(url)
+        yield* Effect.sleep("1500 millis")
+        yield* go.open
+        const done = yield* Effect.timeout(Fiber.join(waiting), "3 seconds")
+        assert.strictEqual(done.status, "completed")
+        assert.deepStrictEqual(stepsOf(done), ["before completed", "after completed"])
+      }),
+    ),
+  )
+
+  it.live("interrupt a job that another one cancels, and hear of each other's ends", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const layer = yield* postgres.create
+        const running = yield* Latch.make()
+        const interrupted = yield* Latch.make()
+        yield* start(
+          gateway(layer, () => Effect.onInterrupt(Effect.andThen(running.open, Effect.never), () => interrupted.open)),
+        )
+        const other = yield* start(services(layer))
+        const third = yield* start(services(layer))
+        const { job, tenant } = yield* use(other.context, enqueueOne())
+        yield* running.await
+        const waiting = yield* Effect.forkChild(use(third.context, ended(tenant, job)))
+        yield* Effect.sleep("100 millis")
+        yield* use(
+          other.context,
+          Effect.flatMap(Jobs, (jobs) => jobs.cancel(tenant, job.id)),
+        )
+        yield* Effect.timeout(interrupted.await, "4 seconds")
+        const seen = yield* Effect.timeout(Fiber.join(waiting), "4 seconds")
+        assert.strictEqual(seen.status, "cancelled")
+      }),
+    ),
+  )
+})
