@@ -1,0 +1,36 @@
+/** What may be told of an error anywhere: its type and its place. Its message could quote what was being handled. */
+import { Cause } from "effect"
+
+const MAX_FRAMES = 8
+
+/** Type of an error: the tag of the product's own errors, else its name. */
+export const typeOfError = (error: unknown): string => {
+  if (typeof error !== "object" || error === null) return typeof error
+  if ("_tag" in error && typeof error._tag === "string") return error._tag
+  return error instanceof Error ? error.name : "object"
+}
+
+/** Stack frames of an error, innermost first, without the message that stands before them. */
+export const placeOfError = (error: unknown): ReadonlyArray<string> => {
+  if (!(error instanceof Error) || typeof error.stack !== "string") return []
+  // A message may have lines that look like frames, so it is cut off as a whole. Where it is not at the start of the
+  // stack it was changed after the error was made, and nothing of the stack can be told apart from it.
+  const header = error.stack.indexOf(error.message)
+  if (header < 0) return []
+  return error.stack
+    .slice(header + error.message.length)
+    .split("\n")
+    .filter((line) => /^\s+at /.test(line))
+    .slice(0, MAX_FRAMES)
+    .map((line) => line.trim())
+}
+
+/** What a cause may tell the log: type and place of each of its errors. */
+export const describeCause = (cause: Cause.Cause<unknown>): string =>
+  cause.reasons
+    .flatMap((reason) => {
+      if (Cause.isInterruptReason(reason)) return [reason._tag]
+      const error = Cause.isDieReason(reason) ? reason.defect : reason.error
+      return [typeOfError(error), ...placeOfError(error)]
+    })
+    .join("\n")

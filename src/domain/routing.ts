@@ -1,0 +1,79 @@
+/**
+ * Which model serves which call. A target is a model at a provider; a strategy orders the targets that fit; what the
+ * first one cannot serve, the next one gets.
+ */
+import { Schema } from "effect"
+import { Prices } from "./money.ts"
+import { TargetFilter, TargetName } from "./targets.ts"
+
+/** What a model is called for. Modes give every call one of these, and configuration can filter targets by them. */
+export const Role = Schema.Literals(["proposer", "critic", "judge"])
+export type Role = typeof Role.Type
+
+/**
+ * - `cost`: the cheapest target first, by the estimated cost of the request at hand
+ * - `latency`: the lowest moving median of time to first token first; targets without enough measurements are explored
+ * - `quality`: the highest configured quality first, the cheaper one on a tie
+ * - `weighted`: drawn at random in proportion to the weights
+ * - `fallback`: in the order of the configuration
+ * - `cascade`: the cheapest first; the next one only when the answer's agreement or confidence is below
+ *   `escalate_below`, which the mode decides (FrugalGPT, Chen, Zaharia and Zou 2023, arXiv:2305.05176)
+ */
+export const Strategy = Schema.Literals(["cost", "latency", "quality", "weighted", "fallback", "cascade"])
+export type Strategy = typeof Strategy.Type
+
+const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+const Count = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+
+/** `weight` is 1 and matters to `weighted` only; `prices` override the shipped ones; `quality` is 0 to 1. */
+export const Target = Schema.Struct({
+  ...TargetName.fields,
+  weight: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))),
+  quality: Schema.optionalKey(Fraction),
+  max_context_tokens: Count(1, 100_000_000),
+  prices: Schema.optionalKey(Prices),
+})
+export type Target = typeof Target.Type
+
+/** The longest any of the waits below may be configured to, in milliseconds. */
+const HOUR_MS = 3_600_000
+
+/** How often the same target is tried again, and how the jittered waits between the tries grow. */
+export const Retry = Schema.Struct({
+  max_retries: Count(0, 5),
+  base_delay_ms: Count(1, HOUR_MS),
+  max_delay_ms: Count(1, HOUR_MS),
+})
+/** After how many failed requests in a row a target's circuit opens, and how long it stays open before one probe. */
+export const Breaker = Schema.Struct({ failure_threshold: Count(1, 1000), open_ms: Count(1, HOUR_MS) })
+/** How long to wait for the first token, for the next one, and for the whole answer with its retries and failovers. */
+export const Timeouts = Schema.Struct({
+  first_token_ms: Count(1, HOUR_MS),
+  idle_ms: Count(1, HOUR_MS),
+  total_ms: Count(1, HOUR_MS),
+})
+
+const settings = {
+  strategy: Strategy,
+  baseline: TargetName,
+  targets: Schema.Array(Target).check(Schema.isMinLength(1), Schema.isMaxLength(100)),
+  roles: Schema.optionalKey(
+    Schema.Struct({
+      proposer: Schema.optionalKey(TargetFilter),
+      critic: Schema.optionalKey(TargetFilter),
+      judge: Schema.optionalKey(TargetFilter),
+    }),
+  ),
+  cascade: Schema.optionalKey(Schema.Struct({ escalate_below: Fraction })),
+  retry: Retry,
+  breaker: Breaker,
+  timeouts: Timeouts,
+}
+
+/** The routing in force. `version` counts the changes; 0 is the default that no one has stored. */
+export const RoutingSettings = Schema.Struct({ version: Schema.Int, ...settings })
+export type RoutingSettings = typeof RoutingSettings.Type
+
+/** What an administrator sends. A `version` says which version the change was made to. */
+export const RoutingSettingsInput = Schema.Struct({ version: Schema.optionalKey(Schema.Int), ...settings })
+export type RoutingSettingsInput = typeof RoutingSettingsInput.Type

@@ -1,0 +1,96 @@
+/** Turns the calls that an answer took into rows of the ledger, each with its cost and its baseline. */
+import { SecureRandom } from "effect/crypto"
+import type { StepCall } from "../../domain/job.ts"
+import { addCost, costOf, NO_TOKENS, type Tokens, tokensOf } from "../../domain/money.ts"
+import type { RoutingSettings } from "../../domain/routing.ts"
+import type { Attempt, AttemptOutcome } from "../../domain/upstream.ts"
+import type { CallRecord } from "./CallRecord.ts"
+import { priceOf } from "./Prices.ts"
+
+/** What the rows of one request have in common. */
+export interface Account {
+  readonly tenant: string
+  readonly job: string | null
+  readonly agent: string | null
+  readonly mode: string | null
+  readonly role: CallRecord["role"]
+  /** Made because of the routing itself: what it cost counts, and there is no baseline for it. */
+  readonly extra: boolean
+}
+
+/**
+ * Failures that come before a model runs. Providers do not charge for them, so without other word from the provider
+ * their tokens are 0. What a call that broke off later has cost is not known unless the provider said so.
+ */
+const BEFORE_THE_MODEL: ReadonlySet<AttemptOutcome> = new Set([
+  "rate-limited",
+  "unavailable",
+  "unauthorized",
+  "invalid-request",
+  "context-too-long",
+  "unsupported",
+])
+
+const tokensUsed = ({ outcome, usage }: Attempt): Tokens | null =>
+  tokensOf(usage) ?? (BEFORE_THE_MODEL.has(outcome) ? NO_TOKENS : null)
+
+/**
+ * The rows of one request, in the order of its calls. The baseline is priced for the call that served: another model
+ * would not have had the failures of this one, so failed calls and calls that only routing made have a baseline of 0.
+ */
+export const recordsOf = (
+  settings: RoutingSettings,
+  account: Account,
+  attempts: ReadonlyArray<Attempt>,
+): ReadonlyArray<CallRecord> => {
+  const requestId = SecureRandom.uuidV7Unsafe()
+  return attempts.map((attempt, index): CallRecord => {
+    const tokens = tokensUsed(attempt)
+    const quote = priceOf(settings, attempt, attempt.startedAt, attempt.servedModel)
+    const baseline = priceOf(settings, settings.baseline, attempt.startedAt)?.prices ?? null
+    const counts = attempt.outcome === "success" && !account.extra
+    return {
+      id: SecureRandom.uuidV7Unsafe(),
+      at: attempt.startedAt,
+      requestId,
+      first: index === 0,
+      tenant: account.tenant,
+      job: account.job,
+      agent: account.agent,
+      mode: account.mode,
+      strategy: settings.strategy,
+      role: account.role,
+      provider: attempt.provider,
+      model: attempt.model,
+      servedModel: attempt.servedModel,
+      tokens,
+      priceVersion: quote?.version ?? null,
+      cost: costOf(quote?.prices ?? null, tokens),
+      baseline: costOf(baseline, counts ? tokens : NO_TOKENS),
+      latency: attempt.finishedAt - attempt.startedAt,
+      ttft: attempt.timeToFirstTokenMs,
+      outcome: attempt.outcome,
+    }
+  })
+}
+
+/** What a step's calls were, added up; `undefined` if there were none. The last one names who served. */
+export const stepCallOf = (records: ReadonlyArray<CallRecord>): StepCall | undefined => {
+  const last = records.at(-1)
+  if (last === undefined) return undefined
+  const known = records.flatMap(({ tokens }) => tokens ?? [])
+  return {
+    provider: last.provider,
+    model: last.servedModel ?? last.model,
+    usage:
+      known.length === 0
+        ? null
+        : {
+            input_tokens: known.reduce((sum, { input }) => sum + input, 0),
+            output_tokens: known.reduce((sum, { output }) => sum + output, 0),
+            cached_tokens: known.reduce((sum, { cached }) => sum + cached, 0),
+          },
+    cost_micro_usd: records.reduce<number | null>((sum, { cost }) => addCost(sum, cost), 0),
+    calls: records.length,
+  }
+}

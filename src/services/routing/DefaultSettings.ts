@@ -1,0 +1,69 @@
+/** The routing that holds until someone configures one: what the configured providers allow, without asking. */
+import { Duration } from "effect"
+import type { RoutingSettings, Target } from "../../domain/routing.ts"
+import type { ProviderStatus } from "../upstream/Upstream.ts"
+import type { UpstreamSettings } from "../upstream/UpstreamSettings.ts"
+import { contextOf, shippedPrice } from "./Prices.ts"
+
+/** Assumed where nothing is known: most models of these years can take it. */
+const DEFAULT_CONTEXT_TOKENS = 128_000
+
+/**
+ * One target per provider with its default model, in the providers' order. The cheapest is preferred if all have a
+ * price, else the order is followed. The baseline is the first of the order, because that is who would have served
+ * everything without routing; where it has no price, the first that has one.
+ */
+export const defaultSettings = (
+  providers: ReadonlyArray<Pick<ProviderStatus, "provider" | "model">>,
+  upstream: UpstreamSettings,
+  now: number,
+): RoutingSettings => {
+  const targets = providers.map(({ model, provider }): Target => ({
+    provider,
+    model,
+    max_context_tokens: contextOf({ provider, model }) ?? DEFAULT_CONTEXT_TOKENS,
+  }))
+  const priced = targets.filter((target) => shippedPrice(target, now) !== null)
+  const baseline = priced[0] ?? targets[0] ?? { provider: "echo", model: "echo-1" }
+  return {
+    version: 0,
+    strategy: priced.length === targets.length ? "cost" : "fallback",
+    baseline: { provider: baseline.provider, model: baseline.model },
+    targets,
+    retry: {
+      max_retries: upstream.retry.times,
+      base_delay_ms: Duration.toMillis(upstream.retry.base),
+      max_delay_ms: Duration.toMillis(upstream.retry.cap),
+    },
+    breaker: {
+      failure_threshold: upstream.circuit.failures,
+      open_ms: Duration.toMillis(upstream.circuit.open),
+    },
+    timeouts: {
+      first_token_ms: Duration.toMillis(upstream.timeouts.firstToken),
+      idle_ms: Duration.toMillis(upstream.timeouts.idle),
+      total_ms: Duration.toMillis(upstream.timeouts.total),
+    },
+  }
+}
+
+/** The fault policy that `settings` ask for; what they do not speak of stays as in `base`. */
+export const faultPolicyOf = (
+  base: UpstreamSettings,
+  { breaker, retry, timeouts }: Pick<RoutingSettings, "breaker" | "retry" | "timeouts">,
+): UpstreamSettings => ({
+  ...base,
+  timeouts: {
+    ...base.timeouts,
+    firstToken: Duration.millis(timeouts.first_token_ms),
+    idle: Duration.millis(timeouts.idle_ms),
+    total: Duration.millis(timeouts.total_ms),
+  },
+  retry: {
+    ...base.retry,
+    times: retry.max_retries,
+    base: Duration.millis(retry.base_delay_ms),
+    cap: Duration.millis(retry.max_delay_ms),
+  },
+  circuit: { ...base.circuit, failures: breaker.failure_threshold, open: Duration.millis(breaker.open_ms) },
+})

@@ -1,0 +1,93 @@
+/** The sums that are kept per hour, and how calls add up to them: once here, once in SQL for the hours in part. */
+import type { CallRecord } from "./CallRecord.ts"
+
+export const HOUR_MS = 3_600_000
+
+/** The tenant of the sums over all tenants; no tenant's name is empty. */
+export const ALL_TENANTS = ""
+
+/** Every sum as SQL over rows of `ledger_calls`; what {@link hourlySums} says in TypeScript. */
+export const SUMS_OF_CALLS = {
+  requests: "first_of_request",
+  calls: "1",
+  failed: "CASE WHEN outcome = 'success' THEN 0 ELSE 1 END",
+  unpriced: "CASE WHEN cost IS NULL OR baseline IS NULL THEN 1 ELSE 0 END",
+  input_tokens: "COALESCE(input_tokens, 0)",
+  output_tokens: "COALESCE(output_tokens, 0)",
+  cached_tokens: "COALESCE(cached_tokens, 0)",
+  cost: "COALESCE(cost, 0)",
+  compared: "CASE WHEN baseline IS NULL THEN 0 ELSE COALESCE(cost, 0) END",
+  baseline: "CASE WHEN cost IS NULL THEN 0 ELSE COALESCE(baseline, 0) END",
+} as const
+
+export type Sums = { readonly [Name in keyof typeof SUMS_OF_CALLS]: number }
+
+// Object.keys forgets which keys an object literal has.
+export const SUM_COLUMNS = Object.keys(SUMS_OF_CALLS) as ReadonlyArray<keyof Sums>
+
+const sumsOf = (row: CallRecord): Sums => {
+  const comparable = row.cost !== null && row.baseline !== null
+  return {
+    requests: row.first ? 1 : 0,
+    calls: 1,
+    failed: row.outcome === "success" ? 0 : 1,
+    unpriced: comparable ? 0 : 1,
+    input_tokens: row.tokens?.input ?? 0,
+    output_tokens: row.tokens?.output ?? 0,
+    cached_tokens: row.tokens?.cached ?? 0,
+    cost: row.cost ?? 0,
+    compared: comparable ? (row.cost ?? 0) : 0,
+    baseline: comparable ? (row.baseline ?? 0) : 0,
+  }
+}
+
+export const addSums = (a: Sums, b: Sums): Sums => ({
+  requests: a.requests + b.requests,
+  calls: a.calls + b.calls,
+  failed: a.failed + b.failed,
+  unpriced: a.unpriced + b.unpriced,
+  input_tokens: a.input_tokens + b.input_tokens,
+  output_tokens: a.output_tokens + b.output_tokens,
+  cached_tokens: a.cached_tokens + b.cached_tokens,
+  cost: a.cost + b.cost,
+  compared: a.compared + b.compared,
+  baseline: a.baseline + b.baseline,
+})
+
+export const NO_SUMS: Sums = {
+  requests: 0,
+  calls: 0,
+  failed: 0,
+  unpriced: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  cached_tokens: 0,
+  cost: 0,
+  compared: 0,
+  baseline: 0,
+}
+
+/**
+ * What `rows` add to `ledger_hours`, as rows of it: for their tenant and for all tenants. They come in the order of
+ * their keys, so that two writers lock rows in the same order and cannot wait for each other.
+ */
+export const hourlySums = (rows: ReadonlyArray<CallRecord>) => {
+  const hours = new Map<string, ReturnType<typeof keyOf> & Sums>()
+  for (const row of rows) {
+    for (const tenant of [ALL_TENANTS, row.tenant]) {
+      const key = keyOf(row, tenant)
+      const text = JSON.stringify(Object.values(key))
+      hours.set(text, { ...key, ...addSums(hours.get(text) ?? NO_SUMS, sumsOf(row)) })
+    }
+  }
+  return [...hours].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sums]) => sums)
+}
+
+const keyOf = (row: CallRecord, tenant: string) => ({
+  tenant,
+  hour: Math.floor(row.at / HOUR_MS),
+  mode: row.mode ?? "",
+  strategy: row.strategy,
+  provider: row.provider,
+  model: row.model,
+})

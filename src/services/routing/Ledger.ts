@@ -1,0 +1,98 @@
+/**
+ * The ledger: every upstream call, with what it cost and what it would have cost at the baseline. The hourly sums are
+ * kept in the transaction that writes the rows, so they are right whenever a row is visible, also after a crash.
+ */
+import { Array, Context, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { StorageUnavailable } from "../../domain/storage.ts"
+import { decodeRows, unavailable } from "../storage.ts"
+import type { CallRecord } from "./CallRecord.ts"
+import { hourlySums, SUM_COLUMNS } from "./HourlySums.ts"
+
+/** What a job has used so far. `cost` is the known part of it; `unpriced` counts the calls whose cost is not known. */
+export interface Spent {
+  readonly calls: number
+  readonly unpriced: number
+  readonly tokens: number
+  readonly cost: number
+}
+
+const SpentRow: Schema.Codec<Spent> = Schema.Struct({
+  calls: Schema.Int,
+  unpriced: Schema.Int,
+  tokens: Schema.Int,
+  cost: Schema.Int,
+})
+const NOTHING_SPENT: Spent = { calls: 0, unpriced: 0, tokens: 0, cost: 0 }
+const decodeSpent = decodeRows("ledger_calls", SpentRow)
+
+export class Ledger extends Context.Service<
+  Ledger,
+  {
+    /** Enters calls and adds them to the hourly sums, all or nothing. */
+    readonly record: (rows: ReadonlyArray<CallRecord>) => Effect.Effect<void, StorageUnavailable>
+    /** What a job has used, over all its attempts and crashes. */
+    readonly spent: (job: string) => Effect.Effect<Spent, StorageUnavailable>
+  }
+>()("sealgate/services/routing/Ledger") {
+  static readonly layer = Layer.effect(
+    Ledger,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const addUp = sql.literal(
+        SUM_COLUMNS.map((name) => `${name} = ledger_hours.${name} + excluded.${name}`).join(", "),
+      )
+
+      const record = Effect.fn("Ledger.record")(
+        function* (rows: ReadonlyArray<CallRecord>) {
+          const calls = rows.map(columnsOf)
+          const hours = hourlySums(rows)
+          if (!Array.isArrayNonEmpty(calls) || !Array.isArrayNonEmpty(hours)) return
+          yield* sql`INSERT INTO ledger_calls ${sql.insert(calls)}`
+          yield* sql`INSERT INTO ledger_hours ${sql.insert(hours)}
+            ON CONFLICT (tenant, hour, mode, strategy, provider, model) DO UPDATE SET ${addUp}`
+        },
+        sql.withTransaction,
+        unavailable,
+      )
+
+      const spent = Effect.fn("Ledger.spent")(function* (job: string) {
+        const rows = yield* sql`SELECT
+            COUNT(*) AS calls,
+            COUNT(*) - COUNT(cost) AS unpriced,
+            CAST(COALESCE(SUM(COALESCE(input_tokens, 0) + COALESCE(output_tokens, 0)), 0) AS BIGINT) AS tokens,
+            CAST(COALESCE(SUM(cost), 0) AS BIGINT) AS cost
+          FROM ledger_calls WHERE job_id = ${job}`
+        return (yield* decodeSpent(rows))[0] ?? NOTHING_SPENT
+      }, unavailable)
+
+      return Ledger.of({ record, spent })
+    }),
+  )
+}
+
+const columnsOf = (row: CallRecord) => ({
+  id: row.id,
+  at: row.at,
+  request_id: row.requestId,
+  first_of_request: row.first ? 1 : 0,
+  tenant: row.tenant,
+  job_id: row.job,
+  agent_id: row.agent,
+  mode: row.mode ?? "",
+  strategy: row.strategy,
+  role: row.role,
+  provider: row.provider,
+  model: row.model,
+  served_model: row.servedModel,
+  input_tokens: row.tokens?.input ?? null,
+  output_tokens: row.tokens?.output ?? null,
+  cached_tokens: row.tokens?.cached ?? null,
+  price_version: row.priceVersion,
+  cost: row.cost,
+  baseline: row.baseline,
+  latency_ms: row.latency,
+  ttft_ms: row.ttft,
+  outcome: row.outcome,
+})

@@ -1,0 +1,140 @@
+/**
+ * Decides who answers, has the upstream try the targets in that order, and enters every call in the ledger before it
+ * returns the answer.
+ */
+import { Clock, Context, Effect, Layer, Result, Schedule } from "effect"
+import type { Mode } from "../../domain/agent.ts"
+import type { StepCall } from "../../domain/job.ts"
+import type { RoutingSettings } from "../../domain/routing.ts"
+import { sameTarget, type TargetName } from "../../domain/targets.ts"
+import type { Attempt } from "../../domain/upstream.ts"
+import { Upstream } from "../upstream/Upstream.ts"
+import { type Account, recordsOf, stepCallOf } from "./Accounting.ts"
+import { type Answer, readAnswer } from "./Answers.ts"
+import { FirstTokenTimes } from "./FirstTokenTimes.ts"
+import { Ledger } from "./Ledger.ts"
+import { RoutingConfig } from "./RoutingConfig.ts"
+import { CallFailed, type RouterError } from "./RoutingErrors.ts"
+import { countRecords } from "./RoutingMetrics.ts"
+import { chooseTargets, leastRelatedFirst, type Wish } from "./TargetChoice.ts"
+
+/** `policy` is the agent's; `pricedOnly` is for whoever has a cost limit to keep. A `model` in `completion` is ignored. */
+export interface RouterRequest extends Wish {
+  readonly tenant: string
+  readonly job?: string | undefined
+  readonly agent?: string | undefined
+  readonly mode?: Mode | undefined
+  /** Whose answers are to be judged: targets that have least in common with them come first. */
+  readonly independentOf?: ReadonlyArray<TargetName> | undefined
+  /** How often the answer was escalated so far: a cascade leaves out that many of its cheapest targets. */
+  readonly tier?: number | undefined
+  /** Made because of the routing itself: what it costs counts, and there is no baseline for it. */
+  readonly extra?: boolean | undefined
+}
+
+export interface Routed extends Answer {
+  /** The target that served, as it is configured. */
+  readonly target: TargetName
+  /** Whether it differs in provider or model from each of `independentOf`. */
+  readonly independent: boolean
+  /** What it took, failed calls included; its `model` is the one that answered. */
+  readonly call: StepCall
+  /** The threshold of a cascade that has a dearer target left to escalate to, else `null`. */
+  readonly escalateBelow: number | null
+}
+
+export class Router extends Context.Service<
+  Router,
+  { readonly call: (request: RouterRequest) => Effect.Effect<Routed, RouterError> }
+>()("sealgate/services/routing/Router") {
+  static readonly layer = Layer.effect(
+    Router,
+    Effect.gen(function* () {
+      const config = yield* RoutingConfig
+      const ledger = yield* Ledger
+      const upstream = yield* Upstream
+      const times = new FirstTokenTimes()
+
+      /** Enters the calls of a request wherever they count. */
+      const account = Effect.fnUntraced(function* (
+        settings: RoutingSettings,
+        request: RouterRequest,
+        attempts: ReadonlyArray<Attempt>,
+      ) {
+        for (const attempt of attempts) noteFirstToken(times, attempt)
+        const records = recordsOf(settings, accountOf(request), attempts)
+        yield* Effect.retry(ledger.record(records), WRITE_AGAIN)
+        yield* countRecords(records)
+        return stepCallOf(records)
+      })
+
+      const call = Effect.fn("Router.call")(function* (request: RouterRequest) {
+        const settings = yield* config.current
+        const now = yield* Clock.currentTimeMillis
+        const fitting = yield* chooseTargets(settings, request, { status: yield* upstream.status, times, now })
+        const last = fitting.length - 1
+        const tier = settings.strategy === "cascade" ? Math.min(request.tier ?? 0, last) : 0
+        const others = request.independentOf ?? []
+        const targets = leastRelatedFirst(fitting.slice(tier), others)
+        yield* Effect.annotateCurrentSpan({ strategy: settings.strategy, role: request.role, targets: targets.length })
+
+        const attempts: Array<Attempt> = []
+        const answer = readAnswer(
+          upstream.stream({
+            completion: request.completion,
+            targets: targets.map((target) => ({ ...target, contextTokens: target.max_context_tokens })),
+            onAttempt: (attempt) => attempts.push(attempt),
+          }),
+        )
+        // Uninterruptible from the end of the last call until the calls are in the ledger: a job that is cancelled has
+        // spent what it has spent. If that fails after an interruption, it is in the log, and nobody is left to tell.
+        return yield* Effect.uninterruptibleMask(
+          Effect.fnUntraced(function* (restore) {
+            const result = yield* restore(answer).pipe(
+              Effect.onInterrupt(() => Effect.ignore(account(settings, request, attempts))),
+              Effect.result,
+            )
+            const call = yield* account(settings, request, attempts)
+            if (Result.isFailure(result)) {
+              return yield* new CallFailed({ error: result.failure, ...(call === undefined ? {} : { call }) })
+            }
+            const served = attempts.at(-1)
+            if (served === undefined || call === undefined) {
+              return yield* Effect.die(new Error("The upstream answered without having called anybody."))
+            }
+            const routed: Routed = {
+              ...result.success,
+              target: { provider: served.provider, model: served.model },
+              independent: !others.some((other) => sameTarget(other, served)),
+              call,
+              escalateBelow:
+                settings.strategy === "cascade" && tier < last ? (settings.cascade?.escalate_below ?? null) : null,
+            }
+            return routed
+          }),
+        )
+      })
+
+      return Router.of({ call })
+    }),
+  )
+}
+
+/** A call that is paid for is worth some patience with the database: without its row the job would pay for it again. */
+const WRITE_AGAIN = Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
+
+const accountOf = ({ agent, extra, job, mode, role, tenant }: RouterRequest): Account => ({
+  tenant,
+  role,
+  job: job ?? null,
+  agent: agent ?? null,
+  mode: mode ?? null,
+  extra: extra ?? false,
+})
+
+/** A call that failed before any output counts as one that never began to answer; an abandoned one says nothing. */
+const noteFirstToken = (times: FirstTokenTimes, attempt: Attempt): void => {
+  const failed = attempt.outcome !== "success" && attempt.outcome !== "interrupted"
+  const ms = attempt.timeToFirstTokenMs ?? (failed ? Infinity : undefined)
+  if (ms !== undefined) times.add(attempt, ms, attempt.finishedAt)
+}

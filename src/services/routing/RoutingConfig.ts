@@ -1,0 +1,116 @@
+/**
+ * The routing configuration in force. It lives in the database with its history, and every call reads its version
+ * first, so a change holds from the next call on in every process that shares the database.
+ */
+import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { ifMatchAllows } from "../../domain/agent.ts"
+import { RoutingSettings, type RoutingSettingsInput } from "../../domain/routing.ts"
+import {
+  routingETag,
+  RoutingSettingsInvalid,
+  RoutingSettingsStale,
+  settingsIssues,
+} from "../../domain/routingChecks.ts"
+import type { StorageUnavailable } from "../../domain/storage.ts"
+import { decodeRows, encodeRow, unavailable } from "../storage.ts"
+import { Upstream } from "../upstream/Upstream.ts"
+import { defaultUpstreamSettings, type UpstreamSettings } from "../upstream/UpstreamSettings.ts"
+import { defaultSettings, faultPolicyOf } from "./DefaultSettings.ts"
+import { shippedPrice } from "./Prices.ts"
+
+/** A version that is or was in force. */
+export interface StoredSettings {
+  readonly settings: RoutingSettings
+  /** Who stored it: the subject of an administrator's token. */
+  readonly by: string
+  readonly at: DateTime.Utc
+}
+
+export interface PutOptions {
+  readonly by: string
+  /** An `If-Match` header, as it was sent; without it, a version that the settings name must be the one in force. */
+  readonly ifMatch?: string | undefined
+}
+
+const Row = Schema.Struct({
+  document: Schema.fromJsonString(RoutingSettings),
+  stored_by: Schema.String,
+  stored_at: Schema.DateTimeUtcFromMillis,
+})
+const decode = decodeRows("routing_configs", Row)
+const encode = encodeRow("routing_configs", Row)
+
+export class RoutingConfig extends Context.Service<
+  RoutingConfig,
+  {
+    /** What holds for the next call; derived from the configured providers as long as nothing is stored. */
+    readonly current: Effect.Effect<RoutingSettings, StorageUnavailable>
+    /** Replaces the whole configuration, or refuses it with everything that is wrong with it. */
+    readonly put: (
+      input: RoutingSettingsInput,
+      options: PutOptions,
+    ) => Effect.Effect<RoutingSettings, RoutingSettingsInvalid | RoutingSettingsStale | StorageUnavailable>
+    /** The stored versions, newest first. */
+    readonly history: (limit: number) => Effect.Effect<ReadonlyArray<StoredSettings>, StorageUnavailable>
+  }
+>()("sealgate/services/routing/RoutingConfig") {
+  /** `upstream` is the fault policy that the process was started with: the default for what is not configured. */
+  static readonly layer = (upstream: UpstreamSettings = defaultUpstreamSettings) =>
+    Layer.effect(
+      RoutingConfig,
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { configure, status } = yield* Upstream
+        let known: RoutingSettings | undefined
+
+        const current = Effect.gen(function* () {
+          const [newest] = yield* sql`SELECT version FROM routing_configs ORDER BY version DESC LIMIT 1`
+          if (newest === undefined) return defaultSettings(yield* status, upstream, yield* Clock.currentTimeMillis)
+          if (known !== undefined && known.version === newest["version"]) return known
+          const rows = yield* decode(yield* sql`SELECT * FROM routing_configs WHERE version = ${newest["version"]}`)
+          const settings = rows[0]?.document
+          if (settings === undefined) return yield* Effect.die(new Error("A stored routing configuration is gone."))
+          yield* configure(faultPolicyOf(upstream, settings))
+          known = settings
+          return settings
+        }).pipe(Effect.withSpan("RoutingConfig.current"))
+
+        const put = Effect.fn("RoutingConfig.put")(function* (
+          input: RoutingSettingsInput,
+          { by, ifMatch }: PutOptions,
+        ) {
+          const before = yield* current
+          const isCurrent =
+            ifMatch === undefined
+              ? input.version === undefined || input.version === before.version
+              : ifMatchAllows(ifMatch, routingETag(before))
+          if (!isCurrent) return yield* new RoutingSettingsStale({ version: before.version })
+          const now = yield* DateTime.now
+          const configured = new Set((yield* status).map(({ provider }) => provider))
+          const errors = settingsIssues(input, {
+            isConfigured: (provider) => configured.has(provider),
+            hasPrice: (target) => shippedPrice(target, now.epochMilliseconds) !== null,
+          })
+          if (errors.length > 0) return yield* new RoutingSettingsInvalid({ errors })
+          const settings: RoutingSettings = { ...input, version: before.version + 1 }
+          const row = yield* encode({ document: settings, stored_by: by, stored_at: now })
+          // Versions follow each other without gaps, so of two changes to the same version one finds its row taken.
+          const stored = yield* sql`INSERT INTO routing_configs ${sql.insert({ version: settings.version, ...row })}
+            ON CONFLICT DO NOTHING RETURNING version`
+          return stored.length > 0 ? settings : yield* new RoutingSettingsStale({ version: settings.version })
+        }, unavailable)
+
+        const history = Effect.fn("RoutingConfig.history")(function* (limit: number) {
+          const rows = yield* sql`SELECT * FROM routing_configs ORDER BY version DESC LIMIT ${limit}`
+          return (yield* decode(rows)).map((row): StoredSettings => ({
+            settings: row.document,
+            by: row.stored_by,
+            at: row.stored_at,
+          }))
+        }, unavailable)
+
+        return RoutingConfig.of({ current: unavailable(current), put, history })
+      }),
+    )
+}

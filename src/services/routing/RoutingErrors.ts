@@ -1,0 +1,39 @@
+/** Why the router has no answer. */
+import { Schema } from "effect"
+import { StepCall } from "../../domain/job.ts"
+import type { StorageUnavailable } from "../../domain/storage.ts"
+import { UpstreamError } from "../../domain/upstream.ts"
+
+const NO_TARGET = {
+  configured: "None of the configured targets has a provider here; correct the routing configuration.",
+  policy: "The agent's model policy and the role's filter leave no target; widen one of them.",
+  context: "The task is longer than the context of every target that may be used.",
+  price: "A cost limit needs targets whose price is known; configure prices or lift the limit.",
+} as const
+
+/** No target may be used, so none was called. */
+export class NoTarget extends Schema.TaggedError<NoTarget>()("NoTarget", {
+  reason: Schema.Literals(["configured", "policy", "context", "price"]),
+}) {
+  get code(): "context-too-long" | "no-target" {
+    return this.reason === "context" ? "context-too-long" : "no-target"
+  }
+  readonly status = 422
+  readonly retryable = false
+  override get message(): string {
+    return NO_TARGET[this.reason]
+  }
+}
+
+/** Every target that was tried failed. */
+export class CallFailed extends Schema.TaggedError<CallFailed>()("CallFailed", {
+  error: UpstreamError,
+  /** What was called and cost in vain; absent if nobody could be called. */
+  call: Schema.optionalKey(StepCall),
+}) {
+  override get message(): string {
+    return this.error.message
+  }
+}
+
+export type RouterError = NoTarget | CallFailed | StorageUnavailable

@@ -1,0 +1,57 @@
+/** In which order a strategy tries the targets that fit. Every order has all of them: the next serves where one fails. */
+import { Effect, Random } from "effect"
+import type { Strategy, Target } from "../../domain/routing.ts"
+
+/** A target that a request fits. */
+export interface Candidate {
+  readonly target: Target
+  /** Estimated cost of the request in micro-USD; `null` without a price. */
+  readonly estimate: number | null
+  /** Moving median of the time to first token in milliseconds; `undefined` if it was not called enough lately. */
+  readonly firstTokenMs: number | undefined
+}
+
+/** How often `latency` tries another target than the fastest, so that it notices when that changes. */
+export const EXPLORATION = 0.1
+
+type Order = (candidates: ReadonlyArray<Candidate>) => Effect.Effect<ReadonlyArray<Candidate>>
+
+/** Cheapest first, those without a price last. */
+const byCost = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<Candidate> =>
+  candidates.toSorted((a, b) => (a.estimate ?? Infinity) - (b.estimate ?? Infinity) || 0)
+
+const quality = ({ target }: Candidate): number => target.quality ?? 0
+
+/** What was not called enough lately goes first, because only calls can tell; and now and then one at random does. */
+const byLatency: Order = Effect.fnUntraced(function* (candidates) {
+  const ranked = candidates.toSorted((a, b) => (a.firstTokenMs ?? -1) - (b.firstTokenMs ?? -1) || 0)
+  const [first, ...others] = ranked
+  if (first?.firstTokenMs === undefined || others.length === 0 || (yield* Random.next) >= EXPLORATION) return ranked
+  const explored = others[yield* Random.nextIntBetween(0, others.length, { halfOpen: true })]
+  return explored === undefined ? ranked : [explored, ...ranked.filter((candidate) => candidate !== explored)]
+})
+
+/**
+ * Drawn without replacement in proportion to the weights: the order of `-ln(u) / weight` for uniform `u` (Efraimidis
+ * and Spirakis 2006). A weight of 0 is only ever a last resort.
+ */
+const byWeight: Order = Effect.fnUntraced(function* (candidates) {
+  const drawn = yield* Effect.forEach(candidates, (candidate) =>
+    Effect.map(Random.next, (u) => {
+      const weight = candidate.target.weight ?? 1
+      return { candidate, key: weight === 0 ? Infinity : -Math.log(1 - u) / weight }
+    }),
+  )
+  return drawn.toSorted((a, b) => a.key - b.key || 0).map(({ candidate }) => candidate)
+})
+
+const orders: Readonly<Record<Strategy, Order>> = {
+  cost: (candidates) => Effect.succeed(byCost(candidates)),
+  cascade: (candidates) => Effect.succeed(byCost(candidates)),
+  quality: (candidates) => Effect.succeed(byCost(candidates).toSorted((a, b) => quality(b) - quality(a))),
+  fallback: Effect.succeed,
+  latency: byLatency,
+  weighted: byWeight,
+}
+
+export const orderBy = (strategy: Strategy): Order => orders[strategy]

@@ -1,0 +1,84 @@
+/** Which targets a request may be offered to, and in which order. */
+import { Effect } from "effect"
+import type { ChatRequest } from "../../domain/chat.ts"
+import { costOf } from "../../domain/money.ts"
+import type { Role, RoutingSettings, Target } from "../../domain/routing.ts"
+import { permits, sameTarget, type TargetFilter, type TargetName } from "../../domain/targets.ts"
+import type { ProviderStatus } from "../upstream/Upstream.ts"
+import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
+import { priceOf } from "./Prices.ts"
+import { NoTarget } from "./RoutingErrors.ts"
+import { orderBy } from "./Strategies.ts"
+import { estimateInput, expectedOutput } from "./TokenEstimate.ts"
+
+/** What matters of a request for who may serve it. */
+export interface Wish {
+  readonly role: Role
+  readonly completion: ChatRequest
+  readonly policy?: TargetFilter | undefined
+  readonly pricedOnly?: boolean | undefined
+}
+
+/** What is known of the targets at this moment, `now` in milliseconds since the epoch. */
+export interface Situation {
+  readonly status: ReadonlyArray<ProviderStatus>
+  readonly times: FirstTokenTimes
+  readonly now: number
+}
+
+/**
+ * The targets in the order of the strategy, at least one. Left out is what is not configured, not permitted by the
+ * agent's policy or the role's filter, too small for the request, without a price where one is needed, and what has an
+ * open circuit, unless every circuit is open: then the upstream says so, and when to come back.
+ */
+export const chooseTargets = Effect.fnUntraced(function* (
+  settings: RoutingSettings,
+  { completion, policy, pricedOnly, role }: Wish,
+  { now, status, times }: Situation,
+): Effect.fn.Return<ReadonlyArray<Target>, NoTarget> {
+  const providers = new Map(status.map((provider) => [provider.provider, provider]))
+  const input = estimateInput(completion)
+  const output = expectedOutput(completion)
+  const estimateOf = (target: Target) =>
+    costOf(priceOf(settings, target, now)?.prices ?? null, { input, output, cached: 0 })
+  const roleFilter = settings.roles?.[role]
+
+  const rules: ReadonlyArray<readonly [NoTarget["reason"], (target: Target) => boolean]> = [
+    ["configured", (target) => providers.has(target.provider)],
+    ["policy", (target) => permits(policy, target) && permits(roleFilter, target)],
+    ["context", (target) => input + output <= target.max_context_tokens],
+    ["price", (target) => pricedOnly !== true || estimateOf(target) !== null],
+  ]
+  let fitting = settings.targets
+  for (const [reason, fits] of rules) {
+    fitting = fitting.filter(fits)
+    if (fitting.length === 0) return yield* new NoTarget({ reason })
+  }
+
+  const closed = fitting.filter((target) => {
+    const provider = providers.get(target.provider)
+    return (provider?.targets.find(({ model }) => model === target.model) ?? provider)?.circuit !== "open"
+  })
+  const candidates = (closed.length === 0 ? fitting : closed).map((target) => ({
+    target,
+    estimate: estimateOf(target),
+    firstTokenMs: times.median(target, now),
+  }))
+  return (yield* orderBy(settings.strategy)(candidates)).map(({ target }) => target)
+})
+
+/** From 0, nothing in common, to 3, the same target. */
+const kinship = (target: TargetName, other: TargetName): number => {
+  if (sameTarget(target, other)) return 3
+  if (target.model === other.model) return 2
+  return target.provider === other.provider ? 1 : 0
+}
+
+/** The targets that have least in common with any of `others` first, else in the order they are in. */
+export const leastRelatedFirst = (
+  targets: ReadonlyArray<Target>,
+  others: ReadonlyArray<TargetName>,
+): ReadonlyArray<Target> => {
+  const closest = (target: Target) => Math.max(0, ...others.map((other) => kinship(target, other)))
+  return targets.toSorted((a, b) => closest(a) - closest(b))
+}

@@ -1,0 +1,202 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Fiber, Layer } from "effect"
+import type { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import type { RoutingSettingsInput } from "../../../src/domain/routing.ts"
+import { UpstreamError } from "../../../src/domain/upstream.ts"
+import { Ledger } from "../../../src/services/routing/Ledger.ts"
+import { Router } from "../../../src/services/routing/Router.ts"
+import { RoutingConfig } from "../../../src/services/routing/RoutingConfig.ts"
+import { Upstream } from "../../../src/services/upstream/Upstream.ts"
+import type { Provider } from "../../../src/services/upstream/Provider.ts"
+import { sqlite } from "../../support/databases.ts"
+import { fails, hang, passingTime, says, scripted, text, usage as usageChunk } from "../upstream/ScriptedProvider.ts"
+import { call, ledgerRows, prices, routing, settings, target } from "./RouterFixture.ts"
+import { attempt, ScriptedUpstream, status, usage } from "./ScriptedUpstream.ts"
+
+const everyone = [status("provider1"), status("provider2"), status("provider3")]
+
+const test = (
+  name: string,
+  input: Partial<RoutingSettingsInput>,
+  body: (upstream: ScriptedUpstream) => Effect.Effect<void, unknown, Router | SqlClient.SqlClient>,
+) =>
+  it.effect(name, () => {
+    const upstream = new ScriptedUpstream(everyone)
+    return Effect.provide(body(upstream), routing(upstream, settings(input)))
+  })
+
+const figures = Effect.map(ledgerRows, (rows) =>
+  rows.map((row) => [row["provider"], row["outcome"], row["first_of_request"], row["cost"], row["baseline"]]),
+)
+
+describe("the rows of a request", () => {
+  test("hold everything about each call", {}, (upstream) =>
+    Effect.gen(function* () {
+      upstream.script = () => ({ usage: usage(1000, 100, 800), servedModel: "large-2026-01-01", ttft: 40 })
+      const routed = yield* call({ job: "job-1", agent: "agent-1", mode: "verified", role: "critic" })
+      const [row] = yield* ledgerRows
+      const { at: _at, id: _id, request_id: _request, ...rest } = { ...row }
+      assert.deepStrictEqual(rest, {
+        first_of_request: 1,
+        tenant: "acme",
+        job_id: "job-1",
+        agent_id: "agent-1",
+        mode: "verified",
+        strategy: "fallback",
+        role: "critic",
+        provider: "provider1",
+        model: "large",
+        served_model: "large-2026-01-01",
+        input_tokens: 1000,
+        output_tokens: 100,
+        cached_tokens: 800,
+        price_version: "config-1",
+        // 200 × 10 + 800 × 1 + 100 × 40, the baseline's own price
+        cost: 6800,
+        baseline: 6800,
+        latency_ms: 100,
+        ttft_ms: 40,
+        outcome: "success",
+      })
+      assert.deepStrictEqual(routed.call, {
+        provider: "provider1",
+        model: "large-2026-01-01",
+        usage: { input_tokens: 1000, output_tokens: 100, cached_tokens: 800 },
+        cost_micro_usd: 6800,
+        calls: 1,
+      })
+    }),
+  )
+
+  test("compare only the call that served; what failed on the way is pure cost", {}, (upstream) =>
+    Effect.gen(function* () {
+      upstream.script = () => ({ failing: [{ outcome: "truncated", usage: usage(100, 10) }], usage: usage(100, 50) })
+      const routed = yield* call()
+      assert.deepStrictEqual(yield* figures, [
+        // 100 × 10 + 10 × 40, wasted
+        ["provider1", "truncated", 1, 1400, 0],
+        // 100 × 1 + 50 × 4, against 100 × 10 + 50 × 40
+        ["provider2", "success", 0, 300, 3000],
+      ])
+      assert.deepInclude(routed.call, { calls: 2, cost_micro_usd: 1700, provider: "provider2" })
+    }),
+  )
+
+  test("know that what failed before the model ran is free, and do not know what broke off later", {}, (upstream) =>
+    Effect.gen(function* () {
+      upstream.script = () => ({ failing: [{ outcome: "rate-limited" }], usage: usage(10, 10) })
+      yield* call()
+      upstream.script = () => ({ failing: [{ outcome: "timeout" }], usage: usage(10, 10) })
+      const routed = yield* call()
+      assert.deepStrictEqual(yield* figures, [
+        ["provider1", "rate-limited", 1, 0, 0],
+        ["provider2", "success", 0, 50, 500],
+        ["provider1", "timeout", 1, null, 0],
+        ["provider2", "success", 0, 50, 500],
+      ])
+      assert.isNull(routed.call.cost_micro_usd)
+      assert.deepStrictEqual(routed.call.usage, { input_tokens: 10, output_tokens: 10, cached_tokens: 0 })
+    }),
+  )
+
+  test(
+    "have no cost where the provider sent no usage or the model has no price",
+    {
+      targets: [target("provider1/large", { prices: prices(10, 40) }), target("provider2/unpriced")],
+    },
+    (upstream) =>
+      Effect.gen(function* () {
+        upstream.script = () => ({ usage: null })
+        const silent = yield* call()
+        upstream.script = () => ({ usage: usage(10, 10) })
+        yield* call({ policy: { allow: ["unpriced"] } })
+        assert.deepStrictEqual(yield* figures, [
+          ["provider1", "success", 1, null, null],
+          ["provider2", "success", 1, null, 500],
+        ])
+        assert.deepInclude(silent.call, { usage: null, cost_micro_usd: null })
+      }),
+  )
+
+  test("have no baseline for calls that only routing made", {}, () =>
+    Effect.gen(function* () {
+      yield* call({ extra: true })
+      assert.deepStrictEqual(yield* figures, [["provider1", "success", 1, 300, 0]])
+    }),
+  )
+
+  test("exist for a request that nobody served, and its error says what it cost", {}, (upstream) =>
+    Effect.gen(function* () {
+      upstream.script = () =>
+        new UpstreamError({
+          code: "upstream-truncated",
+          provider: "provider1",
+          attempts: [
+            attempt({ provider: "provider1", model: "large" }, { outcome: "rate-limited" }),
+            attempt({ provider: "provider2", model: "small" }, { outcome: "truncated", usage: usage(100, 10) }),
+          ],
+        })
+      const failure = Effect.flip(Effect.catchTag(call(), ["NoTarget", "StorageUnavailable"], Effect.die))
+      assert.deepInclude((yield* failure).call, { calls: 2, cost_micro_usd: 140, provider: "provider2" })
+      assert.strictEqual((yield* ledgerRows).length, 2)
+      upstream.script = () => new UpstreamError({ code: "overloaded" })
+      assert.isUndefined((yield* failure).call)
+      assert.strictEqual((yield* ledgerRows).length, 2)
+    }),
+  )
+
+  test("exist for a call whose caller went away", {}, (upstream) =>
+    Effect.gen(function* () {
+      upstream.script = () => ({ hangs: true })
+      const fiber = yield* Effect.forkChild(call({ job: "job-1" }), { startImmediately: true })
+      while (upstream.requests.length === 0) yield* Effect.yieldNow
+      yield* Fiber.interrupt(fiber)
+      const exit = yield* Fiber.await(fiber)
+      assert.isTrue(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause))
+      assert.deepStrictEqual(yield* figures, [["provider1", "interrupted", 1, null, 0]])
+    }),
+  )
+})
+
+describe("over the real fault policy", () => {
+  const over = (...providers: ReadonlyArray<Provider>) =>
+    Router.layer.pipe(
+      Layer.provideMerge(Layer.mergeAll(RoutingConfig.layer(), Ledger.layer)),
+      Layer.provideMerge(Layer.merge(Upstream.layer({ providers }), sqlite.layer)),
+    )
+
+  it.effect("retries, failovers and restarts of a stream are rows, and only the last attempt is the answer", () => {
+    const [first, second] = [scripted("provider1", "large"), scripted("provider2", "small")]
+    first.script([fails("unavailable")], [text("no use"), usageChunk(10, 2), fails("truncated")])
+    second.always([...says("good"), usageChunk(10, 5)])
+    return Effect.gen(function* () {
+      const config = yield* RoutingConfig
+      yield* config.put(settings({ retry: { max_retries: 1, base_delay_ms: 10, max_delay_ms: 10 } }), { by: "test" })
+      const routed = yield* call()
+      assert.strictEqual(routed.text, "good")
+      assert.deepStrictEqual(yield* figures, [
+        ["provider1", "unavailable", 1, 0, 0],
+        ["provider1", "truncated", 0, 180, 0],
+        ["provider2", "success", 0, 30, 300],
+      ])
+    }).pipe(Effect.provide(over(first, second)), passingTime)
+  })
+
+  it.effect("a call that is cut off by a cancelled job is a row, with what came before it", () => {
+    const [first, second] = [scripted("provider1", "large"), scripted("provider2", "small")]
+    first.always([fails("timeout")])
+    second.always([text("as far as it"), hang])
+    return Effect.gen(function* () {
+      const config = yield* RoutingConfig
+      yield* config.put(settings(), { by: "test" })
+      const fiber = yield* Effect.forkChild(call(), { startImmediately: true })
+      yield* TestClock.adjust("100 millis")
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(yield* figures, [
+        ["provider1", "timeout", 1, null, 0],
+        ["provider2", "interrupted", 0, null, 0],
+      ])
+    }).pipe(Effect.provide(over(first, second)))
+  })
+})

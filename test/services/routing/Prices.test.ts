@@ -1,0 +1,82 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { Prices } from "../../../src/domain/money.ts"
+import { contextOf, priceOf, shippedPrice } from "../../../src/services/routing/Prices.ts"
+import { LIST_PRICES, PRICE_TABLE } from "../../../src/services/routing/PriceTable.ts"
+
+const IN_2026 = Date.UTC(2026, 10, 21)
+const provider1 = (model: string) => ({ provider: "provider1", model }) as const
+
+describe("the shipped price table", () => {
+  it("gives every row a date, a source and prices in the right unit", () => {
+    for (const row of LIST_PRICES) {
+      assert.match(row.as_of, /^20\d\d-\d\d-\d\d$/, row.model)
+      assert.isAtMost(row.as_of.localeCompare(PRICE_TABLE.as_of), 0, row.model)
+      assert.match(row.source, /^(https:\/\/|built in$)/, row.model)
+      const quote = shippedPrice({ provider: row.provider ?? "provider1", model: row.model }, IN_2026)
+      assert.isTrue(quote !== null && Schema.is(Prices)(quote.prices), row.model)
+      assert.isAtMost(row.usd[2], row.usd[0], `${row.model}: cached input is never dearer than input`)
+    }
+  })
+
+  it("lists no model twice for the same day", () => {
+    const keys = LIST_PRICES.map(({ from, model, provider }) => `${provider}/${model}/${from}`)
+    assert.strictEqual(new Set(keys).size, keys.length)
+  })
+})
+
+describe("shippedPrice", () => {
+  it("is in micro-USD per million tokens", () => {
+    assert.deepStrictEqual(shippedPrice(provider1("gpt-5-mini"), IN_2026)?.prices, {
+      input: 250_000,
+      output: 2_000_000,
+      cached_input: 25_000,
+    })
+  })
+
+  it("changes on the day on which the source says it does", () => {
+    const at = (time: number) => shippedPrice({ provider: "provider4", model: "gemini-3.8-flash" }, time)?.prices.output
+    assert.strictEqual(at(Date.UTC(2026, 11, 31, 23, 59, 59, 999)), 3_750_000)
+    assert.strictEqual(at(Date.UTC(2027, 0, 1)), 7_500_000)
+  })
+
+  it("knows a dated snapshot by its model, and nothing else by a similar name", () => {
+    assert.isNotNull(shippedPrice(provider1("gpt-6.1-sol-2026-09-29"), IN_2026))
+    assert.isNotNull(shippedPrice({ provider: "provider3", model: "claude-haiku-4-5-20251001" }, IN_2026))
+    assert.isNull(shippedPrice(provider1("gpt-5-mini-turbo"), IN_2026))
+    assert.isNull(shippedPrice(provider1("constructor"), IN_2026))
+  })
+
+  it("makes echo free, and no other provider's model by that name", () => {
+    assert.strictEqual(shippedPrice({ provider: "echo", model: "anything" }, IN_2026)?.prices.input, 0)
+    assert.isNull(shippedPrice(provider1("echo-1"), IN_2026))
+  })
+
+  it("knows the context of what it prices", () => {
+    assert.strictEqual(contextOf({ provider: "provider3", model: "claude-haiku-4-5" }), 200_000)
+    assert.isUndefined(contextOf(provider1("unheard-of")))
+  })
+})
+
+describe("priceOf", () => {
+  const own = { input: 1, output: 2, cached_input: 0 }
+  const settings = {
+    version: 7,
+    targets: [
+      { ...provider1("gpt-5"), max_context_tokens: 1000, prices: own },
+      { ...provider1("gpt-4.1"), max_context_tokens: 1000 },
+    ],
+  }
+
+  it("prefers the operator's price and names its version", () => {
+    assert.deepInclude(priceOf(settings, provider1("gpt-5"), IN_2026), { prices: own, version: "config-7" })
+    assert.deepInclude(priceOf(settings, provider1("gpt-5"), IN_2026, "gpt-5-2025-08-07"), { prices: own })
+  })
+
+  it("falls back to the list price, of the model that served where it is known", () => {
+    assert.strictEqual(priceOf(settings, provider1("gpt-4.1"), IN_2026)?.version, PRICE_TABLE.version)
+    assert.strictEqual(priceOf(settings, provider1("gpt-4.1"), IN_2026, "gpt-4.1-mini")?.prices.input, 400_000)
+    assert.strictEqual(priceOf(settings, provider1("gpt-4.1"), IN_2026, "deployment-17")?.prices.input, 2_000_000)
+    assert.isNull(priceOf(settings, provider1("unheard-of"), IN_2026, "deployment-17"))
+  })
+})

@@ -1,0 +1,244 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { RoutingSettingsInput } from "../../../src/domain/routing.ts"
+import type { Router } from "../../../src/services/routing/Router.ts"
+import { call, completion, drawing, prices, routing, settings, target } from "./RouterFixture.ts"
+import { ScriptedUpstream, status } from "./ScriptedUpstream.ts"
+
+const everyone = [status("provider1"), status("provider2"), status("provider3"), status("provider4")]
+
+const test = (
+  name: string,
+  input: Partial<RoutingSettingsInput>,
+  body: (upstream: ScriptedUpstream) => Effect.Effect<void, unknown, Router>,
+) =>
+  it.effect(name, () => {
+    const upstream = new ScriptedUpstream(everyone)
+    return Effect.provide(body(upstream), routing(upstream, settings(input)))
+  })
+
+describe("who is asked", () => {
+  test(
+    "the strategy orders, and everybody who fits is offered the request",
+    {
+      strategy: "cost",
+      targets: [
+        target("provider1/large", { prices: prices(10, 1) }),
+        target("provider2/dear-to-write", { prices: prices(1, 10) }),
+      ],
+    },
+    (upstream) =>
+      Effect.gen(function* () {
+        const long = yield* call({ completion: { ...completion("x".repeat(30_000)), max_tokens: 10 } })
+        yield* call({ completion: { ...completion("x"), max_tokens: 10_000 } })
+        assert.deepStrictEqual(upstream.offered, [
+          ["provider2/dear-to-write", "provider1/large"],
+          ["provider1/large", "provider2/dear-to-write"],
+        ])
+        assert.deepStrictEqual(long.target, { provider: "provider2", model: "dear-to-write" })
+        assert.strictEqual(upstream.requests[0]?.targets?.[0]?.contextTokens, 100_000)
+      }),
+  )
+
+  test("deny is stronger than allow, and patterns match models, providers and both", {}, (upstream) =>
+    Effect.gen(function* () {
+      yield* call({ policy: { deny: ["provider1/*"] } })
+      yield* call({ policy: { allow: ["small"] } })
+      yield* call({ policy: { allow: ["provider1", "provider2/sm*l"] } })
+      yield* call({ policy: { allow: ["*"], deny: ["lar*"] } })
+      assert.deepStrictEqual(upstream.offered, [
+        ["provider2/small"],
+        ["provider2/small"],
+        ["provider1/large", "provider2/small"],
+        ["provider2/small"],
+      ])
+    }),
+  )
+
+  test("a policy that leaves nobody is an error, and nobody is asked", {}, (upstream) =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(call({ policy: { deny: ["*"] } }))
+      assert.deepInclude(error, { _tag: "NoTarget", reason: "policy", code: "no-target", status: 422 })
+      assert.strictEqual(upstream.requests.length, 0)
+    }),
+  )
+
+  test("a role's filter holds for that role", { roles: { critic: { allow: ["provider2"] } } }, (upstream) =>
+    Effect.gen(function* () {
+      yield* call({ role: "critic" })
+      yield* call({ role: "judge" })
+      assert.deepStrictEqual(upstream.offered, [["provider2/small"], ["provider1/large", "provider2/small"]])
+    }),
+  )
+
+  test(
+    "what is too long for a target is not sent there",
+    {
+      targets: [
+        target("provider1/large", { max_context_tokens: 2000, prices: prices(10, 40) }),
+        target("provider2/long", { max_context_tokens: 20_000 }),
+      ],
+    },
+    (upstream) =>
+      Effect.gen(function* () {
+        yield* call({ completion: { ...completion("x".repeat(9000)), max_tokens: 100 } })
+        assert.deepStrictEqual(upstream.offered, [["provider2/long"]])
+        const error = yield* Effect.flip(call({ completion: completion("x".repeat(90_000)) }))
+        assert.deepInclude(error, { _tag: "NoTarget", reason: "context", code: "context-too-long" })
+      }),
+  )
+
+  test(
+    "a cost limit leaves out what has no price",
+    { targets: [target("provider1/large", { prices: prices(10, 40) }), target("provider2/unpriced")] },
+    (upstream) =>
+      Effect.gen(function* () {
+        yield* call({ pricedOnly: true, policy: { allow: ["*"] } })
+        assert.deepStrictEqual(upstream.offered, [["provider1/large"]])
+        const error = yield* Effect.flip(call({ pricedOnly: true, policy: { deny: ["provider1"] } }))
+        assert.deepInclude(error, { _tag: "NoTarget", reason: "price" })
+      }),
+  )
+
+  test("open circuits are skipped, of a target or of a whole provider", {}, (upstream) =>
+    Effect.gen(function* () {
+      const open = (model: string) => ({
+        ...status("provider1"),
+        targets: [{ model, circuit: "open" as const, lastSuccess: status("provider1").lastSuccess }],
+      })
+      upstream.statuses = [open("large"), status("provider2")]
+      yield* call()
+      upstream.statuses = [open("another"), status("provider2")]
+      yield* call()
+      upstream.statuses = [status("provider1", "default", "open"), status("provider2")]
+      yield* call()
+      upstream.statuses = [status("provider1", "default", "half-open"), status("provider2")]
+      yield* call()
+      upstream.statuses = [status("provider1", "default", "open"), status("provider2", "default", "open")]
+      yield* call()
+      assert.deepStrictEqual(upstream.offered, [
+        ["provider2/small"],
+        ["provider1/large", "provider2/small"],
+        ["provider2/small"],
+        ["provider1/large", "provider2/small"],
+        ["provider1/large", "provider2/small"],
+      ])
+    }),
+  )
+
+  test("a provider that is gone since the configuration was stored is not asked", {}, (upstream) =>
+    Effect.gen(function* () {
+      upstream.statuses = [status("provider2")]
+      yield* call()
+      assert.deepStrictEqual(upstream.offered, [["provider2/small"]])
+      upstream.statuses = [status("echo")]
+      assert.deepInclude(yield* Effect.flip(call()), { _tag: "NoTarget", reason: "configured" })
+    }),
+  )
+})
+
+describe("latency", () => {
+  test("learns from the calls it makes, failures included", { strategy: "latency" }, (upstream) =>
+    Effect.gen(function* () {
+      upstream.script = (request) =>
+        request.targets?.[0]?.provider === "provider1"
+          ? { failing: [{ outcome: "timeout" }], ttft: 500 }
+          : { ttft: 500 }
+      // Nobody is known: the first of the configuration fails three times, the other one serves.
+      for (let i = 0; i < 3; i++) yield* call()
+      for (let i = 0; i < 4; i++) yield* call()
+      assert.deepStrictEqual(
+        upstream.offered.map(([first]) => first),
+        ["provider1/large", "provider1/large", "provider1/large", ...Array(4).fill("provider2/small")],
+      )
+    }).pipe(drawing(0.5)),
+  )
+})
+
+describe("cascade", () => {
+  const cascade: Partial<RoutingSettingsInput> = {
+    strategy: "cascade",
+    cascade: { escalate_below: 0.6 },
+    targets: [
+      target("provider1/large", { prices: prices(10, 40) }),
+      target("provider2/small", { prices: prices(1, 4) }),
+      target("provider3/middle", { prices: prices(3, 12) }),
+    ],
+  }
+
+  test("begins with the cheapest and leaves out one more at every step", cascade, (upstream) =>
+    Effect.gen(function* () {
+      const thresholds = []
+      for (const tier of [0, 1, 2, 7]) thresholds.push((yield* call({ tier })).escalateBelow)
+      assert.deepStrictEqual(upstream.offered, [
+        ["provider2/small", "provider3/middle", "provider1/large"],
+        ["provider3/middle", "provider1/large"],
+        ["provider1/large"],
+        ["provider1/large"],
+      ])
+      assert.deepStrictEqual(thresholds, [0.6, 0.6, null, null])
+    }),
+  )
+
+  test("other strategies have no steps", { cascade: { escalate_below: 0.6 } }, (upstream) =>
+    Effect.gen(function* () {
+      assert.isNull((yield* call({ tier: 1 })).escalateBelow)
+      assert.deepStrictEqual(upstream.offered, [["provider1/large", "provider2/small"]])
+    }),
+  )
+})
+
+describe("independence", () => {
+  const proposer = { provider: "provider1", model: "large" } as const
+
+  test(
+    "who judges differs in provider and model if possible, else in one of them",
+    {
+      targets: [
+        target("provider1/large", { prices: prices(10, 40) }),
+        target("provider2/large"),
+        target("provider1/small"),
+        target("provider3/other"),
+      ],
+    },
+    (upstream) =>
+      Effect.gen(function* () {
+        const routed = yield* call({ independentOf: [proposer] })
+        assert.deepStrictEqual(upstream.offered, [
+          ["provider3/other", "provider1/small", "provider2/large", "provider1/large"],
+        ])
+        assert.isTrue(routed.independent)
+      }),
+  )
+
+  test("who has to judge its own answer is not independent", {}, () =>
+    Effect.gen(function* () {
+      assert.isFalse((yield* call({ independentOf: [proposer], policy: { allow: ["provider1"] } })).independent)
+      assert.isTrue((yield* call({ policy: { allow: ["provider1"] } })).independent)
+    }),
+  )
+})
+
+describe("what comes back", () => {
+  test("text, refusals and answers that were cut off are told apart", {}, (upstream) =>
+    Effect.gen(function* () {
+      upstream.script = (_, index) =>
+        [
+          { text: "fine" },
+          { refusal: "I will not", finishReason: "stop" },
+          { text: "half", finishReason: "content_filter" },
+          { text: "too lo", finishReason: "length" },
+        ][index] ?? {}
+      const answers = yield* Effect.all([call(), call(), call(), call()])
+      assert.deepStrictEqual(
+        answers.map(({ cut, refused, text }) => [text, refused, cut]),
+        [
+          ["fine", false, false],
+          ["I will not", true, false],
+          ["half", true, false],
+          ["too lo", false, true],
+        ],
+      )
+    }),
+  )
+})

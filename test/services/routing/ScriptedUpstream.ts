@@ -1,0 +1,134 @@
+/** An upstream in memory that answers by script and remembers what it was asked, for tests of what stands above it. */
+import { Clock, Effect, Layer, Option, Stream } from "effect"
+import type { Usage } from "../../../src/domain/chat.ts"
+import {
+  type Attempt,
+  type ProviderId,
+  type StreamEvent,
+  UpstreamError,
+  type UpstreamRequest,
+  type UpstreamTarget,
+} from "../../../src/domain/upstream.ts"
+import { type ProviderStatus, Upstream } from "../../../src/services/upstream/Upstream.ts"
+import type { UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
+
+export interface Reply {
+  readonly text?: string
+  readonly refusal?: string
+  readonly finishReason?: string
+  readonly usage?: Usage | null
+  /** Milliseconds until the first token. */
+  readonly ttft?: number
+  readonly servedModel?: string
+  /** How the targets before this one failed; each takes one target of the request. */
+  readonly failing?: ReadonlyArray<Pick<Attempt, "outcome"> & Partial<Attempt>>
+  /** Never answers. */
+  readonly hangs?: boolean
+}
+
+export type Script = (request: UpstreamRequest, index: number) => Reply | UpstreamError
+
+export const usage = (input: number, output: number, cached?: number): Usage => ({
+  prompt_tokens: input,
+  completion_tokens: output,
+  total_tokens: input + output,
+  ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: cached } }),
+})
+
+export const status = (
+  provider: ProviderId,
+  model = `${provider}-model`,
+  circuit: ProviderStatus["circuit"] = "closed",
+): ProviderStatus => ({ provider, model, circuit, lastSuccess: Option.none(), targets: [] })
+
+export class ScriptedUpstream {
+  readonly requests: Array<UpstreamRequest> = []
+  readonly configured: Array<UpstreamSettings> = []
+  statuses: ReadonlyArray<ProviderStatus>
+  script: Script
+
+  constructor(statuses: ReadonlyArray<ProviderStatus>, script: Script = () => ({ text: "ok" })) {
+    this.statuses = statuses
+    this.script = script
+  }
+
+  /** The targets that each request was offered to, as `provider/model`. */
+  get offered(): ReadonlyArray<ReadonlyArray<string>> {
+    return this.requests.map((request) => (request.targets ?? []).map(nameOf))
+  }
+
+  get layer(): Layer.Layer<Upstream> {
+    return Layer.succeed(
+      Upstream,
+      Upstream.of({
+        complete: () => Effect.die("not used"),
+        attempts: Stream.empty,
+        status: Effect.sync(() => this.statuses),
+        configure: (settings) => Effect.sync(() => void this.configured.push(settings)),
+        stream: (request) => Stream.unwrap(this.answer(request)),
+      }),
+    )
+  }
+
+  private answer(request: UpstreamRequest): Effect.Effect<Stream.Stream<StreamEvent, UpstreamError>> {
+    return Effect.map(Clock.currentTimeMillis, (now) => {
+      const reply = this.script(request, this.requests.push(request) - 1)
+      const tell = (attempts: ReadonlyArray<Attempt>) => attempts.forEach((each) => request.onAttempt?.(each))
+      if (reply instanceof UpstreamError) {
+        tell(reply.attempts ?? [])
+        return Stream.fail(reply)
+      }
+      const failing = reply.failing ?? []
+      const targets = request.targets ?? []
+      const served = targets[failing.length] ?? targets.at(-1)
+      if (served === undefined) return Stream.die("asked without targets")
+      if (reply.hangs === true) {
+        return Stream.onExit(Stream.never, () => Effect.sync(() => tell([attempt(served, { outcome: "interrupted" })])))
+      }
+      const model = reply.servedModel ?? served.model
+      const attempts = [
+        ...failing.map((failed, i) => attempt(targets[i] ?? served, { startedAt: now, finishedAt: now, ...failed })),
+        attempt(served, {
+          startedAt: now,
+          finishedAt: now + 100,
+          servedModel: model,
+          timeToFirstTokenMs: reply.ttft ?? 10,
+          usage: reply.usage === undefined ? usage(10, 5) : reply.usage,
+        }),
+      ]
+      tell(attempts)
+      const delta = {
+        content: reply.text ?? null,
+        ...(reply.refusal === undefined ? {} : { refusal: reply.refusal }),
+      }
+      const finishReasons = [reply.finishReason ?? "stop"]
+      return Stream.make<ReadonlyArray<StreamEvent>>(
+        {
+          _tag: "Delta",
+          provider: served.provider,
+          chunk: { id: "c", object: "chat.completion.chunk", created: 0, model, choices: [{ index: 0, delta }] },
+        },
+        {
+          _tag: "Finished",
+          served: { provider: served.provider, model, finishReasons, usage: reply.usage ?? null },
+          attempts,
+        },
+      )
+    })
+  }
+}
+
+export const nameOf = ({ model, provider }: UpstreamTarget): string => `${provider}/${model}`
+
+export const attempt = (target: UpstreamTarget, members: Partial<Attempt>): Attempt => ({
+  provider: target.provider,
+  model: target.model,
+  servedModel: null,
+  cause: "first",
+  outcome: "success",
+  startedAt: 0,
+  finishedAt: 0,
+  timeToFirstTokenMs: null,
+  usage: null,
+  ...members,
+})
