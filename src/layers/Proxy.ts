@@ -21,6 +21,7 @@ import { Sessions } from "../services/sealing/Sessions.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
 import { proxySettings } from "./config/proxySettings.ts"
 import { type Decoded, decodeSettings } from "./config/Setting.ts"
+import { layerDiscreetTracer } from "./DiscreetTracer.ts"
 import { layerDrainFirst, layerNodeServer } from "./NodeServer.ts"
 import { layerRateLimits } from "./SharedState.ts"
 
@@ -132,4 +133,5 @@ export const layerProxy = (settings: ProxySettings) =>
     Layer.provideMerge(layerNodeServer(settings)),
     Layer.provideMerge(layerServices(settings)),
     Layer.provideMerge(Drain.layer({ grace: settings.shutdownGrace })),
+    Layer.provide(layerDiscreetTracer),
   )

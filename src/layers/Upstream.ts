@@ -15,7 +15,8 @@ import type { RedisError } from "effect/persistence/Redis"
 
 export type UpstreamConfiguration = Decoded<typeof upstreamSettings>
 
-const policyOf = (configured: UpstreamConfiguration): UpstreamSettings => ({
+/** The fault policy that the settings describe. */
+export const policyOf = (configured: UpstreamConfiguration): UpstreamSettings => ({
   timeouts: {
     connect: configured.connectTimeout,
     answer: configured.answerTimeout,

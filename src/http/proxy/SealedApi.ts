@@ -2,8 +2,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { decodeBase64Url } from "../../domain/bytes.ts"
-import { Problem, PROBLEM_CONTENT_TYPE } from "../../domain/problem.ts"
 import { ENC_BYTES, SESSION_ID_BYTES } from "../../domain/transcript.ts"
+import { problem } from "../shared/ProblemApi.ts"
 
 /** Canonical base64url text of a number of bytes within the given bounds. */
 const base64Url = (minimum: number, maximum: number) =>
@@ -64,8 +64,6 @@ export const PublicKeys = Schema.Struct({
   ),
 })
 
-const problem = (status: number) =>
-  Problem.pipe(HttpApiSchema.asJson({ contentType: PROBLEM_CONTENT_TYPE }), HttpApiSchema.status(status))
 const sealedProblem = (status: number) => SealedFrames.pipe(HttpApiSchema.status(status))
 
 export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })

@@ -2,8 +2,9 @@
  * Writes server-sent events so that neither side can be held up for ever: while nothing is sent, a comment keeps the
  * connection alive; a reader that does not read fills a small buffer and is then given up.
  */
-import { Clock, Duration, Effect, Queue, Schema, Stream } from "effect"
+import { Cause, Clock, Duration, Effect, Queue, Schema, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
+import { describeCause } from "../../domain/defect.ts"
 
 /** How long nothing may be sent before a comment is. */
 const KEEP_ALIVE = Duration.seconds(15)
@@ -20,6 +21,12 @@ class ReaderStalled extends Schema.TaggedError<ReaderStalled>()("ReaderStalled",
 /** One event (WHATWG HTML §9.2). `data` must not contain line breaks, which JSON text does not. */
 export const renderEvent = (event: string, data: string, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`
+
+/** The status was sent long ago, so what broke a stream would be known to nobody but its reader. */
+const tell = (cause: Cause.Cause<ReaderStalled>): Effect.Effect<void> => {
+  if (Cause.hasDies(cause)) return Effect.logError("stream failed", describeCause(cause))
+  return Cause.hasFails(cause) ? Effect.logDebug("stream cut, because its reader stalled") : Effect.void
+}
 
 /** Renders events into a stream of bytes with keep-alives, bounded in memory whatever the reader does. */
 const bufferEvents = (events: Stream.Stream<string>): Stream.Stream<string, ReaderStalled> =>
@@ -46,7 +53,7 @@ const bufferEvents = (events: Stream.Stream<string>): Stream.Stream<string, Read
         Effect.raceFirst(keepAlive),
         Effect.matchCauseEffect({
           onSuccess: () => Queue.end(queue),
-          onFailure: (cause) => Queue.failCause(queue, cause),
+          onFailure: (cause) => Effect.andThen(tell(cause), Queue.failCause(queue, cause)),
         }),
         Effect.forkScoped,
       )

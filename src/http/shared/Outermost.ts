@@ -4,6 +4,7 @@ import { HttpIncomingMessage, HttpMiddleware, HttpRouter, HttpServerRequest, Htt
 import type { IpNetwork } from "effect/net"
 import { observe } from "./HttpMetrics.ts"
 import { type RenderOptions, renderProblems } from "./Problems.ts"
+import { withRequestSpan } from "./requestSpan.ts"
 import type { RouteTable } from "./RouteTable.ts"
 
 export interface OutermostSettings extends RenderOptions {
@@ -31,10 +32,8 @@ export const layerOutermost = (settings: OutermostSettings) => {
           const announced = Number(request.headers["content-length"] ?? 0)
           const limited =
             announced > settings.maxBodyBytes ? Effect.succeed(HttpServerResponse.empty({ status: 413 })) : app
-          return observed(
-            request,
-            render(request, Effect.provideService(limited, HttpIncomingMessage.MaxBodySize, maxBody)),
-          )
+          const rendered = render(request, Effect.provideService(limited, HttpIncomingMessage.MaxBodySize, maxBody))
+          return observed(request, settings.namesRequest === true ? withRequestSpan(request, rendered) : rendered)
         }),
       ),
     { global: true },

@@ -2,11 +2,12 @@
  * One renderer for everything that goes wrong outside a handler's own answers: unknown routes, wrong methods, bodies
  * that are too large or do not decode, and defects all become problem documents that tell a caller what to do.
  */
-import { Cause, Effect, SchemaIssue } from "effect"
+import { Cause, Effect, Option, SchemaIssue } from "effect"
 import { HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
+import { describeCause } from "../../domain/defect.ts"
 import { makeProblem, type Problem, PROBLEM_CONTENT_TYPE, type ProblemIssue } from "../../domain/problem.ts"
-import type { RouteTable } from "./RouteTable.ts"
+import { pathOf, type RouteTable } from "./RouteTable.ts"
 
 export const problemResponse = (
   problem: Problem,
@@ -42,22 +43,27 @@ const schemaErrorIn = (cause: Cause.Cause<unknown>): HttpApiError.HttpApiSchemaE
   return undefined
 }
 
-/** What a defect may tell the log: its type and place. Its message could quote a prompt, so that stays out. */
-const describeDefect = (cause: Cause.Cause<unknown>): string =>
-  cause.reasons
-    .map((reason) => {
-      const error = Cause.isDieReason(reason) ? reason.defect : Cause.isFailReason(reason) ? reason.error : undefined
-      if (!(error instanceof Error)) return reason._tag
-      const frames = (error.stack ?? "").split("\n").filter((line) => line.trimStart().startsWith("at "))
-      return [error.name, ...frames.slice(0, 8)].join("\n")
-    })
-    .join("\n")
-
 export interface RenderOptions {
   readonly routes: RouteTable
   readonly maxBodyBytes: number
   /** The code of a request that does not decode. */
   readonly malformedCode: string
+  /** Whether problems name their request, see {@link requestMembers}. Default: no. */
+  readonly namesRequest?: boolean
+}
+
+/** What ties a problem to its request: the path that was asked for, and the trace. */
+export const requestMembers = (
+  request: HttpServerRequest.HttpServerRequest,
+): Effect.Effect<Pick<Problem, "instance" | "trace_id">> =>
+  Effect.map(Effect.option(Effect.currentSpan), (span) => ({
+    instance: pathOf(request.url),
+    ...(Option.isNone(span) ? {} : { trace_id: span.value.traceId }),
+  }))
+
+interface Rendered {
+  readonly problem: Problem
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 const problemFor = (
@@ -65,68 +71,66 @@ const problemFor = (
   request: HttpServerRequest.HttpServerRequest,
   options: RenderOptions,
   issues?: ReadonlyArray<ProblemIssue>,
-): HttpServerResponse.HttpServerResponse => {
+): Rendered => {
   switch (status) {
     case 404: {
       const methods = options.routes.methods(request.url)
       if (methods.length === 0) {
-        return problemResponse(
-          makeProblem({ code: "not-found", status, title: "There is nothing here.", detail: "See /openapi.json." }),
-        )
+        const detail = "See /openapi.json."
+        return { problem: makeProblem({ code: "not-found", status, title: "There is nothing here.", detail }) }
       }
       const allow = methods.join(", ")
-      return problemResponse(
-        makeProblem({
+      return {
+        problem: makeProblem({
           code: "method-not-allowed",
           status: 405,
           title: "This path does not take that method.",
           detail: `Use ${allow}.`,
         }),
-        { allow },
-      )
+        headers: { allow },
+      }
     }
     case 413:
-      return problemResponse(
-        makeProblem({
+      return {
+        problem: makeProblem({
           code: "too-large",
           status,
           title: "The request body is too large.",
           detail: `At most ${options.maxBodyBytes} bytes are accepted.`,
         }),
-        { connection: "close" },
-      )
+        headers: { connection: "close" },
+      }
     case 415:
-      return problemResponse(
-        makeProblem({
+      return {
+        problem: makeProblem({
           code: "unsupported-media-type",
           status,
           title: "The request body has the wrong content type.",
           detail: "Send application/json.",
         }),
-      )
+      }
     case 408:
-      return problemResponse(makeProblem({ code: "timeout", status, title: "The request took too long to arrive." }))
+      return { problem: makeProblem({ code: "timeout", status, title: "The request took too long to arrive." }) }
     case 503:
-      return problemResponse(makeProblem({ code: "draining", status, title: "The server is shutting down." }))
+      return { problem: makeProblem({ code: "draining", status, title: "The server is shutting down." }) }
     default:
-      return status >= 400 && status < 500
-        ? problemResponse(
-            makeProblem({
-              code: options.malformedCode,
-              status: 400,
-              title: "The request does not have the expected shape.",
-              ...(issues === undefined ? {} : { errors: issues }),
-            }),
-          )
-        : problemResponse(
-            makeProblem({
-              code: "internal",
-              status: 500,
-              title: "Something went wrong here.",
-              detail: "It is not your request's fault. The operator finds the details in the server's log.",
-              retryable: false,
-            }),
-          )
+      return {
+        problem:
+          status >= 400 && status < 500
+            ? makeProblem({
+                code: options.malformedCode,
+                status: 400,
+                title: "The request does not have the expected shape.",
+                ...(issues === undefined ? {} : { errors: issues }),
+              })
+            : makeProblem({
+                code: "internal",
+                status: 500,
+                title: "Something went wrong here.",
+                detail: "It is not your request's fault. The operator finds the details in the server's log.",
+                retryable: false,
+              }),
+      }
   }
 }
 
@@ -134,17 +138,20 @@ const isEmpty = (response: HttpServerResponse.HttpServerResponse): boolean =>
   response.body._tag === "Empty" || response.headers["content-type"]?.startsWith("text/plain") === true
 
 /** Renders what `app` fails or dies with, and the framework's own bodyless errors, as problem documents. */
-export const renderProblems =
-  (options: RenderOptions) =>
-  <E, R>(
+export const renderProblems = (options: RenderOptions) => {
+  const respond = (request: HttpServerRequest.HttpServerRequest, { headers, problem }: Rendered) =>
+    options.namesRequest === true
+      ? Effect.map(requestMembers(request), (members) => problemResponse({ ...problem, ...members }, headers))
+      : Effect.succeed(problemResponse(problem, headers))
+  return <E, R>(
     request: HttpServerRequest.HttpServerRequest,
     app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
     Effect.matchCauseEffect(app, {
       onSuccess: (response) =>
-        Effect.succeed(
-          response.status >= 400 && isEmpty(response) ? problemFor(response.status, request, options) : response,
-        ),
+        response.status >= 400 && isEmpty(response)
+          ? respond(request, problemFor(response.status, request, options))
+          : Effect.succeed(response),
       onFailure: (cause) => {
         // A caller that went away gets no answer; the server's own handling of the interruption ends the request.
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
@@ -152,9 +159,11 @@ export const renderProblems =
         return Effect.flatMap(HttpServerError.causeResponse(cause), ([response]) => {
           const issues = malformed === undefined ? undefined : issuesOf(malformed)
           const rendered = problemFor(response.status, request, options, issues)
-          return rendered.status === 500
-            ? Effect.as(Effect.logError("request failed", describeDefect(cause)), rendered)
-            : Effect.succeed(rendered)
+          const answer = respond(request, rendered)
+          return rendered.problem.status === 500
+            ? Effect.andThen(Effect.logError("request failed", describeCause(cause)), answer)
+            : answer
         })
       },
     })
+}

@@ -12,10 +12,16 @@ export interface RouteTable {
   readonly label: (method: string, url: string) => string
 }
 
-const segmentsOf = (url: string): ReadonlyArray<string> => {
+/** The path of a request's target, without its query. */
+export const pathOf = (url: string): string => {
   const end = url.search(/[?#]/)
-  return (end < 0 ? url : url.slice(0, end)).split("/").filter((segment) => segment !== "")
+  return end < 0 ? url : url.slice(0, end)
 }
+
+const segmentsOf = (url: string): ReadonlyArray<string> =>
+  pathOf(url)
+    .split("/")
+    .filter((segment) => segment !== "")
 
 interface Endpoints {
   readonly groups: Readonly<

@@ -1,0 +1,146 @@
+/**
+ * A local OpenAI-compatible endpoint around the sealed `fetch`: for programs that can be given a base URL and nothing
+ * else. Plaintext exists between them and here, so it serves this machine only, and no web page.
+ */
+import { ByteSize, Cause, Effect, Layer, Stream } from "effect"
+import {
+  HttpIncomingMessage,
+  HttpRouter,
+  HttpServerError,
+  type HttpServerRequest,
+  HttpServerRequest as ServerRequest,
+  HttpServerResponse,
+} from "effect/http"
+import { errorBody } from "../../client/openai/errorResponse.ts"
+import { describeCause } from "../../domain/defect.ts"
+import { SOFTWARE } from "../../domain/software.ts"
+import { Drain } from "../../services/lifecycle/Drain.ts"
+import { failureAnswer, refuse } from "./answers.ts"
+import { type HostRules, isAllowedHost } from "./hosts.ts"
+
+export interface ConnectorOptions extends HostRules {
+  /** The sealed `fetch` that everything is answered with. */
+  readonly fetch: typeof globalThis.fetch
+  /** Largest request body, in bytes. */
+  readonly maxBodyBytes: number
+}
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** Only the path of this counts. */
+const SOMEWHERE = "http://connector.invalid"
+
+const isCompletion = (request: Request): boolean =>
+  request.method === "POST" && new URL(request.url, SOMEWHERE).pathname.endsWith("/chat/completions")
+
+/** Why a request is not looked at any further. */
+const objection = (request: Request, options: ConnectorOptions) => {
+  const host = request.headers["host"] ?? ""
+  if (!isAllowedHost(host, options)) {
+    const message = "This connector does not answer under that name. Name it with --allow-host if it is yours."
+    return refuse({ status: 403, code: "host_not_allowed", message })
+  }
+  // Programs send no Origin. A page's request could cost money even though the page could not read the answer.
+  if (request.headers["origin"] !== undefined) {
+    return refuse({ status: 403, code: "origin_not_allowed", message: "Web pages may not use this connector." })
+  }
+  if (Number(request.headers["content-length"] ?? 0) > options.maxBodyBytes) return tooLarge(options)
+  if (isCompletion(request) && !/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
+    return refuse({ status: 415, code: "unsupported_media_type", message: "Send application/json." })
+  }
+  return undefined
+}
+
+const tooLarge = ({ maxBodyBytes }: ConnectorOptions) =>
+  refuse({
+    status: 413,
+    code: "too-large",
+    message: `The request body is too large: at most ${maxBodyBytes} bytes are accepted.`,
+    headers: { connection: "close" },
+  })
+
+const unreadable = refuse({ status: 400, code: "unreadable", message: "The request body could not be read." })
+
+/** The body of a completion; nothing else has one that would be read. Fails with the response that says why. */
+const bodyOf = (request: Request, options: ConnectorOptions) =>
+  isCompletion(request)
+    ? request.text.pipe(
+        Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(options.maxBodyBytes)),
+        Effect.catch((error) =>
+          Effect.flatMap(HttpServerError.causeResponse(Cause.fail(error)), ([{ status }]) =>
+            Effect.fail(status === 413 ? tooLarge(options) : unreadable),
+          ),
+        ),
+      )
+    : Effect.succeed(null)
+
+const encoder = new TextEncoder()
+
+/**
+ * The body of a streamed answer. What breaks it is said in an error event, and then the connection is cut, so that
+ * neither a reader of events nor a reader of bytes takes a part for the whole.
+ */
+const streamBody = (body: ReadableStream<Uint8Array>): Stream.Stream<Uint8Array, unknown> =>
+  Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error }).pipe(
+    Stream.catch((error) =>
+      Stream.concat(
+        Stream.succeed(encoder.encode(`data: ${JSON.stringify(errorBody(failureAnswer(error)))}\n\n`)),
+        Stream.fail(error),
+      ),
+    ),
+  )
+
+const toServerResponse = (response: Response): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+  const options = { status: response.status, headers: Object.fromEntries(response.headers) }
+  const { body } = response
+  if (body !== null && response.headers.get("content-type") === "text/event-stream") {
+    return Effect.succeed(HttpServerResponse.stream(streamBody(body), { ...options, contentType: "text/event-stream" }))
+  }
+  return Effect.map(
+    Effect.promise(() => response.text()),
+    (text) => HttpServerResponse.text(text, { ...options, contentType: "application/json" }),
+  )
+}
+
+const handle = Effect.fnUntraced(function* (request: Request, options: ConnectorOptions) {
+  const refused = objection(request, options)
+  if (refused !== undefined) return refused
+  const drain = yield* Drain
+  if (yield* drain.draining) {
+    return refuse({ status: 503, code: "draining", message: "The connector is shutting down.", retryable: true })
+  }
+  // The request's scope stays open until the response is written out, so a stream counts for as long as it flows.
+  yield* drain.inFlight
+  const body = yield* bodyOf(request, options)
+  const answer = Effect.tryPromise({
+    try: (signal) => options.fetch(new URL(request.url, SOMEWHERE), { method: request.method, body, signal }),
+    catch: (error) => refuse(failureAnswer(error)),
+  })
+  return yield* Effect.flatMap(answer, toServerResponse)
+})
+
+/** Whatever else goes wrong is a fault of the connector; its log gets the place, never the words. */
+const rescued = (app: ReturnType<typeof handle>) =>
+  app.pipe(
+    // What `handle` fails with is the response that says why.
+    Effect.catch((response) => Effect.succeed(response)),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.failCause(cause)
+        : Effect.as(Effect.logError("request failed", describeCause(cause)), refuse(failureAnswer(undefined))),
+    ),
+  )
+
+/** `POST /v1/chat/completions`, `GET /v1/models`, `GET /health`; whatever cannot be sealed is refused. */
+export const layerConnectorRoutes = (options: ConnectorOptions) =>
+  Layer.mergeAll(
+    HttpRouter.add(
+      "GET",
+      "/health",
+      Effect.map(
+        ServerRequest.HttpServerRequest,
+        (request) => objection(request, options) ?? HttpServerResponse.jsonUnsafe({ status: "ok", software: SOFTWARE }),
+      ),
+    ),
+    HttpRouter.add("*", "/*", (request) => rescued(handle(request, options))),
+  )

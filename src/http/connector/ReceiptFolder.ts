@@ -1,0 +1,49 @@
+/** Keeps what proves the answers that a connector handed out: one file each, readable by its owner alone. */
+import { mkdir, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { Effect, Schema } from "effect"
+import type { VerifiedAnswer } from "../../client/sealedFetch.ts"
+
+export interface ReceiptFolderSettings {
+  readonly folder: string
+  /** Whether the exchange itself is kept too: prompt, answer, and the key that proves them. */
+  readonly evidence: boolean
+}
+
+/** A folder or file that cannot be written. */
+export class ReceiptsUnwritable extends Schema.TaggedError<ReceiptsUnwritable>()("ReceiptsUnwritable", {
+  folder: Schema.String,
+  reason: Schema.String,
+}) {
+  override get message(): string {
+    return `Receipts cannot be written to ${this.folder}: ${this.reason}`
+  }
+}
+
+const PRIVATE_FOLDER = 0o700
+const PRIVATE_FILE = 0o600
+
+/** What is kept of an answer. Without `evidence` nothing in it can be read or guessed back to prompt or answer. */
+export const receiptFile = (answer: VerifiedAnswer, evidence: boolean) => ({
+  ...answer.statements,
+  ...answer.keys,
+  ...(evidence ? answer.evidence : {}),
+})
+
+/** Makes the folder if there is none, and returns what writes an answer's file into it, named after its request. */
+export const openReceiptFolder = Effect.fnUntraced(function* ({ evidence, folder }: ReceiptFolderSettings) {
+  const unwritable = (cause: unknown) =>
+    new ReceiptsUnwritable({ folder, reason: cause instanceof Error ? cause.message : String(cause) })
+  yield* Effect.tryPromise({
+    try: () => mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER }),
+    catch: unwritable,
+  })
+  return async (answer: VerifiedAnswer): Promise<void> => {
+    const text = `${JSON.stringify(receiptFile(answer, evidence), null, 2)}\n`
+    // The id is a UUID that the client made up and the verified receipt repeats.
+    const path = join(folder, `${answer.receipt.jti}.json`)
+    await writeFile(path, text, { mode: PRIVATE_FILE, flag: "wx" }).catch((cause: unknown) => {
+      throw unwritable(cause)
+    })
+  }
+})

@@ -1,0 +1,78 @@
+import { Duration, Effect, Schema, Stream } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Job, type JobEvent, JobId, JobNotFound, JobStep } from "../../domain/job.ts"
+import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
+import { Jobs } from "../../services/jobs/Jobs.ts"
+import { Drain } from "../../services/lifecycle/Drain.ts"
+import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
+import { GatewayApi } from "./Api.ts"
+import { CurrentUser } from "./Authorization.ts"
+import { GatewayLimits } from "./GatewayLimits.ts"
+import { answered, problemOf } from "./problems.ts"
+
+const isJobId = Schema.is(JobId)
+/** What cannot be an id is no job's. */
+const jobId = (id: string) => (isJobId(id) ? Effect.succeed(id) : new JobNotFound({ id }))
+
+const encodeStep = Schema.encodeEffect(Schema.fromJsonString(JobStep))
+const encodeJob = Schema.encodeEffect(Schema.fromJsonString(Job))
+
+const render = (event: JobEvent): Effect.Effect<string> =>
+  event._tag === "Step"
+    ? Effect.map(Effect.orDie(encodeStep(event.step)), (data) => renderEvent("step", data, String(event.id)))
+    : Effect.map(Effect.orDie(encodeJob(event.job)), (data) => renderEvent("ended", data, String(event.id)))
+
+export const JobsHandlers = HttpApiBuilder.group(
+  GatewayApi,
+  "jobs",
+  Effect.fn(function* (handlers) {
+    const jobs = yield* Jobs
+    const drain = yield* Drain
+    const concurrency = yield* ConcurrencyLimits
+    const limits = yield* GatewayLimits
+
+    /** One of the tenant's places for requests that wait. */
+    const place = (tenant: string) => concurrency.enter(`waiting:${tenant}`, limits.waiting)
+
+    const get = Effect.fnUntraced(function* (text: string, seconds: number) {
+      const { tenant } = yield* CurrentUser
+      const id = yield* jobId(text)
+      if (seconds === 0) return yield* jobs.get(tenant, id)
+      yield* place(tenant)
+      return yield* Effect.raceFirst(
+        jobs.wait(tenant, id, Duration.seconds(seconds)),
+        Effect.andThen(drain.begun, jobs.get(tenant, id)),
+      )
+    })
+
+    const events = Effect.fnUntraced(function* (text: string, after: number) {
+      const { tenant } = yield* CurrentUser
+      // Whether there is such a job is said with a status, before the stream begins.
+      const { id } = yield* jobs.get(tenant, yield* jobId(text))
+      yield* place(tenant)
+      return eventStreamResponse(
+        jobs.events(tenant, id, after).pipe(
+          Stream.mapEffect(render),
+          Stream.catch((error) => Stream.succeed(renderEvent("error", JSON.stringify(problemOf(error))))),
+          Stream.interruptWhen(drain.begun),
+        ),
+      )
+    })
+
+    return handlers.handleAll({
+      list: ({ query: { agent_id, cursor, limit, status } }) =>
+        answered(
+          Effect.flatMap(CurrentUser, ({ tenant }) => jobs.list(tenant, { agent_id, status }, { cursor, limit })),
+        ),
+      get: ({ params, query }) => answered(get(params.id, query.wait ?? 0)),
+      events: ({ headers, params }) => answered(events(params.id, headers["last-event-id"] ?? 0)),
+      cancel: ({ params }) =>
+        answered(
+          Effect.gen(function* () {
+            const { tenant } = yield* CurrentUser
+            return yield* jobs.cancel(tenant, yield* jobId(params.id))
+          }),
+        ),
+    })
+  }),
+)

@@ -1,0 +1,49 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { RoutingSettingsInput } from "../../domain/routing.ts"
+import { problem } from "../shared/ProblemApi.ts"
+import { AdminOnly, Authorization } from "./Authorization.ts"
+import { RoutingSettings, RoutingStats } from "./resources.ts"
+
+const SettingsWithTag = HttpApiSchema.WithHeaders(RoutingSettings, { etag: Schema.String })
+
+export class RoutingApi extends HttpApiGroup.make("routing")
+  .add(
+    HttpApiEndpoint.get("stats", "/stats", {
+      query: {
+        from: Schema.optionalKey(Schema.DateTimeUtcFromString),
+        to: Schema.optionalKey(Schema.DateTimeUtcFromString),
+        scope: Schema.optionalKey(Schema.Literals(["tenant", "all"])),
+      },
+      success: RoutingStats,
+      error: [400, 403, 503].map(problem),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "What routing saved",
+        description:
+          "From `from` (included, default: 24 hours before `to`) to `to` (excluded, default: now), for the own tenant; administrators may ask for `scope=all`.",
+      }),
+    ),
+    HttpApiEndpoint.get("config", "/config", {
+      success: SettingsWithTag,
+      error: [503].map(problem),
+    })
+      .middleware(AdminOnly)
+      .annotateMerge(OpenApi.annotations({ summary: "Read the routing configuration" })),
+    HttpApiEndpoint.put("putConfig", "/config", {
+      headers: { "if-match": Schema.optionalKey(Schema.String) },
+      payload: RoutingSettingsInput,
+      success: SettingsWithTag,
+      error: [400, 412, 413, 415, 422, 503].map(problem),
+    })
+      .middleware(AdminOnly)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Replace the routing configuration",
+          description: "Checked as a whole, then in force from the next call on. Earlier versions are kept.",
+        }),
+      ),
+  )
+  .middleware(Authorization)
+  .prefix("/api/v1/routing")
+  .annotateMerge(OpenApi.annotations({ title: "Routing" })) {}

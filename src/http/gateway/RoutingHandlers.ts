@@ -1,0 +1,51 @@
+import { DateTime, Effect } from "effect"
+import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
+import { ADMIN_ROLE, AccessDenied } from "../../domain/identity.ts"
+import type { RoutingSettings } from "../../domain/routing.ts"
+import { routingETag } from "../../domain/routingChecks.ts"
+import { RoutingConfig } from "../../services/routing/RoutingConfig.ts"
+import { RoutingStats } from "../../services/routing/RoutingStats.ts"
+import { GatewayApi } from "./Api.ts"
+import { CurrentAdmin, CurrentUser } from "./Authorization.ts"
+import { answered, RequestInvalid } from "./problems.ts"
+
+const withTag = (settings: RoutingSettings) =>
+  HttpApiSchema.withHeaders({ body: settings, headers: { etag: routingETag(settings) } })
+
+interface StatsRequest {
+  readonly from?: DateTime.Utc
+  readonly to?: DateTime.Utc
+  readonly scope?: "tenant" | "all"
+}
+
+export const RoutingHandlers = HttpApiBuilder.group(
+  GatewayApi,
+  "routing",
+  Effect.fn(function* (handlers) {
+    const routing = yield* RoutingConfig
+    const stats = yield* RoutingStats
+
+    const report = Effect.fnUntraced(function* (query: StatsRequest) {
+      const { roles, tenant } = yield* CurrentUser
+      if (query.scope === "all" && !roles.includes(ADMIN_ROLE)) return yield* new AccessDenied()
+      const to = query.to ?? (yield* DateTime.now)
+      const from = query.from ?? DateTime.subtract(to, { hours: 24 })
+      if (!DateTime.isLessThan(from, to)) {
+        return yield* new RequestInvalid({ errors: [{ path: "query.from", message: "must be before to" }] })
+      }
+      return yield* stats.report(query.scope === "all" ? { from, to } : { from, to, tenant })
+    })
+
+    return handlers.handleAll({
+      stats: ({ query }) => answered(report(query)),
+      config: () => answered(Effect.andThen(CurrentAdmin, Effect.map(routing.current, withTag))),
+      putConfig: ({ headers, payload }) =>
+        answered(
+          Effect.gen(function* () {
+            const { subject } = yield* CurrentAdmin
+            return withTag(yield* routing.put(payload, { by: subject, ifMatch: headers["if-match"] }))
+          }),
+        ),
+    })
+  }),
+)

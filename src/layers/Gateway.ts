@@ -1,0 +1,232 @@
+/** The agent gateway, wired. */
+import { Duration, Effect, Layer, ManagedRuntime, Option } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
+import { NetAddress } from "effect/net"
+import { layerAdminOnly, layerAuthorization } from "../http/gateway/Admission.ts"
+import { AgentsHandlers } from "../http/gateway/AgentsHandlers.ts"
+import { GatewayApi } from "../http/gateway/Api.ts"
+import { GatewayLimits } from "../http/gateway/GatewayLimits.ts"
+import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
+import { MALFORMED } from "../http/gateway/problems.ts"
+import { RoutingHandlers } from "../http/gateway/RoutingHandlers.ts"
+import { layerOutermost, layerSpanNames } from "../http/shared/Outermost.ts"
+import { makeRouteTable } from "../http/shared/RouteTable.ts"
+import { systemHandlers } from "../http/shared/systemHandlers.ts"
+import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
+import { Tokens } from "../services/access/Tokens.ts"
+import { Agents } from "../services/agents/Agents.ts"
+import { JobLeases } from "../services/jobs/JobLeases.ts"
+import { queueObserved } from "../services/jobs/JobMetrics.ts"
+import { JobQueue } from "../services/jobs/JobQueue.ts"
+import * as JobRetention from "../services/jobs/JobRetention.ts"
+import * as JobRunner from "../services/jobs/JobRunner.ts"
+import { Jobs } from "../services/jobs/Jobs.ts"
+import { JobSettings } from "../services/jobs/JobSettings.ts"
+import * as Modes from "../services/jobs/modes/Modes.ts"
+import { Drain } from "../services/lifecycle/Drain.ts"
+import { providerReadiness, ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
+import { RuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
+import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
+import { Ledger } from "../services/routing/Ledger.ts"
+import { Router } from "../services/routing/Router.ts"
+import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
+import { RoutingStats } from "../services/routing/RoutingStats.ts"
+import { Upstream } from "../services/upstream/Upstream.ts"
+import { gatewaySettings } from "./config/gatewaySettings.ts"
+import { decodeSettings } from "./config/Setting.ts"
+import * as Database from "./database/Database.ts"
+import { layerDiscreetTracer } from "./DiscreetTracer.ts"
+import { forDevelopment, type GatewaySettings, tokenSettingsOf } from "./GatewayAccess.ts"
+import { layerLogging } from "./Logging.ts"
+import { layerDrainFirst, layerNodeServer } from "./NodeServer.ts"
+import { layerRateLimits } from "./SharedState.ts"
+import { layerTelemetry } from "./Telemetry.ts"
+import { layerUpstream, policyOf } from "./Upstream.ts"
+
+export type { GatewaySettings } from "./GatewayAccess.ts"
+
+/** What the environment says, or every mistake in it. */
+export const gatewaySettingsFromEnvironment = decodeSettings(gatewaySettings)
+
+/** How long readiness and metrics wait for the database. */
+const DATABASE_PATIENCE = Duration.seconds(2)
+
+/** The jobs that wait or run, if the database answers soon. */
+const queueState = Effect.fnUntraced(function* (jobs: Jobs["Service"]) {
+  return Option.flatten(yield* Effect.timeoutOption(Effect.option(jobs.queueState), DATABASE_PATIENCE))
+})
+
+const layerReadiness = (settings: GatewaySettings) =>
+  Layer.effect(
+    ReadinessProbe,
+    Effect.gen(function* () {
+      const upstream = yield* Upstream
+      const jobs = yield* Jobs
+      const drain = yield* Drain
+      const tls = yield* TlsStatus
+      return ReadinessProbe.of({
+        report: Effect.gen(function* () {
+          const draining = yield* drain.draining
+          const providers = (yield* upstream.status).map(providerReadiness)
+          const usable = providers.some((provider) => provider.circuit !== "open")
+          const queue = yield* queueState(jobs)
+          return {
+            status: !draining && usable && Option.isSome(queue) ? ("ready" as const) : ("unavailable" as const),
+            draining,
+            providers,
+            tls: yield* tls,
+            database: { kind: settings.databaseUrl.kind, ok: Option.isSome(queue) },
+            ...(Option.isSome(queue) ? { queue: { depth: queue.value.queued } } : {}),
+          }
+        }),
+      })
+    }),
+  )
+
+/** The process's gauges and the queue's. */
+const layerMetrics = Layer.effect(
+  RuntimeMetrics,
+  Effect.gen(function* () {
+    const { refresh } = yield* RuntimeMetrics
+    const jobs = yield* Jobs
+    const refreshQueue = Effect.flatMap(
+      queueState(jobs),
+      Option.match({ onNone: () => Effect.void, onSome: queueObserved }),
+    )
+    return RuntimeMetrics.of({ refresh: Effect.andThen(refresh, refreshQueue) })
+  }),
+).pipe(Layer.provide(RuntimeMetrics.layer))
+
+const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
+  databaseUrl.kind === "sqlite"
+    ? Database.layerSqlite({ filename: databaseUrl.filename })
+    : Database.layerPostgres({ url: databaseUrl.url, maxConnections: databaseConnections })
+
+/** Everything behind the HTTP surface, given the providers. Closing it puts jobs in flight back, then closes the database. */
+const layerServices = (settings: GatewaySettings) =>
+  Layer.merge(JobRunner.layer, JobRetention.layer).pipe(
+    Layer.provide(Modes.layer),
+    Layer.provide(Router.layer),
+    Layer.provideMerge(Layer.mergeAll(Jobs.layer, JobLeases.layer, Ledger.layer, RoutingStats.layer)),
+    Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, RoutingConfig.layer(policyOf(settings)))),
+    Layer.provideMerge(layerDatabase(settings)),
+    Layer.provideMerge(
+      Layer.succeed(JobSettings, {
+        ...JobSettings.defaultValue(),
+        workers: settings.jobWorkers,
+        maxAttempts: settings.jobMaxAttempts,
+        retention: settings.jobRetention,
+      }),
+    ),
+  )
+
+const SystemHandlers = HttpApiBuilder.group(
+  GatewayApi,
+  "system",
+  Effect.fn(function* (handlers) {
+    return handlers.handleAll(yield* systemHandlers)
+  }),
+)
+
+const routes = makeRouteTable(GatewayApi, [
+  ["GET", "/openapi.json"],
+  ["GET", "/docs"],
+])
+
+const layerRoutes = (settings: GatewaySettings) =>
+  Layer.mergeAll(
+    HttpApiBuilder.layer(GatewayApi, { openapiPath: "/openapi.json" }).pipe(
+      Layer.provide([AgentsHandlers, JobsHandlers, RoutingHandlers, SystemHandlers]),
+      Layer.provide([layerAuthorization, layerAdminOnly]),
+    ),
+    HttpApiScalar.layer(GatewayApi, { path: "/docs", scalar: { withDefaultFonts: false } }),
+    layerOutermost({
+      routes,
+      maxBodyBytes: settings.maxRequestBytes,
+      malformedCode: MALFORMED,
+      trustedProxies: settings.trustedProxies,
+      namesRequest: true,
+    }),
+  )
+
+/**
+ * The agent gateway: listens, serves, works on jobs, and on closing drains, puts jobs in flight back into the queue,
+ * closes the database and stops. It needs the providers (`Upstream`), and gives the bound address (`HttpServer`).
+ */
+export const layerGateway = (given: GatewaySettings) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const settings = forDevelopment(given)
+      const tokens = yield* tokenSettingsOf(settings)
+      return layerDrainFirst.pipe(
+        Layer.provideMerge(
+          HttpRouter.serve(layerRoutes(settings), { disableLogger: true, disableListenLog: true }).pipe(
+            Layer.provide(layerReadiness(settings)),
+            Layer.provide([layerMetrics, layerSpanNames(routes)]),
+            Layer.provide([layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer, Tokens.layer(tokens)]),
+            Layer.provide(
+              Layer.succeed(GatewayLimits, {
+                read: settings.rateLimitRead,
+                write: settings.rateLimitWrite,
+                execute: settings.rateLimitExecute,
+                waiting: settings.maxWaitingPerTenant,
+              }),
+            ),
+          ),
+        ),
+        Layer.provideMerge(layerNodeServer(settings)),
+        Layer.provideMerge(layerServices(settings)),
+        Layer.provideMerge(Drain.layer({ grace: settings.shutdownGrace })),
+        Layer.provide(layerDiscreetTracer),
+      )
+    }),
+  )
+
+/** The environment's settings with `overrides`. */
+const settingsWith = (overrides: Partial<GatewaySettings>) =>
+  Effect.map(gatewaySettingsFromEnvironment, (settings): GatewaySettings => ({ ...settings, ...overrides }))
+
+const layer = (overrides: Partial<GatewaySettings> = {}) =>
+  Layer.unwrap(
+    Effect.map(settingsWith(overrides), (settings) =>
+      layerGateway(settings).pipe(
+        Layer.provide(layerUpstream(settings)),
+        Layer.provide([layerLogging(settings), layerTelemetry(settings)]),
+      ),
+    ),
+  )
+
+/** A gateway that runs. */
+export interface RunningGateway {
+  /** Where it listens, as seen from this machine. */
+  readonly url: string
+  /** Drains, puts jobs in flight back, closes the database. */
+  readonly stop: () => Promise<void>
+}
+
+/** Where a server that listens can be reached from this machine. */
+export const urlOf = (address: NetAddress.SocketAddress, tls: boolean): string => {
+  if (!NetAddress.isInetAddress(address)) return "a socket"
+  const text = NetAddress.formatInet(address).replace(/^(0\.0\.0\.0|\[::\])(?=:)/, "localhost")
+  return `${tls ? "https" : "http"}://${text}`
+}
+
+const start = async (overrides: Partial<GatewaySettings> = {}): Promise<RunningGateway> => {
+  const runtime = ManagedRuntime.make(layer(overrides))
+  const url = Effect.gen(function* () {
+    const { address } = yield* HttpServer.HttpServer
+    return urlOf(address, (yield* yield* TlsStatus).mode !== "off")
+  })
+  return { url: await runtime.runPromise(url), stop: () => runtime.dispose() }
+}
+
+/** The agent gateway, to be embedded. Settings come from the environment; what is given here wins. */
+export const Gateway = {
+  /** As a layer with the configured providers, logging and telemetry. It stops when its scope closes. */
+  layer,
+  /** As a layer that needs `Upstream`, for providers of your own; it takes all settings. */
+  layerNoDeps: layerGateway,
+  /** For programs without Effect. Rejects when the configuration has mistakes or the port is taken. */
+  start,
+}

@@ -1,0 +1,14 @@
+/** What a connector's server is bounded by. It is set up by flags, so nothing here looks at the environment. */
+import { ConfigProvider, Effect } from "effect"
+import { decodeSettings } from "./Setting.ts"
+import { serverSettings } from "./serverSettings.ts"
+
+export const DEFAULT_CONNECTOR_PORT = 8787
+
+/** The server's usual bounds, listening on `host` and `port`. */
+export const connectorServerSettings = (host: string, port: number) =>
+  decodeSettings(serverSettings(DEFAULT_CONNECTOR_PORT)).pipe(
+    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),
+    Effect.map((defaults) => ({ ...defaults, host, port })),
+    Effect.orDie,
+  )

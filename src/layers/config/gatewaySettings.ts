@@ -1,0 +1,108 @@
+/** Settings of the agent gateway. */
+import { Redacted, Schema } from "effect"
+import { DurationText, intText, parsed, PlainText, UrlText } from "./codecs.ts"
+import { serverSettings } from "./serverSettings.ts"
+import { optionalSetting, setting } from "./Setting.ts"
+import { upstreamSettings } from "./upstreamSettings.ts"
+
+const PER_MINUTE = intText(0, 1_000_000_000)
+
+/** An HS256 key is at least as long as its hash (RFC 7518 §3.2). */
+const MIN_SECRET_BYTES = 32
+
+const TokenSecretText = parsed(
+  Schema.Redacted(Schema.String),
+  (text) => (new TextEncoder().encode(text).length >= MIN_SECRET_BYTES ? Redacted.make(text) : undefined),
+  `a secret of at least ${MIN_SECRET_BYTES} bytes, such as \`openssl rand -base64 48\` prints`,
+)
+
+/** Where rows are kept. A Postgres URL may hold a password, so it is a secret. */
+const DatabaseLocation = Schema.Union([
+  Schema.Struct({ kind: Schema.Literal("sqlite"), filename: Schema.String }),
+  Schema.Struct({ kind: Schema.Literal("postgres"), url: Schema.Redacted(Schema.String) }),
+])
+export type DatabaseLocation = typeof DatabaseLocation.Type
+
+const parseDatabase = (text: string): DatabaseLocation | undefined => {
+  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(text)?.[1]?.toLowerCase()
+  if (scheme === undefined) return { kind: "sqlite", filename: text }
+  return (scheme === "postgres" || scheme === "postgresql") && URL.canParse(text)
+    ? { kind: "postgres", url: Redacted.make(text) }
+    : undefined
+}
+
+const DatabaseText = parsed(
+  DatabaseLocation,
+  parseDatabase,
+  "the path of a file, or postgres://user:password@host:port/database",
+)
+
+const FlagText = parsed(
+  Schema.Boolean,
+  (text) => (/^(1|true|on|yes)$/i.test(text) ? true : /^(0|false|off|no)$/i.test(text) ? false : undefined),
+  "1 or 0",
+)
+
+/** What tokens are checked with, and what `sealgate token` needs to make one. */
+export const tokenSettings = {
+  jwtSecret: optionalSetting(
+    "JWT_SECRET",
+    TokenSecretText,
+    "Secret of HS256 tokens, at least 32 bytes; this or a JWKS is needed",
+  ),
+  jwtIssuer: setting("JWT_ISSUER", PlainText, "sealgate", "The iss that tokens must have"),
+  jwtAudience: setting("JWT_AUDIENCE", PlainText, "sealgate", "The aud that tokens must have"),
+}
+
+/** What only the gateway has. */
+export const ownGatewaySettings = {
+  databaseUrl: setting(
+    "DATABASE_URL",
+    DatabaseText,
+    "./.sealgate/gateway.db",
+    "A file for the embedded SQLite, or a postgres:// URL that any number of gateways share",
+  ),
+  databaseConnections: setting(
+    "DATABASE_CONNECTIONS",
+    intText(2, 1000),
+    "10",
+    "Connections of one process to Postgres; one of them listens",
+  ),
+  ...tokenSettings,
+  jwtJwksUrl: optionalSetting(
+    "JWT_JWKS_URL",
+    UrlText,
+    "Where the issuer of RS256, ES256 and Ed25519 tokens publishes its keys",
+  ),
+  jwtJwksFile: optionalSetting("JWT_JWKS_FILE", PlainText, "The same as a file"),
+  dev: setting(
+    "SEALGATE_DEV",
+    FlagText,
+    "0",
+    "1: listen on 127.0.0.1 only, make a secret if there is none, print an admin token",
+  ),
+  rateLimitRead: setting(
+    "RATE_LIMIT_READ",
+    PER_MINUTE,
+    "600",
+    "Reading requests per minute of a tenant, and of an address; 0 is no limit",
+  ),
+  rateLimitWrite: setting("RATE_LIMIT_WRITE", PER_MINUTE, "120", "The same for changes"),
+  rateLimitExecute: setting("RATE_LIMIT_EXECUTE", PER_MINUTE, "60", "The same for new jobs"),
+  maxWaitingPerTenant: setting(
+    "MAX_WAITING_PER_TENANT",
+    intText(0, 1_000_000),
+    "128",
+    "Long polls and event streams of one tenant at once; 0 is no limit",
+  ),
+  jobWorkers: setting("JOB_WORKERS", intText(0, 10_000), "16", "Jobs that this process works on at once; 0: none"),
+  jobMaxAttempts: setting(
+    "JOB_MAX_ATTEMPTS",
+    intText(1, 100),
+    "3",
+    "How often a job is tried before a failure that may pass is final",
+  ),
+  jobRetention: setting("JOB_RETENTION", DurationText, "30d", "How long ended jobs are kept"),
+}
+
+export const gatewaySettings = { ...serverSettings(3000), ...upstreamSettings, ...ownGatewaySettings }

@@ -1,0 +1,87 @@
+/**
+ * Verifies bearer tokens: signed JWTs with the claims that this service demands, checked as RFC 8725 advises. Whatever
+ * is wrong with a token, the answer is the same.
+ */
+import { Clock, Context, Effect, Layer, Redacted, Schema } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { decodeProtectedHeader, jwtVerify } from "jose"
+import { TenantId } from "../../domain/agent.ts"
+import { type Identity, type TokenKeysUnavailable, TokenRefused } from "../../domain/identity.ts"
+import { type JwksLocation, jwksKeys, type JwksUnreadable, secretKeys, type TokenKeys } from "./TokenKeys.ts"
+
+export interface TokenSettings {
+  /** Of HS256 tokens; at least 32 bytes (RFC 7518 §3.2). */
+  readonly secret: Redacted.Redacted | undefined
+  /** Of RS256, ES256 and Ed25519 tokens. */
+  readonly jwks: JwksLocation | undefined
+  /** The `iss` that tokens must have. */
+  readonly issuer: string
+  /** The `aud` that tokens must have, alone or among others. */
+  readonly audience: string
+}
+
+/** Longest token that is looked at, in characters. */
+const MAX_TOKEN_LENGTH = 8192
+/** How far clocks may be apart, in seconds. */
+const CLOCK_SKEW_SECONDS = 30
+
+const Claims = Schema.Struct({
+  sub: TenantId,
+  tenant: Schema.optionalKey(TenantId),
+  roles: Schema.optionalKey(Schema.Array(Schema.String)),
+})
+const decodeClaims = Schema.decodeUnknownEffect(Claims)
+
+const refused = () => new TokenRefused({ presented: true })
+
+export class Tokens extends Context.Service<
+  Tokens,
+  {
+    /** Who the token's bearer is. An empty token is none. */
+    readonly verify: (token: Redacted.Redacted) => Effect.Effect<Identity, TokenRefused | TokenKeysUnavailable>
+  }
+>()("sealgate/services/access/Tokens") {
+  static readonly layerNoDeps = (settings: TokenSettings) =>
+    Layer.effect(
+      Tokens,
+      Effect.gen(function* () {
+        const sources: ReadonlyArray<TokenKeys> = [
+          ...(settings.secret === undefined ? [] : [yield* secretKeys(settings.secret)]),
+          ...(settings.jwks === undefined ? [] : [yield* jwksKeys(settings.jwks)]),
+        ]
+
+        const check = Effect.fnUntraced(function* (token: string) {
+          const header = yield* Effect.try({ try: () => decodeProtectedHeader(token), catch: refused })
+          const source = sources.find(({ algorithms }) => algorithms.includes(header.alg ?? ""))
+          if (source === undefined) return yield* refused()
+          const key = yield* source.keyFor(header)
+          const currentDate = new Date(yield* Clock.currentTimeMillis)
+          const { payload } = yield* Effect.tryPromise({
+            try: () =>
+              jwtVerify(token, key, {
+                algorithms: [...source.algorithms],
+                issuer: settings.issuer,
+                audience: settings.audience,
+                requiredClaims: ["exp", "sub"],
+                clockTolerance: CLOCK_SKEW_SECONDS,
+                currentDate,
+              }),
+            catch: refused,
+          })
+          const { roles = [], sub, tenant = sub } = yield* Effect.mapError(decodeClaims(payload), refused)
+          return { subject: sub, tenant, roles }
+        })
+
+        return Tokens.of({
+          verify: (token) => {
+            const text = Redacted.value(token)
+            if (text === "") return Effect.fail(new TokenRefused({ presented: false }))
+            return text.length > MAX_TOKEN_LENGTH ? Effect.fail(refused()) : check(text)
+          },
+        })
+      }),
+    )
+
+  static readonly layer = (settings: TokenSettings): Layer.Layer<Tokens, JwksUnreadable> =>
+    Layer.provide(Tokens.layerNoDeps(settings), FetchHttpClient.layer)
+}

@@ -1,0 +1,378 @@
+/** What the gateway does, on both databases, over real sockets. */
+import { assert, it } from "@effect/vitest"
+import { DateTime, Effect, Fiber, Option, Schedule, type Scope, Stream } from "effect"
+import { type Agent } from "../../src/domain/agent.ts"
+import { IdempotencyKey, type Job } from "../../src/domain/job.ts"
+import { GatewayClientService, makeGatewayApi } from "../../src/client/GatewayClientService.ts"
+import { describeDatabases } from "../support/databases.ts"
+import { call, databaseUrl, gatedUpstream, startGateway, type TestGateway, tokenFor } from "../support/gateway.ts"
+
+type Api = GatewayClientService["Service"]
+
+const clientFor = (gateway: TestGateway, token: string): Effect.Effect<Api> =>
+  makeGatewayApi({ baseUrl: gateway.url, token })
+
+const MISSING = "01890a5d-ac96-774b-bcce-b302099a8057"
+
+describeDatabases("the gateway", (database) => {
+  const test = <E>(name: string, body: (gateway: TestGateway) => Effect.Effect<void, E, Scope.Scope>) =>
+    it.live(name, () => Effect.scoped(Effect.flatMap(Effect.flatMap(databaseUrl(database), startGateway), body)))
+
+  /** A gateway whose provider does not answer before it is allowed to. */
+  const gated = Effect.gen(function* () {
+    const upstream = yield* gatedUpstream
+    const url = yield* databaseUrl(database)
+    const gateway = yield* startGateway(url, {}, upstream.layer)
+    const token = yield* tokenFor("alice")
+    const api = yield* clientFor(gateway, token)
+    const { body: agent } = yield* api.agents.create({ payload: { name: "a" } })
+    return { upstream, url, gateway, token, api, agent }
+  })
+
+  const isRunning = (api: Api, job: Pick<Job, "id">) =>
+    api.jobs
+      .get({ params: { id: job.id }, query: {} })
+      .pipe(
+        Effect.repeat({ until: ({ status }) => status === "running", schedule: Schedule.spaced("10 millis") }),
+        Effect.timeout("10 seconds"),
+      )
+
+  test("creates, reads, changes, lists and deletes agents", (gateway) =>
+    Effect.gen(function* () {
+      const api = yield* clientFor(gateway, yield* tokenFor("alice"))
+      const created = yield* api.agents.create({ payload: { name: "first", role: "reviewer", metadata: { a: "1" } } })
+      const { id } = created.body
+      assert.deepStrictEqual(created.headers, { location: `/api/v1/agents/${id}`, etag: '"1"' })
+      assert.deepInclude(created.body, { name: "first", default_mode: "adversarial", version: 1 })
+      const params = { id }
+      assert.deepStrictEqual((yield* api.agents.get({ params })).body, created.body)
+
+      const changed = yield* api.agents.update({
+        params,
+        headers: { "if-match": '"1"' },
+        payload: { role: null, limits: { max_rounds: 1 } },
+      })
+      assert.strictEqual(changed.headers.etag, '"2"')
+      assert.notProperty(changed.body, "role")
+      assert.deepStrictEqual(changed.body.limits, { max_rounds: 1, timeout_seconds: 600 })
+
+      const stale = yield* Effect.flip(
+        api.agents.update({ params, headers: { "if-match": '"1"' }, payload: { name: "lost" } }),
+      )
+      assert.deepInclude(stale, { status: 412, code: "agent-stale" })
+      assert.deepInclude(yield* Effect.flip(api.agents.remove({ params, headers: { "if-match": '"1"' } })), {
+        status: 412,
+      })
+      const unconditional = yield* api.agents.update({ params, headers: {}, payload: { name: "second" } })
+      assert.strictEqual(unconditional.body.version, 3)
+
+      yield* api.agents.remove({ params, headers: { "if-match": '"3"' } })
+      assert.deepInclude(yield* Effect.flip(api.agents.get({ params })), { status: 404, code: "agent-not-found" })
+      assert.deepInclude(yield* Effect.flip(api.agents.remove({ params, headers: {} })), { status: 404 })
+    }))
+
+  test("lists page by page, newest first, each once", (gateway) =>
+    Effect.gen(function* () {
+      const api = yield* clientFor(gateway, yield* tokenFor("alice"))
+      const names = ["a", "b", "c", "d", "e"]
+      yield* Effect.forEach(names, (name) => api.agents.create({ payload: { name } }))
+      const pages: Array<ReadonlyArray<string>> = []
+      let cursor: string | undefined
+      do {
+        const page: { readonly items: ReadonlyArray<Agent>; readonly next_cursor?: string } = yield* api.agents.list({
+          query: { limit: 2, ...(cursor === undefined ? {} : { cursor }) },
+        })
+        pages.push(page.items.map(({ name }) => name))
+        cursor = page.next_cursor
+      } while (cursor !== undefined)
+      assert.deepStrictEqual(pages, [["e", "d"], ["c", "b"], ["a"]])
+      assert.deepInclude(yield* Effect.flip(api.agents.list({ query: { cursor: "bm90IGEgY3Vyc29y" } })), {
+        status: 400,
+        code: "cursor-invalid",
+      })
+    }))
+
+  test("carries out tasks in both modes, and can be waited for", (gateway) =>
+    Effect.gen(function* () {
+      const api = yield* clientFor(gateway, yield* tokenFor("alice"))
+      const { body: agent } = yield* api.agents.create({ payload: { name: "a" } })
+      for (const mode of ["adversarial", "verified"] as const) {
+        const accepted = yield* api.agents.execute({
+          params: { id: agent.id },
+          headers: {},
+          payload: { task: "What is a seal?", mode, metadata: { ticket: "7" } },
+        })
+        assert.deepInclude(accepted.body, { status: "queued", mode, attempt: 1, agent_version: 1 })
+        assert.deepStrictEqual(accepted.headers, { location: `/api/v1/jobs/${accepted.body.id}`, "retry-after": 1 })
+        const job = yield* api.jobs.get({ params: { id: accepted.body.id }, query: { wait: 30 } })
+        assert.deepInclude(job, { status: "completed", mode, metadata: { ticket: "7" }, task: "What is a seal?" })
+        assert.deepInclude(job.result, { answer: "What is a seal?", verdict: "inconclusive" })
+        assert.isAbove(job.usage.calls, 0)
+        assert.strictEqual(job.cost_micro_usd, 0)
+        assert.isTrue(job.finished_at !== undefined && DateTime.isGreaterThan(job.expires_at, job.finished_at))
+      }
+      const messages = [
+        { role: "system" as const, content: "Be brief." },
+        { role: "user" as const, content: "And now?" },
+      ]
+      const accepted = yield* api.agents.execute({ params: { id: agent.id }, headers: {}, payload: { messages } })
+      assert.deepStrictEqual(accepted.body.task, messages)
+      assert.deepInclude(
+        yield* Effect.flip(api.agents.execute({ params: { id: MISSING }, headers: {}, payload: { task: "x" } })),
+        { status: 404, code: "agent-not-found" },
+      )
+      assert.deepInclude(yield* Effect.flip(api.jobs.get({ params: { id: MISSING }, query: { wait: 1 } })), {
+        status: 404,
+        code: "job-not-found",
+      })
+    }))
+
+  it.live("answers a poll in time when the job does not end, and at once when it does", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, api, upstream } = yield* gated
+        const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
+        const early = yield* api.jobs.get({ params: job, query: { wait: 1 } })
+        assert.include(["queued", "running"], early.status)
+        assert.notProperty(early, "result")
+        yield* upstream.open
+        assert.strictEqual((yield* api.jobs.get({ params: job, query: { wait: 60 } })).status, "completed")
+      }),
+    ),
+  )
+
+  test("streams the steps of a job and resumes after any of them", (gateway) =>
+    Effect.gen(function* () {
+      const api = yield* clientFor(gateway, yield* tokenFor("alice"))
+      const { body: agent } = yield* api.agents.create({ payload: { name: "a" } })
+      const { body: job } = yield* api.agents.execute({
+        params: agent,
+        headers: {},
+        payload: { task: "x", mode: "verified" },
+      })
+      const read = (headers: { readonly "last-event-id"?: number }) =>
+        Effect.flatMap(api.jobs.events({ params: job, headers }), Stream.runCollect)
+      const live = yield* read({})
+      const ended = live.at(-1)
+      assert.strictEqual(ended?.event, "ended")
+      const final = yield* api.jobs.get({ params: job, query: {} })
+      assert.deepStrictEqual(ended?.data, final)
+      const steps = live.flatMap((event) => (event.event === "step" ? [event.data] : []))
+      assert.isAbove(steps.length, 3)
+      assert.deepStrictEqual(steps, final.steps)
+      assert.deepStrictEqual(
+        live.map(({ id }) => id),
+        live.map((_, i) => String(i + 1)),
+      )
+      for (let seen = 0; seen <= live.length; seen++) {
+        assert.deepStrictEqual(yield* read({ "last-event-id": seen }), live.slice(seen))
+      }
+      assert.deepInclude(yield* Effect.flip(api.jobs.events({ params: { id: MISSING }, headers: {} })), { status: 404 })
+    }))
+
+  it.live("cancels what waits and what runs, once, and leaves what has ended as it is", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, api, upstream } = yield* gated
+        const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
+        yield* isRunning(api, job)
+        const cancelled = yield* api.jobs.cancel({ params: job })
+        assert.strictEqual(cancelled.status, "cancelled")
+        assert.deepStrictEqual(yield* api.jobs.cancel({ params: job }), cancelled)
+        yield* upstream.open
+        const { body: done } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "y" } })
+        const completed = yield* api.jobs.get({ params: done, query: { wait: 30 } })
+        assert.strictEqual(completed.status, "completed")
+        assert.deepStrictEqual(yield* api.jobs.cancel({ params: done }), completed)
+        assert.deepStrictEqual(yield* api.jobs.get({ params: job, query: {} }), cancelled)
+        assert.deepInclude(yield* Effect.flip(api.jobs.cancel({ params: { id: MISSING } })), { status: 404 })
+      }),
+    ),
+  )
+
+  it.live("makes one job of fifty requests with one key", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, api, upstream } = yield* gated
+        yield* upstream.open
+        const headers = { "idempotency-key": IdempotencyKey.make("the-one-key") }
+        const execute = (task: string) => api.agents.execute({ params: agent, headers, payload: { task } })
+        const repeated = execute("x").pipe(
+          // 409: another one of them is being carried out this very moment.
+          Effect.retry({
+            while: (error) => "code" in error && error.code === "idempotency-in-flight",
+            schedule: Schedule.spaced("20 millis"),
+          }),
+        )
+        const answers = yield* Effect.all(
+          Array.from({ length: 50 }, () => repeated),
+          { concurrency: "unbounded" },
+        )
+        assert.strictEqual(new Set(answers.map(({ body }) => body.id)).size, 1)
+        assert.strictEqual((yield* api.jobs.list({ query: {} })).items.length, 1)
+        assert.deepInclude(yield* Effect.flip(execute("y")), { status: 422, code: "idempotency-key-reused" })
+      }),
+    ),
+  )
+
+  test("lists jobs by agent and by status", (gateway) =>
+    Effect.gen(function* () {
+      const api = yield* clientFor(gateway, yield* tokenFor("alice"))
+      const { body: one } = yield* api.agents.create({ payload: { name: "one" } })
+      const { body: two } = yield* api.agents.create({ payload: { name: "two" } })
+      const jobs: Array<string> = []
+      for (const params of [one, two, two]) {
+        const { body } = yield* api.agents.execute({ params, headers: {}, payload: { task: "x" } })
+        yield* api.jobs.get({ params: body, query: { wait: 30 } })
+        jobs.unshift(body.id)
+      }
+      const idsOf = (page: { readonly items: ReadonlyArray<Job> }): ReadonlyArray<string> =>
+        page.items.map(({ id }) => id)
+      assert.deepStrictEqual(idsOf(yield* api.jobs.list({ query: {} })), jobs)
+      assert.deepStrictEqual(idsOf(yield* api.jobs.list({ query: { agent_id: two.id } })), jobs.slice(0, 2))
+      assert.deepStrictEqual(
+        idsOf(yield* api.jobs.list({ query: { status: "completed", limit: 1 } })),
+        jobs.slice(0, 1),
+      )
+      assert.deepStrictEqual(idsOf(yield* api.jobs.list({ query: { status: "failed" } })), [])
+      yield* api.agents.remove({ params: two, headers: {} })
+      assert.deepStrictEqual(idsOf(yield* api.jobs.list({ query: { agent_id: two.id } })), jobs.slice(0, 2))
+    }))
+
+  test("keeps tenants apart in everything", (gateway) =>
+    Effect.gen(function* () {
+      const aliceToken = yield* tokenFor("alice", { tenant: "acme" })
+      const alice = yield* clientFor(gateway, aliceToken)
+      const colleague = yield* clientFor(gateway, yield* tokenFor("anna", { tenant: "acme" }))
+      const malloryToken = yield* tokenFor("mallory", { roles: ["admin"] })
+      const mallory = yield* clientFor(gateway, malloryToken)
+      const { body: agent } = yield* alice.agents.create({ payload: { name: "secret" } })
+      const key = { "idempotency-key": IdempotencyKey.make("same") }
+      const { body: job } = yield* alice.agents.execute({ params: agent, headers: key, payload: { task: "x" } })
+      yield* alice.jobs.get({ params: job, query: { wait: 30 } })
+      assert.strictEqual((yield* colleague.agents.get({ params: agent })).body.name, "secret")
+
+      // Another tenant's rows are answered exactly like rows that never were.
+      const routes = [
+        ["GET", "/api/v1/agents/:id", undefined],
+        ["PATCH", "/api/v1/agents/:id", { name: "mine" }],
+        ["DELETE", "/api/v1/agents/:id", undefined],
+        ["POST", "/api/v1/agents/:id/execute", { task: "x" }],
+        ["GET", "/api/v1/jobs/:id", undefined],
+        ["GET", "/api/v1/jobs/:id?wait=5", undefined],
+        ["GET", "/api/v1/jobs/:id/events", undefined],
+        ["POST", "/api/v1/jobs/:id/cancel", undefined],
+      ] as const
+      for (const [method, path, body] of routes) {
+        const id = path.startsWith("/api/v1/jobs") ? job.id : agent.id
+        const theirs = yield* call(gateway, method, path.replace(":id", id), { token: malloryToken, body })
+        const missing = yield* call(gateway, method, path.replace(":id", MISSING), { token: malloryToken, body })
+        assert.strictEqual(theirs.status, 404, `${method} ${path}`)
+        assert.deepStrictEqual(
+          { ...theirs.json, instance: "", trace_id: "" },
+          { ...missing.json, instance: "", trace_id: "" },
+          `${method} ${path}`,
+        )
+      }
+      assert.deepStrictEqual((yield* mallory.agents.list({ query: {} })).items, [])
+      assert.deepStrictEqual((yield* mallory.jobs.list({ query: {} })).items, [])
+      assert.deepStrictEqual((yield* mallory.jobs.list({ query: { agent_id: agent.id } })).items, [])
+      // Mallory's key is not Alice's.
+      const { body: own } = yield* mallory.agents.create({ payload: { name: "own" } })
+      const other = yield* mallory.agents.execute({ params: own, headers: key, payload: { task: "y" } })
+      assert.notStrictEqual(other.body.id, job.id)
+      yield* mallory.jobs.get({ params: other.body, query: { wait: 30 } })
+      assert.strictEqual((yield* alice.agents.get({ params: agent })).body.version, 1)
+
+      const acme = yield* alice.routing.stats({ query: {} })
+      const theirs = yield* mallory.routing.stats({ query: {} })
+      const all = yield* mallory.routing.stats({ query: { scope: "all" } })
+      assert.isAbove(acme.calls, 0)
+      assert.strictEqual(all.calls, acme.calls + theirs.calls)
+      assert.deepInclude(yield* Effect.flip(alice.routing.stats({ query: { scope: "all" } })), { status: 403 })
+    }))
+
+  test("reports what routing saved, in a span of time", (gateway) =>
+    Effect.gen(function* () {
+      const api = yield* clientFor(gateway, yield* tokenFor("alice"))
+      const { body: agent } = yield* api.agents.create({ payload: { name: "a" } })
+      const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
+      const { usage } = yield* api.jobs.get({ params: job, query: { wait: 30 } })
+      const report = yield* api.routing.stats({ query: {} })
+      assert.strictEqual(report.calls, usage.calls)
+      assert.deepInclude(report.by_mode[0], { mode: "adversarial", calls: usage.calls })
+      const earlier = yield* api.routing.stats({
+        query: { from: DateTime.makeUnsafe("2020-01-01T00:00:00Z"), to: DateTime.makeUnsafe("2020-02-01T00:00:00Z") },
+      })
+      assert.strictEqual(earlier.calls, 0)
+      assert.strictEqual(earlier.saved_percent, null)
+      const backwards = yield* Effect.flip(
+        api.routing.stats({ query: { from: report.to, to: DateTime.subtract(report.to, { hours: 1 }) } }),
+      )
+      assert.deepInclude(backwards, { status: 400, code: "invalid-request" })
+    }))
+
+  test("lets administrators alone see and change the routing, whole or not at all", (gateway) =>
+    Effect.gen(function* () {
+      const admin = yield* clientFor(gateway, yield* tokenFor("root", { roles: ["admin"] }))
+      const user = yield* clientFor(gateway, yield* tokenFor("alice", { roles: ["administrator"] }))
+      const { body: before, headers } = yield* admin.routing.config({})
+      assert.strictEqual(headers.etag, '"0"')
+      const { version: _, ...settings } = before
+      const payload = { ...settings, strategy: "fallback" as const }
+      for (const attempt of [user.routing.config({}), user.routing.putConfig({ headers: {}, payload })]) {
+        assert.deepInclude(yield* Effect.flip<unknown, unknown, never>(attempt), { status: 403, code: "forbidden" })
+      }
+      const put = yield* admin.routing.putConfig({ headers: { "if-match": '"0"' }, payload })
+      assert.strictEqual(put.headers.etag, '"1"')
+      assert.deepStrictEqual((yield* admin.routing.config({})).body, { ...payload, version: 1 })
+      assert.deepInclude(yield* Effect.flip(admin.routing.putConfig({ headers: { "if-match": '"0"' }, payload })), {
+        status: 412,
+        code: "routing-config-stale",
+      })
+      const invalid = yield* Effect.flip(
+        admin.routing.putConfig({
+          headers: {},
+          payload: { ...payload, targets: [{ provider: "provider1", model: "m", max_context_tokens: 1 }] },
+        }),
+      )
+      assert.deepInclude(invalid, { status: 422, code: "routing-config-invalid" })
+      assert.isTrue("errors" in invalid && (invalid.errors ?? []).some(({ path }) => path === "targets.0.provider"))
+      assert.strictEqual((yield* admin.routing.config({})).body.version, 1)
+    }))
+
+  it.live("puts jobs in flight back when it stops, and the next one finishes them", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, api, gateway, token, upstream, url } = yield* gated
+        const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
+        yield* isRunning(api, job)
+        yield* gateway.stop
+        yield* upstream.open
+        const next = yield* startGateway(url, {}, upstream.layer)
+        const again = yield* clientFor(next, token)
+        const done = yield* again.jobs.get({ params: job, query: { wait: 30 } })
+        assert.deepInclude(done, { status: "completed", attempt: 1 })
+      }),
+    ),
+  )
+
+  it.live("answers polls and ends streams when it stops, so that callers go elsewhere", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, api, gateway } = yield* gated
+        const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
+        yield* isRunning(api, job)
+        const poll = yield* Effect.forkChild(api.jobs.get({ params: job, query: { wait: 60 } }))
+        const stream = yield* Effect.forkChild(
+          Effect.flatMap(api.jobs.events({ params: job, headers: {} }), Stream.runCollect),
+        )
+        yield* Effect.sleep("200 millis")
+        const stopped = yield* Effect.timeoutOption(gateway.stop, "10 seconds")
+        assert.isTrue(Option.isSome(stopped))
+        assert.strictEqual((yield* Fiber.join(poll)).status, "running")
+        assert.deepStrictEqual(yield* Fiber.join(stream), [])
+      }),
+    ),
+  )
+})

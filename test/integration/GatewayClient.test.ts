@@ -1,0 +1,264 @@
+/** The typed client with promises, and the gateway embedded without Effect. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { Gateway } from "../../src/index.ts"
+import {
+  GatewayClient,
+  GatewayClientService,
+  GatewayProblem,
+  type JobEvent,
+  Unreachable,
+} from "../../src/client/index.ts"
+import { sqlite } from "../support/databases.ts"
+import { databaseUrl, gatedUpstream, SECRET, startGateway, tokenFor } from "../support/gateway.ts"
+
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+const rejection = async (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => assert.fail("it did not reject"),
+    (error: unknown) => error,
+  )
+
+const collect = async <A>(items: AsyncIterable<A>): Promise<Array<A>> => {
+  const all: Array<A> = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
+/** A gateway whose provider waits for the gate, and a client of it. */
+const gated = Effect.gen(function* () {
+  const upstream = yield* gatedUpstream
+  const gateway = yield* startGateway(yield* databaseUrl(sqlite), {}, upstream.layer)
+  const token = yield* tokenFor("alice", { roles: ["admin"] })
+  return { upstream, gateway, token, client: new GatewayClient({ baseUrl: gateway.url, token }) }
+})
+
+describe("GatewayClient", () => {
+  it.live("does with promises what the API offers, in the form of the wire", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { client, upstream } = yield* gated
+        yield* upstream.open
+        yield* Effect.promise(async () => {
+          const agent = await client.agents.create({ name: "a", role: "reviewer" })
+          assert.match(agent.created_at, RFC_3339)
+          const changed = await client.agents.update(agent.id, { name: "b" }, { ifVersion: 1 })
+          assert.deepInclude(changed, { name: "b", version: 2, role: "reviewer" })
+          assert.deepStrictEqual(await client.agents.get(agent.id), changed)
+          await client.agents.create({ name: "c" })
+          const first = await client.agents.list({ limit: 1 })
+          assert.deepStrictEqual(
+            first.items.map(({ name }) => name),
+            ["c"],
+          )
+          const second = await client.agents.list({ limit: 1, cursor: first.next_cursor ?? "" })
+          assert.deepStrictEqual(second.items, [changed])
+
+          const handle = await client.agents.execute(agent.id, { task: "What is a seal?", mode: "verified" })
+          const job = await handle.wait()
+          assert.deepInclude(job, { id: handle.id, status: "completed", mode: "verified" })
+          assert.deepStrictEqual(handle.job, job)
+          assert.match(job.finished_at ?? "", RFC_3339)
+          assert.deepStrictEqual(await client.jobs.get(job.id), job)
+          assert.deepStrictEqual((await client.jobs.list({ agent_id: agent.id })).items, [job])
+          const events = await collect(handle.events())
+          assert.deepStrictEqual(events, [
+            ...job.steps.map((step): JobEvent => ({ type: "step", step })),
+            { type: "ended", job },
+          ])
+          assert.deepStrictEqual(await handle.cancel(), job)
+
+          const stats = await client.routing.stats({ from: new Date(Date.now() - 60_000), scope: "all" })
+          assert.strictEqual(stats.calls, job.usage.calls)
+          const { version, ...settings } = await client.routing.config()
+          const replaced = await client.routing.replaceConfig(
+            { ...settings, strategy: "fallback" },
+            { ifVersion: version },
+          )
+          assert.deepInclude(replaced, { version: 1, strategy: "fallback" })
+          await client.agents.remove(agent.id, { ifVersion: 2 })
+        })
+      }),
+    ),
+  )
+
+  it.live("rejects with the problem, or with Unreachable", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { client, gateway } = yield* gated
+        const missing = yield* Effect.promise(() =>
+          rejection(client.agents.get("01890a5d-ac96-774b-bcce-b302099a8057")),
+        )
+        assert.instanceOf(missing, GatewayProblem)
+        assert.deepInclude(missing.problem, { status: 404, code: "agent-not-found" })
+        const stale = yield* Effect.promise(async () => {
+          const { id } = await client.agents.create({ name: "a" })
+          return rejection(client.agents.update(id, { name: "b" }, { ifVersion: 7 }))
+        })
+        assert.deepInclude(stale instanceof GatewayProblem ? stale.problem : {}, { status: 412 })
+        const stranger = new GatewayClient({ baseUrl: gateway.url, token: async () => "guess" })
+        const refused = yield* Effect.promise(() => rejection(stranger.agents.list()))
+        assert.deepInclude(refused instanceof GatewayProblem ? refused.problem : {}, { status: 401 })
+        const nowhere = new GatewayClient({ baseUrl: "http://127.0.0.1:1", token: "x" })
+        assert.instanceOf(yield* Effect.promise(() => rejection(nowhere.agents.create({ name: "a" }))), Unreachable)
+      }),
+    ),
+  )
+
+  it.live("asks for a token before every request, so that it can be renewed", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { gateway, token } = yield* gated
+        let asked = 0
+        const client = new GatewayClient({ baseUrl: gateway.url, token: () => (++asked === 1 ? "expired" : token) })
+        yield* Effect.promise(async () => {
+          await rejection(client.agents.list())
+          assert.deepStrictEqual((await client.agents.list()).items, [])
+        })
+        assert.strictEqual(asked, 2)
+      }),
+    ),
+  )
+
+  it.live("stops waiting when it is told to, without touching the job", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { client, upstream } = yield* gated
+        const handle = yield* Effect.promise(async () => {
+          const { id } = await client.agents.create({ name: "a" })
+          return client.agents.execute(id, { task: "x" })
+        })
+        for (const wait of [
+          (signal: AbortSignal) => handle.wait({ signal }),
+          (signal: AbortSignal) => collect(handle.events({ signal })),
+        ]) {
+          const reason = new Error("enough")
+          const controller = new AbortController()
+          const waiting = rejection(wait(controller.signal))
+          yield* Effect.sleep("100 millis")
+          controller.abort(reason)
+          assert.strictEqual(yield* Effect.promise(() => waiting), reason)
+        }
+        yield* upstream.open
+        assert.strictEqual((yield* Effect.promise(() => handle.wait())).status, "completed")
+      }),
+    ),
+  )
+
+  it.live("repeats what may be repeated: one execution stays one job", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { gateway, token, upstream } = yield* gated
+        yield* upstream.open
+        const seen: Array<string> = []
+        let failing = 2
+        // The gateway does the work, and its answer gets lost.
+        const lossy: typeof fetch = async (input, init) => {
+          const response = await fetch(input, init)
+          const isExecution = String(input).endsWith("/execute")
+          if (isExecution) seen.push(new Headers(init?.headers).get("idempotency-key") ?? "")
+          return isExecution && failing-- > 0 ? new Response(null, { status: 503 }) : response
+        }
+        const client = new GatewayClient({ baseUrl: gateway.url, token, fetch: lossy })
+        yield* Effect.promise(async () => {
+          const { id } = await client.agents.create({ name: "a" })
+          const handle = await client.agents.execute(id, { task: "x" })
+          assert.strictEqual((await handle.wait()).status, "completed")
+          assert.strictEqual((await client.jobs.list()).items.length, 1)
+        })
+        assert.strictEqual(seen.length, 3)
+        assert.strictEqual(new Set(seen).size, 1)
+      }),
+    ),
+  )
+
+  it.live("takes an event stream up where it was cut", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { gateway, token, upstream } = yield* gated
+        yield* upstream.open
+        const resumed: Array<string | null> = []
+        /** Lets through one event of each stream. */
+        const cutting: typeof fetch = async (input, init) => {
+          const response = await fetch(input, init)
+          if (!String(input).endsWith("/events")) return response
+          resumed.push(new Headers(init?.headers).get("last-event-id"))
+          const [event] = (await response.text()).split("\n\n")
+          return new Response(`${event}\n\n`, { headers: response.headers })
+        }
+        const client = new GatewayClient({ baseUrl: gateway.url, token, fetch: cutting })
+        yield* Effect.promise(async () => {
+          const { id } = await client.agents.create({ name: "a" })
+          const handle = await client.agents.execute(id, { task: "x", mode: "verified" })
+          const job = await handle.wait()
+          const events = await collect(client.jobs.events(handle.id))
+          assert.deepStrictEqual(
+            events.map((event) => (event.type === "step" ? event.step : event.job)),
+            [...job.steps, job],
+          )
+        })
+        assert.deepStrictEqual(
+          resumed,
+          resumed.map((_, i) => (i === 0 ? null : String(i))),
+        )
+      }),
+    ),
+  )
+})
+
+describe("GatewayClientService", () => {
+  it.live("is the same client as a layer", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { gateway, token } = yield* gated
+        const program = Effect.gen(function* () {
+          const client = yield* GatewayClientService
+          const { body, headers } = yield* client.agents.create({ payload: { name: "a" } })
+          assert.strictEqual(headers.etag, '"1"')
+          return yield* client.agents.get({ params: body })
+        })
+        const agent = yield* Effect.provide(program, GatewayClientService.layer({ baseUrl: gateway.url, token }))
+        assert.strictEqual(agent.body.name, "a")
+      }),
+    ),
+  )
+})
+
+describe("Gateway", () => {
+  it.live("starts and stops in a few lines", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const filename = yield* databaseUrl(sqlite)
+        const token = yield* tokenFor("alice")
+        yield* Effect.promise(async () => {
+          const start = () =>
+            Gateway.start({
+              port: 0,
+              jwtSecret: Redacted.make(SECRET),
+              databaseUrl: { kind: "sqlite", filename },
+              logLevel: "none",
+            })
+          const gateway = await start()
+          assert.match(gateway.url, /^http:\/\/localhost:\d+$/)
+          const client = new GatewayClient({ baseUrl: gateway.url, token })
+          const agent = await client.agents.create({ name: "a" })
+          const job = await client.agents.execute(agent.id, { task: "x" })
+          assert.strictEqual((await job.wait()).status, "completed")
+          await gateway.stop()
+          await rejection(fetch(`${gateway.url}/health`))
+          // Its database is closed, so the next one can open it.
+          const next = await start()
+          await next.stop()
+        })
+      }),
+    ),
+  )
+
+  it.live("does not start without something to check tokens with", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.promise(() => rejection(Gateway.start({ port: 0, logLevel: "none" })))
+      assert.match(String(error), /JWT_SECRET/)
+    }),
+  )
+})

@@ -1,0 +1,82 @@
+/** The gateway's way down, and what it does when its database fails. */
+import { connect, type Socket } from "node:net"
+import { DatabaseSync } from "node:sqlite"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Schedule } from "effect"
+import { sqlite } from "../support/databases.ts"
+import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
+
+/** A request whose body is on its way: the connection, and what came back by the time it closed. */
+const beginSlowCreate = (url: string, token: string) => {
+  const { hostname, port } = new URL(url)
+  const socket: Socket = connect(Number(port), hostname)
+  const answer = new Promise<string>((resolve, reject) => {
+    let text = ""
+    socket.on("data", (data) => (text += data.toString()))
+    socket.on("close", () => resolve(text))
+    socket.on("error", reject)
+  })
+  const body = '{"name":"slow"}'
+  socket.write(
+    `POST /api/v1/agents HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
+  )
+  return { answer, finish: () => socket.write(body.slice(5)) }
+}
+
+describe("a gateway that stops", () => {
+  it.live("says so, begins no new jobs, and finishes what is in flight", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const gateway = yield* startGateway(yield* databaseUrl(sqlite))
+        const token = yield* tokenFor("alice")
+        const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
+        const execute = call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, { token, body: { task: "x" } })
+        const slow = beginSlowCreate(gateway.url, token)
+        yield* Effect.sleep("100 millis")
+
+        const stopping = yield* Effect.forkChild(gateway.stop)
+        const ready = yield* call(gateway, "GET", "/ready").pipe(
+          Effect.repeat({ until: ({ status }) => status === 503, schedule: Schedule.spaced("10 millis") }),
+          Effect.timeout("5 seconds"),
+        )
+        assert.deepInclude(ready.json, { status: "unavailable", draining: true })
+        const refused = yield* execute
+        assert.deepInclude(problemIn(refused), { status: 503, code: "draining", retryable: true })
+        assert.strictEqual(refused.headers.get("retry-after"), "1")
+        assert.strictEqual((yield* call(gateway, "GET", "/api/v1/agents", { token })).status, 200)
+
+        slow.finish()
+        assert.match(yield* Effect.promise(() => slow.answer), /^HTTP\/1\.1 201 /)
+        yield* Fiber.join(stopping)
+        const gone = yield* Effect.exit(Effect.tryPromise(() => fetch(`${gateway.url}/health`)))
+        assert.strictEqual(gone._tag, "Failure")
+      }),
+    ),
+  )
+})
+
+describe("a gateway whose database fails", () => {
+  it.live("answers 503 without a word of what the database said", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const file = yield* databaseUrl(sqlite)
+        const gateway = yield* startGateway(file, { JOB_WORKERS: "0" })
+        const token = yield* tokenFor("alice")
+        yield* Effect.sync(() => {
+          const database = new DatabaseSync(file)
+          database.exec("DROP TABLE agents; ALTER TABLE jobs RENAME TO canary_table")
+          database.close()
+        })
+        const answer = yield* call(gateway, "GET", "/api/v1/agents", { token })
+        assert.deepInclude(problemIn(answer), { status: 503, code: "storage-unavailable", retryable: true })
+        assert.strictEqual(answer.headers.get("retry-after"), "1")
+        assert.notMatch(answer.text, /agents"? ?\(|SQL|table/i)
+        const ready = yield* call(gateway, "GET", "/ready")
+        assert.strictEqual(ready.status, 503)
+        assert.deepInclude(ready.json, { database: { kind: "sqlite", ok: false } })
+        assert.strictEqual((yield* call(gateway, "GET", "/health")).status, 200)
+        assert.strictEqual((yield* call(gateway, "GET", "/metrics")).status, 200)
+      }),
+    ),
+  )
+})

@@ -1,0 +1,367 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Clock, Duration, Effect, Layer, Redacted, Ref } from "effect"
+import { HttpClient, HttpClientResponse } from "effect/http"
+import { TestClock } from "effect/testing"
+import {
+  base64url,
+  CompactSign,
+  exportJWK,
+  exportSPKI,
+  generateKeyPair,
+  type GenerateKeyPairResult,
+  type JWK,
+  type JWTHeaderParameters,
+  SignJWT,
+} from "jose"
+import { TenantId } from "../../../src/domain/agent.ts"
+import { TokenRefused } from "../../../src/domain/identity.ts"
+import { mintToken } from "../../../src/services/access/mintToken.ts"
+import { Tokens, type TokenSettings } from "../../../src/services/access/Tokens.ts"
+
+const ACME = TenantId.make("acme")
+const ISSUER = "sealgate"
+const AUDIENCE = "sealgate"
+const SECRET = "a secret that is long enough to be one"
+const secretBytes = new TextEncoder().encode(SECRET)
+
+interface KeyPair extends GenerateKeyPairResult {
+  readonly kid: string
+  readonly alg: string
+  readonly jwk: JWK
+}
+
+const keyPair = async (alg: string, kid: string): Promise<KeyPair> => {
+  const pair = await generateKeyPair(alg, { extractable: true })
+  return { ...pair, kid, alg, jwk: { ...(await exportJWK(pair.publicKey)), kid, alg, use: "sig" } }
+}
+
+const rsa = await keyPair("RS256", "rsa")
+const ec = await keyPair("ES256", "ec")
+const ed = await keyPair("Ed25519", "ed")
+/** The same algorithm under the name it had before RFC 9864. */
+const eddsa = await keyPair("EdDSA", "eddsa")
+const attacker = await keyPair("RS256", "rsa")
+const PUBLISHED = [rsa.jwk, ec.jwk, ed.jwk, eddsa.jwk]
+
+/** An issuer's key endpoint that counts how often it is asked. */
+const issuer = (keys: Ref.Ref<ReadonlyArray<JWK> | "down">, asked: Ref.Ref<number>) =>
+  Layer.succeed(
+    HttpClient.HttpClient,
+    HttpClient.make((request) =>
+      Effect.gen(function* () {
+        yield* Ref.update(asked, (count) => count + 1)
+        const published = yield* Ref.get(keys)
+        const response = published === "down" ? new Response("", { status: 500 }) : Response.json({ keys: published })
+        return HttpClientResponse.fromWeb(request, response)
+      }),
+    ),
+  )
+
+const settings = (overrides: Partial<TokenSettings> = {}): TokenSettings => ({
+  secret: Redacted.make(SECRET),
+  jwks: { url: new URL("https://issuer.example/keys") },
+  issuer: ISSUER,
+  audience: AUDIENCE,
+  ...overrides,
+})
+
+const setUp = Effect.fnUntraced(function* (overrides: Partial<TokenSettings> = {}) {
+  const keys = yield* Ref.make<ReadonlyArray<JWK> | "down">(PUBLISHED)
+  const asked = yield* Ref.make(0)
+  const context = yield* Layer.build(Tokens.layerNoDeps(settings(overrides)).pipe(Layer.provide(issuer(keys, asked))))
+  const verify = (token: string) =>
+    Effect.provideContext(
+      Effect.flatMap(Tokens, (tokens) => tokens.verify(Redacted.make(token))),
+      context,
+    )
+  return { keys, asked, verify }
+})
+
+interface TokenOptions {
+  readonly claims?: Record<string, unknown>
+  readonly header?: Partial<JWTHeaderParameters>
+  readonly key?: Parameters<SignJWT["sign"]>[0]
+}
+
+/** A good token, changed. A claim that is `undefined` is left out. */
+const token = Effect.fnUntraced(function* ({ claims, header, key }: TokenOptions = {}) {
+  const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  const all = { sub: "alice", iss: ISSUER, aud: AUDIENCE, exp: now + 600, ...claims }
+  return yield* Effect.promise(() =>
+    new SignJWT(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)))
+      .setProtectedHeader({ alg: "HS256", ...header })
+      .sign(key ?? secretBytes),
+  )
+})
+
+const signedBy = (pair: KeyPair, options: TokenOptions = {}) =>
+  token({ ...options, header: { alg: pair.alg, kid: pair.kid, ...options.header }, key: pair.privateKey })
+
+const encode = (value: unknown): string => base64url.encode(JSON.stringify(value))
+
+/** A token put together by hand, with whatever header and signature one likes. */
+const forged = (header: object, signature: string) =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    const claims = { sub: "alice", iss: ISSUER, aud: AUDIENCE, exp: Math.floor(now / 1000) + 600, roles: ["admin"] }
+    return `${encode(header)}.${encode(claims)}.${signature}`
+  })
+
+const REAL_TIME = Date.UTC(2030, 0, 1)
+const IN_AN_HOUR = REAL_TIME / 1000 + 3600
+
+describe("Tokens", () => {
+  it.effect("accepts what its sources signed, and reads who it is", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(REAL_TIME)
+      const { verify } = yield* setUp()
+      assert.deepStrictEqual(yield* verify(yield* token()), {
+        subject: "alice",
+        tenant: TenantId.make("alice"),
+        roles: [],
+      })
+      const claims = { tenant: "acme", roles: ["admin", "other"], aud: ["elsewhere", AUDIENCE] }
+      for (const pair of [rsa, ec, ed, eddsa]) {
+        assert.deepStrictEqual(yield* verify(yield* signedBy(pair, { claims })), {
+          subject: "alice",
+          tenant: ACME,
+          roles: ["admin", "other"],
+        })
+      }
+    }),
+  )
+
+  it.effect("accepts clocks that are 30 s apart, and no more", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(REAL_TIME)
+      const { verify } = yield* setUp()
+      const now = REAL_TIME / 1000
+      yield* verify(yield* token({ claims: { exp: now - 29 } }))
+      yield* verify(yield* token({ claims: { nbf: now + 30 } }))
+      yield* Effect.flip(verify(yield* token({ claims: { exp: now - 30 } })))
+      yield* Effect.flip(verify(yield* token({ claims: { nbf: now + 31 } })))
+    }),
+  )
+
+  const publicPem = Effect.promise(() => exportSPKI(rsa.publicKey))
+  const now = REAL_TIME / 1000
+  const hostile: Record<string, Effect.Effect<string>> = {
+    "alg none": forged({ alg: "none" }, ""),
+    "alg None": forged({ alg: "None" }, ""),
+    "no alg": forged({ typ: "JWT" }, ""),
+    "alg none with a signature": forged({ alg: "none" }, base64url.encode("signature")),
+    "HS256 with the public key as its secret": Effect.flatMap(publicPem, (pem) =>
+      token({ header: { kid: "rsa" }, key: new TextEncoder().encode(pem) }),
+    ),
+    "RS256 header over an HMAC": Effect.map(token(), (good) => {
+      const [, claims, signature] = good.split(".")
+      return `${encode({ alg: "RS256", kid: "rsa" })}.${claims}.${signature}`
+    }),
+    "an algorithm that is not allowed": token({ header: { alg: "HS512" }, key: new Uint8Array(64) }),
+    "HS512 with the secret": token({ header: { alg: "HS512" }, key: new TextEncoder().encode(SECRET.repeat(2)) }),
+    "another secret": token({ key: new TextEncoder().encode("another secret that is long enough") }),
+    "another issuer's key under a known kid": signedBy(attacker),
+    "the right key under another's kid": signedBy(rsa, { header: { kid: "ec" } }),
+    "an unknown kid": signedBy(attacker, { header: { kid: "unknown" } }),
+    "an embedded jwk": signedBy(attacker, { header: { jwk: attacker.jwk } }),
+    "an embedded jwk and no kid": token({
+      header: { alg: "RS256", jwk: attacker.jwk },
+      key: attacker.privateKey,
+    }),
+    "a jku": signedBy(attacker, { header: { jku: "https://attacker.example/keys" } }),
+    "an x5u": signedBy(attacker, { header: { x5u: "https://attacker.example/chain" } }),
+    "an x5c": signedBy(attacker, { header: { x5c: ["MIIB"] } }),
+    "a kid that is a path": signedBy(attacker, { header: { kid: "../../../../dev/null" } }),
+    "a crit that nobody knows": forged({ alg: "HS256", crit: ["exp"], exp: 1 }, base64url.encode("x")),
+    "a crit that nobody knows, well signed": Effect.promise(() =>
+      new CompactSign(new TextEncoder().encode(JSON.stringify({ sub: "a", iss: ISSUER, aud: AUDIENCE, exp: now + 60 })))
+        .setProtectedHeader({ alg: "HS256", crit: ["urn:x"], "urn:x": true })
+        .sign(secretBytes, { crit: { "urn:x": true } }),
+    ),
+    expired: token({ claims: { exp: now - 31 } }),
+    "not yet valid": token({ claims: { nbf: now + 60 } }),
+    "no exp": token({ claims: { exp: undefined } }),
+    "an exp that is no number": token({ claims: { exp: "tomorrow" } }),
+    "no sub": token({ claims: { sub: undefined } }),
+    "an empty sub": token({ claims: { sub: "" } }),
+    "a sub that is no text": token({ claims: { sub: 7 } }),
+    "a sub with control characters": token({ claims: { sub: "alice\u0000" } }),
+    "an endless sub": token({ claims: { sub: "a".repeat(256) } }),
+    "an empty tenant": token({ claims: { tenant: "" } }),
+    "a tenant that is no text": token({ claims: { tenant: ["acme"] } }),
+    "roles that are no list": token({ claims: { roles: "admin" } }),
+    "another issuer": token({ claims: { iss: "elsewhere" } }),
+    "no issuer": token({ claims: { iss: undefined } }),
+    "another audience": token({ claims: { aud: "elsewhere" } }),
+    "no audience": token({ claims: { aud: undefined } }),
+    "claims that are no object": Effect.promise(() =>
+      new CompactSign(new TextEncoder().encode('"alice"')).setProtectedHeader({ alg: "HS256" }).sign(secretBytes),
+    ),
+    "claims changed after signing": Effect.map(token(), (good) => {
+      const [header, , signature] = good.split(".")
+      const claims = { sub: "bob", iss: ISSUER, aud: AUDIENCE, exp: now + 600, roles: ["admin"] }
+      return `${header}.${encode(claims)}.${signature}`
+    }),
+    "no signature": Effect.map(token(), (good) => good.slice(0, good.lastIndexOf(".") + 1)),
+    "half a signature": Effect.map(token(), (good) => good.slice(0, -8)),
+    "too long": token({ claims: { padding: "x".repeat(8192) } }),
+    garbage: Effect.succeed("garbage"),
+    dots: Effect.succeed(".."),
+    "a header that is no JSON": Effect.succeed(`${base64url.encode("{")}.e30.e30`),
+    "a header of the wrong encoding": Effect.succeed("%%%.e30.e30"),
+    "an encrypted token": Effect.succeed(`${encode({ alg: "dir", enc: "A256GCM" })}....`),
+    "a prototype as its algorithm": forged({ alg: "__proto__" }, ""),
+  }
+
+  for (const [name, hostileToken] of Object.entries(hostile)) {
+    it.effect(`refuses ${name}`, () =>
+      Effect.gen(function* () {
+        yield* TestClock.setTime(REAL_TIME)
+        const { verify } = yield* setUp()
+        const error = yield* Effect.flip(verify(yield* hostileToken))
+        assert.strictEqual(error._tag, "TokenRefused")
+        assert.deepStrictEqual({ ...error }, { ...new TokenRefused({ presented: true }) })
+        assert.isUndefined(error.cause)
+      }),
+    )
+  }
+
+  it.effect("tells no token from a bad one", () =>
+    Effect.gen(function* () {
+      const { verify } = yield* setUp()
+      assert.deepInclude(yield* Effect.flip(verify("")), { _tag: "TokenRefused", presented: false })
+    }),
+  )
+
+  it.effect("takes no token of a source that is not configured", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(REAL_TIME)
+      const secretOnly = yield* setUp({ jwks: undefined })
+      const jwksOnly = yield* setUp({ secret: undefined })
+      yield* secretOnly.verify(yield* token())
+      yield* jwksOnly.verify(yield* signedBy(rsa))
+      yield* Effect.flip(secretOnly.verify(yield* signedBy(rsa)))
+      yield* Effect.flip(jwksOnly.verify(yield* token()))
+    }),
+  )
+})
+
+describe("Tokens with rotating keys", () => {
+  it.effect("finds a new key at once, and asks at most every 30 s", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(REAL_TIME)
+      const { asked, keys, verify } = yield* setUp()
+      const fresh = yield* Effect.promise(() => keyPair("ES256", "fresh"))
+      yield* Effect.flip(verify(yield* signedBy(fresh)))
+      assert.strictEqual(yield* Ref.get(asked), 1)
+      yield* Ref.set(keys, [fresh.jwk])
+      yield* TestClock.adjust("30 seconds")
+      yield* verify(yield* signedBy(fresh))
+      assert.strictEqual(yield* Ref.get(asked), 2)
+      const unknown = yield* signedBy(attacker, { header: { kid: "unknown" } })
+      yield* Effect.forEach(
+        Array.from({ length: 50 }, () => unknown),
+        (text) => Effect.flip(verify(text)),
+        { concurrency: "unbounded" },
+      )
+      assert.strictEqual(yield* Ref.get(asked), 2)
+    }),
+  )
+
+  it.effect("forgets a key that was withdrawn, after ten minutes", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(REAL_TIME)
+      const { keys, verify } = yield* setUp()
+      yield* Ref.set(keys, [ec.jwk])
+      const withdrawn = yield* signedBy(rsa, { claims: { exp: IN_AN_HOUR } })
+      yield* verify(withdrawn)
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual((yield* Effect.flip(verify(withdrawn)))._tag, "TokenRefused")
+    }),
+  )
+
+  it.effect("keeps its keys while the issuer is down, and says so when it has none", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(REAL_TIME)
+      const { asked, keys, verify } = yield* setUp()
+      const good = yield* signedBy(rsa, { claims: { exp: IN_AN_HOUR } })
+      yield* Ref.set(keys, "down")
+      yield* TestClock.adjust("11 minutes")
+      yield* verify(good)
+      yield* verify(good)
+      assert.strictEqual(yield* Ref.get(asked), 2)
+    }),
+  )
+
+  it.effect("reads them from a file, again when it has changed, and needs it at start", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(REAL_TIME)
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "sealgate-"))),
+        (folder) => Effect.sync(() => rmSync(folder, { recursive: true })),
+      )
+      const file = join(folder, "jwks.json")
+      const absent = yield* Effect.flip(Layer.build(Tokens.layer(settings({ jwks: { file } }))))
+      assert.include(absent.message, "ENOENT")
+      writeFileSync(file, '{"keys": 7}')
+      const invalid = yield* Effect.flip(Layer.build(Tokens.layer(settings({ jwks: { file } }))))
+      assert.include(invalid.message, "not a JWKS")
+
+      writeFileSync(file, JSON.stringify({ keys: [rsa.jwk] }))
+      const context = yield* Layer.build(Tokens.layer(settings({ jwks: { file } })))
+      const verify = (text: string) =>
+        Effect.provideContext(
+          Effect.flatMap(Tokens, (tokens) => tokens.verify(Redacted.make(text))),
+          context,
+        )
+      yield* verify(yield* signedBy(rsa))
+      writeFileSync(file, JSON.stringify({ keys: [ec.jwk] }))
+      yield* Effect.flip(verify(yield* signedBy(ec)))
+      yield* TestClock.adjust("30 seconds")
+      yield* verify(yield* signedBy(ec))
+    }),
+  )
+
+  it.effect("answers with 503 as long as there never were keys, and recovers", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(REAL_TIME)
+      const keys = yield* Ref.make<ReadonlyArray<JWK> | "down">("down")
+      const asked = yield* Ref.make(0)
+      const tokens = yield* Layer.build(Tokens.layerNoDeps(settings()).pipe(Layer.provide(issuer(keys, asked))))
+      const verify = (text: string) =>
+        Effect.provideContext(
+          Effect.flatMap(Tokens, (service) => service.verify(Redacted.make(text))),
+          tokens,
+        )
+      const good = yield* signedBy(rsa)
+      assert.deepInclude(yield* Effect.flip(verify(good)), { _tag: "TokenKeysUnavailable", status: 503 })
+      yield* verify(yield* token())
+      yield* Ref.set(keys, PUBLISHED)
+      yield* TestClock.adjust("5 seconds")
+      yield* verify(good)
+    }),
+  )
+})
+
+layer(Tokens.layer(settings({ jwks: undefined })))("mintToken", (it) => {
+  it.effect("makes tokens that count until they expire", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(REAL_TIME)
+      const tokens = yield* Tokens
+      const minted = yield* mintToken({
+        secret: Redacted.make(SECRET),
+        issuer: ISSUER,
+        audience: AUDIENCE,
+        subject: "alice",
+        tenant: ACME,
+        roles: ["admin"],
+        ttl: Duration.hours(1),
+      })
+      assert.deepStrictEqual(yield* tokens.verify(minted), { subject: "alice", tenant: ACME, roles: ["admin"] })
+      yield* TestClock.adjust("2 hours")
+      yield* Effect.flip(tokens.verify(minted))
+    }),
+  )
+})

@@ -1,0 +1,139 @@
+/** Gateways as their environment configures them, on a free port of this machine, and callers for them. */
+import { ConfigProvider, Context, Duration, Effect, Exit, Latch, Layer, Redacted, Schema, Scope, Stream } from "effect"
+import { HttpServer } from "effect/http"
+import { Problem as ProblemSchema, type Problem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problem.ts"
+import { gatewaySettingsFromEnvironment, layerGateway, urlOf } from "../../src/layers/Gateway.ts"
+import { layerUpstream } from "../../src/layers/Upstream.ts"
+import { mintToken } from "../../src/services/access/mintToken.ts"
+import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { postgresSchema, sqliteFile, type TestDatabase } from "./databases.ts"
+
+export const SECRET = "the secret of every gateway under test"
+
+/** What `DATABASE_URL` is for a new, empty database. */
+export const databaseUrl = ({ kind }: Pick<TestDatabase, "kind">): Effect.Effect<string, never, Scope.Scope> =>
+  kind === "sqlite" ? sqliteFile : postgresSchema
+
+type Environment = Readonly<Record<string, string>>
+
+/** No limits, so that a test meets only those that it sets. */
+const UNLIMITED: Environment = { RATE_LIMIT_READ: "0", RATE_LIMIT_WRITE: "0", RATE_LIMIT_EXECUTE: "0" }
+
+export interface TestGateway {
+  readonly url: string
+  /** Shuts it down, as its scope would. */
+  readonly stop: Effect.Effect<void>
+}
+
+/** A gateway on `database`, with the echo, another upstream, or the providers that its environment configures. */
+export const startGateway = Effect.fnUntraced(function* (
+  database: string,
+  environment: Environment = {},
+  upstream: Layer.Layer<Upstream> | "configured" = Upstream.layerEcho,
+) {
+  const settings = yield* gatewaySettingsFromEnvironment.pipe(
+    Effect.provideService(
+      ConfigProvider.ConfigProvider,
+      ConfigProvider.fromEnv({
+        env: {
+          PORT: "0",
+          HOST: "127.0.0.1",
+          JWT_SECRET: SECRET,
+          DATABASE_URL: database,
+          DATABASE_CONNECTIONS: "5",
+          ...UNLIMITED,
+          ...environment,
+        },
+      }),
+    ),
+  )
+  const scope = yield* Scope.fork(yield* Scope.Scope)
+  const layer = layerGateway(settings).pipe(
+    Layer.provide(upstream === "configured" ? layerUpstream(settings) : upstream),
+  )
+  const context = yield* Layer.buildWithMemoMap(layer, yield* Layer.makeMemoMap, scope)
+  const { address } = Context.get(context, HttpServer.HttpServer)
+  return { url: urlOf(address, false), stop: Scope.close(scope, Exit.void) } satisfies TestGateway
+})
+
+/** A token for `subject`, who is their own tenant unless another is named. */
+export const tokenFor = Effect.fnUntraced(function* (
+  subject: string,
+  options: { readonly tenant?: string; readonly roles?: ReadonlyArray<string> } = {},
+) {
+  const token = yield* mintToken({
+    secret: Redacted.make(SECRET),
+    issuer: "sealgate",
+    audience: "sealgate",
+    subject,
+    roles: [],
+    ttl: Duration.hours(1),
+    ...options,
+  })
+  return Redacted.value(token)
+})
+
+export interface Call {
+  readonly token?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON; text as it is. */
+  readonly body?: unknown
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The body's members, if it is JSON. */
+  readonly json: Readonly<Record<string, unknown>>
+}
+
+/** One request over a real socket. */
+export const call = (gateway: Pick<TestGateway, "url">, method: string, path: string, options: Call = {}) =>
+  Effect.promise(async (signal): Promise<Answer> => {
+    const { body, headers, token } = options
+    const response = await fetch(new URL(path, gateway.url), {
+      method,
+      signal,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const isJson = /json/.test(response.headers.get("content-type") ?? "")
+    return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : {} }
+  })
+
+/** The problem document that an answer is. */
+export const problemIn = (answer: Answer): Problem => {
+  if (answer.headers.get("content-type") !== PROBLEM_CONTENT_TYPE) {
+    throw new Error(`not a problem document: ${answer.status} ${answer.text}`)
+  }
+  return Schema.decodeUnknownSync(ProblemSchema)(answer.json)
+}
+
+/** An echo whose calls wait until the gate opens; `entered` counts them. */
+export const gatedUpstream = Effect.gen(function* () {
+  const gate = yield* Latch.make()
+  let entered = 0
+  const enter = Effect.andThen(
+    Effect.sync(() => {
+      entered += 1
+    }),
+    gate.await,
+  )
+  const layer = Layer.effect(
+    Upstream,
+    Effect.map(Upstream, (echo) =>
+      Upstream.of({
+        ...echo,
+        complete: (request) => Effect.andThen(enter, echo.complete(request)),
+        stream: (request) => Stream.unwrap(Effect.as(enter, echo.stream(request))),
+      }),
+    ),
+  ).pipe(Layer.provide(Upstream.layerEcho))
+  return { layer, open: gate.open, entered: () => entered }
+})
