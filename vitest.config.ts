@@ -8,5 +8,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     testTimeout: 30_000,
+    // Most tests wait for sockets and databases more than they compute.
+    maxWorkers: 4,
   },
 })

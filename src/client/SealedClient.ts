@@ -1,6 +1,6 @@
 /** The client of the sealed proxy, for Node and browsers. */
 import type { ChatCompletion, ChatInput } from "../domain/chat.ts"
-import type { ReceiptClaims } from "../domain/statement.ts"
+import type { PublicJwk, ReceiptClaims } from "../domain/statement.ts"
 import type { Form } from "../domain/transcript.ts"
 import { encodeBase64Url } from "../domain/bytes.ts"
 import { parseStatement } from "../domain/statement.ts"
@@ -10,9 +10,9 @@ import { randomBytes } from "./primitives.ts"
 import { ResponseOpener } from "./ResponseOpener.ts"
 import { expectEvent, isAbort, nextEvent, SealedStream } from "./SealedStream.ts"
 import { sealRequest, type SentRequest } from "./sealRequest.ts"
-import { type ServerSentEvent, serverSentEvents } from "./serverSentEvents.ts"
+import { serverSentEvents } from "./serverSentEvents.ts"
 import { type ClientSession, verifySession } from "./session.ts"
-import { keysByThumbprint, type TrustedKeys } from "./trust.ts"
+import { keysByThumbprint, publicJwk, type TrustedKeys } from "./trust.ts"
 import type { RevealedExchange } from "./verify.ts"
 
 /** The part of `fetch` that is used. */
@@ -49,8 +49,6 @@ export interface SealedCompletion {
   readonly evidence: RevealedExchange
 }
 
-/** A session is not used any more when it has less than this left, in milliseconds. */
-const RENEWAL_MARGIN_MS = 5000
 const NONCE_BYTES = 16
 const SESSION_GONE = 410
 
@@ -70,7 +68,9 @@ export class SealedClient {
   private readonly trustOnFirstUse: boolean
   private pinned: ReadonlyArray<string>
   private keys: TrustedKeys = new Map()
-  private session: Promise<ClientSession> | undefined
+  private session: ClientSession | undefined
+  /** The session that is being begun, for everybody who needs one meanwhile. */
+  private beginning: Promise<void> | undefined
 
   constructor(options: SealedClientOptions) {
     this.baseUrl = String(options.baseUrl).replace(/\/+$/, "")
@@ -84,7 +84,12 @@ export class SealedClient {
     return this.pinned
   }
 
-  /** One whole answer. Throws a `SealgateError`, or an `AbortError` when `signal` fires. */
+  /** The public keys seen so far that are believed, as a JWKS: what verifies statements offline, later. */
+  get keySet(): { readonly keys: ReadonlyArray<PublicJwk> } {
+    return { keys: [...this.keys].map(([kid, publicKey]) => publicJwk(kid, publicKey)) }
+  }
+
+  /** One whole answer. Throws a `SealgateError`, or the signal's `AbortError` or `TimeoutError` when it fires. */
   async complete(input: ChatInput, options: RequestOptions = {}): Promise<SealedCompletion> {
     const { response, sent } = await this.send({ ...input, stream: false }, options)
     const body = await readObject(response)
@@ -107,16 +112,22 @@ export class SealedClient {
 
   /**
    * A streamed answer. The promise resolves when the stream begins; problems before that are thrown here.
-   * Throws a `SealgateError`, or an `AbortError` when `signal` fires, now or while the stream is read.
+   * Throws a `SealgateError`, or the signal's `AbortError` or `TimeoutError` when it fires, now or while it is read.
    */
   async stream(input: ChatInput, options: RequestOptions = {}): Promise<SealedStream> {
     const { response, sent } = await this.send({ ...input, stream: true }, options)
     if (!isEventStream(response) || response.body === null) {
+      await hangUp(response)
       throw new Tampered("An unsealed answer came instead of a sealed stream.")
     }
-    const events: AsyncIterator<ServerSentEvent> = serverSentEvents(response.body)
-    const opening = expectEvent(await nextEvent(events, []), "open")
-    return new SealedStream(await this.opener(sent, "stream", opening), events)
+    const events = serverSentEvents(response.body)
+    try {
+      const opening = expectEvent(await nextEvent(events, []), "open")
+      return new SealedStream(await this.opener(sent, "stream", opening), events)
+    } catch (error) {
+      await events.return(undefined)
+      throw error
+    }
   }
 
   private opener(sent: SentRequest, form: Form, body: JsonObject): Promise<ResponseOpener> {
@@ -127,12 +138,14 @@ export class SealedClient {
   private async send(completion: object, options: RequestOptions) {
     const first = await this.attempt(completion, options)
     if (first.response.status !== SESSION_GONE) return this.accept(first)
-    this.session = undefined
+    await hangUp(first.response)
+    // Another request may have renewed it in the meantime.
+    if (this.session === first.sent.session) this.session = undefined
     return this.accept(await this.attempt(completion, options))
   }
 
   private async attempt(completion: object, { provider, requestId, signal }: RequestOptions) {
-    const session = await this.currentSession(signal)
+    const session = await this.takeSession(signal)
     const id = requestId ?? globalThis.crypto.randomUUID()
     const payload = {
       request_id: id,
@@ -149,6 +162,10 @@ export class SealedClient {
   private async accept(attempt: { readonly sent: SentRequest; readonly response: Response }) {
     const { response, sent } = attempt
     if (response.status === 200) return attempt
+    if (response.ok) {
+      await hangUp(response)
+      throw new Tampered(`An unsealed answer with status ${response.status} came instead of a sealed one.`)
+    }
     const retryAfterMs = retryAfterOf(response)
     const body = parseBody(await readText(response))
     if (body?.["frames"] === undefined) {
@@ -162,24 +179,22 @@ export class SealedClient {
     throw new SealedProblem(problem, true, retryAfterMs)
   }
 
-  private async currentSession(signal: AbortSignal | undefined): Promise<ClientSession> {
-    const known = await this.session?.catch(() => undefined)
-    if (known !== undefined && isUsable(known)) {
-      known.requestsLeft--
-      return known
+  /**
+   * The current session, or a new one when it is used up, with one request taken from it. Whoever comes while one begins
+   * shares it, so its beginning hangs on no caller's signal.
+   */
+  private async takeSession(signal: AbortSignal | undefined): Promise<ClientSession> {
+    while (this.session === undefined || !isUsable(this.session)) {
+      this.beginning ??= this.begin().finally(() => {
+        this.beginning = undefined
+      })
+      await orAbort(this.beginning, signal)
     }
-    // Whoever comes while a session begins shares it, so it must not hang on one caller's signal.
-    const begun = (this.session = this.session === undefined || known !== undefined ? this.begin() : this.session)
-    const session = await orAbort(begun, signal).catch((error: unknown) => {
-      if (this.session === begun && !isAbort(error)) this.session = undefined
-      throw error
-    })
-    if (!isUsable(session)) return this.currentSession(signal)
-    session.requestsLeft--
-    return session
+    this.session.requestsLeft--
+    return this.session
   }
 
-  private async begin(): Promise<ClientSession> {
+  private async begin(): Promise<void> {
     if (this.pinned.length === 0 && !this.trustOnFirstUse) throw new NoPins()
     const nonce = randomBytes(NONCE_BYTES)
     const response = await this.post("/v1/init", { client_nonce: encodeBase64Url(nonce) }, undefined)
@@ -194,7 +209,7 @@ export class SealedClient {
     if (!this.keys.has(kid)) await this.learnKey(kid)
     const session = await verifySession(offer, this.keys, nonce, now)
     if (this.pinned.length === 0) this.pinned = [session.kid]
-    return session
+    this.session = session
   }
 
   /** Fetches the public key of a key id that is believed; what was fetched counts only if it has that thumbprint. */
@@ -225,7 +240,7 @@ export class SealedClient {
 }
 
 const isUsable = (session: ClientSession): boolean =>
-  session.requestsLeft > 0 && session.expiresAt - RENEWAL_MARGIN_MS > Date.now() + session.clockOffset
+  session.requestsLeft > 0 && Date.now() + session.clockOffset < session.usableUntil
 
 const isEventStream = (response: Response): boolean =>
   response.headers.get("content-type")?.startsWith("text/event-stream") === true
@@ -235,6 +250,11 @@ const signerOf = (statement: string): string => {
   const kid = parseStatement(statement)?.kid
   if (kid === undefined) throw new Tampered("The session offer is not a well-formed Ed25519 JWS.")
   return kid
+}
+
+/** Gives up a body that will not be read, so that its connection is freed. */
+const hangUp = async (response: Response): Promise<void> => {
+  await response.body?.cancel().catch(() => undefined)
 }
 
 /** The body as text. A connection that breaks here broke before there was an answer. */
@@ -270,7 +290,7 @@ const reasonOf = (cause: unknown): string => {
 const orAbort = <A>(promise: Promise<A>, signal: AbortSignal | undefined): Promise<A> => {
   if (signal === undefined) return promise
   const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const abort = () => reject(new DOMException("The request was aborted.", "AbortError"))
+  const abort = () => reject(signal.reason)
   if (signal.aborted) abort()
   signal.addEventListener("abort", abort, { once: true })
   return Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", abort))

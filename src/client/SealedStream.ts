@@ -92,8 +92,7 @@ async function* verifiedParts(
       const end = await opener.end(payload)
       const statement = proofOf(await nextEvent(events, chunks))
       const proof = await opener.prove(statement, end)
-      const more = await events.next()
-      if (more.done !== true) throw new Tampered("The stream goes on after its proof.")
+      if (!(await isOver(events))) throw new Tampered("The stream goes on after its proof.")
       if (end.status !== "complete") throw incomplete(end, chunks)
       const { evidence, receipt } = end
       const statements = { receipt: evidence.receipt, proof: statement }
@@ -123,8 +122,16 @@ export const nextEvent = async (
   return next.value
 }
 
-/** Whether an error is the caller's own abort. */
-export const isAbort = (error: unknown): boolean => error instanceof Error && error.name === "AbortError"
+/** Whether nothing follows. The proof has come: a connection that breaks now, or is given up, takes nothing away. */
+const isOver = (events: AsyncIterator<ServerSentEvent>): Promise<boolean> =>
+  events.next().then(
+    ({ done }) => done === true,
+    (error: unknown) => !(error instanceof Tampered),
+  )
+
+/** Whether an error is the caller's own abort, or the time limit that the caller set. */
+export const isAbort = (error: unknown): boolean =>
+  error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError")
 
 /** The JSON data of `event`, which must be the one that is due. */
 export const expectEvent = (event: ServerSentEvent, name: string): JsonObject => {

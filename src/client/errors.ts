@@ -9,6 +9,7 @@ export type SealgateErrorCode =
   | "tampered"
   | "stream-truncated"
   | "answer-incomplete"
+  | "answer-restarted"
   | "problem"
   | "unreachable"
 
@@ -93,6 +94,20 @@ export class AnswerIncomplete extends SealgateError {
   }
 }
 
+/**
+ * The provider failed in the middle of a streamed answer and another one took over, so what was handed out is void, in a
+ * format that has no way to say so. Only `createSealedFetch` throws this.
+ */
+export class AnswerRestarted extends SealgateError {
+  readonly code = "answer-restarted"
+  constructor(reason: string) {
+    super(
+      `The provider failed in the middle of the answer (${reason}), and what came so far is void. ` +
+        'Ask again, or use release: "verified", which waits for the whole answer.',
+    )
+  }
+}
+
 /** The proxy refused the request. */
 export class SealedProblem extends SealgateError {
   readonly code = "problem"
@@ -112,7 +127,17 @@ export class SealedProblem extends SealgateError {
   }
 }
 
-/** No answer of the proxy was received. */
+/** No answer of the server was received. */
 export class Unreachable extends SealgateError {
   readonly code = "unreachable"
+}
+
+/** The gateway refused the request; `problem` says why, and whether repeating it may help. */
+export class GatewayProblem extends SealgateError {
+  readonly code = "problem"
+  readonly problem: Problem
+  constructor(problem: Problem) {
+    super(problem.detail === undefined ? problem.title : `${problem.title} ${problem.detail}`)
+    this.problem = problem
+  }
 }

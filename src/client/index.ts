@@ -1,9 +1,24 @@
-/** `sealgate/client`: talk to a sealed proxy from Node or a browser, and verify what it signed, also offline. */
+/**
+ * `sealgate/client`: talk to a sealed proxy or an agent gateway from Node or a browser, and verify what the proxy signed,
+ * also offline.
+ */
 export type { ChatChunk, ChatCompletion, ChatInput, Message, Tool, ToolCall, Usage } from "../domain/chat.ts"
 export type { Problem } from "../domain/problem.ts"
 export type { ProofClaims, PublicJwk, ReceiptClaims } from "../domain/statement.ts"
 export { accumulate } from "../domain/chatStream.ts"
 export * from "./errors.ts"
+export {
+  type Agent,
+  GatewayClient,
+  type Job,
+  type JobEvent,
+  type JobHandle,
+  type Page,
+  type RoutingSettings,
+  type RoutingStats,
+  type Step,
+} from "./GatewayClient.ts"
+export { type GatewayClientOptions, GatewayClientService } from "./GatewayClientService.ts"
 export {
   type Fetch,
   type RequestOptions,
@@ -11,6 +26,7 @@ export {
   type SealedClientOptions,
   type SealedCompletion,
 } from "./SealedClient.ts"
+export { createSealedFetch, type SealedFetchOptions, type VerifiedAnswer } from "./sealedFetch.ts"
 export { SealedClientService } from "./SealedClientService.ts"
 export { SealedStream, type StreamEnd, type StreamPart } from "./SealedStream.ts"
 export { thumbprint, type TrustOptions } from "./trust.ts"

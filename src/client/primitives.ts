@@ -72,12 +72,12 @@ export const hpkeSeal = async (
   ephemeralSeed?: Bytes,
 ): Promise<HpkeSealed> => {
   const context = await suite.createSenderContext({
-    recipientPublicKey: await suite.kem.deserializePublicKey(recipient.buffer),
-    info: info.buffer,
-    ...(ephemeralSeed === undefined ? {} : { ekm: ephemeralSeed.buffer }),
+    recipientPublicKey: await suite.kem.deserializePublicKey(recipient),
+    info,
+    ...(ephemeralSeed === undefined ? {} : { ekm: ephemeralSeed }),
   })
-  const ciphertext = await context.seal(plaintext.buffer, aad.buffer)
-  const secret = await context.export(responseExportContext.buffer, EXPORT_BYTES)
+  const ciphertext = await context.seal(plaintext, aad)
+  const secret = await context.export(responseExportContext, EXPORT_BYTES)
   return { enc: new Uint8Array(context.enc), ciphertext: new Uint8Array(ciphertext), secret: new Uint8Array(secret) }
 }
 

@@ -2,7 +2,7 @@
 import { type Bytes, encodeBase64Url, utf8 } from "../domain/bytes.ts"
 import { COMPLETE_FLOOR, pad } from "../domain/padding.ts"
 import { requestAad, requestInfo, requestTranscript } from "../domain/transcript.ts"
-import { SealedProblem } from "./errors.ts"
+import { SealedProblem, Tampered } from "./errors.ts"
 import { hpkeSeal, sha256 } from "./primitives.ts"
 import type { ClientSession } from "./session.ts"
 
@@ -40,7 +40,9 @@ export const sealRequest = async (
     requestAad(session.idBytes),
     pad(bytes, COMPLETE_FLOOR),
     ephemeralSeed,
-  )
+  ).catch((cause: unknown) => {
+    throw new Tampered("Nothing can be sealed to the session's key.", { cause })
+  })
   if (ciphertext.length > session.maxRequestBytes) {
     const title = `The request is too large: ${ciphertext.length} bytes sealed, at most ${session.maxRequestBytes} are accepted.`
     throw new SealedProblem(

@@ -3,6 +3,7 @@ import { type Bytes, encodeBase64Url } from "../domain/bytes.ts"
 import {
   type ClaimsOf,
   parseStatement,
+  type PublicJwk,
   STATEMENT_TYPES,
   type StatementKind,
   thumbprintInput,
@@ -25,6 +26,16 @@ export type TrustedKeys = ReadonlyMap<string, Bytes>
 /** The `kid` of an Ed25519 public key: its RFC 7638 thumbprint. */
 export const thumbprint = async (publicKey: Bytes): Promise<string> =>
   encodeBase64Url(await sha256(thumbprintInput(encodeBase64Url(publicKey))))
+
+/** A public key in the form in which `GET /v1/keys` shows it. */
+export const publicJwk = (kid: string, publicKey: Bytes): PublicJwk => ({
+  kty: "OKP",
+  crv: "Ed25519",
+  x: encodeBase64Url(publicKey),
+  kid,
+  alg: "Ed25519",
+  use: "sig",
+})
 
 /** Every Ed25519 key of a set with its thumbprint, whatever `kid` the set itself claims. */
 export const keysByThumbprint = async (set: unknown): Promise<TrustedKeys> => {

@@ -18,6 +18,8 @@ export class Drain extends Context.Service<
   Drain,
   {
     readonly draining: Effect.Effect<boolean>
+    /** Returns once the shutdown has begun: for what waits without being work, such as long polls. */
+    readonly begun: Effect.Effect<void>
     /** Counts the caller as work in flight until its scope closes. */
     readonly inFlight: Effect.Effect<void, never, Scope.Scope>
     /** Never succeeds; fails once the grace period is over. */
@@ -31,6 +33,7 @@ export class Drain extends Context.Service<
       Drain,
       Effect.gen(function* () {
         let draining = false
+        const begun = yield* Deferred.make<void>()
         const aborted = yield* Deferred.make<never, Aborted>()
         const count = yield* SubscriptionRef.make(0)
         const change = (by: number) => SubscriptionRef.update(count, (current) => current + by)
@@ -40,10 +43,12 @@ export class Drain extends Context.Service<
         )
         return Drain.of({
           draining: Effect.sync(() => draining),
+          begun: Deferred.await(begun),
           inFlight: Effect.acquireRelease(change(1), () => change(-1)),
           aborted: Deferred.await(aborted),
           drain: Effect.gen(function* () {
             draining = true
+            yield* Deferred.succeed(begun, undefined)
             const finished = yield* Effect.timeoutOption(idle, settings.grace)
             if (Option.isSome(finished)) return
             yield* Deferred.fail(aborted, new Aborted())

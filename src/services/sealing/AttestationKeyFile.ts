@@ -76,18 +76,18 @@ const seedOf = (pem: Buffer): Bytes | undefined => {
 
 const readSeed = Effect.fnUntraced(function* (path: string, file: FileHandle) {
   const stat = yield* Effect.tryPromise({ try: () => file.stat(), catch: cannot(path, "read") })
-  if (process.platform !== "win32" && (stat.mode & GROUP_AND_OTHERS) !== 0) {
-    return yield* new KeyFileError({
-      path,
-      problem: `is readable or writable by others (mode ${(stat.mode & 0o777).toString(8).padStart(4, "0")})`,
-      remedy: `Run chmod 600 ${path}; if others may have read it, make a new key with sealgate keygen and new pins.`,
-    })
-  }
   if (!stat.isFile() || stat.size > MAX_FILE_BYTES) {
     return yield* new KeyFileError({
       path,
       problem: "is not a key file",
       remedy: "Make one with sealgate keygen.",
+    })
+  }
+  if (process.platform !== "win32" && (stat.mode & GROUP_AND_OTHERS) !== 0) {
+    return yield* new KeyFileError({
+      path,
+      problem: `is readable or writable by others (mode ${(stat.mode & 0o777).toString(8).padStart(4, "0")})`,
+      remedy: `Run chmod 600 ${path}; if others may have read it, make a new key with sealgate keygen and new pins.`,
     })
   }
   const pem = Buffer.alloc(stat.size)

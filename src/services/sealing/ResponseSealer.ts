@@ -42,6 +42,7 @@ export class ResponseSealer {
   private dataChain: Bytes
   private frames = 0
   private dataFrames = 0
+  private destroyed = false
 
   constructor(input: SealerInput) {
     const salt = responseSalt(input.enc, input.responseNonce)
@@ -65,6 +66,8 @@ export class ResponseSealer {
 
   /** Ciphertext of the next frame: the padded `payload` under AES-256-GCM, tag at the end. */
   seal(form: Form, payload: Uint8Array, final: boolean): Bytes {
+    // The overwritten key would still encrypt, and anybody could decrypt it.
+    if (this.destroyed) throw new Error("the response keys were destroyed")
     const index = this.frames++
     const cipher = createCipheriv("aes-256-gcm", this.key, frameNonce(this.baseNonce, index), {
       authTagLength: TAG_BYTES,
@@ -100,6 +103,7 @@ export class ResponseSealer {
 
   /** Overwrites the keys. Nothing can be sealed afterwards. */
   destroy(): void {
+    this.destroyed = true
     this.key.fill(0)
     this.baseNonce.fill(0)
   }

@@ -3,8 +3,9 @@
  * of the request → failover across targets → circuit per target → bulkhead per provider → retry → time limits of one
  * call. `FailureRules` says what follows from each kind of failure, `Misses` which error a caller sees in the end.
  */
-import { Clock, Duration, Effect, Option, Predicate, Result, ScopedRef } from "effect"
+import { Clock, Duration, Effect, Option, Result, ScopedRef } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import type { Attempt, UpstreamRequest } from "../../domain/upstream.ts"
 import { makeAttempts } from "./Attempts.ts"
 import { makeBackoff } from "./Backoff.ts"
@@ -163,8 +164,8 @@ const notUnderstood = ({ provider }: Target, defect: unknown): Effect.Effect<nev
   Effect.logError("A provider's translation failed").pipe(
     Effect.annotateLogs({
       provider: provider.id,
-      error: Predicate.isError(defect) ? defect.name : typeof defect,
-      at: Predicate.isError(defect) ? (defect.stack?.match(/^ +at .+$/gm)?.slice(0, 5) ?? []) : [],
+      error: typeOfError(defect),
+      at: placeOfError(defect),
     }),
     Effect.andThen(new ProviderFailure({ kind: "garbage" })),
   )

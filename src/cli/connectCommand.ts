@@ -1,0 +1,150 @@
+import { Effect, Layer, Option, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import { HttpServer } from "effect/http"
+import { NetAddress } from "effect/net"
+import { isLoopback } from "../http/connector/hosts.ts"
+import { parsed } from "../layers/config/codecs.ts"
+import { DEFAULT_CONNECTOR_PORT } from "../layers/config/connectorSettings.ts"
+import { type ConnectorSettings, layerConnector } from "../layers/Connector.ts"
+import { layerLogging } from "../layers/Logging.ts"
+import { unusable } from "./CommandFailed.ts"
+import { jsonFlag, pinsFlag, proxyFlag, requireTrust, trustOnFirstUseFlag } from "./flags.ts"
+
+const MAX_PORT = 65_535
+
+/** `8787`, `127.0.0.1:8787`, `[::1]:8787`, `0.0.0.0:0`. */
+const ListenText = parsed(
+  Schema.Struct({ host: Schema.NonEmptyString, port: Schema.Int }),
+  (text) => {
+    const [, bracketed, plain, digits] = /^(?:(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):)?(\d{1,5})$/.exec(text) ?? []
+    const port = Number(digits)
+    return port <= MAX_PORT ? { host: bracketed ?? plain ?? "127.0.0.1", port } : undefined
+  },
+  "an address and a port, such as 127.0.0.1:8787",
+)
+
+const flags = {
+  proxy: proxyFlag,
+  pin: pinsFlag,
+  trustOnFirstUse: trustOnFirstUseFlag,
+  listen: Flag.String("listen").pipe(
+    Flag.withDescription(
+      `Address and port to listen on; port 0 takes a free one (127.0.0.1:${DEFAULT_CONNECTOR_PORT})`,
+    ),
+    Flag.withDefault(`127.0.0.1:${DEFAULT_CONNECTOR_PORT}`),
+    Flag.withSchema(ListenText),
+  ),
+  release: Flag.Literals("release", ["streaming", "verified"]).pipe(
+    Flag.withDescription("Hand out streams as they come, or each in one piece once all of it was verified (streaming)"),
+    Flag.withDefault("streaming"),
+  ),
+  provider: Flag.String("provider").pipe(
+    Flag.withDescription("Which of the proxy's providers must serve every request"),
+    Flag.optional,
+  ),
+  receipts: Flag.String("receipts").pipe(
+    Flag.withDescription("Folder to keep receipts and proofs in, one file per answer; no prompt, no answer"),
+    Flag.optional,
+  ),
+  evidence: Flag.Boolean("evidence").pipe(
+    Flag.withDescription("Keep prompts and answers there too, with what proves them to others"),
+    Flag.withDefault(false),
+  ),
+  allowRemote: Flag.Boolean("allow-remote").pipe(
+    Flag.withDescription("Listen beyond this machine: whoever can connect can ask, and what they send is plaintext"),
+    Flag.withDefault(false),
+  ),
+  allowHost: Flag.String("allow-host").pipe(
+    Flag.withDescription("A host name to answer under, beside localhost; may be repeated"),
+    Flag.atLeast(0),
+  ),
+  json: jsonFlag("Log lines as JSON"),
+}
+
+const announce = (settings: ConnectorSettings) =>
+  Effect.gen(function* () {
+    const { address } = yield* HttpServer.HttpServer
+    const url = NetAddress.isInetAddress(address) ? `http://${NetAddress.formatInet(address)}/v1` : "a socket"
+    yield* Effect.logInfo(`connector listening on ${url}`)
+    yield* Effect.logInfo(
+      `sealing to ${String(settings.sealed.baseUrl)}; base URL for programs: OPENAI_BASE_URL=${url}`,
+    )
+    if (settings.allowRemote && !isLoopback(settings.host)) {
+      yield* Effect.logWarning("other machines may use this connector; what they send to it is not sealed on the way")
+    }
+    if (settings.receipts?.evidence === true) {
+      yield* Effect.logWarning(`prompts and answers are kept in ${settings.receipts.folder}`)
+    }
+  })
+
+/** Says once whom the first verified answer came from, so that it can be pinned next time. */
+const trusting = () => {
+  let told = false
+  return ({ receipt }: { readonly receipt: { readonly iss: string } }) =>
+    Effect.suspend(() => {
+      if (told) return Effect.void
+      told = true
+      return Effect.logWarning(`trusting ${receipt.iss} because it answered first; pin it with --pin ${receipt.iss}`)
+    })
+}
+
+export const connectCommand = Command.make(
+  "connect",
+  flags,
+  Effect.fn(function* (input) {
+    yield* requireTrust(input)
+    const { host, port } = input.listen
+    if (!isLoopback(host) && !input.allowRemote) {
+      return yield* unusable(
+        `${host} can be reached from other machines, which would send prompts in the clear. ` +
+          "Listen on 127.0.0.1, or say --allow-remote if that is what you want.",
+      )
+    }
+    if (input.evidence && Option.isNone(input.receipts)) {
+      return yield* unusable("--evidence needs a folder: give --receipts too.")
+    }
+    const settings: ConnectorSettings = {
+      host,
+      port,
+      allowRemote: input.allowRemote,
+      allowedHosts: input.allowHost,
+      sealed: {
+        baseUrl: input.proxy,
+        pins: input.pin,
+        trustOnFirstUse: input.trustOnFirstUse,
+        release: input.release,
+        ...Option.match(input.provider, { onNone: () => ({}), onSome: (provider) => ({ provider }) }),
+      },
+      ...Option.match(input.receipts, {
+        onNone: () => ({}),
+        onSome: (folder) => ({ receipts: { folder, evidence: input.evidence } }),
+      }),
+      ...(input.pin.length > 0 ? {} : { onVerified: trusting() }),
+    }
+    const app = Layer.effectDiscard(announce(settings)).pipe(
+      Layer.provideMerge(layerConnector(settings)),
+      Layer.provide(layerLogging({ logLevel: "info", logFormat: input.json ? "json" : undefined })),
+    )
+    return yield* Layer.launch(app)
+  }),
+).pipe(
+  Command.withShortDescription("Run a local OpenAI-compatible endpoint that seals"),
+  Command.withDescription(
+    `Runs an OpenAI-compatible endpoint on this machine that seals every request to a proxy and verifies every answer:
+for programs that can be given a base URL and nothing else. It has Chat Completions and the list of models; whatever
+cannot be sealed is refused, never passed on. API keys that programs send are ignored.
+
+Without --pin or --trust-on-first-use, or when told to listen beyond this machine without --allow-remote, it exits 2.`,
+  ),
+  Command.withExamples([
+    { command: "sealgate connect --proxy https://proxy.example.com --pin GjmH…", description: "On port 8787" },
+    {
+      command: "sealgate connect --proxy http://localhost:3001 --pin GjmH… --receipts ./receipts",
+      description: "Keep a receipt of every answer",
+    },
+    {
+      command: "sealgate connect --proxy http://localhost:3001 --pin GjmH… --release verified",
+      description: "Hand out nothing that was not verified to its end",
+    },
+  ]),
+)

@@ -1,0 +1,191 @@
+/**
+ * A `fetch` for OpenAI SDKs that seals: Chat Completions go to a sealed proxy and come back verified, in OpenAI's format.
+ * It runs wherever `SealedClient` does, and never falls back to plaintext.
+ */
+import type { ChatInput } from "../domain/chat.ts"
+import type { PublicJwk, ReceiptClaims } from "../domain/statement.ts"
+import { isObject, type JsonObject } from "./decode.ts"
+import { AnswerIncomplete, SealedProblem, Unreachable } from "./errors.ts"
+import { errorResponse, problemAnswer } from "./openai/errorResponse.ts"
+import { bodyOf, eventsOf, type Release } from "./openai/eventStream.ts"
+import { type Model, modelOf, modelsFromReadiness } from "./openai/models.ts"
+import { type Fetch, type RequestOptions, SealedClient, type SealedClientOptions } from "./SealedClient.ts"
+import type { RevealedExchange } from "./verify.ts"
+
+export interface SealedFetchOptions extends SealedClientOptions {
+  /**
+   * When a streamed answer is handed out. `streaming` (default): as it comes; a provider that breaks and is replaced in
+   * the middle ends the stream with `AnswerRestarted`. `verified`: after all of it was verified, in one piece.
+   */
+  readonly release?: Release
+  /** Which provider must serve every request; without it the proxy's order decides. */
+  readonly provider?: string
+  /** What `GET /models` answers; default: the models that the proxy's `/ready` names. */
+  readonly models?: ReadonlyArray<string>
+  /** Told of every verified answer before the caller sees its end. If it rejects, the answer fails with its error. */
+  readonly onVerified?: (answer: VerifiedAnswer) => void | Promise<void>
+}
+
+/** What is worth keeping of a verified answer. */
+export interface VerifiedAnswer {
+  readonly receipt: ReceiptClaims
+  /** The signed statements as they came; only a streamed answer has a proof. */
+  readonly statements: { readonly receipt: string; readonly proof?: string }
+  /** The public keys that the statements were verified with, as a JWKS. */
+  readonly keys: { readonly keys: ReadonlyArray<PublicJwk> }
+  /** Proves the exchange to a third party; holding it means being able to read it. */
+  readonly evidence: RevealedExchange
+}
+
+const OPENING = { status: 200, headers: { "content-type": "text/event-stream", "cache-control": "no-store" } }
+
+/**
+ * A `fetch` that answers `POST …/chat/completions` and `GET …/models` as an OpenAI endpoint would, through a sealed
+ * proxy. Of a URL only the path counts: nothing is ever sent to its host, and of the request's headers none is sent
+ * anywhere. Everything else is refused with 404.
+ *
+ * A refusal of proxy or provider is a response with an OpenAI-style error body. A `SealgateError` (tampering, a wrong
+ * pin, truncation) rejects, or breaks the stream; an unreachable proxy rejects as `fetch` does, with it as `cause`.
+ *
+ * @example
+ * const fetch = createSealedFetch({ baseUrl: "https://proxy.example.com", pins: ["GjmH…"] })
+ * const openai = new OpenAI({ fetch, baseURL: "https://sealed.invalid/v1", apiKey: "unused" })
+ */
+export const createSealedFetch = (options: SealedFetchOptions): typeof globalThis.fetch => {
+  const sealed = new SealedFetch(options)
+  return (input, init) => sealed.handle(new Request(input, init))
+}
+
+class SealedFetch {
+  private readonly options: SealedFetchOptions
+  private readonly client: SealedClient
+  private readonly fetch: Fetch
+
+  constructor(options: SealedFetchOptions) {
+    this.options = options
+    this.client = new SealedClient(options)
+    this.fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init))
+  }
+
+  async handle(request: Request): Promise<Response> {
+    const { method } = request
+    const { pathname } = new URL(request.url)
+    if (pathname.endsWith("/chat/completions") && method === "POST") return this.answer(request)
+    const [listed, id] = /\/models(?:\/(.+))?$/.exec(pathname) ?? []
+    if (listed !== undefined && method === "GET") return this.describeModels(id, request.signal)
+    return errorResponse({
+      status: 404,
+      code: "not_sealable",
+      message:
+        `${method} ${pathname} cannot be sealed, so nothing was sent. ` +
+        "Chat Completions (POST …/chat/completions) and GET …/models are what there is.",
+    })
+  }
+
+  private async answer(request: Request): Promise<Response> {
+    const input = parseObject(await request.text())
+    if (input === undefined) {
+      return errorResponse({ status: 400, code: "invalid_json", message: "The request's body is not a JSON object." })
+    }
+    const { signal } = request
+    // Holds on to the request itself: once that is collected as garbage, its signal may no longer follow the caller's.
+    const failure = (error: unknown): unknown => {
+      if (request.signal.aborted) return request.signal.reason
+      return error instanceof Unreachable ? new TypeError("fetch failed", { cause: error }) : error
+    }
+    const requestId = globalThis.crypto.randomUUID()
+    try {
+      const response = await (input["stream"] === true
+        ? this.stream(input, requestId, signal, failure)
+        : this.complete(input, requestId, signal))
+      response.headers.set("x-request-id", requestId)
+      return response
+    } catch (error) {
+      if (!signal.aborted && (error instanceof SealedProblem || error instanceof AnswerIncomplete)) {
+        return refusal(error, requestId)
+      }
+      throw failure(error)
+    }
+  }
+
+  private async complete(input: JsonObject, requestId: string, signal: AbortSignal): Promise<Response> {
+    const { completion, ...verified } = await this.client.complete(
+      chatInput(input),
+      this.requestOptions(requestId, signal),
+    )
+    await this.options.onVerified?.({ ...verified, keys: this.client.keySet })
+    return Response.json(completion, { headers: { "cache-control": "no-store" } })
+  }
+
+  private async stream(
+    input: JsonObject,
+    requestId: string,
+    signal: AbortSignal,
+    failure: (error: unknown) => unknown,
+  ): Promise<Response> {
+    const hangUp = new AbortController()
+    const either = AbortSignal.any([signal, hangUp.signal])
+    const stream = await this.client.stream(chatInput(input), this.requestOptions(requestId, either))
+    const release = this.options.release ?? "streaming"
+    const asked = input["stream_options"]
+    const events = eventsOf(stream, {
+      release,
+      includeUsage: isObject(asked) && asked["include_usage"] === true,
+      onEnd: async ({ evidence, receipt, statements }) =>
+        this.options.onVerified?.({ evidence, receipt, statements, keys: this.client.keySet }),
+    })
+    // Nothing of a held answer exists before it was verified, so what fails until then fails as a whole.
+    if (release === "verified") return new Response((await events.next()).value ?? "", OPENING)
+    return new Response(
+      bodyOf(events, () => hangUp.abort(), failure),
+      OPENING,
+    )
+  }
+
+  private requestOptions(requestId: string, signal: AbortSignal): RequestOptions {
+    const { provider } = this.options
+    return { requestId, signal, ...(provider === undefined ? {} : { provider }) }
+  }
+
+  private async describeModels(id: string | undefined, signal: AbortSignal): Promise<Response> {
+    const models = await this.models(signal)
+    if (models === undefined) {
+      const message = "The proxy does not say which models there are."
+      return errorResponse({ status: 502, code: "no_models", message, retryable: true })
+    }
+    if (id === undefined) return Response.json({ object: "list", data: models })
+    const model = models.find((model) => model.id === id || encodeURIComponent(model.id) === id)
+    if (model !== undefined) return Response.json(model)
+    return errorResponse({ status: 404, code: "model_not_found", message: `There is no model ${id}.`, param: "model" })
+  }
+
+  private async models(signal: AbortSignal): Promise<ReadonlyArray<Model> | undefined> {
+    if (this.options.models !== undefined) return this.options.models.map((id) => modelOf(id, "sealgate"))
+    const url = `${String(this.options.baseUrl).replace(/\/+$/, "")}/ready`
+    // A proxy that is not ready says 503 and still names its models.
+    const response = await this.fetch(url, { method: "GET", redirect: "error", signal })
+    return modelsFromReadiness(parseObject(await response.text()))
+  }
+}
+
+const refusal = (error: SealedProblem | AnswerIncomplete, requestId: string): Response => {
+  const headers = { "x-request-id": requestId }
+  if (error instanceof SealedProblem) {
+    return errorResponse({ ...problemAnswer(error.problem, error.retryAfterMs), headers })
+  }
+  const status = error.status === "aborted" ? 503 : 502
+  const code = error.problem?.code ?? error.code
+  return errorResponse({ status, code, message: error.message, retryable: true, headers })
+}
+
+// Whether it is a request that can be served is for the proxy to say, as it is for an OpenAI endpoint.
+const chatInput = (input: JsonObject): ChatInput => input as unknown as ChatInput
+
+const parseObject = (text: string): JsonObject | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,668 @@
+import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
+import {
+  NoPins,
+  PinMismatch,
+  SealedClient,
+  type SealedClientOptions,
+  SealedProblem,
+  SealgateError,
+  Tampered,
+  Unreachable,
+} from "../../src/client/index.ts"
+import { FakeProxy, json, problem } from "../support/protocol/FakeProxy.ts"
+import { b64u, type Claims, fromB64u, identityFrom, jws, statement } from "../support/protocol/reference.ts"
+
+const NOW = 1_767_225_600_000
+const INIT = "/v1/init"
+const COMPLETIONS = "/v1/completions"
+
+let proxy: FakeProxy
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: NOW })
+  proxy = new FakeProxy()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const connect = (options: Partial<SealedClientOptions> = {}) =>
+  new SealedClient({ baseUrl: "https://proxy.test/", pins: [proxy.identity.kid], fetch: proxy.fetch, ...options })
+
+/** The error of a promise that must not succeed. */
+const failure = (promise: Promise<unknown>): Promise<Error> =>
+  promise.then(
+    () => assert.fail("it succeeded"),
+    (error: unknown) => (error instanceof Error ? error : assert.fail("it threw something that is no error")),
+  )
+
+const problemOf = async (promise: Promise<unknown>): Promise<SealedProblem> => {
+  const error = await failure(promise)
+  return error instanceof SealedProblem ? error : assert.fail(`a problem was due, but ${String(error)} came`)
+}
+
+const HELLO = { prompt: "Hello there" }
+const pass = (milliseconds: number) => vi.setSystemTime(Date.now() + milliseconds)
+
+describe("sessions", () => {
+  it("are begun once and used for every request, streams included", async () => {
+    const client = connect()
+    for (let i = 0; i < 3; i++) {
+      const { completion } = await client.complete(HELLO)
+      assert.strictEqual(completion.choices[0]?.message.content, "Hello there")
+    }
+    assert.strictEqual(await (await client.stream(HELLO)).text(), "Hello there")
+    assert.strictEqual(proxy.callsTo(INIT).length, 1)
+    assert.strictEqual(proxy.callsTo("/v1/keys").length, 1)
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 4)
+  })
+
+  it("are shared by requests that begin at once", async () => {
+    const client = connect()
+    await Promise.all(Array.from({ length: 30 }, () => client.complete(HELLO)))
+    assert.strictEqual(proxy.callsTo(INIT).length, 1)
+  })
+
+  it("serve no more requests than they allow, however many come at once", async () => {
+    proxy.maxRequests = 3
+    const client = connect()
+    // The proxy throws when a session is used too often.
+    await Promise.all(Array.from({ length: 10 }, () => client.complete(HELLO)))
+    assert.strictEqual(proxy.callsTo(INIT).length, 4)
+    await Promise.all(Array.from({ length: 2 }, () => client.complete(HELLO)))
+    assert.strictEqual(proxy.callsTo(INIT).length, 4)
+  })
+
+  it("are renewed shortly before they expire, once for everybody", async () => {
+    const client = connect()
+    await client.complete(HELLO)
+    pass(290_000)
+    await client.complete(HELLO)
+    assert.strictEqual(proxy.callsTo(INIT).length, 1)
+    pass(5_000)
+    await Promise.all(Array.from({ length: 10 }, () => client.complete(HELLO)))
+    assert.strictEqual(proxy.callsTo(INIT).length, 2)
+  })
+
+  it("may be short", async () => {
+    proxy.ttlSeconds = 4
+    const client = connect()
+    await client.complete(HELLO)
+    await client.complete(HELLO)
+    assert.strictEqual(proxy.callsTo(INIT).length, 1)
+    pass(4_000)
+    await client.complete(HELLO)
+    assert.strictEqual(proxy.callsTo(INIT).length, 2)
+  })
+
+  it("that are gone are renewed, and the request is sealed again, once", async () => {
+    const client = connect()
+    await client.complete(HELLO)
+    proxy.forgetSessions()
+    await client.complete(HELLO)
+    assert.strictEqual(proxy.callsTo(INIT).length, 2)
+    const [, second, third] = proxy.callsTo(COMPLETIONS)
+    assert.notStrictEqual(second?.body["session_id"], third?.body["session_id"])
+    assert.notStrictEqual(second?.body["enc"], third?.body["enc"])
+  })
+
+  it("that are gone again are the caller's problem", async () => {
+    proxy.hooks = { respond: (path) => (path === COMPLETIONS ? json(problem(410, "session-gone"), 410) : undefined) }
+    const error = await problemOf(connect().complete(HELLO))
+    assert.strictEqual(error.problem.code, "session-gone")
+    assert.isFalse(error.sealed)
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 2)
+  })
+
+  it("that are gone for many at once are renewed once for all of them", async () => {
+    const client = connect()
+    await client.complete(HELLO)
+    proxy.forgetSessions()
+    await Promise.all(Array.from({ length: 10 }, () => client.complete(HELLO)))
+    assert.strictEqual(proxy.callsTo(INIT).length, 2)
+  })
+
+  it("that could not be begun are tried again by the next request", async () => {
+    const client = connect()
+    let served = 0
+    for (const wrong of [
+      () => new Response("<html>", { status: 502 }),
+      () => {
+        throw new TypeError("fetch failed")
+      },
+      () => {
+        throw new DOMException("The proxy's own library gave up.", "AbortError")
+      },
+    ]) {
+      proxy.hooks = { respond: wrong }
+      await Promise.all([failure(client.complete(HELLO)), failure(client.complete(HELLO))])
+      assert.strictEqual(proxy.callsTo(COMPLETIONS).length, served)
+      proxy.hooks = {}
+      await client.complete(HELLO)
+      pass(300_000)
+      served++
+    }
+  })
+
+  it("are not begun twice because the caller who asked first went away", async () => {
+    const client = connect()
+    const controller = new AbortController()
+    const first = failure(client.complete(HELLO, { signal: controller.signal }))
+    const second = client.complete(HELLO)
+    controller.abort()
+    assert.strictEqual((await first).name, "AbortError")
+    await second
+    assert.strictEqual(proxy.callsTo(INIT).length, 1)
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 1)
+  })
+})
+
+describe("the clock", () => {
+  it.each([0, 3_600_000, -3_600_000, 86_400_000 * 365])(
+    "of the proxy is followed when it is off by %d ms",
+    async (skew) => {
+      proxy.skew = skew
+      const client = connect()
+      await client.complete(HELLO)
+      pass(60_000)
+      await client.complete(HELLO)
+      assert.strictEqual(proxy.callsTo(INIT).length, 1)
+      const issued = proxy.opened.map(({ payload }) => Number(payload["issued_at"]))
+      assert.approximately(issued[0] ?? 0, NOW + skew, 1000)
+      assert.approximately(issued[1] ?? 0, NOW + 60_000 + skew, 1000)
+      pass(240_000)
+      await client.complete(HELLO)
+      assert.strictEqual(proxy.callsTo(INIT).length, 2)
+    },
+  )
+})
+
+describe("an offer", () => {
+  /** Nothing is sealed to an offer that is not right. */
+  const refused = async (expected: abstract new (...args: never) => Error) => {
+    const error = await failure(connect().complete(HELLO))
+    assert.instanceOf(error, expected)
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 0)
+    return error
+  }
+
+  it.each([
+    ["version", 2],
+    ["session_id", b64u(Buffer.alloc(16))],
+    ["public_key", b64u(Buffer.alloc(32, 9))],
+    ["suite", { kem: 32, kdf: 1, aead: 1 }],
+    ["suite", { kem: 16, kdf: 1, aead: 2 }],
+    ["suite", { kem: 32, kdf: 3, aead: 2 }],
+    ["expires_at", 9_999_999_999],
+    ["max_requests", 1_000_000],
+    ["max_request_bytes", 1],
+  ])("with another %s than was signed is refused", async (member, value) => {
+    proxy.hooks = { offer: (offer) => ({ ...offer, [member]: value }) }
+    await refused(Tampered)
+  })
+
+  it.each([
+    "version",
+    "session_id",
+    "public_key",
+    "suite",
+    "expires_at",
+    "max_requests",
+    "max_request_bytes",
+    "attestation",
+  ])("without %s is refused", async (member) => {
+    proxy.hooks = { offer: (offer) => Object.fromEntries(Object.entries(offer).filter(([name]) => name !== member)) }
+    await refused(Tampered)
+  })
+
+  it.each<readonly [string, Claims]>([
+    ["a version that is not known", { version: 2 }],
+    ["a KEM that is not known", { suite: { kem: 16, kdf: 1, aead: 2 } }],
+    ["a KDF that is not known", { suite: { kem: 32, kdf: 2, aead: 2 } }],
+    ["an AEAD that is not known", { suite: { kem: 32, kdf: 1, aead: 3 } }],
+    ["no nonce", { client_nonce: undefined }],
+    ["another's nonce", { client_nonce: b64u(Buffer.alloc(16)) }],
+    ["an end before its beginning", { expires_at: NOW / 1000 - 1 }],
+    ["an end at its beginning", { expires_at: NOW / 1000 }],
+    ["a beginning after its end", { iat: NOW / 1000 + 300 }],
+    ["no requests", { max_requests: 0 }],
+    ["a public key that is too short", { public_key: b64u(Buffer.alloc(31, 9)) }],
+    ["a public key of zeros", { public_key: b64u(Buffer.alloc(32)) }],
+    ["a session id that is too long", { session_id: b64u(Buffer.alloc(17, 9)) }],
+    ["a session id that is no base64url", { session_id: "a".repeat(21) + "=" }],
+    ["an end that is no number", { expires_at: "soon" }],
+    ["another issuer", { iss: identityFrom(Buffer.alloc(32, 1)).kid }],
+  ])("that was signed with %s is refused", async (_, change) => {
+    proxy.hooks = { sessionClaims: (claims) => ({ ...claims, ...change }) }
+    await refused(Tampered)
+  })
+
+  it("for a key of low order seals nothing", async () => {
+    const point = "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"
+    proxy.hooks = { sessionClaims: (claims) => ({ ...claims, public_key: b64u(Buffer.from(point, "hex")) }) }
+    await refused(SealgateError)
+  })
+
+  it("that is a replay of an older one is refused", async () => {
+    let first: unknown
+    proxy.hooks = { offer: (offer) => (first ??= offer) }
+    const client = connect()
+    await client.complete(HELLO)
+    pass(296_000)
+    assert.instanceOf(await failure(client.complete(HELLO)), Tampered)
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 1)
+  })
+
+  it.each<readonly [string, (offer: Claims) => unknown]>([
+    ["is not JSON", () => "no object"],
+    ["holds no statement", (offer) => ({ ...offer, attestation: 5 })],
+    ["holds no JWS", (offer) => ({ ...offer, attestation: "a.b" })],
+    ["has its signature cut", (offer) => ({ ...offer, attestation: String(offer["attestation"]).slice(0, -4) })],
+  ])("that %s is refused", async (_, change) => {
+    proxy.hooks = { offer: change }
+    await refused(Tampered)
+  })
+
+  it("is refused when anything but the pinned key signed it", async () => {
+    const stranger = identityFrom(Buffer.alloc(32, 3))
+    const claimsOf = (offer: Claims): Claims => {
+      const payload = String(offer["attestation"]).split(".")[1] ?? ""
+      return JSON.parse(fromB64u(payload).toString()) as Claims
+    }
+    const header = { alg: "Ed25519", typ: "sealgate-session+jwt", kid: proxy.identity.kid }
+    const forged: ReadonlyArray<(claims: Claims) => string> = [
+      (claims) => jws(stranger.seed, header, claims).statement,
+      (claims) => jws(stranger.seed, { ...header, jwk: stranger.jwk }, claims).statement,
+      (claims) => jws(proxy.identity.seed, { ...header, alg: "EdDSA" }, claims).statement,
+      (claims) => jws(proxy.identity.seed, { ...header, alg: "none" }, claims).statement,
+      (claims) => jws(proxy.identity.seed, { ...header, typ: "sealgate-proof+jwt" }, claims).statement,
+      (claims) => jws(proxy.identity.seed, { ...header, crit: ["exp"] }, claims).statement,
+    ]
+    for (const forge of forged) {
+      proxy.hooks = { offer: (offer) => ({ ...offer, attestation: forge(claimsOf(offer)) }) }
+      await refused(Tampered)
+    }
+    proxy.hooks = {
+      offer: (offer) => ({ ...offer, attestation: statement(stranger, "session", claimsOf(offer)).statement }),
+    }
+    await refused(SealgateError)
+  })
+})
+
+describe("pins", () => {
+  it("are needed before anything is sent", async () => {
+    const client = new SealedClient({ baseUrl: "https://proxy.test", fetch: proxy.fetch })
+    assert.instanceOf(await failure(client.complete(HELLO)), NoPins)
+    assert.instanceOf(await failure(client.stream(HELLO)), NoPins)
+    assert.instanceOf(await failure(connect({ pins: [] }).complete(HELLO)), NoPins)
+    assert.strictEqual(proxy.calls.length, 0)
+  })
+
+  it("keep an identity out that is not among them", async () => {
+    const pins = [identityFrom(Buffer.alloc(32, 1)).kid]
+    const error = await failure(connect({ pins }).complete(HELLO))
+    assert.instanceOf(error, PinMismatch)
+    assert.deepInclude({ ...error }, { pins, kid: proxy.identity.kid })
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 0)
+  })
+
+  it("may be several, so that a key can be rotated", async () => {
+    const next = identityFrom(Buffer.alloc(32, 1))
+    const client = connect({ pins: [proxy.identity.kid, next.kid] })
+    await client.complete(HELLO)
+    proxy.identity = next
+    pass(300_000)
+    const { receipt } = await client.complete(HELLO)
+    assert.strictEqual(receipt.iss, next.kid)
+  })
+
+  it("decide which key is believed, whatever the key set says", async () => {
+    const stranger = identityFrom(Buffer.alloc(32, 1))
+    for (const keys of [
+      { keys: [] },
+      { keys: [{ ...stranger.jwk, kid: proxy.identity.kid }] },
+      { keys: [{ ...proxy.identity.jwk, kty: "EC" }] },
+      { keys: [{ ...proxy.identity.jwk, x: "AAAA" }] },
+      { keys: "none" },
+    ]) {
+      proxy.hooks = { keys: () => keys }
+      assert.instanceOf(await failure(connect().complete(HELLO)), Tampered)
+    }
+    proxy.hooks = { keys: ({ keys }) => ({ keys: [stranger.jwk, ...(keys as ReadonlyArray<unknown>)] }) }
+    await connect().complete(HELLO)
+  })
+
+  it("are set by the first identity when it is trusted on first use, and hold from then on", async () => {
+    const client = new SealedClient({ baseUrl: "https://proxy.test", trustOnFirstUse: true, fetch: proxy.fetch })
+    assert.deepStrictEqual(client.pins, [])
+    await client.complete(HELLO)
+    const { kid } = proxy.identity
+    assert.deepStrictEqual(client.pins, [kid])
+    proxy.identity = identityFrom(Buffer.alloc(32, 1))
+    pass(300_000)
+    assert.instanceOf(await failure(client.complete(HELLO)), PinMismatch)
+    assert.deepStrictEqual(client.pins, [kid])
+  })
+
+  it("are not set by a first identity whose offer is wrong", async () => {
+    const client = new SealedClient({ baseUrl: "https://proxy.test", trustOnFirstUse: true, fetch: proxy.fetch })
+    proxy.hooks = { offer: (offer) => ({ ...offer, max_requests: 1 }) }
+    assert.instanceOf(await failure(client.complete(HELLO)), Tampered)
+    assert.deepStrictEqual(client.pins, [])
+  })
+
+  it("are set once, by whoever is first of many", async () => {
+    const client = new SealedClient({ baseUrl: "https://proxy.test", trustOnFirstUse: true, fetch: proxy.fetch })
+    await Promise.all(Array.from({ length: 5 }, () => client.complete(HELLO)))
+    assert.deepStrictEqual(client.pins, [proxy.identity.kid])
+    assert.strictEqual(proxy.callsTo(INIT).length, 1)
+  })
+})
+
+describe("requests", () => {
+  it("carry what was asked for inside the seal, and nothing outside", async () => {
+    const requestId = "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6a"
+    const { receipt } = await connect().complete(
+      { ...HELLO, model: "secret-model" },
+      { provider: "provider2", requestId },
+    )
+    assert.strictEqual(receipt.jti, requestId)
+    const [opened] = proxy.opened
+    assert.deepInclude(opened?.payload, {
+      request_id: requestId,
+      provider: "provider2",
+      completion: { prompt: "Hello there", model: "secret-model", stream: false },
+    })
+    const [call] = proxy.callsTo(COMPLETIONS)
+    assert.sameMembers(Object.keys(call?.body ?? {}), ["session_id", "enc", "ciphertext"])
+    assert.notInclude(String(call?.init.body), "secret-model")
+    assert.strictEqual(call?.init.redirect, "error")
+  })
+
+  it("have names of their own when none is given", async () => {
+    const client = connect()
+    await client.complete(HELLO)
+    await client.complete(HELLO)
+    const ids = proxy.opened.map(({ payload }) => String(payload["request_id"]))
+    assert.strictEqual(new Set(ids).size, 2)
+    for (const id of ids) assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  })
+
+  it("that are too large are not sent", async () => {
+    const error = await problemOf(connect().complete({ prompt: "x".repeat(70_000) }))
+    assert.strictEqual(error.problem.code, "too-large")
+    assert.strictEqual(error.problem.status, 413)
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 0)
+  })
+
+  it("that nobody answers fail as unreachable", async () => {
+    const client = connect({
+      fetch: () => Promise.reject(new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") })),
+    })
+    const error = await failure(client.complete(HELLO))
+    assert.instanceOf(error, Unreachable)
+    assert.include(error.message, "ECONNREFUSED")
+  })
+
+  it("that were aborted before are not sent", async () => {
+    const client = connect()
+    await client.complete(HELLO)
+    for (const request of [client.complete, client.stream]) {
+      const error = await failure(request.call(client, HELLO, { signal: AbortSignal.abort() }))
+      assert.strictEqual(error.name, "AbortError")
+    }
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 1)
+  })
+
+  it("that ran into the caller's time limit say so", async () => {
+    const signal = AbortSignal.abort(new DOMException("The operation timed out.", "TimeoutError"))
+    assert.strictEqual((await failure(connect().complete(HELLO, { signal }))).name, "TimeoutError")
+  })
+})
+
+describe("problems", () => {
+  const refuse = (sealed: object, httpStatus = 422, headers: Record<string, string> = {}) => {
+    proxy.script = { refuse: { problem: { ...sealed }, httpStatus, headers } }
+  }
+
+  it("under seal are told as such", async () => {
+    refuse({ ...problem(422, "provider-not-configured"), detail: "Ask for another." }, 422, { "retry-after": "7" })
+    for (const request of [connect().complete(HELLO), connect().stream(HELLO)]) {
+      const error = await problemOf(request)
+      assert.isTrue(error.sealed)
+      assert.strictEqual(error.problem.code, "provider-not-configured")
+      assert.strictEqual(error.problem.detail, "Ask for another.")
+      assert.strictEqual(error.retryAfterMs, 7000)
+    }
+  })
+
+  it("without a seal are told as such, whatever they look like", async () => {
+    const answers: ReadonlyArray<readonly [Response, string]> = [
+      [json(problem(429, "rate-limited"), 429, { "retry-after": "3" }), "rate-limited"],
+      [new Response("<html>Bad gateway</html>", { status: 502 }), "unknown"],
+      [json([], 500), "unknown"],
+      [new Response(null, { status: 503 }), "unknown"],
+    ]
+    for (const [response, code] of answers) {
+      proxy.hooks = { respond: (path) => (path === COMPLETIONS ? response : undefined) }
+      const error = await problemOf(connect().complete(HELLO))
+      assert.isFalse(error.sealed)
+      assert.strictEqual(error.problem.code, code)
+      assert.strictEqual(error.problem.status, response.status)
+    }
+  })
+
+  it("of the beginning of a session are told", async () => {
+    proxy.hooks = { respond: () => json(problem(503, "draining"), 503, { "retry-after": "1" }) }
+    const error = await problemOf(connect().complete(HELLO))
+    assert.strictEqual(error.problem.code, "draining")
+    assert.strictEqual(error.retryAfterMs, 1000)
+  })
+
+  const changedProblems: ReadonlyArray<readonly [string, () => void]> = [
+    ["another status than its answer", () => refuse(problem(429, "rate-limited"), 422)],
+    [
+      "an altered frame",
+      () => {
+        refuse(problem(422, "unsupported"))
+        proxy.hooks = {
+          frames: ([frame = ""]) => [b64u(fromB64u(frame).map((byte, i) => (i === 9 ? byte ^ 1 : byte)))],
+        }
+      },
+    ],
+    [
+      "no frame",
+      () => {
+        refuse(problem(422, "unsupported"))
+        proxy.hooks = { frames: () => [] }
+      },
+    ],
+    [
+      "two frames",
+      () => {
+        refuse(problem(422, "unsupported"))
+        proxy.hooks = { frames: ([frame]) => [frame, frame] }
+      },
+    ],
+    [
+      "a frame of another form",
+      () => {
+        refuse(problem(422, "unsupported"))
+        proxy.hooks = { form: "complete" }
+      },
+    ],
+  ]
+  it.each(changedProblems)("with %s are tampering", async (_, prepare) => {
+    prepare()
+    assert.instanceOf(await failure(connect().complete(HELLO)), Tampered)
+  })
+})
+
+describe("an unsealed success is tampering", () => {
+  const completion = { id: "c", object: "chat.completion", created: 1, model: "m", choices: [] }
+  it.each([
+    ["a completion", () => json(completion)],
+    ["a created completion", () => json(completion, 201)],
+    ["nothing", () => new Response(null, { status: 204 })],
+    ["text", () => new Response("Hello")],
+    ["a sealed problem's shape", () => json({ response_nonce: b64u(Buffer.alloc(32)), frames: [] })],
+    ["frames that are none", () => json({ response_nonce: b64u(Buffer.alloc(32)), frames: [1, 2] })],
+    ["a short nonce", () => json({ response_nonce: b64u(Buffer.alloc(31)), frames: ["AA", "AA"] })],
+    [
+      "a stream",
+      () => new Response("data: {}\n\ndata: [DONE]\n\n", { headers: { "content-type": "text/event-stream" } }),
+    ],
+  ])("also when it is %s", async (_, respond) => {
+    proxy.hooks = { respond: (path) => (path === COMPLETIONS ? respond() : undefined) }
+    assert.instanceOf(await failure(connect().complete(HELLO)), Tampered)
+    assert.instanceOf(await failure(connect().stream(HELLO)), Tampered)
+  })
+})
+
+describe("a complete answer", () => {
+  const tampered = async () => {
+    const error = await failure(connect().complete(HELLO))
+    assert.instanceOf(error, Tampered)
+  }
+  const flipped = (frame: string, at: number) => {
+    const bytes = fromB64u(frame)
+    const index = (at + bytes.length) % bytes.length
+    bytes[index] = (bytes[index] ?? 0) ^ 1
+    return b64u(bytes)
+  }
+
+  it.each<readonly [string, (frames: ReadonlyArray<string>) => unknown]>([
+    ["only the answer", ([answer]) => [answer]],
+    ["only the end", ([, end]) => [end]],
+    ["its frames swapped", ([answer, end]) => [end, answer]],
+    ["its answer twice", ([answer, end]) => [answer, answer, end]],
+    ["its end twice", ([answer, end]) => [answer, end, end]],
+    ["an altered answer", ([answer = "", end]) => [flipped(answer, 0), end]],
+    ["an altered tag", ([answer = "", end]) => [flipped(answer, -1), end]],
+    ["an altered end", ([answer, end = ""]) => [answer, flipped(end, 100)]],
+    ["a cut answer", ([answer = "", end]) => [answer.slice(0, -4), end]],
+    ["an empty frame", ([answer]) => [answer, ""]],
+    ["a frame that is no base64url", ([answer, end]) => [`${answer}=`, end]],
+  ])("with %s is refused", async (_, frames) => {
+    proxy.hooks = { frames }
+    await tampered()
+  })
+
+  it("that belongs to another request is refused", async () => {
+    let first: ReadonlyArray<string> | undefined
+    proxy.hooks = { frames: (frames) => (first ??= frames), responseNonce: Buffer.alloc(32, 5) }
+    const client = connect()
+    await client.complete(HELLO)
+    assert.instanceOf(await failure(client.complete(HELLO)), Tampered)
+  })
+
+  it("of another form is refused", async () => {
+    for (const form of ["stream", "problem"] as const) {
+      proxy.hooks = { form }
+      await tampered()
+    }
+  })
+
+  it("that calls itself incomplete is refused", async () => {
+    for (const status of ["failed", "aborted"] as const) {
+      proxy.script = { status }
+      await tampered()
+    }
+  })
+
+  it("that breaks off is no answer", async () => {
+    proxy.hooks = {
+      respond: (path) =>
+        path === COMPLETIONS
+          ? new Response(new ReadableStream({ pull: (controller) => controller.error(new TypeError("terminated")) }))
+          : undefined,
+    }
+    assert.instanceOf(await failure(connect().complete(HELLO)), Unreachable)
+  })
+
+  it("without usage says so", async () => {
+    proxy.script = { usage: null }
+    assert.isNull((await connect().complete(HELLO)).receipt.usage)
+  })
+})
+
+const stranger = identityFrom(Buffer.alloc(32, 2))
+
+describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
+  const request = async () => {
+    const client = connect()
+    if (!streamed) return client.complete(HELLO)
+    const stream = await client.stream(HELLO)
+    await stream.text()
+    return stream.end
+  }
+
+  it("that is right comes with its claims", async () => {
+    const { receipt, statements } = await request()
+    assert.deepInclude(receipt, { provider: "provider1", model: "model-1", form: streamed ? "stream" : "complete" })
+    assert.strictEqual(statements.receipt.split(".").length, 3)
+  })
+
+  it.each<readonly [string, Claims]>([
+    ["iss", { iss: stranger.kid }],
+    ["session_id", { session_id: b64u(Buffer.alloc(16)) }],
+    ["jti", { jti: "018f3b1e-7c1a-7d2b-8a3c-000000000000" }],
+    ["request_hash", { request_hash: b64u(Buffer.alloc(32)) }],
+    ["request_hash's length", { request_hash: b64u(Buffer.alloc(31)) }],
+    ["form", { form: "problem" }],
+    ["form's kind", { form: "whole" }],
+    ["status", { status: "failed" }],
+    ["count", { count: 7 }],
+    ["root", { root: b64u(Buffer.alloc(32)) }],
+    ["request_commitment", { request_commitment: b64u(Buffer.alloc(32)) }],
+    ["response_commitment", { response_commitment: b64u(Buffer.alloc(32)) }],
+    ["usage", { usage: { total_tokens: 4 } }],
+    ["usage's kind", { usage: 3 }],
+    ["absent usage", { usage: null }],
+    ["finish_reasons", { finish_reasons: ["length"] }],
+    ["prompt_persisted", { prompt_persisted: true }],
+    ["missing prompt_persisted", { prompt_persisted: undefined }],
+    ["missing software", { software: undefined }],
+    ["iat", { iat: -1 }],
+    ["model", { model: 5 }],
+  ])("with a wrong %s is refused", async (_, change) => {
+    proxy.hooks = { receiptClaims: (claims) => ({ ...claims, ...change }) }
+    assert.instanceOf(await failure(request()), Tampered)
+  })
+
+  it("that somebody else signed is refused", async () => {
+    const claims = (receipt: string) => JSON.parse(fromB64u(receipt.split(".")[1] ?? "").toString()) as Claims
+    proxy.hooks = {
+      receipt: (receipt) => statement(stranger, "receipt", { ...claims(receipt), iss: stranger.kid }).statement,
+    }
+    assert.instanceOf(await failure(request()), SealgateError)
+    const header = { alg: "Ed25519", typ: "sealgate-receipt+jwt", kid: proxy.identity.kid }
+    proxy.hooks = { receipt: (receipt) => jws(stranger.seed, header, claims(receipt)).statement }
+    assert.instanceOf(await failure(request()), Tampered)
+  })
+
+  it("that another pinned identity signed is refused", async () => {
+    const client = connect({ pins: [proxy.identity.kid, stranger.kid] })
+    const own = proxy.identity
+    proxy.identity = stranger
+    await client.complete(HELLO)
+    proxy.identity = own
+    pass(300_000)
+    const claims = (receipt: string) => JSON.parse(fromB64u(receipt.split(".")[1] ?? "").toString()) as Claims
+    proxy.hooks = {
+      receipt: (receipt) => statement(stranger, "receipt", { ...claims(receipt), iss: stranger.kid }).statement,
+    }
+    assert.instanceOf(await failure(client.complete(HELLO)), Tampered)
+  })
+
+  it.each<readonly [string, (record: Claims) => unknown]>([
+    ["no receipt", ({ receipt: _, ...record }) => record],
+    ["no status", ({ status: _, ...record }) => record],
+    ["a status that does not exist", (record) => ({ ...record, status: "fine" })],
+    ["other usage than signed", (record) => ({ ...record, usage: null })],
+    ["other finish reasons than signed", (record) => ({ ...record, finish_reasons: [] })],
+    ["a list in place of an object", () => []],
+  ])("is not enough for an end record with %s", async (_, record) => {
+    proxy.hooks = { record }
+    assert.instanceOf(await failure(request()), Tampered)
+  })
+})

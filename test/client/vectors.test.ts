@@ -1,0 +1,133 @@
+import { assert, describe, it } from "@effect/vitest"
+import { proveExchange, SealedStream, verifyProof, verifyReceipt } from "../../src/client/index.ts"
+import { deriveResponseKeys } from "../../src/client/primitives.ts"
+import { ResponseOpener } from "../../src/client/ResponseOpener.ts"
+import { sealRequest } from "../../src/client/sealRequest.ts"
+import type { ServerSentEvent } from "../../src/client/serverSentEvents.ts"
+import { verifySession } from "../../src/client/session.ts"
+import { thumbprint, trustKeys } from "../../src/client/trust.ts"
+import { exchangeNamed, type PublishedExchange, published, unhex } from "../support/protocol/published.ts"
+import { b64u, hex } from "../support/protocol/reference.ts"
+
+const { identity, session } = published
+const trust = { pins: [identity.kid], keys: { keys: [identity.jwk] } }
+const trusted = await trustKeys(trust)
+
+const begin = () => verifySession(session.response_body, trusted, unhex(session.client_nonce), session.begun_at_ms)
+
+const requestIdOf = ({ request }: PublishedExchange): string => {
+  const payload = JSON.parse(request.payload) as { readonly request_id: string }
+  return payload.request_id
+}
+
+const seal = async (exchange: PublishedExchange) =>
+  sealRequest(await begin(), requestIdOf(exchange), exchange.request.payload, unhex(exchange.request.ephemeral_ikm))
+
+describe("the published vectors, replayed by the client", () => {
+  it("the session offer", async () => {
+    assert.strictEqual(await thumbprint(unhex(identity.public_key)), identity.kid)
+    const verified = await begin()
+    assert.deepStrictEqual(verified.idBytes, unhex(session.session_id))
+    assert.deepStrictEqual(verified.publicKey, unhex(session.public_key))
+    assert.deepStrictEqual(verified.attestationHash, unhex(session.attestation_hash))
+    assert.strictEqual(verified.kid, identity.kid)
+    assert.strictEqual(verified.maxRequestBytes, session.response_body.max_request_bytes)
+    assert.strictEqual(verified.requestsLeft, session.response_body.max_requests)
+  })
+
+  describe.each(published.exchanges)("$name", (exchange) => {
+    const { form, request, response } = exchange
+
+    it("the sealed request", async () => {
+      const sent = await seal(exchange)
+      assert.deepStrictEqual<object>(sent.body, request.body)
+      assert.strictEqual(hex(sent.enc), request.enc)
+      assert.strictEqual(hex(sent.secret), request.exported_secret)
+      assert.strictEqual(hex(sent.requestHash), request.request_hash)
+    })
+
+    it("the response keys", async () => {
+      const keys = await deriveResponseKeys(
+        unhex(request.exported_secret),
+        unhex(request.enc),
+        unhex(response.response_nonce),
+      )
+      assert.strictEqual(hex(keys.baseNonce), response.base_nonce)
+      assert.strictEqual(hex(keys.commitKey), response.commit_key)
+    })
+
+    it("every frame, the receipt and the proof", async () => {
+      const opener = await ResponseOpener.begin(
+        await seal(exchange),
+        trusted,
+        form,
+        b64u(unhex(response.response_nonce)),
+      )
+      let last: Awaited<ReturnType<ResponseOpener["open"]>> = {}
+      for (const frame of response.frames) {
+        last = await opener.open(b64u(unhex(frame.ciphertext)), frame.final)
+        assert.deepStrictEqual<unknown>(last, JSON.parse(frame.payload))
+      }
+      if (form === "problem") return
+      const end = await opener.end(last)
+      assert.deepStrictEqual<object>(end.receipt, response.receipt_claims ?? {})
+      assert.strictEqual(end.evidence.receipt, response.receipt)
+      assert.strictEqual(end.evidence.commit_key, b64u(unhex(response.commit_key)))
+      if (form === "stream") {
+        assert.deepStrictEqual<object>(await opener.prove(response.proof ?? "", end), response.proof_claims ?? {})
+      }
+    })
+  })
+
+  it("the stream as events", async () => {
+    const exchange = exchangeNamed("stream")
+    const { response } = exchange
+    const [, ...events] = response.event_stream ?? []
+    const opener = await ResponseOpener.begin(
+      await seal(exchange),
+      trusted,
+      "stream",
+      b64u(unhex(response.response_nonce)),
+    )
+    const stream = new SealedStream(
+      opener,
+      (async function* (): AsyncGenerator<ServerSentEvent> {
+        yield* events
+      })(),
+    )
+    const kinds: Array<string> = []
+    for await (const part of stream) kinds.push(part.type)
+    assert.deepStrictEqual(kinds, ["delta", "restart", "delta", "delta", "delta", "delta", "delta"])
+    const { completion, statements } = await stream.end
+    assert.deepStrictEqual(statements, { receipt: response.receipt, proof: response.proof })
+    assert.deepStrictEqual(completion.choices[0]?.message.tool_calls, [
+      { id: "call_1", type: "function", function: { name: "get_weather", arguments: '{"city":"Lisbon"}' } },
+    ])
+    assert.strictEqual(completion.choices[0]?.finish_reason, "tool_calls")
+  })
+
+  it.each(["complete", "stream"])("%s: offline, what can be proven later", async (name) => {
+    const { request, response } = exchangeNamed(name)
+    const claims = await verifyReceipt(response.receipt ?? "", trust)
+    assert.deepStrictEqual<object>(claims, response.receipt_claims ?? {})
+    const responses = response.frames.slice(0, -1).map(({ payload }) => payload)
+    const proven = await proveExchange(
+      {
+        receipt: response.receipt ?? "",
+        commit_key: b64u(unhex(response.commit_key)),
+        request: request.payload,
+        responses,
+      },
+      trust,
+    )
+    assert.deepStrictEqual<unknown>(proven.request, JSON.parse(request.payload))
+    assert.deepStrictEqual<unknown>(
+      proven.responses,
+      responses.map((payload) => JSON.parse(payload)),
+    )
+    if (response.proof === undefined) return
+    const frames = response.frames.map(({ ciphertext }) => b64u(unhex(ciphertext)))
+    const recorded = { response_nonce: b64u(unhex(response.response_nonce)), frames }
+    assert.deepStrictEqual<object>(await verifyProof(response.proof, trust, recorded), response.proof_claims ?? {})
+  })
+})

@@ -1,0 +1,102 @@
+/**
+ * Session keys in the memory of the real process, read from outside: there, without access rights, while the session
+ * lives, and nowhere at all once it ended.
+ */
+import { setTimeout } from "node:timers/promises"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { FakeUpstream } from "../support/FakeUpstream.ts"
+import { PAUSED } from "../support/pauseAtExit.ts"
+import { findInMemory, findPrivateKey, formsOf } from "../support/memory.ts"
+import { runProxy, type RunningProxyProcess } from "../support/processes.ts"
+import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
+
+const REQUESTS = 8
+
+/** A session whose key was used `REQUESTS` times, and that key in all its forms, as found in the proxy's memory. */
+const useSession = async (proxy: RunningProxyProcess) => {
+  const session = await beginSession(proxy)
+  const request = async (stream: boolean) => {
+    const { body } = await seal(session, { prompt: "some words to answer", stream })
+    const response = await post(proxy, "/v1/completions", body)
+    assert.strictEqual(response.status, 200)
+    await response.text()
+  }
+  for (let n = 0; n < REQUESTS; n++) await request(n % 2 === 0)
+  const key = findPrivateKey(proxy.pid, session.publicKey)
+  if (key === undefined) throw new Error("the session's key is not in guarded memory")
+  return { forms: formsOf(key), request }
+}
+
+const placesOf = (proxy: RunningProxyProcess, { forms }: Awaited<ReturnType<typeof useSession>>) =>
+  findInMemory(proxy.pid, forms)
+
+/** While it lives the key is in one place, which the process itself cannot read. */
+const assertGuarded = (places: ReadonlyArray<string>) =>
+  assert.sameMembers(
+    places.map((place) => place.replace(/ at .*/, "")),
+    ["key in ---p", "first half in ---p", "second half in ---p"],
+  )
+
+const liveSessions = async (proxy: RunningProxyProcess): Promise<unknown> => {
+  const { sessions } = await jsonOf(await fetch(`${proxy.url}/ready`))
+  return Reflect.get(Object(sessions), "live")
+}
+
+const pausedWith = (proxy: RunningProxyProcess): Promise<number> =>
+  proxy.line((line) => (line.startsWith(PAUSED) ? Number(line.slice(PAUSED.length)) : undefined))
+
+// Other systems do not show a process's memory as files.
+describe.runIf(process.platform === "linux")("a session key in guarded memory", () => {
+  it.live("is gone when the session was used up, when it was evicted, and at shutdown", () =>
+    Effect.gen(function* () {
+      const proxy = yield* runProxy({
+        env: { SESSION_MAX_REQUESTS: String(REQUESTS + 1), SESSION_MAX_LIVE: "2" },
+        pauseAtExit: true,
+      })
+      yield* Effect.promise(async () => {
+        const spent = await useSession(proxy)
+        assertGuarded(placesOf(proxy, spent))
+        await spent.request(true)
+        assert.deepStrictEqual(placesOf(proxy, spent), [])
+
+        const evicted = await useSession(proxy)
+        assertGuarded(placesOf(proxy, evicted))
+        await beginSession(proxy)
+        const last = await useSession(proxy)
+        assert.deepStrictEqual(placesOf(proxy, evicted), [])
+
+        assertGuarded(placesOf(proxy, last))
+        proxy.kill("SIGTERM")
+        assert.strictEqual(await pausedWith(proxy), 0)
+        assert.deepStrictEqual(placesOf(proxy, last), [])
+      })
+    }),
+  )
+
+  it.live("is gone when the session expired, and after a second signal", () =>
+    Effect.gen(function* () {
+      const upstream = yield* FakeUpstream.make()
+      const proxy = yield* runProxy({
+        env: { SESSION_TTL: "6s", PROVIDER1_API_KEY: "key", PROVIDER1_BASE_URL: upstream.openAi },
+        pauseAtExit: true,
+      })
+      yield* Effect.promise(async () => {
+        const expired = await useSession(proxy)
+        while ((await liveSessions(proxy)) !== 0) await setTimeout(50)
+        assert.deepStrictEqual(placesOf(proxy, expired), [])
+
+        const last = await useSession(proxy)
+        // A stream that does not end keeps the orderly shutdown waiting.
+        upstream.script({ text: "one two three", delivery: { breaks: { after: 1, how: "silence" } } })
+        const stream = await proxy.client().stream({ prompt: "hello" })
+        await stream[Symbol.asyncIterator]().next()
+        proxy.kill("SIGTERM")
+        while ((await fetch(`${proxy.url}/ready`)).status !== 503) await setTimeout(20)
+        proxy.kill("SIGINT")
+        assert.strictEqual(await pausedWith(proxy), 130)
+        assert.deepStrictEqual(placesOf(proxy, last), [])
+      })
+    }),
+  )
+})

@@ -1,0 +1,137 @@
+/** Every byte of a sealed request is bound: whatever is changed on the way, the proxy does not serve it. */
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { decodeBase64Url } from "../../src/domain/bytes.ts"
+import type { SealedRequestBody } from "../../src/client/sealRequest.ts"
+import { startProxy } from "../support/proxy.ts"
+import { beginSession, jsonOf, post, seal, withByteChanged, withCharacterChanged } from "../support/sealing.ts"
+
+const MEMBERS = ["session_id", "enc", "ciphertext"] as const
+
+/** What a change of each member may be refused as. */
+const EXPECTED = {
+  // The name of no session, or text that is not canonical base64url.
+  session_id: ["410 session-gone", "400 malformed"],
+  enc: ["400 unopenable", "400 malformed"],
+  ciphertext: ["400 unopenable"],
+}
+
+/** Bits that are changed in each byte. The highest of `enc`'s last byte is one that X25519 itself ignores. */
+const MASKS = { session_id: [0x01, 0x80], enc: [0x01, 0x80], ciphertext: [0x10] }
+
+it.effect("a change of any byte and of any base64url character is refused, and uses nothing up", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy({ settings: { sessionMaxRequests: 1 } })
+    const session = yield* Effect.promise(() => beginSession(proxy))
+    const { body } = yield* Effect.promise(() => seal(session, { prompt: "Pay Bob 10" }))
+
+    const changes = MEMBERS.flatMap((member) => {
+      const text = body[member]
+      const bytes = decodeBase64Url(text)?.length ?? 0
+      const changed = [
+        ...Array.from({ length: bytes }, (_, index) =>
+          MASKS[member].map((mask) => withByteChanged(text, index, mask)),
+        ).flat(),
+        ...Array.from(text, (_, index) => withCharacterChanged(text, index)),
+      ]
+      return changed.map((value): readonly [member: typeof member, body: SealedRequestBody] => [
+        member,
+        { ...body, [member]: value },
+      ])
+    })
+    // 1040 bytes of ciphertext, 32 of enc, 16 of session_id.
+    assert.strictEqual(changes.length, 1040 + 2 * (32 + 16) + 1387 + 43 + 22)
+
+    yield* Effect.forEach(
+      changes,
+      ([member, changed]) =>
+        Effect.promise(async () => {
+          const response = await post(proxy, "/v1/completions", changed)
+          const { code } = await jsonOf(response)
+          assert.include(EXPECTED[member], `${response.status} ${String(code)}`, member)
+        }),
+      { concurrency: 16, discard: true },
+    )
+    const genuine = yield* Effect.promise(() => post(proxy, "/v1/completions", body))
+    assert.strictEqual(genuine.status, 200)
+  }),
+)
+
+it.effect("a request cut short or made longer at any place is refused", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy({ settings: { sessionMaxRequests: 1 } })
+    const session = yield* Effect.promise(() => beginSession(proxy))
+    const { body } = yield* Effect.promise(() => seal(session, { prompt: "Pay Bob 10" }))
+    const places = Array.from({ length: 64 }, (_, step) => Math.floor((body.ciphertext.length * step) / 64))
+    const ciphertexts = [
+      ...places.map((place) => body.ciphertext.slice(0, place)),
+      ...places.slice(1).map((place) => body.ciphertext.slice(place)),
+      `${body.ciphertext.slice(0, -1)}AAAA`,
+      `AAAA${body.ciphertext}`,
+      body.ciphertext + body.ciphertext,
+    ]
+    yield* Effect.forEach(
+      ciphertexts,
+      (ciphertext) =>
+        Effect.promise(async () => {
+          const response = await post(proxy, "/v1/completions", { ...body, ciphertext })
+          assert.strictEqual((await jsonOf(response))["code"], "unopenable")
+        }),
+      { concurrency: 16, discard: true },
+    )
+    assert.strictEqual((yield* Effect.promise(() => post(proxy, "/v1/completions", body))).status, 200)
+  }),
+)
+
+it.effect("parts of two requests, or of two sessions, do not fit together", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy()
+    yield* Effect.promise(async () => {
+      const [one, two] = [await beginSession(proxy), await beginSession(proxy)]
+      const first = (await seal(one, { prompt: "first" })).body
+      const second = (await seal(one, { prompt: "second" })).body
+      const elsewhere = (await seal(two, { prompt: "elsewhere" })).body
+      const mixed = [
+        { ...first, ciphertext: second.ciphertext },
+        { ...first, enc: second.enc },
+        { ...first, session_id: elsewhere.session_id },
+        { ...elsewhere, session_id: first.session_id },
+      ]
+      for (const body of mixed) {
+        const response = await post(proxy, "/v1/completions", body)
+        assert.strictEqual((await jsonOf(response))["code"], "unopenable")
+      }
+      for (const body of [first, second, elsewhere]) {
+        assert.strictEqual((await post(proxy, "/v1/completions", body)).status, 200)
+      }
+    })
+  }),
+)
+
+it.effect("weak and malformed enc values are refused", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy()
+    yield* Effect.promise(async () => {
+      const session = await beginSession(proxy)
+      const { body } = await seal(session, { prompt: "hello" })
+      // Points of small order (RFC 7748 §7): with them the shared secret is all zero for every key.
+      const weak = [
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "0100000000000000000000000000000000000000000000000000000000000000",
+        "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+        "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+      ].map((hex) => Buffer.from(hex, "hex").toString("base64url"))
+      for (const enc of weak) {
+        const response = await post(proxy, "/v1/completions", { ...body, enc })
+        assert.strictEqual((await jsonOf(response))["code"], "unopenable")
+      }
+      for (const enc of ["", "AAAA", body.enc.slice(1), `${body.enc}A`, body.enc.replace(/.$/, "*"), 7, null]) {
+        const response = await post(proxy, "/v1/completions", { ...body, enc })
+        assert.strictEqual((await jsonOf(response))["code"], "malformed")
+      }
+    })
+  }),
+)

@@ -1,0 +1,320 @@
+/** Every byte, and the order and number of everything in a sealed answer, is verified by the client. */
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { decodeBase64Url } from "../../src/domain/bytes.ts"
+import type { ChatChunk } from "../../src/domain/chat.ts"
+import { PinMismatch, StreamTruncated, Tampered } from "../../src/client/errors.ts"
+import { ResponseOpener } from "../../src/client/ResponseOpener.ts"
+import type { Fetch, SealedClient } from "../../src/client/SealedClient.ts"
+import { verifyProof, verifyReceipt } from "../../src/client/verify.ts"
+import { type RunningProxy, startProxy } from "../support/proxy.ts"
+import { beginSession, jsonOf, keysOf, post, seal, withByteChanged, withCharacterChanged } from "../support/sealing.ts"
+import { changing, changingEvents, eventsOf, failureOf, recording, type SentEvent, textOf } from "../support/tamper.ts"
+
+/** The echo streams a role, each word, a finish reason and usage: with these, 20 frames, the final one included. */
+const PROMPT = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+const FRAMES = 20
+
+interface Outcome {
+  readonly chunks: ReadonlyArray<ChatChunk>
+  readonly error: unknown
+}
+
+/** Reads a stream as far as it goes. */
+const read = async (client: SealedClient): Promise<Outcome> => {
+  const chunks: Array<ChatChunk> = []
+  try {
+    const stream = await client.stream({ prompt: PROMPT })
+    for await (const part of stream) if (part.type === "delta") chunks.push(part.chunk)
+    await stream.end
+    return { chunks, error: undefined }
+  } catch (error) {
+    return { chunks, error }
+  }
+}
+
+const contentOf = (chunks: ReadonlyArray<ChatChunk>): string =>
+  chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("")
+
+const parse = ({ data }: SentEvent): Record<string, unknown> => JSON.parse(data) as Record<string, unknown>
+const frame = (members: object): SentEvent => ({ event: "frame", data: JSON.stringify(members) })
+
+/** Gives the frames the numbers that are due, as somebody would who hides what was done. */
+const renumbered = (events: ReadonlyArray<SentEvent>): ReadonlyArray<SentEvent> => {
+  let seq = 0
+  return events.map((event) => (event.event === "frame" ? frame({ ...parse(event), seq: seq++ }) : event))
+}
+
+type Change = (events: ReadonlyArray<SentEvent>, index: number) => ReadonlyArray<SentEvent>
+
+/** Changes of frame `index`, where `open` is the event before frame 0. */
+const CHANGES: Readonly<Record<string, Change>> = {
+  dropped: (events, index) => events.toSpliced(index + 1, 1),
+  repeated: (events, index) => events.toSpliced(index + 1, 0, ...events.slice(index + 1, index + 2)),
+  "repeated at the end": (events, index) => [...events, ...events.slice(index + 1, index + 2)],
+  swapped: (events, index) => events.toSpliced(index + 1, 2, ...events.slice(index + 1, index + 3).toReversed()),
+  "preceded by an unknown event": (events, index) => events.toSpliced(index + 1, 0, { event: "note", data: "{}" }),
+  "preceded by a second opening": (events, index) => events.toSpliced(index + 1, 0, ...events.slice(0, 1)),
+  "marked as final, or not": (events, index) =>
+    events.with(index + 1, frame({ ...parse(events[index + 1] ?? frame({})), final: index + 1 < FRAMES })),
+}
+
+it.effect("dropping, repeating, swapping, inserting or re-marking any frame of a stream is detected", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy()
+    const whole = yield* Effect.promise(() => read(proxy.client()))
+    assert.isUndefined(whole.error)
+    assert.strictEqual(contentOf(whole.chunks), PROMPT)
+    assert.strictEqual(whole.chunks.length, FRAMES - 1)
+
+    const plain = (events: ReadonlyArray<SentEvent>) => events
+    let change = plain
+    const client = proxy.client({ fetch: changingEvents((events) => change(events)) })
+    for (const [name, changed] of Object.entries(CHANGES)) {
+      for (let index = 0; index < FRAMES; index++) {
+        for (const hide of [plain, renumbered]) {
+          change = (events) => hide(changed(events, index))
+          const { chunks, error } = yield* Effect.promise(() => read(client))
+          assert.instanceOf(error, Tampered, `frame ${index} ${name}`)
+          assert.isTrue(PROMPT.startsWith(contentOf(chunks)), `frame ${index} ${name}`)
+        }
+      }
+    }
+    change = plain
+    assert.isUndefined((yield* Effect.promise(() => read(client))).error)
+  }),
+)
+
+it.effect("a stream cut after any event is truncated, and gives the verified part", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy()
+    // Opening, frames and proof.
+    yield* Effect.forEach(
+      Array.from({ length: FRAMES + 2 }, (_, kept) => kept),
+      (kept) =>
+        Effect.promise(async () => {
+          const politely = changingEvents((events) => events.slice(0, kept))
+          const rudely = changing((body, response) => {
+            const text = new TextEncoder().encode(textOf(eventsOf(body).slice(0, kept)))
+            let sent = false
+            const broken = new ReadableStream<Uint8Array>({
+              pull: (controller) => {
+                if (sent) controller.error(new Error("the connection broke"))
+                else controller.enqueue(text)
+                sent = true
+              },
+            })
+            return new Response(broken, response)
+          })
+          const insideAnEvent = changing((body, response) => {
+            const events = eventsOf(body)
+            const half = textOf(events.slice(kept, kept + 1))
+            return new Response(textOf(events.slice(0, kept)) + half.slice(0, half.length / 2), response)
+          })
+          for (const fetch of [politely, rudely, insideAnEvent]) {
+            const { chunks, error } = await read(proxy.client({ fetch }))
+            assert.instanceOf(error, StreamTruncated, `after ${kept} events`)
+            assert.strictEqual(chunks.length, Math.min(Math.max(0, kept - 1), FRAMES - 1))
+            assert.deepStrictEqual(error.prefix.chunks, chunks)
+            assert.isTrue(PROMPT.startsWith(contentOf(chunks)))
+          }
+        }),
+      { concurrency: 8, discard: true },
+    )
+  }),
+)
+
+/** A stream and a complete answer as they went over the wire, with what is needed to open them. */
+const recordExchange = async (proxy: RunningProxy, stream: boolean) => {
+  const session = await beginSession(proxy)
+  const sent = await seal(session, { prompt: PROMPT, stream })
+  return { sent, keys: await keysOf(proxy), text: await (await post(proxy, "/v1/completions", sent.body)).text() }
+}
+
+/** A copy of an opener in its present state: frames are opened from it without moving the original on. */
+const copyOf = (opener: ResponseOpener): ResponseOpener =>
+  Object.assign(Object.create(Object.getPrototypeOf(opener)) as ResponseOpener, opener)
+
+it.effect("a change of any byte of any frame is detected, in streams and complete answers", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy()
+    yield* Effect.promise(async () => {
+      for (const form of ["stream", "complete"] as const) {
+        const { keys, sent, text } = await recordExchange(proxy, form === "stream")
+        const events = form === "stream" ? eventsOf(text).slice(0, -1).map(parse) : []
+        const body = (form === "stream" ? events[0] : JSON.parse(text)) as Record<string, unknown>
+        const frames =
+          form === "stream" ? events.slice(1).map(({ ciphertext }) => String(ciphertext)) : (body["frames"] as string[])
+        assert.strictEqual(frames.length, form === "stream" ? FRAMES : 2)
+        const opener = await ResponseOpener.begin(sent, keys, form, String(body["response_nonce"]))
+        for (const [index, ciphertext] of frames.entries()) {
+          const final = index === frames.length - 1
+          const length = decodeBase64Url(ciphertext)?.length ?? 0
+          const changes = Array.from({ length }, (_, at) => withByteChanged(ciphertext, at, 1 << (at % 8)))
+          const outcomes = await Promise.all(
+            changes.map((changed) =>
+              copyOf(opener)
+                .open(changed, final)
+                .catch((error: unknown) => error),
+            ),
+          )
+          assert.isAbove(outcomes.length, 500)
+          for (const [at, outcome] of outcomes.entries()) {
+            assert.instanceOf(outcome, Tampered, `byte ${at} of ${form} frame ${index}`)
+          }
+          const payload = await opener.open(ciphertext, final)
+          if (final) await opener.end(payload)
+        }
+      }
+    })
+  }),
+)
+
+it.effect("a change of the response nonce, or of any character of a statement, is detected", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy()
+    yield* Effect.promise(async () => {
+      const nonceLength = 43
+      for (let at = 0; at < nonceLength; at++) {
+        const change: Fetch = changingEvents(([open, ...events]) => {
+          const nonce = String(parse(open ?? frame({}))["response_nonce"])
+          return [
+            { event: "open", data: JSON.stringify({ response_nonce: withCharacterChanged(nonce, at) }) },
+            ...events,
+          ]
+        })
+        assert.instanceOf((await read(proxy.client({ fetch: change }))).error, Tampered)
+      }
+
+      const stream = await proxy.client().stream({ prompt: "hello" })
+      await stream.text()
+      const { statements } = await stream.end
+      const trust = { pins: [proxy.kid], keys: await jsonOf(await fetch(`${proxy.url}/v1/keys`)) }
+      for (const [statement, verify] of [
+        [statements.receipt, verifyReceipt],
+        [statements.proof, verifyProof],
+      ] as const) {
+        await verify(statement, trust)
+        for (let at = 0; at < statement.length; at++) {
+          const changed =
+            statement[at] === "."
+              ? statement.slice(0, at) + statement.slice(at + 1)
+              : withCharacterChanged(statement, at)
+          const error = await failureOf(verify(changed, trust))
+          assert.isTrue(error instanceof Tampered || error instanceof PinMismatch, `character ${at}`)
+        }
+      }
+      // One kind of statement does not pass for the other.
+      assert.instanceOf(await failureOf(verifyProof(statements.receipt, trust)), Tampered)
+      assert.instanceOf(await failureOf(verifyReceipt(statements.proof, trust)), Tampered)
+    })
+  }),
+)
+
+it.effect("frames and proofs of another answer do not fit, whatever is spliced", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy()
+    yield* Effect.promise(async () => {
+      const { answers, record } = recording()
+      // The other answer is to the same prompt, in the same session, from the same client.
+      const client = (splice: (mine: ReadonlyArray<SentEvent>, other: ReadonlyArray<SentEvent>) => unknown) => {
+        let first = true
+        const made = proxy.client({
+          fetch: async (url, init) => {
+            if (!url.endsWith("/v1/completions")) return fetch(url, init)
+            if (first) {
+              first = false
+              return record(url, init)
+            }
+            return changing((body) => {
+              const other = eventsOf(answers.at(-1) ?? "")
+              return textOf(splice(eventsOf(body), other) as ReadonlyArray<SentEvent>)
+            })(url, init)
+          },
+        })
+        return made
+      }
+      const splices: ReadonlyArray<
+        (mine: ReadonlyArray<SentEvent>, other: ReadonlyArray<SentEvent>) => ReadonlyArray<SentEvent>
+      > = [
+        (_, other) => other,
+        (mine, other) => [...mine.slice(0, 1), ...other.slice(1)],
+        (mine, other) => [...other.slice(0, 1), ...mine.slice(1)],
+        (mine, other) => [...mine.slice(0, -1), ...other.slice(-1)],
+        (mine, other) => [...mine.slice(0, -2), ...other.slice(-2)],
+        ...Array.from(
+          { length: FRAMES },
+          (_, index) => (mine: ReadonlyArray<SentEvent>, other: ReadonlyArray<SentEvent>) =>
+            mine.toSpliced(index + 1, 1, ...other.slice(index + 1, index + 2)),
+        ),
+      ]
+      for (const [index, splice] of splices.entries()) {
+        const spliced = client(splice)
+        assert.isUndefined((await read(spliced)).error)
+        assert.instanceOf((await read(spliced)).error, Tampered, `splice ${index}`)
+      }
+    })
+  }),
+)
+
+/** The frames of an answer, whatever its form. */
+const framesOf = (text: string): { readonly response_nonce: string; readonly frames: ReadonlyArray<string> } => {
+  if (text.startsWith("{")) return JSON.parse(text) as ReturnType<typeof framesOf>
+  const [open, ...events] = eventsOf(text).filter(({ event }) => event !== "proof")
+  return {
+    response_nonce: String(parse(open ?? frame({}))["response_nonce"]),
+    frames: events.map((event) => String(parse(event)["ciphertext"])),
+  }
+}
+
+const asStream = (text: string): Response => {
+  const { frames, response_nonce } = framesOf(text)
+  const events = [
+    { event: "open", data: JSON.stringify({ response_nonce }) },
+    ...frames.map((ciphertext, seq) => frame({ seq, final: seq === frames.length - 1, ciphertext })),
+  ]
+  return new Response(textOf(events), { headers: { "content-type": "text/event-stream" } })
+}
+
+const asComplete = (text: string): Response => {
+  const { frames, response_nonce } = framesOf(text)
+  return Response.json({ response_nonce, frames: [frames[0], frames.at(-1)] })
+}
+
+const asProblem = (text: string): Response => {
+  const { frames, response_nonce } = framesOf(text)
+  return Response.json({ response_nonce, frames: frames.slice(-1) }, { status: 400 })
+}
+
+it.effect("an answer of one form does not pass for one of another form", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy()
+    yield* Effect.promise(async () => {
+      const unservable = { provider: "provider4" }
+      const through = (change: (text: string) => Response) => proxy.client({ fetch: changing(change) })
+      const attempts: ReadonlyArray<readonly [name: string, attempt: () => Promise<unknown>]> = [
+        ["complete as stream", () => through(asStream).complete({ prompt: "hello" })],
+        ["complete as problem", () => through(asProblem).complete({ prompt: "hello" })],
+        ["stream as complete", () => through(asComplete).stream({ prompt: "hello" })],
+        ["stream as problem", () => through(asProblem).stream({ prompt: "hello" })],
+        ["problem as complete", () => through(asComplete).complete({ prompt: "hello" }, unservable)],
+        ["problem as stream", async () => (await through(asStream).stream({ prompt: "hello" }, unservable)).text()],
+        ["problem with another status", () => through(asProblem).complete({ prompt: "hello" }, unservable)],
+        ["problem as success", () => through((text) => new Response(text)).complete({ prompt: "hello" }, unservable)],
+      ]
+      for (const [name, attempt] of attempts) assert.instanceOf(await failureOf(attempt()), Tampered, name)
+
+      // The same, one layer below: the form is bound to every frame.
+      for (const stream of [true, false]) {
+        const { keys, sent, text } = await recordExchange(proxy, stream)
+        const { frames, response_nonce } = framesOf(text)
+        for (const form of ["complete", "stream", "problem"] as const) {
+          const opener = await ResponseOpener.begin(sent, keys, form, response_nonce)
+          const opening = opener.open(frames[0] ?? "", false)
+          if ((form === "stream" && stream) || (form === "complete" && !stream)) await opening
+          else assert.instanceOf(await failureOf(opening), Tampered)
+        }
+      }
+    })
+  }),
+)

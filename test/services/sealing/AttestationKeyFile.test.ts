@@ -1,0 +1,194 @@
+import { execFileSync } from "node:child_process"
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { Attestation } from "../../../src/services/sealing/Attestation.ts"
+import { createKeyFile, KeyFileError, readKeyFile } from "../../../src/services/sealing/AttestationKeyFile.ts"
+import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "sealgate-keys-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true })),
+)
+
+/** The identity that a proxy started with this file has. */
+const identity = (keyFile: string) =>
+  Effect.map(Attestation, ({ created, kid }) => ({ created, kid })).pipe(
+    Effect.provide(Attestation.layer({ keyFile }).pipe(Layer.provide(KeyVault.layerPlain))),
+  )
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+
+const openssl = (...args: ReadonlyArray<string>) =>
+  execFileSync("openssl", args, { stdio: ["ignore", "pipe", "ignore"] })
+
+const write = (path: string, content: string | Uint8Array, mode = 0o600) => {
+  writeFileSync(path, content, { mode })
+  chmodSync(path, mode)
+}
+
+/** Unusable files, each with what its error must say. */
+const UNUSABLE: ReadonlyArray<readonly [name: string, make: (path: string) => void, problem: RegExp, remedy: RegExp]> =
+  [
+    [
+      "readable by the group",
+      (path) => write(path, openssl("genpkey", "-algorithm", "ed25519"), 0o640),
+      /readable or writable by others \(mode 0640\)/,
+      /chmod 600/,
+    ],
+    [
+      "readable by others",
+      (path) => write(path, openssl("genpkey", "-algorithm", "ed25519"), 0o604),
+      /mode 0604/,
+      /chmod 600/,
+    ],
+    [
+      "writable by the group",
+      (path) => write(path, openssl("genpkey", "-algorithm", "ed25519"), 0o620),
+      /mode 0620/,
+      /chmod 600/,
+    ],
+    ["X25519", (path) => write(path, openssl("genpkey", "-algorithm", "x25519")), /no unencrypted Ed25519/, /keygen/],
+    [
+      "P-256",
+      (path) => write(path, openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256")),
+      /no unencrypted Ed25519/,
+      /openssl genpkey/,
+    ],
+    [
+      "RSA",
+      (path) => write(path, openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048")),
+      /no unencrypted Ed25519/,
+      /keygen/,
+    ],
+    [
+      "encrypted",
+      (path) => write(path, openssl("genpkey", "-algorithm", "ed25519", "-aes256", "-pass", "pass:secret")),
+      /no unencrypted Ed25519/,
+      /keygen/,
+    ],
+    ["garbage", (path) => write(path, Buffer.alloc(200, 0xa5)), /no unencrypted Ed25519/, /keygen/],
+    ["empty", (path) => write(path, ""), /no unencrypted Ed25519/, /keygen/],
+    [
+      "PEM with garbage inside",
+      (path) => write(path, "-----BEGIN PRIVATE KEY-----\n!!!!\n-----END PRIVATE KEY-----\n"),
+      /no unencrypted Ed25519/,
+      /keygen/,
+    ],
+    [
+      "PEM the wrong way round",
+      (path) => write(path, "-----END PRIVATE KEY-----\nAAAA\n-----BEGIN PRIVATE KEY-----\n"),
+      /no unencrypted Ed25519/,
+      /keygen/,
+    ],
+    [
+      "a key that lacks its last byte",
+      (path) => {
+        const der = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), Buffer.alloc(31, 7)])
+        write(path, `-----BEGIN PRIVATE KEY-----\n${der.toString("base64")}\n-----END PRIVATE KEY-----\n`)
+      },
+      /no unencrypted Ed25519/,
+      /keygen/,
+    ],
+    [
+      "too large",
+      (path) => write(path, Buffer.concat([openssl("genpkey", "-algorithm", "ed25519"), Buffer.alloc(5000, 0x20)])),
+      /not a key file/,
+      /keygen/,
+    ],
+    ["a directory", (path) => mkdirSync(path), /not a key file/, /keygen/],
+    [
+      "below something that is no directory",
+      (path) => write(join(path, "..", "file"), ""),
+      /cannot be (opened|written)/,
+      /ATTESTATION_KEY_FILE/,
+    ],
+  ]
+
+describe("the attestation key file", () => {
+  it.effect("is made for its owner alone, and gives the same identity ever after", () =>
+    Effect.gen(function* () {
+      const home = join(yield* folder, "new", ".sealgate")
+      const path = join(home, "attestation.pem")
+      const first = yield* identity(path)
+      assert.isTrue(first.created)
+      assert.strictEqual(modeOf(home), "700")
+      assert.strictEqual(modeOf(path), "600")
+      assert.deepStrictEqual(yield* identity(path), { created: false, kid: first.kid })
+      assert.deepStrictEqual(yield* identity(path), { created: false, kid: first.kid })
+    }),
+  )
+
+  it.effect("is a key that openssl can read, and that nobody else has", () =>
+    Effect.gen(function* () {
+      const home = yield* folder
+      const paths = [join(home, "a.pem"), join(home, "b.pem")]
+      for (const path of paths) yield* createKeyFile(path)
+      const [a, b] = paths.map((path) => openssl("pkey", "-in", path, "-text", "-noout").toString())
+      assert.include(a, "ED25519 Private-Key")
+      assert.notStrictEqual(a, b)
+    }),
+  )
+
+  it.effect("may come from openssl, under the key id that everybody computes", () =>
+    Effect.gen(function* () {
+      const path = join(yield* folder, "key.pem")
+      write(path, openssl("genpkey", "-algorithm", "ed25519"))
+      const publicKey = openssl("pkey", "-in", path, "-pubout", "-outform", "DER").subarray(-32)
+      const jwk = `{"crv":"Ed25519","kty":"OKP","x":"${publicKey.toString("base64url")}"}`
+      const thumbprint = execFileSync("openssl", ["dgst", "-sha256", "-binary"], { input: jwk }).toString("base64url")
+      assert.deepStrictEqual(yield* identity(path), { created: false, kid: thumbprint })
+    }),
+  )
+
+  it.effect("may have Windows line ends, text around the key, and be linked to", () =>
+    Effect.gen(function* () {
+      const home = yield* folder
+      const pem = openssl("genpkey", "-algorithm", "ed25519").toString()
+      write(join(home, "plain.pem"), pem)
+      write(join(home, "odd.pem"), `The key of the proxy\r\n${pem.replaceAll("\n", "\r\n")}\r\nEnd`)
+      symlinkSync(join(home, "plain.pem"), join(home, "link.pem"))
+      const { kid } = yield* identity(join(home, "plain.pem"))
+      assert.strictEqual((yield* identity(join(home, "odd.pem"))).kid, kid)
+      assert.strictEqual((yield* identity(join(home, "link.pem"))).kid, kid)
+    }),
+  )
+
+  it.effect("is never overwritten", () =>
+    Effect.gen(function* () {
+      const path = join(yield* folder, "key.pem")
+      yield* createKeyFile(path)
+      const before = readFileSync(path)
+      const error = yield* Effect.flip(createKeyFile(path))
+      assert.match(error.message, /exists already/)
+      assert.match(error.message, /another path/)
+      assert.deepStrictEqual(readFileSync(path), before)
+    }),
+  )
+
+  it.effect.each(UNUSABLE)("is refused when it is %s, and left alone", ([, make, problem, remedy]) =>
+    Effect.gen(function* () {
+      const path = join(yield* folder, "place", "key.pem")
+      mkdirSync(join(path, ".."))
+      make(path)
+      const target = problem.source.startsWith("cannot") ? join(path, "..", "file", "key.pem") : path
+      const error = yield* Effect.flip(identity(target))
+      assert.instanceOf(error, KeyFileError)
+      assert.strictEqual(error.path, target)
+      assert.match(error.problem, problem)
+      assert.match(error.remedy, remedy)
+      assert.include(error.message, target)
+    }),
+  )
+
+  it.effect("is missed when only reading was asked for", () =>
+    Effect.gen(function* () {
+      const path = join(yield* folder, "key.pem")
+      const error = yield* Effect.flip(readKeyFile(path))
+      assert.match(error.message, /cannot be opened \(ENOENT/)
+      assert.match(error.message, /ATTESTATION_KEY_FILE/)
+    }),
+  )
+})

@@ -1,0 +1,82 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import type { Form } from "../../../src/domain/transcript.ts"
+import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
+import * as reference from "../../support/protocol/reference.ts"
+
+const bytes32 = fc.uint8Array({ minLength: 32, maxLength: 32 })
+const inputs = fc.record({
+  secret: bytes32,
+  enc: bytes32,
+  responseNonce: bytes32,
+  requestHash: bytes32,
+  request: fc.uint8Array({ maxLength: 100 }),
+})
+const frames = fc.array(fc.uint8Array({ maxLength: 1500 }), { maxLength: 6 })
+const forms = fc.constantFrom<Form>("complete", "stream", "problem")
+
+describe("the sealer", () => {
+  it("seals, links and commits to any frames as the reference does", () => {
+    fc.assert(
+      fc.property(inputs, frames, forms, (input, payloads, form) => {
+        const { enc, request, requestHash, responseNonce, secret } = input
+        const keys = reference.responseKeys(secret, enc, responseNonce)
+        const exchange = {
+          keys,
+          requestHash: Buffer.from(requestHash),
+          responseNonce: Buffer.from(responseNonce),
+        }
+        const sealer = new ResponseSealer({ ...input, secret: secret.slice() })
+        const expected: Array<reference.Frame> = []
+        for (const [index, payload] of payloads.entries()) {
+          const final = index === payloads.length - 1
+          if (final) {
+            assert.deepStrictEqual(sealer.dataSummary(), {
+              root: reference.b64u(expected.at(-1)?.chain ?? reference.chainSeed(requestHash, responseNonce)),
+              count: index,
+              response_commitment: reference.b64u(
+                reference.responseCommitment(keys.commitKey, payloads.slice(0, index)),
+              ),
+            })
+          }
+          const frame = reference.sealFrame(exchange, form, expected, Buffer.from(payload), final)
+          expected.push(frame)
+          assert.deepStrictEqual(Buffer.from(sealer.seal(form, payload, final)), frame.ciphertext)
+          assert.deepStrictEqual(sealer.summary(), { root: reference.b64u(frame.chain), count: index + 1 })
+        }
+        assert.strictEqual(
+          sealer.requestCommitment,
+          reference.b64u(reference.requestCommitment(keys.commitKey, request)),
+        )
+      }),
+    )
+  })
+
+  const make = () => {
+    const secret = new Uint8Array(32).fill(1)
+    const sealer = new ResponseSealer({
+      secret,
+      enc: new Uint8Array(32).fill(2),
+      responseNonce: new Uint8Array(32).fill(3),
+      requestHash: new Uint8Array(32).fill(4),
+      request: new Uint8Array(0),
+    })
+    return { sealer, secret }
+  }
+
+  it("overwrites the exported secret at once", () => {
+    assert.deepStrictEqual(make().secret, new Uint8Array(32))
+  })
+
+  it("leaves the payload to its owner", () => {
+    const payload = new Uint8Array([1, 2, 3])
+    make().sealer.seal("stream", payload, false)
+    assert.deepStrictEqual(payload, new Uint8Array([1, 2, 3]))
+  })
+
+  it("seals nothing after its keys were overwritten: zeros are a key that everybody knows", () => {
+    const { sealer } = make()
+    sealer.destroy()
+    assert.throws(() => sealer.seal("stream", new Uint8Array([1]), false), /destroyed/)
+  })
+})

@@ -1,0 +1,237 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { utf8 } from "../../../src/domain/bytes.ts"
+import type { UpstreamRequest } from "../../../src/domain/upstream.ts"
+import { Attestation } from "../../../src/services/sealing/Attestation.ts"
+import { hpkeOpen } from "../../../src/services/sealing/Hpke.ts"
+import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
+import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
+import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
+import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
+import { Sessions } from "../../../src/services/sealing/Sessions.ts"
+import { Upstream } from "../../../src/services/upstream/Upstream.ts"
+import { published, unhex } from "../../support/protocol/published.ts"
+import { layerPublishedUpstream } from "../../support/protocol/PublishedUpstream.ts"
+import * as reference from "../../support/protocol/reference.ts"
+import {
+  collect,
+  fixedRandom,
+  layerFixedKeys,
+  layerSealing,
+  MAX_REQUEST_BYTES,
+  sealPayload,
+} from "../../support/protocol/Sealing.ts"
+
+const { identity, session } = published
+
+describe("the published vectors, replayed by the server", () => {
+  it.effect.each(published.exchanges)("$name: the offer, every frame, the receipt and the proof", (exchange) => {
+    const { received_at_ms, request, response } = exchange
+    const asked: Array<UpstreamRequest> = []
+    const replay = Effect.gen(function* () {
+      const attestation = yield* Attestation
+      assert.deepStrictEqual<object>(attestation.jwk, identity.jwk)
+      assert.strictEqual(attestation.kid, identity.kid)
+
+      const sessions = yield* Sessions
+      assert.deepStrictEqual<object>(yield* sessions.begin(session.request_body.client_nonce), session.response_body)
+
+      yield* TestClock.setTime(received_at_ms)
+      const completions = yield* SealedCompletions
+      const collected = yield* Effect.flatMap(completions.handle(request.body), collect)
+      assert.strictEqual(collected.form, exchange.form)
+      assert.strictEqual(collected.status, response.status)
+      assert.deepStrictEqual(collected.responseNonce, unhex(response.response_nonce))
+      assert.deepStrictEqual(
+        collected.frames.map(reference.hex),
+        response.frames.map(({ ciphertext }) => ciphertext),
+      )
+      assert.strictEqual(collected.proof, response.proof)
+      assert.strictEqual(asked.length, 1)
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        layerSealing({
+          seed: unhex(identity.seed),
+          vault: layerFixedKeys(unhex(session.private_key)),
+          random: fixedRandom(unhex(session.session_id), unhex(response.response_nonce)),
+          sessions: { maxRequestBytes: session.response_body.max_request_bytes },
+        }).pipe(Layer.provide(layerPublishedUpstream(exchange, asked))),
+      ),
+    )
+    // Before the services are built: the timer that prunes sessions would otherwise run since 1970.
+    return Effect.andThen(TestClock.setTime(session.begun_at_ms), replay)
+  })
+
+  it.each(published.exchanges)("$name: the values in between", async ({ form, request, response }) => {
+    const opened = await hpkeOpen({
+      key: plainStorage().agreementKey(unhex(session.private_key)),
+      enc: unhex(request.enc),
+      info: unhex(request.info),
+      aad: unhex(request.aad),
+      ciphertext: unhex(request.ciphertext),
+      exportContext: new Uint8Array(reference.label("response")),
+    })
+    assert.deepStrictEqual(opened.plaintext, unhex(request.block))
+    assert.deepStrictEqual(opened.secret, unhex(request.exported_secret))
+    const sealer = new ResponseSealer({
+      secret: opened.secret,
+      enc: unhex(request.enc),
+      responseNonce: unhex(response.response_nonce),
+      requestHash: unhex(request.request_hash),
+      request: utf8(request.payload),
+    })
+    for (const frame of response.frames) {
+      if (frame.final && form !== "problem") {
+        assert.deepStrictEqual(
+          { ...sealer.dataSummary(), request_commitment: sealer.requestCommitment },
+          {
+            root: response.receipt_claims?.["root"],
+            count: response.frames.length - 1,
+            request_commitment: reference.b64u(unhex(response.request_commitment ?? "")),
+            response_commitment: reference.b64u(unhex(response.response_commitment ?? "")),
+          },
+        )
+      }
+      assert.deepStrictEqual(sealer.seal(form, utf8(frame.payload), frame.final), unhex(frame.ciphertext))
+      assert.deepStrictEqual(sealer.summary(), { root: reference.b64u(unhex(frame.chain)), count: frame.index + 1 })
+    }
+  })
+})
+
+const layer = layerSealing({ sessions: { maxRequests: 3, ttl: Duration.minutes(5) } }).pipe(
+  Layer.provide(Upstream.layerEcho),
+)
+
+const PAYLOAD = reference.text("{}")
+
+/** Begins a session and seals `{}` to it. */
+const begin = Effect.fnUntraced(function* (change?: (block: Buffer) => Buffer) {
+  const sessions = yield* Sessions
+  const offer = yield* sessions.begin(undefined)
+  const request = yield* Effect.promise(() => sealPayload(offer, PAYLOAD, change))
+  return { offer, request }
+})
+
+const open = (envelope: Envelope) =>
+  Effect.flatMap(SealedExchange, (exchange) => Effect.scoped(Effect.as(exchange.open(envelope), "opened")))
+
+const refusal = (envelope: Envelope) =>
+  open(envelope).pipe(
+    Effect.flip,
+    Effect.map(({ _tag }) => _tag),
+  )
+
+const flip = (text: string, bit: number): string => {
+  const bytes = reference.fromB64u(text)
+  bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+  return reference.b64u(bytes)
+}
+
+describe("open", () => {
+  it.effect("gives the payload once, and never again", () =>
+    Effect.gen(function* () {
+      const { request } = yield* begin()
+      const exchange = yield* SealedExchange
+      const payload = yield* Effect.scoped(
+        Effect.map(exchange.open(request.envelope), (opened) => Buffer.from(opened.payload).toString()),
+      )
+      assert.strictEqual(payload, "{}")
+      assert.strictEqual(yield* refusal(request.envelope), "Replayed")
+    }).pipe(Effect.provide(layer)),
+  )
+
+  it.effect("lets one of 50 concurrent copies through", () =>
+    Effect.gen(function* () {
+      const { request } = yield* begin()
+      const outcomes = yield* Effect.forEach(
+        Array.from({ length: 50 }),
+        () => open(request.envelope).pipe(Effect.catch(({ _tag }) => Effect.succeed(_tag))),
+        { concurrency: "unbounded" },
+      )
+      assert.strictEqual(outcomes.filter((outcome) => outcome === "opened").length, 1)
+      assert.strictEqual(outcomes.filter((outcome) => outcome === "Replayed").length, 49)
+    }).pipe(Effect.provide(layer)),
+  )
+
+  it.effect("refuses every changed bit with one error, and does not use up the request", () =>
+    Effect.gen(function* () {
+      const { request } = yield* begin()
+      const { envelope } = request
+      const changed = [
+        // The top bit of enc does not matter to X25519, but it does to the key schedule.
+        ...[0, 7, 100, 255].map((bit) => ({ ...envelope, enc: flip(envelope.enc, bit) })),
+        ...[0, 1000, 8191, 8192, 8319].map((bit) => ({ ...envelope, ciphertext: flip(envelope.ciphertext, bit) })),
+        { ...envelope, ciphertext: "" },
+        { ...envelope, ciphertext: reference.b64u(Buffer.alloc(15)) },
+        { ...envelope, ciphertext: reference.b64u(Buffer.alloc(16)) },
+        { ...envelope, ciphertext: reference.b64u(reference.fromB64u(envelope.ciphertext).subarray(0, -1)) },
+        { ...envelope, enc: reference.b64u(Buffer.alloc(32)) },
+      ]
+      for (const each of changed) assert.strictEqual(yield* refusal(each), "Unopenable")
+      assert.strictEqual(yield* open(envelope), "opened")
+    }).pipe(Effect.provide(layer)),
+  )
+
+  it.effect("refuses a request that was sealed to another session", () =>
+    Effect.gen(function* () {
+      const { offer } = yield* begin()
+      const { request } = yield* begin()
+      assert.strictEqual(yield* refusal({ ...request.envelope, session_id: offer.session_id }), "Unopenable")
+    }).pipe(Effect.provide(layer)),
+  )
+
+  it.effect.each([
+    ["a pad byte that is not zero", (block: Buffer) => Buffer.concat([block.subarray(0, -1), Buffer.of(1)])],
+    ["a length beyond the block", (block: Buffer) => Buffer.concat([reference.u32(1021), block.subarray(4)])],
+    ["a size that padding does not give", (block: Buffer) => Buffer.concat([block, Buffer.alloc(1)])],
+    ["one granule too much", (block: Buffer) => Buffer.concat([block, Buffer.alloc(64)])],
+    ["less than the floor", () => Buffer.from("000000027b7d0000", "hex")],
+    ["nothing", () => Buffer.alloc(0)],
+  ] as const)("refuses a block with %s", ([, change]) =>
+    Effect.gen(function* () {
+      const { request } = yield* begin(change)
+      assert.strictEqual(yield* refusal(request.envelope), "Unopenable")
+    }).pipe(Effect.provide(layer)),
+  )
+
+  it.effect("checks the size before anything else", () =>
+    Effect.gen(function* () {
+      const ciphertext = reference.b64u(Buffer.alloc(MAX_REQUEST_BYTES + 1))
+      const enc = reference.b64u(Buffer.alloc(32))
+      const error = yield* Effect.flip(open({ session_id: "nobody", enc, ciphertext }))
+      assert.deepInclude(error, { _tag: "CiphertextTooLarge", maxBytes: MAX_REQUEST_BYTES })
+      assert.strictEqual(
+        yield* refusal({ session_id: "nobody", enc, ciphertext: ciphertext.slice(0, -4) }),
+        "SessionGone",
+      )
+    }).pipe(Effect.provide(layer)),
+  )
+
+  it.effect("tells unknown, expired and spent sessions alike", () =>
+    Effect.gen(function* () {
+      const first = yield* begin()
+      yield* TestClock.adjust(Duration.minutes(5))
+      assert.strictEqual(yield* refusal(first.request.envelope), "SessionGone")
+
+      const { offer } = yield* begin()
+      for (let i = 0; i < 3; i++) {
+        const { envelope } = yield* Effect.promise(() => sealPayload(offer, PAYLOAD))
+        assert.strictEqual(yield* open(envelope), "opened")
+      }
+      const { envelope } = yield* Effect.promise(() => sealPayload(offer, PAYLOAD))
+      assert.strictEqual(yield* refusal(envelope), "SessionGone")
+    }).pipe(Effect.provide(layer)),
+  )
+
+  it.effect("overwrites plaintext and keys when the scope closes", () =>
+    Effect.gen(function* () {
+      const { request } = yield* begin()
+      const exchange = yield* SealedExchange
+      const opened = yield* Effect.scoped(exchange.open(request.envelope))
+      assert.isTrue(opened.payload.every((byte) => byte === 0))
+      assert.throws(() => opened.sealer.seal("complete", PAYLOAD, false))
+    }).pipe(Effect.provide(layer)),
+  )
+})

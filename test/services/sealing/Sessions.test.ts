@@ -1,0 +1,249 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Exit, Layer, Schema, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { decodeBase64Url, utf8 } from "../../../src/domain/bytes.ts"
+import { parseStatement } from "../../../src/domain/statement.ts"
+import { Attestation } from "../../../src/services/sealing/Attestation.ts"
+import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
+import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
+import {
+  type AttestedOffer,
+  type Session,
+  Sessions,
+  type SessionSettings,
+} from "../../../src/services/sealing/Sessions.ts"
+import { sha256 } from "../../support/protocol/reference.ts"
+
+const SETTINGS: SessionSettings = {
+  ttl: Duration.seconds(10),
+  maxRequests: 3,
+  maxLive: 4,
+  maxRequestBytes: 1000,
+}
+
+/** How often each session key was destroyed, in the order in which the keys were made. */
+const countingVault = () => {
+  const destroyed: Array<number> = []
+  const layer = Layer.sync(KeyVault, () => {
+    const storage = plainStorage()
+    return KeyVault.of({
+      ...storage,
+      agreementKey: (secret) => {
+        const key = storage.agreementKey(secret)
+        const index = destroyed.push(0) - 1
+        const destroy = () => {
+          destroyed[index] = (destroyed[index] ?? 0) + 1
+          key.destroy()
+        }
+        return { ...key, destroy }
+      },
+    })
+  })
+  return { destroyed, layer }
+}
+
+const layerSessions = (settings: Partial<SessionSettings> = {}, vault = countingVault().layer) =>
+  Sessions.layer({ ...SETTINGS, ...settings }).pipe(
+    Layer.provideMerge(Attestation.layerFromSeed(new Uint8Array(32).fill(1))),
+    Layer.provideMerge(vault),
+  )
+
+const claim = Effect.fnUntraced(function* (id: string, enc: string) {
+  const sessions = yield* Sessions
+  return yield* sessions.find(id, enc).pipe(
+    Effect.flatMap((session) => sessions.claim(session, enc)),
+    Effect.as("served" as const),
+    Effect.catch(({ _tag }) => Effect.succeed(_tag)),
+  )
+})
+
+const Operation = Schema.Union([
+  Schema.Struct({ op: Schema.Literal("begin") }),
+  Schema.Struct({
+    op: Schema.Literal("advance"),
+    millis: Schema.Literals([1, 499, 500, 999, 1000, 1001, 3000, 9000, 9999, 10_000, 11_000]),
+  }),
+  Schema.Struct({
+    op: Schema.Literals(["claim", "find"]),
+    session: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 7 })),
+    enc: Schema.Literals(["a", "b", "c", "d"]),
+  }),
+])
+
+interface Known {
+  readonly offer: AttestedOffer
+  readonly served: Set<string>
+}
+
+describe("sessions", () => {
+  it.effect.prop(
+    "serve each request once, never after their end, and end once, whatever happens",
+    {
+      operations: Schema.Array(Operation).check(Schema.isMaxLength(40)),
+      offset: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 999 })),
+    },
+    ({ offset, operations }) =>
+      Effect.gen(function* () {
+        const { destroyed, layer } = countingVault()
+        const scope = yield* Scope.make()
+        yield* TestClock.adjust(Duration.millis(offset))
+        const context = yield* Layer.buildWithScope(layerSessions({}, layer), scope)
+        yield* Effect.gen(function* () {
+          const sessions = yield* Sessions
+          const known: Array<Known> = []
+          const now = Effect.clockWith((clock) => clock.currentTimeMillis)
+
+          /** What an answer must be, as far as the protocol fixes it. */
+          const check = (index: number, enc: string, outcome: string, time: number) => {
+            const session = known[index]
+            if (session === undefined) return assert.fail("an operation on a session that never was")
+            const expired = session.offer.expires_at * 1000 <= time
+            const spent = session.served.size >= SETTINGS.maxRequests
+            const newer = known.length - 1 - index
+            if (expired || spent) return assert.strictEqual(outcome, "SessionGone")
+            if (newer >= SETTINGS.maxLive && outcome === "SessionGone") return
+            assert.strictEqual(outcome, session.served.has(enc) ? "Replayed" : "served")
+          }
+
+          for (const operation of operations) {
+            if (operation.op === "begin") {
+              known.push({ offer: yield* sessions.begin(undefined), served: new Set() })
+            } else if (operation.op === "advance") {
+              yield* TestClock.adjust(Duration.millis(operation.millis))
+            } else if (known.length > 0) {
+              const index = operation.session % known.length
+              const session = known[index]
+              if (session === undefined) continue
+              const { session_id: id } = session.offer
+              const outcome =
+                operation.op === "claim"
+                  ? yield* claim(id, operation.enc)
+                  : yield* sessions.find(id, operation.enc).pipe(
+                      Effect.as("served" as const),
+                      Effect.catch(({ _tag }) => Effect.succeed(_tag)),
+                    )
+              check(index, operation.enc, outcome, yield* now)
+              if (operation.op === "claim" && outcome === "served") session.served.add(operation.enc)
+              // Whether a session is there, and whether its key is, is one and the same.
+              assert.strictEqual(destroyed[index], known[index]?.served.size === 3 || outcome === "SessionGone" ? 1 : 0)
+            }
+            const live = yield* sessions.live
+            assert.isAtMost(live, SETTINGS.maxLive)
+            assert.strictEqual(live, destroyed.filter((times) => times === 0).length)
+            assert.isTrue(destroyed.every((times) => times <= 1))
+            // The timer looks every second, so nothing outlives its end by more.
+            const time = yield* now
+            for (const [index, { offer }] of known.entries()) {
+              if (offer.expires_at * 1000 + 1000 <= time) assert.strictEqual(destroyed[index], 1)
+            }
+          }
+        }).pipe(Effect.provide(context))
+        yield* Scope.close(scope, Exit.void)
+        assert.isTrue(destroyed.every((times) => times === 1))
+      }),
+    { arbitrary: { runs: 300 } },
+  )
+
+  it.effect("give one of 50 concurrent claims the request", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const offer = yield* sessions.begin(undefined)
+      const session = yield* sessions.find(offer.session_id, "enc")
+      const outcomes = yield* Effect.forEach(
+        Array.from({ length: 50 }),
+        () =>
+          Effect.yieldNow.pipe(
+            Effect.andThen(sessions.claim(session, "enc")),
+            Effect.as("served"),
+            Effect.catch(({ _tag }) => Effect.succeed(_tag)),
+          ),
+        { concurrency: "unbounded" },
+      )
+      assert.strictEqual(outcomes.filter((outcome) => outcome === "served").length, 1)
+      assert.strictEqual(outcomes.filter((outcome) => outcome === "Replayed").length, 49)
+    }).pipe(Effect.provide(layerSessions())),
+  )
+
+  it.effect("serve as many requests as they promise, and not one more, to any number at once", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const { max_requests, session_id } = yield* sessions.begin(undefined)
+      const found: ReadonlyArray<readonly [Session, string]> = yield* Effect.forEach(
+        Array.from({ length: 20 }, (_, i) => `enc ${i}`),
+        (enc) => Effect.map(sessions.find(session_id, enc), (session) => [session, enc] as const),
+      )
+      const outcomes = yield* Effect.forEach(
+        found,
+        ([session, enc]) =>
+          sessions.claim(session, enc).pipe(
+            Effect.as("served"),
+            Effect.catch(({ _tag }) => Effect.succeed(_tag)),
+          ),
+        { concurrency: "unbounded" },
+      )
+      assert.strictEqual(outcomes.filter((outcome) => outcome === "served").length, max_requests)
+      assert.strictEqual(outcomes.filter((outcome) => outcome === "SessionGone").length, 20 - max_requests)
+      assert.strictEqual(yield* sessions.live, 0)
+    }).pipe(Effect.provide(layerSessions())),
+  )
+
+  it.effect("evict the oldest first", () => {
+    const { destroyed, layer } = countingVault()
+    return Effect.gen(function* () {
+      const sessions = yield* Sessions
+      for (let i = 0; i < 6; i++) yield* sessions.begin(undefined)
+      assert.deepStrictEqual(destroyed, [1, 1, 0, 0, 0, 0])
+    }).pipe(Effect.provide(layerSessions({}, layer)))
+  })
+
+  it.effect("are refused at the very millisecond, before the timer looks", () =>
+    Effect.gen(function* () {
+      yield* TestClock.adjust(Duration.millis(300))
+      const body = Effect.gen(function* () {
+        const sessions = yield* Sessions
+        const { expires_at, session_id } = yield* sessions.begin(undefined)
+        assert.strictEqual(expires_at, 10)
+        // The timer of these services looks at 0.3 s past each second.
+        yield* TestClock.setTime(9_999)
+        assert.strictEqual(yield* claim(session_id, "a"), "served")
+        yield* TestClock.setTime(10_000)
+        assert.strictEqual(yield* sessions.live, 1)
+        assert.strictEqual(yield* claim(session_id, "b"), "SessionGone")
+        assert.strictEqual(yield* sessions.live, 0)
+      })
+      yield* Effect.provide(body, layerSessions())
+    }),
+  )
+
+  it.effect("are pruned by the timer when nobody asks", () => {
+    const { destroyed, layer } = countingVault()
+    return Effect.gen(function* () {
+      const sessions = yield* Sessions
+      yield* sessions.begin(undefined)
+      yield* TestClock.adjust(Duration.seconds(11))
+      assert.strictEqual(yield* sessions.live, 0)
+      assert.deepStrictEqual(destroyed, [1])
+    }).pipe(Effect.provide(layerSessions({}, layer)))
+  })
+
+  it.effect("sign what they offer, the client's nonce included", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const nonce = "AAAAAAAAAAAAAAAAAAAAAA"
+      const { attestation, ...offer } = yield* sessions.begin(nonce)
+      const { kid } = yield* Attestation
+      const parsed = parseStatement(attestation)
+      assert.strictEqual(parsed?.typ, "sealgate-session+jwt")
+      assert.deepStrictEqual<unknown>(parsed?.claims, { iss: kid, iat: 0, ...offer, client_nonce: nonce })
+      assert.strictEqual(decodeBase64Url(offer.session_id)?.length, 16)
+      assert.strictEqual(decodeBase64Url(offer.public_key)?.length, 32)
+      const session = yield* sessions.find(offer.session_id, "enc")
+      assert.deepStrictEqual(Buffer.from(session.attestationHash), sha256(utf8(attestation)))
+
+      const other = yield* sessions.begin(undefined)
+      assert.notProperty(parseStatement(other.attestation)?.claims, "client_nonce")
+      assert.notStrictEqual(other.session_id, offer.session_id)
+      assert.notStrictEqual(other.public_key, offer.public_key)
+    }).pipe(Effect.provide(layerSessions())),
+  )
+})

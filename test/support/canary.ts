@@ -1,0 +1,66 @@
+/** Listens to everything a proxy says about itself, to look for what must never be in it. */
+import { inspect } from "node:util"
+import { Cause, Context, Exit, Inspectable, Layer, Logger, References, Tracer } from "effect"
+
+/** All texts in which `secret` could hide. */
+export const spellingsOf = (secret: string): ReadonlyArray<string> => {
+  const bytes = Buffer.from(secret)
+  // Without the characters at the ends that depend on what stands beside the secret.
+  const base64 = [0, 1, 2].map((shift) =>
+    Buffer.concat([Buffer.alloc(shift), bytes])
+      .toString("base64url")
+      .slice(4, -4),
+  )
+  return [secret, encodeURIComponent(secret), bytes.toString("hex"), ...base64]
+}
+
+export interface Overheard {
+  /** For `startProxy`. */
+  readonly services: Layer.Layer<never>
+  /** Everything heard so far, as text. */
+  readonly text: () => string
+  readonly lines: ReadonlyArray<string>
+  readonly spans: ReadonlyArray<Tracer.NativeSpan>
+}
+
+const describeSpan = (span: Tracer.NativeSpan): string => {
+  const exit = span.status._tag === "Ended" ? span.status.exit : Exit.void
+  return [
+    span.name,
+    inspect([...span.attributes], { depth: 10 }),
+    inspect(span.events, { depth: 10 }),
+    // What exporters write down as the exception of a span.
+    Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "",
+    Exit.isFailure(exit) ? inspect(exit.cause, { depth: 20 }) : "",
+    Exit.isFailure(exit) ? Inspectable.toStringUnknown(exit.cause) : "",
+  ].join("\n")
+}
+
+/** Logs at every level in every format, and spans, kept. */
+export const overhear = (): Overheard => {
+  const lines: Array<string> = []
+  const spans: Array<Tracer.NativeSpan> = []
+  const keep = <Message>(logger: Logger.Logger<Message, unknown>) =>
+    Logger.make<Message, void>((options) => {
+      const line = logger.log(options)
+      lines.push(typeof line === "string" ? line : inspect(line, { depth: 20 }))
+    })
+  const tracer = Tracer.make({
+    span: (options) => {
+      const span = new Tracer.NativeSpan(options)
+      spans.push(span)
+      return span
+    },
+  })
+  return {
+    services: Layer.mergeAll(
+      Logger.layer([keep(Logger.formatJson), keep(Logger.formatLogFmt), keep(Logger.formatStructured)]),
+      Layer.succeedContext(
+        Context.empty().pipe(Context.add(References.MinimumLogLevel, "All"), Context.add(Tracer.Tracer, tracer)),
+      ),
+    ),
+    lines,
+    spans,
+    text: () => [...lines, ...spans.map(describeSpan)].join("\n"),
+  }
+}

@@ -1,0 +1,313 @@
+/** A sealed proxy made of the reference implementation, behind a scripted `fetch`, that can be told to misbehave. */
+import type { Fetch } from "../../../src/client/index.ts"
+import * as reference from "./reference.ts"
+import { b64u, type Claims, fromB64u, text } from "./reference.ts"
+
+type Json = Readonly<Record<string, unknown>>
+export interface WireEvent {
+  readonly event: string
+  readonly data: unknown
+}
+
+/** What comes back for one opened request. */
+export interface Script {
+  /** Payloads of the data frames; by default an echo of the prompt. */
+  readonly payloads?: ReadonlyArray<Json>
+  readonly status?: "complete" | "failed" | "aborted"
+  readonly problem?: Json
+  readonly usage?: Json | null
+  /** Instead of an answer: a sealed problem with this status on the wire. */
+  readonly refuse?: { readonly problem: Json; readonly httpStatus: number; readonly headers?: Record<string, string> }
+}
+
+/** Where a test lays its hands on what goes out. Each is given what would be right. */
+export interface Hooks {
+  /** Claims of the session statement, before they are signed. */
+  readonly sessionClaims?: (claims: Claims) => Claims
+  /** The whole answer to `POST /v1/init`, after signing. */
+  readonly offer?: (body: Json) => unknown
+  readonly keys?: (body: Json) => unknown
+  readonly receiptClaims?: (claims: Claims) => Claims
+  readonly proofClaims?: (claims: Claims) => Claims
+  readonly receipt?: (statement: string) => unknown
+  readonly proof?: (statement: string) => unknown
+  readonly record?: (record: Json) => unknown
+  /** Base64url frames of a complete answer or a problem. */
+  readonly frames?: (frames: ReadonlyArray<string>) => unknown
+  readonly events?: (events: ReadonlyArray<WireEvent>) => ReadonlyArray<WireEvent | string>
+  /** The form that frames are bound to. */
+  readonly form?: reference.ReferenceForm
+  readonly responseNonce?: Buffer
+  /** Instead of any answer of its own. */
+  readonly respond?: (path: string, body: Json, call: number) => Response | undefined
+}
+
+export interface Call {
+  readonly path: string
+  readonly body: Json
+  readonly init: RequestInit
+}
+
+export interface OpenedRequest {
+  readonly payload: Json
+  readonly bytes: Buffer
+  readonly sessionId: string
+}
+
+interface Session {
+  readonly privateKey: Buffer
+  readonly attestation: string
+  readonly identity: reference.Identity
+  served: number
+}
+
+const JSON_TYPE = { "content-type": "application/json" }
+export const json = (body: unknown, status = 200, headers: Record<string, string> = {}): Response =>
+  new Response(JSON.stringify(body), { status, headers: { ...JSON_TYPE, ...headers } })
+
+export const problem = (status: number, code: string): Json => ({
+  type: `urn:sealgate:problem:${code}`,
+  title: code,
+  status,
+  code,
+  retryable: false,
+})
+
+export const renderEvents = (events: ReadonlyArray<WireEvent | string>): ReadonlyArray<string> =>
+  events.map((each) =>
+    typeof each === "string" ? each : `event: ${each.event}\ndata: ${JSON.stringify(each.data)}\n\n`,
+  )
+
+export class FakeProxy {
+  identity: reference.Identity
+  hooks: Hooks = {}
+  script: Script = {}
+  /** This proxy's clock minus the machine's, in milliseconds. */
+  skew = 0
+  ttlSeconds = 300
+  maxRequests = 256
+  maxRequestBytes = 65_536
+  readonly calls: Array<Call> = []
+  readonly opened: Array<OpenedRequest> = []
+  /** Connections whose reader hung up before their end. */
+  hungUp = 0
+  private readonly sessions = new Map<string, Session>()
+  private random = 0
+
+  constructor(seed = 0x77) {
+    this.identity = reference.identityFrom(Buffer.alloc(32, seed))
+  }
+
+  get jwks(): Json {
+    return { keys: [this.identity.jwk] }
+  }
+
+  callsTo(path: string): ReadonlyArray<Call> {
+    return this.calls.filter((call) => call.path === path)
+  }
+
+  /** Forgets all sessions, as a proxy does that restarted. */
+  forgetSessions(): void {
+    this.sessions.clear()
+  }
+
+  readonly fetch: Fetch = async (url, init) => {
+    init.signal?.throwIfAborted()
+    const path = new URL(url).pathname
+    const body = typeof init.body === "string" ? (JSON.parse(init.body) as Json) : {}
+    this.calls.push({ path, body, init })
+    // A client that goes round in circles must fail its test, not hang it.
+    if (this.calls.length > 500) throw new Error("the client does not stop asking")
+    await Promise.resolve()
+    const response = this.hooks.respond?.(path, body, this.callsTo(path).length)
+    if (response !== undefined) return response
+    if (path === "/v1/keys") return json(this.hooks.keys?.(this.jwks) ?? this.jwks)
+    if (path === "/v1/init") return json(this.begin(body))
+    return this.complete(body, init.signal ?? undefined)
+  }
+
+  private now(): number {
+    return Date.now() + this.skew
+  }
+
+  private randomBytes(length: number): Buffer {
+    return reference.sha256(text(`random ${this.random++}`)).subarray(0, length)
+  }
+
+  private begin(request: Json): unknown {
+    const id = b64u(this.randomBytes(16))
+    const privateKey = this.randomBytes(32)
+    const seconds = Math.floor(this.now() / 1000)
+    const offer = {
+      version: 1,
+      session_id: id,
+      public_key: b64u(reference.publicKeyOf("X25519", privateKey)),
+      suite: { kem: 32, kdf: 1, aead: 2 },
+      expires_at: seconds + this.ttlSeconds,
+      max_requests: this.maxRequests,
+      max_request_bytes: this.maxRequestBytes,
+    }
+    const claims = { iat: seconds, ...offer, client_nonce: request["client_nonce"] }
+    const signed = reference.statement(this.identity, "session", this.hooks.sessionClaims?.(claims) ?? claims)
+    const { iat: _iat, iss: _iss, client_nonce: _nonce, ...said } = signed.claims
+    this.sessions.set(id, { privateKey, attestation: signed.statement, identity: this.identity, served: 0 })
+    const body = { ...said, attestation: signed.statement }
+    return this.hooks.offer === undefined ? body : this.hooks.offer(body)
+  }
+
+  private async complete(body: Json, signal: AbortSignal | undefined): Promise<Response> {
+    const id = String(body["session_id"])
+    const session = this.sessions.get(id)
+    if (session === undefined) return json(problem(410, "session-gone"), 410)
+    if (++session.served > this.maxRequests) throw new Error("the client used a session more often than it may")
+    const enc = fromB64u(String(body["enc"]))
+    const ciphertext = fromB64u(String(body["ciphertext"]))
+    const { plaintext, secret } = await reference.hpkeOpen(
+      session.privateKey,
+      { info: reference.requestInfo(session.attestation), aad: reference.requestAad(fromB64u(id)) },
+      enc,
+      ciphertext,
+    )
+    const bytes = reference.unblock(plaintext)
+    const payload = JSON.parse(bytes.toString()) as Json
+    this.opened.push({ payload, bytes, sessionId: id })
+    const responseNonce = this.hooks.responseNonce ?? this.randomBytes(32)
+    const exchange: reference.Exchange = {
+      keys: reference.responseKeys(secret, enc, responseNonce),
+      requestHash: reference.requestHash(session.attestation, enc, ciphertext),
+      responseNonce,
+    }
+    return this.answer(exchange, session, id, { payload, bytes }, signal)
+  }
+
+  private answer(
+    exchange: reference.Exchange,
+    session: Session,
+    id: string,
+    request: { readonly payload: Json; readonly bytes: Buffer },
+    signal: AbortSignal | undefined,
+  ): Response {
+    const { refuse, status = "complete", usage = { total_tokens: 3 } } = this.script
+    const completion = request.payload["completion"] as Json
+    const streamed = completion["stream"] === true
+    const nonce = { response_nonce: b64u(exchange.responseNonce) }
+    const bound = this.hooks.form
+    if (refuse !== undefined) {
+      const frame = reference.sealFrame(exchange, bound ?? "problem", [], text(JSON.stringify(refuse.problem)), true)
+      return json({ ...nonce, frames: this.changeFrames([frame]) }, refuse.httpStatus, refuse.headers)
+    }
+    const form = bound ?? (streamed ? "stream" : "complete")
+    const frames: Array<reference.Frame> = []
+    const payloads = this.script.payloads ?? echo(String(completion["prompt"]), streamed)
+    for (const payload of payloads) {
+      frames.push(reference.sealFrame(exchange, form, frames, text(JSON.stringify(payload)), false))
+    }
+    const common = { iat: Math.floor(this.now() / 1000), session_id: id }
+    const claims: Claims = {
+      ...common,
+      iss: session.identity.kid,
+      jti: request.payload["request_id"],
+      form: streamed ? "stream" : "complete",
+      status,
+      provider: "provider1",
+      model: "model-1",
+      finish_reasons: ["stop"],
+      usage,
+      received_at: common.iat,
+      completed_at: common.iat,
+      request_hash: b64u(exchange.requestHash),
+      root: b64u(frames.at(-1)?.chain ?? reference.chainSeed(exchange.requestHash, exchange.responseNonce)),
+      count: frames.length,
+      request_commitment: b64u(reference.requestCommitment(exchange.keys.commitKey, request.bytes)),
+      response_commitment: b64u(
+        reference.responseCommitment(
+          exchange.keys.commitKey,
+          frames.map(({ payload }) => payload),
+        ),
+      ),
+      prompt_persisted: false,
+      software: "reference/1",
+    }
+    const receipt = reference.statement(session.identity, "receipt", this.hooks.receiptClaims?.(claims) ?? claims)
+    const record: Json = {
+      status,
+      finish_reasons: ["stop"],
+      usage,
+      ...(this.script.problem === undefined ? {} : { problem: this.script.problem }),
+      receipt: this.hooks.receipt?.(receipt.statement) ?? receipt.statement,
+    }
+    const recordText = text(JSON.stringify(this.hooks.record?.(record) ?? record))
+    frames.push(reference.sealFrame(exchange, form, frames, recordText, true))
+    if (!streamed) return json({ ...nonce, frames: this.changeFrames(frames) })
+
+    const proofClaims: Claims = {
+      ...common,
+      iss: session.identity.kid,
+      request_hash: b64u(exchange.requestHash),
+      root: b64u(frames.at(-1)?.chain ?? Buffer.alloc(0)),
+      count: frames.length,
+      status,
+    }
+    const proof = reference.statement(session.identity, "proof", this.hooks.proofClaims?.(proofClaims) ?? proofClaims)
+    const events: ReadonlyArray<WireEvent> = [
+      { event: "open", data: nonce },
+      ...frames.map(({ ciphertext, final, index }) => ({
+        event: "frame",
+        data: { seq: index, ...(final ? { final } : {}), ciphertext: b64u(ciphertext) },
+      })),
+      { event: "proof", data: { proof: this.hooks.proof?.(proof.statement) ?? proof.statement } },
+    ]
+    return this.eventStream(renderEvents(this.hooks.events?.(events) ?? events), signal)
+  }
+
+  private changeFrames(frames: ReadonlyArray<reference.Frame>): unknown {
+    const wire = frames.map(({ ciphertext }) => b64u(ciphertext))
+    return this.hooks.frames?.(wire) ?? wire
+  }
+
+  /** A body that gives one piece per read, breaks at {@link BREAK}, waits for ever at {@link HANG}, and heeds `signal`. */
+  private eventStream(pieces: ReadonlyArray<string>, signal: AbortSignal | undefined): Response {
+    const left = [...pieces]
+    const encoder = new TextEncoder()
+    const body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          signal?.addEventListener("abort", () => {
+            this.hungUp++
+            controller.error(signal.reason)
+          })
+        },
+        pull: (controller) => {
+          const next = left.shift()
+          if (next === undefined) controller.close()
+          else if (next === BREAK) controller.error(new TypeError("terminated"))
+          else if (next === HANG) return new Promise(() => undefined)
+          else controller.enqueue(encoder.encode(next))
+          return undefined
+        },
+        cancel: () => {
+          this.hungUp++
+        },
+      },
+      { highWaterMark: 0 },
+    )
+    return new Response(body, { headers: { "content-type": "text/event-stream" } })
+  }
+}
+
+/** In the place of an event: the connection breaks, or nothing comes any more. */
+export const BREAK = "\0break"
+export const HANG = "\0hang"
+
+const echo = (prompt: string, streamed: boolean): ReadonlyArray<Json> => {
+  const common = { id: "c1", created: 1, model: "model-1" }
+  const message = { role: "assistant", content: prompt }
+  if (!streamed) {
+    const choices = [{ index: 0, message, finish_reason: "stop" }]
+    return [{ ...common, object: "chat.completion", choices }]
+  }
+  const chunk = (delta: object, finish_reason: string | null = null): Json => ({
+    delta: { ...common, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] },
+  })
+  return [...prompt.split(/(?<= )/).map((content) => chunk({ content })), chunk({}, "stop")]
+}

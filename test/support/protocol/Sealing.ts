@@ -1,0 +1,180 @@
+/** The product's sealing services with fixed keys where a test wants them, and a reference client that talks to them. */
+import { Clock, Duration, Effect, Layer, Stream } from "effect"
+import type { Bytes } from "../../../src/domain/bytes.ts"
+import { Drain } from "../../../src/services/lifecycle/Drain.ts"
+import { Attestation } from "../../../src/services/sealing/Attestation.ts"
+import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
+import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
+import { RandomBytes } from "../../../src/services/sealing/RandomBytes.ts"
+import {
+  type SealedAnswer,
+  SealedCompletions,
+  type SealedEvent,
+} from "../../../src/services/sealing/SealedCompletions.ts"
+import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
+import { type AttestedOffer, Sessions, type SessionSettings } from "../../../src/services/sealing/Sessions.ts"
+import * as reference from "./reference.ts"
+
+export const SEED = Buffer.alloc(32, 0x11)
+export const MAX_REQUEST_BYTES = 64 * 1024
+
+export interface SealingOptions {
+  readonly seed?: Uint8Array
+  readonly sessions?: Partial<SessionSettings>
+  readonly vault?: Layer.Layer<KeyVault>
+  readonly random?: (size: number) => Bytes
+  readonly grace?: Duration.Duration
+}
+
+/** Everything from the key vault to `SealedCompletions`. */
+export const layerSealing = (options: SealingOptions = {}) => {
+  const services = SealedCompletions.layer.pipe(
+    Layer.provideMerge(SealedExchange.layer({ maxRequestBytes: MAX_REQUEST_BYTES })),
+    Layer.provideMerge(
+      Sessions.layer({
+        ttl: Duration.minutes(5),
+        maxRequests: 256,
+        maxLive: 1000,
+        maxRequestBytes: MAX_REQUEST_BYTES,
+        ...options.sessions,
+      }),
+    ),
+    Layer.provideMerge(Attestation.layerFromSeed(new Uint8Array(options.seed ?? SEED))),
+    Layer.provideMerge(options.vault ?? KeyVault.layerPlain),
+    Layer.provideMerge(Drain.layer({ grace: options.grace ?? Duration.seconds(20) })),
+  )
+  return options.random === undefined
+    ? services
+    : services.pipe(Layer.provide(Layer.succeed(RandomBytes, options.random)))
+}
+
+/** Gives out the given byte strings, one per call. */
+export const fixedRandom = (...values: ReadonlyArray<Uint8Array>): ((size: number) => Bytes) => {
+  const left = [...values]
+  return (size) => {
+    const next = left.shift()
+    if (next?.length !== size) throw new Error(`the test has no ${size} random bytes at this point`)
+    return new Uint8Array(next)
+  }
+}
+
+/** A vault whose agreement keys are the given ones, in order. */
+export const layerFixedKeys = (...secrets: ReadonlyArray<Uint8Array>) =>
+  Layer.sync(KeyVault, () => {
+    const storage = plainStorage()
+    const left = [...secrets]
+    return KeyVault.of({
+      ...storage,
+      agreementKey: () => {
+        const next = left.shift()
+        if (next === undefined) throw new Error("the test has no further session key")
+        return storage.agreementKey(new Uint8Array(next))
+      },
+    })
+  })
+
+/** A request that the reference client sealed, with what is needed to open its answer. */
+export interface ReferenceRequest {
+  readonly envelope: Envelope
+  readonly payload: Buffer
+  readonly requestHash: Buffer
+  readonly secret: Buffer
+  readonly enc: Buffer
+}
+
+export const sealPayload = async (
+  offer: AttestedOffer,
+  payload: Buffer,
+  change: (block: Buffer) => Buffer = (block) => block,
+): Promise<ReferenceRequest> => {
+  const { ciphertext, enc, secret } = await reference.hpkeSeal(
+    reference.fromB64u(offer.public_key),
+    {
+      info: reference.requestInfo(offer.attestation),
+      aad: reference.requestAad(reference.fromB64u(offer.session_id)),
+    },
+    change(reference.block(payload, reference.REQUEST_FLOOR)),
+  )
+  return {
+    envelope: {
+      session_id: offer.session_id,
+      enc: reference.b64u(enc),
+      ciphertext: reference.b64u(ciphertext),
+    },
+    payload,
+    requestHash: reference.requestHash(offer.attestation, enc, ciphertext),
+    secret,
+    enc,
+  }
+}
+
+let requests = 0
+/** A well-formed request at the current time. */
+export const sealChat = Effect.fnUntraced(function* (offer: AttestedOffer, completion: object, more: object = {}) {
+  const issuedAt = yield* Clock.currentTimeMillis
+  const id = `00000000-0000-4000-8000-${String(++requests).padStart(12, "0")}`
+  const payload = { request_id: id, issued_at: issuedAt, completion, ...more }
+  return yield* Effect.promise(() => sealPayload(offer, reference.text(JSON.stringify(payload))))
+})
+
+export interface OpenedAnswer {
+  readonly sizes: ReadonlyArray<number>
+  readonly payloads: ReadonlyArray<Record<string, unknown>>
+  readonly proof: string | undefined
+}
+
+/** What an answer carries, opened by the reference. Throws when anything does not authenticate. */
+export const openAnswer = (request: ReferenceRequest, answer: Collected): OpenedAnswer => {
+  const keys = reference.responseKeys(request.secret, request.enc, answer.responseNonce)
+  const payloads = answer.frames.map((ciphertext, index) => {
+    const final = index === answer.frames.length - 1
+    const aad = reference.frameAad(answer.form, index, final, request.requestHash)
+    const block = reference.aesOpen(keys.key, reference.frameNonce(keys.baseNonce, index), aad, ciphertext)
+    const payload: unknown = JSON.parse(reference.unblock(block).toString("utf8"))
+    // Every payload of the protocol is a JSON object; reading a member of anything else fails the test that does.
+    return payload as Record<string, unknown>
+  })
+  return { sizes: answer.frames.map((frame) => frame.length), payloads, proof: answer.proof }
+}
+
+export interface Collected {
+  readonly form: reference.ReferenceForm
+  readonly status: number
+  readonly responseNonce: Bytes
+  readonly frames: ReadonlyArray<Buffer>
+  readonly proof: string | undefined
+}
+
+const collectEvents = (events: ReadonlyArray<SealedEvent>) => ({
+  frames: events.flatMap((event) => (event._tag === "Frame" ? [Buffer.from(event.ciphertext)] : [])),
+  proof: events.flatMap((event) => (event._tag === "Proof" ? [event.proof] : []))[0],
+})
+
+/** Reads an answer of `SealedCompletions` to its end. */
+export const collect = Effect.fnUntraced(function* (answer: SealedAnswer) {
+  const { responseNonce } = answer
+  const collected: Collected =
+    answer._tag === "Stream"
+      ? {
+          form: "stream",
+          status: 200,
+          responseNonce,
+          ...collectEvents(yield* Stream.runCollect(answer.events)),
+        }
+      : {
+          form: answer._tag === "Complete" ? "complete" : "problem",
+          status: answer._tag === "Complete" ? 200 : answer.status,
+          responseNonce,
+          frames: answer.frames.map((frame) => Buffer.from(frame)),
+          proof: undefined,
+        }
+  return collected
+})
+
+/** Serves one chat request and opens the answer. */
+export const exchange = Effect.fnUntraced(function* (offer: AttestedOffer, completion: object, more: object = {}) {
+  const completions = yield* SealedCompletions
+  const request = yield* sealChat(offer, completion, more)
+  const collected = yield* Effect.flatMap(completions.handle(request.envelope), collect)
+  return { request, collected, ...openAnswer(request, collected) }
+}, Effect.scoped)

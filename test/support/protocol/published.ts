@@ -1,0 +1,19 @@
+import { readFileSync } from "node:fs"
+import type { Bytes } from "../../../src/domain/bytes.ts"
+import type { Vectors } from "./vectors.ts"
+
+/** docs/protocol/vectors.json as it is published. A test of its own checks that it is what the reference computes. */
+export const published = JSON.parse(
+  readFileSync(new URL("../../../docs/protocol/vectors.json", import.meta.url), "utf8"),
+) as Vectors
+
+/** Bytes of hexadecimal text, in a buffer of their own. */
+export const unhex = (value: string): Bytes => new Uint8Array(Buffer.from(value, "hex"))
+
+export type PublishedExchange = Vectors["exchanges"][number]
+
+export const exchangeNamed = (name: string): PublishedExchange => {
+  const found = published.exchanges.find((exchange) => exchange.name === name)
+  if (found === undefined) throw new Error(`there is no published exchange ${name}`)
+  return found
+}

@@ -1,0 +1,302 @@
+/**
+ * A second implementation of the sealed protocol, written from docs/protocol/README.md for being read: `node:crypto` and
+ * the npm package `hpke`, no product code. The published vectors come from it, and tests hold the product against it.
+ */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  diffieHellman,
+  sign,
+} from "node:crypto"
+import * as HPKE from "hpke"
+
+export type ReferenceForm = "complete" | "stream" | "problem"
+
+export const bytes = (...parts: ReadonlyArray<Uint8Array>): Buffer => Buffer.concat(parts)
+export const text = (value: string): Buffer => Buffer.from(value, "utf8")
+export const b64u = (value: Uint8Array): string => Buffer.from(value).toString("base64url")
+export const fromB64u = (value: string): Buffer => Buffer.from(value, "base64url")
+export const hex = (value: Uint8Array): string => Buffer.from(value).toString("hex")
+export const fromHex = (value: string): Buffer => Buffer.from(value, "hex")
+
+export const u32 = (value: number): Buffer => {
+  const buffer = Buffer.alloc(4)
+  buffer.writeUInt32BE(value)
+  return buffer
+}
+
+export const u64 = (value: number): Buffer => {
+  const buffer = Buffer.alloc(8)
+  buffer.writeBigUInt64BE(BigInt(value))
+  return buffer
+}
+
+export const label = (name: string): Buffer => text(`sealgate/v1 ${name}\0`)
+
+export const sha256 = (...parts: ReadonlyArray<Uint8Array>): Buffer =>
+  createHash("sha256")
+    .update(bytes(...parts))
+    .digest()
+
+export const hmac = (key: Uint8Array, ...parts: ReadonlyArray<Uint8Array>): Buffer =>
+  createHmac("sha256", key)
+    .update(bytes(...parts))
+    .digest()
+
+/** HKDF-Extract and HKDF-Expand with SHA-256 (RFC 5869). */
+export const hkdfExtract = (salt: Uint8Array, ikm: Uint8Array): Buffer => hmac(salt, ikm)
+export const hkdfExpand = (prk: Uint8Array, info: Uint8Array, length: number): Buffer => {
+  if (length > 32) throw new Error("one block is enough for everything here")
+  return hmac(prk, info, Buffer.of(1)).subarray(0, length)
+}
+
+const floorLog2 = (value: number): number => value.toString(2).length - 1
+
+/** Padmé, as its paper states it. */
+export const padme = (length: number): number => {
+  const e = floorLog2(length)
+  const s = floorLog2(e) + 1
+  const granule = 2 ** (e - s)
+  return Math.ceil(length / granule) * granule
+}
+
+export const FLOOR = { complete: 1024, problem: 1024, stream: 512 } as const
+export const REQUEST_FLOOR = 1024
+
+export const block = (payload: Uint8Array, floor: number): Buffer => {
+  const content = bytes(u32(payload.length), payload)
+  return bytes(content, Buffer.alloc(padme(Math.max(content.length, floor)) - content.length))
+}
+
+export const unblock = (padded: Buffer): Buffer => padded.subarray(4, 4 + padded.readUInt32BE(0))
+
+// ---- Identity and statements
+
+const keyFrom = (crv: "Ed25519" | "X25519", secret: Uint8Array) =>
+  createPrivateKey({
+    key: bytes(fromHex(`302e020100300506032b65${crv === "Ed25519" ? "70" : "6e"}04220420`), secret),
+    format: "der",
+    type: "pkcs8",
+  })
+
+export const publicKeyOf = (crv: "Ed25519" | "X25519", secret: Uint8Array): Buffer =>
+  createPublicKey(keyFrom(crv, secret)).export({ format: "der", type: "spki" }).subarray(-32)
+
+export const thumbprintInput = (publicKey: Uint8Array): string =>
+  `{"crv":"Ed25519","kty":"OKP","x":"${b64u(publicKey)}"}`
+
+export interface Identity {
+  readonly seed: Buffer
+  readonly publicKey: Buffer
+  readonly kid: string
+  readonly jwk: Readonly<Record<"kty" | "crv" | "x" | "kid" | "alg" | "use", string>>
+}
+
+export const identityFrom = (seed: Buffer): Identity => {
+  const publicKey = publicKeyOf("Ed25519", seed)
+  const kid = b64u(sha256(text(thumbprintInput(publicKey))))
+  return {
+    seed,
+    publicKey,
+    kid,
+    jwk: { kty: "OKP", crv: "Ed25519", x: b64u(publicKey), kid, alg: "Ed25519", use: "sig" },
+  }
+}
+
+export type Claims = Readonly<Record<string, unknown>>
+
+export interface Statement {
+  readonly claims: Claims
+  readonly signingInput: string
+  readonly statement: string
+}
+
+/** Signs any header over any payload, so that statements can be forged as well as made. */
+export const jws = (seed: Uint8Array, header: object, claims: Claims): Statement => {
+  const signingInput = `${b64u(text(JSON.stringify(header)))}.${b64u(text(JSON.stringify(claims)))}`
+  const signature = sign(null, text(signingInput), keyFrom("Ed25519", seed))
+  return { claims, signingInput, statement: `${signingInput}.${b64u(signature)}` }
+}
+
+export const statement = (identity: Identity, kind: "session" | "receipt" | "proof", claims: Claims): Statement =>
+  jws(
+    identity.seed,
+    { alg: "Ed25519", typ: `sealgate-${kind}+jwt`, kid: identity.kid },
+    { iss: identity.kid, ...claims },
+  )
+
+// ---- HPKE
+
+const suiteWith = (kem: HPKE.KEMFactory) => new HPKE.CipherSuite(kem, HPKE.KDF_HKDF_SHA256, HPKE.AEAD_AES_256_GCM)
+const suite = suiteWith(HPKE.KEM_DHKEM_X25519_HKDF_SHA256)
+
+/** The ephemeral private key that RFC 9180 §7.1.3 derives from keying material. */
+export const ephemeralPrivateKey = async (ikm: Uint8Array): Promise<Buffer> =>
+  Buffer.from(await suite.SerializePrivateKey((await suite.DeriveKeyPair(ikm, true)).privateKey))
+
+/** The same suite, whose sender draws its "random" ephemeral key from `ikm`. */
+const suiteWithEphemeral = (ikm: Uint8Array) =>
+  suiteWith(() => {
+    const kem = HPKE.KEM_DHKEM_X25519_HKDF_SHA256()
+    return { ...kem, GenerateKeyPair: (extractable: boolean) => kem.DeriveKeyPair(ikm, extractable) }
+  })
+
+export interface HpkeMessage {
+  readonly enc: Buffer
+  readonly ciphertext: Buffer
+  readonly secret: Buffer
+}
+
+export interface HpkeContext {
+  readonly info: Uint8Array
+  readonly aad: Uint8Array
+  /** Of the export; the protocol's own unless another one is given. */
+  readonly exportContext?: Uint8Array
+}
+
+export const hpkeSeal = async (
+  recipient: Uint8Array,
+  { aad, exportContext = label("response"), info }: HpkeContext,
+  plaintext: Uint8Array,
+  ikm?: Uint8Array,
+): Promise<HpkeMessage> => {
+  const sender = ikm === undefined ? suite : suiteWithEphemeral(ikm)
+  const publicKey = await sender.DeserializePublicKey(recipient)
+  const { ctx, encapsulatedSecret } = await sender.SetupSender(publicKey, { info })
+  return {
+    enc: Buffer.from(encapsulatedSecret),
+    ciphertext: Buffer.from(await ctx.Seal(plaintext, aad)),
+    secret: Buffer.from(await ctx.Export(exportContext, 32)),
+  }
+}
+
+export const hpkeOpen = async (
+  privateKey: Uint8Array,
+  { aad, exportContext = label("response"), info }: HpkeContext,
+  enc: Uint8Array,
+  ciphertext: Uint8Array,
+): Promise<{ readonly plaintext: Buffer; readonly secret: Buffer }> => {
+  const context = await suite.SetupRecipient(await suite.DeserializePrivateKey(privateKey), enc, { info })
+  return {
+    plaintext: Buffer.from(await context.Open(ciphertext, aad)),
+    secret: Buffer.from(await context.Export(exportContext, 32)),
+  }
+}
+
+/** The bare X25519 function (RFC 7748). */
+export const x25519 = (privateKey: Uint8Array, publicKey: Uint8Array): Buffer =>
+  diffieHellman({
+    privateKey: keyFrom("X25519", privateKey),
+    publicKey: createPublicKey({
+      key: bytes(fromHex("302a300506032b656e032100"), publicKey),
+      format: "der",
+      type: "spki",
+    }),
+  })
+
+// ---- Requests
+
+export const requestInfo = (attestation: string): Buffer => bytes(label("request"), sha256(text(attestation)))
+export const requestAad = (sessionId: Uint8Array): Buffer => bytes(label("request-aad"), sessionId)
+
+export const requestHash = (attestation: string, enc: Uint8Array, ciphertext: Uint8Array): Buffer =>
+  sha256(label("transcript"), sha256(text(attestation)), enc, sha256(ciphertext))
+
+// ---- Responses
+
+export interface ResponseKeys {
+  readonly prk: Buffer
+  readonly key: Buffer
+  readonly baseNonce: Buffer
+  readonly commitKey: Buffer
+}
+
+export const responseKeys = (secret: Uint8Array, enc: Uint8Array, responseNonce: Uint8Array): ResponseKeys => {
+  const prk = hkdfExtract(bytes(enc, responseNonce), secret)
+  return {
+    prk,
+    key: hkdfExpand(prk, label("key"), 32),
+    baseNonce: hkdfExpand(prk, label("nonce"), 12),
+    commitKey: hkdfExpand(prk, label("commit"), 32),
+  }
+}
+
+export const frameNonce = (baseNonce: Uint8Array, index: number): Buffer => {
+  const counter = bytes(Buffer.alloc(4), u64(index))
+  return Buffer.from(counter.map((byte, position) => byte ^ (baseNonce[position] ?? 0)))
+}
+
+const FORM_BYTE = { complete: 1, stream: 2, problem: 3 } as const
+
+export const frameAad = (form: ReferenceForm, index: number, final: boolean, hash: Uint8Array): Buffer =>
+  bytes(label("frame"), Buffer.of(FORM_BYTE[form]), u64(index), Buffer.of(final ? 1 : 0), hash)
+
+export const aesSeal = (key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Buffer => {
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(aad)
+  return bytes(cipher.update(plaintext), cipher.final(), cipher.getAuthTag())
+}
+
+export const aesOpen = (key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, ciphertext: Buffer): Buffer => {
+  const decipher = createDecipheriv("aes-256-gcm", key, nonce).setAAD(aad).setAuthTag(ciphertext.subarray(-16))
+  return bytes(decipher.update(ciphertext.subarray(0, -16)), decipher.final())
+}
+
+export const chainSeed = (hash: Uint8Array, responseNonce: Uint8Array): Buffer =>
+  sha256(label("chain"), hash, responseNonce)
+
+export const chainLink = (previous: Uint8Array, index: number, final: boolean, ciphertext: Uint8Array): Buffer =>
+  sha256(previous, u64(index), Buffer.of(final ? 1 : 0), sha256(ciphertext))
+
+export interface Frame {
+  readonly index: number
+  readonly final: boolean
+  readonly payload: Buffer
+  readonly block: Buffer
+  readonly nonce: Buffer
+  readonly aad: Buffer
+  readonly ciphertext: Buffer
+  /** The chain after this frame. */
+  readonly chain: Buffer
+}
+
+export interface Exchange {
+  readonly keys: ResponseKeys
+  readonly requestHash: Buffer
+  readonly responseNonce: Buffer
+}
+
+/** Seals `payload` as the frame that follows `frames`. */
+export const sealFrame = (
+  { keys, requestHash, responseNonce }: Exchange,
+  form: ReferenceForm,
+  frames: ReadonlyArray<Frame>,
+  payload: Buffer,
+  final: boolean,
+): Frame => {
+  const index = frames.length
+  const padded = block(payload, FLOOR[form])
+  const nonce = frameNonce(keys.baseNonce, index)
+  const aad = frameAad(form, index, final, requestHash)
+  const ciphertext = aesSeal(keys.key, nonce, aad, padded)
+  const previous = frames.at(-1)?.chain ?? chainSeed(requestHash, responseNonce)
+  return {
+    index,
+    final,
+    payload,
+    block: padded,
+    nonce,
+    aad,
+    ciphertext,
+    chain: chainLink(previous, index, final, ciphertext),
+  }
+}
+
+export const requestCommitment = (commitKey: Uint8Array, payload: Uint8Array): Buffer =>
+  hmac(commitKey, label("request"), payload)
+
+export const responseCommitment = (commitKey: Uint8Array, payloads: ReadonlyArray<Uint8Array>): Buffer =>
+  hmac(commitKey, label("response"), ...payloads.flatMap((payload) => [u32(payload.length), payload]))

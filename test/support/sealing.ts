@@ -1,0 +1,80 @@
+/** Sealed requests by hand, for tests that need what the client does not let out: the envelope, and bad ones. */
+import { randomUUID } from "node:crypto"
+import { decodeBase64Url, encodeBase64Url } from "../../src/domain/bytes.ts"
+import { hpkeSeal, randomBytes } from "../../src/client/primitives.ts"
+import { type SealedRequestBody, sealRequest, type SentRequest } from "../../src/client/sealRequest.ts"
+import { type ClientSession, verifySession } from "../../src/client/session.ts"
+import { keysByThumbprint, type TrustedKeys } from "../../src/client/trust.ts"
+import { requestAad, requestInfo } from "../../src/domain/transcript.ts"
+import type { JsonObject } from "../../src/client/decode.ts"
+import type { RunningProxy } from "./proxy.ts"
+
+type Reachable = Pick<RunningProxy, "url">
+
+export const post = (proxy: Reachable, path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
+  fetch(proxy.url + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  })
+
+/** The JSON of a response, which must be an object. */
+export const jsonOf = async (response: Response): Promise<JsonObject> => {
+  const value: unknown = await response.json()
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("not a JSON object")
+  // Just checked to be an object that is no array.
+  return value as JsonObject
+}
+
+/** The keys that the proxy shows, by key id. */
+export const keysOf = async (proxy: Reachable): Promise<TrustedKeys> =>
+  keysByThumbprint(await jsonOf(await fetch(`${proxy.url}/v1/keys`)))
+
+/** A verified session. */
+export const beginSession = async (proxy: Reachable): Promise<ClientSession> => {
+  const nonce = randomBytes(16)
+  const response = await post(proxy, "/v1/init", { client_nonce: encodeBase64Url(nonce) })
+  return verifySession(await jsonOf(response), await keysOf(proxy), nonce, Date.now())
+}
+
+/** The payload of a request on the session's clock. */
+export const payloadOf = (session: ClientSession, completion: object, requestId: string = randomUUID()): string =>
+  JSON.stringify({ request_id: requestId, issued_at: Date.now() + session.clockOffset, completion })
+
+export const seal = (session: ClientSession, completion: object): Promise<SentRequest> => {
+  const requestId = randomUUID()
+  return sealRequest(session, requestId, payloadOf(session, completion, requestId))
+}
+
+/** Seals any bytes as a block, in an HPKE context of the session or a wrong one. */
+export const sealBlock = async (
+  session: ClientSession,
+  block: Uint8Array<ArrayBuffer>,
+  wrong: {
+    readonly publicKey?: Uint8Array<ArrayBuffer>
+    readonly info?: Uint8Array<ArrayBuffer>
+    readonly aad?: Uint8Array<ArrayBuffer>
+  } = {},
+): Promise<SealedRequestBody> => {
+  const { ciphertext, enc } = await hpkeSeal(
+    wrong.publicKey ?? session.publicKey,
+    wrong.info ?? requestInfo(session.attestationHash),
+    wrong.aad ?? requestAad(session.idBytes),
+    block,
+  )
+  return { session_id: session.id, enc: encodeBase64Url(enc), ciphertext: encodeBase64Url(ciphertext) }
+}
+
+/** The same base64url text with byte `index` of what it stands for changed. */
+export const withByteChanged = (text: string, index: number, mask = 1): string => {
+  const bytes = decodeBase64Url(text)
+  if (bytes === undefined) throw new Error("not base64url")
+  bytes[index] = (bytes[index] ?? 0) ^ mask
+  return encodeBase64Url(bytes)
+}
+
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+/** The same text with the base64url character at `index` replaced by the next one of the alphabet. */
+export const withCharacterChanged = (text: string, index: number): string =>
+  text.slice(0, index) + ALPHABET.charAt((ALPHABET.indexOf(text.charAt(index)) + 1) % 64) + text.slice(index + 1)

@@ -1,0 +1,64 @@
+/** Plain TCP towards a server, for everything that an HTTP client would not send. */
+import { connect, type Socket } from "node:net"
+import { Effect, type Scope } from "effect"
+
+export interface OpenSocket {
+  readonly socket: Socket
+  readonly write: (bytes: string | Uint8Array) => void
+  /** Everything received when the server has closed the connection, properly or not. */
+  readonly ended: Promise<string>
+  /** Everything received so far. */
+  readonly received: () => string
+  /** Resolves once what was received matches. */
+  readonly receives: (pattern: RegExp) => Promise<string>
+}
+
+/** A connection to 127.0.0.1 on which `bytes` were written; closed with the scope. */
+export const openSocket = (
+  port: number,
+  bytes: string | Uint8Array = "",
+): Effect.Effect<OpenSocket, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.promise(async (): Promise<OpenSocket> => {
+      const socket = connect(port, "127.0.0.1")
+      let text = ""
+      const waiting = new Set<() => void>()
+      const look = () => {
+        for (const each of waiting) each()
+      }
+      socket.on("data", (chunk) => {
+        text += chunk.toString("latin1")
+        look()
+      })
+      const ended = new Promise<string>((resolve) => {
+        socket.on("error", () => undefined)
+        socket.on("close", () => resolve(text))
+        socket.on("close", look)
+      })
+      await new Promise<void>((resolve, reject) => {
+        socket.once("connect", resolve)
+        socket.once("error", reject)
+      })
+      if (bytes.length > 0) socket.write(bytes)
+      return {
+        socket,
+        ended,
+        write: (more) => void socket.write(more),
+        received: () => text,
+        receives: (pattern) =>
+          new Promise((resolve, reject) => {
+            const each = () => {
+              if (!pattern.test(text)) {
+                if (socket.closed) reject(new Error(`closed without ${String(pattern)} in: ${text}`))
+                return
+              }
+              waiting.delete(each)
+              resolve(text)
+            }
+            waiting.add(each)
+            each()
+          }),
+      }
+    }),
+    ({ socket }) => Effect.sync(() => socket.destroy()),
+  )

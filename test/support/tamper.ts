@@ -1,0 +1,63 @@
+/** Somebody on the path: answers that are changed, kept, cut or swapped before the client sees them. */
+import type { Fetch } from "../../src/client/SealedClient.ts"
+
+export interface SentEvent {
+  readonly event: string
+  readonly data: string
+}
+
+export interface Requested {
+  readonly path: string
+  readonly body: string
+}
+
+/** The events of a recorded stream. */
+export const eventsOf = (text: string): ReadonlyArray<SentEvent> =>
+  text
+    .split("\n\n")
+    .filter((block) => block !== "" && !block.startsWith(":"))
+    .map((block) => {
+      const [, event, data] = /^event: (.*)\ndata: (.*)$/.exec(block) ?? []
+      if (event === undefined || data === undefined) throw new Error(`not an event: ${block.slice(0, 80)}`)
+      return { event, data }
+    })
+
+export const textOf = (events: ReadonlyArray<SentEvent>): string =>
+  events.map(({ data, event }) => `event: ${event}\ndata: ${data}\n\n`).join("")
+
+/** Passes everything on, the answers to completions changed by `change`. */
+export const changing =
+  (change: (body: string, response: Response) => string | Response | Promise<string | Response>): Fetch =>
+  async (url, init) => {
+    const response = await fetch(url, init)
+    if (!url.endsWith("/v1/completions")) return response
+    const changed = await change(await response.clone().text(), response)
+    return typeof changed === "string" ? new Response(changed, response) : changed
+  }
+
+/** Passes everything on, the events of streams changed by `change`. */
+export const changingEvents = (change: (events: ReadonlyArray<SentEvent>) => ReadonlyArray<SentEvent>): Fetch =>
+  changing((body) => textOf(change(eventsOf(body))))
+
+/** Passes everything on and tells what was asked and answered. */
+export const recording = () => {
+  const requests: Array<Requested> = []
+  const answers: Array<string> = []
+  const record: Fetch = async (url, init) => {
+    requests.push({ path: new URL(url).pathname, body: typeof init.body === "string" ? init.body : "" })
+    const response = await fetch(url, init)
+    answers.push(await response.clone().text())
+    return response
+  }
+  return { record, requests, answers }
+}
+
+/** What `promise` fails with; it must not succeed. */
+export const failureOf = async (promise: Promise<unknown>): Promise<unknown> => {
+  const outcome = await promise.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  )
+  if ("error" in outcome) return outcome.error
+  throw new Error(`should have failed, but gave ${JSON.stringify(outcome.value)}`)
+}
