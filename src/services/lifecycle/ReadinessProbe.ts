@@ -1,5 +1,5 @@
 /** Readiness of a server: what it needs, looked at without calling any provider. */
-import { Context, DateTime, Effect, Option } from "effect"
+import { Context, DateTime, type Effect, Option } from "effect"
 import type { Readiness } from "../../domain/readiness.ts"
 import type { ProviderStatus } from "../upstream/Upstream.ts"
 
