@@ -63,6 +63,9 @@ console.log(client.pins.length, typeof check)
   run(tsc, [...options, "program.ts"])
   check("its types", true)
 
+  const gateway = 'import { Gateway } from "sealgate"; console.log(typeof Gateway.start)'
+  check("the servers, embedded", run(process.execPath, ["--input-type=module", "-e", gateway]).trim() === "function")
+
   writeFileSync(join(folder, "browser.js"), 'export { SealedClient } from "sealgate/client"\n')
   const { code, modules } = await bundle(join(folder, "browser.js"))
   const bytes = gzipSync(code).length

@@ -1,5 +1,5 @@
 /** The agent gateway, wired. */
-import { Duration, Effect, Layer, ManagedRuntime, Option } from "effect"
+import { Effect, Layer, ManagedRuntime } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { NetAddress } from "effect/net"
@@ -17,7 +17,6 @@ import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { Tokens } from "../services/access/Tokens.ts"
 import { Agents } from "../services/agents/Agents.ts"
 import { JobLeases } from "../services/jobs/JobLeases.ts"
-import { queueObserved } from "../services/jobs/JobMetrics.ts"
 import { JobQueue } from "../services/jobs/JobQueue.ts"
 import * as JobRetention from "../services/jobs/JobRetention.ts"
 import * as JobRunner from "../services/jobs/JobRunner.ts"
@@ -25,19 +24,17 @@ import { Jobs } from "../services/jobs/Jobs.ts"
 import { JobSettings } from "../services/jobs/JobSettings.ts"
 import * as Modes from "../services/jobs/modes/Modes.ts"
 import { Drain } from "../services/lifecycle/Drain.ts"
-import { providerReadiness, ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
-import { RuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
 import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
-import { Upstream } from "../services/upstream/Upstream.ts"
 import { gatewaySettings } from "./config/gatewaySettings.ts"
 import { decodeSettings } from "./config/Setting.ts"
 import * as Database from "./database/Database.ts"
 import { layerDiscreetTracer } from "./DiscreetTracer.ts"
 import { forDevelopment, type GatewaySettings, tokenSettingsOf } from "./GatewayAccess.ts"
+import { layerMetrics, layerReadiness } from "./GatewayReadiness.ts"
 import { layerLogging } from "./Logging.ts"
 import { layerDrainFirst, layerNodeServer } from "./NodeServer.ts"
 import { layerRateLimits } from "./SharedState.ts"
@@ -48,55 +45,6 @@ export type { GatewaySettings } from "./GatewayAccess.ts"
 
 /** What the environment says, or every mistake in it. */
 export const gatewaySettingsFromEnvironment = decodeSettings(gatewaySettings)
-
-/** How long readiness and metrics wait for the database. */
-const DATABASE_PATIENCE = Duration.seconds(2)
-
-/** The jobs that wait or run, if the database answers soon. */
-const queueState = Effect.fnUntraced(function* (jobs: Jobs["Service"]) {
-  return Option.flatten(yield* Effect.timeoutOption(Effect.option(jobs.queueState), DATABASE_PATIENCE))
-})
-
-const layerReadiness = (settings: GatewaySettings) =>
-  Layer.effect(
-    ReadinessProbe,
-    Effect.gen(function* () {
-      const upstream = yield* Upstream
-      const jobs = yield* Jobs
-      const drain = yield* Drain
-      const tls = yield* TlsStatus
-      return ReadinessProbe.of({
-        report: Effect.gen(function* () {
-          const draining = yield* drain.draining
-          const providers = (yield* upstream.status).map(providerReadiness)
-          const usable = providers.some((provider) => provider.circuit !== "open")
-          const queue = yield* queueState(jobs)
-          return {
-            status: !draining && usable && Option.isSome(queue) ? ("ready" as const) : ("unavailable" as const),
-            draining,
-            providers,
-            tls: yield* tls,
-            database: { kind: settings.databaseUrl.kind, ok: Option.isSome(queue) },
-            ...(Option.isSome(queue) ? { queue: { depth: queue.value.queued } } : {}),
-          }
-        }),
-      })
-    }),
-  )
-
-/** The process's gauges and the queue's. */
-const layerMetrics = Layer.effect(
-  RuntimeMetrics,
-  Effect.gen(function* () {
-    const { refresh } = yield* RuntimeMetrics
-    const jobs = yield* Jobs
-    const refreshQueue = Effect.flatMap(
-      queueState(jobs),
-      Option.match({ onNone: () => Effect.void, onSome: queueObserved }),
-    )
-    return RuntimeMetrics.of({ refresh: Effect.andThen(refresh, refreshQueue) })
-  }),
-).pipe(Layer.provide(RuntimeMetrics.layer))
 
 const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
   databaseUrl.kind === "sqlite"

@@ -2,13 +2,14 @@
  * The listening server, with everything bounded that a stranger can open or send: connections in all and per address,
  * time for headers, bodies and idling, size of headers.
  */
-import { createServer, type Server } from "node:http"
+import { createServer, type Server, type ServerResponse } from "node:http"
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https"
 import type { Socket } from "node:net"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Duration, Effect, Layer, Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 import { makeProblem, PROBLEM_CONTENT_TYPE } from "../domain/problem.ts"
+import { subscriberOf } from "../http/shared/ClientAddress.ts"
 import { Drain } from "../services/lifecycle/Drain.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import type { Decoded } from "./config/Setting.ts"
@@ -26,6 +27,8 @@ const LINGER = Duration.millis(500)
 
 const serverOptions = (settings: ServerSettings) => ({
   maxHeaderSize: MAX_HEADER_BYTES,
+  // Refused further in, as a problem document.
+  requireHostHeader: false,
   headersTimeout: Duration.toMillis(settings.headersTimeout),
   requestTimeout: Duration.toMillis(Duration.max(settings.requestTimeout, settings.headersTimeout)),
   keepAliveTimeout: Duration.toMillis(settings.keepAliveTimeout),
@@ -45,9 +48,9 @@ const capConnections = (server: Server | HttpsServer, settings: ServerSettings):
   const open = new Map<string, number>()
   server.maxConnections = settings.maxConnections
   server.on("connection", (socket: Socket) => {
-    const address = socket.remoteAddress ?? "unknown"
+    const address = subscriberOf(socket.remoteAddress ?? "unknown")
     const count = (open.get(address) ?? 0) + 1
-    if (count > settings.maxConnectionsPerClient && !isTrusted(settings, address)) {
+    if (count > settings.maxConnectionsPerClient && !isTrusted(settings, socket.remoteAddress)) {
       socket.destroy()
       return
     }
@@ -57,6 +60,23 @@ const capConnections = (server: Server | HttpsServer, settings: ServerSettings):
       if (left === 0) open.delete(address)
       else open.set(address, left)
     })
+  })
+}
+
+/**
+ * Cuts connections over which nothing moves although something should: answers that nobody reads, and idle ones. What
+ * waits for a provider is left alone. Node counts a write as moving while the system still takes parts of it.
+ */
+const cutStalled = (server: Server | HttpsServer, settings: ServerSettings): void => {
+  const serving = new Map<Socket, ServerResponse>()
+  server.on("request", ({ socket }, response) => {
+    serving.set(socket, response)
+    response.once("close", () => {
+      if (serving.get(socket) === response) serving.delete(socket)
+    })
+  })
+  server.setTimeout(Duration.toMillis(settings.writeTimeout), (socket: Socket) => {
+    if (!serving.has(socket) || socket.writableLength > 0) socket.destroy()
   })
 }
 
@@ -100,6 +120,7 @@ export const layerNodeServer = (settings: ServerSettings) =>
 
 const listen = (server: Server | HttpsServer, settings: ServerSettings) => {
   capConnections(server, settings)
+  cutStalled(server, settings)
   answerClientErrors(server)
   return Layer.merge(
     NodeHttpServer.layer(() => server, {

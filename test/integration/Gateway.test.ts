@@ -3,9 +3,17 @@ import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Fiber, Option, Schedule, type Scope, Stream } from "effect"
 import { type Agent } from "../../src/domain/agent.ts"
 import { IdempotencyKey, type Job } from "../../src/domain/job.ts"
-import { GatewayClientService, makeGatewayApi } from "../../src/client/GatewayClientService.ts"
+import { type GatewayClientService, makeGatewayApi } from "../../src/client/GatewayClientService.ts"
 import { describeDatabases } from "../support/databases.ts"
-import { call, databaseUrl, gatedUpstream, startGateway, type TestGateway, tokenFor } from "../support/gateway.ts"
+import {
+  call,
+  databaseUrl,
+  gatedUpstream,
+  hasArrived,
+  startGateway,
+  type TestGateway,
+  tokenFor,
+} from "../support/gateway.ts"
 
 type Api = GatewayClientService["Service"]
 
@@ -363,11 +371,10 @@ describeDatabases("the gateway", (database) => {
         const { agent, api, gateway } = yield* gated
         const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
         yield* isRunning(api, job)
+        const events = yield* api.jobs.events({ params: job, headers: {} })
+        const stream = yield* Effect.forkChild(Stream.runCollect(events))
         const poll = yield* Effect.forkChild(api.jobs.get({ params: job, query: { wait: 60 } }))
-        const stream = yield* Effect.forkChild(
-          Effect.flatMap(api.jobs.events({ params: job, headers: {} }), Stream.runCollect),
-        )
-        yield* Effect.sleep("200 millis")
+        yield* hasArrived(gateway)
         const stopped = yield* Effect.timeoutOption(gateway.stop, "10 seconds")
         assert.isTrue(Option.isSome(stopped))
         assert.strictEqual((yield* Fiber.join(poll)).status, "running")

@@ -184,7 +184,7 @@ describe("GatewayClient", () => {
           const response = await fetch(input, init)
           if (!String(input).endsWith("/events")) return response
           resumed.push(new Headers(init?.headers).get("last-event-id"))
-          const [event] = (await response.text()).split("\n\n")
+          const event = (await response.text()).split("\n\n").find((text) => text.startsWith("id:"))
           return new Response(`${event}\n\n`, { headers: response.headers })
         }
         const client = new GatewayClient({ baseUrl: gateway.url, token, fetch: cutting })

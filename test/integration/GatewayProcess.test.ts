@@ -4,6 +4,9 @@ import { Effect } from "effect"
 import { call, problemIn, SECRET } from "../support/gateway.ts"
 import { run, type Running, type RunOptions } from "../support/processes.ts"
 
+/** Several processes start one after the other, on a machine that may be busy. */
+const PROCESSES_MS = 120_000
+
 const env = { PORT: "0", HOST: "127.0.0.1", LOG_FORMAT: "json", JWT_SECRET: SECRET }
 
 const listening = (running: Running) =>
@@ -24,97 +27,112 @@ const tokenOf = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
 })
 
 describe("sealgate gateway", () => {
-  it.live("serves with tokens that `sealgate token` makes, and exits with 0 on SIGTERM", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const gateway = yield* started()
-        const token = yield* tokenOf("--sub", "alice")
-        const admin = yield* tokenOf("--sub", "ops", "--tenant", "acme", "--role", "admin", "--ttl", "5min")
-        assert.match(token, /^[\w-]+\.[\w-]+\.[\w-]+$/)
-        const created = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
-        assert.strictEqual(created.status, 201)
-        const config = "/api/v1/routing/config"
-        assert.strictEqual((yield* call(gateway, "GET", config, { token })).status, 403)
-        assert.strictEqual((yield* call(gateway, "GET", config, { token: admin })).status, 200)
-        gateway.kill("SIGTERM")
-        assert.strictEqual(yield* exitOf(gateway), 0)
-        for (const line of [...gateway.stdout, ...gateway.stderr]) assert.notInclude(line, token)
-      }),
-    ),
+  it.live(
+    "serves with tokens that `sealgate token` makes, and exits with 0 on SIGTERM",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const gateway = yield* started()
+          const token = yield* tokenOf("--sub", "alice")
+          const admin = yield* tokenOf("--sub", "ops", "--tenant", "acme", "--role", "admin", "--ttl", "5min")
+          assert.match(token, /^[\w-]+\.[\w-]+\.[\w-]+$/)
+          const created = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
+          assert.strictEqual(created.status, 201)
+          const config = "/api/v1/routing/config"
+          assert.strictEqual((yield* call(gateway, "GET", config, { token })).status, 403)
+          assert.strictEqual((yield* call(gateway, "GET", config, { token: admin })).status, 200)
+          gateway.kill("SIGTERM")
+          assert.strictEqual(yield* exitOf(gateway), 0)
+          for (const line of [...gateway.stdout, ...gateway.stderr]) assert.notInclude(line, token)
+        }),
+      ),
+    PROCESSES_MS,
   )
 
-  it.live("carries on after SIGKILL where it was", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const first = yield* started([], { env: { JOB_WORKERS: "0" } })
-        const token = yield* tokenOf("--sub", "alice")
-        const { json: agent } = yield* call(first, "POST", "/api/v1/agents", { token, body: { name: "a" } })
-        const { json: job } = yield* call(first, "POST", `/api/v1/agents/${agent["id"]}/execute`, {
-          token,
-          body: { task: "x" },
-        })
-        first.kill("SIGKILL")
-        yield* exitOf(first)
-        const second = yield* started([], { folder: first.folder })
-        const done = yield* call(second, "GET", `/api/v1/jobs/${job["id"]}?wait=20`, { token })
-        assert.deepInclude(done.json, { status: "completed", id: job["id"] })
-        second.kill("SIGINT")
-        assert.strictEqual(yield* exitOf(second), 0)
-      }),
-    ),
+  it.live(
+    "carries on after SIGKILL where it was",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const first = yield* started([], { env: { JOB_WORKERS: "0" } })
+          const token = yield* tokenOf("--sub", "alice")
+          const { json: agent } = yield* call(first, "POST", "/api/v1/agents", { token, body: { name: "a" } })
+          const { json: job } = yield* call(first, "POST", `/api/v1/agents/${agent["id"]}/execute`, {
+            token,
+            body: { task: "x" },
+          })
+          first.kill("SIGKILL")
+          yield* exitOf(first)
+          const second = yield* started([], { folder: first.folder })
+          const done = yield* call(second, "GET", `/api/v1/jobs/${job["id"]}?wait=20`, { token })
+          assert.deepInclude(done.json, { status: "completed", id: job["id"] })
+          second.kill("SIGINT")
+          assert.strictEqual(yield* exitOf(second), 0)
+        }),
+      ),
+    PROCESSES_MS,
   )
 
-  it.live("refuses to start when tokens cannot be checked, and says everything that is wrong", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const refused = Effect.fnUntraced(function* (environment: Readonly<Record<string, string>>) {
-          const running = yield* run(["gateway"], { env: { PORT: "0", ...environment } })
-          assert.strictEqual(yield* exitOf(running), 1)
-          return running.stderr.join("\n")
-        })
-        assert.match(yield* refused({}), /JWT_SECRET: is missing.*JWT_JWKS_URL.*--dev/)
-        const short = yield* refused({ JWT_SECRET: "too short", DATABASE_URL: "mysql://x", RATE_LIMIT_READ: "many" })
-        assert.match(short, /3 mistakes/)
-        assert.match(short, /JWT_SECRET: expected a secret of at least 32 bytes/)
-        assert.notInclude(short, "too short")
-        assert.match(short, /DATABASE_URL: expected .*postgres:/)
-        assert.match(short, /RATE_LIMIT_READ: /)
-        const both = yield* refused({ JWT_JWKS_URL: "https://issuer.example/keys", JWT_JWKS_FILE: "keys.json" })
-        assert.match(both, /JWT_JWKS_FILE: is set together with JWT_JWKS_URL/)
-        assert.match(yield* refused({ JWT_JWKS_FILE: "absent.json" }), /absent\.json cannot be used: ENOENT/)
-      }),
-    ),
+  it.live(
+    "refuses to start when tokens cannot be checked, and says everything that is wrong",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const refused = Effect.fnUntraced(function* (environment: Readonly<Record<string, string>>) {
+            const running = yield* run(["gateway"], { env: { PORT: "0", ...environment } })
+            assert.strictEqual(yield* exitOf(running), 1)
+            return running.stderr.join("\n")
+          })
+          assert.match(yield* refused({}), /JWT_SECRET: is missing.*JWT_JWKS_URL.*--dev/)
+          const short = yield* refused({ JWT_SECRET: "too short", DATABASE_URL: "mysql://x", RATE_LIMIT_READ: "many" })
+          assert.match(short, /3 mistakes/)
+          assert.match(short, /JWT_SECRET: expected a secret of at least 32 bytes/)
+          assert.notInclude(short, "too short")
+          assert.match(short, /DATABASE_URL: expected .*postgres:/)
+          assert.match(short, /RATE_LIMIT_READ: /)
+          const both = yield* refused({ JWT_JWKS_URL: "https://issuer.example/keys", JWT_JWKS_FILE: "keys.json" })
+          assert.match(both, /JWT_JWKS_FILE: is set together with JWT_JWKS_URL/)
+          assert.match(yield* refused({ JWT_JWKS_FILE: "absent.json" }), /absent\.json cannot be used: ENOENT/)
+        }),
+      ),
+    PROCESSES_MS,
   )
 
-  it.live("--dev listens on this machine only and prints a token that works", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const running = yield* run(["gateway", "--dev"], { env: { PORT: "0", HOST: "0.0.0.0", LOG_FORMAT: "json" } })
-        const url = yield* listening(running)
-        assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
-        const token = yield* Effect.promise(() => running.line((line) => /export TOKEN=(.+)$/.exec(line)?.[1]))
-        assert.strictEqual((yield* call({ url }, "GET", "/api/v1/routing/config", { token })).status, 200)
-        const other = yield* tokenOf("--sub", "alice", "--role", "admin")
-        assert.strictEqual(problemIn(yield* call({ url }, "GET", "/api/v1/agents", { token: other })).status, 401)
-        running.kill("SIGTERM")
-        assert.strictEqual(yield* exitOf(running), 0)
-      }),
-    ),
+  it.live(
+    "--dev listens on this machine only and prints a token that works",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const running = yield* run(["gateway", "--dev"], { env: { PORT: "0", HOST: "0.0.0.0", LOG_FORMAT: "json" } })
+          const url = yield* listening(running)
+          assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
+          const token = yield* Effect.promise(() => running.line((line) => /export TOKEN=(.+)$/.exec(line)?.[1]))
+          assert.strictEqual((yield* call({ url }, "GET", "/api/v1/routing/config", { token })).status, 200)
+          const other = yield* tokenOf("--sub", "alice", "--role", "admin")
+          assert.strictEqual(problemIn(yield* call({ url }, "GET", "/api/v1/agents", { token: other })).status, 401)
+          running.kill("SIGTERM")
+          assert.strictEqual(yield* exitOf(running), 0)
+        }),
+      ),
+    PROCESSES_MS,
   )
 })
 
 describe("sealgate token", () => {
-  it.live("prints JSON on request, and needs the gateway's secret", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const args = ["--sub", "alice", "--role", "admin", "--role", "auditor", "--ttl", "90", "--json"]
-        const printed: unknown = JSON.parse(yield* tokenOf(...args))
-        assert.deepInclude(printed, { sub: "alice", tenant: "alice", roles: ["admin", "auditor"], expires_in: 90 })
-        const without = yield* run(["token", "--sub", "alice"])
-        assert.strictEqual(yield* exitOf(without), 1)
-        assert.match(without.stderr.join("\n"), /JWT_SECRET: is missing/)
-        assert.deepStrictEqual(without.stdout, [])
-      }),
-    ),
+  it.live(
+    "prints JSON on request, and needs the gateway's secret",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const args = ["--sub", "alice", "--role", "admin", "--role", "auditor", "--ttl", "90", "--json"]
+          const printed: unknown = JSON.parse(yield* tokenOf(...args))
+          assert.deepInclude(printed, { sub: "alice", tenant: "alice", roles: ["admin", "auditor"], expires_in: 90 })
+          const without = yield* run(["token", "--sub", "alice"])
+          assert.strictEqual(yield* exitOf(without), 1)
+          assert.match(without.stderr.join("\n"), /JWT_SECRET: is missing/)
+          assert.deepStrictEqual(without.stdout, [])
+        }),
+      ),
+    PROCESSES_MS,
   )
 })

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
 import { sqlite } from "../support/databases.ts"
-import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
+import { call, databaseUrl, hasArrived, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
 
 /** A request whose body is on its way: the connection, and what came back by the time it closed. */
 const beginSlowCreate = (url: string, token: string) => {
@@ -32,7 +32,7 @@ describe("a gateway that stops", () => {
         const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
         const execute = call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, { token, body: { task: "x" } })
         const slow = beginSlowCreate(gateway.url, token)
-        yield* Effect.sleep("100 millis")
+        yield* hasArrived(gateway)
 
         const stopping = yield* Effect.forkChild(gateway.stop)
         const ready = yield* call(gateway, "GET", "/ready").pipe(

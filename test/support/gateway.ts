@@ -107,6 +107,10 @@ export const call = (gateway: Pick<TestGateway, "url">, method: string, path: st
     return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : {} }
   })
 
+/** Returns when whatever was sent before has reached the gateway: it takes connections in order, in this very process. */
+export const hasArrived = (gateway: Pick<TestGateway, "url">) =>
+  Effect.forEach(Array.from({ length: 5 }), () => call(gateway, "GET", "/health"), { discard: true })
+
 /** The problem document that an answer is. */
 export const problemIn = (answer: Answer): Problem => {
   if (answer.headers.get("content-type") !== PROBLEM_CONTENT_TYPE) {

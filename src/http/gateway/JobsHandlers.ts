@@ -10,6 +10,9 @@ import { CurrentUser } from "./Authorization.ts"
 import { GatewayLimits } from "./GatewayLimits.ts"
 import { answered, problemOf } from "./problems.ts"
 
+/** A comment: it has the server send the headers at once, so that callers know that they are connected. */
+const OPENING = ": connected\n\n"
+
 const isJobId = Schema.is(JobId)
 /** What cannot be an id is no job's. */
 const jobId = (id: string) => (isJobId(id) ? Effect.succeed(id) : new JobNotFound({ id }))
@@ -50,13 +53,12 @@ export const JobsHandlers = HttpApiBuilder.group(
       // Whether there is such a job is said with a status, before the stream begins.
       const { id } = yield* jobs.get(tenant, yield* jobId(text))
       yield* place(tenant)
-      return eventStreamResponse(
-        jobs.events(tenant, id, after).pipe(
-          Stream.mapEffect(render),
-          Stream.catch((error) => Stream.succeed(renderEvent("error", JSON.stringify(problemOf(error))))),
-          Stream.interruptWhen(drain.begun),
-        ),
+      const events = jobs.events(tenant, id, after).pipe(
+        Stream.mapEffect(render),
+        Stream.catch((error) => Stream.succeed(renderEvent("error", JSON.stringify(problemOf(error))))),
+        Stream.interruptWhen(drain.begun),
       )
+      return eventStreamResponse(Stream.concat(Stream.succeed(OPENING), events))
     })
 
     return handlers.handleAll({

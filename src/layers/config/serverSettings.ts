@@ -25,6 +25,12 @@ export const serverSettings = (port: number) => ({
   ),
   headersTimeout: setting("HEADERS_TIMEOUT", DurationText, "10s", "How long a request's headers may take"),
   requestTimeout: setting("REQUEST_TIMEOUT", DurationText, "60s", "How long a whole request, body included, may take"),
+  writeTimeout: setting(
+    "WRITE_TIMEOUT",
+    DurationText,
+    "60s",
+    "How long an answer may wait for its reader without moving; then the connection is cut",
+  ),
   keepAliveTimeout: setting("KEEP_ALIVE_TIMEOUT", DurationText, "75s", "How long an idle connection is kept"),
   trustedProxies: setting(
     "TRUSTED_PROXIES",

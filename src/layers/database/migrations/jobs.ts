@@ -11,6 +11,7 @@ export const jobs: ReadonlyArray<string> = [
     mode TEXT NOT NULL,
     status TEXT NOT NULL,
     attempt INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
     crashes INTEGER NOT NULL,
     lease TEXT,
     ran_ms BIGINT NOT NULL,

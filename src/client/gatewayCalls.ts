@@ -1,0 +1,76 @@
+/** How the gateway's client makes its calls: which are repeated, what rejects, and how lists and versions are written. */
+import { Cause, Effect, Exit, Option, Schedule, Schema } from "effect"
+import { HttpClient, HttpClientError } from "effect/http"
+import { Problem } from "../domain/problem.ts"
+import { GatewayProblem, Unreachable } from "./errors.ts"
+import { type GatewayClientOptions, makeGatewayApi } from "./GatewayClientService.ts"
+
+export interface CallOptions {
+  readonly signal?: AbortSignal
+}
+
+/** What must still be the case for a change to be made; without it the change is made in any case. */
+export interface Precondition extends CallOptions {
+  /** The version that the change was thought up for. */
+  readonly ifVersion?: number
+}
+
+export interface PageOptions extends CallOptions {
+  /** 1 to 100; default 20. */
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+export interface Page<A> {
+  readonly items: ReadonlyArray<A>
+  /** Gives the next page, as `cursor`; absent on the last one. */
+  readonly next_cursor?: string
+}
+
+/** How often a request that may be repeated is, when the gateway is away or asks for patience. */
+const RETRIES = 2
+const BACK_OFF = Schedule.exponential("250 millis")
+
+export const connect = (options: GatewayClientOptions) => {
+  const repeat = (client: HttpClient.HttpClient) =>
+    HttpClient.retryTransient(client, { schedule: BACK_OFF, times: RETRIES })
+  return Effect.runSync(
+    Effect.all({
+      api: makeGatewayApi(options),
+      /** For requests that do the same when they are repeated. */
+      repeatable: makeGatewayApi(options, repeat),
+    }),
+  )
+}
+export type Connection = ReturnType<typeof connect>
+
+const isProblem = Schema.is(Problem)
+
+const toError = (cause: Cause.Cause<unknown>, signal: AbortSignal | undefined): unknown => {
+  if (signal?.aborted === true) return signal.reason
+  const error = Option.getOrElse(Cause.findErrorOption(cause), () => Cause.squash(cause))
+  if (isProblem(error)) return new GatewayProblem(error)
+  return HttpClientError.isHttpClientError(error)
+    ? new Unreachable("The gateway did not give an answer that this client understands.", { cause: error })
+    : error
+}
+
+/** Rejects with `GatewayProblem`, with `Unreachable`, or with the reason of an abort. */
+export const run = async <A, E>(effect: Effect.Effect<A, E>, options?: CallOptions): Promise<A> => {
+  const exit = await Effect.runPromiseExit(effect, options)
+  if (Exit.isSuccess(exit)) return exit.value
+  throw toError(exit.cause, options?.signal)
+}
+
+export const given = <A extends object>(options: A): { readonly [K in keyof A]: Exclude<A[K], undefined> } =>
+  // What is `undefined` is left out, which is what the type says.
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never
+
+export const mapPage = <A, B>(page: Page<A>, f: (item: A) => B): Page<B> => ({ ...page, items: page.items.map(f) })
+
+/** The headers that make a change conditional. */
+export const ifVersion = (
+  options: Precondition | undefined,
+  tagOf: (resource: { readonly version: number }) => string,
+): { readonly "if-match"?: string } =>
+  options?.ifVersion === undefined ? {} : { "if-match": tagOf({ version: options.ifVersion }) }
