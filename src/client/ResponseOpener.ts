@@ -12,7 +12,7 @@ import {
   frameNonce,
   RESPONSE_NONCE_BYTES,
 } from "../domain/transcript.ts"
-import { proofClaimsFrom, receiptClaimsFrom } from "./claims.ts"
+import { proofClaimsFrom, receiptClaimsFrom, STATUSES } from "./claims.ts"
 import { decodeBytes, type JsonObject, literal, objectMember, parseObjectBytes, problemFrom, string } from "./decode.ts"
 import { Tampered } from "./errors.ts"
 import { deriveResponseKeys, openFrame, type ResponseKeys, sha256 } from "./primitives.ts"
@@ -28,8 +28,6 @@ export interface VerifiedEnd {
   /** Everything needed to prove the exchange to a third party; holding it means being able to read it. */
   readonly evidence: RevealedExchange
 }
-
-const STATUSES = ["complete", "failed", "aborted"] as const
 
 export class ResponseOpener {
   private readonly sent: SentRequest

@@ -4,7 +4,7 @@ import { bytes, integer, isObject, type JsonObject, literal, objectMember, strin
 import { Tampered } from "./errors.ts"
 
 const HASH_BYTES = 32
-const STATUSES = ["complete", "failed", "aborted"] as const
+export const STATUSES = ["complete", "failed", "aborted"] as const
 
 /** Base64url text of exactly 32 bytes. */
 const hash = (object: JsonObject, member: string): string => {

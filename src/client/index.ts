@@ -7,17 +7,9 @@ export type { Problem } from "../domain/problem.ts"
 export type { ProofClaims, PublicJwk, ReceiptClaims } from "../domain/statement.ts"
 export { accumulate } from "../domain/chatStream.ts"
 export * from "./errors.ts"
-export {
-  type Agent,
-  GatewayClient,
-  type Job,
-  type JobEvent,
-  type JobHandle,
-  type Page,
-  type RoutingSettings,
-  type RoutingStats,
-  type Step,
-} from "./GatewayClient.ts"
+export { type Agent, GatewayClient, type RoutingSettings, type RoutingStats } from "./GatewayClient.ts"
+export type { Page } from "./gatewayCalls.ts"
+export type { Job, JobEvent, JobHandle, Step } from "./GatewayJobs.ts"
 export { type GatewayClientOptions, GatewayClientService } from "./GatewayClientService.ts"
 export {
   type Fetch,

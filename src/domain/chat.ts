@@ -142,6 +142,8 @@ export const PromptRequest = open({
   ...options,
   prompt: Schema.NonEmptyString,
   system: Schema.optionalKey(Schema.String),
+  // Otherwise malformed messages would pass as a member that this product has no name for.
+  messages: Schema.optionalKey(Schema.Never),
 })
 export type PromptRequest = typeof PromptRequest.Type
 

@@ -1,8 +1,8 @@
 import { assert, beforeEach, describe, it } from "@effect/vitest"
 import {
   AnswerIncomplete,
+  PinMismatch,
   SealedClient,
-  SealgateError,
   type StreamPart,
   StreamTruncated,
   Tampered,
@@ -187,6 +187,7 @@ describe("a stream is tampered with", () => {
     ["a frame is altered", (events) => changed(events, 3, { ciphertext: flipped(frame(events[3])) }), 2],
     ["a frame is empty", (events) => changed(events, 3, { ciphertext: "" }), 2],
     ["a frame is no base64url", (events) => changed(events, 3, { ciphertext: "*" }), 2],
+    ["a frame's number is not its place", (events) => changed(events, 3, { seq: 7 }), 2],
     ["a frame's number is missing", (events) => changed(events, 1, { seq: undefined }), 0],
     ["a frame's number is text", (events) => changed(events, 1, { seq: "0" }), 0],
     ["a data frame is called final", (events) => changed(events, 2, { final: true }), 1],
@@ -205,6 +206,16 @@ describe("a stream is tampered with", () => {
     ["the proof is no statement", (events) => changed(events, 6, { proof: "a.b.c" }), 4],
     ["the proof is missing from its event", (events) => changed(events, 6, { proof: undefined }), 4],
     ["an event is unknown", (events) => [...events.slice(0, 3), { event: "note", data: {} }, ...events.slice(3)], 2],
+    [
+      "a frame has another name",
+      (events) => events.map((event, i) => (i === 3 ? { ...event, event: "note" } : event)),
+      2,
+    ],
+    [
+      "the proof has another name",
+      (events) => events.map((event, i) => (i === 6 ? { ...event, event: "frame" } : event)),
+      4,
+    ],
     ["an event has no name", (events) => [...events.slice(0, 3), "data: {}\n\n", ...events.slice(3)], 2],
     ["an event is not JSON", (events) => [...events.slice(0, 3), "event: frame\ndata: {\n\n", ...events.slice(3)], 2],
     ["an event holds a list", (events) => [...events.slice(0, 3), "event: frame\ndata: []\n\n", ...events.slice(3)], 2],
@@ -252,8 +263,25 @@ describe("a stream is tampered with", () => {
     ]
     for (const proof of forged) {
       proxy.hooks = { proof }
-      assert.instanceOf((await read()).error, SealgateError)
+      const { error } = await read()
+      assert.isTrue(error instanceof PinMismatch || error instanceof Tampered, String(error))
     }
+  })
+
+  it("when another pinned identity signed the proof", async () => {
+    const own = proxy.identity
+    const pins = [own.kid, stranger.kid]
+    const client = new SealedClient({ baseUrl: "https://proxy.test", pins, fetch: proxy.fetch })
+    proxy.maxRequests = 1
+    proxy.identity = stranger
+    await client.complete(PROMPT)
+    proxy.identity = own
+    const claimsOf = (text: string) => JSON.parse(fromB64u(text.split(".")[1] ?? "").toString()) as Claims
+    proxy.hooks = {
+      proof: (proof) => statement(stranger, "proof", { ...claimsOf(proof), iss: stranger.kid }).statement,
+    }
+    const error = await (await client.stream(PROMPT)).text().catch((error: unknown) => error)
+    assert.instanceOf(error, Tampered)
   })
 
   it("when a frame that authenticates holds what the protocol does not know", async () => {
@@ -289,7 +317,6 @@ describe("leaving a stream", () => {
     proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
     const { error } = await read(AbortSignal.timeout(20))
     assert.strictEqual(error instanceof Error ? error.name : error, "TimeoutError")
-    assert.notInstanceOf(error, SealgateError)
   })
 
   it("early hangs up, and leaves nothing known about the end", async () => {

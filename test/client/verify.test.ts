@@ -129,7 +129,7 @@ describe("an exchange, revealed", () => {
     ["a part of the answer", { responses: revealed.responses.slice(0, -1) }],
     ["more than the answer", { responses: [...revealed.responses, "{}"] }],
     ["another answer", { responses: revealed.responses.map((text) => text.replace("Lisbon", "Madrid")) }],
-    ["another order", { responses: [...revealed.responses].reverse() }],
+    ["another order", { responses: revealed.responses.toReversed() }],
     [
       "its parts cut elsewhere",
       {

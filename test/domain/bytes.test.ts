@@ -7,27 +7,27 @@ const { concat, equalBytes, fromUtf8, utf8 } = native
 
 const anyBytes = fc.uint8Array({ maxLength: 200 })
 
-/** The module as it is on a platform without a base64 codec of its own, and a way to run such code. */
+/** Runs code as on a platform without a base64 codec of its own. */
 const withoutCodec = <A>(use: () => A): A => {
-  const decode = Object.getOwnPropertyDescriptor(Uint8Array, "fromBase64")
-  const encode = Object.getOwnPropertyDescriptor(Uint8Array.prototype, "toBase64")
+  const decode = Object.getOwnPropertyDescriptor(Uint8Array, "fromBase64") ?? {}
+  const encode = Object.getOwnPropertyDescriptor(Uint8Array.prototype, "toBase64") ?? {}
   Reflect.deleteProperty(Uint8Array, "fromBase64")
   Reflect.deleteProperty(Uint8Array.prototype, "toBase64")
   try {
     return use()
   } finally {
-    if (decode !== undefined) Object.defineProperty(Uint8Array, "fromBase64", decode)
-    if (encode !== undefined) Object.defineProperty(Uint8Array.prototype, "toBase64", encode)
+    Reflect.defineProperty(Uint8Array, "fromBase64", decode)
+    Reflect.defineProperty(Uint8Array.prototype, "toBase64", encode)
   }
 }
 
 let portable: typeof native
 beforeAll(async () => {
   vi.resetModules()
-  const loading = { decode: Object.getOwnPropertyDescriptor(Uint8Array, "fromBase64") }
+  const decode = Object.getOwnPropertyDescriptor(Uint8Array, "fromBase64") ?? {}
   Reflect.deleteProperty(Uint8Array, "fromBase64")
   portable = await import("../../src/domain/bytes.ts")
-  if (loading.decode !== undefined) Object.defineProperty(Uint8Array, "fromBase64", loading.decode)
+  Reflect.defineProperty(Uint8Array, "fromBase64", decode)
 })
 afterAll(() => vi.resetModules())
 
@@ -42,7 +42,7 @@ const nearlyBase64Url = fc.oneof(
 describe("base64url", () => {
   it("is tested with and without the platform's codec", () => {
     assert.notStrictEqual(portable, native)
-    assert.isDefined(Object.getOwnPropertyDescriptor(Uint8Array, "fromBase64"), "this platform has no codec")
+    assert.isTrue("fromBase64" in Uint8Array && "toBase64" in Uint8Array.prototype, "this platform has no codec")
   })
 
   it("round-trips any bytes, natively and portably", () => {

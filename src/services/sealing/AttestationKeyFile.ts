@@ -117,9 +117,12 @@ export const createKeyFile = Effect.fnUntraced(function* (path: string) {
     try: async () => {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 })
       const file = await open(path, "wx", 0o600)
-      await file.writeFile(pem)
-      await file.sync()
-      await file.close()
+      try {
+        await file.writeFile(pem)
+        await file.sync()
+      } finally {
+        await file.close()
+      }
     },
     catch: (cause) =>
       isCode(cause, "EEXIST")

@@ -181,7 +181,6 @@ export interface OpenInput {
   readonly enc: Bytes
   readonly info: Bytes
   readonly aad: Bytes
-  /** At least {@link TAG_BYTES} long. */
   readonly ciphertext: Bytes
   readonly exportContext: Bytes
 }

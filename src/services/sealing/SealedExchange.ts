@@ -8,7 +8,6 @@ import {
   requestTranscript,
   RESPONSE_NONCE_BYTES,
   responseExportContext,
-  TAG_BYTES,
 } from "../../domain/transcript.ts"
 import { hpkeOpen } from "./Hpke.ts"
 import { RandomBytes } from "./RandomBytes.ts"
@@ -67,11 +66,9 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
     const receivedAt = yield* Clock.currentTimeMillis
     const enc = decodeBase64Url(envelope.enc)
     const ciphertext = decodeBase64Url(envelope.ciphertext)
-    // The edge let only canonical base64url in; what is too short for a tag cannot be opened.
     if (enc === undefined || ciphertext === undefined) return yield* new Unopenable()
     if (ciphertext.length > maxRequestBytes) return yield* new CiphertextTooLarge({ maxBytes: maxRequestBytes })
     const session = yield* sessions.find(envelope.session_id, envelope.enc)
-    if (ciphertext.length < TAG_BYTES) return yield* new Unopenable()
 
     const opened = yield* Effect.acquireRelease(
       Effect.tryPromise({

@@ -5,6 +5,7 @@ import { utf8 } from "../../../src/domain/bytes.ts"
 import type { UpstreamRequest } from "../../../src/domain/upstream.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { hpkeOpen } from "../../../src/services/sealing/Hpke.ts"
+import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
 import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
@@ -224,6 +225,31 @@ describe("open", () => {
       assert.strictEqual(yield* refusal(envelope), "SessionGone")
     }).pipe(Effect.provide(layer)),
   )
+
+  it.effect("says that the session is gone when it ends while its request is being opened", () => {
+    let beforeAgreement = () => {}
+    const vault = Layer.sync(KeyVault, () => {
+      const storage = plainStorage()
+      return KeyVault.of({
+        ...storage,
+        agreementKey: () => {
+          const key = storage.agreementKey()
+          const agree: typeof key.agree = (peer) => {
+            beforeAgreement()
+            return key.agree(peer)
+          }
+          return { ...key, agree }
+        },
+      })
+    })
+    return Effect.gen(function* () {
+      const { request } = yield* begin()
+      const sessions = yield* Sessions
+      // One session is all there may be: the next evicts it.
+      beforeAgreement = () => void Effect.runSync(sessions.begin(undefined))
+      assert.strictEqual(yield* refusal(request.envelope), "SessionGone")
+    }).pipe(Effect.provide(layerSealing({ vault, sessions: { maxLive: 1 } }).pipe(Layer.provide(Upstream.layerEcho))))
+  })
 
   it.effect("overwrites plaintext and keys when the scope closes", () =>
     Effect.gen(function* () {

@@ -218,16 +218,16 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
 
   const wireFrames = frames.map((frame) => b64u(frame.ciphertext))
   const events = [
-    ["open", { response_nonce: b64u(responseNonce) }],
-    ...frames.map(({ ciphertext, final, index }) => [
-      "frame",
-      { seq: index, ...(final ? { final } : {}), ciphertext: b64u(ciphertext) },
-    ]),
-    ["proof", { proof: ending.proof }],
-  ] as const
+    { event: "open", data: { response_nonce: b64u(responseNonce) } },
+    ...frames.map(({ ciphertext, final, index }) => ({
+      event: "frame",
+      data: { seq: index, ...(final ? { final } : {}), ciphertext: b64u(ciphertext) },
+    })),
+    { event: "proof", data: { proof: ending.proof } },
+  ]
   const body: Body =
     script.form === "stream"
-      ? { event_stream: events.map(([event, data]) => ({ event, data: JSON.stringify(data) })) }
+      ? { event_stream: events.map(({ data, event }) => ({ event, data: JSON.stringify(data) })) }
       : { body: { response_nonce: b64u(responseNonce), frames: wireFrames } }
 
   return {
