@@ -5,6 +5,7 @@
 import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
+import type { Mode } from "../../domain/agent.ts"
 import type { StepCall } from "../../domain/job.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
@@ -14,7 +15,7 @@ import { jobEnded, jobRetried, jobTakenOver } from "./JobMetrics.ts"
 import { type Element, JobQueue } from "./JobQueue.ts"
 import { decodeJobs, encodeCall, encodeProblem, encodeResult, type JobRow } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
-import { changed, JobSignals } from "./JobSignals.ts"
+import { changed, JobSignals, stopped } from "./JobSignals.ts"
 
 /** A job that this process works on. */
 export interface Lease {
@@ -47,7 +48,10 @@ type Fenced = Effect.Effect<boolean, StorageUnavailable>
 export class JobLeases extends Context.Service<
   JobLeases,
   {
-    /** Makes the job this worker's, unless the element is out of date: the job ended, or is at another attempt. */
+    /**
+     * Makes the job this worker's. It does not when the element is out of date, because the job ended or was put back
+     * since, and not when too many workers died with the job: then it waits for a while or, in the end, fails.
+     */
     readonly start: (element: Element) => Effect.Effect<Option.Option<Lease>, StorageUnavailable>
     readonly isHeld: (lease: Lease) => Fenced
     readonly recordStep: (lease: Lease, step: FinishedStep) => Fenced
@@ -90,32 +94,55 @@ export class JobLeases extends Context.Service<
         return true
       }, sql.withTransaction)
 
-      const takeOver = Effect.fnUntraced(function* (element: Element, token: string, startedAt: number) {
+      /** Takes the job from the worker that died with it, if one did; says how many did in a row. */
+      const afterCrash = Effect.fnUntraced(function* (element: Element) {
+        const rows = yield* sql<{ crashes: number; mode: Mode }>`
+          UPDATE jobs SET status = 'queued', lease = NULL, crashes = crashes + 1
+          WHERE id = ${element.job} AND turn = ${element.turn} AND status = 'running' RETURNING crashes, mode`
+        const [row] = rows
+        if (row === undefined) return 0
+        // Should it be alive after all, it lets go of the job now and not only with its next write.
+        yield* signals.publish(stopped(element.job))
+        yield* sql.afterCommit(jobTakenOver(row.mode))
+        return row.crashes
+      })
+
+      const putBack = Effect.fnUntraced(function* (element: Element, delay: Duration.Duration) {
+        const turn = element.turn + 1
+        yield* sql`UPDATE jobs SET turn = ${turn} WHERE id = ${element.job}`
+        yield* queue.offer({ job: element.job, turn }, delay)
+      })
+
+      const take = Effect.fnUntraced(function* (element: Element) {
+        const [token, startedAt] = [yield* random.uuidV4(), yield* Clock.currentTimeMillis]
         const rows = yield* sql`
-          UPDATE jobs SET lease = ${token}, started_at = COALESCE(started_at, ${startedAt}),
-            crashes = CASE WHEN status = 'running' THEN crashes + 1 ELSE crashes END, status = 'running'
-          WHERE id = ${element.job} AND attempt = ${element.attempt} AND finished_at IS NULL RETURNING *`
+          UPDATE jobs SET status = 'running', lease = ${token}, started_at = COALESCE(started_at, ${startedAt})
+          WHERE id = ${element.job} AND turn = ${element.turn} AND status = 'queued' RETURNING *`
         const [job] = yield* decodeJobs(rows)
         if (job === undefined) return Option.none<Lease>()
         const steps = yield* sql<{ name: string; outcome: string }>`
           SELECT name, outcome FROM job_steps WHERE job_id = ${job.id} AND status = 'completed'`
-        return Option.some<Lease>({
-          job,
-          token,
-          startedAt,
-          finished: new Map(steps.map((step) => [step.name, step.outcome])),
-        })
-      }, sql.withTransaction)
+        const finished = new Map(steps.map((step) => [step.name, step.outcome]))
+        return Option.some<Lease>({ job, token, startedAt, finished })
+      })
 
       return JobLeases.of({
-        start: Effect.fn("JobLeases.start")(function* (element) {
-          const lease = yield* takeOver(element, yield* random.uuidV4(), yield* Clock.currentTimeMillis)
-          if (Option.isNone(lease) || lease.value.job.crashes === 0) return lease
-          yield* jobTakenOver(lease.value.job.mode)
-          if (lease.value.job.crashes <= settings.maxCrashes) return lease
-          yield* finish(lease.value, { status: "failed", problem: crashed(lease.value.job) })
-          return Option.none()
-        }, unavailable),
+        start: Effect.fn("JobLeases.start")(
+          function* (element) {
+            const crashes = yield* afterCrash(element)
+            const suspicion = crashes - settings.innocentCrashes
+            if (suspicion > 0 && crashes <= settings.maxCrashes) {
+              yield* putBack(element, doubling(settings.crashBase, suspicion, settings.crashCap))
+              return Option.none()
+            }
+            const lease = yield* take(element)
+            if (Option.isNone(lease) || crashes <= settings.maxCrashes) return lease
+            yield* finish(lease.value, { status: "failed", problem: crashed(crashes) })
+            return Option.none()
+          },
+          sql.withTransaction,
+          unavailable,
+        ),
 
         isHeld: (lease) =>
           sql`SELECT id FROM jobs WHERE ${held(lease)}`.pipe(
@@ -154,13 +181,13 @@ export class JobLeases extends Context.Service<
 
         retry: Effect.fn("JobLeases.retry")(
           function* (lease, delay) {
-            const { attempt, id, mode } = lease.job
+            const { id, mode, turn } = lease.job
             const rows = yield* sql`
-              UPDATE jobs SET status = 'queued', attempt = attempt + 1, crashes = 0, lease = NULL,
+              UPDATE jobs SET status = 'queued', attempt = attempt + 1, turn = turn + 1, crashes = 0, lease = NULL,
                 ran_ms = ${yield* ranMs(lease)}
               WHERE ${held(lease)} RETURNING id`
             if (rows.length === 0) return false
-            yield* queue.offer({ job: id, attempt: attempt + 1 }, delay)
+            yield* queue.offer({ job: id, turn: turn + 1 }, delay)
             yield* sql.afterCommit(jobRetried(mode))
             return true
           },
@@ -179,7 +206,11 @@ export class JobLeases extends Context.Service<
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
 
-const crashed = ({ crashes }: JobRow): Problem =>
+/** Doubles from `base` with every further time, from the first, up to `cap`. */
+export const doubling = (base: Duration.Duration, times: number, cap: Duration.Duration): Duration.Duration =>
+  Duration.min(Duration.times(base, 2 ** (times - 1)), cap)
+
+const crashed = (crashes: number): Problem =>
   makeProblem({
     code: "job-crashed-workers",
     status: 500,

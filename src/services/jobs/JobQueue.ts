@@ -12,8 +12,8 @@ import { StorageUnavailable } from "../../domain/storage.ts"
 import { unavailable } from "../storage.ts"
 import { JobSettings } from "./JobSettings.ts"
 
-/** One attempt of one job. */
-const Element = Schema.Struct({ job: JobId, attempt: Schema.Int })
+/** One turn of one job. */
+const Element = Schema.Struct({ job: JobId, turn: Schema.Int })
 export type Element = typeof Element.Type
 
 /** Deliveries are not bounded here: the queue counts crashes and shutdowns too. */
@@ -25,7 +25,7 @@ const KEEP_DONE = Duration.hours(1)
 export class JobQueue extends Context.Service<
   JobQueue,
   {
-    /** Once per attempt, however often it is called. Delays are rounded up to whole seconds. */
+    /** Once per turn, however often it is called. Delays are rounded up to whole seconds. */
     readonly offer: (element: Element, delay?: Duration.Duration) => Effect.Effect<void, StorageUnavailable>
     /**
      * Waits for an element and works on it. It comes back when `work` fails or the process dies; when `work` is
@@ -68,7 +68,7 @@ const make = Effect.gen(function* () {
 
   return JobQueue.of({
     offer: (element, delay) =>
-      queue.offer(element, { id: `${element.job}:${element.attempt}`, delay }).pipe(
+      queue.offer(element, { id: `${element.job}:${element.turn}`, delay }).pipe(
         Effect.catchTag("SchemaError", Effect.die),
         Effect.catchTag("PersistedQueueError", () => Effect.fail(new StorageUnavailable({ reason: "QueueError" }))),
       ),

@@ -26,6 +26,8 @@ const JobRow = Schema.Struct({
   mode: Mode,
   status: JobStatus,
   attempt: Schema.Int,
+  /** Which element of the queue stands for it: every time it is put back, the next one. */
+  turn: Schema.Int,
   /** Workers that died in a row without the job finishing a step. */
   crashes: Schema.Int,
   /** Who may write to a running job: the token of the worker that started it last. */

@@ -7,7 +7,7 @@ import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
 import { JobResult } from "../../domain/verdict.ts"
-import { JobLeases, type Lease } from "./JobLeases.ts"
+import { doubling, JobLeases, type Lease } from "./JobLeases.ts"
 import { type JobFailure, JobProgram } from "./JobProgram.ts"
 import { type Element, JobQueue } from "./JobQueue.ts"
 import { traceOf } from "./JobRows.ts"
@@ -79,10 +79,11 @@ const make = Effect.gen(function* () {
   })
 
   /** Before the next attempt: doubling, or as long as the upstream asked for, up to the cap. */
-  const backOff = (attempt: number, asked: number): Duration.Duration => {
-    const doubled = Duration.toMillis(settings.retryBase) * 2 ** (attempt - 1)
-    return Duration.min(Duration.millis(Math.max(doubled, asked)), settings.retryCap)
-  }
+  const backOff = (attempt: number, asked: number): Duration.Duration =>
+    Duration.max(
+      doubling(settings.retryBase, attempt, settings.retryCap),
+      Duration.min(Duration.millis(asked), settings.retryCap),
+    )
 
   const work = Effect.fnUntraced(function* (element: Element) {
     // Before the job is this worker's, so that no cancellation after that goes unheard.

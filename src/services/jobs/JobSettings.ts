@@ -10,8 +10,15 @@ export interface JobSettings {
   readonly retryBase: Duration.Duration
   /** The longest back-off, also where an upstream asks for a longer one. */
   readonly retryCap: Duration.Duration
-  /** How often in a row a job's worker may die without the job getting anywhere before the job is failed. */
+  /** How often in a row a job's workers may die without the job finishing a step before the job is failed. */
   readonly maxCrashes: number
+  /**
+   * How many of those deaths are taken for bad luck, so that the job goes on at once. From then on it may be what kills
+   * them: it waits, twice as long each time from `crashBase` to `crashCap`, and a crashing server is not kept down by it.
+   */
+  readonly innocentCrashes: number
+  readonly crashBase: Duration.Duration
+  readonly crashCap: Duration.Duration
   /** A worker that has not renewed its claim for this long is taken for dead. Whole seconds. */
   readonly lease: Duration.Duration
   /** How often claims are renewed. */
@@ -30,7 +37,10 @@ export const JobSettings = Context.Reference<JobSettings>("sealgate/services/job
     maxAttempts: 3,
     retryBase: Duration.seconds(2),
     retryCap: Duration.minutes(5),
-    maxCrashes: 5,
+    maxCrashes: 10,
+    innocentCrashes: 2,
+    crashBase: Duration.seconds(1),
+    crashCap: Duration.minutes(1),
     lease: Duration.seconds(15),
     leaseRefresh: Duration.seconds(5),
     poll: Duration.seconds(1),

@@ -12,7 +12,7 @@ import {
   type Job,
   type JobEvent,
   JobId,
-  JobNotFound,
+  type JobNotFound,
   type JobStatus,
   taskOf,
 } from "../../domain/job.ts"
@@ -89,6 +89,7 @@ export class Jobs extends Context.Service<
           mode: request.mode ?? agent.default_mode,
           status: "queued",
           attempt: 1,
+          turn: 1,
           crashes: 0,
           lease: null,
           ran_ms: 0,
@@ -105,7 +106,7 @@ export class Jobs extends Context.Service<
           expires_at: DateTime.addDuration(created_at, retention),
         }
         yield* sql`INSERT INTO jobs ${sql.insert(yield* encodeJob(row))}`
-        yield* queue.offer({ job: row.id, attempt: row.attempt })
+        yield* queue.offer({ job: row.id, turn: row.turn })
         yield* sql.afterCommit(jobEnqueued(row.mode))
         return row.id
       })

@@ -35,12 +35,16 @@ export class CallCounter {
   private lastKill = 0
   private readonly jobs = new Map<string, Progress>()
   private readonly inFlight = new Map<string, Map<string, number>>()
+  /** Who waits for how many more calls of which worker. */
+  private readonly awaited = new Map<string, { left: number; readonly resolve: () => void }>()
   private readonly server = createServer((request, response) => {
     const query = new URL(request.url ?? "/", "http://localhost").searchParams
     const [job = "", step = "", worker = ""] = ["job", "step", "worker"].map((name) => query.get(name) ?? undefined)
     const token = this.called(job, step)
     const flights = this.inFlight.get(worker) ?? new Map<string, number>()
     this.inFlight.set(worker, flights.set(job, (flights.get(job) ?? 0) + 1))
+    const awaited = this.awaited.get(worker)
+    if (awaited !== undefined && --awaited.left <= 0) awaited.resolve()
     setTimeout(() => {
       flights.set(job, (flights.get(job) ?? 1) - 1)
       response.end(token)
@@ -62,6 +66,12 @@ export class CallCounter {
   close(): void {
     this.server.close()
     this.server.closeAllConnections()
+  }
+
+  /** Resolves when that many more calls of the worker have arrived; the last of them is then in flight. */
+  async callsOf(worker: string, count: number): Promise<void> {
+    await new Promise<void>((resolve) => this.awaited.set(worker, { left: count, resolve }))
+    this.awaited.delete(worker)
   }
 
   /** The worker is being killed: its jobs in flight wait for another, and any job that waits may have been claimed by it. */

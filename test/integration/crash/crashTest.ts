@@ -37,9 +37,11 @@ export interface CrashReport {
   readonly seconds: number
 }
 
-/** Milliseconds that a worker lives at most once it is up, and that one call takes. */
-const MAX_LIFE = 600
+/** Milliseconds that one call takes at most. */
 const MAX_CALL = 60
+/** Calls that a worker makes at most before it is killed, and milliseconds that it lives if it makes none. */
+const MAX_CALLS = 40
+const MAX_IDLE = 3000
 /** How often a worker is killed while it still starts. */
 const KILLED_YOUNG = 0.1
 const MAX_YOUTH = 800
@@ -118,7 +120,12 @@ export const runCrashTest = async (options: CrashTestOptions): Promise<CrashRepo
     for (let kill = 1; kill <= options.kills; kill++) {
       const slot = Math.floor(random() * options.processes)
       if (random() < KILLED_YOUNG) await sleep(random() * MAX_YOUTH)
-      else await workers.ready(slot).then(() => sleep(random() * MAX_LIFE))
+      else {
+        await workers.ready(slot)
+        const calls = counter.callsOf(workers.nameOf(slot), 1 + random() * MAX_CALLS)
+        await Promise.race([calls, sleep(MAX_IDLE)])
+        await sleep(random() * MAX_CALL)
+      }
       counter.killed(workers.nameOf(slot))
       await workers.kill(slot)
       void workers.start(slot)

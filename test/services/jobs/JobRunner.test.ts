@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Fiber, Latch, Metric, Schema } from "effect"
+import { DateTime, Duration, Effect, Fiber, Latch, Metric, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Job } from "../../../src/domain/job.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
@@ -33,10 +33,11 @@ const counter = () => {
   return { counts, call }
 }
 
-/** Leaves a queued job as a worker leaves it that is killed while it works on it. */
-const abandon = Effect.fnUntraced(function* (job: Pick<Job, "id">) {
+/** Leaves a queued job as a worker leaves it that is killed while it works on it, after `crashes` others. */
+const abandon = Effect.fnUntraced(function* (job: Pick<Job, "id">, crashes: number) {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`UPDATE jobs SET status = 'running', lease = 'dead', started_at = 1 WHERE id = ${job.id}`
+  yield* sql`UPDATE jobs SET status = 'running', lease = 'dead', started_at = 1, crashes = ${crashes}
+    WHERE id = ${job.id}`
   yield* sql`UPDATE job_queue SET acquired_at = CURRENT_TIMESTAMP, acquired_by = ${sql.literal(`'${DEAD}'`)}
     WHERE id LIKE ${`${job.id}:%`}`
 })
@@ -311,32 +312,44 @@ describeDatabases("job runner", (database) => {
     )
   })
 
-  it.live("takes over what a dead worker left, and gives up a job that keeps killing its workers", () =>
+  it.live("takes over what a dead worker left, at once or after a while, and gives up what keeps killing workers", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const layer = yield* database.create
-        // The embedded database does not wait for a lease to run out.
-        const settings = { maxCrashes: 2, lease: Duration.seconds(database.kind === "sqlite" ? 3600 : 2) }
+        const settings = {
+          innocentCrashes: 1,
+          maxCrashes: 2,
+          // The embedded database does not wait for a lease to run out.
+          lease: Duration.seconds(database.kind === "sqlite" ? 3600 : 2),
+        }
         const before = yield* start(services(layer, settings))
-        const survivor = yield* use(before.context, enqueueOne())
-        const poison = yield* use(before.context, enqueueOne())
-        yield* use(before.context, abandon(survivor.job))
-        yield* use(before.context, abandon(poison.job))
-        const { id } = poison.job
-        yield* use(
-          before.context,
-          SqlClient.SqlClient.use((sql) => sql`UPDATE jobs SET crashes = 2 WHERE id = ${id}`),
-        )
+        const abandoned = Effect.fnUntraced(function* (crashes: number) {
+          const { job, tenant } = yield* use(before.context, enqueueOne())
+          yield* use(before.context, abandon(job, crashes))
+          return { job, tenant }
+        })
+        const innocent = yield* abandoned(0)
+        const suspect = yield* abandoned(1)
+        const poison = yield* abandoned(2)
         yield* before.stop
 
         const after = yield* start(gateway(layer, () => Effect.succeed(answer("alive")), settings))
-        const done = yield* use(after.context, ended(survivor.tenant, survivor.job))
+        const done = yield* use(after.context, ended(innocent.tenant, innocent.job))
         assert.strictEqual(done.status, "completed")
         assert.strictEqual(done.attempt, 1)
         const given = yield* use(after.context, ended(poison.tenant, poison.job))
         assert.strictEqual(given.status, "failed")
         assert.strictEqual(given.problem?.code, "job-crashed-workers")
         assert.include(given.problem?.detail, "3 workers")
+        const jobs = yield* use(after.context, Jobs)
+        const waiting = yield* Effect.repeat(jobs.get(suspect.tenant, suspect.job.id), {
+          until: (job) => job.status !== "running",
+          schedule: Schedule.spaced("20 millis"),
+        })
+        assert.strictEqual(waiting.status, "queued")
+        const late = yield* use(after.context, ended(suspect.tenant, suspect.job))
+        assert.strictEqual(late.status, "completed")
+        assert.strictEqual(late.attempt, 1)
       }),
     ),
   )
@@ -350,7 +363,7 @@ describeDatabases("job runner", (database) => {
       const jobs = yield* Jobs
       const leases = yield* JobLeases
       yield* running.await
-      const lease = yield* Effect.flatMap(leases.start({ job: job.id, attempt: 1 }), Effect.fromOption)
+      const lease = yield* Effect.flatMap(leases.start({ job: job.id, turn: 1 }), Effect.fromOption)
       yield* takenOver.open
       yield* interrupted.await
       assert.deepStrictEqual((yield* jobs.get(tenant, job.id)).steps, [])

@@ -1,6 +1,7 @@
 /** The state machine of jobs under any order of what workers, owners and crashes do, against the real databases. */
 import { assert, layer } from "@effect/vitest"
 import { Duration, Effect, Option, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { isEnded, type Job, type JobStatus, TRANSITIONS } from "../../../src/domain/job.ts"
 import { makeProblem } from "../../../src/domain/problem.ts"
@@ -32,6 +33,7 @@ const problem = makeProblem({ code: "scripted", status: 500, title: "As scripted
 const makeActor = Effect.gen(function* () {
   const jobs = yield* Jobs
   const leases = yield* JobLeases
+  const sql = yield* SqlClient.SqlClient
   const { job, tenant } = yield* enqueueOne()
   const held: Array<Lease | undefined> = Array.from({ length: WORKERS })
   const read = jobs.get(tenant, job.id)
@@ -45,8 +47,9 @@ const makeActor = Effect.gen(function* () {
       return !isEnded(before.status) && after.status === "cancelled"
     }
     if (operation.op === "start" || operation.op === "start late") {
-      const { attempt } = yield* read
-      const element = { job: job.id, attempt: operation.op === "start" ? attempt : attempt - 1 }
+      const rows = yield* sql<{ turn: number }>`SELECT turn FROM jobs WHERE id = ${job.id}`
+      const turn = rows[0]?.turn ?? 0
+      const element = { job: job.id, turn: operation.op === "start" ? turn : turn - 1 }
       const started = Option.getOrUndefined(yield* leases.start(element))
       if (started !== undefined) held[operation.worker] = started
       return started !== undefined
@@ -107,7 +110,7 @@ const reachable = (from: JobStatus): ReadonlySet<JobStatus> => {
 }
 
 describeDatabases("job state machine", (database) => {
-  layer(services(database.layer, { maxCrashes: 1000 }))((it) => {
+  layer(services(database.layer, { maxCrashes: 1000, innocentCrashes: 1000 }))((it) => {
     it.effect.prop(
       "follows its model in every order of operations",
       [Schema.Array(Operation).check(Schema.isBetweenLength(8, 30))],
