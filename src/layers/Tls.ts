@@ -49,6 +49,9 @@ export interface LoadedTls {
   readonly expiresAt: string
 }
 
+/** Throws when there is none. */
+const firstCertificate = (pem: Buffer): X509Certificate => new X509Certificate(pem)
+
 /** Reads the files and makes sure that they work together. */
 export const loadTls = Effect.fnUntraced(function* (files: TlsFiles, minVersion: TlsSettings["tlsMinVersion"]) {
   return yield* Effect.tryPromise({
@@ -60,7 +63,9 @@ export const loadTls = Effect.fnUntraced(function* (files: TlsFiles, minVersion:
       ])
       const context: SecureContextOptions = { cert, key, minVersion, ...(ca === undefined ? {} : { ca }) }
       createSecureContext(context)
-      const leaf = new X509Certificate(cert)
+      // Authorities in which there is no certificate would be taken silently, and then every client be refused.
+      if (ca !== undefined) firstCertificate(ca)
+      const leaf = firstCertificate(cert)
       return { context, expiresAt: DateTime.formatIso(DateTime.makeUnsafe(leaf.validToDate)) }
     },
     catch: (cause) => new TlsError({ problem: cause instanceof Error ? cause.message : String(cause) }),

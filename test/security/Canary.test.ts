@@ -194,7 +194,6 @@ describe("the output and the files of the real process", () => {
   for (const [level, format] of [
     ["trace", "json"],
     ["trace", "pretty"],
-    ["info", "json"],
   ] as const) {
     it.live(`say nothing at LOG_LEVEL=${level} in ${format}, also when providers quote what they were sent`, () =>
       Effect.gen(function* () {

@@ -78,7 +78,7 @@ describe.runIf(process.platform === "linux")("a session key in guarded memory", 
     Effect.gen(function* () {
       const upstream = yield* FakeUpstream.make()
       const proxy = yield* runProxy({
-        env: { SESSION_TTL: "6s", PROVIDER1_API_KEY: "key", PROVIDER1_BASE_URL: upstream.openAi },
+        env: { SESSION_TTL: "8s", PROVIDER1_API_KEY: "key", PROVIDER1_BASE_URL: upstream.openAi },
         pauseAtExit: true,
       })
       yield* Effect.promise(async () => {

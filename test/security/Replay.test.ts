@@ -4,6 +4,7 @@ import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { startProxy } from "../support/proxy.ts"
 import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
+import { recording } from "../support/tamper.ts"
 
 const codeOf = async (response: Response) => [response.status, (await jsonOf(response))["code"]]
 
@@ -127,5 +128,17 @@ it.effect("fifty requests at once through one client share sessions and all succ
       answers.map(({ completion }) => completion.choices[0]?.message.content),
       Array.from({ length: 50 }, (_, n) => `number ${n}`),
     )
+  }),
+)
+
+it.effect("sessions that live shorter than the client's margin for renewing them are used all the same", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy({ settings: { sessionTtl: Duration.seconds(2) } })
+    const { record, requests } = recording()
+    const client = proxy.client({ fetch: record })
+    yield* Effect.promise(() => client.complete({ prompt: "one" }))
+    yield* Effect.promise(() => client.complete({ prompt: "two" }))
+    assert.strictEqual(requests.filter(({ path }) => path === "/v1/completions").length, 2)
+    assert.isAtMost(requests.filter(({ path }) => path === "/v1/init").length, 2)
   }),
 )

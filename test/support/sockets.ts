@@ -62,3 +62,15 @@ export const openSocket = (
     }),
     ({ socket }) => Effect.sync(() => socket.destroy()),
   )
+
+/** A JSON request as bytes. */
+export const postOf = (path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): string => {
+  const text = JSON.stringify(body)
+  const lines = Object.entries({
+    host: "127.0.0.1",
+    "content-type": "application/json",
+    "content-length": String(Buffer.byteLength(text)),
+    ...headers,
+  }).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n${text}`
+}

@@ -2,7 +2,7 @@
  * A local OpenAI-compatible endpoint around the sealed `fetch`: for programs that can be given a base URL and nothing
  * else. Plaintext exists between them and here, so it serves this machine only, and no web page.
  */
-import { ByteSize, Cause, Effect, Layer, Stream } from "effect"
+import { ByteSize, Cause, Duration, Effect, Layer, Stream } from "effect"
 import {
   HttpIncomingMessage,
   HttpRouter,
@@ -76,6 +76,9 @@ const bodyOf = (request: Request, options: ConnectorOptions) =>
 
 const encoder = new TextEncoder()
 
+/** How long an error event gets to leave this process before the connection is cut behind it. */
+const LAST_WORDS = Duration.millis(100)
+
 /**
  * The body of a streamed answer. What breaks it is said in an error event, and then the connection is cut, so that
  * neither a reader of events nor a reader of bytes takes a part for the whole.
@@ -85,7 +88,7 @@ const streamBody = (body: ReadableStream<Uint8Array>): Stream.Stream<Uint8Array,
     Stream.catch((error) =>
       Stream.concat(
         Stream.succeed(encoder.encode(`data: ${JSON.stringify(errorBody(failureAnswer(error)))}\n\n`)),
-        Stream.fail(error),
+        Stream.fromEffect(Effect.andThen(Effect.sleep(LAST_WORDS), Effect.fail(error))),
       ),
     ),
   )

@@ -71,7 +71,7 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
     HttpApiEndpoint.post("init", "/v1/init", {
       payload: [InitRequest, Schema.Undefined],
       success: InitResponse,
-      error: [problem(400), problem(413), problem(429), problem(503)],
+      error: [400, 408, 413, 415, 429, 500, 503].map(problem),
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Begin a session",
@@ -83,7 +83,7 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
       payload: CompletionRequest,
       success: [SealedFrames, HttpApiSchema.StreamSse({ events: SealedStreamEvent })],
       error: [
-        ...[400, 409, 410, 413, 429, 503].map(problem),
+        ...[400, 408, 409, 410, 413, 415, 429, 500, 503].map(problem),
         ...[400, 408, 422, 429, 502, 503, 504].map(sealedProblem),
       ],
     }).annotateMerge(

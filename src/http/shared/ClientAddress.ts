@@ -5,21 +5,20 @@ import { IpNetwork, NetAddress } from "effect/net"
 /** Prefix of an IPv6 address that belongs to one subscriber: everything below it is theirs to choose. */
 const SUBSCRIBER_PREFIX = 64
 
+/** Whom an IP address stands for: itself, or the /64 of an IPv6 address. Other text is left as it is. */
+export const subscriberOf = (text: string): string =>
+  Result.match(NetAddress.ipFromString(text), {
+    onFailure: () => text,
+    onSuccess: (parsed) => {
+      const address = NetAddress.toCanonical(parsed)
+      return NetAddress.isIpv4Address(address)
+        ? NetAddress.formatIp(address)
+        : IpNetwork.format(IpNetwork.fromAddressUnsafe(address, SUBSCRIBER_PREFIX))
+    },
+  })
+
 /**
- * Whom a request is counted for: the IPv4 address or the IPv6 /64 it came from. Forwarded addresses were put in place
- * before, if they came from a trusted proxy.
+ * Whom a request is counted for. Forwarded addresses were put in place before, if they came from a trusted proxy.
  */
 export const clientAddress = (request: HttpServerRequest.HttpServerRequest): string =>
-  Option.match(request.remoteAddress, {
-    onNone: () => "unknown",
-    onSome: (text) =>
-      Result.match(NetAddress.ipFromString(text), {
-        onFailure: () => text,
-        onSuccess: (parsed) => {
-          const address = NetAddress.toCanonical(parsed)
-          return NetAddress.isIpv4Address(address)
-            ? NetAddress.formatIp(address)
-            : IpNetwork.format(IpNetwork.makeUnsafe(address, SUBSCRIBER_PREFIX))
-        },
-      }),
-  })
+  Option.match(request.remoteAddress, { onNone: () => "unknown", onSome: subscriberOf })

@@ -19,6 +19,18 @@ export const layerSpanNames = (routes: RouteTable) =>
     (request) => `${request.method} ${routes.label(request.method, request.url)}`,
   )
 
+/** Status of a request that is refused by its head alone. */
+const refusedUnread = (
+  { headers, source }: HttpServerRequest.HttpServerRequest,
+  maxBodyBytes: number,
+): 400 | 413 | undefined => {
+  // A body that announces itself as too large; others are cut off where the limit is.
+  if (Number(headers["content-length"] ?? 0) > maxBodyBytes) return 413
+  // RFC 9112 §3.2 demands it of HTTP/1.1. The server itself would refuse such a request without saying why.
+  const hostless = headers["host"] === undefined && "httpVersion" in source && source.httpVersion === "1.1"
+  return hostless ? 400 : undefined
+}
+
 export const layerOutermost = (settings: OutermostSettings) => {
   const forwarded = HttpMiddleware.xForwardedHeaders({ trustedProxies: settings.trustedProxies })
   const render = renderProblems(settings)
@@ -28,10 +40,8 @@ export const layerOutermost = (settings: OutermostSettings) => {
     (app) =>
       forwarded(
         Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-          // A body that announces itself as too large is refused unread; others are cut off where the limit is.
-          const announced = Number(request.headers["content-length"] ?? 0)
-          const limited =
-            announced > settings.maxBodyBytes ? Effect.succeed(HttpServerResponse.empty({ status: 413 })) : app
+          const refused = refusedUnread(request, settings.maxBodyBytes)
+          const limited = refused === undefined ? app : Effect.succeed(HttpServerResponse.empty({ status: refused }))
           const rendered = render(request, Effect.provideService(limited, HttpIncomingMessage.MaxBodySize, maxBody))
           return observed(request, settings.namesRequest === true ? withRequestSpan(request, rendered) : rendered)
         }),

@@ -5,7 +5,6 @@
  * Keys share slabs, because every guarded allocation costs at least three memory mappings, of which a process has a
  * limited number: one allocation per session would fail at some twenty thousand sessions.
  */
-import { randomBytes } from "node:crypto"
 import type { Bytes } from "../../domain/bytes.ts"
 import type { AgreementKey, KeyStorage, SigningKey } from "./KeyVault.ts"
 
@@ -91,15 +90,6 @@ const makeStorage = (sodium: Sodium): KeyStorage => {
     }
   }
 
-  // libsodium's X25519 leaves a copy of the scalar on the C stack. A throw-away multiplication of the same depth
-  // overwrites it before anything else runs.
-  const decoy = new Uint8Array(AGREEMENT_BYTES)
-  const decoyResult = new Uint8Array(AGREEMENT_BYTES)
-  const overwriteStack = () => {
-    decoy.set(randomBytes(AGREEMENT_BYTES))
-    sodium.crypto_scalarmult_base(decoyResult, decoy)
-  }
-
   return {
     kind: "guarded",
     agreementKey: (secret): AgreementKey => {
@@ -118,10 +108,7 @@ const makeStorage = (sodium: Sodium): KeyStorage => {
           slot.read((bytes) => sodium.crypto_scalarmult(shared, bytes, peer))
           return shared
         },
-        destroy: () => {
-          slot.destroy()
-          overwriteStack()
-        },
+        destroy: slot.destroy,
       }
     },
     signingKey: (seed): SigningKey => {
@@ -142,7 +129,6 @@ const makeStorage = (sodium: Sodium): KeyStorage => {
     wipe: () => {
       wiped = true
       for (const slab of slabs) withSlab(slab, "write", () => sodium.sodium_memzero(slab.memory))
-      overwriteStack()
     },
   }
 }

@@ -1,0 +1,200 @@
+/** What operators and orchestrators ask: metrics, probes, the contract and its reference. */
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { Readiness } from "../../src/domain/readiness.ts"
+import { fault, FakeUpstream } from "../support/FakeUpstream.ts"
+import { parsePrometheus, scrape, valueOf } from "../support/prometheus.ts"
+import { behind, startProxy } from "../support/proxy.ts"
+import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
+import { failureOf } from "../support/tamper.ts"
+
+describe("the reader of the Prometheus text format", () => {
+  for (const [problem, text] of [
+    ["a sample without a type", "a 1\n"],
+    ["no newline at the end", "# TYPE a counter\na 1"],
+    ["the same series twice", `# TYPE a counter\na{x="1",y="2"} 1\na{y="2",x="1"} 1\n`],
+    ["a family in two places", "# TYPE a counter\na 1\n# TYPE b counter\nb 1\na 2\n"],
+    ["an unescaped quote", `# TYPE a counter\na{x="1"2"} 1\n`],
+    ["a bad name", "# TYPE a counter\n1a 1\n"],
+    ["a bad value", "# TYPE a counter\na one\n"],
+    ["buckets that fall", `# TYPE h histogram\nh_bucket{le="1"} 2\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n`],
+    ["buckets without +Inf", `# TYPE h histogram\nh_bucket{le="1"} 2\nh_sum 1\nh_count 2\n`],
+    ["a count that is not +Inf", `# TYPE h histogram\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 2\n`],
+  ] as const) {
+    it(`refuses ${problem}`, () => assert.throws(() => parsePrometheus(text)))
+  }
+
+  it("reads what is right", () => {
+    const text = `# HELP a b\n# TYPE a counter\na{x="q\\"\\\\\\n"} 1\n# TYPE h histogram\nh_bucket{le="0.5"} 1\nh_bucket{le="+Inf"} 2\nh_sum 1e3\nh_count 2\n`
+    assert.strictEqual(valueOf(parsePrometheus(text), "a", { x: 'q"\\\n' }), 1)
+  })
+})
+
+it.live("/metrics is well formed, documented, and counts what happened", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy({ settings: { sessionMaxRequests: 3 } })
+    yield* Effect.promise(async () => {
+      const before = await scrape(proxy)
+      const client = proxy.client()
+      await client.complete({ prompt: "hello" })
+      await (await client.stream({ prompt: "one two" })).text()
+      await failureOf(client.complete({ prompt: "hello" }, { provider: "provider4" }))
+      const { body } = await seal(await beginSession(proxy), { prompt: "hello" })
+      await post(proxy, "/v1/completions", body)
+      await post(proxy, "/v1/completions", body)
+      await post(proxy, "/v1/completions", { ...body, ciphertext: "AAAA", enc: "A".repeat(43) })
+      await post(proxy, "/v1/completions", { ...body, session_id: "A".repeat(22) })
+      await fetch(`${proxy.url}/no/such/path/${crypto.randomUUID()}`)
+
+      const response = await fetch(`${proxy.url}/metrics`)
+      assert.strictEqual(response.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8")
+      const after = parsePrometheus(await response.text())
+      const grown = (name: string, labels: Readonly<Record<string, string>> = {}) =>
+        valueOf(after, name, labels) - valueOf(before, name, labels)
+      assert.strictEqual(grown("sealgate_sessions_created_total"), 2)
+      assert.strictEqual(grown("sealgate_sessions_ended_total", { reason: "spent" }), 1)
+      assert.strictEqual(valueOf(after, "sealgate_sessions_live"), 1)
+      assert.strictEqual(grown("sealgate_openings_failed_total", { reason: "replayed" }), 1)
+      assert.strictEqual(grown("sealgate_openings_failed_total", { reason: "unopenable" }), 1)
+      assert.strictEqual(grown("sealgate_openings_failed_total", { reason: "session-gone" }), 1)
+      assert.strictEqual(grown("sealgate_sealed_responses_total", { form: "complete", status: "complete" }), 2)
+      assert.strictEqual(grown("sealgate_sealed_responses_total", { form: "stream", status: "complete" }), 1)
+      assert.strictEqual(
+        grown("sealgate_sealed_responses_total", { form: "problem", status: "provider-not-configured" }),
+        1,
+      )
+      // Two complete answers of two frames; role, two words, finish, usage and end; one problem.
+      assert.strictEqual(grown("sealgate_frames_sealed_total"), 2 * 2 + 6 + 1)
+      const completions = { method: "POST", route: "/v1/completions" }
+      assert.strictEqual(grown("sealgate_http_requests_total", { ...completions, status: "200" }), 3)
+      assert.strictEqual(grown("sealgate_http_requests_total", { ...completions, status: "409" }), 1)
+      assert.strictEqual(grown("sealgate_http_requests_total", { method: "GET", route: "unknown" }), 0)
+      assert.strictEqual(grown("sealgate_http_requests_total", { method: "any", route: "unknown", status: "404" }), 1)
+      assert.strictEqual(grown("sealgate_http_request_duration_seconds_count", completions), 0)
+      assert.isAbove(valueOf(after, "sealgate_process_memory_bytes", { kind: "rss" }), 1_000_000)
+
+      const documented = readFileSync("docs/operations.md", "utf8")
+      for (const [name, { help, type }] of after) {
+        assert.include(documented, `| \`${name}\` | ${type} |`)
+        assert.isNotEmpty(help ?? "", name)
+      }
+    })
+  }),
+)
+
+const decodeReadiness = Schema.decodeUnknownSync(Readiness)
+
+it.live("/health and /ready tell how the proxy is, and ask no provider", () =>
+  Effect.gen(function* () {
+    const fake = yield* FakeUpstream.make()
+    const proxy = yield* startProxy({
+      settings: { ...behind(fake), sessionMaxLive: 7, circuitFailures: 1, retries: 0 },
+    })
+    const report = async () => {
+      const response = await fetch(`${proxy.url}/ready`)
+      assert.strictEqual(response.headers.get("cache-control"), "no-store")
+      return { http: response.status, ...decodeReadiness(await response.json()) }
+    }
+    yield* Effect.promise(async () => {
+      const health = await fetch(`${proxy.url}/health`)
+      assert.deepStrictEqual(
+        { http: health.status, ...(await jsonOf(health)) },
+        { http: 200, status: "ok", software: "sealgate/0.1.0" },
+      )
+
+      await beginSession(proxy)
+      const fresh = await report()
+      assert.deepStrictEqual(
+        { ...fresh, providers: fresh.providers.map((provider) => ({ ...provider, model: "" })) },
+        {
+          http: 200,
+          status: "ready",
+          draining: false,
+          providers: [{ provider: "provider1", model: "", configured: true, circuit: "closed", last_success: null }],
+          tls: { mode: "off", expires_at: null, last_reload_error: null },
+          key_storage: "guarded",
+          sessions: { live: 1, max: 7 },
+        },
+      )
+      assert.strictEqual(fake.requests.length, 0)
+
+      fake.always({ text: "ok" })
+      const started = Date.now()
+      const client = proxy.client()
+      await client.complete({ prompt: "hello" })
+      const success = Date.parse((await report()).providers[0]?.last_success ?? "")
+      assert.isAtLeast(success, started)
+
+      // With its only provider out of order there is no point in sending requests here.
+      fake.always(fault.serverError())
+      await failureOf(client.complete({ prompt: "hello" }))
+      const broken = await report()
+      assert.strictEqual(broken.http, 503)
+      assert.strictEqual(broken.status, "unavailable")
+      assert.isFalse(broken.draining)
+      assert.strictEqual(broken.providers[0]?.circuit, "open")
+    })
+  }),
+)
+
+/** Everything the proxy answers, and with which statuses. */
+const CONTRACT: Readonly<Record<string, ReadonlyArray<number>>> = {
+  "post /v1/init": [200, 400, 408, 413, 415, 429, 500, 503],
+  "post /v1/completions": [200, 400, 408, 409, 410, 413, 415, 422, 429, 500, 502, 503, 504],
+  "get /v1/keys": [200],
+  "get /health": [200],
+  "get /ready": [200, 503],
+  "get /metrics": [200],
+}
+
+it.live("/openapi.json names every route and status, and /docs shows it without fetching anything", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy()
+    yield* Effect.promise(async () => {
+      const response = await fetch(`${proxy.url}/openapi.json`)
+      assert.match(response.headers.get("content-type") ?? "", /^application\/json/)
+      const { info, openapi, paths } = await jsonOf(response)
+      assert.match(String(openapi), /^3\.1\./)
+      assert.strictEqual(Reflect.get(Object(info), "title"), "sealgate proxy")
+      const found: Record<string, ReadonlyArray<number>> = {}
+      for (const [path, methods] of Object.entries(Object(paths) as Record<string, Record<string, object>>)) {
+        for (const [method, operation] of Object.entries(methods)) {
+          const responses = Object(Reflect.get(operation, "responses")) as Record<string, { readonly content?: object }>
+          found[`${method} ${path}`] = Object.keys(responses)
+            .map(Number)
+            .sort((a, b) => a - b)
+          for (const [status, { content }] of Object.entries(responses)) {
+            assert.isNotEmpty(Object.keys(content ?? {}), `${method} ${path} ${status}`)
+          }
+          assert.isNotEmpty(String(Reflect.get(operation, "summary")))
+        }
+      }
+      assert.deepStrictEqual(found, CONTRACT)
+
+      const docs = await fetch(`${proxy.url}/docs`)
+      assert.strictEqual(docs.status, 200)
+      assert.match(docs.headers.get("content-type") ?? "", /^text\/html/)
+      const html = await docs.text()
+      // Addresses in scripts' texts are not fetched; elements and style sheets would be.
+      const outside =
+        /<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?(?!data:|#)[^"'>\s]+|@import|url\(["']?https?:/i
+      assert.notMatch(html.replace(/(<script[^>]*>)[^]*?<\/script>/g, "$1</script>"), outside)
+    })
+  }),
+)
+
+it.live("HEAD answers like GET, without a body", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy()
+    yield* Effect.promise(async () => {
+      for (const path of ["/health", "/ready", "/metrics", "/v1/keys", "/openapi.json", "/docs"]) {
+        const head = await fetch(proxy.url + path, { method: "HEAD" })
+        const get = await fetch(proxy.url + path)
+        assert.strictEqual(head.status, get.status, path)
+        assert.strictEqual(head.headers.get("content-type"), get.headers.get("content-type"), path)
+        assert.strictEqual(await head.text(), "", path)
+      }
+    })
+  }),
+)

@@ -1,0 +1,52 @@
+/** The `sealgate` command, in this process and as a process of its own. */
+import { execFile } from "node:child_process"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Console, Effect, Exit } from "effect"
+import { Command } from "effect/cli"
+import { joinPins } from "../../src/cli/flags.ts"
+import { exitCodeOf, reportOf } from "../../src/cli/run.ts"
+
+const COMMAND = new URL("../../src/cli/main.ts", import.meta.url).pathname
+
+export interface CommandResult {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs one command with `args`, through the same parsing, reporting and exit codes as the `sealgate` command. */
+export const run = Effect.fnUntraced(function* <const Name extends string, Input, Context, E>(
+  command: Command.Command<Name, Input, Context, E, Command.Environment>,
+  args: ReadonlyArray<string>,
+) {
+  const out: Array<string> = []
+  const err: Array<string> = []
+  const console = {
+    ...globalThis.console,
+    log: (...items: ReadonlyArray<unknown>) => void out.push(items.join(" ")),
+    error: (...items: ReadonlyArray<unknown>) => void err.push(items.join(" ")),
+  }
+  const exit = yield* Command.runWith(command, { version: "0" })(joinPins(args)).pipe(
+    Effect.provide(NodeServices.layer),
+    Effect.provideService(Console.Console, console),
+    Effect.exit,
+  )
+  if (Exit.isFailure(exit)) err.push(reportOf(exit.cause))
+  const result: CommandResult = {
+    code: Exit.isSuccess(exit) ? 0 : exitCodeOf(exit.cause),
+    stdout: out.join("\n"),
+    stderr: err.join("\n"),
+  }
+  return result
+})
+
+/** Runs `sealgate` as people do: a process of its own, without a terminal, with `input` on its standard input. */
+export const sealgate = (args: ReadonlyArray<string>, input = ""): Effect.Effect<CommandResult> =>
+  Effect.callback((resume) => {
+    const child = execFile(process.execPath, [COMMAND, ...args], (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1
+      resume(Effect.succeed({ code, stdout, stderr }))
+    })
+    child.stdin?.end(input)
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
