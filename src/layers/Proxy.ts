@@ -10,15 +10,13 @@ import { makeRouteTable } from "../http/shared/RouteTable.ts"
 import { systemHandlers } from "../http/shared/systemHandlers.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { Drain } from "../services/lifecycle/Drain.ts"
-import { providerReadiness, ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
+import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
 import { RuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
-import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
 import { SealedCompletions } from "../services/sealing/SealedCompletions.ts"
 import { SealedExchange } from "../services/sealing/SealedExchange.ts"
 import { Sessions } from "../services/sealing/Sessions.ts"
-import { Upstream } from "../services/upstream/Upstream.ts"
 import { proxySettings } from "./config/proxySettings.ts"
 import { type Decoded, decodeSettings } from "./config/Setting.ts"
 import { layerDiscreetTracer } from "./DiscreetTracer.ts"
@@ -42,26 +40,14 @@ const layerReadiness = (settings: ProxySettings) =>
   Layer.effect(
     ReadinessProbe,
     Effect.gen(function* () {
-      const upstream = yield* Upstream
       const sessions = yield* Sessions
       const vault = yield* KeyVault
-      const drain = yield* Drain
-      const tls = yield* TlsStatus
-      return ReadinessProbe.of({
-        report: Effect.gen(function* () {
-          const draining = yield* drain.draining
-          const providers = (yield* upstream.status).map(providerReadiness)
-          const usable = providers.some((provider) => provider.circuit !== "open")
-          return {
-            status: !draining && usable ? ("ready" as const) : ("unavailable" as const),
-            draining,
-            providers,
-            tls: yield* tls,
-            key_storage: vault.kind,
-            sessions: { live: yield* sessions.live, max: settings.sessionMaxLive },
-          }
-        }),
-      })
+      return yield* ReadinessProbe.make(
+        Effect.map(sessions.live, (live) => ({
+          ok: true,
+          members: { key_storage: vault.kind, sessions: { live, max: settings.sessionMaxLive } },
+        })),
+      )
     }),
   )
 
