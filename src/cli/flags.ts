@@ -4,9 +4,11 @@ import { Flag } from "effect/cli"
 import { parsed, UrlText } from "../layers/config/codecs.ts"
 import { unusable } from "./CommandFailed.ts"
 
+const isPin = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
+
 const PinText = parsed(
   Schema.String,
-  (text) => (/^[A-Za-z0-9_-]{43}$/.test(text) ? text : undefined),
+  (text) => (isPin(text) ? text : undefined),
   "43 characters of base64url, as `sealgate pin` prints them",
 )
 
@@ -20,6 +22,14 @@ export const pinsFlag = Flag.String("pin").pipe(
   Flag.withSchema(PinText),
   Flag.atLeast(0),
 )
+
+/** One pin in 64 begins with a dash, which would pass for a flag: `--pin -x…` becomes `--pin=-x…`. */
+export const joinPins = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
+  args.flatMap((arg, i) => {
+    const next = args[i + 1]
+    if (arg === "--pin" && next !== undefined && isPin(next)) return [`--pin=${next}`]
+    return i > 0 && args[i - 1] === "--pin" && isPin(arg) ? [] : [arg]
+  })
 
 export const trustOnFirstUseFlag = Flag.Boolean("trust-on-first-use").pipe(
   Flag.withDescription("Without --pin: believe whoever answers first, and only them from then on"),

@@ -11,20 +11,29 @@ const IMPATIENT = 130
 const MISUSED = 2
 
 /** 1, unless the error says otherwise. */
-const exitCodeOf = (cause: Cause.Cause<unknown>): number => {
+export const exitCodeOf = (cause: Cause.Cause<unknown>): number => {
   const error = Cause.squash(cause)
   return CliError.isCliError(error) ? MISUSED : Runtime.getErrorExitCode(error)
 }
 
-const tell = (cause: Cause.Cause<unknown>): void => {
+/** Some errors, such as that of a port that is taken, say nothing themselves and leave it to their cause. */
+const messageOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  return error.message === "" && error.cause !== undefined ? messageOf(error.cause) : error.message
+}
+
+/** What is to be said of a program that failed. */
+export const reportOf = (cause: Cause.Cause<unknown>): string => {
+  let report = ""
   for (const reason of cause.reasons) {
     if (Cause.isInterruptReason(reason)) continue
     const error = Cause.isFailReason(reason) ? reason.error : reason.defect
-    const text = error instanceof Error ? error.message : String(error)
+    const text = messageOf(error)
     if (CliError.isCliError(error) || text === "") continue
     // A defect is a fault of this program, so its place is worth more than its words.
-    process.stderr.write(`${Cause.isDieReason(reason) && error instanceof Error ? (error.stack ?? text) : text}\n`)
+    report += `${Cause.isDieReason(reason) && error instanceof Error ? (error.stack ?? text) : text}\n`
   }
+  return report
 }
 
 export const runUntilSignal = <E>(program: Effect.Effect<unknown, E>): void => {
@@ -38,8 +47,9 @@ export const runUntilSignal = <E>(program: Effect.Effect<unknown, E>): void => {
   process.on("SIGINT", stop)
   process.on("SIGTERM", stop)
   fiber.addObserver((exit) => {
-    if (Exit.isSuccess(exit) || (signalled && Cause.hasInterruptsOnly(exit.cause))) process.exit(0)
-    tell(exit.cause)
+    // A program that means something else than success by being stopped has set the exit code itself.
+    if (Exit.isSuccess(exit) || (signalled && Cause.hasInterruptsOnly(exit.cause))) process.exit()
+    process.stderr.write(reportOf(exit.cause))
     process.exit(exitCodeOf(exit.cause))
   })
 }

@@ -1,6 +1,6 @@
 /** The OpenAI SDK over `createSealedFetch`, a proxy and a fake vendor, over real sockets. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import OpenAI, {
   APIConnectionError,
   BadRequestError,
@@ -197,7 +197,8 @@ describe("a streamed answer", () => {
 
   it.live("ends the provider's call when its body is cancelled, and rejects with the reason of a signal", () =>
     Effect.gen(function* () {
-      const { fake, fetch } = yield* setup()
+      // Nothing but the caller may end it.
+      const { fake, fetch } = yield* setup({ idleTimeout: Duration.minutes(5) })
       fake.always({ text: ["one ", "two"], delivery: { breaks: { after: 1, how: "silence" } } })
       const send = fetch()
       const post = (signal?: AbortSignal) =>
@@ -209,8 +210,13 @@ describe("a streamed answer", () => {
       yield* Effect.promise(async () => {
         const body = (await post()).body
         const reader = body?.getReader()
+        // The role, "one ", and a read that is under way.
         await reader?.read()
+        await reader?.read()
+        const pending = reader?.read()
+        await new Promise((resolve) => setImmediate(resolve))
         await reader?.cancel()
+        assert.isTrue((await pending)?.done)
         assert.strictEqual(await (await fake.received(1)).ended, "hung-up")
 
         const controller = new AbortController()

@@ -1,0 +1,101 @@
+/** `npm run test:examples`: starts a proxy and a connector, and runs every example against them. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { startProxy } from "../examples/demo/serverProcess.ts"
+
+/** How long one example may take, in milliseconds. */
+const TIMEOUT_MS = 60_000
+const ROOT = new URL("..", import.meta.url).pathname
+const COMMAND = join(ROOT, "src/cli/main.ts")
+
+interface Example {
+  readonly name: string
+  readonly command: string
+  readonly args: ReadonlyArray<string>
+  /** What its output must hold. */
+  readonly shows: string
+}
+
+const node = (file: string, shows: string): Example => ({
+  name: file,
+  command: process.execPath,
+  args: ["--conditions=@sealgate/source", join(ROOT, "examples", file)],
+  shows,
+})
+
+const EXAMPLES: ReadonlyArray<Example> = [
+  node("node-sdk.ts", "proven:"),
+  node("openai-sdk.ts", "refused:"),
+  node("ai-sdk.ts", "22 °C and sunny in Lisbon"),
+  { name: "connector.sh", command: "bash", args: [join(ROOT, "examples/connector.sh")], shows: "data: [DONE]" },
+  { name: "connector.py", command: "python3", args: [join(ROOT, "examples/connector.py")], shows: "Hello from Python" },
+]
+
+const isInstalled = (command: string): boolean => spawnSync(command, ["--version"]).error === undefined
+
+const startConnector = async (
+  trust: ReadonlyArray<string>,
+  receipts: string,
+): Promise<{ readonly url: string; readonly child: ChildProcess }> => {
+  const args = ["connect", ...trust, "--listen", "127.0.0.1:0", "--receipts", receipts, "--json"]
+  const child = spawn(process.execPath, [COMMAND, ...args], { stdio: ["ignore", "pipe", "inherit"] })
+  for await (const line of createInterface(child.stdout)) {
+    const url = /listening on (http:\S+?)"/.exec(line)?.[1]
+    if (url === undefined) continue
+    child.stdout.resume()
+    return { url, child }
+  }
+  throw new Error("the connector did not start")
+}
+
+const stop = async (child: ChildProcess): Promise<number> => {
+  const exited = once(child, "exit")
+  child.kill("SIGTERM")
+  const [code] = await exited
+  return Number(code)
+}
+
+let failures = 0
+const tell = (name: string, problem: string | undefined): void => {
+  if (problem !== undefined) failures++
+  console.log(problem === undefined ? `✓ ${name}` : `✗ ${name}: ${problem}`)
+}
+
+const receipts = mkdtempSync(join(tmpdir(), "sealgate-examples-"))
+const proxy = await startProxy()
+const trust = ["--proxy", proxy.url, "--pin", proxy.kid]
+try {
+  const connector = await startConnector(trust, receipts)
+  const env = { ...process.env, SEALGATE_PROXY: proxy.url, SEALGATE_PIN: proxy.kid, OPENAI_BASE_URL: connector.url }
+  for (const { args, command, name, shows } of EXAMPLES) {
+    if (command !== process.execPath && !isInstalled(command)) {
+      console.log(`! ${name}: skipped, ${command} is not installed`)
+      continue
+    }
+    const { status, stderr, stdout } = spawnSync(command, args, { env, encoding: "utf8", timeout: TIMEOUT_MS })
+    if (status !== 0) tell(name, `exit code ${status}\n${stdout}${stderr}`)
+    else tell(name, stdout.includes(shows) ? undefined : `its output lacks "${shows}"\n${stdout}`)
+  }
+  tell("the connector stops in order", (await stop(connector.child)) === 0 ? undefined : "another exit code than 0")
+
+  // What the connector kept of the examples is genuine, and the doctor finds the proxy well.
+  const [receipt] = readdirSync(receipts).map((name) => join(receipts, name))
+  for (const args of [
+    ["verify", receipt ?? "", "--pin", proxy.kid],
+    ["doctor", ...trust],
+    ["chat", ...trust, "Hello"],
+  ]) {
+    const { status, stderr, stdout } = spawnSync(process.execPath, [COMMAND, ...args], { encoding: "utf8" })
+    tell(`sealgate ${args[0]}`, status === 0 ? undefined : `exit code ${status}\n${stdout}${stderr}`)
+  }
+  const told = readFileSync(receipt ?? "", "utf8").includes("Hello")
+  tell("receipts tell nothing of what was said", told ? "they do" : undefined)
+} finally {
+  tell("the proxy stops in order", (await proxy.stop()) === 0 ? undefined : "another exit code than 0")
+  rmSync(receipts, { recursive: true, force: true })
+}
+process.exit(failures === 0 ? 0 : 1)

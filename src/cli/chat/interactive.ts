@@ -1,0 +1,70 @@
+/** A chat at a terminal. Ctrl-C ends the answer, a second one in a row the chat; so do Ctrl-D and /exit. */
+import { createInterface } from "node:readline"
+import { SealgateError } from "../../client/errors.ts"
+import { dim, red } from "../terminal.ts"
+import type { Conversation } from "./Conversation.ts"
+import { printable, summary } from "./present.ts"
+
+export interface Streams {
+  readonly input: NodeJS.ReadableStream
+  readonly output: NodeJS.WritableStream
+}
+
+const PROMPT = "> "
+
+/** Runs until the user leaves. `signal` ends it from outside. */
+export const interactive = async (conversation: Conversation, streams: Streams, signal: AbortSignal): Promise<void> => {
+  const { input, output } = streams
+  const terminal = createInterface({ input, output, terminal: true, prompt: PROMPT })
+  const say = (text: string) => void output.write(text)
+  let answering: AbortController | undefined
+  let leaving = false
+  let closed = false
+
+  const ask = async (question: string) => {
+    const controller = new AbortController()
+    answering = controller
+    const show = {
+      text: (piece: string) => say(printable(piece)),
+      startOver: () => say(dim("\n(the provider failed in the middle; another one starts over)\n")),
+    }
+    try {
+      const end = await conversation.ask(question, show, controller.signal)
+      say(`\n${dim(summary(end))}\n`)
+    } catch (error) {
+      if (controller.signal.aborted) say(dim("\n(stopped; this exchange is forgotten)\n"))
+      else if (error instanceof SealgateError) say(`\n${red(`✗ ${printable(error.message)}`)}\n`)
+      else throw error
+    } finally {
+      answering = undefined
+    }
+  }
+
+  terminal.on("SIGINT", () => {
+    if (leaving) return void terminal.close()
+    leaving = true
+    if (answering !== undefined) return void answering.abort()
+    say(dim("\n(Ctrl-C again leaves)\n"))
+    terminal.prompt()
+  })
+  terminal.on("close", () => {
+    closed = true
+  })
+  const close = () => terminal.close()
+  signal.addEventListener("abort", close, { once: true })
+
+  terminal.prompt()
+  try {
+    for await (const line of terminal) {
+      leaving = false
+      const question = line.trim()
+      if (question === "/exit") break
+      if (question !== "") await ask(question)
+      if (!closed) terminal.prompt()
+    }
+  } finally {
+    answering?.abort()
+    signal.removeEventListener("abort", close)
+    terminal.close()
+  }
+}

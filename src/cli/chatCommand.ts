@@ -1,0 +1,111 @@
+import { text } from "node:stream/consumers"
+import { Console, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { SealgateError } from "../client/errors.ts"
+import { SealedClient } from "../client/SealedClient.ts"
+import { Conversation } from "./chat/Conversation.ts"
+import { interactive } from "./chat/interactive.ts"
+import { printable, summary } from "./chat/present.ts"
+import { CommandFailed, unusable } from "./CommandFailed.ts"
+import { jsonFlag, pinsFlag, proxyFlag, requireTrust, trustOnFirstUseFlag } from "./flags.ts"
+import { dim } from "./terminal.ts"
+
+/** Exit code of a command that Ctrl-C ended, as shells write it. */
+const INTERRUPTED = 130
+
+// The client throws nothing else; what does is a fault of this program.
+const failed = (error: unknown): CommandFailed => {
+  if (error instanceof SealgateError) return new CommandFailed({ message: printable(error.message), exitCode: 1 })
+  throw error
+}
+
+const attempt = <A>(f: (signal: AbortSignal) => Promise<A>) => Effect.tryPromise({ try: f, catch: failed })
+
+/**
+ * Asks once. On a terminal the answer is shown as it comes; anything else gets it after it was verified, because there
+ * is no taking back what another program has read.
+ */
+const once = Effect.fnUntraced(function* (
+  conversation: Conversation,
+  client: SealedClient,
+  question: string,
+  json: boolean,
+) {
+  const live = process.stdout.isTTY && !json
+  const show = {
+    text: (piece: string) => {
+      if (live) process.stdout.write(printable(piece))
+    },
+    startOver: () => {
+      if (live) process.stdout.write(dim("\n(the provider failed in the middle; another one starts over)\n"))
+    },
+  }
+  const end = yield* attempt((signal) => conversation.ask(question, show, signal)).pipe(
+    Effect.onInterrupt(() =>
+      Effect.sync(() => {
+        process.exitCode = INTERRUPTED
+      }),
+    ),
+  )
+  if (json) return yield* Console.log(JSON.stringify({ ...end, ...client.keySet }))
+  const answer = end.completion.choices[0]?.message.content
+  yield* Console.log(
+    live ? "" : typeof answer === "string" ? answer : JSON.stringify(end.completion.choices[0]?.message),
+  )
+  yield* Console.error(dim(summary(end)))
+})
+
+export const chatCommand = Command.make(
+  "chat",
+  {
+    prompt: Argument.String("prompt").pipe(
+      Argument.withDescription("Ask this and leave; without it, standard input or a chat at the terminal"),
+      Argument.optional,
+    ),
+    proxy: proxyFlag,
+    pin: pinsFlag,
+    trustOnFirstUse: trustOnFirstUseFlag,
+    model: Flag.String("model").pipe(Flag.withDescription("Model to ask for; default: the provider's"), Flag.optional),
+    provider: Flag.String("provider").pipe(Flag.withDescription("Provider that must serve it"), Flag.optional),
+    system: Flag.String("system").pipe(Flag.withDescription("Instructions before the conversation"), Flag.optional),
+    json: jsonFlag("Print the verified answer with receipt, proof and evidence as JSON, for `sealgate verify`"),
+  },
+  Effect.fn(function* (input) {
+    yield* requireTrust(input)
+    const client = new SealedClient({
+      baseUrl: input.proxy,
+      pins: input.pin,
+      trustOnFirstUse: input.trustOnFirstUse,
+    })
+    const conversation = new Conversation(client, {
+      model: Option.getOrUndefined(input.model),
+      provider: Option.getOrUndefined(input.provider),
+      system: Option.getOrUndefined(input.system),
+    })
+    if (Option.isNone(input.prompt) && process.stdin.isTTY) {
+      if (input.json) return yield* unusable("--json prints one answer: give a prompt.")
+      const { stdin, stdout } = process
+      return yield* attempt((signal) => interactive(conversation, { input: stdin, output: stdout }, signal))
+    }
+    const question = Option.isSome(input.prompt) ? input.prompt.value : yield* Effect.promise(() => text(process.stdin))
+    if (question.trim() === "") return yield* unusable("There is nothing to ask: give a prompt.")
+    yield* once(conversation, client, question, input.json)
+  }),
+).pipe(
+  Command.withShortDescription("Chat with a model through a sealed proxy"),
+  Command.withDescription(
+    `Asks a model through a sealed proxy and says after each answer that receipt and proof were verified, by whom it was
+served, and what it took. At a terminal it chats: Ctrl-C ends an answer, twice in a row the chat, as do Ctrl-D and /exit.
+With a prompt, or when standard input is no terminal, it asks once.
+
+Exits 0 after a verified answer, 1 when there is none, 2 when it was not given what it needs.`,
+  ),
+  Command.withExamples([
+    { command: "sealgate chat --proxy http://localhost:3001 --pin GjmH…", description: "Chat" },
+    { command: 'sealgate chat --proxy http://localhost:3001 --pin GjmH… "What is HPKE?"', description: "Ask once" },
+    {
+      command: "cat notes.txt | sealgate chat --proxy http://localhost:3001 --pin GjmH… --system 'Summarise.' --json",
+      description: "Keep the answer with what proves it",
+    },
+  ]),
+)

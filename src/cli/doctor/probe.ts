@@ -1,0 +1,91 @@
+/** One request for the doctor: it looks at a certificate instead of failing on it, and sends nothing secret. */
+import { request as plainRequest } from "node:http"
+import { request as tlsRequest } from "node:https"
+import { rootCertificates, TLSSocket } from "node:tls"
+import { Clock, Effect, Schema } from "effect"
+
+export interface CertificateSeen {
+  /** Why a client would not believe it, in OpenSSL's terms; `undefined` when it would. */
+  readonly objection: string | undefined
+  /** Milliseconds since the epoch. */
+  readonly validUntil: number
+}
+
+export interface Probed {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  readonly body: unknown
+  readonly certificate: CertificateSeen | undefined
+  /** Milliseconds since the epoch on this machine's clock, in the middle of the request. */
+  readonly at: number
+}
+
+/** There was no answer. `code` is the system's, such as `ECONNREFUSED`. */
+export class NoAnswer extends Schema.TaggedError<NoAnswer>()("NoAnswer", {
+  code: Schema.String,
+  reason: Schema.String,
+}) {}
+
+const TIMEOUT_MS = 10_000
+const MAX_BODY_BYTES = 1024 * 1024
+
+const codeOf = (error: Error): string => ("code" in error && typeof error.code === "string" ? error.code : "UNKNOWN")
+
+const certificateOf = (socket: unknown): CertificateSeen | undefined => {
+  if (!(socket instanceof TLSSocket)) return undefined
+  // Typed as an Error, but OpenSSL's name for it where there is one.
+  const objection: unknown = socket.authorizationError
+  return {
+    objection: socket.authorized ? undefined : String(objection),
+    validUntil: Date.parse(socket.getPeerCertificate().valid_to),
+  }
+}
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const send = (url: URL, payload: object | undefined, ca: string | undefined) =>
+  Effect.callback<Omit<Probed, "at">, NoAnswer>((resume) => {
+    const fail = (error: Error) => resume(Effect.fail(new NoAnswer({ code: codeOf(error), reason: error.message })))
+    const body = payload === undefined ? undefined : JSON.stringify(payload)
+    const request = (url.protocol === "https:" ? tlsRequest : plainRequest)(url, {
+      method: body === undefined ? "GET" : "POST",
+      headers: body === undefined ? {} : { "content-type": "application/json" },
+      agent: false,
+      timeout: TIMEOUT_MS,
+      rejectUnauthorized: false,
+      ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
+    })
+    request.on("timeout", () => request.destroy(Object.assign(new Error("no answer in time"), { code: "ETIMEDOUT" })))
+    request.on("error", fail)
+    request.on("response", (response) => {
+      const certificate = certificateOf(response.socket)
+      let text = ""
+      response.setEncoding("utf8")
+      response.on("data", (piece: string) => {
+        text += piece
+        if (text.length > MAX_BODY_BYTES) request.destroy(new Error("an answer without end"))
+      })
+      response.on("error", fail)
+      response.on("end", () => {
+        const retryAfter = response.headers["retry-after"]
+        resume(Effect.succeed({ status: response.statusCode ?? 0, retryAfter, body: parseJson(text), certificate }))
+      })
+    })
+    request.end(body)
+    return Effect.sync(() => void request.destroy())
+  })
+
+/** `POST` with a `payload`, else `GET`. */
+export const probe = Effect.fnUntraced(function* (url: URL, ca: string | undefined, payload?: object) {
+  const before = yield* Clock.currentTimeMillis
+  const answer = yield* send(url, payload, ca)
+  const after = yield* Clock.currentTimeMillis
+  const probed: Probed = { ...answer, at: (before + after) / 2 }
+  return probed
+})

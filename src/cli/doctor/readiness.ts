@@ -1,0 +1,63 @@
+/** What the proxy says about itself. */
+import { Effect, Option, Schema } from "effect"
+import { Readiness } from "../../domain/readiness.ts"
+import { error, type Finding, ok, warning } from "./Finding.ts"
+import { probe } from "./probe.ts"
+
+const list = (providers: Readiness["providers"]): string =>
+  providers.map(({ model, provider }) => `${provider} (${model})`).join(", ")
+
+const providers = (readiness: Readiness): ReadonlyArray<Finding> => {
+  const open = readiness.providers.filter(({ circuit }) => circuit === "open")
+  const rest = readiness.providers.filter(({ circuit }) => circuit !== "open")
+  const fix = "Look at the provider's status page, and at the proxy's log for why: key, quota, address, model."
+  const findings: Array<Finding> = []
+  if (open.length > 0) {
+    const says = `Not ready, because calls failed lately: ${list(open)}.`
+    findings.push(rest.length === 0 ? error("providers", says, fix) : warning("providers", says, fix))
+  }
+  if (rest.some(({ provider }) => provider === "echo")) {
+    const says = "There is no model provider; the built-in echo says back what it is sent."
+    findings.push(warning("providers", says, "Set a provider's key at the proxy, such as PROVIDER1_API_KEY."))
+  } else if (rest.length > 0) findings.push(ok("providers", `Ready: ${list(rest)}.`))
+  return findings
+}
+
+const keys = ({ key_storage }: Readiness): Finding =>
+  key_storage === "guarded"
+    ? ok("keys", "The proxy's keys are in guarded memory.")
+    : warning(
+        "keys",
+        "The proxy's keys are in ordinary memory, where copies may remain after their use.",
+        "Install the optional package sodium-native at the proxy, and allow it to lock memory (RLIMIT_MEMLOCK).",
+      )
+
+/** Share of the sessions a proxy can hold at which it should hold more. */
+const NEARLY_FULL = 0.9
+
+const state = ({ draining, sessions, status, tls }: Readiness): ReadonlyArray<Finding> => {
+  const findings: Array<Finding> = []
+  if (draining) findings.push(error("ready", "The proxy is shutting down.", "Wait for it to start again."))
+  else if (status === "ready") findings.push(ok("ready", "The proxy says that it is ready."))
+  else findings.push(error("ready", "The proxy says that it is not ready.", "See what else is found here."))
+  if (tls.last_reload_error !== null) {
+    const says = `The proxy could not take over changed certificate files: ${tls.last_reload_error}`
+    findings.push(warning("certificate", says, "Mend the files; they are looked at again when they change."))
+  }
+  if (sessions !== undefined && sessions.live > sessions.max * NEARLY_FULL) {
+    const says = `${sessions.live} of ${sessions.max} sessions are taken; a new one ends the oldest soon.`
+    findings.push(warning("limits", says, "Raise SESSION_MAX_LIVE, or lower SESSION_TTL."))
+  }
+  return findings
+}
+
+export const examineReadiness = Effect.fnUntraced(function* (proxy: URL, ca: string | undefined) {
+  const answer = yield* Effect.option(probe(new URL("ready", proxy), ca))
+  const readiness = Option.flatMap(answer, ({ body }) => Schema.decodeUnknownOption(Readiness)(body))
+  return Option.match(readiness, {
+    onNone: () => [
+      error("ready", "The proxy does not say whether it is ready.", "Check that /ready reaches the proxy."),
+    ],
+    onSome: (readiness) => [...state(readiness), ...providers(readiness), keys(readiness)],
+  })
+})

@@ -1,0 +1,104 @@
+/** Whether a session can be begun with the pinned identity, and what it allows. */
+import { Effect } from "effect"
+import { isObject } from "../../client/decode.ts"
+import { SealgateError } from "../../client/errors.ts"
+import { randomBytes } from "../../client/primitives.ts"
+import { type ClientSession, verifySession } from "../../client/session.ts"
+import { keysByThumbprint } from "../../client/trust.ts"
+import { encodeBase64Url } from "../../domain/bytes.ts"
+import { parseStatement } from "../../domain/statement.ts"
+import { MAX_SKEW_MS } from "../../domain/transcript.ts"
+import { error, type Finding, ok, warning } from "./Finding.ts"
+import { type NoAnswer, probe, type Probed } from "./probe.ts"
+
+const NONCE_BYTES = 16
+/** Clock difference, in milliseconds, that is worth a word: network and whole seconds explain no more. */
+const NOTABLE_SKEW_MS = 10_000
+const LARGE_REQUEST_BYTES = 64 * 1024
+
+const pin = (kid: string, pins: ReadonlyArray<string>): Finding => {
+  if (pins.length === 0) {
+    return warning(
+      "pin",
+      `The proxy identifies itself as ${kid}; no pin was given to compare that with.`,
+      "Ask its operator over another channel, and give the answer with --pin.",
+    )
+  }
+  if (pins.includes(kid)) return ok("pin", `The proxy is ${kid}, as pinned.`)
+  return error(
+    "pin",
+    `The proxy identifies itself as ${kid}, which is not pinned (${pins.join(", ")}).`,
+    "Either this is not your proxy, or its key was rotated: ask its operator before you change the pin.",
+  )
+}
+
+const clock = (offset: number): Finding => {
+  const seconds = Math.round(Math.abs(offset) / 1000)
+  const says = `This machine's clock is ${seconds} s ${offset > 0 ? "behind" : "ahead of"} the proxy's.`
+  const fix = "Find out which of them is wrong and let it follow a time server (NTP)."
+  if (Math.abs(offset) > MAX_SKEW_MS) return error("clock", says, fix)
+  if (Math.abs(offset) > NOTABLE_SKEW_MS) return warning("clock", says, fix)
+  return ok("clock", "The clocks agree.")
+}
+
+const limits = (session: ClientSession): Finding => {
+  const says = `A session takes ${session.requestsLeft} requests of up to ${session.maxRequestBytes} bytes each, sealed.`
+  return session.maxRequestBytes < LARGE_REQUEST_BYTES
+    ? warning("limits", says, "Images and long conversations need more: raise MAX_REQUEST_BYTES at the proxy.")
+    : ok("limits", says)
+}
+
+const refused = ({ retryAfter, status }: Probed): Finding =>
+  status === 429
+    ? warning(
+        "limits",
+        `The proxy's rate limit is spent for this machine; the next session can begin in ${retryAfter ?? "some"} s.`,
+        "Wait, or raise RATE_LIMIT_INIT at the proxy if this is usual. Behind a load balancer, set TRUSTED_PROXIES.",
+      )
+    : error("session", `The proxy begins no session (status ${status}).`, "Look at its log, and at /ready.")
+
+const malformed = (reason: string): Finding =>
+  error(
+    "session",
+    `The session offer is not what the proxy signed: ${reason}`,
+    "Something on the path changes it, or it is no sealgate proxy.",
+  )
+
+/** Verifies an offer with the keys that the proxy shows, so that a wrong pin does not hide what else is wrong. */
+const examineOffer = Effect.fnUntraced(function* (offer: Probed, keys: Probed, nonce: Uint8Array<ArrayBuffer>) {
+  const { body } = offer
+  if (!isObject(body) || typeof body["attestation"] !== "string") return undefined
+  const attestation = body["attestation"]
+  return yield* Effect.tryPromise({
+    try: async () => {
+      const known = await keysByThumbprint(keys.body)
+      const kid = parseStatement(attestation)?.kid ?? ""
+      return { kid, session: await verifySession(body, known, nonce, offer.at) }
+    },
+    catch: (cause) => malformed(cause instanceof SealgateError ? cause.message : "it is malformed."),
+  })
+})
+
+export const examineSession = Effect.fnUntraced(
+  function* (proxy: URL, pins: ReadonlyArray<string>, ca: string | undefined) {
+    const nonce = randomBytes(NONCE_BYTES)
+    const offer = yield* probe(new URL("v1/init", proxy), ca, { client_nonce: encodeBase64Url(nonce) })
+    if (offer.status !== 200) return [refused(offer)]
+    const keys = yield* probe(new URL("v1/keys", proxy), ca)
+    const found = yield* examineOffer(offer, keys, nonce)
+    if (found === undefined) return [malformed("there is no signature.")]
+    return [
+      pin(found.kid, pins),
+      ok("session", "A session was offered, and its signature is good."),
+      clock(found.session.clockOffset),
+      limits(found.session),
+    ]
+  },
+  Effect.catch((failure: NoAnswer | Finding) =>
+    Effect.succeed([
+      "check" in failure
+        ? failure
+        : error("session", `The connection broke: ${failure.reason}.`, "Look at the proxy's log."),
+    ]),
+  ),
+)

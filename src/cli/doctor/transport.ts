@@ -1,0 +1,101 @@
+/** Whether the proxy can be reached, and by whom else. */
+import { Clock, Effect, Result } from "effect"
+import { isObject } from "../../client/decode.ts"
+import { hostName, isLoopback } from "../../http/connector/hosts.ts"
+import { error, type Finding, ok, warning } from "./Finding.ts"
+import { type CertificateSeen, type NoAnswer, probe } from "./probe.ts"
+
+const DAY_MS = 86_400_000
+/** Days before its end at which a certificate should be renewed. */
+const RENEW_DAYS = 14
+
+const address = (proxy: URL): Finding => {
+  if (proxy.protocol === "https:") return ok("address", "The address is HTTPS.")
+  if (isLoopback(hostName(proxy.host))) return ok("address", "The address is plain HTTP, on this machine.")
+  return warning(
+    "address",
+    "The address is plain HTTP: prompts stay sealed, but anybody on the path sees who asks, when, and how much, and can get in the way.",
+    "Set TLS_CERT_FILE and TLS_KEY_FILE at the proxy, or put it behind TLS, and use an https:// address.",
+  )
+}
+
+const REASONS: Readonly<Record<string, readonly [says: string, fix: string]>> = {
+  ECONNREFUSED: ["Nothing listens there.", "Start the proxy (sealgate proxy), and check host and port."],
+  ENOTFOUND: ["The name of the host is unknown.", "Check the address for typing errors, and the DNS."],
+  EAI_AGAIN: ["The name of the host could not be looked up.", "Check the network and the DNS."],
+  ETIMEDOUT: ["There is no answer.", "Check firewalls on the way, and whether the proxy is overloaded."],
+  EPROTO: ["It does not speak TLS there.", "Use http://, or give the proxy a certificate."],
+  ERR_SSL_WRONG_VERSION_NUMBER: ["It does not speak TLS there.", "Use http://, or give the proxy a certificate."],
+  HPE_INVALID_CONSTANT: ["It does not speak HTTP there.", "Check the port; a proxy with a certificate wants https://."],
+  ECONNRESET: ["The connection is closed at once.", "Check the protocol: a proxy with a certificate wants https://."],
+}
+
+const unreachable = ({ code, reason }: NoAnswer): Finding => {
+  const known = REASONS[code]
+  if (known !== undefined) return error("reachable", `The proxy cannot be reached. ${known[0]}`, known[1])
+  if (/certificate required|handshake failure/i.test(reason)) {
+    return error(
+      "reachable",
+      "The proxy demands a client certificate (mutual TLS).",
+      "The doctor has none; ask the operator.",
+    )
+  }
+  return error("reachable", `The proxy cannot be reached: ${reason}.`, "Check address and network.")
+}
+
+const OBJECTIONS: Readonly<Record<string, readonly [says: string, fix: string]>> = {
+  CERT_HAS_EXPIRED: ["has expired", "Renew it at the proxy; changed files are taken over without a restart."],
+  CERT_NOT_YET_VALID: ["is not valid yet", "Check the clocks of this machine and of the proxy."],
+  ERR_TLS_CERT_ALTNAME_INVALID: ["is for another host", "Use the name it was made for, or make one for this name."],
+}
+
+const certificate = ({ objection, validUntil }: CertificateSeen, now: number): Finding => {
+  const until = new Date(validUntil).toISOString()
+  if (objection !== undefined) {
+    const [says, fix] = OBJECTIONS[objection] ?? [
+      `is signed by nobody this machine believes (${objection})`,
+      "Use one of a public authority, or give yours with --ca here and NODE_EXTRA_CA_CERTS to clients.",
+    ]
+    return error("certificate", `The certificate (until ${until}) ${says}; clients will refuse it.`, fix)
+  }
+  return validUntil - now < RENEW_DAYS * DAY_MS
+    ? warning(
+        "certificate",
+        `The certificate ends soon, at ${until}.`,
+        "Renew it; changed files are taken over without a restart.",
+      )
+    : ok("certificate", `The certificate is good until ${until}.`)
+}
+
+export interface Transport {
+  readonly findings: ReadonlyArray<Finding>
+  /** Whether looking any further makes sense. */
+  readonly reached: boolean
+}
+
+export const examineTransport = Effect.fnUntraced(function* (proxy: URL, ca: string | undefined) {
+  const health = yield* Effect.result(probe(new URL("health", proxy), ca))
+  if (Result.isFailure(health)) {
+    const transport: Transport = { findings: [address(proxy), unreachable(health.failure)], reached: false }
+    return transport
+  }
+  const { body, certificate: seen, status } = health.success
+  const software = isObject(body) && typeof body["software"] === "string" ? body["software"] : undefined
+  const certified = seen === undefined ? [] : [certificate(seen, yield* Clock.currentTimeMillis)]
+  const reached = status === 200 && software?.startsWith("sealgate/") === true
+  const transport: Transport = {
+    findings: [
+      address(proxy),
+      reached
+        ? ok("reachable", `The proxy answers; it is ${software}.`)
+        : error(
+            "reachable",
+            `Something answers (${status}), but it is no sealgate.`,
+            "Check the address, path included.",
+          ),
+      ...certified,
+    ],
+    reached,
+  }
+  return transport
+})

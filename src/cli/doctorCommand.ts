@@ -1,0 +1,67 @@
+import { Console, Effect, FileSystem, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import { CommandFailed, unusable } from "./CommandFailed.ts"
+import type { Finding } from "./doctor/Finding.ts"
+import { examineReadiness } from "./doctor/readiness.ts"
+import { examineSession } from "./doctor/session.ts"
+import { examineTransport } from "./doctor/transport.ts"
+import { jsonFlag, pinsFlag, proxyFlag } from "./flags.ts"
+import { bold, dim, green, red, yellow } from "./terminal.ts"
+
+const MARKS = { ok: green("✓"), warning: yellow("!"), error: red("✗") }
+
+const describe = ({ fix, level, says }: Finding): string =>
+  fix === undefined ? `${MARKS[level]} ${says}` : `${MARKS[level]} ${says}\n  ${dim(`→ ${fix}`)}`
+
+const verdict = (findings: ReadonlyArray<Finding>): string => {
+  const count = (level: Finding["level"]) => findings.filter((finding) => finding.level === level).length
+  const [errors, warnings] = [count("error"), count("warning")]
+  if (errors > 0) return bold(red(`${errors} to mend${warnings > 0 ? `, ${warnings} to consider` : ""}.`))
+  return bold(warnings > 0 ? `It works; ${warnings} to consider.` : "All is well.")
+}
+
+/** The proxy's address as the base of its paths. */
+const asBase = (proxy: URL): URL => new URL(proxy.href.endsWith("/") ? proxy.href : `${proxy.href}/`)
+
+export const doctorCommand = Command.make(
+  "doctor",
+  {
+    proxy: proxyFlag,
+    pin: pinsFlag,
+    ca: Flag.String("ca").pipe(
+      Flag.withDescription("PEM file of certificate authorities to believe beside the public ones"),
+      Flag.optional,
+    ),
+    json: jsonFlag("Print JSON"),
+  },
+  Effect.fn(function* (input) {
+    const files = yield* FileSystem.FileSystem
+    const ca = Option.isNone(input.ca)
+      ? undefined
+      : yield* Effect.mapError(files.readFileString(input.ca.value), () => unusable("The file of --ca cannot be read."))
+    const proxy = asBase(input.proxy)
+    const { findings: transport, reached } = yield* examineTransport(proxy, ca)
+    const findings = reached
+      ? [...transport, ...(yield* examineSession(proxy, input.pin, ca)), ...(yield* examineReadiness(proxy, ca))]
+      : transport
+    const well = findings.every(({ level }) => level !== "error")
+    yield* Console.log(
+      input.json
+        ? JSON.stringify({ proxy: input.proxy, ok: well, findings })
+        : [...findings.map(describe), "", verdict(findings)].join("\n"),
+    )
+    if (!well) return yield* new CommandFailed({ message: "", exitCode: 1 })
+  }),
+).pipe(
+  Command.withShortDescription("Examine a deployment of the proxy"),
+  Command.withDescription(
+    `Looks at a proxy as a client sees it and says what to mend: address, reachability, certificate, pin, signature of the
+session offer, clocks, readiness of providers, storage of keys, limits. It begins one session and sends no prompt.
+
+Exits 0 when a client can work with it, warnings or not; 1 when something must be mended; 2 when called wrongly.`,
+  ),
+  Command.withExamples([
+    { command: "sealgate doctor --proxy https://proxy.example.com --pin GjmH…", description: "Before going live" },
+    { command: "sealgate doctor --proxy http://localhost:3001 --json", description: "For programs" },
+  ]),
+)

@@ -1,0 +1,81 @@
+/** What verified evidence proves, in plain words. */
+import { DateTime } from "effect"
+import type { JsonObject } from "../../client/decode.ts"
+import type { ChatChunk, ChatCompletion } from "../../domain/chat.ts"
+import { accumulate } from "../../domain/chatStream.ts"
+import { bold, dim, green } from "../terminal.ts"
+import type { Verified } from "./check.ts"
+
+const time = (seconds: number): string => DateTime.formatIso(DateTime.makeUnsafe(seconds * 1000))
+
+const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`
+
+const tokens = (usage: Readonly<Record<string, unknown>> | null): string =>
+  usage === null
+    ? "The provider counted no tokens."
+    : `It took ${String(usage["prompt_tokens"])} tokens in and ${String(usage["completion_tokens"])} out.`
+
+/** Longest piece of a prompt or answer that is shown, in characters. */
+const MAX_SHOWN = 300
+
+const shown = (text: string): string => JSON.stringify(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text)
+
+/** The answer that proven frames make up; what came before a restart is void. */
+const answerText = (frames: ReadonlyArray<JsonObject>): string => {
+  const last = frames.slice(frames.findLastIndex(({ restart }) => restart !== undefined) + 1)
+  // The frames were proven to be the proxy's, and these are the two shapes it makes.
+  const chunks = last.flatMap(({ delta }) => (delta === undefined ? [] : [delta as ChatChunk]))
+  const completion = chunks.length > 0 ? accumulate(chunks) : (last[0] as unknown as ChatCompletion)
+  const message = completion.choices[0]?.message
+  return typeof message?.content === "string" ? message.content : JSON.stringify(message)
+}
+
+export const kindOf = ({ exchange, proof, receipt }: Verified): string => {
+  if (exchange !== undefined) return "revealed exchange"
+  return [receipt && "receipt", proof && "proof"].filter((kind) => kind !== undefined).join(" and ")
+}
+
+const receiptLines = ({ receipt }: Verified): ReadonlyArray<string> =>
+  receipt === undefined
+    ? []
+    : [
+        `Request ${receipt.jti} came at ${time(receipt.received_at)} and was answered at ${time(receipt.completed_at)}.`,
+        `${receipt.provider} served it with the model ${receipt.model}; it ended as ${receipt.status}` +
+          (receipt.finish_reasons.length === 0 ? "." : ` (${receipt.finish_reasons.join(", ")}).`),
+        tokens(receipt.usage),
+      ]
+
+const proofLines = ({ proof, recorded }: Verified): ReadonlyArray<string> => {
+  if (proof === undefined) return []
+  const frames = `${count(proof.count, "frame")}, and it ended as ${proof.status}`
+  return [
+    recorded
+      ? `The recorded stream is exactly what was sent: ${frames}.`
+      : `A stream was sent whole: ${frames}. There is no recording here to compare it with.`,
+  ]
+}
+
+const exchangeLines = ({ exchange }: Verified): ReadonlyArray<string> => {
+  if (exchange === undefined) return []
+  const completion = exchange.request["completion"]
+  return [
+    "Exactly this was asked and answered, to the byte:",
+    `  asked     ${shown(JSON.stringify(completion))}`,
+    `  answered  ${shown(answerText(exchange.responses))}`,
+  ]
+}
+
+const limits = ({ exchange, receipt }: Verified): string =>
+  [
+    "It does not prove that the answer is right",
+    ...(receipt === undefined ? [] : ["nor that the prompt was not kept, which is the operator's word alone"]),
+    ...(exchange === undefined && receipt !== undefined ? ["and it says nothing of what was asked or answered"] : []),
+  ].join(", ") + "."
+
+export const explain = (verified: Verified): string =>
+  [
+    `${green("✓")} ${bold(`This ${kindOf(verified)} is genuine.`)}`,
+    `  Signed by ${verified.kid}`,
+    ...[...receiptLines(verified), ...proofLines(verified), ...exchangeLines(verified)].map((line) => `  ${line}`),
+    dim(`  ${limits(verified)}`),
+  ].join("\n")

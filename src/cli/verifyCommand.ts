@@ -1,0 +1,94 @@
+import { Console, Effect, FileSystem, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { isObject } from "../client/decode.ts"
+import { CommandFailed, unusable } from "./CommandFailed.ts"
+import { jsonFlag, pinsFlag } from "./flags.ts"
+import { red } from "./terminal.ts"
+import { check, trustFor } from "./verify/check.ts"
+import { readEvidence } from "./verify/Evidence.ts"
+import { explain, kindOf } from "./verify/explain.ts"
+
+/** How long a URL may take to give its keys, in milliseconds. */
+const KEYS_TIMEOUT_MS = 10_000
+
+const readText = Effect.fnUntraced(function* (path: string) {
+  const files = yield* FileSystem.FileSystem
+  return yield* Effect.mapError(files.readFileString(path), () => unusable(`${path} cannot be read.`))
+})
+
+const isUrl = (text: string): boolean => /^https?:\/\//.test(text)
+
+const fetchText = (url: string) =>
+  Effect.tryPromise({
+    try: async () => (await fetch(url, { signal: AbortSignal.timeout(KEYS_TIMEOUT_MS) })).text(),
+    catch: () => unusable(`${url} gives no keys.`),
+  })
+
+/** The JWKs of a key set. */
+const readKeys = Effect.fnUntraced(function* (source: string) {
+  const text = yield* isUrl(source) ? fetchText(source) : readText(source)
+  const set = yield* Effect.try({
+    try: (): unknown => JSON.parse(text),
+    catch: () => unusable(`${source} is not a JWKS.`),
+  })
+  if (!isObject(set) || !Array.isArray(set["keys"])) return yield* unusable(`${source} is not a JWKS.`)
+  return set["keys"] as ReadonlyArray<unknown>
+})
+
+export const verifyCommand = Command.make(
+  "verify",
+  {
+    file: Argument.String("file").pipe(
+      Argument.withDescription(
+        "A receipt, a proof, a recorded stream, a file of `connect --receipts`, or `chat --json`",
+      ),
+    ),
+    pin: pinsFlag,
+    keys: Flag.String("keys").pipe(
+      Flag.withDescription("JWKS with the public key: a file, or a URL such as the proxy's /v1/keys"),
+      Flag.optional,
+    ),
+    json: jsonFlag("Print JSON"),
+  },
+  Effect.fn(function* (input) {
+    const found = yield* Effect.flatMap(readText(input.file), readEvidence)
+    const given = Option.isNone(input.keys) ? [] : yield* readKeys(input.keys.value)
+    // Keys from a URL are whatever is there today: they count if they are pinned, and are never believed for themselves.
+    const fromUrl = Option.exists(input.keys, isUrl)
+    const evidence = fromUrl ? { ...found, keys: [...found.keys, ...given] } : found
+    const trust = yield* trustFor(evidence, input.pin, fromUrl ? [] : given)
+    const verified = yield* check(evidence, trust).pipe(
+      Effect.catch((error) =>
+        Effect.andThen(
+          Console.log(
+            input.json
+              ? JSON.stringify({ valid: false, code: error.code, reason: error.message })
+              : `${red("✗")} This is not genuine. ${error.message}`,
+          ),
+          Effect.fail(new CommandFailed({ message: "", exitCode: 1 })),
+        ),
+      ),
+    )
+    yield* Console.log(
+      input.json ? JSON.stringify({ valid: true, kind: kindOf(verified), ...verified }) : explain(verified),
+    )
+  }),
+).pipe(
+  Command.withShortDescription("Verify a receipt, a proof or a revealed exchange"),
+  Command.withDescription(
+    `Finds out what a file is, checks it offline against the pins, and says what it proves.
+
+Public keys may come with the file or from --keys; they count only if they are pinned. Without --pin, a file of keys
+that is given with --keys is believed.
+
+Exits 0 when everything in the file is genuine, 1 when something is not, 2 when it cannot be checked.`,
+  ),
+  Command.withExamples([
+    { command: "sealgate verify receipts/0b9e….json --pin GjmH…", description: "A receipt that `connect` kept" },
+    {
+      command: "sealgate verify stream.txt --pin GjmH… --keys https://proxy.example.com/v1/keys",
+      description: "A stream recorded on the path, with its proof",
+    },
+    { command: "sealgate verify exchange.json --keys keys.json --json", description: "For programs" },
+  ]),
+)

@@ -1,0 +1,176 @@
+/** `sealgate chat` against a proxy and a fake vendor. */
+import { PassThrough } from "node:stream"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { Conversation } from "../../src/cli/chat/Conversation.ts"
+import { interactive } from "../../src/cli/chat/interactive.ts"
+import { chatCommand } from "../../src/cli/chatCommand.ts"
+import { verifyCommand } from "../../src/cli/verifyCommand.ts"
+import { SealedClient } from "../../src/client/SealedClient.ts"
+import { run, sealgate } from "../support/cli.ts"
+import { startProxy, temporaryFolder } from "../support/proxy.ts"
+import { sealedSetup } from "../support/sealedSetup.ts"
+
+const NOTHING = { model: undefined, provider: undefined, system: undefined }
+
+describe("sealgate chat, once", () => {
+  it.live("answers a prompt, and says on the side that it was verified", () =>
+    Effect.gen(function* () {
+      const { fake, proxy } = yield* sealedSetup()
+      fake.always({ text: "Fine \u001b[2Jthanks", usage: { input: 3, output: 2 } })
+      const trust = ["--proxy", proxy.url, "--pin", proxy.kid]
+      const answer = yield* run(chatCommand, [...trust, "--system", "Be brief.", "--model", "model-7", "How are you?"])
+      assert.strictEqual(answer.code, 0, answer.stderr)
+      assert.include(answer.stdout, "Fine")
+      assert.match(answer.stderr, /receipt and proof verified · provider1\/model-7 · 3 tokens in, 2 out/)
+      const [{ asked } = { asked: undefined }] = fake.requests
+      assert.deepStrictEqual([asked?.system, asked?.text, asked?.model], ["Be brief.", "How are you?", "model-7"])
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("reads the prompt from a pipe, in a process of its own", () =>
+    Effect.gen(function* () {
+      const { kid, url } = yield* startProxy()
+      const answer = yield* sealgate(["chat", "--proxy", url, "--pin", kid], "Hello from a pipe")
+      assert.strictEqual(answer.code, 0, answer.stderr)
+      assert.strictEqual(answer.stdout.trim(), "Hello from a pipe")
+      assert.include(answer.stderr, "verified")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("prints what `sealgate verify` proves", () =>
+    Effect.gen(function* () {
+      const { kid, url } = yield* startProxy()
+      const { stdout } = yield* run(chatCommand, ["--proxy", url, "--pin", kid, "--json", "Hello"])
+      const file = join(yield* temporaryFolder, "answer.json")
+      writeFileSync(file, stdout)
+      const verified = yield* run(verifyCommand, [file, "--pin", kid, "--json"])
+      assert.deepInclude(JSON.parse(verified.stdout), { valid: true, kind: "revealed exchange" })
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("exits 1 without an answer and 2 without trust or a prompt", () =>
+    Effect.gen(function* () {
+      const { kid, url } = yield* startProxy()
+      const stranger = yield* run(chatCommand, ["--proxy", url, "--pin", "A".repeat(43), "Hello"])
+      assert.strictEqual(stranger.code, 1)
+      assert.include(stranger.stderr, kid)
+      const gone = yield* run(chatCommand, ["--proxy", "http://127.0.0.1:9", "--pin", kid, "Hello"])
+      assert.strictEqual(gone.code, 1)
+      for (const args of [
+        ["--proxy", url, "Hello"],
+        ["--proxy", url, "--pin", kid, " "],
+        ["--proxy", "not a url", "--pin", kid, "Hello"],
+      ]) {
+        assert.strictEqual((yield* run(chatCommand, args)).code, 2)
+      }
+    }).pipe(Effect.scoped),
+  )
+})
+
+/** A chat with somebody who types and looks. */
+const chatting = Effect.fnUntraced(function* () {
+  const { fake, proxy } = yield* sealedSetup()
+  const client = new SealedClient({ baseUrl: proxy.url, pins: [proxy.kid] })
+  const input = new PassThrough()
+  const output = new PassThrough({ encoding: "utf8" })
+  let screen = ""
+  const watchers = new Set<() => void>()
+  output.on("data", (piece: string) => {
+    screen += piece
+    for (const watcher of watchers) watcher()
+  })
+  const sees = (text: string) =>
+    Effect.callback<void>((resume) => {
+      const look = () => {
+        const at = screen.indexOf(text)
+        if (at < 0) return
+        screen = screen.slice(at + text.length)
+        watchers.delete(look)
+        resume(Effect.void)
+      }
+      watchers.add(look)
+      look()
+    })
+  const left = interactive(new Conversation(client, NOTHING), { input, output }, new AbortController().signal)
+  return {
+    fake,
+    sees,
+    types: (text: string) => Effect.sync(() => void input.write(text)),
+    left: Effect.promise(() => left),
+  }
+})
+
+describe("sealgate chat, at a terminal", () => {
+  it.live("keeps what was said, and leaves with Ctrl-D", () =>
+    Effect.gen(function* () {
+      const { fake, left, sees, types } = yield* chatting()
+      fake.script({ text: "Hello Bob." }, { text: "You are Bob." })
+      yield* types("I am Bob.\r")
+      yield* sees("Hello Bob.")
+      yield* sees("receipt and proof verified")
+      yield* sees("> ")
+      yield* types("Who am I?\r")
+      yield* sees("You are Bob.")
+      yield* sees("verified")
+      assert.deepStrictEqual(
+        fake.requests[1]?.asked?.turns.map(({ role, text }) => [role, text]),
+        [
+          ["user", "I am Bob."],
+          ["assistant", "Hello Bob."],
+          ["user", "Who am I?"],
+        ],
+      )
+      yield* types("\u0004")
+      yield* left
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("ends an answer with Ctrl-C and forgets it, goes on, and leaves with two in a row", () =>
+    Effect.gen(function* () {
+      const { fake, left, sees, types } = yield* chatting()
+      fake.script({ text: ["half ", "half"], delivery: { breaks: { after: 1, how: "silence" } } }, { text: "Again." })
+      yield* types("First\r")
+      yield* sees("half")
+      yield* types("\u0003")
+      yield* sees("forgotten")
+      const { ended } = yield* Effect.promise(() => fake.received(1))
+      assert.strictEqual(yield* Effect.promise(() => ended), "hung-up")
+      yield* types("Second\r")
+      yield* sees("Again.")
+      yield* sees("verified")
+      yield* sees("> ")
+      assert.strictEqual(fake.requests[1]?.asked?.turns.length, 1)
+      yield* types("\u0003")
+      yield* sees("Ctrl-C again")
+      yield* types("\u0003")
+      yield* left
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("shows no control characters of a model", () =>
+    Effect.gen(function* () {
+      const { fake, left, sees, types } = yield* chatting()
+      fake.always({ text: ["a\u001b[2Jb", "\u009b31mc\td"] })
+      yield* types("Hi\r")
+      yield* sees("a[2Jb31mc\td")
+      yield* types("/exit\r")
+      yield* left
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("tells of failures and goes on", () =>
+    Effect.gen(function* () {
+      const { fake, left, sees, types } = yield* chatting()
+      fake.script({ text: ["half ", "half"], delivery: { breaks: { after: 1, how: "cut" } } }, { text: "Better." })
+      yield* types("First\r")
+      yield* sees("✗ The provider failed")
+      yield* types("Second\r")
+      yield* sees("Better.")
+      yield* types("/exit\r")
+      yield* left
+    }).pipe(Effect.scoped),
+  )
+})

@@ -1,0 +1,86 @@
+/** `sealgate connect`: what it refuses, what it says, how it stops. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { connectCommand } from "../../src/cli/connectCommand.ts"
+import { joinPins } from "../../src/cli/flags.ts"
+import { run } from "../support/cli.ts"
+import { startProxy, temporaryFolder } from "../support/proxy.ts"
+
+const COMMAND = new URL("../../src/cli/main.ts", import.meta.url).pathname
+const PIN = "A".repeat(43)
+
+describe("sealgate connect", () => {
+  it.live("exits 2 rather than trust, listen or keep what it was not told to", () =>
+    Effect.gen(function* () {
+      const proxy = ["--proxy", "http://127.0.0.1:9"]
+      const cases: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: string]> = [
+        [proxy, "--trust-on-first-use"],
+        [[...proxy, "--pin", "short"], "43 characters"],
+        [[...proxy, "--pin", PIN, "--listen", "0.0.0.0:0"], "--allow-remote"],
+        [[...proxy, "--pin", PIN, "--listen", "192.168.1.5:8787"], "--allow-remote"],
+        [[...proxy, "--pin", PIN, "--listen", "[::]:0"], "--allow-remote"],
+        [[...proxy, "--pin", PIN, "--listen", "127.0.0.1:99999"], "an address and a port"],
+        [[...proxy, "--pin", PIN, "--evidence"], "--receipts"],
+        [["--pin", PIN], "--proxy"],
+      ]
+      for (const [args, says] of cases) {
+        const { code, stderr, stdout } = yield* run(connectCommand, args)
+        assert.strictEqual(code, 2, args.join(" "))
+        assert.include(stdout + stderr, says)
+      }
+    }),
+  )
+
+  it.live("says where it listens and whom it came to trust, warns of others, and stops with 0", () =>
+    Effect.gen(function* () {
+      const { kid, url } = yield* startProxy()
+      const receipts = join(yield* temporaryFolder, "receipts")
+      const args = ["--proxy", url, "--trust-on-first-use", "--listen", "0.0.0.0:0", "--allow-remote", "--json"]
+      const child = spawn(process.execPath, [COMMAND, "connect", ...args, "--receipts", receipts, "--evidence"], {
+        stdio: ["ignore", "pipe", "inherit"],
+      })
+      yield* Effect.addFinalizer(() => Effect.sync(() => child.kill("SIGKILL")))
+      const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+      const sees = async (pattern: RegExp): Promise<string> => {
+        for (;;) {
+          const next = await lines.next()
+          if (next.done === true) throw new Error(`it never said ${String(pattern)}`)
+          const [found, part] = pattern.exec(next.value) ?? []
+          if (found !== undefined) return part ?? found
+        }
+      }
+      yield* Effect.promise(async () => {
+        const port = await sees(/listening on http:\/\/0\.0\.0\.0:(\d+)\/v1/)
+        await sees(/other machines may use this connector/)
+        await sees(/prompts and answers are kept/)
+        const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ messages: [{ role: "user", content: "Hi" }] }),
+        })
+        assert.strictEqual(answer.status, 200)
+        assert.strictEqual(await sees(/trusting ([\w-]+) because it answered first/), kid)
+        const exited = once(child, "exit")
+        child.kill("SIGTERM")
+        assert.deepStrictEqual(await exited, [0, null])
+      })
+    }).pipe(Effect.scoped),
+  )
+})
+
+describe("joinPins", () => {
+  it("keeps a pin that begins with a dash from passing for a flag", () => {
+    const dashed = `-${"A".repeat(42)}`
+    assert.deepStrictEqual(joinPins(["verify", "f", "--pin", dashed, "--json"]), [
+      "verify",
+      "f",
+      `--pin=${dashed}`,
+      "--json",
+    ])
+    assert.deepStrictEqual(joinPins(["--pin", "--json", "x", "--pin"]), ["--pin", "--json", "x", "--pin"])
+  })
+})

@@ -1,0 +1,139 @@
+/** `sealgate verify` on what a real proxy signed. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { verifyCommand } from "../../src/cli/verifyCommand.ts"
+import { run, sealgate } from "../support/cli.ts"
+import { startProxy, temporaryFolder } from "../support/proxy.ts"
+import { eventsOf, recording } from "../support/tamper.ts"
+
+const PROMPT = "Pay Bob ten"
+
+/** One streamed answer, everything that is left of it, and a folder to put files in. */
+const answered = Effect.gen(function* () {
+  const proxy = yield* startProxy()
+  const folder = yield* temporaryFolder
+  const { answers, record } = recording()
+  const client = proxy.client({ fetch: record })
+  const ask = Effect.promise(async () => {
+    const stream = await client.stream({ prompt: PROMPT })
+    await stream.text()
+    return stream.end
+  })
+  const again = yield* ask
+  const end = yield* ask
+  const write = (content: unknown): string => {
+    const path = join(folder, `${Math.random()}.txt`)
+    writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content))
+    return path
+  }
+  const wire = answers.at(-1) ?? ""
+  return { proxy, again, end, wire, write, keys: write(client.keySet), keySet: client.keySet }
+})
+
+const verify = (args: ReadonlyArray<string>) => run(verifyCommand, args)
+
+const flipped = (text: string): string => text.slice(0, -2) + (text.at(-2) === "A" ? "B" : "A") + text.slice(-1)
+
+describe("sealgate verify", () => {
+  it.live("knows a receipt, alone or with its proof and keys", () =>
+    Effect.gen(function* () {
+      const { end, keys, keySet, proxy, write } = yield* answered
+      const alone = yield* sealgate(["verify", write(end.statements.receipt), "--pin", proxy.kid, "--keys", keys])
+      assert.strictEqual(alone.code, 0, alone.stderr)
+      assert.include(alone.stdout, "This receipt is genuine")
+      assert.include(alone.stdout, "echo served it with the model echo-1")
+      assert.include(alone.stdout, "the operator's word alone")
+      assert.notInclude(alone.stdout, "\u001b[")
+
+      const file = write({ ...end.statements, ...keySet })
+      const both = yield* verify([file, "--pin", proxy.kid, "--json"])
+      assert.strictEqual(both.code, 0)
+      const told = JSON.parse(both.stdout)
+      assert.deepStrictEqual([told.valid, told.kind, told.kid], [true, "receipt and proof", proxy.kid])
+      assert.strictEqual(told.receipt.jti, end.receipt.jti)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("knows a proof, and holds a recording against it", () =>
+    Effect.gen(function* () {
+      const { end, keys, proxy, wire, write } = yield* answered
+      const trust = ["--pin", proxy.kid, "--keys", keys]
+      const alone = yield* verify([write(end.statements.proof), ...trust])
+      assert.strictEqual(alone.code, 0)
+      assert.include(alone.stdout, "no recording here")
+
+      const recorded = yield* verify([write(wire), ...trust])
+      assert.strictEqual(recorded.code, 0, recorded.stdout)
+      assert.include(recorded.stdout, "is exactly what was sent")
+
+      const frames = eventsOf(wire).filter(({ event }) => event === "frame")
+      const dropped = write(wire.replace(`event: frame\ndata: ${frames[1]?.data}\n\n`, ""))
+      const cut = yield* verify([dropped, ...trust, "--json"])
+      assert.strictEqual(cut.code, 1)
+      assert.deepInclude(JSON.parse(cut.stdout), { valid: false, code: "tampered" })
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("knows a revealed exchange, and shows what was said", () =>
+    Effect.gen(function* () {
+      const { end, keys, proxy, write } = yield* answered
+      const trust = ["--pin", proxy.kid, "--keys", keys]
+      const genuine = yield* verify([write(end.evidence), ...trust])
+      assert.strictEqual(genuine.code, 0)
+      assert.include(genuine.stdout, `answered  "${PROMPT}"`)
+
+      const forged = { ...end.evidence, request: end.evidence.request.replace("ten", "two") }
+      const caught = yield* verify([write(forged), ...trust])
+      assert.strictEqual(caught.code, 1)
+      assert.include(caught.stdout, "does not commit to this request")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("exits 1 for a wrong signature, another signer, and statements that do not belong together", () =>
+    Effect.gen(function* () {
+      const { again, end, keys, keySet, proxy, write } = yield* answered
+      const { end: other, keySet: otherKeys } = yield* answered
+      const forged = yield* sealgate([
+        "verify",
+        write(flipped(end.statements.receipt)),
+        "--pin",
+        proxy.kid,
+        "--keys",
+        keys,
+      ])
+      assert.strictEqual(forged.code, 1)
+      const stranger = write({ ...other.statements, ...otherKeys })
+      const unpinned = yield* verify([stranger, "--pin", proxy.kid, "--keys", keys])
+      assert.strictEqual(unpinned.code, 1)
+      assert.include(unpinned.stdout, "whom you do not believe")
+      const mixed = write({ receipt: end.statements.receipt, proof: again.statements.proof, ...keySet })
+      const two = yield* verify([mixed, "--pin", proxy.kid])
+      assert.strictEqual(two.code, 1)
+      assert.include(two.stdout, "different exchanges")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("believes nobody by itself, and exits 2 for what it cannot check", () =>
+    Effect.gen(function* () {
+      const { end, keys, keySet, proxy, write } = yield* answered
+      const file = write({ ...end.statements, ...keySet })
+      const unpinned = yield* verify([file])
+      assert.strictEqual(unpinned.code, 2)
+      assert.include(unpinned.stderr, proxy.kid)
+      const online = yield* verify([file, "--keys", `${proxy.url}/v1/keys`])
+      assert.strictEqual(online.code, 2)
+      const keyless = yield* verify([write(end.statements.receipt), "--pin", proxy.kid])
+      assert.strictEqual(keyless.code, 2)
+      assert.include(keyless.stderr, "--keys")
+      for (const args of [["/no/such/file"], [write("Hello")], [write({ hello: "world" })], []]) {
+        assert.strictEqual((yield* verify([...args, "--pin", proxy.kid])).code, 2)
+      }
+      // A file of one's own keys is one's own word; a pin makes keys from anywhere good enough.
+      assert.strictEqual((yield* verify([file, "--keys", keys])).code, 0)
+      const pinned = ["--pin", proxy.kid, "--keys", `${proxy.url}/v1/keys`]
+      assert.strictEqual((yield* verify([write(end.statements.receipt), ...pinned])).code, 0)
+    }).pipe(Effect.scoped),
+  )
+})

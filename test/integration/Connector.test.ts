@@ -1,0 +1,344 @@
+/** The connector over real sockets: programs in plaintext before it, a recorded wire, a proxy and a fake vendor behind. */
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { request as httpRequest } from "node:http"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Scope } from "effect"
+import OpenAI, { NotFoundError } from "openai"
+import { proveExchange, verifyProof, verifyReceipt } from "../../src/client/index.ts"
+import type { ConnectorSettings } from "../../src/layers/Connector.ts"
+import { startConnector } from "../support/connector.ts"
+import { fault } from "../support/FakeUpstream.ts"
+import { temporaryFolder } from "../support/proxy.ts"
+import { askPython, havePython, type PythonRequest } from "../support/python.ts"
+import { sealedSetup } from "../support/sealedSetup.ts"
+import { changingEvents, failureOf } from "../support/tamper.ts"
+
+const CANARY = "canary-4711"
+const JSON_TYPE = { "content-type": "application/json" }
+
+const setup = Effect.fnUntraced(function* (
+  changes: Parameters<typeof sealedSetup>[0] = {},
+  settings: (sealed: { readonly kid: string }) => Partial<ConnectorSettings> = () => ({}),
+) {
+  const sealed = yield* sealedSetup(changes)
+  const more = settings({ kid: sealed.proxy.kid })
+  const connector = yield* startConnector({ ...more, sealed: { ...sealed.options(), ...more.sealed } })
+  const ask = (request: Partial<PythonRequest>) =>
+    Effect.promise(() =>
+      askPython({ port: connector.port, path: "/v1/chat/completions", headers: JSON_TYPE, ...request }),
+    )
+  return { ...sealed, connector, ask }
+})
+
+const chat = (content: string, more: object = {}) =>
+  JSON.stringify({ model: "model-1", messages: [{ role: "user", content }], ...more })
+
+const tools = ["weather", "time"].map((name) => ({
+  type: "function",
+  function: { name, parameters: { type: "object", properties: { city: { type: "string" } } } },
+}))
+
+const errorIn = (lines: ReadonlyArray<string>) => {
+  const { error } = JSON.parse(lines.join("")) as { readonly error: Readonly<Record<string, unknown>> }
+  return error
+}
+
+const chunksIn = (lines: ReadonlyArray<string>): ReadonlyArray<OpenAI.ChatCompletionChunk> =>
+  lines.filter((line) => line.startsWith("data: {")).map((line) => JSON.parse(line.slice(6)))
+
+describe.skipIf(!havePython)("a Python program", () => {
+  it.live("gets a whole answer, and nothing of it is readable behind the connector", () =>
+    Effect.gen(function* () {
+      const { ask, fake, wire } = yield* setup()
+      fake.always({ text: `answer ${CANARY}` })
+      const headers = { ...JSON_TYPE, authorization: `Bearer ${CANARY}` }
+      const { lines, status } = yield* ask({ body: chat(`question ${CANARY}`), headers })
+      assert.strictEqual(status, 200)
+      assert.strictEqual(JSON.parse(lines.join("")).choices[0].message.content, `answer ${CANARY}`)
+      assert.strictEqual(fake.requests[0]?.asked?.text, `question ${CANARY}`)
+      assert.include(wire.seen(), "POST /v1/completions")
+      assert.notInclude(wire.seen(), CANARY)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("gets a stream that ends with [DONE]", () =>
+    Effect.gen(function* () {
+      const { ask, fake } = yield* setup()
+      fake.always({ text: ["Hel", "lo"] })
+      const { broken, headers, lines } = yield* ask({ body: chat("Hi", { stream: true }) })
+      assert.strictEqual(headers["content-type"], "text/event-stream")
+      assert.strictEqual(broken, null)
+      assert.strictEqual(lines.at(-1), "data: [DONE]")
+      assert.strictEqual(
+        chunksIn(lines)
+          .map(({ choices }) => choices[0]?.delta.content ?? "")
+          .join(""),
+        "Hello",
+      )
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("gets parallel tool calls", () =>
+    Effect.gen(function* () {
+      const { ask, fake } = yield* setup()
+      fake.always({
+        toolCalls: [
+          { name: "weather", arguments: { city: "Oslo" } },
+          { name: "time", arguments: { city: "Oslo" } },
+        ],
+      })
+      const { lines } = yield* ask({ body: chat("Weather and time?", { tools }) })
+      const [choice] = JSON.parse(lines.join("")).choices
+      assert.strictEqual(choice.finish_reason, "tool_calls")
+      assert.deepStrictEqual(
+        choice.message.tool_calls.map((call: { readonly function: object }) => call.function),
+        ["weather", "time"].map((name) => ({ name, arguments: '{"city":"Oslo"}' })),
+      )
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("that hangs up ends the provider's call", () =>
+    Effect.gen(function* () {
+      const { ask, fake } = yield* setup()
+      fake.always({ text: ["one ", "two"], delivery: { breaks: { after: 1, how: "silence" } } })
+      yield* ask({ body: chat("Hi", { stream: true }), until: "one" })
+      const { ended } = yield* Effect.promise(() => fake.received(1))
+      assert.strictEqual(yield* Effect.promise(() => ended), "hung-up")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("reads why a stream broke, and cannot take what came for the whole", () =>
+    Effect.gen(function* () {
+      const { ask, fake } = yield* setup()
+      fake.always({ text: ["half ", "half"], delivery: { breaks: { after: 1, how: "cut" } } })
+      const { broken, lines } = yield* ask({ body: chat("Hi", { stream: true }) })
+      assert.strictEqual(broken, "IncompleteRead")
+      assert.notInclude(lines.join(), "[DONE]")
+      assert.include(lines.at(-1), '"code":"answer-incomplete"')
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("is told of tampering", () =>
+    Effect.gen(function* () {
+      const cut = changingEvents((events) => events.filter(({ event }) => event !== "proof"))
+      const sealed = yield* sealedSetup()
+      const connector = yield* startConnector({ sealed: sealed.options({ fetch: cut, release: "verified" }) })
+      const body = chat("Hi", { stream: true })
+      const { lines, status } = yield* Effect.promise(() =>
+        askPython({ port: connector.port, path: "/v1/chat/completions", headers: JSON_TYPE, body }),
+      )
+      assert.strictEqual(status, 502)
+      assert.strictEqual(errorIn(lines)["code"], "stream-truncated")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("gets the statuses that OpenAI would give", () =>
+    Effect.gen(function* () {
+      const { ask, fake } = yield* setup()
+      fake.script(fault.invalidRequest(), fault.rateLimited({ retryAfter: 3 }), fault.serverError())
+      for (const [status, type] of [
+        [400, "invalid_request_error"],
+        [429, "rate_limit_error"],
+        [502, "server_error"],
+      ] as const) {
+        const answer = yield* ask({ body: chat("Hi") })
+        assert.deepStrictEqual([answer.status, errorIn(answer.lines)["type"]], [status, type])
+        assert.strictEqual("retry-after" in answer.headers, status === 429)
+      }
+    }).pipe(Effect.scoped),
+  )
+})
+
+describe("the OpenAI SDK with nothing but a base URL", () => {
+  it.live("completes, streams and lists models", () =>
+    Effect.gen(function* () {
+      const { connector, fake } = yield* setup()
+      fake.always({ text: "Hello there" })
+      const openai = new OpenAI({ baseURL: `${connector.url}/v1`, apiKey: "unused", maxRetries: 0 })
+      const messages = [{ role: "user" as const, content: "Hi" }]
+      yield* Effect.promise(async () => {
+        const answer = await openai.chat.completions.create({ model: "model-1", messages })
+        assert.strictEqual(answer.choices[0]?.message.content, "Hello there")
+        const streamed = openai.chat.completions.stream({ model: "model-1", messages })
+        assert.strictEqual(await streamed.finalContent(), "Hello there")
+        assert.deepStrictEqual(
+          (await openai.models.list()).data.map(({ id }) => id),
+          ["model-1"],
+        )
+        const refused = await failureOf(openai.embeddings.create({ model: "model-1", input: CANARY }))
+        assert.instanceOf(refused, NotFoundError)
+      })
+    }).pipe(Effect.scoped),
+  )
+})
+
+/** One request with exactly these headers; `Host` included, which `fetch` would not let through. */
+const plainRequest = (port: number, path: string, headers: Readonly<Record<string, string>>, body?: string) =>
+  new Promise<{ readonly status: number; readonly headers: object; readonly text: string }>((resolve, reject) => {
+    const method = body === undefined ? "GET" : "POST"
+    const request = httpRequest({ host: "127.0.0.1", port, path, method, headers }, (response) => {
+      let text = ""
+      response.on("data", (piece) => (text += piece))
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
+    })
+    request.on("error", reject)
+    request.end(body)
+  })
+
+describe("a web page", () => {
+  it.live("reaches nothing, under whatever name", () =>
+    Effect.gen(function* () {
+      const { connector, wire } = yield* setup({}, () => ({ allowedHosts: ["gpu.lan"] }))
+      const ask = (headers: Readonly<Record<string, string>>, path = "/health", body?: string) =>
+        Effect.promise(() => plainRequest(connector.port, path, headers, body))
+      for (const host of ["localhost:1", "127.0.0.1", "[::1]:8787", "app.localhost", "gpu.lan:8787"]) {
+        assert.strictEqual((yield* ask({ host })).status, 200, host)
+      }
+      for (const host of ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.168.1.5"]) {
+        const { headers, status } = yield* ask({ host })
+        assert.strictEqual(status, 403, host)
+        assert.notProperty(headers, "access-control-allow-origin")
+        assert.strictEqual((yield* ask({ host, ...JSON_TYPE }, "/v1/chat/completions", chat("Hi"))).status, 403)
+      }
+      for (const origin of ["https://evil.example", "http://localhost:5173", "null"]) {
+        const headers = { origin, ...JSON_TYPE }
+        assert.strictEqual((yield* ask(headers, "/v1/chat/completions", chat("Hi"))).status, 403)
+      }
+      // The types that a page can send without asking first.
+      for (const type of ["text/plain", "application/x-www-form-urlencoded"]) {
+        const answer = yield* ask({ "content-type": type }, "/v1/chat/completions", chat("Hi"))
+        assert.strictEqual(answer.status, 415)
+      }
+      assert.strictEqual(wire.seen(), "")
+    }).pipe(Effect.scoped),
+  )
+})
+
+describe("bounds", () => {
+  it.live("refuse bodies that are too large, announced or not, and go on", () =>
+    Effect.gen(function* () {
+      const { connector } = yield* setup()
+      const size = 33 * 1024 * 1024
+      const announced = yield* Effect.promise(() =>
+        plainRequest(connector.port, "/v1/chat/completions", { ...JSON_TYPE, "content-length": String(size) }, "{"),
+      )
+      assert.strictEqual(announced.status, 413)
+      const chunked = yield* Effect.promise(() =>
+        fetch(`${connector.url}/v1/chat/completions`, {
+          method: "POST",
+          headers: JSON_TYPE,
+          body: new Blob(["x".repeat(size)]).stream(),
+          duplex: "half",
+        } as RequestInit).then(
+          (response) => response.status,
+          // The connection may be closed before the answer was read.
+          () => 413,
+        ),
+      )
+      assert.strictEqual(chunked, 413)
+      const health = yield* Effect.promise(() => fetch(`${connector.url}/health`))
+      assert.strictEqual(health.status, 200)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("a proxy that is gone is a 502 that may be tried again", () =>
+    Effect.gen(function* () {
+      const connector = yield* startConnector({ sealed: { baseUrl: "http://127.0.0.1:9", pins: ["A".repeat(43)] } })
+      const answer = yield* Effect.promise(() =>
+        fetch(`${connector.url}/v1/chat/completions`, { method: "POST", headers: JSON_TYPE, body: chat("Hi") }),
+      )
+      assert.strictEqual(answer.status, 502)
+      assert.strictEqual(answer.headers.get("x-should-retry"), "true")
+      assert.include(yield* Effect.promise(() => answer.text()), "could not be reached")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("stopping waits for what is in flight", () =>
+    Effect.gen(function* () {
+      const sealed = yield* sealedSetup()
+      sealed.fake.always({ text: "Hello there", delivery: { firstChunkAfter: 1000 } })
+      const scope = yield* Scope.make()
+      const connector = yield* Effect.provideService(startConnector({ sealed: sealed.options() }), Scope.Scope, scope)
+      const asking = yield* Effect.forkChild(
+        Effect.promise(async () =>
+          (
+            await fetch(`${connector.url}/v1/chat/completions`, {
+              method: "POST",
+              headers: JSON_TYPE,
+              body: chat("Hi", { stream: true }),
+            })
+          ).text(),
+        ),
+      )
+      yield* Effect.promise(() => sealed.fake.received(1))
+      yield* Scope.close(scope, Exit.void)
+      assert.include(yield* Fiber.join(asking), "[DONE]")
+      assert.instanceOf(yield* Effect.promise(() => failureOf(fetch(`${connector.url}/health`))), TypeError)
+    }).pipe(Effect.scoped),
+  )
+})
+
+describe("receipts", () => {
+  const keepIn = (folder: string, evidence: boolean) => () => ({ receipts: { folder, evidence } })
+
+  const answersIn = Effect.fnUntraced(function* (evidence: boolean) {
+    const folder = join(yield* temporaryFolder, "receipts")
+    const { connector, fake, proxy } = yield* setup({}, keepIn(folder, evidence))
+    fake.always({ text: `answer ${CANARY}` })
+    for (const stream of [false, true]) {
+      yield* Effect.promise(async () => {
+        const body = chat(`question ${CANARY}`, { stream })
+        const url = `${connector.url}/v1/chat/completions`
+        await (await fetch(url, { method: "POST", headers: JSON_TYPE, body })).text()
+      })
+    }
+    const files = readdirSync(folder).map((name) => join(folder, name))
+    const kept = files.map((file) => JSON.parse(readFileSync(file, "utf8")))
+    return { folder, files, kept, kid: proxy.kid }
+  })
+
+  it.live("are kept for the owner alone, without a word of the exchange", () =>
+    Effect.gen(function* () {
+      const { files, folder, kept, kid } = yield* answersIn(false)
+      assert.strictEqual(files.length, 2)
+      assert.strictEqual(statSync(folder).mode & 0o777, 0o700)
+      for (const file of files) {
+        assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+        assert.notInclude(readFileSync(file, "utf8"), CANARY)
+      }
+      for (const { keys, proof, receipt } of kept) {
+        const trust = { pins: [kid], keys: { keys } }
+        const claims = yield* Effect.promise(() => verifyReceipt(receipt, trust))
+        assert.isTrue(files.some((file) => file.includes(claims.jti)))
+        assert.strictEqual(claims.form === "stream", proof !== undefined)
+        if (proof !== undefined) yield* Effect.promise(() => verifyProof(proof, trust))
+      }
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("with evidence prove what was said", () =>
+    Effect.gen(function* () {
+      const { kept, kid } = yield* answersIn(true)
+      for (const file of kept) {
+        const proven = yield* Effect.promise(() => proveExchange(file, { pins: [kid], keys: { keys: file.keys } }))
+        assert.include(JSON.stringify(proven.request), `question ${CANARY}`)
+      }
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("that cannot be written fail the answer", () =>
+    Effect.gen(function* () {
+      const folder = join(yield* temporaryFolder, "receipts")
+      const { connector } = yield* setup({}, keepIn(folder, false))
+      assert.isTrue(existsSync(folder))
+      rmSync(folder, { recursive: true })
+      writeFileSync(folder, "")
+      const answer = yield* Effect.promise(() =>
+        fetch(`${connector.url}/v1/chat/completions`, { method: "POST", headers: JSON_TYPE, body: chat("Hi") }),
+      )
+      assert.strictEqual(answer.status, 500)
+      assert.include(yield* Effect.promise(() => answer.text()), "receipts-unwritable")
+    }).pipe(Effect.scoped),
+  )
+})
