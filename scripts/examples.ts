@@ -1,11 +1,11 @@
-/** `npm run test:examples`: starts a proxy and a connector, and runs every example against them. */
+/** `npm run test:examples`: starts a proxy, a connector and a gateway, and runs every example against them. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import { startProxy } from "../examples/demo/serverProcess.ts"
+import { startGateway, startProxy } from "../examples/demo/serverProcess.ts"
 
 /** How long one example may take, in milliseconds. */
 const TIMEOUT_MS = 60_000
@@ -31,6 +31,8 @@ const EXAMPLES: ReadonlyArray<Example> = [
   node("node-sdk.ts", "proven:"),
   node("openai-sdk.ts", "refused:"),
   node("ai-sdk.ts", "22 °C and sunny in Lisbon"),
+  node("gateway-client.ts", "completed: inconclusive"),
+  node("embedding.ts", "both stopped"),
   { name: "connector.sh", command: "bash", args: [join(ROOT, "examples/connector.sh")], shows: "data: [DONE]" },
   { name: "connector.py", command: "python3", args: [join(ROOT, "examples/connector.py")], shows: "Hello from Python" },
 ]
@@ -67,10 +69,18 @@ const tell = (name: string, problem: string | undefined): void => {
 
 const receipts = mkdtempSync(join(tmpdir(), "sealgate-examples-"))
 const proxy = await startProxy()
+const gateway = await startGateway({})
 const trust = ["--proxy", proxy.url, "--pin", proxy.kid]
 try {
   const connector = await startConnector(trust, receipts)
-  const env = { ...process.env, SEALGATE_PROXY: proxy.url, SEALGATE_PIN: proxy.kid, OPENAI_BASE_URL: connector.url }
+  const env = {
+    ...process.env,
+    SEALGATE_PROXY: proxy.url,
+    SEALGATE_PIN: proxy.kid,
+    OPENAI_BASE_URL: connector.url,
+    GATEWAY_URL: gateway.url,
+    TOKEN: gateway.token,
+  }
   for (const { args, command, name, shows } of EXAMPLES) {
     if (command !== process.execPath && !isInstalled(command)) {
       console.log(`! ${name}: skipped, ${command} is not installed`)
@@ -95,6 +105,7 @@ try {
   const told = readFileSync(receipt ?? "", "utf8").includes("Hello")
   tell("receipts tell nothing of what was said", told ? "they do" : undefined)
 } finally {
+  tell("the gateway stops in order", (await gateway.stop()) === 0 ? undefined : "another exit code than 0")
   tell("the proxy stops in order", (await proxy.stop()) === 0 ? undefined : "another exit code than 0")
   rmSync(receipts, { recursive: true, force: true })
 }
