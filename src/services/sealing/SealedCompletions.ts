@@ -64,7 +64,6 @@ class Refused extends Schema.TaggedError<Refused>()("Refused", {
   errors: Schema.optionalKey(
     Schema.Redacted(Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String }))),
   ),
-  retryAfterMs: Schema.optionalKey(Schema.Finite),
 }) {}
 
 const decodeRequest = Schema.decodeUnknownEffect(Schema.fromJsonString(SealedRequest))
@@ -156,7 +155,7 @@ const make = Effect.gen(function* () {
     return {
       _tag: "Problem",
       status: problem.status,
-      retryAfterMs: error._tag === "Aborted" ? undefined : error.retryAfterMs,
+      retryAfterMs: error._tag === "UpstreamError" ? error.retryAfterMs : undefined,
       responseNonce: opened.sealer.responseNonce,
       frames: [opened.sealer.seal("problem", json(problem), true)],
     } satisfies SealedAnswer

@@ -26,7 +26,7 @@ const refused = Metric.counter("sealgate_openings_failed_total", {
   description: "Sealed requests that were not opened or not served, by reason",
   incremental: true,
 })
-export type OpeningFailure = "unopenable" | "replayed" | "session-gone" | "too-large" | "malformed" | "stale"
+export type OpeningFailure = "unopenable" | "replayed" | "session-gone" | "too-large" | "stale"
 export const openingsFailed = (reason: OpeningFailure) => Metric.withAttributes(refused, { reason })
 
 export const framesSealed = Metric.counter("sealgate_frames_sealed_total", {
