@@ -8,6 +8,8 @@ import { chatCommand } from "./chatCommand.ts"
 import { connectCommand } from "./connectCommand.ts"
 import { doctorCommand } from "./doctorCommand.ts"
 import { joinPins } from "./flags.ts"
+import { agentsCommand, jobsCommand, statsCommand } from "./gateway/listCommands.ts"
+import { runCommand } from "./gateway/runCommand.ts"
 import { gatewayCommand } from "./gatewayCommand.ts"
 import { keygenCommand, pinCommand } from "./keyCommands.ts"
 import { proxyCommand } from "./proxyCommand.ts"
@@ -29,6 +31,10 @@ const sealgate = Command.make("sealgate").pipe(
     tokenCommand,
     verifyCommand,
     doctorCommand,
+    agentsCommand,
+    runCommand,
+    jobsCommand,
+    statsCommand,
   ]),
 )
 

@@ -1,0 +1,83 @@
+/** The commands that talk to a running gateway. */
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect } from "effect"
+import type { Command } from "effect/cli"
+import { agentsCommand, jobsCommand, statsCommand } from "../../src/cli/gateway/listCommands.ts"
+import { runCommand } from "../../src/cli/gateway/runCommand.ts"
+import { run } from "../support/cli.ts"
+import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
+
+const gateway = Effect.gen(function* () {
+  const { url } = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
+  const as = (token: string | undefined) =>
+    Effect.fnUntraced(function* <const Name extends string, Input, Context, E>(
+      command: Command.Command<Name, Input, Context, E, Command.Environment>,
+      ...args: ReadonlyArray<string>
+    ) {
+      return yield* run(command, [...args, "--gateway", url]).pipe(
+        Effect.provideService(
+          ConfigProvider.ConfigProvider,
+          ConfigProvider.fromEnv({ env: token === undefined ? {} : { TOKEN: token } }),
+        ),
+      )
+    })
+  return { as, url }
+})
+
+describe("commands for a gateway", () => {
+  it.live("run a task, with an agent that is made once, and list what came of it", () =>
+    Effect.gen(function* () {
+      const { as } = yield* gateway
+      const alice = as(yield* tokenFor("alice"))
+      assert.include((yield* alice(agentsCommand)).stdout, "No agents yet")
+
+      const told = yield* alice(runCommand, "Say it back.", "--mode", "verified")
+      assert.strictEqual(told.code, 0, told.stderr)
+      assert.include(told.stdout, "Say it back.")
+      assert.include(told.stdout, "inconclusive")
+
+      const again = yield* alice(runCommand, "Once more.", "--json")
+      const job = JSON.parse(again.stdout) as { readonly status: string; readonly mode: string; readonly id: string }
+      assert.strictEqual(again.code, 0, again.stderr)
+      assert.deepInclude(job, { status: "completed", mode: "adversarial" })
+
+      const agents = JSON.parse((yield* alice(agentsCommand, "--json")).stdout) as ReadonlyArray<{ name: string }>
+      assert.deepStrictEqual(
+        agents.map(({ name }) => name),
+        ["command-line"],
+      )
+      const jobs = (yield* alice(jobsCommand, "--status", "completed")).stdout.split("\n")
+      assert.strictEqual(jobs.length, 3)
+      assert.include(jobs[1], job.id)
+      assert.include((yield* alice(jobsCommand, "--status", "failed")).stdout, "No such jobs")
+
+      const stats = JSON.parse((yield* alice(statsCommand, "--json")).stdout) as { readonly requests: number }
+      assert.isAbove(stats.requests, 1)
+      assert.include((yield* alice(statsCommand)).stdout, "saved")
+
+      const bob = as(yield* tokenFor("bob"))
+      assert.include((yield* bob(jobsCommand)).stdout, "No such jobs")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("say what was wrong, with 1 for a refusal and 2 for what they were not given", () =>
+    Effect.gen(function* () {
+      const { as } = yield* gateway
+      const nobody = yield* as(undefined)(agentsCommand)
+      assert.strictEqual(nobody.code, 2)
+      assert.include(nobody.stderr, "TOKEN is not set")
+
+      const stranger = yield* as("not a token")(jobsCommand)
+      assert.strictEqual(stranger.code, 1)
+      assert.include(stranger.stderr, "token")
+
+      const alice = as(yield* tokenFor("alice"))
+      const refused = yield* alice(statsCommand, "--all")
+      assert.strictEqual(refused.code, 1)
+      assert.notStrictEqual(refused.stderr.trim(), "")
+      const unknown = yield* alice(runCommand, "x", "--agent", "01a1fc17-d79c-7432-92db-922d1cc077c2")
+      assert.strictEqual(unknown.code, 1)
+      assert.strictEqual((yield* alice(runCommand, "x", "--mode", "loud")).code, 2)
+    }).pipe(Effect.scoped),
+  )
+})
