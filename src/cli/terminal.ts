@@ -1,5 +1,5 @@
 /** Colour and wording of what the command prints. Colour only on a terminal, and never when NO_COLOR is set. */
-import { stripVTControlCharacters, styleText } from "node:util"
+import { styleText } from "node:util"
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -14,7 +14,3 @@ export const dim = styled("dim")
 export const green = styled("green")
 export const red = styled("red")
 export const yellow = styled("yellow")
-export const cyan = styled("cyan")
-
-/** Length of `text` on screen. */
-export const width = (text: string): number => stripVTControlCharacters(text).length

@@ -25,7 +25,7 @@ import { type TrustOptions, trustKeys, verifyStatement } from "./trust.ts"
 export const verifyReceipt = async (receipt: string, trust: TrustOptions): Promise<ReceiptClaims> =>
   receiptClaimsFrom(await verifyStatement("receipt", receipt, await trustKeys(trust)))
 
-/** A stream as anybody on the path could record it: no keys are needed to check its proof. */
+/** A stream as it can be recorded on the path: no keys are needed to check its proof. */
 export interface RecordedStream {
   /** base64url, from the `open` event. */
   readonly response_nonce: string

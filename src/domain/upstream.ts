@@ -1,5 +1,5 @@
 /** What both components say to and hear from model providers. */
-import { type Redacted, Schema } from "effect"
+import { Schema } from "effect"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, type FinishReason, Usage } from "./chat.ts"
 
 /** Slots 1 and 2 are OpenAI-compatible, 3 is Anthropic's Messages API, 4 the Gemini API, `echo` is built in. */
@@ -173,6 +173,3 @@ export class UpstreamError extends Schema.TaggedError<UpstreamError>()("Upstream
     return this.status === 429 || this.status >= 500
   }
 }
-
-/** Bearer credential of a provider. */
-export type ProviderKey = Redacted.Redacted

@@ -52,7 +52,7 @@ export { type Answer, type Break, type Delivery, fault, type Fault, type Reply }
 export type { Match } from "./fake-upstream/Script.ts"
 
 export interface FakeUpstreamOptions {
-  /** The keys that are accepted. Default: any. */
+  /** The keys that are accepted. Default: all. */
   readonly keys?: ReadonlyArray<string>
   /** The models that exist. Default: all. */
   readonly models?: ReadonlyArray<string>

@@ -58,7 +58,7 @@ export class RateLimits extends Context.Service<
 
 /**
  * How many callers are remembered. One more forgets the caller that was not heard of for longest, whose bucket is the
- * likeliest to be full anyway. A bucket costs about 200 bytes.
+ * likeliest to be full anyway. A bucket costs about 130 bytes.
  */
 const MAX_BUCKETS = 100_000
 

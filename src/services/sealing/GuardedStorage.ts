@@ -33,7 +33,7 @@ interface Slab {
   readonly free: Array<number>
 }
 
-/** The storage, or `undefined` where `sodium-native` is not installed or does not work. */
+/** The storage, or `undefined` where `sodium-native` is not installed or does not load. */
 export const guardedStorage = async (): Promise<KeyStorage | undefined> => {
   // A variable keeps the type checker from looking for an optional package that may be absent.
   const name: string = "sodium-native"

@@ -48,7 +48,6 @@ const Other = Schema.Struct({
 
 export const Block = Schema.Union([Text, ToolUse, Thinking, RedactedThinking, Other])
 export type Block = typeof Block.Type
-export type KnownBlock = Exclude<Block, typeof Other.Type>
 
 export const isKnown = Schema.is(Schema.Union([Text, ToolUse, Thinking, RedactedThinking]))
 
