@@ -34,3 +34,22 @@ export const describeCause = (cause: Cause.Cause<unknown>): string =>
       return [typeOfError(error), ...placeOfError(error)]
     })
     .join("\n")
+
+const discreetError = (error: unknown): Error => {
+  const name = typeOfError(error)
+  const discreet = new Error("")
+  discreet.name = name
+  discreet.stack = [name, ...placeOfError(error).map((frame) => `    ${frame}`)].join("\n")
+  return discreet
+}
+
+/** A cause with the type and place of each of its errors, for whatever prints causes. */
+export const discreetCause = (cause: Cause.Cause<unknown>): Cause.Cause<Error> =>
+  Cause.fromReasons(
+    cause.reasons.map((reason) => {
+      if (Cause.isInterruptReason(reason)) return reason
+      return Cause.isFailReason(reason)
+        ? Cause.makeFailReason(discreetError(reason.error))
+        : Cause.makeDieReason(discreetError(reason.defect))
+    }),
+  )

@@ -25,6 +25,8 @@ export const Readiness = Schema.Struct({
   draining: Schema.Boolean,
   providers: Schema.Array(ProviderReadiness),
   tls: TlsReadiness,
+  /** Whether limits and circuits are shared with other processes; `down`: each counts by itself until Redis is back. */
+  redis: Schema.optionalKey(Schema.Literals(["up", "down", "off"])),
   key_storage: Schema.optionalKey(Schema.Literals(["guarded", "plain"])),
   sessions: Schema.optionalKey(Schema.Struct({ live: Schema.Int, max: Schema.Int })),
   database: Schema.optionalKey(Schema.Struct({ kind: Schema.Literals(["sqlite", "postgres"]), ok: Schema.Boolean })),

@@ -42,6 +42,10 @@ export const RoutingStatsReport = Schema.Struct({
   price_table: Schema.Struct({ version: Schema.String, as_of: Schema.String }),
   /** How the figures come about and what they do not say. */
   method: Schema.String,
+  /** The same sums per interval, oldest first, when they were asked for; together they are the sums of the whole. */
+  over_time: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ from: Schema.DateTimeUtcFromString, to: Schema.DateTimeUtcFromString, ...sums })),
+  ),
 })
 export type RoutingStatsReport = typeof RoutingStatsReport.Type
 

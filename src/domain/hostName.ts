@@ -1,0 +1,11 @@
+/** Which machine a name means, as far as the name itself tells. */
+
+/** `Host` without its port, in lower case; an IPv6 address without its brackets. */
+export const hostName = (host: string): string => {
+  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host.trim().toLowerCase()) ?? []
+  return bracketed ?? plain ?? ""
+}
+
+/** Whether `name` is this machine and nothing else: `localhost` and what is below it, 127.0.0.0/8, ::1. */
+export const isLoopback = (name: string): boolean =>
+  /^(.+\.)?localhost\.?$/.test(name) || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name) || name === "::1"
