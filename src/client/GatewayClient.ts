@@ -3,7 +3,9 @@
  * API. What it takes and gives is what is on the wire: members in snake_case, times as RFC 3339 text.
  */
 import { DateTime, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { Agent as AgentSchema, agentETag, type CreateAgent, type UpdateAgent } from "../domain/agent.ts"
+import type { Interval } from "../domain/intervals.ts"
 import { type ExecuteRequest, IdempotencyKey } from "../domain/job.ts"
 import { RoutingSettings as RoutingSettingsSchema, type RoutingSettingsInput } from "../domain/routing.ts"
 import { routingETag } from "../domain/routingChecks.ts"
@@ -79,7 +81,7 @@ class AgentsClient {
     payload: ExecuteRequest,
     options?: CallOptions & { readonly idempotencyKey?: string },
   ): Promise<JobHandle> {
-    const key = IdempotencyKey.make(options?.idempotencyKey ?? crypto.randomUUID())
+    const key = IdempotencyKey.make(options?.idempotencyKey ?? SecureRandom.uuidV4Unsafe())
     const { body } = await run(
       this.connection.repeatable.agents.execute({ params: { id }, headers: { "idempotency-key": key }, payload }),
       options,
@@ -94,9 +96,13 @@ class RoutingClient {
     this.connection = connection
   }
 
-  /** What routing saved; by default in the last 24 hours, for the own tenant. `scope: "all"` is for administrators. */
+  /**
+   * What routing saved; by default in the last 24 hours, for the own tenant. `scope: "all"` is for administrators.
+   * `interval` asks for the same per UTC hour or day, as `over_time`.
+   */
   async stats({
     from,
+    interval,
     scope,
     signal,
     to,
@@ -104,8 +110,9 @@ class RoutingClient {
     readonly from?: string | Date
     readonly to?: string | Date
     readonly scope?: "tenant" | "all"
+    readonly interval?: Interval
   } = {}): Promise<RoutingStats> {
-    const query = given({ from: toTime(from), to: toTime(to), scope })
+    const query = given({ from: toTime(from), to: toTime(to), scope, interval })
     return encodeStats(await run(this.connection.repeatable.routing.stats({ query }), given({ signal })))
   }
 

@@ -29,11 +29,23 @@ export interface VerifiedEnd {
   readonly evidence: RevealedExchange
 }
 
+/** A frame after it was opened, and the chain with it, for those who want to watch an answer come in. */
+export interface VerifiedFrame {
+  readonly index: number
+  readonly final: boolean
+  /** Sealed, in bytes. */
+  readonly size: number
+  /** The rolling chain over all frames up to this one, in base64url (sealed protocol §5). */
+  readonly chain: string
+  readonly payload: JsonObject
+}
+
 export class ResponseOpener {
   private readonly sent: SentRequest
   private readonly trusted: TrustedKeys
   private readonly form: Form
   private readonly keys: ResponseKeys
+  private readonly onFrame: ((frame: VerifiedFrame) => void) | undefined
   private readonly payloads: Array<Bytes> = []
   private chain: Bytes
   /** The chain after the data frames alone, which the receipt covers. */
@@ -41,7 +53,15 @@ export class ResponseOpener {
   private frames = 0
   private ended = false
 
-  private constructor(sent: SentRequest, trusted: TrustedKeys, form: Form, keys: ResponseKeys, chain: Bytes) {
+  private constructor(
+    sent: SentRequest,
+    trusted: TrustedKeys,
+    form: Form,
+    keys: ResponseKeys,
+    chain: Bytes,
+    onFrame: ((frame: VerifiedFrame) => void) | undefined,
+  ) {
+    this.onFrame = onFrame
     this.sent = sent
     this.trusted = trusted
     this.form = form
@@ -50,10 +70,16 @@ export class ResponseOpener {
     this.dataChain = chain
   }
 
-  static async begin(sent: SentRequest, trusted: TrustedKeys, form: Form, nonceText: string): Promise<ResponseOpener> {
+  static async begin(
+    sent: SentRequest,
+    trusted: TrustedKeys,
+    form: Form,
+    nonceText: string,
+    onFrame?: (frame: VerifiedFrame) => void,
+  ): Promise<ResponseOpener> {
     const nonce = decodeBytes(nonceText, "response_nonce", RESPONSE_NONCE_BYTES)
     const keys = await deriveResponseKeys(sent.secret, sent.enc, nonce)
-    return new ResponseOpener(sent, trusted, form, keys, await sha256(chainSeed(sent.requestHash, nonce)))
+    return new ResponseOpener(sent, trusted, form, keys, await sha256(chainSeed(sent.requestHash, nonce)), onFrame)
   }
 
   /** The JSON payload of the next frame. Throws `Tampered` unless the frame is exactly the one that must come next. */
@@ -76,7 +102,9 @@ export class ResponseOpener {
       this.payloads.push(payload)
       this.dataChain = this.chain
     }
-    return parseObjectBytes(payload, `frame ${index}`)
+    const object = parseObjectBytes(payload, `frame ${index}`)
+    this.onFrame?.({ index, final, size: ciphertext.length, chain: encodeBase64Url(this.chain), payload: object })
+    return object
   }
 
   /** Verifies the end record of a response whose final frame was opened. */

@@ -4,19 +4,20 @@ import type { PublicJwk, ReceiptClaims } from "../domain/statement.ts"
 import type { Form } from "../domain/transcript.ts"
 import { encodeBase64Url } from "../domain/bytes.ts"
 import { parseStatement } from "../domain/statement.ts"
-import { isObject, type JsonObject, parseObject, problemFrom, string, strings } from "./decode.ts"
-import { NoPins, PinMismatch, SealedProblem, Tampered, Unreachable } from "./errors.ts"
+import { type JsonObject, problemFrom, string, strings } from "./decode.ts"
+import { deliver } from "./delivery.ts"
+import { NoPins, PinMismatch, SealedProblem, Tampered } from "./errors.ts"
 import { randomBytes } from "./primitives.ts"
-import { ResponseOpener } from "./ResponseOpener.ts"
-import { expectEvent, isAbort, nextEvent, SealedStream } from "./SealedStream.ts"
+import { ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
+import { expectEvent, nextEvent, SealedStream } from "./SealedStream.ts"
 import { sealRequest, type SentRequest } from "./sealRequest.ts"
 import { serverSentEvents } from "./serverSentEvents.ts"
 import { type ClientSession, verifySession } from "./session.ts"
+import { type Fetch, hangUp, readAnswer, type Refusal, Transport } from "./transport.ts"
 import { keysByThumbprint, publicJwk, type TrustedKeys } from "./trust.ts"
 import type { RevealedExchange } from "./verify.ts"
 
-/** The part of `fetch` that is used. */
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+export type { Fetch } from "./transport.ts"
 
 export interface SealedClientOptions {
   /** Where the proxy is, such as `https://proxy.example.com`. */
@@ -37,6 +38,8 @@ export interface RequestOptions {
   readonly provider?: string
   /** A UUID that names the request in the receipt; made up when absent. */
   readonly requestId?: string
+  /** Called with every frame of the answer once it was verified, before what it holds is handed out. */
+  readonly onFrame?: (frame: VerifiedFrame) => void
 }
 
 /** An answer, with its receipt verified. */
@@ -50,7 +53,6 @@ export interface SealedCompletion {
 }
 
 const NONCE_BYTES = 16
-const SESSION_GONE = 410
 
 /**
  * Completions that only the pinned proxy can read, with answers that only it can have given.
@@ -63,8 +65,7 @@ const SESSION_GONE = 410
  * const { proof } = await stream.end
  */
 export class SealedClient {
-  private readonly baseUrl: string
-  private readonly fetch: Fetch
+  private readonly transport: Transport
   private readonly trustOnFirstUse: boolean
   private pinned: ReadonlyArray<string>
   private keys: TrustedKeys = new Map()
@@ -73,10 +74,9 @@ export class SealedClient {
   private beginning: Promise<void> | undefined
 
   constructor(options: SealedClientOptions) {
-    this.baseUrl = String(options.baseUrl).replace(/\/+$/, "")
+    this.transport = new Transport(options.baseUrl, options.fetch)
     this.pinned = options.pins ?? []
     this.trustOnFirstUse = options.trustOnFirstUse === true
-    this.fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init))
   }
 
   /** The key ids that are believed: the ones given, or the one trusted on first use. */
@@ -92,8 +92,8 @@ export class SealedClient {
   /** One whole answer. Throws a `SealgateError`, or the signal's `AbortError` or `TimeoutError` when it fires. */
   async complete(input: ChatInput, options: RequestOptions = {}): Promise<SealedCompletion> {
     const { response, sent } = await this.send({ ...input, stream: false }, options)
-    const body = await readObject(response)
-    const opener = await this.opener(sent, "complete", body)
+    const body = await readAnswer(response)
+    const opener = await this.opener(sent, "complete", body, options.onFrame)
     const [answer, last, ...more] = strings(body, "frames")
     if (answer === undefined || last === undefined || more.length > 0) {
       throw new Tampered("A complete answer has exactly two frames.")
@@ -123,60 +123,54 @@ export class SealedClient {
     const events = serverSentEvents(response.body)
     try {
       const opening = expectEvent(await nextEvent(events, []), "open")
-      return new SealedStream(await this.opener(sent, "stream", opening), events)
+      return new SealedStream(await this.opener(sent, "stream", opening, options.onFrame), events)
     } catch (error) {
       await events.return(undefined)
       throw error
     }
   }
 
-  private opener(sent: SentRequest, form: Form, body: JsonObject): Promise<ResponseOpener> {
-    return ResponseOpener.begin(sent, this.keys, form, string(body, "response_nonce"))
+  private opener(
+    sent: SentRequest,
+    form: Form,
+    body: JsonObject,
+    onFrame?: (frame: VerifiedFrame) => void,
+  ): Promise<ResponseOpener> {
+    return ResponseOpener.begin(sent, this.keys, form, string(body, "response_nonce"), onFrame)
   }
 
-  /** Seals and sends; a session that is gone is renewed, once. */
-  private async send(completion: object, options: RequestOptions) {
-    const first = await this.attempt(completion, options)
-    if (first.response.status !== SESSION_GONE) return this.accept(first)
-    await hangUp(first.response)
-    // Another request may have renewed it in the meantime.
-    if (this.session === first.sent.session) this.session = undefined
-    return this.accept(await this.attempt(completion, options))
-  }
-
-  private async attempt(completion: object, { provider, requestId, signal }: RequestOptions) {
-    const session = await this.takeSession(signal)
+  /**
+   * Seals and sends. A proxy that has ended the session, or is about to, has not served the request: then it is sealed
+   * again in a new session, once.
+   */
+  private async send(completion: object, { provider, requestId, signal }: RequestOptions) {
     const id = requestId ?? globalThis.crypto.randomUUID()
-    const payload = {
-      request_id: id,
-      issued_at: Date.now() + session.clockOffset,
-      ...(provider === undefined ? {} : { provider }),
-      completion,
+    for (let again = true; ; again = false) {
+      const session = await this.takeSession(signal)
+      const payload = {
+        request_id: id,
+        issued_at: Date.now() + session.clockOffset,
+        ...(provider === undefined ? {} : { provider }),
+        completion,
+      }
+      const sent = await sealRequest(session, id, JSON.stringify(payload))
+      const delivered = await deliver(this.transport, sent, signal)
+      if (delivered.type === "answer") return { sent, response: await onlySealed(delivered.response) }
+      if (delivered.type === "sealed-problem") throw await this.openProblem(sent, delivered.refusal)
+      const { error, sessionOver } = delivered
+      // Another request may have begun a new one in the meantime.
+      if ((sessionOver || error.mayHaveBeenServed) && this.session === session) this.session = undefined
+      if (!again || !sessionOver) throw error
     }
-    const sent = await sealRequest(session, id, JSON.stringify(payload))
-    const response = await this.post("/v1/completions", sent.body, signal)
-    return { sent, response }
   }
 
-  /** Lets a success through; turns anything else into the problem it is. */
-  private async accept(attempt: { readonly sent: SentRequest; readonly response: Response }) {
-    const { response, sent } = attempt
-    if (response.status === 200) return attempt
-    if (response.ok) {
-      await hangUp(response)
-      throw new Tampered(`An unsealed answer with status ${response.status} came instead of a sealed one.`)
-    }
-    const retryAfterMs = retryAfterOf(response)
-    const body = parseBody(await readText(response))
-    if (body?.["frames"] === undefined) {
-      throw new SealedProblem(problemFrom(body ?? {}, response.status), false, retryAfterMs)
-    }
-    const opener = await this.opener(sent, "problem", body)
-    const [frame, ...more] = strings(body, "frames")
+  private async openProblem(sent: SentRequest, { body, retryAfterMs, status }: Refusal): Promise<SealedProblem> {
+    const opener = await this.opener(sent, "problem", body ?? {})
+    const [frame, ...more] = strings(body ?? {}, "frames")
     if (frame === undefined || more.length > 0) throw new Tampered("A sealed problem has exactly one frame.")
-    const problem = problemFrom(await opener.open(frame, true), response.status)
-    if (problem.status !== response.status) throw new Tampered("The sealed problem has another status than its answer.")
-    throw new SealedProblem(problem, true, retryAfterMs)
+    const problem = problemFrom(await opener.open(frame, true), status)
+    if (problem.status !== status) throw new Tampered("The sealed problem has another status than its answer.")
+    return new SealedProblem(problem, true, retryAfterMs)
   }
 
   /**
@@ -197,13 +191,8 @@ export class SealedClient {
   private async begin(): Promise<void> {
     if (this.pinned.length === 0 && !this.trustOnFirstUse) throw new NoPins()
     const nonce = randomBytes(NONCE_BYTES)
-    const response = await this.post("/v1/init", { client_nonce: encodeBase64Url(nonce) }, undefined)
+    const offer = await this.transport.ask("/v1/init", { client_nonce: encodeBase64Url(nonce) })
     const now = Date.now()
-    if (response.status !== 200) {
-      const body = parseBody(await readText(response))
-      throw new SealedProblem(problemFrom(body ?? {}, response.status), false, retryAfterOf(response))
-    }
-    const offer = await readObject(response)
     const kid = signerOf(string(offer, "attestation"))
     if (this.pinned.length > 0 && !this.pinned.includes(kid)) throw new PinMismatch(this.pinned, kid)
     if (!this.keys.has(kid)) await this.learnKey(kid)
@@ -214,28 +203,9 @@ export class SealedClient {
 
   /** Fetches the public key of a key id that is believed; what was fetched counts only if it has that thumbprint. */
   private async learnKey(kid: string): Promise<void> {
-    const response = await this.request("/v1/keys", { method: "GET" })
-    const publicKey = (await keysByThumbprint(await readObject(response))).get(kid)
+    const publicKey = (await keysByThumbprint(await this.transport.ask("/v1/keys"))).get(kid)
     if (publicKey === undefined) throw new Tampered(`The proxy does not show the key ${kid} that it signs with.`)
     this.keys = new Map([...this.keys, [kid, publicKey]])
-  }
-
-  private post(path: string, body: object, signal: AbortSignal | undefined): Promise<Response> {
-    return this.request(path, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-      ...(signal === undefined ? {} : { signal }),
-    })
-  }
-
-  private async request(path: string, init: RequestInit): Promise<Response> {
-    try {
-      return await this.fetch(this.baseUrl + path, { ...init, redirect: "error" })
-    } catch (cause) {
-      if (isAbort(cause)) throw cause
-      throw new Unreachable(`${this.baseUrl} could not be reached: ${reasonOf(cause)}`, { cause })
-    }
   }
 }
 
@@ -252,38 +222,11 @@ const signerOf = (statement: string): string => {
   return kid
 }
 
-/** Gives up a body that will not be read, so that its connection is freed. */
-const hangUp = async (response: Response): Promise<void> => {
-  await response.body?.cancel().catch(() => undefined)
-}
-
-/** The body as text. A connection that breaks here broke before there was an answer. */
-const readText = (response: Response): Promise<string> =>
-  response.text().catch((cause: unknown) => {
-    if (isAbort(cause)) throw cause
-    throw new Unreachable(`The connection broke before the answer was complete: ${reasonOf(cause)}`, { cause })
-  })
-
-const readObject = async (response: Response): Promise<JsonObject> =>
-  parseObject(await readText(response), "the answer")
-
-const retryAfterOf = (response: Response): number | undefined => {
-  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN)
-  return Number.isFinite(seconds) ? seconds * 1000 : undefined
-}
-
-const parseBody = (text: string): JsonObject | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const reasonOf = (cause: unknown): string => {
-  if (!(cause instanceof Error)) return String(cause)
-  return cause.cause instanceof Error ? cause.cause.message : cause.message
+/** Lets through what may be sealed. */
+const onlySealed = async (response: Response): Promise<Response> => {
+  if (response.status === 200) return response
+  await hangUp(response)
+  throw new Tampered(`An unsealed answer with status ${response.status} came instead of a sealed one.`)
 }
 
 /** `promise`, unless `signal` fires first. */

@@ -16,6 +16,11 @@ export type SealgateErrorCode =
 /** Base of every error this client throws itself; an abort is the platform's own `AbortError`. */
 export abstract class SealgateError extends Error {
   abstract readonly code: SealgateErrorCode
+  /**
+   * Whether a provider may have worked on the request, and be paid for it, although no answer can be used. `false`:
+   * the request was not served, so to ask again repeats nothing. It says nothing about whether asking again will help.
+   */
+  readonly mayHaveBeenServed: boolean = true
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = new.target.name
@@ -25,6 +30,7 @@ export abstract class SealgateError extends Error {
 /** The client has neither pins nor leave to trust on first use, so it seals nothing. */
 export class NoPins extends SealgateError {
   readonly code = "no-pins"
+  override readonly mayHaveBeenServed = false
   constructor() {
     super(
       "No pins: give the proxy's attestation key id (kid) as `pins`, or set trustOnFirstUse to accept the first one.",
@@ -108,6 +114,18 @@ export class AnswerRestarted extends SealgateError {
   }
 }
 
+/** What a proxy says, unsealed, of requests that it did not serve. */
+const NOT_SERVED = new Set(["draining", "session-gone", "rate-limited"])
+const TIMEOUT = 408
+const CONFLICT = 409
+
+/** A request that was opened is refused with 4xx when no provider took it, time-outs apart. */
+const afterOpening = ({ status }: Problem): boolean => status >= 500 || status === TIMEOUT
+
+/** Before a request is opened, a 4xx refuses it, except that what is `replayed` was served before. */
+const beforeOpening = ({ code, status }: Problem): boolean =>
+  !NOT_SERVED.has(code) && (status >= 500 || status === CONFLICT)
+
 /** The proxy refused the request. */
 export class SealedProblem extends SealgateError {
   readonly code = "problem"
@@ -119,17 +137,30 @@ export class SealedProblem extends SealgateError {
   readonly sealed: boolean
   /** Milliseconds after which to try again, if the proxy said so. */
   readonly retryAfterMs: number | undefined
-  constructor(problem: Problem, sealed: boolean, retryAfterMs: number | undefined) {
+  override readonly mayHaveBeenServed: boolean
+  /** `mayHaveBeenServed` follows from the problem, unless it is known better. */
+  constructor(
+    problem: Problem,
+    sealed: boolean,
+    retryAfterMs: number | undefined,
+    mayHaveBeenServed: boolean = (sealed ? afterOpening : beforeOpening)(problem),
+  ) {
     super(problem.detail === undefined ? problem.title : `${problem.title} ${problem.detail}`)
     this.problem = problem
     this.sealed = sealed
     this.retryAfterMs = retryAfterMs
+    this.mayHaveBeenServed = mayHaveBeenServed
   }
 }
 
 /** No answer of the server was received. */
 export class Unreachable extends SealgateError {
   readonly code = "unreachable"
+  override readonly mayHaveBeenServed: boolean
+  constructor(message: string, options?: ErrorOptions, mayHaveBeenServed = true) {
+    super(message, options)
+    this.mayHaveBeenServed = mayHaveBeenServed
+  }
 }
 
 /** The gateway refused the request; `problem` says why, and whether repeating it may help. */

@@ -50,9 +50,23 @@ const toError = (cause: Cause.Cause<unknown>, signal: AbortSignal | undefined): 
   if (signal?.aborted === true) return signal.reason
   const error = Option.getOrElse(Cause.findErrorOption(cause), () => Cause.squash(cause))
   if (isProblem(error)) return new GatewayProblem(error)
-  return HttpClientError.isHttpClientError(error)
-    ? new Unreachable("The gateway did not give an answer that this client understands.", { cause: error })
-    : error
+  return HttpClientError.isHttpClientError(error) ? unreachable(error) : error
+}
+
+/** `fetch` tells why in the cause of its error, and only there. */
+const reasonOf = (cause: unknown): string => {
+  if (!(cause instanceof Error)) return String(cause)
+  return cause.cause instanceof Error && cause.cause.message !== "" ? cause.cause.message : cause.message
+}
+
+const unreachable = (error: HttpClientError.HttpClientError): Unreachable => {
+  const { reason, request } = error
+  const { origin } = new URL(request.url)
+  const message =
+    reason._tag === "TransportError"
+      ? `${origin} could not be reached: ${reasonOf(reason.cause ?? reason)}`
+      : `${origin} did not give an answer that this client understands.`
+  return new Unreachable(message, { cause: error })
 }
 
 /** Rejects with `GatewayProblem`, with `Unreachable`, or with the reason of an abort. */

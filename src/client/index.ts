@@ -11,6 +11,7 @@ export { type Agent, GatewayClient, type RoutingSettings, type RoutingStats } fr
 export type { Page } from "./gatewayCalls.ts"
 export type { Job, JobEvent, JobHandle, Step } from "./GatewayJobs.ts"
 export { type GatewayClientOptions, GatewayClientService } from "./GatewayClientService.ts"
+export type { VerifiedFrame } from "./ResponseOpener.ts"
 export {
   type Fetch,
   type RequestOptions,

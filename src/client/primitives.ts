@@ -1,7 +1,6 @@
-/** Cryptography of the client: WebCrypto, which Node and browsers share, and noble for strict Ed25519. */
-import { Aes256Gcm, CipherSuite, HkdfSha256 } from "@hpke/core"
-import { DhkemX25519HkdfSha256 } from "@hpke/dhkem-x25519"
-import { verifyAsync } from "@noble/ed25519"
+/** Cryptography of the client: WebCrypto, which Node and browsers share. */
+import { Aes256Gcm, CipherSuite, DhkemX25519HkdfSha256 as NativeX25519, HkdfSha256 } from "@hpke/core"
+import { DhkemX25519HkdfSha256 as PortableX25519 } from "@hpke/dhkem-x25519"
 import { type Bytes, concat } from "../domain/bytes.ts"
 import { EXPORT_BYTES, KEY_BYTES, responseExportContext, responseKeys, responseSalt } from "../domain/transcript.ts"
 
@@ -10,10 +9,6 @@ const subtle = globalThis.crypto.subtle
 export const randomBytes = (length: number): Bytes => globalThis.crypto.getRandomValues(new Uint8Array(length))
 
 export const sha256 = async (data: Bytes): Promise<Bytes> => new Uint8Array(await subtle.digest("SHA-256", data))
-
-/** Strict Ed25519 (RFC 8032 §5.1.7): canonical encodings only. */
-export const verifyEd25519 = (signature: Bytes, message: Bytes, publicKey: Bytes): Promise<boolean> =>
-  verifyAsync(signature, message, publicKey, { zip215: false }).catch(() => false)
 
 export const hmac = async (key: Bytes, ...parts: ReadonlyArray<Uint8Array>): Promise<Bytes> => {
   const imported = await subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
@@ -47,11 +42,17 @@ export const openFrame = (key: CryptoKey, nonce: Bytes, aad: Bytes, ciphertext: 
     () => undefined,
   )
 
-const suite = new CipherSuite({
-  kem: new DhkemX25519HkdfSha256(),
-  kdf: new HkdfSha256(),
-  aead: new Aes256Gcm(),
-})
+let suite: Promise<CipherSuite> | undefined
+
+/** With WebCrypto's X25519 where there is one; the portable one takes several times as long. */
+const findSuite = async (): Promise<CipherSuite> => {
+  const native = await subtle.generateKey("X25519", false, ["deriveBits"]).then(
+    () => true,
+    () => false,
+  )
+  const kem = native ? new NativeX25519() : new PortableX25519()
+  return new CipherSuite({ kem, kdf: new HkdfSha256(), aead: new Aes256Gcm() })
+}
 
 export interface HpkeSealed {
   readonly enc: Bytes
@@ -71,8 +72,9 @@ export const hpkeSeal = async (
   plaintext: Bytes,
   ephemeralSeed?: Bytes,
 ): Promise<HpkeSealed> => {
-  const context = await suite.createSenderContext({
-    recipientPublicKey: await suite.kem.deserializePublicKey(recipient),
+  const hpke = await (suite ??= findSuite())
+  const context = await hpke.createSenderContext({
+    recipientPublicKey: await hpke.kem.deserializePublicKey(recipient),
     info,
     ...(ephemeralSeed === undefined ? {} : { ekm: ephemeralSeed }),
   })

@@ -10,7 +10,8 @@ import {
 } from "../domain/statement.ts"
 import { decodeBytes, isObject, type JsonObject, string } from "./decode.ts"
 import { NoPins, PinMismatch, Tampered } from "./errors.ts"
-import { PUBLIC_KEY_BYTES, sha256, verifyEd25519 } from "./primitives.ts"
+import { verifyEd25519 } from "./ed25519.ts"
+import { PUBLIC_KEY_BYTES, sha256 } from "./primitives.ts"
 
 /** What statements are checked against. */
 export interface TrustOptions {

@@ -445,8 +445,8 @@ describe("problems", () => {
 
   it("under seal are told as such", async () => {
     refuse({ ...problem(422, "provider-not-configured"), detail: "Ask for another." }, 422, { "retry-after": "7" })
-    for (const request of [connect().complete(HELLO), connect().stream(HELLO)]) {
-      const error = await problemOf(request)
+    for (const request of [() => connect().complete(HELLO), () => connect().stream(HELLO)]) {
+      const error = await problemOf(request())
       assert.isTrue(error.sealed)
       assert.strictEqual(error.problem.code, "provider-not-configured")
       assert.strictEqual(error.problem.detail, "Ask for another.")

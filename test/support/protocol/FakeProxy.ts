@@ -272,10 +272,13 @@ export class FakeProxy {
     const body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
-          signal?.addEventListener("abort", () => {
+          const hangUp = () => {
             this.hungUp++
-            controller.error(signal.reason)
-          })
+            controller.error(signal?.reason)
+          }
+          // It may have fired while the answer was made.
+          if (signal?.aborted === true) hangUp()
+          signal?.addEventListener("abort", hangUp)
         },
         pull: (controller) => {
           const next = left.shift()

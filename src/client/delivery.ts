@@ -1,0 +1,70 @@
+/**
+ * Delivers one sealed request, and no more than once to a provider. A connection that breaks and a balancer that gives
+ * up leave open whether the request was served. Then the very same bytes are sent once more: a proxy never serves
+ * them twice (docs/protocol, section 7), so this can mend the failure and cannot repeat the request.
+ */
+import { ROUTE_HEADER, routeOf } from "../domain/routingTag.ts"
+import { problemFrom } from "./decode.ts"
+import { SealedProblem, Unreachable } from "./errors.ts"
+import type { SentRequest } from "./sealRequest.ts"
+import { readRefusal, type Refusal, type Transport } from "./transport.ts"
+
+/** What came of a request. */
+export type Delivered =
+  | { readonly type: "answer"; readonly response: Response }
+  | { readonly type: "sealed-problem"; readonly refusal: Refusal }
+  | Failure
+
+/** Nothing sealed came back. */
+export interface Failure {
+  readonly type: "failure"
+  readonly error: Unreachable | SealedProblem
+  /** Whether the proxy that held the session will serve no more in it, and has not served this. */
+  readonly sessionOver: boolean
+  /** Whether the same bytes are worth sending again: they may not have arrived, and are not served twice if they have. */
+  readonly inDoubt: boolean
+}
+
+/** The statuses by which a balancer says that the server behind it did not answer. */
+const GIVEN_UP = new Set([502, 504])
+
+const SESSION_GONE = 410
+
+export const deliver = async (
+  transport: Transport,
+  sent: SentRequest,
+  signal: AbortSignal | undefined,
+): Promise<Delivered> => {
+  const first = await deliverOnce(transport, sent, signal)
+  if (first.type !== "failure" || !first.inDoubt) return first
+  const second = await deliverOnce(transport, sent, signal)
+  // A refusal of the second copy does not tell what became of the first.
+  return second.type === "failure" ? first : second
+}
+
+const deliverOnce = async (
+  transport: Transport,
+  sent: SentRequest,
+  signal: AbortSignal | undefined,
+): Promise<Delivered> => {
+  try {
+    const headers = { [ROUTE_HEADER]: routeOf(sent.session.id) }
+    const response = await transport.send("/v1/completions", sent.body, { headers, signal })
+    if (response.ok) return { type: "answer", response }
+    const refusal = await readRefusal(response, true)
+    return refusal.body?.["frames"] === undefined ? unsealed(refusal) : { type: "sealed-problem", refusal }
+  } catch (error) {
+    if (!(error instanceof Unreachable)) throw error
+    return { type: "failure", error, sessionOver: false, inDoubt: error.mayHaveBeenServed }
+  }
+}
+
+const unsealed = ({ body, retryAfterMs, status }: Refusal): Failure => {
+  const error = new SealedProblem(problemFrom(body ?? {}, status), false, retryAfterMs)
+  return {
+    type: "failure",
+    error,
+    sessionOver: status === SESSION_GONE || error.problem.code === "draining",
+    inDoubt: error.mayHaveBeenServed && GIVEN_UP.has(status),
+  }
+}
