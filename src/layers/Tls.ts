@@ -1,14 +1,8 @@
-/**
- * Certificates of a server: read at start, and again on SIGHUP and when the files change. New files that do not work
- * leave the old ones in place, and `/ready` says so.
- */
-import { X509Certificate } from "node:crypto"
-import { watchFile, unwatchFile } from "node:fs"
+/** Certificates of a server, as files: read together, and checked before anything is served with them. */
+import { constants, createHash, createPrivateKey, X509Certificate } from "node:crypto"
 import { readFile } from "node:fs/promises"
-import type { Server as HttpsServer } from "node:https"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
-import { DateTime, Effect, Queue, Schema } from "effect"
-import type { TlsReadiness } from "../domain/readiness.ts"
+import { DateTime, Effect, Schema } from "effect"
 import { ConfigurationMistakes } from "./config/Setting.ts"
 
 export interface TlsSettings {
@@ -18,13 +12,13 @@ export interface TlsSettings {
   readonly tlsMinVersion: "TLSv1.2" | "TLSv1.3"
 }
 
-interface TlsFiles {
+export interface TlsFiles {
   readonly cert: string
   readonly key: string
   readonly clientCa: string | undefined
 }
 
-/** Certificate files that cannot be used. */
+/** Certificate files that cannot be used. The problem names the file, never what is in it. */
 export class TlsError extends Schema.TaggedError<TlsError>()("TlsError", { problem: Schema.String }) {
   override get message(): string {
     return `TLS: ${this.problem}`
@@ -44,82 +38,93 @@ export const tlsFiles = (settings: TlsSettings): Effect.Effect<TlsFiles | undefi
   )
 }
 
-export interface LoadedTls {
-  readonly context: SecureContextOptions
-  readonly expiresAt: string
+/** What the files held when they were read. */
+export interface TlsContents {
+  readonly cert: Buffer
+  readonly key: Buffer
+  readonly clientCa: Buffer | undefined
+  /** Tells contents apart without keeping them. */
+  readonly digest: string
 }
 
-/** Throws when there is none. */
-const firstCertificate = (pem: Buffer): X509Certificate => new X509Certificate(pem)
+const problemOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
-/** Reads the files and makes sure that they work together. */
-export const loadTls = Effect.fnUntraced(function* (files: TlsFiles, minVersion: TlsSettings["tlsMinVersion"]) {
-  return yield* Effect.tryPromise({
-    try: async (): Promise<LoadedTls> => {
-      const [cert, key, ca] = await Promise.all([
-        readFile(files.cert),
-        readFile(files.key),
-        files.clientCa === undefined ? undefined : readFile(files.clientCa),
-      ])
-      const context: SecureContextOptions = { cert, key, minVersion, ...(ca === undefined ? {} : { ca }) }
-      createSecureContext(context)
-      // Authorities in which there is no certificate would be taken silently, and then every client be refused.
-      if (ca !== undefined) firstCertificate(ca)
-      const leaf = firstCertificate(cert)
-      return { context, expiresAt: DateTime.formatIso(DateTime.makeUnsafe(leaf.validToDate)) }
-    },
-    catch: (cause) => new TlsError({ problem: cause instanceof Error ? cause.message : String(cause) }),
+const attempt = <A>(variable: string, run: () => A): Effect.Effect<A, TlsError> =>
+  Effect.try({ try: run, catch: (cause) => new TlsError({ problem: `${variable}: ${problemOf(cause)}` }) })
+
+const read = (variable: string, path: string): Effect.Effect<Buffer, TlsError> =>
+  Effect.tryPromise({
+    try: () => readFile(path),
+    catch: (cause) => new TlsError({ problem: `${variable}: ${problemOf(cause)}` }),
   })
-})
 
-/** How often the files are looked at for changes, in milliseconds. */
-const WATCH_INTERVAL_MS = 5000
-
-/** Keeps `server` on the newest working files while the scope is open, and tells the state for `/ready`. */
-export const keepTlsFresh = Effect.fnUntraced(function* (
-  server: HttpsServer,
-  files: TlsFiles,
-  minVersion: TlsSettings["tlsMinVersion"],
-  first: LoadedTls,
-) {
-  let state: TlsReadiness = {
-    mode: files.clientCa === undefined ? "tls" : "mtls",
-    expires_at: first.expiresAt,
-    last_reload_error: null,
+/** Reads all files, whatever they hold. */
+export const readTls = Effect.fnUntraced(function* (files: TlsFiles): Effect.fn.Return<TlsContents, TlsError> {
+  const cert = yield* read("TLS_CERT_FILE", files.cert)
+  const key = yield* read("TLS_KEY_FILE", files.key)
+  const clientCa = files.clientCa === undefined ? undefined : yield* read("TLS_CLIENT_CA_FILE", files.clientCa)
+  const hash = createHash("sha256")
+  for (const content of [cert, key, clientCa ?? Buffer.alloc(0)]) {
+    hash.update(createHash("sha256").update(content).digest())
   }
-  const changes = yield* Queue.sliding<void>(1)
-  const changed = () => void Queue.offerUnsafe(changes, undefined)
-  const paths = [files.cert, files.key, ...(files.clientCa === undefined ? [] : [files.clientCa])]
-  yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      process.on("SIGHUP", changed)
-      for (const path of paths) watchFile(path, { interval: WATCH_INTERVAL_MS, persistent: false }, changed)
-    }),
-    () =>
-      Effect.sync(() => {
-        process.off("SIGHUP", changed)
-        for (const path of paths) unwatchFile(path, changed)
-      }),
-  )
-  const reload = loadTls(files, minVersion).pipe(
-    Effect.matchEffect({
-      onSuccess: (loaded) =>
-        Effect.andThen(
-          Effect.sync(() => {
-            server.setSecureContext(loaded.context)
-            state = { ...state, expires_at: loaded.expiresAt, last_reload_error: null }
-          }),
-          Effect.logInfo("TLS certificate reloaded"),
-        ),
-      onFailure: (error) =>
-        Effect.andThen(
-          Effect.sync(() => {
-            state = { ...state, last_reload_error: error.problem }
-          }),
-          Effect.logError("TLS certificate not reloaded, the old one stays", error.problem),
-        ),
-    }),
-  )
-  yield* Queue.take(changes).pipe(Effect.andThen(reload), Effect.forever, Effect.forkScoped)
-  return Effect.sync(() => state)
+  return { cert, key, clientCa, digest: hash.digest("hex") }
 })
+
+export interface LoadedTls {
+  readonly contents: TlsContents
+  readonly context: SecureContextOptions
+  readonly validFrom: DateTime.Utc
+  readonly expiresAt: DateTime.Utc
+}
+
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----/g
+
+/** OpenSSL would skip what it cannot read, and then clients be refused for no visible reason. */
+const parseAuthorities = (pem: Buffer): ReadonlyArray<X509Certificate> => {
+  const found = pem.toString("latin1").match(PEM_CERTIFICATE) ?? []
+  if (found.length === 0) throw new Error("holds no certificate in PEM")
+  return found.map((each) => new X509Certificate(each))
+}
+
+const parseKey = (pem: Buffer) => {
+  if (pem.includes("ENCRYPTED")) throw new Error("is encrypted; it has to be without a passphrase")
+  return createPrivateKey(pem)
+}
+
+/** Makes sure that what was read works together. */
+export const checkTls = Effect.fnUntraced(function* (
+  contents: TlsContents,
+  minVersion: TlsSettings["tlsMinVersion"],
+): Effect.fn.Return<LoadedTls, TlsError> {
+  const { cert, clientCa, key } = contents
+  const leaf = yield* attempt("TLS_CERT_FILE", () => new X509Certificate(cert))
+  const privateKey = yield* attempt("TLS_KEY_FILE", () => parseKey(key))
+  if (!leaf.checkPrivateKey(privateKey)) {
+    return yield* new TlsError({ problem: "TLS_KEY_FILE does not match the first certificate in TLS_CERT_FILE" })
+  }
+  if (clientCa !== undefined) yield* attempt("TLS_CLIENT_CA_FILE", () => parseAuthorities(clientCa))
+  const context: SecureContextOptions = {
+    cert,
+    key,
+    minVersion,
+    // A resumed session is not verified again: with its ticket a client would outlive its certificate.
+    ...(clientCa === undefined ? {} : { ca: clientCa, secureOptions: constants.SSL_OP_NO_TICKET }),
+  }
+  yield* attempt("TLS_CERT_FILE", () => createSecureContext(context))
+  return {
+    contents,
+    context,
+    validFrom: DateTime.makeUnsafe(leaf.validFromDate),
+    expiresAt: DateTime.makeUnsafe(leaf.validToDate),
+  }
+})
+
+/** Why a certificate does not hold at `now`, or `undefined`. */
+export const outsideValidity = ({ expiresAt, validFrom }: LoadedTls, now: DateTime.Utc): string | undefined => {
+  if (DateTime.isLessThanOrEqualTo(expiresAt, now)) {
+    return `the certificate in TLS_CERT_FILE expired at ${DateTime.formatIso(expiresAt)}`
+  }
+  return DateTime.isGreaterThan(validFrom, now)
+    ? `the certificate in TLS_CERT_FILE is not valid before ${DateTime.formatIso(validFrom)}`
+    : undefined
+}

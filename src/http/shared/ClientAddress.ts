@@ -18,7 +18,7 @@ export const subscriberOf = (text: string): string =>
   })
 
 /**
- * Whom a request is counted for. Forwarded addresses were put in place before, if they came from a trusted proxy.
+ * Where a request comes from, as the address that it stands for. Forwarded addresses were put in place before, if they came from a trusted proxy.
  */
 export const clientAddress = (request: HttpServerRequest.HttpServerRequest): string =>
   Option.match(request.remoteAddress, { onNone: () => "unknown", onSome: subscriberOf })

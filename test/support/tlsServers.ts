@@ -1,0 +1,63 @@
+/** Both servers with TLS, in this process, with what they log. */
+import { type Duration, Effect, Logger } from "effect"
+import type { Certificate } from "./certificates.ts"
+import { databaseUrl, startGateway } from "./gateway.ts"
+import { startProxy } from "./proxy.ts"
+
+export interface TlsServerOptions {
+  readonly server: Certificate
+  /** Whose clients are let in; without it, every client is. */
+  readonly authority?: string
+  readonly minVersion?: "TLSv1.2" | "TLSv1.3"
+  readonly headersTimeout?: Duration.Duration
+}
+
+export interface TlsServer {
+  readonly url: string
+  readonly port: number
+  /** The lines logged so far, as JSON. */
+  readonly logs: ReadonlyArray<string>
+}
+
+const proxy = Effect.fnUntraced(function* (options: TlsServerOptions, logger: Logger.Logger<unknown, void>) {
+  const { authority, headersTimeout, minVersion, server } = options
+  const { url } = yield* startProxy({
+    settings: {
+      tlsCertFile: server.cert,
+      tlsKeyFile: server.key,
+      tlsClientCaFile: authority,
+      ...(minVersion === undefined ? {} : { tlsMinVersion: minVersion }),
+      ...(headersTimeout === undefined ? {} : { headersTimeout }),
+    },
+    services: Logger.layer([logger]),
+  })
+  return url
+})
+
+const gateway = Effect.fnUntraced(function* (options: TlsServerOptions, logger: Logger.Logger<unknown, void>) {
+  const { authority, headersTimeout, minVersion, server } = options
+  const environment = {
+    TLS_CERT_FILE: server.cert,
+    TLS_KEY_FILE: server.key,
+    TLS_CLIENT_CA_FILE: authority ?? "",
+    TLS_MIN_VERSION: minVersion ?? "",
+    HEADERS_TIMEOUT: headersTimeout === undefined ? "" : String(headersTimeout),
+  }
+  const { url } = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), environment).pipe(
+    Effect.provide(Logger.layer([logger])),
+  )
+  return url.replace(/^http:/, "https:")
+})
+
+export const KINDS = ["proxy", "gateway"] as const
+const starts = { proxy, gateway }
+
+/** Starts one of the servers until the scope closes. */
+export const startTls = Effect.fnUntraced(function* (kind: (typeof KINDS)[number], options: TlsServerOptions) {
+  const logs: Array<string> = []
+  const url = yield* starts[kind](
+    options,
+    Logger.make((entry) => void logs.push(Logger.formatJson.log(entry))),
+  )
+  return { url, port: Number(new URL(url).port), logs } satisfies TlsServer
+})
