@@ -2,8 +2,9 @@
 import { Duration, Effect, Layer, Option } from "effect"
 import { queueObserved } from "../services/jobs/JobMetrics.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
+import { measure } from "../services/lifecycle/Measurements.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
-import { RuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
+import * as RuntimeMetrics from "../services/lifecycle/RuntimeMetrics.ts"
 import type { GatewaySettings } from "./GatewayAccess.ts"
 
 /** How long readiness and metrics wait for the database. */
@@ -32,15 +33,11 @@ export const layerReadiness = (settings: Pick<GatewaySettings, "databaseUrl">) =
   )
 
 /** The process's gauges and the queue's. */
-export const layerMetrics = Layer.effect(
-  RuntimeMetrics,
-  Effect.gen(function* () {
-    const { refresh } = yield* RuntimeMetrics
-    const jobs = yield* Jobs
-    const refreshQueue = Effect.flatMap(
-      queueState(jobs),
-      Option.match({ onNone: () => Effect.void, onSome: queueObserved }),
-    )
-    return RuntimeMetrics.of({ refresh: Effect.andThen(refresh, refreshQueue) })
-  }),
-).pipe(Layer.provide(RuntimeMetrics.layer))
+export const layerMetrics = Layer.merge(
+  RuntimeMetrics.layer("gateway"),
+  Layer.effectDiscard(
+    Effect.flatMap(Jobs, (jobs) =>
+      measure(Effect.flatMap(queueState(jobs), Option.match({ onNone: () => Effect.void, onSome: queueObserved }))),
+    ),
+  ),
+)

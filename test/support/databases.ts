@@ -5,20 +5,15 @@ import { join } from "node:path"
 import { describe } from "@effect/vitest"
 import { Effect, Exit, Layer, Redacted, type Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { type Migrator, SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import * as Database from "../../src/layers/database/Database.ts"
 import * as PostgresClient from "../../src/layers/database/PostgresClient.ts"
-import type { DatabaseInUse } from "../../src/layers/database/SqliteOwner.ts"
-import type { JobSignals } from "../../src/services/jobs/JobSignals.ts"
 
 const POSTGRES_URL =
   process.env["TEST_DATABASE_URL"] ?? process.env["DATABASE_URL"] ?? "postgres://postgres@127.0.0.1:5432/test"
 const CONNECTIONS = 5
 
-export type DatabaseLayer = Layer.Layer<
-  SqlClient.SqlClient | JobSignals,
-  SqlError.SqlError | Migrator.MigrationError | DatabaseInUse
->
+export type DatabaseLayer = Database.DatabaseLayer
 
 export interface TestDatabase {
   readonly kind: "sqlite" | "postgres"

@@ -1,26 +1,45 @@
 /** The gateway's database: the embedded one, or Postgres when a URL says so; either way with its schema up to date. */
 import { Effect, Layer } from "effect"
+import type { Migrator, SqlClient, SqlError } from "effect/sql"
 import { JobSignals } from "../../services/jobs/JobSignals.ts"
 import { migrate } from "./migrations.ts"
 import type * as PostgresClient from "./PostgresClient.ts"
+import type { DatabaseUnreachable } from "./PostgresReachable.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 import * as SqliteOwner from "./SqliteOwner.ts"
+import type { DatabaseInUse } from "./SqliteOwner.ts"
+
+/** An open database, or why it could not be opened. */
+export type DatabaseLayer = Layer.Layer<
+  SqlClient.SqlClient | JobSignals,
+  SqlError.SqlError | Migrator.MigrationError | DatabaseInUse | DatabaseUnreachable
+>
 
 const migrated = Layer.effectDiscard(migrate)
 
 /** One file, owned by one process at a time: another that starts meanwhile fails with `DatabaseInUse`. */
-export const layerSqlite = (config: SqliteClient.SqliteConfig) =>
+export const layerSqlite = (config: SqliteClient.SqliteConfig): DatabaseLayer =>
   JobSignals.layerLocal.pipe(
     Layer.merge(migrated),
     Layer.provideMerge(SqliteClient.layer(config)),
     Layer.provide(SqliteOwner.layer(config.filename)),
   )
 
-/** Any number of processes on one database. Its driver is loaded only here, so that the embedded default starts fast. */
-export const layerPostgres = (config: PostgresClient.PostgresConfig) =>
+/**
+ * Any number of processes on one database. A start on one that does not answer fails with `DatabaseUnreachable`. The
+ * driver is loaded only here, so that the embedded default starts fast.
+ */
+export const layerPostgres = (config: PostgresClient.PostgresConfig): DatabaseLayer =>
   Layer.unwrap(
     Effect.map(
-      Effect.promise(() => Promise.all([import("./PostgresClient.ts"), import("./PostgresSignals.ts")])),
-      ([client, signals]) => signals.layer.pipe(Layer.merge(migrated), Layer.provideMerge(client.layer(config))),
+      Effect.promise(() =>
+        Promise.all([import("./PostgresClient.ts"), import("./PostgresSignals.ts"), import("./PostgresReachable.ts")]),
+      ),
+      ([client, signals, reachable]) =>
+        signals.layer.pipe(
+          Layer.merge(migrated),
+          Layer.provide(reachable.layer(config)),
+          Layer.provideMerge(client.layer(config)),
+        ),
     ),
   )

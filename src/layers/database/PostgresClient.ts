@@ -1,9 +1,12 @@
 /** Postgres for the gateway: shared by any number of gateway processes. */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as PgTypes from "@effect/sql-pg/PgTypes"
-import { Redacted, Result } from "effect"
+import { Duration, Redacted, Result } from "effect"
 
 const INT8_OID = 20
+
+/** After so much silence the system asks whether the server is still there; what listens would not notice otherwise. */
+const KEEP_ALIVE = Duration.seconds(30)
 
 /**
  * `BIGINT` as a number: every integer this product stores (milliseconds, micro-USD, counters) is below 2^53, and rows
@@ -31,5 +34,11 @@ export const layer = ({ maxConnections = 10, url }: PostgresConfig) => {
   types.register(INT8_OID, int8AsNumber)
   // A name in the URL is the operator's and goes first.
   const named = /[?&]application_name=/.test(Redacted.value(url))
-  return PgClient.layer({ url, maxConnections, types, ...(named ? {} : { applicationName: "sealgate" }) })
+  return PgClient.layer({
+    url,
+    maxConnections,
+    types,
+    keepAlive: KEEP_ALIVE,
+    ...(named ? {} : { applicationName: "sealgate" }),
+  })
 }

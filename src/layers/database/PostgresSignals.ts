@@ -11,10 +11,24 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const pg = yield* PgClient.PgClient
     const board = new SignalBoard()
+    let lost = false
+
+    const tellLoss = (reason: string) =>
+      Effect.suspend(() => {
+        if (lost) return Effect.void
+        lost = true
+        return Effect.logWarning(`Lost the notification connection: ${reason}`)
+      })
+    const tellReturn = Effect.suspend(() => {
+      if (!lost) return Effect.void
+      lost = false
+      return Effect.logInfo("The notification connection stands again")
+    })
 
     const listen = Effect.scoped(
       Effect.gen(function* () {
         const notifications = yield* pg.listen(CHANNEL)
+        yield* tellReturn
         // Whatever was said while nobody listened is lost: everybody looks for themselves.
         board.wakeAll()
         return yield* Effect.forever(
@@ -23,7 +37,7 @@ export const layer = Layer.effect(
       }),
     )
     yield* listen.pipe(
-      Effect.tapError((error) => Effect.logWarning(`Lost the notification connection: ${error.reason._tag}`)),
+      Effect.tapError((error) => tellLoss(error.reason._tag)),
       Effect.retry(RECONNECT_EVERY),
       Effect.forkScoped,
     )

@@ -1,6 +1,6 @@
 /**
  * Token buckets per caller and class of request. In one process the buckets are held in a table of bounded size; with
- * Redis they are shared between processes.
+ * Redis they are shared between processes, and that table stands in for it while it is away.
  */
 import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
 import { RateLimiter } from "effect/persistence"
@@ -27,34 +27,39 @@ export class RateLimits extends Context.Service<
     readonly take: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
   }
 >()("sealgate/services/access/RateLimits") {
-  static readonly layerNoDeps = Layer.effect(
-    RateLimits,
-    Effect.map(RateLimiter.RateLimiter, (limiter) =>
-      RateLimits.of({
-        take: Effect.fnUntraced(function* (key, limit) {
-          if (limit === 0) return { limit, remaining: Infinity, resetAfterMs: 0 }
-          const result = yield* limiter.consume({ algorithm: "token-bucket", window: WINDOW, limit, key }).pipe(
-            Effect.catchReason("RateLimiterError", "RateLimitExceeded", (exceeded) =>
-              Effect.fail(new RateLimited({ limit, retryAfterMs: Duration.toMillis(exceeded.retryAfter) })),
-            ),
-            // A store that fails must not lock everybody out; the requests it cannot count are let through, loudly.
-            Effect.catchTag("RateLimiterError", (error) =>
-              Effect.as(Effect.logWarning("rate limits are not enforced: their store failed", error.reason._tag), null),
-            ),
-          )
-          return result === null
-            ? { limit, remaining: limit, resetAfterMs: 0 }
-            : { limit, remaining: result.remaining, resetAfterMs: Duration.toMillis(result.resetAfter) }
-        }),
-      }),
-    ),
-  )
-
   /** Buckets in this process alone. */
-  static readonly layer = Layer.suspend(() =>
-    RateLimits.layerNoDeps.pipe(Layer.provide(RateLimiter.layer), Layer.provide(boundedStore)),
+  static readonly layer = Layer.suspend(() => Layer.effect(RateLimits, Effect.map(localLimiter, enforce)))
+
+  /**
+   * Buckets in the store that is given, and in this process alone while that fails: nobody is locked out and nobody is
+   * let through uncounted, but until the store works again, each process that shared it enforces the limit by itself.
+   */
+  static readonly layerShared = Layer.effect(
+    RateLimits,
+    Effect.gen(function* () {
+      const local = enforce(yield* localLimiter)
+      return enforce(yield* RateLimiter.make, local)
+    }),
   )
 }
+
+/** Limits enforced with one limiter; what its store cannot count, `standIn` does. */
+const enforce = (limiter: RateLimiter.RateLimiter, standIn?: RateLimits["Service"]): RateLimits["Service"] =>
+  RateLimits.of({
+    take: Effect.fnUntraced(function* (key, limit) {
+      if (limit === 0) return { limit, remaining: Infinity, resetAfterMs: 0 }
+      return yield* limiter.consume({ algorithm: "token-bucket", window: WINDOW, limit, key }).pipe(
+        Effect.map(({ remaining, resetAfter }) => ({ limit, remaining, resetAfterMs: Duration.toMillis(resetAfter) })),
+        Effect.catchReason("RateLimiterError", "RateLimitExceeded", (exceeded) =>
+          Effect.fail(new RateLimited({ limit, retryAfterMs: Duration.toMillis(exceeded.retryAfter) })),
+        ),
+        // The store in memory does not fail, so without a stand-in a failure is a defect.
+        Effect.catchTag("RateLimiterError", (error) =>
+          standIn === undefined ? Effect.die(error) : standIn.take(key, limit),
+        ),
+      )
+    }),
+  })
 
 /**
  * How many callers are remembered. One more forgets the caller that was not heard of for longest, whose bucket is the
@@ -108,3 +113,7 @@ const boundedStore = Layer.effect(
     })
   }),
 ).pipe(Layer.provide(RateLimiter.layerStoreMemory))
+
+const localLimiter = Effect.flatMap(Layer.build(boundedStore), (context) =>
+  Effect.provideContext(RateLimiter.make, context),
+)

@@ -12,6 +12,8 @@ import { type JwksLocation, jwksKeys, type JwksUnreadable, secretKeys, type Toke
 export interface TokenSettings {
   /** Of HS256 tokens; at least 32 bytes (RFC 7518 §3.2). */
   readonly secret: Redacted.Redacted | undefined
+  /** A second one, whose tokens count too while secrets are exchanged. */
+  readonly previousSecret?: Redacted.Redacted | undefined
   /** Of RS256, ES256 and Ed25519 tokens. */
   readonly jwks: JwksLocation | undefined
   /** The `iss` that tokens must have. */
@@ -47,27 +49,33 @@ export class Tokens extends Context.Service<
       Effect.gen(function* () {
         const sources: ReadonlyArray<TokenKeys> = [
           ...(settings.secret === undefined ? [] : [yield* secretKeys(settings.secret)]),
+          ...(settings.previousSecret === undefined ? [] : [yield* secretKeys(settings.previousSecret)]),
           ...(settings.jwks === undefined ? [] : [yield* jwksKeys(settings.jwks)]),
         ]
 
         const check = Effect.fnUntraced(function* (token: string) {
           const header = yield* Effect.try({ try: () => decodeProtectedHeader(token), catch: refused })
-          const source = sources.find(({ algorithms }) => algorithms.includes(header.alg ?? ""))
-          if (source === undefined) return yield* refused()
-          const key = yield* source.keyFor(header)
+          const fitting = sources.filter(({ algorithms }) => algorithms.includes(header.alg ?? ""))
+          if (fitting.length === 0) return yield* refused()
           const currentDate = new Date(yield* Clock.currentTimeMillis)
-          const { payload } = yield* Effect.tryPromise({
-            try: () =>
-              jwtVerify(token, key, {
-                algorithms: [...source.algorithms],
-                issuer: settings.issuer,
-                audience: settings.audience,
-                requiredClaims: ["exp", "sub"],
-                clockTolerance: CLOCK_SKEW_SECONDS,
-                currentDate,
-              }),
-            catch: refused,
-          })
+          const { payload } = yield* Effect.firstSuccessOf(
+            fitting.map(({ algorithms, keyFor }) =>
+              Effect.flatMap(keyFor(header), (key) =>
+                Effect.tryPromise({
+                  try: () =>
+                    jwtVerify(token, key, {
+                      algorithms: [...algorithms],
+                      issuer: settings.issuer,
+                      audience: settings.audience,
+                      requiredClaims: ["exp", "sub"],
+                      clockTolerance: CLOCK_SKEW_SECONDS,
+                      currentDate,
+                    }),
+                  catch: refused,
+                }),
+              ),
+            ),
+          )
           const { roles = [], sub, tenant = sub } = yield* Effect.mapError(decodeClaims(payload), refused)
           return { subject: sub, tenant, roles }
         })

@@ -51,6 +51,8 @@ export class JobQueue extends Context.Service<
         ),
         // Looking for work every second would fill a trace store with spans that say nothing.
         Layer.provide(Layer.succeed(References.TracerEnabled, false)),
+        // While the database is away, it would log what it was told there twice a second, and that may quote rows.
+        Layer.provide(Layer.succeed(References.MinimumLogLevel, "Error")),
       ),
     ),
   )

@@ -1,7 +1,7 @@
 /** Removes what has expired: ended jobs with their steps, and idempotency keys. */
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { unavailable } from "../storage.ts"
+import { unavailableUnlimited } from "../storage.ts"
 import { JobSettings } from "./JobSettings.ts"
 
 /** Rows removed per transaction, so that a large backlog holds no lock for long. */
@@ -24,7 +24,7 @@ export const prune = Effect.gen(function* () {
     removed += last
   } while (last === BATCH)
   return removed
-}).pipe(unavailable, Effect.withSpan("JobRetention.prune"))
+}).pipe(unavailableUnlimited, Effect.withSpan("JobRetention.prune"))
 
 /** Prunes at start and then regularly, until its scope closes. */
 export const layer = Layer.effectDiscard(

@@ -70,10 +70,12 @@ export const encodeProblem = encodeRow("jobs", Schema.fromJsonString(Problem))
 export const encodeResult = encodeRow("jobs", Schema.fromJsonString(JobResult))
 export const encodeCall = encodeRow("job_steps", Schema.NullOr(Schema.fromJsonString(StepCall)))
 
-/** Trace and span id of a `traceparent`. */
-export const traceOf = (traceparent: string): { readonly traceId: string; readonly spanId: string } => {
-  const [, traceId = "", spanId = ""] = traceparent.split("-")
-  return { traceId, spanId }
+/** The span that a `traceparent` names, and whether its trace is kept (W3C Trace Context). */
+export const traceOf = (
+  traceparent: string,
+): { readonly traceId: string; readonly spanId: string; readonly sampled: boolean } => {
+  const [, traceId = "", spanId = "", flags = ""] = traceparent.split("-")
+  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
 export const toStep = ({ call, finished_at, name, started_at, status }: StepRow): JobStep => ({

@@ -2,17 +2,20 @@
  * The workers: each takes a job, runs the program on it, and writes how it ended. A job leaves a worker in exactly one
  * way: it ends, it goes back for its next attempt, it goes back as it is (shutdown), or it was no longer this worker's.
  */
-import { Cause, Clock, Deferred, Duration, Effect, Exit, Layer, Option, Schedule, Schema, Tracer } from "effect"
+import { Cause, Clock, Deferred, Duration, Effect, Exit, Layer, Option, Result, Schedule, Schema, Tracer } from "effect"
+import { SqlError } from "effect/sql"
 import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
-import type { StorageUnavailable } from "../../domain/storage.ts"
+import { StorageUnavailable } from "../../domain/storage.ts"
 import { JobResult } from "../../domain/verdict.ts"
+import { databaseFailed } from "../storage.ts"
 import { doubling, JobLeases, type Lease } from "./JobLeases.ts"
 import { type JobFailure, JobProgram } from "./JobProgram.ts"
 import { type Element, JobQueue } from "./JobQueue.ts"
 import { traceOf } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { JobSignals, stopped, type Subscription } from "./JobSignals.ts"
+import { jobMessage } from "./jobMessage.ts"
 import { makeStep } from "./JobSteps.ts"
 
 type Outcome = "gone" | "timed-out" | Exit.Exit<JobResult, JobFailure>
@@ -28,15 +31,20 @@ const make = Effect.gen(function* () {
   const persistently = <A>(write: Effect.Effect<A, StorageUnavailable>) =>
     Effect.retry(write, Schedule.exponential("100 millis").pipe(Schedule.upTo({ duration: settings.lease })))
 
-  /** Ends when the job is no longer this worker's, or nobody could tell for as long as a lease lasts. */
+  /**
+   * Ends when the job is no longer this worker's. Fails when nobody could tell for as long as a lease lasts: then it may
+   * still be nobody else's, so its element has to come back.
+   */
   const watch = Effect.fnUntraced(function* (lease: Lease, stop: Subscription) {
     let lastHeld = yield* Clock.currentTimeMillis
     while (true) {
       yield* stop.next
-      const held = yield* Effect.option(leases.isHeld(lease))
+      const held = yield* Effect.result(leases.isHeld(lease))
       const now = yield* Clock.currentTimeMillis
-      if (Option.isSome(held) && held.value) lastHeld = now
-      else if (Option.isSome(held) || now - lastHeld >= Duration.toMillis(settings.lease)) return
+      if (Result.isFailure(held)) {
+        if (now - lastHeld >= Duration.toMillis(settings.lease)) return yield* held.failure
+      } else if (held.success) lastHeld = now
+      else return
     }
   })
 
@@ -61,6 +69,7 @@ const make = Effect.gen(function* () {
   })
 
   const settle = Effect.fnUntraced(function* (lease: Lease, outcome: Outcome) {
+    yield* Effect.annotateCurrentSpan("job.outcome", nameOf(outcome))
     if (outcome === "gone") return yield* Effect.logDebug("The job is no longer this worker's")
     if (outcome === "timed-out") {
       const problem = timedOut(lease.job.agent.limits.timeout_seconds)
@@ -93,14 +102,11 @@ const make = Effect.gen(function* () {
         const started = yield* leases.start(element)
         if (Option.isNone(started)) return
         const lease = started.value
-        const { attempt, id, mode, traceparent } = lease.job
+        const { attempt, id } = lease.job
         yield* restore(runProgram(lease, stop)).pipe(
           Effect.onInterrupt(() => Effect.ignore(leases.release(lease))),
           Effect.flatMap((outcome) => settle(lease, outcome)),
-          Effect.withSpan("job", {
-            parent: Tracer.externalSpan(traceOf(traceparent)),
-            attributes: { "job.id": id, "job.mode": mode, "job.attempt": attempt },
-          }),
+          withJobSpan(lease.job),
           Effect.annotateLogs({ job: id, attempt }),
         )
       }),
@@ -111,7 +117,7 @@ const make = Effect.gen(function* () {
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause)
-        : Effect.andThen(logDefect(cause), Effect.sleep(settings.poll)),
+        : Effect.andThen(tellFault(cause), Effect.sleep(settings.poll)),
     ),
     Effect.forever,
   )
@@ -128,6 +134,26 @@ export const layer = Layer.effectDiscard(make)
 
 const isResult = Schema.is(JobResult)
 
+/**
+ * The span of one attempt, wherever it runs. Its parent is the span that enqueued the job, as OpenTelemetry's messaging
+ * conventions allow where one message is processed at a time: so a request and all that came of it are one trace.
+ */
+const withJobSpan = ({ attempt, id, mode, traceparent }: Lease["job"]) =>
+  Effect.withSpan("job", {
+    kind: "consumer",
+    parent: Tracer.externalSpan(traceOf(traceparent)),
+    attributes: {
+      ...jobMessage(id),
+      "messaging.operation.name": "work",
+      "messaging.operation.type": "process",
+      "job.mode": mode,
+      "job.attempt": attempt,
+    },
+  })
+
+const nameOf = (outcome: Outcome): string =>
+  typeof outcome === "string" ? outcome : Exit.isSuccess(outcome) ? "completed" : "failed"
+
 const INTERNAL = makeProblem({
   code: "internal-error",
   status: 500,
@@ -143,6 +169,13 @@ const timedOut = (seconds: number): Problem =>
     detail: `The agent's limits.timeout_seconds is ${seconds}. What finished until then is among the steps.`,
     retryable: false,
   })
+
+/** Why a worker could not go on. A database that is away is no fault of its own, and told where it was asked. */
+const tellFault = (cause: Cause.Cause<unknown>) => {
+  const error = Cause.squash(cause)
+  if (error instanceof StorageUnavailable) return Effect.void
+  return SqlError.isSqlError(error) ? databaseFailed(error.reason._tag) : logDefect(cause)
+}
 
 /** Where a fault happened, without its message, which may quote what was worked on. */
 const logDefect = (cause: Cause.Cause<unknown>) => {

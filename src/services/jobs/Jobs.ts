@@ -1,5 +1,5 @@
 /** Jobs as their owners use them: enqueue, look, wait, follow, cancel. Each call sees only its own tenant's. */
-import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Schema, Stream } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Schema, Stream, type Tracer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import type { AgentNotFound, TenantId } from "../../domain/agent.ts"
@@ -21,6 +21,7 @@ import { Agents } from "../agents/Agents.ts"
 import { unavailable } from "../storage.ts"
 import { makeIdempotency } from "./Idempotency.ts"
 import { jobEnded, jobEnqueued, type QueueState } from "./JobMetrics.ts"
+import { jobMessage } from "./jobMessage.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { type JobFilter, makeJobReads } from "./JobReads.ts"
 import { encodeJob, type JobRow, type StepRow, toJob, toStep } from "./JobRows.ts"
@@ -77,10 +78,14 @@ export class Jobs extends Context.Service<
       const once = makeIdempotency(sql)
       const { find, list, read, steps } = makeJobReads(sql)
 
-      const create = Effect.fnUntraced(function* (tenant: TenantId, agentId: string, request: ExecuteRequest) {
+      const create = Effect.fnUntraced(function* (
+        tenant: TenantId,
+        agentId: string,
+        request: ExecuteRequest,
+        span: Tracer.Span,
+      ) {
         const agent = yield* agents.get(tenant, agentId)
         const created_at = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
-        const { sampled, spanId, traceId } = yield* Effect.orDie(Effect.currentSpan)
         const row: JobRow = {
           id: JobId.make(yield* random.uuidV7()),
           tenant,
@@ -99,7 +104,7 @@ export class Jobs extends Context.Service<
           metadata: request.metadata ?? {},
           result: null,
           problem: null,
-          traceparent: `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`,
+          traceparent: `00-${span.traceId}-${span.spanId}-${span.sampled ? "01" : "00"}`,
           created_at,
           started_at: null,
           finished_at: null,
@@ -107,13 +112,21 @@ export class Jobs extends Context.Service<
         }
         yield* sql`INSERT INTO jobs ${sql.insert(yield* encodeJob(row))}`
         yield* queue.offer({ job: row.id, turn: row.turn })
+        const sent = {
+          ...jobMessage(row.id),
+          "messaging.operation.name": "enqueue",
+          "messaging.operation.type": "send",
+        }
+        for (const [key, value] of Object.entries(sent)) span.attribute(key, value)
         yield* sql.afterCommit(jobEnqueued(row.mode))
         return row.id
       })
 
       return Jobs.of({
-        enqueue: Effect.fn("Jobs.enqueue")(function* (tenant, agentId, request, key) {
-          const job = create(tenant, agentId, request)
+        enqueue: Effect.fn("Jobs.enqueue", { kind: "producer" })(function* (tenant, agentId, request, key) {
+          // Not that of the transaction, which is over when the job begins.
+          const span = yield* Effect.orDie(Effect.currentSpan)
+          const job = create(tenant, agentId, request, span)
           const body = yield* encodeRequest(request)
           const id = yield* key === undefined
             ? sql.withTransaction(job)
@@ -125,40 +138,40 @@ export class Jobs extends Context.Service<
 
         list: Effect.fn("Jobs.list")(list, unavailable),
 
-        wait: Effect.fn("Jobs.wait")(
-          function* (tenant, id, patience) {
-            const { id: job } = yield* find(tenant, id)
-            const subscription = yield* signals.subscribe(changed(job))
-            yield* find(tenant, id).pipe(
-              Effect.tap((row) => (isEnded(row.status) ? Effect.void : subscription.next)),
-              Effect.repeat({ until: (row) => isEnded(row.status) }),
-              Effect.timeoutOption(patience),
-            )
-            return yield* read(tenant, id)
-          },
-          Effect.scoped,
-          unavailable,
-        ),
+        wait: Effect.fn("Jobs.wait")(function* (tenant, id, patience) {
+          const { id: job } = yield* unavailable(find(tenant, id))
+          const subscription = yield* signals.subscribe(changed(job))
+          yield* unavailable(find(tenant, id)).pipe(
+            Effect.tap((row) => (isEnded(row.status) ? Effect.void : subscription.next)),
+            Effect.repeat({ until: (row) => isEnded(row.status) }),
+            Effect.timeoutOption(patience),
+          )
+          return yield* unavailable(read(tenant, id))
+        }, Effect.scoped),
 
         events: (tenant, id, after = 0) =>
           Effect.gen(function* () {
             const { id: job } = yield* find(tenant, id)
             const subscription = yield* signals.subscribe(changed(job))
-            const next = Effect.fnUntraced(function* (after: number) {
+            const look = Effect.fnUntraced(function* (after: number) {
               // In this order: once a job has ended, no step is added, so what is read then is all there is.
               const row = yield* find(tenant, id)
               const fresh = yield* steps([id], after)
+              return { row, fresh, all: isEnded(row.status) ? yield* steps([id]) : [] }
+            }, unavailable)
+            const next = Effect.fnUntraced(function* (after: number) {
+              const { all, fresh, row } = yield* look(after)
               const events: ReadonlyArray<JobEvent> = fresh.map(stepEvent)
               if (isEnded(row.status)) {
                 const end = row.last_event + 1
-                const job = toJob(row, yield* steps([id]))
-                const last: ReadonlyArray<JobEvent> = after < end ? [{ _tag: "Ended", id: end, job }] : []
+                const last: ReadonlyArray<JobEvent> =
+                  after < end ? [{ _tag: "Ended", id: end, job: toJob(row, all) }] : []
                 return [[...events, ...last], Option.none<number>()] as const
               }
               if (events.length === 0) yield* subscription.next
               return [events, Option.some(events.at(-1)?.id ?? after)] as const
             })
-            return Stream.paginate(after, (after) => unavailable(next(after)))
+            return Stream.paginate(after, next)
           }).pipe(unavailable, Stream.unwrap),
 
         cancel: Effect.fn("Jobs.cancel")(

@@ -3,6 +3,7 @@ import { Context, DateTime, Effect, Option } from "effect"
 import type { Readiness } from "../../domain/readiness.ts"
 import { type ProviderStatus, Upstream } from "../upstream/Upstream.ts"
 import { Drain } from "./Drain.ts"
+import { RedisStatus } from "./RedisStatus.ts"
 import { TlsStatus } from "./TlsStatus.ts"
 
 /** What only one of the servers has, and whether it is in order. */
@@ -22,13 +23,14 @@ export class ReadinessProbe extends Context.Service<
     const upstream = yield* Upstream
     const drain = yield* Drain
     const tls = yield* TlsStatus
+    const redis = yield* RedisStatus
     const report = Effect.gen(function* () {
       const draining = yield* drain.draining
       const providers = (yield* upstream.status).map(providerReadiness)
       const usable = providers.some((provider) => provider.circuit !== "open")
       const { members, ok } = yield* own
       const status = !draining && usable && ok ? ("ready" as const) : ("unavailable" as const)
-      return { status, draining, providers, tls: yield* tls, ...members }
+      return { status, draining, providers, tls: yield* tls, redis: yield* redis, ...members }
     })
     return ReadinessProbe.of({ report })
   })

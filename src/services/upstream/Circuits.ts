@@ -2,6 +2,7 @@
 import { Cause, Duration, Effect, Exit, Option, Schedule, type Scope, Stream } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type { ProviderId } from "../../domain/upstream.ts"
+import { measure } from "../lifecycle/Measurements.ts"
 import type { BulkheadFull } from "./Bulkhead.ts"
 import { failureRules } from "./FailureRules.ts"
 import type { ProviderFailure } from "./Provider.ts"
@@ -70,13 +71,16 @@ export const makeCircuits = Effect.fnUntraced(function* (
     )
 
   const show = (provider: ProviderId) => Effect.flatMap(bestOf(provider), (state) => showCircuit(provider, state))
-  yield* Effect.forEach(book.providers, show)
+  // A circuit's time runs out without a transition, so its state is looked up whenever somebody wants to see it.
+  const showAll = Effect.forEach(book.providers, show, { discard: true })
+  yield* showAll
+  yield* measure(showAll)
   yield* breaker.transitions.pipe(
     Stream.runForEach(
       Effect.fnUntraced(function* (transition) {
         const target = book.byKey(transition.key)
         if (target === undefined) return
-        const { model, provider } = target
+        const { label: model, provider } = target
         yield* show(provider)
         yield* transition.to === "Open"
           ? Effect.logWarning("Circuit opened").pipe(

@@ -249,6 +249,21 @@ describe("Tokens", () => {
 })
 
 describe("Tokens with rotating keys", () => {
+  it.effect("takes tokens of the secret and of the one before it, and of no third one", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(REAL_TIME)
+      const next = "the secret that comes after the first one"
+      const { verify } = yield* setUp({ secret: Redacted.make(next), previousSecret: Redacted.make(SECRET) })
+      const ofNext = yield* token({ key: new TextEncoder().encode(next) })
+      assert.strictEqual((yield* verify(yield* token())).subject, "alice")
+      assert.strictEqual((yield* verify(ofNext)).subject, "alice")
+      const third = yield* token({ key: new TextEncoder().encode("a secret that was never one of these") })
+      assert.strictEqual((yield* Effect.flip(verify(third)))._tag, "TokenRefused")
+      const after = yield* setUp({ secret: Redacted.make(next) })
+      assert.strictEqual((yield* Effect.flip(after.verify(yield* token())))._tag, "TokenRefused")
+    }),
+  )
+
   it.effect("finds a new key at once, and asks at most every 30 s", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(REAL_TIME)

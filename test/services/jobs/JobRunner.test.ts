@@ -470,6 +470,8 @@ describeDatabases("job runner", (database) => {
   it.live("works on as many jobs at a time as it has workers", () => {
     let now = 0
     let most = 0
+    // Nobody goes on before all workers are at work.
+    const busy = Latch.makeUnsafe()
     return Effect.gen(function* () {
       const { agent, tenant } = yield* makeAgent()
       const jobs = yield* Jobs
@@ -483,6 +485,9 @@ describeDatabases("job runner", (database) => {
           () =>
             Effect.gen(function* () {
               most = Math.max(most, ++now)
+              if (now === 3) yield* busy.open
+              yield* busy.await
+              // One worker too many would begin another job now.
               yield* Effect.sleep("30 millis")
               now--
               return answer("x")

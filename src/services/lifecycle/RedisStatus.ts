@@ -1,0 +1,15 @@
+/** Whether what processes share through Redis is shared right now, for `/ready` and metrics. */
+import { Context, Effect, Metric } from "effect"
+import { gauge } from "../metrics.ts"
+
+/** `down`: Redis is configured and does not answer, so this process counts by itself. `off`: none is configured. */
+export type RedisState = "up" | "down" | "off"
+
+/** Whoever wires a server with Redis provides the real state. */
+export const RedisStatus = Context.Reference<Effect.Effect<RedisState>>("sealgate/services/lifecycle/RedisStatus", {
+  defaultValue: () => Effect.succeed("off"),
+})
+
+const redisUp = gauge("sealgate_redis_up")()
+
+export const redisObserved = (up: boolean): Effect.Effect<void> => Metric.update(redisUp, up ? 1 : 0)

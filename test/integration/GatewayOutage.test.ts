@@ -1,0 +1,97 @@
+/** A gateway whose Postgres goes and comes back: what its callers, its probes and its jobs see of it. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { call, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
+import { postgresCanStart, privatePostgres } from "../support/privatePostgres.ts"
+
+/** Far more than a request may take to say that there is no database. */
+const HUNG = "10 seconds"
+const SOON = "30 seconds"
+/** Starting and stopping a database of one's own, on a machine that may be busy. */
+const TEST_MS = 120_000
+
+const retried = <E>(condition: Effect.Effect<boolean, E>) =>
+  condition.pipe(
+    Effect.tap((met) => (met ? Effect.void : Effect.sleep("100 millis"))),
+    Effect.repeat({ until: (met) => met }),
+    Effect.timeout(SOON),
+  )
+
+describe.runIf(postgresCanStart)("a gateway whose Postgres", () => {
+  it.live(
+    "goes says so in time, is not ready, and works again once it is back",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const postgres = yield* privatePostgres
+          const gateway = yield* startGateway(postgres.url)
+          const token = yield* tokenFor("alice")
+          const ask = (method: string, path: string, body?: unknown) =>
+            call(gateway, method, path, { token, ...(body === undefined ? {} : { body }) }).pipe(Effect.timeout(HUNG))
+          const { json: agent } = yield* ask("POST", "/api/v1/agents", { name: "a" })
+          const execute = `/api/v1/agents/${agent["id"]}/execute`
+          const { json: before } = yield* ask("POST", execute, { task: "before" })
+
+          for (const mode of ["fast", "immediate"] as const) {
+            yield* postgres.stop(mode)
+            for (const [method, path, body] of [
+              ["GET", "/api/v1/agents", undefined],
+              ["GET", "/api/v1/routing/stats", undefined],
+              ["GET", `/api/v1/jobs/${before["id"]}?wait=5`, undefined],
+              ["GET", `/api/v1/jobs/${before["id"]}/events`, undefined],
+              ["POST", execute, { task: "meanwhile" }],
+              ["POST", `/api/v1/jobs/${before["id"]}/cancel`, undefined],
+            ] as const) {
+              const answer = yield* ask(method, path, body)
+              assert.deepInclude(problemIn(answer), { status: 503, code: "storage-unavailable", retryable: true }, path)
+              assert.isNotNull(answer.headers.get("retry-after"))
+            }
+            const ready = yield* ask("GET", "/ready")
+            assert.strictEqual(ready.status, 503)
+            assert.deepInclude(ready.json, { database: { kind: "postgres", ok: false } })
+            assert.strictEqual((yield* ask("GET", "/health")).status, 200)
+            assert.strictEqual((yield* ask("GET", "/metrics")).status, 200)
+
+            yield* postgres.start
+            yield* retried(Effect.map(ask("GET", "/ready"), ({ status }) => status === 200))
+            const { json: after, status } = yield* ask("POST", execute, { task: "after" })
+            assert.strictEqual(status, 202)
+            const ended = yield* call(gateway, "GET", `/api/v1/jobs/${after["id"]}?wait=20`, { token })
+            assert.deepInclude(ended.json, { status: "completed" })
+          }
+          assert.deepInclude((yield* ask("GET", `/api/v1/jobs/${before["id"]}?wait=20`)).json, { status: "completed" })
+        }),
+      ),
+    TEST_MS,
+  )
+
+  it.live(
+    "hangs says so in time, and works again once it answers",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const postgres = yield* privatePostgres
+          const gateway = yield* startGateway(postgres.url)
+          const token = yield* tokenFor("alice")
+          const ask = (method: string, path: string, body?: unknown) =>
+            call(gateway, method, path, { token, ...(body === undefined ? {} : { body }) }).pipe(Effect.timeout(SOON))
+          const { json: agent } = yield* ask("POST", "/api/v1/agents", { name: "a" })
+          const execute = `/api/v1/agents/${agent["id"]}/execute`
+          yield* postgres.freeze
+          const [read, written, ready] = yield* Effect.all(
+            [ask("GET", "/api/v1/agents"), ask("POST", execute, { task: "meanwhile" }), ask("GET", "/ready")],
+            { concurrency: "unbounded" },
+          )
+          for (const answer of [read, written]) {
+            assert.deepInclude(problemIn(answer), { status: 503, code: "storage-unavailable", retryable: true })
+          }
+          assert.strictEqual(ready.status, 503)
+          yield* postgres.thaw
+          yield* retried(Effect.map(ask("GET", "/ready"), ({ status }) => status === 200))
+          const { json: after } = yield* ask("POST", execute, { task: "after" })
+          assert.deepInclude((yield* ask("GET", `/api/v1/jobs/${after["id"]}?wait=20`)).json, { status: "completed" })
+        }),
+      ),
+    TEST_MS,
+  )
+})

@@ -1,0 +1,60 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Database from "../../../src/layers/database/Database.ts"
+import * as PostgresClient from "../../../src/layers/database/PostgresClient.ts"
+import * as PostgresReachable from "../../../src/layers/database/PostgresReachable.ts"
+import { postgresCanStart, privatePostgres } from "../../support/privatePostgres.ts"
+import { freePort } from "../../support/freePort.ts"
+
+/** A database of one's own starts and stops, on a machine that may be busy. */
+const TEST_MS = 120_000
+
+const reach = (url: string) =>
+  Effect.scoped(
+    Effect.provide(Effect.void, PostgresReachable.layer({ url: Redacted.make(url), patience: 0 }), { local: true }),
+  ).pipe(Effect.provide(PostgresClient.layer({ url: Redacted.make(url) }), { local: true }))
+
+describe("a start on Postgres", () => {
+  it.live("where there is none says where it was looked for and why that failed, and keeps the password", () =>
+    Effect.gen(function* () {
+      const port = yield* Effect.promise(freePort)
+      const error = yield* Effect.flip(reach(`postgres://alice:canary@127.0.0.1:${port}/jobs`))
+      assert.deepInclude(error, {
+        _tag: "DatabaseUnreachable",
+        place: `127.0.0.1:${port}/jobs`,
+        reason: "ECONNREFUSED",
+      })
+      assert.include(error.message, "DATABASE_URL")
+      assert.notInclude(error.message, "canary")
+    }),
+  )
+
+  it.live.runIf(postgresCanStart)(
+    "waits for one that starts at the same time, and not for one that will never do",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const postgres = yield* privatePostgres
+          const missing = yield* Effect.flip(reach(postgres.url.replace(/\w+$/, "nowhere")))
+          assert.deepInclude(missing, { _tag: "DatabaseUnreachable", reason: "3D000" })
+
+          yield* postgres.stop("fast")
+          const layer = Database.layerPostgres({ url: Redacted.make(postgres.url) })
+          const starting = yield* Effect.forkChild(
+            Effect.provide(
+              SqlClient.SqlClient.use((sql) => sql<{ one: number }>`SELECT 1 AS one`),
+              layer,
+            ),
+          )
+          yield* Effect.sleep("2 seconds")
+          yield* postgres.start
+          assert.deepStrictEqual(
+            (yield* Fiber.join(starting)).map(({ one }) => one),
+            [1],
+          )
+        }),
+      ),
+    TEST_MS,
+  )
+})

@@ -1,0 +1,32 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import * as PostgresClient from "../../src/layers/database/PostgresClient.ts"
+import { unavailable } from "../../src/services/storage.ts"
+import { postgresIsThere, postgresSchema } from "../support/databases.ts"
+
+describe("a database that fails", () => {
+  it.live.runIf(postgresIsThere)(
+    "in the middle of a transaction is unavailable, although nothing can be undone either",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const url = yield* postgresSchema
+          const layer = PostgresClient.layer({ url: Redacted.make(url), maxConnections: 1 })
+          const broken = SqlClient.SqlClient.use((sql) =>
+            sql.withTransaction(sql`SELECT pg_terminate_backend(pg_backend_pid())`),
+          )
+          const error = yield* Effect.flip(Effect.provide(unavailable(broken), layer))
+          assert.strictEqual(error._tag, "StorageUnavailable")
+        }),
+      ),
+  )
+
+  it.effect("leaves other failures and faults as they are", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* Effect.flip(unavailable(Effect.fail("other"))), "other")
+      const fault = yield* Effect.exit(unavailable(Effect.die("fault")))
+      assert.isTrue(Exit.isFailure(fault) && Cause.hasDies(fault.cause))
+    }),
+  )
+})

@@ -1,0 +1,108 @@
+/** A Postgres of a test's own, to be stopped, killed, frozen and started again without disturbing anybody. */
+import { spawn, spawnSync } from "node:child_process"
+import { chownSync, existsSync, globSync, mkdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { freePort } from "./freePort.ts"
+import { temporaryFolder } from "./proxy.ts"
+
+/** The newest that is installed. */
+const BINARIES = globSync("/usr/lib/postgresql/*/bin")
+  .sort((a, b) => a.localeCompare(b, undefined, { numeric: true }))
+  .at(-1)
+
+/** Postgres refuses to run as root, so then it runs as this user. */
+const OWNER = "postgres"
+const isRoot = process.getuid?.() === 0
+
+const idOf = (flag: "-u" | "-g"): number | undefined => {
+  const { status, stdout } = spawnSync("id", [flag, OWNER], { encoding: "utf8" })
+  return status === 0 ? Number(stdout) : undefined
+}
+const owner = isRoot ? { uid: idOf("-u"), gid: idOf("-g") } : undefined
+
+/** Whether there is a Postgres to start, and somebody to start it as. */
+export const postgresCanStart: boolean =
+  BINARIES !== undefined &&
+  existsSync(join(BINARIES, "initdb")) &&
+  (owner === undefined || (owner.uid !== undefined && owner.gid !== undefined))
+if (!postgresCanStart) {
+  console.warn("! no Postgres in /usr/lib/postgresql that could be started: what needs one to stop is left out")
+}
+
+export interface PrivatePostgres {
+  readonly url: string
+  readonly start: Effect.Effect<void>
+  /** `fast`: it says good-bye to its clients. `immediate`: it is gone, as after a crash. */
+  readonly stop: (mode: "fast" | "immediate") => Effect.Effect<void>
+  /** Takes connections and statements, and answers none. */
+  readonly freeze: Effect.Effect<void>
+  readonly thaw: Effect.Effect<void>
+}
+
+const runAsOwner = (binary: string, args: ReadonlyArray<string>, cwd: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const command = spawn(join(BINARIES ?? "", binary), args, {
+      cwd,
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { PATH: process.env["PATH"], LC_ALL: "C" },
+      ...(owner?.uid === undefined ? {} : { uid: owner.uid }),
+      ...(owner?.gid === undefined ? {} : { gid: owner.gid }),
+    })
+    let errors = ""
+    command.stderr.on("data", (data: Buffer) => (errors += data.toString()))
+    command.once("error", reject)
+    // Not "close": the server that `pg_ctl` starts may keep the pipe open.
+    command.once("exit", (code) => {
+      command.stderr.destroy()
+      if (code === 0) resolve()
+      else reject(new Error(`${binary} failed with ${code}: ${errors}`))
+    })
+  })
+
+/** The server and every process of it. */
+const processesOf = (data: string): ReadonlyArray<number> => {
+  const postmaster = Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0])
+  const { stdout } = spawnSync("ps", ["-o", "pid=", "--ppid", `${postmaster}`], { encoding: "utf8" })
+  return [postmaster, ...stdout.split("\n").flatMap((line) => (line.trim() === "" ? [] : [Number(line)]))]
+}
+
+/** A Postgres on a free port, with an empty database, that is gone when the scope closes. */
+export const privatePostgres = Effect.gen(function* () {
+  const folder = yield* temporaryFolder
+  const data = join(folder, "data")
+  const port = yield* Effect.promise(freePort)
+  yield* Effect.sync(() => {
+    mkdirSync(data, { mode: 0o700 })
+    for (const path of [folder, data]) {
+      if (owner?.uid !== undefined && owner.gid !== undefined) chownSync(path, owner.uid, owner.gid)
+    }
+  })
+  const control = (...args: ReadonlyArray<string>) =>
+    Effect.promise(() => runAsOwner("pg_ctl", ["-D", data, "-w", "-t", "60", "-s", ...args], folder))
+  const initialise = ["-D", data, "-U", OWNER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-instructions"]
+  yield* Effect.promise(() => runAsOwner("initdb", initialise, folder))
+
+  const options = `-p ${port} -c listen_addresses=127.0.0.1 -k ${folder} -c log_min_messages=fatal`
+  const start = control("start", "-l", join(folder, "log"), "-o", options)
+  const stop = (mode: "fast" | "immediate") => control("stop", "-m", mode)
+  const signal = (name: NodeJS.Signals) =>
+    Effect.sync(() => {
+      for (const pid of processesOf(data)) process.kill(pid, name)
+    })
+
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      if (!existsSync(join(data, "postmaster.pid"))) return Effect.void
+      return Effect.andThen(signal("SIGCONT"), stop("immediate"))
+    }),
+  )
+  yield* start
+  return {
+    url: `postgres://${OWNER}@127.0.0.1:${port}/postgres`,
+    start,
+    stop,
+    freeze: signal("SIGSTOP"),
+    thaw: signal("SIGCONT"),
+  } satisfies PrivatePostgres
+})

@@ -1,0 +1,84 @@
+/** A Redis of a test's own, to be stopped, frozen and started again without disturbing anybody. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { connect } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Effect } from "effect"
+import { freePort } from "./freePort.ts"
+import { temporaryFolder } from "./proxy.ts"
+
+const COMMAND = "redis-server"
+const START_MS = 20_000
+
+/** Whether there is a Redis to start. */
+export const redisCanStart: boolean = spawnSync(COMMAND, ["--version"]).status === 0
+if (!redisCanStart) console.warn(`! no ${COMMAND} in PATH: what needs one to stop and start is left out`)
+
+export interface PrivateRedis {
+  readonly url: string
+  readonly port: number
+  /** Gone at once, with everything it knew. */
+  readonly stop: Effect.Effect<void>
+  /** Listens again, on the same port, and knows nothing. */
+  readonly start: Effect.Effect<void>
+  /** Takes connections and requests, and answers none. */
+  readonly freeze: Effect.Effect<void>
+  readonly thaw: Effect.Effect<void>
+  /** Has it carry out one command, and returns what it replied. */
+  readonly tell: (command: string) => Effect.Effect<string>
+}
+
+const ask = (port: number, command: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => socket.write(`${command}\r\n`))
+    socket
+      .once("data", (data) => {
+        resolve(data.toString())
+        socket.destroy()
+      })
+      .once("error", reject)
+  })
+
+const answersPing = (port: number): Promise<boolean> =>
+  ask(port, "PING").then(
+    (reply) => reply.startsWith("+PONG"),
+    () => false,
+  )
+
+const stopProcess = async (child: ChildProcess | undefined): Promise<void> => {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, "exit")
+  child.kill("SIGKILL")
+  await exited
+}
+
+/** A Redis on a free port that is gone when the scope closes. `started: false`: it is down at first. */
+export const privateRedis = Effect.fnUntraced(function* (options: { readonly started?: boolean } = {}) {
+  const folder = yield* temporaryFolder
+  const port = yield* Effect.promise(freePort)
+  let child: ChildProcess | undefined
+
+  const start = Effect.promise(async () => {
+    const args = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]
+    child = spawn(COMMAND, args, { stdio: "ignore" })
+    const deadline = Date.now() + START_MS
+    while (!(await answersPing(port))) {
+      if (Date.now() > deadline || child.exitCode !== null) throw new Error("Redis did not start")
+      await sleep(20)
+    }
+  })
+  const stop = Effect.promise(() => stopProcess(child))
+  const signal = (name: NodeJS.Signals) => Effect.sync(() => void child?.kill(name))
+
+  yield* Effect.addFinalizer(() => stop)
+  if (options.started !== false) yield* start
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    start,
+    stop,
+    freeze: signal("SIGSTOP"),
+    thaw: signal("SIGCONT"),
+    tell: (command) => Effect.promise(() => ask(port, command)),
+  } satisfies PrivateRedis
+})
