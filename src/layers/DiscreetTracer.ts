@@ -1,46 +1,43 @@
 /**
- * Spans without content, whatever the tracer behind them exports: of a failure they tell type and place, never its
- * message, which could quote a prompt; of a URL the route and the path, never the query.
+ * Spans without content and without noise, whatever the tracer behind them exports: of a failure they tell type and
+ * place, never its message, which could quote a prompt; of a URL the route and, where there is one, the path, never the
+ * query; and of what the server does by itself, nothing.
  */
-import { Cause, Effect, Exit, Layer, Tracer } from "effect"
-import { placeOfError, typeOfError } from "../domain/defect.ts"
+import { Effect, Exit, Layer, Option, Tracer } from "effect"
+import { discreetCause } from "../domain/defect.ts"
 
 /** Attributes that hold a URL's query. */
 const WITH_QUERY = new Set(["url.full", "url.query"])
 
-const discreetError = (error: unknown): Error => {
-  const name = typeOfError(error)
-  const discreet = new Error("")
-  discreet.name = name
-  discreet.stack = [name, ...placeOfError(error).map((frame) => `    ${frame}`)].join("\n")
-  return discreet
-}
+/** The router writes it before the path is written. */
+const ROUTE = "http.route"
 
-const discreetExit = (exit: Exit.Exit<unknown, unknown>): Exit.Exit<unknown, unknown> =>
-  Exit.isSuccess(exit)
-    ? exit
-    : Exit.failCause(
-        Cause.fromReasons(
-          exit.cause.reasons.map((reason) => {
-            if (Cause.isInterruptReason(reason)) return reason
-            return Cause.isFailReason(reason)
-              ? Cause.makeFailReason(discreetError(reason.error))
-              : Cause.makeDieReason(discreetError(reason.defect))
-          }),
-        ),
-      )
+/**
+ * Spans of what runs by itself: a trace begins with a request, or goes on in the job that one made. Workers that look
+ * for jobs would otherwise begin a trace with every look.
+ */
+class Upkeep extends Tracer.NativeSpan {}
 
-/** `tracer`, with spans that are told less. The spans stay its own, which exporters look for. */
+type SpanOptions = Parameters<Tracer.Tracer["span"]>[0]
+
+const isUpkeep = ({ kind, parent }: SpanOptions): boolean =>
+  Option.match(parent, { onNone: () => kind !== "server", onSome: (span) => span instanceof Upkeep })
+
+/** `tracer`, with fewer spans that are told less. Those of requests and jobs stay its own, which exporters look for. */
 const discreet = (tracer: Tracer.Tracer): Tracer.Tracer =>
   Tracer.make({
     span: (options) => {
+      if (isUpkeep(options)) return new Upkeep({ ...options, sampled: false })
       const span = tracer.span(options)
       const attribute = span.attribute.bind(span)
       const end = span.end.bind(span)
+      let routed = false
       span.attribute = (key, value) => {
-        if (!WITH_QUERY.has(key)) attribute(key, value)
+        routed ||= key === ROUTE
+        // Where no route takes it, a path is whatever a stranger wrote.
+        if (!WITH_QUERY.has(key) && (key !== "url.path" || routed)) attribute(key, value)
       }
-      span.end = (time, exit) => end(time, discreetExit(exit))
+      span.end = (time, exit) => end(time, Exit.isSuccess(exit) ? exit : Exit.failCause(discreetCause(exit.cause)))
       return span
     },
     ...(tracer.context === undefined ? {} : { context: tracer.context }),

@@ -1,5 +1,6 @@
 /** Log lines: pretty for a person at a terminal, JSON for machines. */
 import { Layer, Logger, References } from "effect"
+import { discreetCause } from "../domain/defect.ts"
 import type { ServerSettings } from "./NodeServer.ts"
 
 const LEVELS = {
@@ -11,8 +12,15 @@ const LEVELS = {
   none: "None",
 } as const
 
+/** `logger`, told of a cause only the types and places of its errors: their messages could quote a prompt. */
+export const discreetLogger = <Output>(logger: Logger.Logger<unknown, Output>): Logger.Logger<unknown, Output> =>
+  Logger.make((options) => logger.log({ ...options, cause: discreetCause(options.cause) }))
+
 export const layerLogging = (settings: Pick<ServerSettings, "logLevel" | "logFormat">) => {
   const format = settings.logFormat ?? (process.stdout.isTTY ? "pretty" : "json")
   const logger = format === "pretty" ? Logger.consolePretty() : Logger.consoleJson
-  return Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, LEVELS[settings.logLevel]))
+  return Layer.merge(
+    Logger.layer([discreetLogger(logger)]),
+    Layer.succeed(References.MinimumLogLevel, LEVELS[settings.logLevel]),
+  )
 }

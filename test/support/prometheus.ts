@@ -1,4 +1,6 @@
 /** A strict reader of the Prometheus text format, version 0.0.4: everything a scraper may choke on is an error. */
+import { assert } from "@effect/vitest"
+import { declarations } from "../../src/services/metrics.ts"
 
 export interface Sample {
   readonly name: string
@@ -122,3 +124,17 @@ export const valueOf = (
   (families.get(name)?.samples ?? [])
     .filter((sample) => Object.entries(labels).every(([label, value]) => sample.labels[label] === value))
     .reduce((sum, { value }) => sum + value, 0)
+
+/** Every family is one that is declared, with exactly the labels that it is declared with. */
+export const assertDeclared = (families: ReadonlyMap<string, Family>): void => {
+  const declared = new Map(declarations.map((declaration) => [declaration.name, declaration]))
+  for (const { help, name, samples, type } of families.values()) {
+    const declaration = declared.get(name)
+    assert.strictEqual(declaration?.type, type, name)
+    assert.strictEqual(declaration?.meaning, help, name)
+    for (const { labels } of samples) {
+      const names = Object.keys(labels).filter((label) => label !== "le")
+      assert.deepStrictEqual(names.sort(), [...(declaration?.labels ?? [])].sort(), name)
+    }
+  }
+}

@@ -20,7 +20,10 @@ export class Drain extends Context.Service<
     readonly draining: Effect.Effect<boolean>
     /** Returns once the shutdown has begun: for what waits without being work, such as long polls. */
     readonly begun: Effect.Effect<void>
-    /** Counts the caller as work in flight until its scope closes. */
+    /**
+     * Counts the caller as work in flight until its scope closes. To be called before `draining` is looked at: whoever
+     * looks first and is counted later is forgotten by a drain that begins in between.
+     */
     readonly inFlight: Effect.Effect<void, never, Scope.Scope>
     /** Never succeeds; fails once the grace period is over. */
     readonly aborted: Effect.Effect<never, Aborted>

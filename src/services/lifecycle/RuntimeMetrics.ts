@@ -1,26 +1,26 @@
-/** Gauges of the process itself, brought up to date whenever they are read. */
+/** Gauges of the process itself, and counters at their beginning. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
-import { Context, Effect, Layer, Metric } from "effect"
+import { Clock, Effect, Layer, Metric } from "effect"
+import { gauge, showInitial } from "../metrics.ts"
+import { measure } from "./Measurements.ts"
 
-const lag = Metric.gauge("sealgate_event_loop_lag_seconds", {
-  description: "99th percentile of the event loop's delay since the last reading",
-})
-const memory = Metric.gauge("sealgate_process_memory_bytes", { description: "Memory of the process, by kind" })
+const lag = gauge("sealgate_event_loop_lag_seconds")()
+const memory = gauge("sealgate_process_memory_bytes")
 const memoryKinds = ["rss", "heapUsed", "heapTotal", "external", "arrayBuffers"] as const
+const startTime = gauge("sealgate_process_start_time_seconds")()
 
 /** Resolution of the event-loop sampler in milliseconds. */
 const RESOLUTION_MS = 20
 
-export class RuntimeMetrics extends Context.Service<
-  RuntimeMetrics,
-  {
-    readonly refresh: Effect.Effect<void>
-  }
->()("sealgate/services/lifecycle/RuntimeMetrics") {
-  static readonly layer = Layer.effect(
-    RuntimeMetrics,
+/** Delays are forgotten after this many milliseconds at the earliest, so that several readers see the same ones. */
+const WINDOW_MS = 10_000
+
+/** Measures them whenever they are about to be read, and shows what a server of this kind counts from the start. */
+export const layer = (server: "proxy" | "gateway") =>
+  Layer.effectDiscard(
     Effect.gen(function* () {
-      const histogram = yield* Effect.acquireRelease(
+      yield* showInitial(server)
+      const delays = yield* Effect.acquireRelease(
         Effect.sync(() => {
           const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
           histogram.enable()
@@ -28,20 +28,33 @@ export class RuntimeMetrics extends Context.Service<
         }),
         (histogram) => Effect.sync(() => histogram.disable()),
       )
-      return RuntimeMetrics.of({
-        refresh: Effect.suspend(() => {
+      let windowBegan = yield* Clock.currentTimeMillis
+      let before = 0
+
+      const lagSeconds = (now: number): number => {
+        const p99 = delays.percentile(99) / 1e9 - RESOLUTION_MS / 1000
+        const current = Number.isFinite(p99) ? Math.max(0, p99) : 0
+        const shown = Math.max(before, current)
+        if (now - windowBegan >= WINDOW_MS) {
+          delays.reset()
+          windowBegan = now
+          before = current
+        }
+        return shown
+      }
+
+      yield* Metric.update(startTime, performance.timeOrigin / 1000)
+      yield* measure(
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const usage = process.memoryUsage()
-          const p99 = histogram.percentile(99) / 1e9
-          histogram.reset()
           return Effect.all(
             [
-              Metric.update(lag, Number.isFinite(p99) ? Math.max(0, p99 - RESOLUTION_MS / 1000) : 0),
-              ...memoryKinds.map((kind) => Metric.update(Metric.withAttributes(memory, { kind }), usage[kind])),
+              Metric.update(lag, lagSeconds(now)),
+              ...memoryKinds.map((kind) => Metric.update(memory({ kind }), usage[kind])),
             ],
             { discard: true },
           )
         }),
-      })
+      )
     }),
   )
-}

@@ -1,24 +1,11 @@
 /** What is counted about routing. Labels are from closed lists. */
 import { Effect, Metric } from "effect"
+import { counter } from "../metrics.ts"
 import type { CallRecord } from "./CallRecord.ts"
 
-/** Micro-USD that calls cost, where both cost and baseline are known, by `strategy` and `mode`. */
-const cost = Metric.counter("sealgate_routing_cost_micro_usd_total", {
-  description: "Known cost of provider calls that have a baseline, in millionths of a US dollar.",
-  incremental: true,
-})
-
-/** Micro-USD that the same calls would have cost at the baseline, by `strategy` and `mode`: savings are the difference. */
-const baseline = Metric.counter("sealgate_routing_baseline_micro_usd_total", {
-  description: "What the same tokens would have cost at the baseline, in millionths of a US dollar.",
-  incremental: true,
-})
-
-/** Calls whose cost or baseline is not known, by `strategy` and `mode`. */
-const unpriced = Metric.counter("sealgate_routing_unpriced_calls_total", {
-  description: "Provider calls whose cost or baseline is not known.",
-  incremental: true,
-})
+const cost = counter("sealgate_routing_cost_micro_usd_total")
+const baseline = counter("sealgate_routing_baseline_micro_usd_total")
+const unpriced = counter("sealgate_routing_unpriced_calls_total")
 
 /** Counts calls that were entered in the ledger. */
 export const countRecords = (records: ReadonlyArray<CallRecord>): Effect.Effect<void> =>
@@ -27,11 +14,8 @@ export const countRecords = (records: ReadonlyArray<CallRecord>): Effect.Effect<
     (record) => {
       const labels = { strategy: record.strategy, mode: record.mode ?? "none" }
       return record.cost === null || record.baseline === null
-        ? Metric.update(Metric.withAttributes(unpriced, labels), 1)
-        : Effect.andThen(
-            Metric.update(Metric.withAttributes(cost, labels), record.cost),
-            Metric.update(Metric.withAttributes(baseline, labels), record.baseline),
-          )
+        ? Metric.update(unpriced(labels), 1)
+        : Effect.andThen(Metric.update(cost(labels), record.cost), Metric.update(baseline(labels), record.baseline))
     },
     { discard: true },
   )

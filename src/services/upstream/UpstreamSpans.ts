@@ -1,7 +1,8 @@
 /** Spans of provider calls after OpenTelemetry's semantic conventions for generative AI; never any content. */
 import { Effect } from "effect"
 import type { Attempt, ProviderId, Served } from "../../domain/upstream.ts"
-import { nameOrOther } from "./TargetBook.ts"
+import type { Provider } from "./Provider.ts"
+import { nameOrOther, OTHER } from "./TargetBook.ts"
 
 /** `gen_ai.provider.name` names the API that is spoken, as the conventions ask for compatible providers. */
 const GEN_AI_PROVIDER: Readonly<Record<ProviderId, string>> = {
@@ -13,28 +14,34 @@ const GEN_AI_PROVIDER: Readonly<Record<ProviderId, string>> = {
 }
 
 /** Runs one call in a client span of its own. `model` is the label of the target's model. */
-export const withCallSpan = (provider: ProviderId, model: string, cause: Attempt["cause"]) =>
+export const withCallSpan = ({ id, server }: Pick<Provider, "id" | "server">, model: string, cause: Attempt["cause"]) =>
   Effect.withSpan(
     `chat ${model}`,
     {
       kind: "client",
       attributes: {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": GEN_AI_PROVIDER[provider],
+        "gen_ai.provider.name": GEN_AI_PROVIDER[id],
         "gen_ai.request.model": model,
-        "sealgate.provider": provider,
+        "sealgate.provider": id,
         "sealgate.attempt.cause": cause,
+        ...(server === undefined ? {} : { "server.address": server.address, "server.port": server.port }),
       },
     },
     // It would only ever name this file.
     { captureStackTrace: false },
   )
 
-/** Writes on the span of a call how it ended. */
-export const annotateCall = (attempt: Attempt, served: Served | undefined): Effect.Effect<void> =>
+/**
+ * Writes on the span of a call how it ended. `model` is the label of the target's model: where that is not named, what
+ * the provider calls it is not either, because some providers say back whatever they were asked for.
+ */
+export const annotateCall = (attempt: Attempt, model: string, served: Served | undefined): Effect.Effect<void> =>
   Effect.annotateCurrentSpan({
     ...(attempt.outcome === "success" ? {} : { "error.type": attempt.outcome }),
-    ...(attempt.servedModel === null ? {} : { "gen_ai.response.model": nameOrOther(attempt.servedModel) }),
+    ...(attempt.servedModel === null || model === OTHER
+      ? {}
+      : { "gen_ai.response.model": nameOrOther(attempt.servedModel) }),
     ...(served === undefined || served.finishReasons.length === 0
       ? {}
       : { "gen_ai.response.finish_reasons": served.finishReasons.map(nameOrOther) }),

@@ -1,0 +1,134 @@
+/** Panels of Grafana, as its JSON model wants them. */
+
+export interface Query {
+  readonly expr: string
+  /** As Grafana's legends are written: `{{route}}`. */
+  readonly legend?: string
+}
+
+export type Unit = "reqps" | "cps" | "ops" | "s" | "percentunit" | "short" | "bytes" | "currencyUSD" | "dtdurations"
+
+export interface Panel {
+  readonly type: "timeseries" | "stat"
+  readonly title: string
+  readonly description: string
+  readonly unit: Unit
+  readonly queries: ReadonlyArray<Query>
+  /** In the grid's 24 columns. */
+  readonly width: number
+  /** Values from which it turns orange and red; descending where less is worse. */
+  readonly alarm?: readonly [orange: number, red: number]
+  readonly stacked?: boolean
+  /** Words for values. */
+  readonly words?: Readonly<Record<string, string>>
+}
+
+export interface Row {
+  readonly title: string
+  readonly panels: ReadonlyArray<Panel>
+}
+
+type Options = Pick<Panel, "width" | "alarm" | "stacked" | "words">
+
+const panelOf =
+  (type: Panel["type"], width: number) =>
+  (
+    title: string,
+    description: string,
+    unit: Unit,
+    queries: Query | ReadonlyArray<Query>,
+    options: Partial<Options> = {},
+  ): Panel => ({
+    type,
+    title,
+    description,
+    unit,
+    queries: "expr" in queries ? [queries] : queries,
+    width,
+    ...options,
+  })
+
+/** One number. */
+export const stat = panelOf("stat", 3)
+/** Lines over time. */
+export const graph = panelOf("timeseries", 8)
+
+const DATASOURCE = { type: "prometheus", uid: "${datasource}" }
+
+const thresholds = (alarm: Panel["alarm"]) => {
+  if (alarm === undefined) return { mode: "absolute", steps: [{ color: "green", value: null }] }
+  const [orange, red] = alarm
+  return {
+    mode: "absolute",
+    steps:
+      orange <= red
+        ? [
+            { color: "green", value: null },
+            { color: "orange", value: orange },
+            { color: "red", value: red },
+          ]
+        : [
+            { color: "red", value: null },
+            { color: "orange", value: red },
+            { color: "green", value: orange },
+          ],
+  }
+}
+
+const mappings = (words: Panel["words"]) =>
+  words === undefined
+    ? []
+    : [
+        {
+          type: "value",
+          options: Object.fromEntries(Object.entries(words).map(([value, text]) => [value, { text }])),
+        },
+      ]
+
+/** A panel's JSON, with the place in the grid that it was given. */
+export const panelJson = (
+  { alarm, description, queries, stacked, title, type, unit, words }: Panel,
+  id: number,
+  gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number },
+) => ({
+  id,
+  type,
+  title,
+  description,
+  datasource: DATASOURCE,
+  gridPos,
+  targets: queries.map(({ expr, legend }, i) => ({
+    refId: String.fromCharCode("A".charCodeAt(0) + i),
+    datasource: DATASOURCE,
+    expr,
+    ...(type === "stat" ? { instant: true } : {}),
+    ...(legend === undefined ? {} : { legendFormat: legend }),
+  })),
+  fieldConfig: {
+    defaults: {
+      unit,
+      min: 0,
+      color: { mode: type === "stat" ? "thresholds" : "palette-classic" },
+      thresholds: thresholds(alarm),
+      mappings: mappings(words),
+      ...(type === "stat"
+        ? {}
+        : {
+            custom: {
+              fillOpacity: stacked === true ? 40 : 10,
+              showPoints: "never",
+              thresholdsStyle: { mode: alarm === undefined ? "off" : "dashed" },
+              stacking: { mode: stacked === true ? "normal" : "none" },
+            },
+          }),
+    },
+    overrides: [],
+  },
+  options:
+    type === "stat"
+      ? { colorMode: "background", graphMode: "none", reduceOptions: { calcs: ["lastNotNull"] } }
+      : {
+          legend: { displayMode: "table", placement: "bottom", calcs: ["lastNotNull", "max"] },
+          tooltip: { mode: "multi" },
+        },
+})

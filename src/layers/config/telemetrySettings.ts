@@ -1,0 +1,60 @@
+/**
+ * Where telemetry goes: OpenTelemetry's own variables, as far as they are not read by its SDK. Times are in milliseconds
+ * there.
+ */
+import { FlagText, intText, literalText, parsed, UrlText } from "./codecs.ts"
+import { Schema } from "effect"
+import { optionalSetting, setting } from "./Setting.ts"
+
+const RatioText = parsed(
+  Schema.Finite,
+  (text) => {
+    const ratio = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN
+    return ratio >= 0 && ratio <= 1 ? ratio : undefined
+  },
+  "a number from 0 to 1",
+)
+
+export const telemetrySettings = {
+  otlpEndpoint: optionalSetting(
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    UrlText,
+    "OpenTelemetry collector for traces, metrics and logs: OTLP over HTTP, usually on port 4318",
+  ),
+  otlpTracesEndpoint: optionalSetting(
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    UrlText,
+    "Whole URL for traces, if they go elsewhere",
+  ),
+  otlpMetricsEndpoint: optionalSetting("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", UrlText, "The same for metrics"),
+  otlpLogsEndpoint: optionalSetting("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", UrlText, "The same for logs"),
+  tracesExporter: setting("OTEL_TRACES_EXPORTER", literalText("otlp", "none"), "otlp", "none: no traces are sent"),
+  metricsExporter: setting(
+    "OTEL_METRICS_EXPORTER",
+    literalText("otlp", "prometheus", "none"),
+    "otlp",
+    "prometheus or none: no metrics are sent; /metrics is always there",
+  ),
+  logsExporter: setting("OTEL_LOGS_EXPORTER", literalText("otlp", "none"), "otlp", "none: no log lines are sent"),
+  tracesSampler: setting(
+    "OTEL_TRACES_SAMPLER",
+    literalText(
+      "parentbased_always_on",
+      "parentbased_always_off",
+      "parentbased_traceidratio",
+      "always_on",
+      "always_off",
+      "traceidratio",
+    ),
+    "parentbased_always_on",
+    "Which requests are traced; parentbased: as their caller decided, if it did",
+  ),
+  tracesSamplerRatio: setting("OTEL_TRACES_SAMPLER_ARG", RatioText, "1", "The share of traceidratio samplers"),
+  metricExportIntervalMs: setting(
+    "OTEL_METRIC_EXPORT_INTERVAL",
+    intText(1, 86_400_000),
+    "60000",
+    "Milliseconds between two exports of metrics",
+  ),
+  telemetryDisabled: setting("OTEL_SDK_DISABLED", FlagText, "false", "true: nothing is sent at all"),
+}

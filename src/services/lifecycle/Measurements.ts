@@ -1,0 +1,21 @@
+/** Gauges that are measured when somebody is about to read them: a scrape of `/metrics`, or an exporter. */
+import { Context, Effect, type Scope } from "effect"
+
+/** What is to be measured. Like the metrics themselves it belongs to the process, whoever reads them. */
+const Measurements = Context.Reference<Set<Effect.Effect<void>>>("sealgate/services/lifecycle/Measurements", {
+  defaultValue: () => new Set(),
+})
+
+/** Has `measurement` run before every reading of the metrics, until the scope closes. */
+export const measure = (measurement: Effect.Effect<void>): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.flatMap(Measurements, (measurements) =>
+    Effect.acquireRelease(
+      Effect.sync(() => void measurements.add(measurement)),
+      () => Effect.sync(() => void measurements.delete(measurement)),
+    ),
+  )
+
+/** Brings every measured gauge up to date. */
+export const measureAll: Effect.Effect<void> = Effect.flatMap(Measurements, (measurements) =>
+  Effect.forEach([...measurements], (measurement) => measurement, { concurrency: "unbounded", discard: true }),
+)

@@ -1,0 +1,354 @@
+/**
+ * Every metric of both servers: the one place where they are declared. The services update them through `counter`,
+ * `gauge` and `histogram`; the table in docs/operations.md, the dashboard and the check of the alert rules are made of
+ * the same entries. Labels come from closed lists or from the configuration, never from what a caller wrote.
+ */
+import { Effect, Metric } from "effect"
+
+/** Upper bounds in seconds for requests: from a local call to the longest that a provider may take. */
+const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600]
+/** The same for calls to language models: from a tenth of a second to ten minutes. */
+const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600]
+/** The same for jobs, which are up to some twenty calls and may wait. */
+const JOB_SECONDS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600]
+
+const MODES = [{ mode: "adversarial" }, { mode: "verified" }]
+
+interface Declaration {
+  readonly type: "counter" | "gauge" | "histogram"
+  readonly labels: ReadonlyArray<string>
+  /** As UCUM writes it, which OTLP asks for: `s`, `By`, `1`, `{token}`. */
+  readonly unit: string
+  readonly meaning: string
+  /** The server that has it; both if absent. */
+  readonly server?: "proxy" | "gateway"
+  /** Series of a counter that are there from the start, at 0, so that an alert sees their first event. */
+  readonly initial?: ReadonlyArray<Readonly<Record<string, string>>>
+  /** Upper bounds of a histogram's buckets. */
+  readonly boundaries?: ReadonlyArray<number>
+}
+
+export const METRICS = {
+  sealgate_ready: {
+    type: "gauge",
+    labels: [],
+    unit: "1",
+    meaning: "1 if `/ready` would answer 200, else 0",
+  },
+  sealgate_http_requests_total: {
+    type: "counter",
+    labels: ["method", "route", "status"],
+    unit: "{request}",
+    meaning: "requests answered; status `aborted`: the caller went away",
+  },
+  sealgate_http_request_duration_seconds: {
+    type: "histogram",
+    labels: ["method", "route"],
+    unit: "s",
+    meaning: "time from a request to the headers of its answer",
+    boundaries: REQUEST_SECONDS,
+  },
+  sealgate_sessions_live: {
+    type: "gauge",
+    labels: [],
+    unit: "{session}",
+    meaning: "sessions whose key is held",
+    server: "proxy",
+  },
+  sealgate_sessions_created_total: {
+    type: "counter",
+    labels: [],
+    unit: "{session}",
+    meaning: "sessions begun",
+    server: "proxy",
+  },
+  sealgate_sessions_ended_total: {
+    type: "counter",
+    labels: ["reason"],
+    unit: "{session}",
+    meaning: "sessions whose key was destroyed: `expired`, `spent`, `evicted`, `shutdown`",
+    server: "proxy",
+    initial: ["expired", "spent", "evicted", "shutdown"].map((reason) => ({ reason })),
+  },
+  sealgate_openings_failed_total: {
+    type: "counter",
+    labels: ["reason"],
+    unit: "{request}",
+    meaning: "sealed requests not opened or not served: `unopenable`, `replayed`, `session-gone`, `too-large`, `stale`",
+    server: "proxy",
+    initial: ["unopenable", "replayed", "session-gone", "too-large", "stale"].map((reason) => ({ reason })),
+  },
+  sealgate_frames_sealed_total: {
+    type: "counter",
+    labels: [],
+    unit: "{frame}",
+    meaning: "response frames sealed",
+    server: "proxy",
+  },
+  sealgate_sealed_responses_total: {
+    type: "counter",
+    labels: ["form", "status"],
+    unit: "{response}",
+    meaning: "sealed answers, streams and problems by outcome",
+    server: "proxy",
+  },
+  sealgate_upstream_calls_total: {
+    type: "counter",
+    labels: ["provider", "model", "outcome"],
+    unit: "{call}",
+    meaning:
+      "calls to providers, retries and failovers included; outcome `success`, `interrupted` or the failure's kind",
+  },
+  sealgate_upstream_errors_total: {
+    type: "counter",
+    labels: ["provider", "kind"],
+    unit: "{call}",
+    meaning: "failed calls by kind of failure",
+  },
+  sealgate_upstream_retries_total: {
+    type: "counter",
+    labels: ["provider"],
+    unit: "{call}",
+    meaning: "calls that tried the same target again",
+  },
+  sealgate_upstream_failovers_total: {
+    type: "counter",
+    labels: ["provider"],
+    unit: "{call}",
+    meaning: "calls that took over from another target",
+  },
+  sealgate_upstream_skips_total: {
+    type: "counter",
+    labels: ["provider", "reason"],
+    unit: "{target}",
+    meaning: "targets passed over without a call: `circuit` open or `bulkhead` full",
+  },
+  sealgate_upstream_requests_failed_total: {
+    type: "counter",
+    labels: ["code"],
+    unit: "{request}",
+    meaning: "requests that no target served, by the code that the caller saw",
+  },
+  sealgate_upstream_time_to_first_token_seconds: {
+    type: "histogram",
+    labels: ["provider", "model"],
+    unit: "s",
+    meaning: "time to the first output of a stream",
+    boundaries: CALL_SECONDS,
+  },
+  sealgate_upstream_call_duration_seconds: {
+    type: "histogram",
+    labels: ["provider", "model"],
+    unit: "s",
+    meaning: "duration of calls to providers",
+    boundaries: CALL_SECONDS,
+  },
+  sealgate_upstream_tokens_total: {
+    type: "counter",
+    labels: ["provider", "model", "type"],
+    unit: "{token}",
+    meaning: "tokens as providers report them: `input`, `output`, `cached`, which is part of input",
+  },
+  sealgate_upstream_calls_in_flight: {
+    type: "gauge",
+    labels: ["provider"],
+    unit: "{call}",
+    meaning: "calls under way",
+  },
+  sealgate_upstream_circuit_state: {
+    type: "gauge",
+    labels: ["provider"],
+    unit: "1",
+    meaning: "a provider's best circuit: 0 closed, 1 half-open, 2 open",
+  },
+  sealgate_jobs_open: {
+    type: "gauge",
+    labels: ["status"],
+    unit: "{job}",
+    meaning: "jobs that have not ended: `queued`, `running`; the same number from every process",
+    server: "gateway",
+  },
+  sealgate_job_queue_depth: {
+    type: "gauge",
+    labels: [],
+    unit: "{job}",
+    meaning: "jobs waiting for a worker, those waiting for a retry included",
+    server: "gateway",
+  },
+  sealgate_job_queue_age_seconds: {
+    type: "gauge",
+    labels: [],
+    unit: "s",
+    meaning: "age of the oldest job waiting for a worker; 0 when none does",
+    server: "gateway",
+  },
+  sealgate_jobs_enqueued_total: {
+    type: "counter",
+    labels: ["mode"],
+    unit: "{job}",
+    meaning: "jobs enqueued through this process",
+    server: "gateway",
+    initial: MODES,
+  },
+  sealgate_jobs_ended_total: {
+    type: "counter",
+    labels: ["mode", "status"],
+    unit: "{job}",
+    meaning: "jobs ended by this process, by final status",
+    server: "gateway",
+  },
+  sealgate_job_duration_seconds: {
+    type: "histogram",
+    labels: ["mode", "status"],
+    unit: "s",
+    meaning: "time from enqueueing a job to its end",
+    server: "gateway",
+    boundaries: JOB_SECONDS,
+  },
+  sealgate_job_step_duration_seconds: {
+    type: "histogram",
+    labels: ["mode", "status"],
+    unit: "s",
+    meaning: "duration of a job's step",
+    server: "gateway",
+    boundaries: CALL_SECONDS,
+  },
+  sealgate_job_steps_replayed_total: {
+    type: "counter",
+    labels: ["mode"],
+    unit: "{step}",
+    meaning: "finished steps that a resumed job did not repeat",
+    server: "gateway",
+  },
+  sealgate_job_retries_total: {
+    type: "counter",
+    labels: ["mode"],
+    unit: "{attempt}",
+    meaning: "attempts that failed and are tried again",
+    server: "gateway",
+    initial: MODES,
+  },
+  sealgate_job_takeovers_total: {
+    type: "counter",
+    labels: ["mode"],
+    unit: "{job}",
+    meaning: "jobs taken over from a worker that died",
+    server: "gateway",
+    initial: MODES,
+  },
+  sealgate_routing_cost_micro_usd_total: {
+    type: "counter",
+    labels: ["strategy", "mode"],
+    unit: "{microUSD}",
+    meaning: "known cost of calls that have a baseline",
+    server: "gateway",
+  },
+  sealgate_routing_baseline_micro_usd_total: {
+    type: "counter",
+    labels: ["strategy", "mode"],
+    unit: "{microUSD}",
+    meaning: "the same tokens at the baseline's price; the difference is what routing saved",
+    server: "gateway",
+  },
+  sealgate_routing_unpriced_calls_total: {
+    type: "counter",
+    labels: ["strategy", "mode"],
+    unit: "{call}",
+    meaning: "calls whose cost or baseline is not known",
+    server: "gateway",
+  },
+  sealgate_redis_up: {
+    type: "gauge",
+    labels: [],
+    unit: "1",
+    meaning: "1 while rate limits and circuits are shared through Redis, 0 while this process counts by itself",
+  },
+  sealgate_tls_certificate_expires_at_seconds: {
+    type: "gauge",
+    labels: [],
+    unit: "s",
+    meaning: "when the server's certificate in use expires, in seconds since the epoch",
+  },
+  sealgate_tls_reloads_total: {
+    type: "counter",
+    labels: ["outcome"],
+    unit: "{reload}",
+    meaning: "attempts to take over changed TLS files: `success` or `failure`; failed ones are repeated every 5 s",
+    initial: [{ outcome: "success" }, { outcome: "failure" }],
+  },
+  sealgate_tls_clients_refused_total: {
+    type: "counter",
+    labels: ["reason"],
+    unit: "{handshake}",
+    meaning: "TLS handshakes that failed, by the reasons under TLS",
+  },
+  sealgate_event_loop_lag_seconds: {
+    type: "gauge",
+    labels: [],
+    unit: "s",
+    meaning: "99th percentile of the event loop's delay over at least the last 10 seconds",
+  },
+  sealgate_process_memory_bytes: {
+    type: "gauge",
+    labels: ["kind"],
+    unit: "By",
+    meaning: "memory of the process: `rss`, `heapUsed`, `heapTotal`, `external`, `arrayBuffers`",
+  },
+  sealgate_process_start_time_seconds: {
+    type: "gauge",
+    labels: [],
+    unit: "s",
+    meaning: "when the process started, in seconds since the epoch",
+  },
+  sealgate_telemetry_exports_total: {
+    type: "counter",
+    labels: ["signal", "outcome"],
+    unit: "{export}",
+    meaning: "batches of `traces`, `metrics` and `logs` sent to the OpenTelemetry collector: `success` or `failure`",
+  },
+} as const satisfies Readonly<Record<string, Declaration>>
+
+export type MetricName = keyof typeof METRICS
+
+/** The entries with what they have in common, for whoever goes through all of them. */
+export const declarations: ReadonlyArray<Declaration & { readonly name: string }> = Object.entries(METRICS).map(
+  ([name, declaration]) => ({ name, ...declaration }),
+)
+
+export type Named<Type extends Declaration["type"]> = {
+  [Name in MetricName]: (typeof METRICS)[Name]["type"] extends Type ? Name : never
+}[MetricName]
+
+export type Label<Name extends MetricName> = (typeof METRICS)[Name]["labels"][number]
+
+/** The labels of a series, all of them; nothing for a metric that has none. */
+type Labels<Name extends MetricName> = [Label<Name>] extends [never] ? [] : [Readonly<Record<Label<Name>, string>>]
+
+const labelled =
+  <Name extends MetricName, Input, State>(metric: Metric.Metric<Input, State>) =>
+  (...[labels]: Labels<Name>): Metric.Metric<Input, State> =>
+    labels === undefined ? metric : Metric.withAttributes(metric, labels)
+
+export const counter = <Name extends Named<"counter">>(name: Name) =>
+  labelled<Name, number, Metric.CounterState<number>>(
+    Metric.counter(name, { description: METRICS[name].meaning, incremental: true }),
+  )
+
+export const gauge = <Name extends Named<"gauge">>(name: Name) =>
+  labelled<Name, number, Metric.GaugeState<number>>(Metric.gauge(name, { description: METRICS[name].meaning }))
+
+export const histogram = <Name extends Named<"histogram">>(name: Name) =>
+  labelled<Name, number, Metric.HistogramState>(
+    Metric.histogram(name, { description: METRICS[name].meaning, boundaries: METRICS[name].boundaries }),
+  )
+
+/** Shows the series that are there from the start, of what a server of this kind has. */
+export const showInitial = (server: "proxy" | "gateway"): Effect.Effect<void> =>
+  Effect.forEach(
+    declarations.filter((declaration) => (declaration.server ?? server) === server),
+    ({ initial = [], meaning, name }) => {
+      const metric = Metric.counter(name, { description: meaning, incremental: true })
+      return Effect.forEach(initial, (labels) => Metric.update(Metric.withAttributes(metric, labels), 0))
+    },
+    { discard: true },
+  )

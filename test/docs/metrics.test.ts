@@ -1,0 +1,153 @@
+/** The metrics, their documentation, the dashboard and the alert rules speak of the same things. */
+import { readdirSync, readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { dashboard } from "../../scripts/dashboard/dashboard.ts"
+import { declarations } from "../../src/services/metrics.ts"
+import { metricsTable } from "../support/metricsTable.ts"
+
+const sources = readdirSync("src", { recursive: true, encoding: "utf8" })
+  .filter((path) => /\.tsx?$/.test(path) && path !== "services/metrics.ts")
+  .map((path) => ({ path, text: readFileSync(`src/${path}`, "utf8") }))
+
+const declared = new Map(declarations.map((declaration) => [declaration.name, declaration]))
+
+/** Labels that Prometheus adds. */
+const OUTSIDE = ["job", "instance"]
+
+/** The metric that a name in a query means; throws when there is none. */
+const metricOf = (name: string) => {
+  const found = declared.get(name) ?? declared.get(name.replace(/_(?:bucket|sum|count)$/, ""))
+  const isPart = found !== undefined && found.name !== name
+  if (found === undefined || isPart !== (found.type === "histogram")) throw new Error(`no such metric: ${name}`)
+  return found
+}
+
+/** Checks every metric and label of a query; gives the metrics. */
+const checkQuery = (query: string): ReadonlyArray<string> => {
+  const metrics = [...query.matchAll(/\b(sealgate_\w+)(?:\{([^}]*)\})?/g)].map(([, name = "", matchers = ""]) => {
+    const metric = metricOf(name)
+    for (const [, label = ""] of matchers.matchAll(/(\w+)\s*(?:=~|!~|!=|=)\s*"/g)) {
+      assert.include([...metric.labels, ...OUTSIDE], label, query)
+    }
+    return metric
+  })
+  const labels = new Set([...metrics.flatMap((metric) => metric.labels), ...OUTSIDE, "le"])
+  for (const [, list = ""] of query.matchAll(/\bby \(([^)]*)\)/g)) {
+    for (const label of list.split(", ")) assert.include([...labels], label, query)
+  }
+  assert.isAbove(metrics.length, 0, query)
+  return metrics.map(({ name }) => name)
+}
+
+describe("metrics", () => {
+  it("are the ones that docs/operations.md lists", () => {
+    assert.include(readFileSync("docs/operations.md", "utf8"), metricsTable())
+  })
+
+  it("are declared in one place, and each is used", () => {
+    const used = new Set<string>()
+    for (const { path, text } of sources) {
+      assert.notMatch(text, /Metric\.(?:counter|gauge|histogram|frequency|summary)\(/, path)
+      for (const [, name = ""] of text.matchAll(/\b(?:counter|gauge|histogram)\("(\w+)"\)/g)) used.add(name)
+    }
+    assert.deepStrictEqual([...used].sort(), [...declared.keys()].sort())
+  })
+
+  it("are named as Prometheus asks, and their first series have their labels", () => {
+    for (const { initial = [], labels, name, type, unit } of declarations) {
+      assert.strictEqual(name.endsWith("_total"), type === "counter", name)
+      assert.strictEqual(/_seconds(?:_total)?$/.test(name), unit === "s", name)
+      assert.strictEqual(/_bytes(?:_total)?$/.test(name), unit === "By", name)
+      if (initial.length > 0) assert.strictEqual(type, "counter", name)
+      for (const series of initial) assert.deepStrictEqual(Object.keys(series).sort(), [...labels].sort(), name)
+    }
+  })
+})
+
+const Dashboard = Schema.fromJsonString(
+  Schema.Struct({
+    panels: Schema.Array(
+      Schema.Struct({
+        id: Schema.Int,
+        title: Schema.String,
+        gridPos: Schema.Struct({ x: Schema.Int, y: Schema.Int, w: Schema.Int, h: Schema.Int }),
+        targets: Schema.optionalKey(
+          Schema.Array(Schema.Struct({ expr: Schema.String, legendFormat: Schema.optionalKey(Schema.String) })),
+        ),
+      }),
+    ),
+  }),
+)
+
+describe("docs/deploy/grafana-dashboard.json", () => {
+  const text = readFileSync("docs/deploy/grafana-dashboard.json", "utf8")
+  const { panels } = Schema.decodeSync(Dashboard)(text)
+  const targets = panels.flatMap((panel) => panel.targets ?? [])
+
+  it("is what scripts/grafanaDashboard.ts writes", () => {
+    assert.strictEqual(text, dashboard())
+  })
+
+  it("shows every metric, and asks for nothing that does not exist", () => {
+    const shown = new Set(targets.flatMap(({ expr }) => checkQuery(expr)))
+    assert.deepStrictEqual([...shown].sort(), [...declared.keys()].sort())
+  })
+
+  it("names lines by labels that they have", () => {
+    for (const { expr, legendFormat = "" } of targets) {
+      const kept = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(", "))
+      for (const [, label = ""] of legendFormat.matchAll(/\{\{(\w+)\}\}/g)) assert.include(kept, label, expr)
+    }
+  })
+
+  it("lays panels out side by side, none over another", () => {
+    const cells = new Set<string>()
+    for (const { gridPos, title } of panels) {
+      assert.isAtMost(gridPos.x + gridPos.w, 24, title)
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+          assert.isFalse(cells.has(`${x},${y}`), title)
+          cells.add(`${x},${y}`)
+        }
+      }
+    }
+    assert.strictEqual(new Set(panels.map(({ id }) => id)).size, panels.length)
+  })
+})
+
+describe("docs/deploy/alerts.yml", () => {
+  const text = readFileSync("docs/deploy/alerts.yml", "utf8")
+  const rules = text
+    .split(/^ {6}- alert: /m)
+    .slice(1)
+    .map((rule) => ({
+      name: /^\w+/.exec(rule)?.[0] ?? "",
+      // On one line, or folded over lines that are indented further.
+      expr: /^ {8}expr: (?:>-\n((?: {10}.*\n)+)|(.*)\n)/m.exec(rule)?.slice(1).join("") ?? "",
+      rule,
+    }))
+
+  it("asks for nothing that does not exist, and says what is wrong", () => {
+    assert.isAbove(rules.length, 10)
+    assert.strictEqual(new Set(rules.map(({ name }) => name)).size, rules.length)
+    for (const { expr, name, rule } of rules) {
+      checkQuery(expr)
+      assert.match(rule, /severity: (?:page|ticket) /, name)
+      assert.match(rule, /summary: \S/, name)
+      const kept = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(", "))
+      for (const [, label = ""] of rule.matchAll(/\$labels\.(\w+)/g)) {
+        assert.include(kept.length === 0 ? OUTSIDE : kept, label, name)
+      }
+    }
+  })
+
+  it("has its rules explained in docs/operations.md", () => {
+    const operations = readFileSync("docs/operations.md", "utf8")
+    const explained = [...operations.matchAll(/^\| `(Sealgate\w+)` \|/gm)].map(([, name]) => name)
+    assert.deepStrictEqual(
+      explained,
+      rules.map(({ name }) => name),
+    )
+  })
+})
