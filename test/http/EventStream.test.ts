@@ -80,6 +80,25 @@ describe("an event stream", () => {
     }),
   )
 
+  it.effect("takes fewer events from its source the longer they are", () =>
+    Effect.gen(function* () {
+      let produced = 0
+      const endless = Stream.forever(Stream.sync(() => `${++produced} ${CONTENT}`)).pipe(Stream.rechunk(1))
+      const pull = yield* Stream.toPull(textOf(eventStreamResponse(endless)))
+      const heard: Array<string> = []
+      for (let i = 0; i < 50; i++) {
+        heard.push(...(yield* pull))
+        yield* TestClock.adjust("1 second")
+        // What was handed out, 64 KiB that wait, and what is in hand on either side of that.
+        assert.isBelow(produced - heard.length, 8)
+      }
+      assert.deepStrictEqual(
+        heard.map((text) => Number.parseInt(text, 10)),
+        heard.map((_, index) => index + 1),
+      )
+    }),
+  )
+
   it.effect("loses nothing for a reader that reads slowly", () =>
     Effect.gen(function* () {
       const total = 100

@@ -2,16 +2,7 @@
  * By which names a connector may be addressed. A web page can make a browser call this machine under a name of its own
  * (DNS rebinding); it cannot choose the `Host` that the browser then sends, so an unknown name is refused.
  */
-
-/** `Host` without its port, in lower case; an IPv6 address without its brackets. */
-export const hostName = (host: string): string => {
-  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host.trim().toLowerCase()) ?? []
-  return bracketed ?? plain ?? ""
-}
-
-/** Whether `name` is this machine and nothing else: `localhost` and what is below it, 127.0.0.0/8, ::1. */
-export const isLoopback = (name: string): boolean =>
-  /^(.+\.)?localhost\.?$/.test(name) || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name) || name === "::1"
+import { hostName, isLoopback } from "../../domain/hostName.ts"
 
 // No name that anybody could register looks like this, so no rebinding is behind it.
 const isIpAddress = (name: string): boolean => /^\d{1,3}(\.\d{1,3}){3}$/.test(name) || name.includes(":")

@@ -1,5 +1,5 @@
 /**
- * Who gets in: first the address is counted, so that guessing tokens is limited too, then the token is checked, then its
+ * Who gets in: first the client is counted, so that guessing tokens is limited too, then the token is checked, then its
  * tenant is counted.
  */
 import { Context, Effect, Layer, Result } from "effect"
@@ -9,7 +9,7 @@ import { ADMIN_ROLE, AccessDenied } from "../../domain/identity.ts"
 import { RateLimits } from "../../services/access/RateLimits.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
-import { clientAddress } from "../shared/ClientAddress.ts"
+import { clientIdentity } from "../shared/ClientIdentity.ts"
 import { AdminOnly, Authorization, CurrentAdmin, CurrentUser, RateClass } from "./Authorization.ts"
 import { GatewayLimits } from "./GatewayLimits.ts"
 import { Draining, refuse } from "./problems.ts"
@@ -46,16 +46,17 @@ export const layerAuthorization = Layer.effect(
             HttpServerResponse.setHeaders(response, { "cache-control": "no-store", ...rateLimitFields(states) }),
           ),
         )
+        yield* drain.inFlight
         const admission = yield* Effect.result(
           Effect.gen(function* () {
-            yield* take("address", clientAddress(request))
+            const { by, whose } = clientIdentity(request)
+            yield* take(by, whose)
             const user = yield* tokens.verify(credential)
             yield* take("tenant", user.tenant)
             return rateClass === "execute" && (yield* drain.draining) ? yield* new Draining() : user
           }),
         )
         if (Result.isFailure(admission)) return yield* refuse(admission.failure)
-        yield* drain.inFlight
         return yield* Effect.provideService(app, CurrentUser, admission.success)
       }),
     })

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Interval } from "../../domain/intervals.ts"
 import { RoutingSettingsInput } from "../../domain/routing.ts"
 import { problem } from "../shared/ProblemApi.ts"
 import { AdminOnly, Authorization } from "./Authorization.ts"
@@ -14,6 +15,7 @@ export class RoutingApi extends HttpApiGroup.make("routing")
         from: Schema.optionalKey(Schema.DateTimeUtcFromString),
         to: Schema.optionalKey(Schema.DateTimeUtcFromString),
         scope: Schema.optionalKey(Schema.Literals(["tenant", "all"])),
+        interval: Schema.optionalKey(Interval),
       },
       success: RoutingStats,
       error: [400, 403, 503].map(problem),
@@ -21,7 +23,7 @@ export class RoutingApi extends HttpApiGroup.make("routing")
       OpenApi.annotations({
         summary: "What routing saved",
         description:
-          "From `from` (included, default: 24 hours before `to`) to `to` (excluded, default: now), for the own tenant; administrators may ask for `scope=all`.",
+          "From `from` (included, default: 24 hours before `to`) to `to` (excluded, default: now), for the own tenant; administrators may ask for `scope=all`. With `interval`, also per UTC hour or day of the span, as `over_time`: at most 31 days of hours, or as many days.",
       }),
     ),
     HttpApiEndpoint.get("config", "/config", {

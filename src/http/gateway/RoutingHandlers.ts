@@ -1,6 +1,7 @@
 import { DateTime, Effect } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { ADMIN_ROLE, AccessDenied } from "../../domain/identity.ts"
+import { countIntervals, type Interval, MAX_INTERVALS } from "../../domain/intervals.ts"
 import type { RoutingSettings } from "../../domain/routing.ts"
 import { routingETag } from "../../domain/routingChecks.ts"
 import { RoutingConfig } from "../../services/routing/RoutingConfig.ts"
@@ -16,6 +17,7 @@ interface StatsRequest {
   readonly from?: DateTime.Utc
   readonly to?: DateTime.Utc
   readonly scope?: "tenant" | "all"
+  readonly interval?: Interval
 }
 
 export const RoutingHandlers = HttpApiBuilder.group(
@@ -33,7 +35,15 @@ export const RoutingHandlers = HttpApiBuilder.group(
       if (!DateTime.isLessThan(from, to)) {
         return yield* new RequestInvalid({ errors: [{ path: "query.from", message: "must be before to" }] })
       }
-      return yield* stats.report(query.scope === "all" ? { from, to } : { from, to, tenant })
+      const { interval } = query
+      if (interval !== undefined) {
+        const count = countIntervals(DateTime.toEpochMillis(from), DateTime.toEpochMillis(to), interval)
+        if (count > MAX_INTERVALS) {
+          const message = `would divide this span into ${count} parts, and ${MAX_INTERVALS} is the most; ask for a shorter span${interval === "hour" ? " or for days" : ""}`
+          return yield* new RequestInvalid({ errors: [{ path: "query.interval", message }] })
+        }
+      }
+      return yield* stats.report({ from, to, interval, tenant: query.scope === "all" ? undefined : tenant })
     })
 
     return handlers.handleAll({

@@ -1,10 +1,11 @@
 /** The `RateLimit-Policy` and `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers-11). */
 import type { Allowance, RateLimited } from "../../services/access/RateLimits.ts"
+import type { ClientIdentity } from "../shared/ClientIdentity.ts"
 
 const WINDOW_SECONDS = 60
 
-/** Who is counted: the first is one address, the second one tenant. */
-export type Counted = "address" | "tenant"
+/** By what is counted. */
+export type Counted = ClientIdentity["by"] | "tenant"
 
 /** What is left of one policy. */
 export interface PolicyState {

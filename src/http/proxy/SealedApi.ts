@@ -90,7 +90,7 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
       OpenApi.annotations({
         summary: "Send a sealed request",
         description:
-          "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. Problems that arise after the request was opened are sealed as well.",
+          "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. Problems that arise after the request was opened are sealed as well. Behind a balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself does not read it.",
       }),
     ),
     HttpApiEndpoint.get("keys", "/v1/keys", { success: PublicKeys }).annotateMerge(

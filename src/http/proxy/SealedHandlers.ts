@@ -8,7 +8,7 @@ import { Drain } from "../../services/lifecycle/Drain.ts"
 import { Attestation } from "../../services/sealing/Attestation.ts"
 import { type SealedAnswer, SealedCompletions, type SealedEvent } from "../../services/sealing/SealedCompletions.ts"
 import { Sessions } from "../../services/sealing/Sessions.ts"
-import { clientAddress } from "../shared/ClientAddress.ts"
+import { clientIdentity } from "../shared/ClientIdentity.ts"
 import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
 import { retryAfter } from "../shared/Problems.ts"
 import { ProxyApi } from "./Api.ts"
@@ -64,8 +64,9 @@ export const SealedHandlers = HttpApiBuilder.group(
       request: HttpServerRequest.HttpServerRequest,
       clientNonce: string | undefined,
     ) {
+      yield* drain.inFlight
       if (yield* drain.draining) return drainingResponse()
-      yield* rates.take(`init:${clientAddress(request)}`, limits.init)
+      yield* rates.take(`init:${clientIdentity(request).whose}`, limits.init)
       return HttpServerResponse.jsonUnsafe(yield* sessions.begin(clientNonce), { headers: NO_STORE })
     })
 
@@ -73,11 +74,11 @@ export const SealedHandlers = HttpApiBuilder.group(
       request: HttpServerRequest.HttpServerRequest,
       envelope: Parameters<typeof completions.handle>[0],
     ) {
-      if (yield* drain.draining) return drainingResponse()
-      const client = clientAddress(request)
-      yield* rates.take(`completions:${client}`, limits.completions)
-      yield* concurrency.enter(client, limits.concurrent)
       yield* drain.inFlight
+      if (yield* drain.draining) return drainingResponse()
+      const { whose } = clientIdentity(request)
+      yield* rates.take(`completions:${whose}`, limits.completions)
+      yield* concurrency.enter(whose, limits.concurrent)
       return render(yield* completions.handle(envelope))
     })
 

@@ -2,14 +2,16 @@
  * Writes server-sent events: while nothing is sent, a comment keeps the connection alive; while a reader is slow, a small
  * buffer fills and then its events wait where they come from. Who does not read at all is cut off by the server below.
  */
-import { Cause, Clock, Duration, Effect, Queue, Stream } from "effect"
+import { Cause, Clock, Duration, Effect, Latch, Queue, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { describeCause } from "../../domain/defect.ts"
 
 /** How long nothing may be sent before a comment is. */
 const KEEP_ALIVE = Duration.seconds(15)
-/** Events that wait for a slow reader, beside what the socket buffers. */
+/** Events that wait for a slow reader, beside as much that was given to the socket. */
 const BUFFERED_EVENTS = 16
+/** How many characters of events may wait before no further one is taken. One event may be longer. */
+const BUFFERED_CHARACTERS = 64 * 1024
 
 const COMMENT = ": keep-alive\n\n"
 
@@ -23,6 +25,24 @@ const tell = (cause: Cause.Cause<never>): Effect.Effect<void> =>
 
 /** The events with comments between them, bounded in memory whatever the reader does. */
 const bufferEvents = (events: Stream.Stream<string>): Stream.Stream<string> =>
+  Stream.suspend(() => {
+    const room = Latch.makeUnsafe(true)
+    let waiting = 0
+    const cameIn = (text: string) => {
+      waiting += text.length
+      if (waiting >= BUFFERED_CHARACTERS) room.closeUnsafe()
+    }
+    const wentOut = (text: string) => {
+      waiting -= text.length
+      if (waiting < BUFFERED_CHARACTERS) room.openUnsafe()
+    }
+    return Stream.mapArray(queueEvents(events, room, cameIn), (texts) => {
+      texts.forEach(wentOut)
+      return texts
+    })
+  })
+
+const queueEvents = (events: Stream.Stream<string>, room: Latch.Latch, cameIn: (text: string) => void) =>
   Stream.callback<string>(
     Effect.fnUntraced(function* (queue) {
       const clock = yield* Clock.Clock
@@ -30,12 +50,16 @@ const bufferEvents = (events: Stream.Stream<string>): Stream.Stream<string> =>
       const sent = () => {
         lastSent = clock.currentTimeMillisUnsafe()
       }
-      const send = (text: string) => Effect.map(Queue.offer(queue, text), sent)
+      const send = (text: string) =>
+        Effect.suspend(() => {
+          cameIn(text)
+          return Effect.andThen(Queue.offer(queue, text), Effect.andThen(Effect.sync(sent), room.await))
+        })
       const keepAlive = Effect.suspend(() => {
         const left = Duration.toMillis(KEEP_ALIVE) - (clock.currentTimeMillisUnsafe() - lastSent)
         if (left > 0) return Effect.sleep(left)
         // Where the buffer is full there is more than enough to read, so the comment need not wait for a place.
-        Queue.offerUnsafe(queue, COMMENT)
+        if (Queue.offerUnsafe(queue, COMMENT)) cameIn(COMMENT)
         sent()
         return Effect.void
       }).pipe(Effect.forever)

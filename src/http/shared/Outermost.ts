@@ -1,8 +1,10 @@
-/** What every request of both servers passes first: forwarded addresses, body limit, observation, problem documents. */
+/** What every request of both servers passes first: forwarded addresses, body limits, observation, problem documents. */
 import { ByteSize, Effect, Layer } from "effect"
 import { HttpIncomingMessage, HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { IpNetwork } from "effect/net"
+import { makeBodyMemory } from "./BodyMemory.ts"
 import { observe } from "./HttpMetrics.ts"
+import { withBodyLimits } from "./JsonBody.ts"
 import { type RenderOptions, renderProblems } from "./Problems.ts"
 import { withRequestSpan } from "./requestSpan.ts"
 import type { RouteTable } from "./RouteTable.ts"
@@ -10,6 +12,8 @@ import type { RouteTable } from "./RouteTable.ts"
 export interface OutermostSettings extends RenderOptions {
   /** Networks whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
+  /** Bytes of all bodies together that are on their way in. */
+  readonly maxBodyMemory: number
 }
 
 /** Names server spans by method and route, as OpenTelemetry's HTTP conventions ask. */
@@ -35,14 +39,24 @@ export const layerOutermost = (settings: OutermostSettings) => {
   const forwarded = HttpMiddleware.xForwardedHeaders({ trustedProxies: settings.trustedProxies })
   const render = renderProblems(settings)
   const observed = observe(settings.routes)
+  const hold = makeBodyMemory(settings.maxBodyMemory)
   const maxBody = ByteSize.bytes(settings.maxBodyBytes)
   return HttpRouter.middleware(
     (app) =>
       forwarded(
         Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
           const refused = refusedUnread(request, settings.maxBodyBytes)
-          const limited = refused === undefined ? app : Effect.succeed(HttpServerResponse.empty({ status: refused }))
-          const rendered = render(request, Effect.provideService(limited, HttpIncomingMessage.MaxBodySize, maxBody))
+          const limited =
+            refused === undefined
+              ? app.pipe(
+                  Effect.provideService(
+                    HttpServerRequest.HttpServerRequest,
+                    withBodyLimits(request, settings.maxBodyBytes, hold),
+                  ),
+                  Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBody),
+                )
+              : Effect.succeed(HttpServerResponse.empty({ status: refused }))
+          const rendered = render(request, limited)
           return observed(request, settings.namesRequest === true ? withRequestSpan(request, rendered) : rendered)
         }),
       ),

@@ -6,7 +6,10 @@ import { Cause, Effect, Option, SchemaIssue } from "effect"
 import { HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { describeCause } from "../../domain/defect.ts"
+import { JSON_LIMITS_DETAIL } from "../../domain/jsonLimits.ts"
 import { makeProblem, type Problem, PROBLEM_CONTENT_TYPE, type ProblemIssue } from "../../domain/problem.ts"
+import { isBodyOvertaken } from "./BodyMemory.ts"
+import { isJsonTooComplex } from "./JsonBody.ts"
 import { pathOf, type RouteTable } from "./RouteTable.ts"
 
 export const problemResponse = (
@@ -26,22 +29,31 @@ export const retryAfter = (milliseconds: number): Readonly<Record<string, string
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** The members of a request that did not decode: where, and what was expected there. */
-const issuesOf = (error: HttpApiError.HttpApiSchemaError): ReadonlyArray<ProblemIssue> =>
-  formatIssue(error.cause.issue).issues.map((issue) => ({
-    path: [error.kind.toLowerCase(), ...(issue.path ?? [])]
-      .map((segment) => String(typeof segment === "object" ? segment.key : segment))
-      .join("."),
-    message: issue.message,
-  }))
+/** How many wrong members are told at once: a body of a megabyte has room for thousands, each told at length. */
+const MAX_ISSUES = 64
 
-const schemaErrorIn = (cause: Cause.Cause<unknown>): HttpApiError.HttpApiSchemaError | undefined => {
+/** The first members of a request that did not decode: where, and what was expected there. */
+const issuesOf = (error: HttpApiError.HttpApiSchemaError): ReadonlyArray<ProblemIssue> =>
+  formatIssue(error.cause.issue)
+    .issues.slice(0, MAX_ISSUES)
+    .map((issue) => ({
+      path: [error.kind.toLowerCase(), ...(issue.path ?? [])]
+        .map((segment) => String(typeof segment === "object" ? segment.key : segment))
+        .join("."),
+      message: issue.message,
+    }))
+
+/** The first error or defect of a cause that is what `is` accepts. */
+const firstIn = <A>(cause: Cause.Cause<unknown>, is: (error: unknown) => error is A): A | undefined => {
   for (const reason of cause.reasons) {
     const error = Cause.isDieReason(reason) ? reason.defect : Cause.isFailReason(reason) ? reason.error : undefined
-    if (HttpApiError.HttpApiSchemaError.is(error)) return error
+    if (is(error)) return error
   }
   return undefined
 }
+
+const isSchemaError = (error: unknown): error is HttpApiError.HttpApiSchemaError =>
+  HttpApiError.HttpApiSchemaError.is(error)
 
 export interface RenderOptions {
   readonly routes: RouteTable
@@ -110,7 +122,10 @@ const problemFor = (
         }),
       }
     case 408:
-      return { problem: makeProblem({ code: "timeout", status, title: "The request took too long to arrive." }) }
+      return {
+        problem: makeProblem({ code: "timeout", status, title: "The request took too long to arrive." }),
+        headers: { connection: "close" },
+      }
     case 503:
       return { problem: makeProblem({ code: "draining", status, title: "The server is shutting down." }) }
     default:
@@ -134,6 +149,15 @@ const problemFor = (
   }
 }
 
+const tooComplex = (options: RenderOptions): Rendered => ({
+  problem: makeProblem({
+    code: options.malformedCode,
+    status: 400,
+    title: "The request body is nested too deeply, or has too many members.",
+    detail: JSON_LIMITS_DETAIL,
+  }),
+})
+
 const isEmpty = (response: HttpServerResponse.HttpServerResponse): boolean =>
   response.body._tag === "Empty" || response.headers["content-type"]?.startsWith("text/plain") === true
 
@@ -155,7 +179,9 @@ export const renderProblems = (options: RenderOptions) => {
       onFailure: (cause) => {
         // A caller that went away gets no answer; the server's own handling of the interruption ends the request.
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
-        const malformed = schemaErrorIn(cause)
+        if (firstIn(cause, isBodyOvertaken) !== undefined) return respond(request, problemFor(408, request, options))
+        if (firstIn(cause, isJsonTooComplex) !== undefined) return respond(request, tooComplex(options))
+        const malformed = firstIn(cause, isSchemaError)
         return Effect.flatMap(HttpServerError.causeResponse(cause), ([response]) => {
           const issues = malformed === undefined ? undefined : issuesOf(malformed)
           const rendered = problemFor(response.status, request, options, issues)

@@ -1,14 +1,17 @@
-import { Effect } from "effect"
+import { Effect, Metric } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { SOFTWARE } from "../../domain/software.ts"
+import { measure, measureAll } from "../../services/lifecycle/Measurements.ts"
 import { ReadinessProbe } from "../../services/lifecycle/ReadinessProbe.ts"
-import { RuntimeMetrics } from "../../services/lifecycle/RuntimeMetrics.ts"
+import { gauge } from "../../services/metrics.ts"
+
+const readiness = gauge("sealgate_ready")()
 
 /** Handlers of the operations group, the same for every API that has it. */
 export const systemHandlers = Effect.gen(function* () {
   const probe = yield* ReadinessProbe
-  const runtime = yield* RuntimeMetrics
+  yield* measure(Effect.flatMap(probe.report, ({ status }) => Metric.update(readiness, status === "ready" ? 1 : 0)))
   return {
     health: () => Effect.succeed({ status: "ok" as const, software: SOFTWARE }),
     ready: () =>
@@ -18,6 +21,6 @@ export const systemHandlers = Effect.gen(function* () {
           headers: { "cache-control": "no-store" },
         }),
       ),
-    metrics: () => Effect.andThen(runtime.refresh, PrometheusMetrics.format()),
+    metrics: () => Effect.andThen(measureAll, PrometheusMetrics.format()),
   }
 })

@@ -1,0 +1,214 @@
+/** Connections that are kept open against the rules: each is closed by the server, whatever its client does. */
+import { once } from "node:events"
+import { connect, type Socket } from "node:net"
+import { setTimeout } from "node:timers/promises"
+import { assert, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Layer, Stream } from "effect"
+import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { FakeUpstream } from "../support/FakeUpstream.ts"
+import { behind, startProxy } from "../support/proxy.ts"
+import { beginSession, seal } from "../support/sealing.ts"
+import { openSocket, postOf } from "../support/sockets.ts"
+
+/** The end of a connection, proper or by an error. */
+const closing = (socket: Socket): Promise<void> => new Promise((resolve) => socket.once("close", () => resolve()))
+
+/** A client that takes the end of what it is sent for nothing of its concern, and goes on sending `more`. */
+const stubborn = Effect.fnUntraced(function* (port: number, head: string, more: string) {
+  const socket = yield* Effect.acquireRelease(
+    Effect.sync(() => connect({ port, host: "127.0.0.1", allowHalfOpen: true })),
+    (socket) => Effect.sync(() => socket.destroy()),
+  )
+  let text = ""
+  socket.on("data", (chunk) => {
+    text += chunk.toString("latin1")
+  })
+  socket.on("error", () => undefined)
+  const closed = closing(socket)
+  yield* Effect.promise(() => once(socket, "connect"))
+  socket.write(head)
+  yield* Effect.promise(async () => {
+    // Ends with the connection, which only the server can end.
+    while (!socket.closed) {
+      if (socket.writable) socket.write(more)
+      await Promise.race([closed, setTimeout(50)])
+    }
+  })
+  return text
+})
+
+it.live("a refused sender that goes on sending is cut, its answer not having ended anything", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy({
+      settings: { headersTimeout: Duration.millis(500), requestTimeout: Duration.millis(1000) },
+    })
+    const head = "POST /v1/init HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+    const cases = [
+      ["GET /health HTTP/1.1\r\nhost: x\r\nx-slow:", " ", 408],
+      [`${head}content-length: 1000000\r\n\r\n{`, " ", 408],
+      [`${head}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`, "1\r\n \r\n", 408],
+      ["nonsense\r\n\r\n", "more", 400],
+    ] as const
+    const texts = yield* Effect.forEach(cases, ([head, more]) => stubborn(proxy.port, head, more), {
+      concurrency: "unbounded",
+    })
+    for (const [index, [, , status]] of cases.entries())
+      assert.match(texts[index] ?? "", new RegExp(`^HTTP/1.1 ${status} `))
+  }),
+)
+
+const chunk = {
+  id: "1",
+  object: "chat.completion.chunk" as const,
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, delta: { content: "x".repeat(16_384) }, finish_reason: null }],
+}
+
+it.live("a reader that always takes a little is cut when that is too little on average, a fast one is not", () =>
+  Effect.gen(function* () {
+    const started: Array<Deferred.Deferred<void>> = []
+    const endless = Stream.unwrap(
+      Effect.map(Deferred.make<void>(), (released) => {
+        started.push(released)
+        return Stream.forever(Stream.sync(() => ({ _tag: "Delta" as const, provider: "echo" as const, chunk }))).pipe(
+          Stream.rechunk(1),
+          Stream.ensuring(Deferred.succeed(released, undefined)),
+        )
+      }),
+    )
+    const upstream = Layer.effect(
+      Upstream,
+      Effect.map(Effect.service(Upstream), (echo) => Upstream.of({ ...echo, stream: () => endless })),
+    ).pipe(Layer.provide(Upstream.layerEcho))
+    const read = Effect.fnUntraced(function* (writeMinRate: number, pauseMs: number) {
+      const proxy = yield* startProxy({ upstream, settings: { writeTimeout: Duration.seconds(1), writeMinRate } })
+      const { body } = yield* Effect.promise(async () => seal(await beginSession(proxy), { prompt: "x", stream: true }))
+      const socket = yield* Effect.acquireRelease(
+        Effect.sync(() => connect(proxy.port, "127.0.0.1")),
+        (socket) => Effect.sync(() => socket.destroy()),
+      )
+      socket.on("error", () => undefined)
+      socket.write(postOf("/v1/completions", body))
+      let taken = 0
+      socket.on("data", (bytes: Buffer) => {
+        taken += bytes.length
+        socket.pause()
+        globalThis.setTimeout(() => socket.resume(), pauseMs)
+      })
+      return { socket, closed: closing(socket), taken: () => taken }
+    })
+    // At most 64 KiB at a time, some 3 MB/s: enough for the system to take something of every write within a second.
+    const slow = yield* read(50_000_000, 20)
+    yield* Effect.promise(() => slow.closed)
+    yield* Deferred.await(started[0] ?? (yield* Effect.die("no stream began")))
+    assert.isAbove(slow.taken(), 1_000_000)
+    // The same reader where that is enough.
+    const fast = yield* read(100_000, 20)
+    yield* Effect.sleep("4 seconds")
+    assert.isFalse(fast.socket.closed)
+    assert.isAbove(fast.taken(), 1_000_000)
+  }),
+)
+
+it.live("a request that waited for leave to send its body may wait for its provider as any other", () =>
+  Effect.gen(function* () {
+    const fake = yield* FakeUpstream.make()
+    fake.script({ text: "late", delivery: { headersAfter: 1_500 } })
+    const proxy = yield* startProxy({ settings: { ...behind(fake), writeTimeout: Duration.millis(200) } })
+    const { body } = yield* Effect.promise(async () => seal(await beginSession(proxy), { prompt: "x" }))
+    const [head = "", json = ""] = postOf("/v1/completions", body, {
+      expect: "100-continue",
+      connection: "close",
+    }).split("\r\n\r\n")
+    const connection = yield* openSocket(proxy.port, `${head}\r\n\r\n`)
+    yield* Effect.promise(() => connection.receives(/^HTTP\/1\.1 100 Continue\r\n/))
+    connection.write(json)
+    assert.match(yield* Effect.promise(() => connection.ended), /HTTP\/1\.1 200 OK\r\n/)
+  }),
+)
+
+it.live("a request to upgrade is served as if it had not asked, and its connection goes on", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy()
+    const { body } = yield* Effect.promise(async () => seal(await beginSession(proxy), { prompt: "x", stream: true }))
+    for (const protocol of ["websocket", "h2c", "x"]) {
+      const upgrade = { connection: "Upgrade", upgrade: protocol, "sec-websocket-version": "13" }
+      const lines = Object.entries({ host: "x", ...upgrade }).map(([name, value]) => `${name}: ${value}\r\n`)
+      const connection = yield* openSocket(proxy.port, `GET /health HTTP/1.1\r\n${lines.join("")}\r\n`)
+      yield* Effect.promise(() => connection.receives(/^HTTP\/1\.1 200 OK\r\n[^]*"status":"ok"/))
+      connection.write("GET /nope HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+      assert.match(yield* Effect.promise(() => connection.ended), /HTTP\/1\.1 404 Not Found\r\n/)
+    }
+    const upgrade = { connection: "Upgrade", upgrade: "x" }
+    const stream = yield* openSocket(proxy.port, postOf("/v1/completions", body, upgrade))
+    yield* Effect.promise(() => stream.receives(/event: proof\n[^]*\r\n0\r\n\r\n$/))
+  }),
+)
+
+it.live("what is no HTTP behind an answer under way does not get into that answer", () =>
+  Effect.gen(function* () {
+    const fake = yield* FakeUpstream.make()
+    fake.script({ text: "one two three", delivery: { breaks: { after: 1, how: "silence" } } })
+    const proxy = yield* startProxy({ settings: behind(fake) })
+    const { body } = yield* Effect.promise(async () => seal(await beginSession(proxy), { prompt: "x", stream: true }))
+    const connection = yield* openSocket(proxy.port, postOf("/v1/completions", body))
+    yield* Effect.promise(() => connection.receives(/event: frame/))
+    connection.write("nonsense\r\n\r\n")
+    assert.notInclude(yield* Effect.promise(() => connection.ended), "HTTP/1.1 400")
+    assert.strictEqual(yield* Effect.promise(async () => (await fake.received(1)).ended), "hung-up")
+  }),
+)
+
+it.live("bodies on their way in share so much memory, and the slowest make way for the others", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy({ settings: { maxRequestBytes: 32 * 1024, maxBodyMemory: 64 * 1024 } })
+    const head = "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+    const send = (framing: string) => openSocket(proxy.port, `${head}${framing}`)
+    const announced = "content-length: 32000\r\n\r\n{"
+    const first = yield* send(announced)
+    // Counts as much as the longest body that it may become.
+    const second = yield* send("transfer-encoding: chunked\r\n\r\n1\r\n{\r\n")
+    const held = () => [first, second].map(({ socket }) => socket.readableEnded)
+    const session = yield* Effect.promise(() => beginSession(proxy))
+    // What is small does not ask for room, what is large makes room.
+    assert.deepStrictEqual(held(), [false, false])
+    const { body } = yield* Effect.promise(() => seal(session, { prompt: "x".repeat(10_000) }))
+    const large = yield* openSocket(proxy.port, postOf("/v1/completions", body, { connection: "close" }))
+    assert.match(yield* Effect.promise(() => large.ended), /^HTTP\/1\.1 200 /)
+    const refused = yield* Effect.promise(() => first.ended)
+    assert.match(refused, /^HTTP\/1\.1 408 [^]*connection: close\r\n[^]*urn:sealgate:problem:timeout/i)
+    assert.isFalse(second.socket.readableEnded)
+    // The room of what has ended is free again.
+    for (let i = 0; i < 5; i++) {
+      const { body } = yield* Effect.promise(() => seal(session, { prompt: "x".repeat(10_000) }))
+      const next = yield* openSocket(proxy.port, postOf("/v1/completions", body, { connection: "close" }))
+      assert.match(yield* Effect.promise(() => next.ended), /^HTTP\/1\.1 200 /)
+    }
+    assert.isFalse(second.socket.readableEnded)
+    yield* send(announced)
+    yield* send(announced)
+    assert.match(yield* Effect.promise(() => second.ended), /^HTTP\/1\.1 408 /)
+  }),
+)
+
+it.live("requests piled up on one connection are answered up to a few, and cut beyond", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy()
+    const request = "GET /health HTTP/1.1\r\nhost: x\r\n\r\n"
+    const few = yield* openSocket(proxy.port, request.repeat(15))
+    few.write("GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+    const answered = yield* Effect.promise(() => few.ended)
+    assert.lengthOf(answered.match(/HTTP\/1\.1 200 OK/g) ?? [], 16)
+    const many = yield* openSocket(proxy.port, request.repeat(1000))
+    const cut = yield* Effect.promise(() => many.ended)
+    assert.isBelow((cut.match(/HTTP\/1\.1 200 OK/g) ?? []).length, 100)
+    // One after the other there may be as many as one likes.
+    const patient = yield* openSocket(proxy.port)
+    for (let sent = 1; sent <= 100; sent++) {
+      patient.write(request)
+      const answers = Effect.map(Effect.sleep("2 millis"), () => patient.received().split("HTTP/1.1 200 OK").length - 1)
+      yield* Effect.repeat(answers, { until: (count) => count === sent })
+    }
+  }),
+)
