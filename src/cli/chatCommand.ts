@@ -4,18 +4,17 @@ import { Argument, Command, Flag } from "effect/cli"
 import { SealgateError } from "../client/errors.ts"
 import { SealedClient } from "../client/SealedClient.ts"
 import { Conversation } from "./chat/Conversation.ts"
-import { interactive } from "./chat/interactive.ts"
-import { printable, summary } from "./chat/present.ts"
+import { greeting, interactive } from "./chat/interactive.ts"
+import { explained, printable, summary } from "./chat/present.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { jsonFlag, pinsFlag, proxyFlag, requireTrust, trustOnFirstUseFlag } from "./flags.ts"
+import { MISUSED, withGuide } from "./help/Guide.ts"
+import { unfinishedWhenInterrupted } from "./interruption.ts"
 import { dim } from "./terminal.ts"
-
-/** Exit code of a command that Ctrl-C ended, as shells write it. */
-const INTERRUPTED = 130
 
 // The client throws nothing else; what does is a fault of this program.
 const failed = (error: unknown): CommandFailed => {
-  if (error instanceof SealgateError) return new CommandFailed({ message: printable(error.message), exitCode: 1 })
+  if (error instanceof SealgateError) return new CommandFailed({ message: explained(error), exitCode: 1 })
   throw error
 }
 
@@ -40,13 +39,7 @@ const once = Effect.fnUntraced(function* (
       if (live) process.stdout.write(dim("\n(the provider failed in the middle; another one starts over)\n"))
     },
   }
-  const end = yield* attempt((signal) => conversation.ask(question, show, signal)).pipe(
-    Effect.onInterrupt(() =>
-      Effect.sync(() => {
-        process.exitCode = INTERRUPTED
-      }),
-    ),
-  )
+  const end = yield* attempt((signal) => conversation.ask(question, show, signal)).pipe(unfinishedWhenInterrupted)
   if (json) return yield* Console.log(JSON.stringify({ ...end, ...client.keySet }))
   const answer = end.completion.choices[0]?.message.content
   yield* Console.log(
@@ -59,16 +52,33 @@ export const chatCommand = Command.make(
   "chat",
   {
     prompt: Argument.String("prompt").pipe(
-      Argument.withDescription("Ask this and leave; without it, standard input or a chat at the terminal"),
+      Argument.withDescription(
+        "Ask this and leave; without it, what comes on standard input, or a chat at the terminal",
+      ),
       Argument.optional,
     ),
     proxy: proxyFlag,
     pin: pinsFlag,
     trustOnFirstUse: trustOnFirstUseFlag,
-    model: Flag.String("model").pipe(Flag.withDescription("Model to ask for; default: the provider's"), Flag.optional),
-    provider: Flag.String("provider").pipe(Flag.withDescription("Provider that must serve it"), Flag.optional),
-    system: Flag.String("system").pipe(Flag.withDescription("Instructions before the conversation"), Flag.optional),
-    json: jsonFlag("Print the verified answer with receipt, proof and evidence as JSON, for `sealgate verify`"),
+    model: Flag.String("model").pipe(
+      Flag.withMetavar("name"),
+      Flag.withDescription("Model to ask for (default: the one that the proxy has for the provider)"),
+      Flag.optional,
+    ),
+    provider: Flag.String("provider").pipe(
+      Flag.withMetavar("name"),
+      Flag.withDescription("Which of the proxy's providers must serve it, such as provider1 (default any)"),
+      Flag.optional,
+    ),
+    system: Flag.String("system").pipe(
+      Flag.withMetavar("text"),
+      Flag.withDescription("Instructions to the model before the conversation (default none)"),
+      Flag.optional,
+    ),
+    json: jsonFlag(
+      "Print the verified answer with receipt, proof and evidence as JSON, for `sealgate verify`; mistakes stay text, on " +
+        "standard error",
+    ),
   },
   Effect.fn(function* (input) {
     yield* requireTrust(input)
@@ -85,6 +95,7 @@ export const chatCommand = Command.make(
     if (Option.isNone(input.prompt) && process.stdin.isTTY) {
       if (input.json) return yield* unusable("--json prints one answer: give a prompt.")
       const { stdin, stdout } = process
+      yield* Console.log(dim(greeting(input.proxy)))
       return yield* attempt((signal) => interactive(conversation, { input: stdin, output: stdout }, signal))
     }
     const question = Option.isSome(input.prompt) ? input.prompt.value : yield* Effect.promise(() => text(process.stdin))
@@ -94,18 +105,31 @@ export const chatCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Chat with a model through a sealed proxy"),
   Command.withDescription(
-    `Asks a model through a sealed proxy and says after each answer that receipt and proof were verified, by whom it was
-served, and what it took. At a terminal it chats: Ctrl-C ends an answer, twice in a row the chat, as do Ctrl-D and /exit.
-With a prompt, or when standard input is no terminal, it asks once.
+    `Asks a model through a sealed proxy, for people and scripts. After each answer it says that what the proxy signed of
+it was verified, who served it, and how many tokens it took.
 
-Exits 0 after a verified answer, 1 when there is none, 2 when it was not given what it needs.`,
+At a terminal it chats: Ctrl-C ends an answer, twice in a row the chat, as do Ctrl-D and /exit. With a prompt, or when
+standard input is no terminal, it asks once. It needs --pin or --trust-on-first-use.`,
   ),
   Command.withExamples([
-    { command: "sealgate chat --proxy http://localhost:3001 --pin GjmH…", description: "Chat" },
-    { command: 'sealgate chat --proxy http://localhost:3001 --pin GjmH… "What is HPKE?"', description: "Ask once" },
+    { command: "sealgate chat --proxy http://localhost:3001 --pin <pin>", description: "Chat" },
+    { command: 'sealgate chat --proxy http://localhost:3001 --pin <pin> "What is HPKE?"', description: "Ask once" },
     {
-      command: "cat notes.txt | sealgate chat --proxy http://localhost:3001 --pin GjmH… --system 'Summarise.' --json",
+      command:
+        "cat notes.txt | sealgate chat --proxy http://localhost:3001 --pin <pin> \\\n" +
+        "    --system 'Summarise.' --json > answer.json",
       description: "Keep the answer with what proves it",
     },
   ]),
+  withGuide({
+    exits: {
+      0: "a verified answer; or the chat was left",
+      1: "no verified answer",
+      2: MISUSED,
+      130: "ended by Ctrl-C",
+    },
+    next:
+      "`sealgate verify answer.json --pin <pin>` says what an answer kept with --json proves. `sealgate connect` does the " +
+      "same for other programs. If nothing answers: `sealgate doctor --proxy <url>`.",
+  }),
 )

@@ -2,13 +2,14 @@ import { Effect, Layer, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
-import { isLoopback } from "../http/connector/hosts.ts"
+import { isLoopback } from "../domain/hostName.ts"
 import { parsed } from "../layers/config/codecs.ts"
 import { DEFAULT_CONNECTOR_PORT } from "../layers/config/connectorSettings.ts"
 import { type ConnectorSettings, layerConnector } from "../layers/Connector.ts"
 import { layerLogging } from "../layers/Logging.ts"
 import { unusable } from "./CommandFailed.ts"
-import { jsonFlag, pinsFlag, proxyFlag, requireTrust, trustOnFirstUseFlag } from "./flags.ts"
+import { jsonFlag, logLevelFlag, pinsFlag, proxyFlag, requireTrust, trustOnFirstUseFlag } from "./flags.ts"
+import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
 
 const MAX_PORT = 65_535
 
@@ -28,37 +29,49 @@ const flags = {
   pin: pinsFlag,
   trustOnFirstUse: trustOnFirstUseFlag,
   listen: Flag.String("listen").pipe(
+    Flag.withMetavar("address:port"),
     Flag.withDescription(
-      `Address and port to listen on; port 0 takes a free one (127.0.0.1:${DEFAULT_CONNECTOR_PORT})`,
+      `Address and port to listen on; port 0 takes a free one (default 127.0.0.1:${DEFAULT_CONNECTOR_PORT})`,
     ),
     Flag.withDefault(`127.0.0.1:${DEFAULT_CONNECTOR_PORT}`),
     Flag.withSchema(ListenText),
   ),
   release: Flag.Literals("release", ["streaming", "verified"]).pipe(
-    Flag.withDescription("Hand out streams as they come, or each in one piece once all of it was verified (streaming)"),
+    Flag.withDescription(
+      "Hand out streams as they come, or each in one piece once all of it was verified (default streaming)",
+    ),
     Flag.withDefault("streaming"),
   ),
   provider: Flag.String("provider").pipe(
-    Flag.withDescription("Which of the proxy's providers must serve every request"),
+    Flag.withMetavar("name"),
+    Flag.withDescription("Which of the proxy's providers must serve every request, such as provider1 (default any)"),
     Flag.optional,
   ),
   receipts: Flag.String("receipts").pipe(
-    Flag.withDescription("Folder to keep receipts and proofs in, one file per answer; no prompt, no answer"),
+    Flag.withMetavar("folder"),
+    Flag.withDescription(
+      "Folder to keep what the proxy signed of each answer, one file each, for `sealgate verify`; without prompts and " +
+        "answers (default: nothing is kept)",
+    ),
     Flag.optional,
   ),
   evidence: Flag.Boolean("evidence").pipe(
-    Flag.withDescription("Keep prompts and answers there too, with what proves them to others"),
+    Flag.withDescription("With --receipts: keep prompts and answers there too, with what proves them to others"),
     Flag.withDefault(false),
   ),
   allowRemote: Flag.Boolean("allow-remote").pipe(
-    Flag.withDescription("Listen beyond this machine: whoever can connect can ask, and what they send is plaintext"),
+    Flag.withDescription(
+      "Let --listen name an address that other machines reach: whoever can connect can ask, in plaintext",
+    ),
     Flag.withDefault(false),
   ),
   allowHost: Flag.String("allow-host").pipe(
+    Flag.withMetavar("host"),
     Flag.withDescription("A host name to answer under, beside localhost; may be repeated"),
     Flag.atLeast(0),
   ),
-  json: jsonFlag("Log lines as JSON"),
+  json: jsonFlag("Log lines as JSON; the default where standard output is no terminal"),
+  logLevel: logLevelFlag("info"),
 }
 
 const announce = (settings: ConnectorSettings) =>
@@ -123,28 +136,42 @@ export const connectCommand = Command.make(
     }
     const app = Layer.effectDiscard(announce(settings)).pipe(
       Layer.provideMerge(layerConnector(settings)),
-      Layer.provide(layerLogging({ logLevel: "info", logFormat: input.json ? "json" : undefined })),
+      Layer.provide(
+        layerLogging({
+          logLevel: Option.getOrElse(input.logLevel, () => "info" as const),
+          logFormat: input.json ? "json" : undefined,
+        }),
+      ),
     )
     return yield* Layer.launch(app)
   }),
 ).pipe(
   Command.withShortDescription("Run a local OpenAI-compatible endpoint that seals"),
   Command.withDescription(
-    `Runs an OpenAI-compatible endpoint on this machine that seals every request to a proxy and verifies every answer:
-for programs that can be given a base URL and nothing else. It has Chat Completions and the list of models; whatever
+    `Runs an OpenAI-compatible endpoint on this machine, for programs that can be given a base URL and nothing else. It
+seals every request to a proxy and verifies every answer. It has Chat Completions and the list of models; whatever
 cannot be sealed is refused, never passed on. API keys that programs send are ignored.
 
-Without --pin or --trust-on-first-use, or when told to listen beyond this machine without --allow-remote, it exits 2.`,
+It needs --pin or --trust-on-first-use, and --allow-remote to listen beyond this machine.`,
   ),
   Command.withExamples([
-    { command: "sealgate connect --proxy https://proxy.example.com --pin GjmH…", description: "On port 8787" },
     {
-      command: "sealgate connect --proxy http://localhost:3001 --pin GjmH… --receipts ./receipts",
+      command: "sealgate connect --proxy https://proxy.example.com --pin <pin>",
+      description: "On port 8787 of this machine",
+    },
+    {
+      command: "sealgate connect --proxy http://localhost:3001 --pin <pin> \\\n    --receipts ./receipts",
       description: "Keep a receipt of every answer",
     },
     {
-      command: "sealgate connect --proxy http://localhost:3001 --pin GjmH… --release verified",
+      command: "sealgate connect --proxy http://localhost:3001 --pin <pin> \\\n    --release verified",
       description: "Hand out nothing that was not verified to its end",
     },
   ]),
+  withGuide({
+    exits: SERVER_EXITS,
+    next:
+      `Tell programs: OPENAI_BASE_URL=http://127.0.0.1:${DEFAULT_CONNECTOR_PORT}/v1, and any OPENAI_API_KEY. ` +
+      "Check what was kept: `sealgate verify receipts/<file> --pin <pin>`.",
+  }),
 )

@@ -6,6 +6,7 @@ import { examineReadiness } from "./doctor/readiness.ts"
 import { examineSession } from "./doctor/session.ts"
 import { examineTransport } from "./doctor/transport.ts"
 import { jsonFlag, pinsFlag, proxyFlag } from "./flags.ts"
+import { MISUSED, withGuide } from "./help/Guide.ts"
 import { bold, dim, green, red, yellow } from "./terminal.ts"
 
 const MARKS = { ok: green("✓"), warning: yellow("!"), error: red("✗") }
@@ -29,7 +30,10 @@ export const doctorCommand = Command.make(
     proxy: proxyFlag,
     pin: pinsFlag,
     ca: Flag.String("ca").pipe(
-      Flag.withDescription("PEM file of certificate authorities to believe beside the public ones"),
+      Flag.withMetavar("file"),
+      Flag.withDescription(
+        "PEM file of certificate authorities to believe beside the public ones, for a CA of your own",
+      ),
       Flag.optional,
     ),
     json: jsonFlag("Print JSON"),
@@ -55,13 +59,17 @@ export const doctorCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Examine a deployment of the proxy"),
   Command.withDescription(
-    `Looks at a proxy as a client sees it and says what to mend: address, reachability, certificate, pin, signature of the
-session offer, clocks, readiness of providers, storage of keys, limits. It begins one session and sends no prompt.
-
-Exits 0 when a client can work with it, warnings or not; 1 when something must be mended; 2 when called wrongly.`,
+    `Looks at a running proxy as a client sees it and says what to mend, for operators and for clients whose requests fail:
+address, reachability, certificate, pin, signature of the session offer, clocks, readiness of providers, storage of
+keys, limits. It begins one session and sends no prompt.`,
   ),
   Command.withExamples([
-    { command: "sealgate doctor --proxy https://proxy.example.com --pin GjmH…", description: "Before going live" },
+    { command: "sealgate doctor --proxy https://proxy.example.com --pin <pin>", description: "Before going live" },
+    { command: "sealgate doctor --proxy http://localhost:3001", description: "Why does it not answer?" },
     { command: "sealgate doctor --proxy http://localhost:3001 --json", description: "For programs" },
   ]),
+  withGuide({
+    exits: { 0: "a client can work with it, warnings or not", 1: "something must be mended", 2: MISUSED },
+    next: "Each line that is not well says below it, after an arrow, what mends it.",
+  }),
 )

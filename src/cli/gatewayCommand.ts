@@ -1,17 +1,20 @@
-import { Console, Duration, Effect, Layer, Redacted } from "effect"
+import { Console, Duration, Effect, Layer, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { ADMIN_ROLE } from "../domain/identity.ts"
 import { gatewaySettings } from "../layers/config/gatewaySettings.ts"
-import { gatewaySettingsFromEnvironment, layerGateway, urlOf } from "../layers/Gateway.ts"
+import { gatewaySettingsFromEnvironment, layerGateway } from "../layers/Gateway.ts"
 import { forDevelopment, type GatewaySettings } from "../layers/GatewayAccess.ts"
 import { layerLogging } from "../layers/Logging.ts"
+import { urlOf } from "../layers/serverUrl.ts"
 import { layerTelemetry } from "../layers/Telemetry.ts"
 import { layerUpstream } from "../layers/Upstream.ts"
 import { mintToken } from "../services/access/mintToken.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
-import { describeSettings } from "./describeSettings.ts"
+import { logLevelFlag } from "./flags.ts"
+import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
+import { layerLastResort } from "./run.ts"
 
 const DEV_TOKEN_TTL = Duration.hours(24)
 
@@ -42,17 +45,28 @@ const announce = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const providers = (yield* upstream.status).map(({ model, provider }) => `${provider} (${model})`).join(", ")
   const url = urlOf(address, mode !== "off")
   yield* Effect.logInfo(`agent gateway listening on ${url}`)
+  if (settings.console) yield* Effect.logInfo(`console: ${url}/console`)
   yield* Effect.logInfo(`providers: ${providers}; jobs on ${settings.databaseUrl.kind}`)
   yield* printToken(settings, url)
 })
 
-const serve = Effect.fnUntraced(function* (dev: boolean) {
+interface Flags {
+  readonly dev: boolean
+  readonly logLevel: Option.Option<GatewaySettings["logLevel"]>
+}
+
+const serve = Effect.fnUntraced(function* ({ dev, logLevel }: Flags) {
   const configured = yield* gatewaySettingsFromEnvironment
-  const settings = forDevelopment({ ...configured, dev: configured.dev || dev })
-  const app = Layer.effectDiscard(announce(settings)).pipe(
+  const settings = forDevelopment({
+    ...configured,
+    dev: configured.dev || dev,
+    logLevel: Option.getOrElse(logLevel, () => configured.logLevel),
+  })
+  const app = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace)).pipe(
     Layer.provideMerge(layerGateway(settings)),
     Layer.provideMerge(layerUpstream(settings)),
-    Layer.provide([layerLogging(settings), layerTelemetry(settings)]),
+    Layer.provide(layerTelemetry(settings, "sealgate-gateway")),
+    Layer.provide(layerLogging(settings)),
   )
   return yield* Layer.launch(app)
 })
@@ -61,25 +75,38 @@ export const gatewayCommand = Command.make(
   "gateway",
   {
     dev: Flag.Boolean("dev").pipe(
-      Flag.withDescription("Listen on 127.0.0.1 only, make a secret if there is none, print an admin token"),
+      Flag.withDescription("To try it: listen on 127.0.0.1 only, make a secret if there is none, print an admin token"),
       Flag.withDefault(false),
     ),
+    logLevel: logLevelFlag("LOG_LEVEL"),
   },
-  ({ dev }) => serve(dev),
+  serve,
 ).pipe(
   Command.withShortDescription("Run the agent gateway"),
   Command.withDescription(
-    `Runs the agent gateway: agents over HTTP, their tasks as durable jobs whose answers are argued over or verified.
-Without a provider key it serves a built-in echo. Everything is set by environment variables:
+    `Runs the agent gateway, for operators: an HTTP API that gives agents tasks, as jobs that survive restarts. Every
+answer is either argued over by a second model (adversarial) or compared with samples and questions (verified). Without
+a provider's key it serves a built-in echo, good to try things out. Environment variables set everything.
 
-${describeSettings(gatewaySettings)}`,
+At start it logs the address of a page on which to try it in a browser (/console). The API is described at
+/openapi.json.`,
   ),
   Command.withExamples([
     { command: "sealgate gateway --dev", description: "Try it: this machine only, with a ready token" },
-    { command: "JWT_SECRET=… sealgate gateway", description: "Listen on port 3000, jobs in a file" },
     {
-      command: "DATABASE_URL=postgres://… JWT_JWKS_URL=https://…/jwks.json sealgate gateway",
+      command: "JWT_SECRET=… sealgate gateway",
+      description: "Listen on port 3000, keep jobs in a file; `sealgate token` makes tokens",
+    },
+    {
+      command: "DATABASE_URL=postgres://… JWT_JWKS_URL=https://…/jwks.json \\\n    sealgate gateway",
       description: "One of several gateways on one Postgres",
     },
   ]),
+  withGuide({
+    settings: gatewaySettings,
+    exits: SERVER_EXITS,
+    next:
+      'With --dev: copy the `export TOKEN=…` line that it prints into another terminal, then `sealgate run "Is 391 a ' +
+      'prime?"`. Without: `sealgate token` makes tokens. This help is long: `sealgate gateway --help | less`.',
+  }),
 )

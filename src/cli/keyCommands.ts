@@ -5,13 +5,18 @@ import { createKeyFile, readKeyFile } from "../services/sealing/AttestationKeyFi
 import { kidOf } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
 import type { Bytes } from "../domain/bytes.ts"
+import { MISUSED, withGuide } from "./help/Guide.ts"
 
 const DEFAULT_FILE = proxySettings.attestationKeyFile.fallback ?? ""
 
 const json = Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false))
 
 const file = (description: string) =>
-  Argument.String("file").pipe(Argument.withDescription(`${description} (${DEFAULT_FILE})`), Argument.optional)
+  Argument.String("file").pipe(Argument.withDescription(`${description} (default ${DEFAULT_FILE})`), Argument.optional)
+
+/** What one does with a key that was just made. */
+const nextOf = (path: string): string =>
+  `Use it: ${path === DEFAULT_FILE ? "" : `ATTESTATION_KEY_FILE=${path} `}sealgate proxy`
 
 /** The pin of a key, which is held no longer than it takes to compute it. */
 const pinOf = (seed: Bytes) =>
@@ -31,18 +36,27 @@ export const keygenCommand = Command.make(
     yield* Console.log(
       input.json
         ? JSON.stringify({ file: path, kid })
-        : `Wrote a new attestation key to ${path}, readable by you alone.\nClients pin it as: ${kid}`,
+        : `Wrote a new attestation key to ${path}, readable by you alone.\nClients pin it as: ${kid}\n${nextOf(path)}`,
     )
   }),
 ).pipe(
   Command.withShortDescription("Make an attestation key"),
   Command.withDescription(
-    "Makes an Ed25519 attestation key and prints the pin that clients need. A key that exists is never overwritten.",
+    `Makes an attestation key (Ed25519) for a proxy, with which it signs what it says, and prints the pin that clients
+need. For operators who tell clients the pin before the proxy runs, or rotate keys; \`sealgate proxy\` makes a key itself
+when there is none. A key that exists is never overwritten.`,
   ),
   Command.withExamples([
     { command: "sealgate keygen", description: `Write ${DEFAULT_FILE}` },
     { command: "sealgate keygen /etc/sealgate/next.pem", description: "Prepare the next key before a rotation" },
+    { command: "sealgate keygen --json", description: "For programs: file and pin (kid) as JSON" },
   ]),
+  withGuide({
+    exits: { 0: "the key was made", 1: "it was not: the file exists, or cannot be written", 2: MISUSED },
+    next:
+      "`sealgate proxy` takes the key from its setting ATTESTATION_KEY_FILE, which has the same default. " +
+      "Tell the pin to those who run clients, over a channel that they trust.",
+  }),
 )
 
 export const pinCommand = Command.make(
@@ -55,6 +69,18 @@ export const pinCommand = Command.make(
   }),
 ).pipe(
   Command.withShortDescription("Print the pin of an attestation key"),
-  Command.withDescription("Prints the key id (RFC 7638 thumbprint) of an attestation key: what clients pin."),
-  Command.withExamples([{ command: "sealgate pin", description: `The pin of ${DEFAULT_FILE}` }]),
+  Command.withDescription(`Prints the pin of a proxy's attestation key, for operators: what clients give as --pin so that they believe this proxy
+and no other. It is the key's RFC 7638 thumbprint (kid) and no secret.`),
+  Command.withExamples([
+    { command: "sealgate pin", description: `The pin of ${DEFAULT_FILE}` },
+    { command: "sealgate pin /etc/sealgate/next.pem", description: "The pin of another key" },
+    {
+      command: 'sealgate chat --proxy http://localhost:3001 --pin "$(sealgate pin)"',
+      description: "Chat with a proxy that runs in this folder",
+    },
+  ]),
+  withGuide({
+    exits: { 0: "the pin was printed", 1: "the key file is missing, unreadable, or open to others", 2: MISUSED },
+    next: "Tell the pin to those who run clients, over a channel that they trust. No key yet? `sealgate keygen`.",
+  }),
 )

@@ -1,45 +1,17 @@
 #!/usr/bin/env node
-/** The `sealgate` command. */
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect } from "effect"
-import { Command } from "effect/cli"
-import { SOFTWARE } from "../domain/software.ts"
-import { chatCommand } from "./chatCommand.ts"
-import { connectCommand } from "./connectCommand.ts"
-import { doctorCommand } from "./doctorCommand.ts"
-import { joinPins } from "./flags.ts"
-import { agentsCommand, jobsCommand, statsCommand } from "./gateway/listCommands.ts"
-import { runCommand } from "./gateway/runCommand.ts"
-import { gatewayCommand } from "./gatewayCommand.ts"
-import { keygenCommand, pinCommand } from "./keyCommands.ts"
-import { proxyCommand } from "./proxyCommand.ts"
-import { runUntilSignal } from "./run.ts"
-import { tokenCommand } from "./tokenCommand.ts"
-import { verifyCommand } from "./verifyCommand.ts"
+/**
+ * The `sealgate` command. What it needs takes a moment to load, and a signal that comes meanwhile ends it: without a
+ * handler it would be lost in a container, where this is the first process and the kernel spares that from its defaults.
+ */
+import { setImmediate } from "node:timers/promises"
 
-const sealgate = Command.make("sealgate").pipe(
-  Command.withDescription(
-    "Sealed completions: prompts that only your proxy can read, answers that only it can have given.",
-  ),
-  Command.withSubcommands([
-    proxyCommand,
-    gatewayCommand,
-    connectCommand,
-    chatCommand,
-    keygenCommand,
-    pinCommand,
-    tokenCommand,
-    verifyCommand,
-    doctorCommand,
-    agentsCommand,
-    runCommand,
-    jobsCommand,
-    statsCommand,
-  ]),
-)
-
-runUntilSignal(
-  Command.runWith(sealgate, { version: SOFTWARE.slice(SOFTWARE.indexOf("/") + 1) })(
-    joinPins(process.argv.slice(2)),
-  ).pipe(Effect.provide(NodeServices.layer)),
-)
+/** As everywhere: a service that is told to stop did well, a command that is broken off by Ctrl-C did not. */
+const stop = (signal: NodeJS.Signals) => process.exit(signal === "SIGINT" ? 130 : 0)
+process.on("SIGINT", stop)
+process.on("SIGTERM", stop)
+const { runCommandLine } = await import("./commandLine.ts")
+// Loading keeps the event loop from its turns: this is the first one, in which such a signal is heard.
+await setImmediate()
+process.off("SIGINT", stop)
+process.off("SIGTERM", stop)
+runCommandLine()

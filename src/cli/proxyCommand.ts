@@ -1,19 +1,23 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { Command } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { proxySettings } from "../layers/config/proxySettings.ts"
 import { layerLogging } from "../layers/Logging.ts"
-import { layerProxy, proxySettingsFromEnvironment } from "../layers/Proxy.ts"
+import { layerProxy, type ProxySettings, proxySettingsFromEnvironment } from "../layers/Proxy.ts"
+import { urlOf } from "../layers/serverUrl.ts"
 import { layerTelemetry } from "../layers/Telemetry.ts"
 import { layerUpstream } from "../layers/Upstream.ts"
+import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
-import { describeSettings } from "./describeSettings.ts"
+import { logLevelFlag } from "./flags.ts"
+import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
+import { layerLastResort } from "./run.ts"
 
 /** Says what an operator and their clients need to know once the proxy listens. */
-const announce = Effect.gen(function* () {
+const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
   const server = yield* HttpServer.HttpServer
   const attestation = yield* Attestation
   const upstream = yield* Upstream
@@ -25,29 +29,54 @@ const announce = Effect.gen(function* () {
     `identity to pin: ${attestation.kid}${attestation.created ? " (new: its key was made just now)" : ""}`,
   )
   yield* Effect.logInfo(`providers: ${providers}; keys in ${vault.kind} memory`)
+  if (settings.console) {
+    const { mode } = yield* yield* TlsStatus
+    yield* Effect.logInfo(`console: ${urlOf(server.address, mode !== "off")}/console#pin=${attestation.kid}`)
+  }
 })
 
-const serve = Effect.gen(function* () {
-  const settings = yield* proxySettingsFromEnvironment
-  const app = Layer.effectDiscard(announce).pipe(
+type LogLevel = ProxySettings["logLevel"]
+
+const serve = Effect.fnUntraced(function* (logLevel: Option.Option<LogLevel>) {
+  const configured = yield* proxySettingsFromEnvironment
+  const settings = { ...configured, logLevel: Option.getOrElse(logLevel, () => configured.logLevel) }
+  const app = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace)).pipe(
     Layer.provideMerge(layerProxy(settings)),
     Layer.provideMerge(layerUpstream(settings)),
-    Layer.provide([layerLogging(settings), layerTelemetry(settings)]),
+    Layer.provide(layerTelemetry(settings, "sealgate-proxy")),
+    Layer.provide(layerLogging(settings)),
   )
   return yield* Layer.launch(app)
 })
 
-export const proxyCommand = Command.make("proxy", {}, () => serve).pipe(
+export const proxyCommand = Command.make("proxy", { logLevel: logLevelFlag("LOG_LEVEL") }, ({ logLevel }) =>
+  serve(logLevel),
+).pipe(
   Command.withShortDescription("Run the sealed proxy"),
   Command.withDescription(
-    `Runs the sealed proxy: opens sealed prompts only to call a model provider, seals every answer, keeps nothing.
-Without a provider key it serves a built-in echo. Everything is set by environment variables:
+    `Runs the sealed proxy, for operators: it opens sealed prompts only to call a model provider, seals every answer, and
+keeps nothing. Without a provider's key it serves a built-in echo, good to try things out. Environment variables set
+everything.
 
-${describeSettings(proxySettings)}`,
+At start it logs its pin, which clients need, and the address of a page on which to try it in a browser (/console).`,
   ),
   Command.withExamples([
-    { command: "sealgate proxy", description: "Listen on port 3001, with the echo" },
-    { command: "PORT=8443 TLS_CERT_FILE=cert.pem TLS_KEY_FILE=key.pem sealgate proxy", description: "Speak HTTPS" },
-    { command: "PROVIDER1_API_KEY=… sealgate proxy", description: "Serve from an OpenAI-compatible provider" },
+    { command: "sealgate proxy", description: "Try it: the echo, on port 3001 of this machine's addresses" },
+    { command: "OPENAI_API_KEY=… sealgate proxy", description: "Serve from a provider" },
+    {
+      command: "PROVIDER1_API_KEY=… PROVIDER1_BASE_URL=http://gpu:8000/v1 \\\n    sealgate proxy",
+      description: "Serve from a server of your own that speaks OpenAI's API",
+    },
+    {
+      command: "PORT=8443 TLS_CERT_FILE=cert.pem TLS_KEY_FILE=key.pem \\\n    sealgate proxy",
+      description: "Speak HTTPS",
+    },
   ]),
+  withGuide({
+    settings: proxySettings,
+    exits: SERVER_EXITS,
+    next:
+      "Chat: `sealgate chat --proxy http://localhost:3001 --pin <pin>`. Before going live: `sealgate doctor`. " +
+      "This help is long: `sealgate proxy --help | less`.",
+  }),
 )

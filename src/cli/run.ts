@@ -2,11 +2,19 @@
  * Runs a long-lived program: the first SIGINT or SIGTERM closes it in order and exits 0, a second one exits at once.
  * Keys are overwritten either way: by their scopes, or by the vault's hook on process exit.
  */
-import { Cause, Effect, Exit, Runtime } from "effect"
+import { Cause, Duration, Effect, Exit, Layer, Runtime } from "effect"
 import { CliError } from "effect/cli"
 
 /** Exit code after a second signal, as shells write a process ended by SIGINT. */
 const IMPATIENT = 130
+const HELD_UP = 1
+/**
+ * Within this time the same signal counts once: npm passes a Ctrl-C on that the terminal has sent to the whole group
+ * already, so the process hears of it twice.
+ */
+const SAME_SIGNAL_MS = 1000
+/** How long, after the grace period, what is closed may take before the process ends without it. */
+export const OVERTIME = Duration.seconds(8)
 /** Exit code of a command that was not given what it needs; its help and what was wrong are on the screen by then. */
 const MISUSED = 2
 
@@ -36,19 +44,42 @@ export const reportOf = (cause: Cause.Cause<unknown>): string => {
   return report
 }
 
+/**
+ * The last resort of a server, to be built last: a shutdown that something holds up, such as a database that does not
+ * answer any more, ends with exit code 1 some seconds after the grace period. Keys are overwritten then too.
+ */
+export const layerLastResort = (grace: Duration.Duration, overtime = OVERTIME) =>
+  Layer.effectDiscard(
+    Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        const give = () => {
+          process.stderr.write("The shutdown did not end in time; what was left is cut off.\n")
+          process.exit(HELD_UP)
+        }
+        setTimeout(give, Duration.toMillis(Duration.sum(grace, overtime))).unref()
+      }),
+    ),
+  )
+
 export const runUntilSignal = <E>(program: Effect.Effect<unknown, E>): void => {
-  const fiber = Effect.runFork(program)
-  let signalled = false
-  const stop = () => {
-    if (signalled) process.exit(IMPATIENT)
-    signalled = true
-    fiber.interruptUnsafe()
+  let first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined
+  const stop = (signal: NodeJS.Signals) => {
+    const at = performance.now()
+    if (first === undefined) {
+      first = { signal, at }
+      fiber.interruptUnsafe()
+    } else if (signal !== first.signal || at - first.at > SAME_SIGNAL_MS) process.exit(IMPATIENT)
   }
   process.on("SIGINT", stop)
   process.on("SIGTERM", stop)
+  // A terminal that goes away, unless somebody else here takes the signal for a wish to read files again.
+  process.on("SIGHUP", (signal) => {
+    if (process.listenerCount("SIGHUP") === 1) stop(signal)
+  })
+  const fiber = Effect.runFork(program)
   fiber.addObserver((exit) => {
     // A program that means something else than success by being stopped has set the exit code itself.
-    if (Exit.isSuccess(exit) || (signalled && Cause.hasInterruptsOnly(exit.cause))) process.exit()
+    if (Exit.isSuccess(exit) || (first !== undefined && Cause.hasInterruptsOnly(exit.cause))) process.exit()
     process.stderr.write(reportOf(exit.cause))
     process.exit(exitCodeOf(exit.cause))
   })

@@ -5,20 +5,30 @@ import { DurationText } from "../layers/config/codecs.ts"
 import { tokenSettings } from "../layers/config/gatewaySettings.ts"
 import { ConfigurationMistakes, decodeSettings } from "../layers/config/Setting.ts"
 import { mintToken } from "../services/access/mintToken.ts"
-import { describeSettings } from "./describeSettings.ts"
+import { MISUSED, withGuide } from "./help/Guide.ts"
 
 export const tokenCommand = Command.make(
   "token",
   {
-    sub: Flag.String("sub").pipe(Flag.withDescription("Who the token is for"), Flag.withSchema(TenantId)),
+    sub: Flag.String("sub").pipe(
+      Flag.withMetavar("name"),
+      Flag.withDescription("Who the token is for: its subject (required)"),
+      Flag.withSchema(TenantId),
+    ),
     tenant: Flag.String("tenant").pipe(
-      Flag.withDescription("Whose agents and jobs it opens; default: the same as --sub"),
+      Flag.withMetavar("name"),
+      Flag.withDescription("Whose agents and jobs it opens (default: the same as --sub)"),
       Flag.withSchema(TenantId),
       Flag.optional,
     ),
-    role: Flag.String("role").pipe(Flag.withDescription("A role, such as admin; may be repeated"), Flag.atLeast(0)),
+    role: Flag.String("role").pipe(
+      Flag.withMetavar("name"),
+      Flag.withDescription("A role; the gateway knows admin; may be repeated (default none)"),
+      Flag.atLeast(0),
+    ),
     ttl: Flag.String("ttl").pipe(
-      Flag.withDescription("How long it counts, such as 15min or 12h (1h)"),
+      Flag.withMetavar("time"),
+      Flag.withDescription("How long it is valid, such as 15min or 12h (default 1h)"),
       Flag.withDefault("1h"),
       Flag.withSchema(DurationText),
     ),
@@ -28,7 +38,13 @@ export const tokenCommand = Command.make(
     const { jwtAudience, jwtIssuer, jwtSecret } = yield* decodeSettings(tokenSettings)
     if (jwtSecret === undefined) {
       return yield* new ConfigurationMistakes({
-        mistakes: [{ variable: "JWT_SECRET", problem: "is missing; use the one that the gateway has" }],
+        mistakes: [
+          {
+            variable: "JWT_SECRET",
+            problem:
+              "is missing; set it to the one that the gateway has (a gateway --dev without one prints a token itself)",
+          },
+        ],
       })
     }
     const tenant = Option.getOrElse(input.tenant, () => input.sub)
@@ -60,16 +76,26 @@ export const tokenCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Make a token for the gateway"),
   Command.withDescription(
-    `Makes an HS256 token with the gateway's secret and prints it alone. For first steps and tests; in production, tokens
-come from your identity provider (JWT_JWKS_URL).
-
-${describeSettings(tokenSettings)}`,
+    `Makes a token (JWT, HS256) with which clients may use a gateway, and prints it alone. For first steps and tests, by
+whoever knows the gateway's secret; in production, tokens come from your identity provider (JWT_JWKS_URL of the gateway).`,
   ),
   Command.withExamples([
-    { command: "JWT_SECRET=… sealgate token --sub alice", description: "For an hour" },
     {
-      command: "JWT_SECRET=… sealgate token --sub ops --tenant acme --role admin --ttl 15min",
+      command: "export JWT_SECRET=$(openssl rand -base64 48)\n  sealgate gateway",
+      description: "A gateway with a new secret",
+    },
+    {
+      command: "export TOKEN=$(sealgate token --sub alice)\n  sealgate agents",
+      description: "With the same JWT_SECRET, a token for an hour, and its first use",
+    },
+    {
+      command: "sealgate token --sub ops --tenant acme --role admin --ttl 15min",
       description: "For an administrator of one tenant",
     },
   ]),
+  withGuide({
+    settings: tokenSettings,
+    exits: { 0: "the token was printed", 1: "JWT_SECRET is missing, or another setting is mistaken", 2: MISUSED },
+    next: "Put it into TOKEN, where `sealgate run`, `jobs`, `agents` and `stats` look for it.",
+  }),
 )

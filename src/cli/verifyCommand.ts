@@ -3,6 +3,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { isObject } from "../client/decode.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { jsonFlag, pinsFlag } from "./flags.ts"
+import { withGuide } from "./help/Guide.ts"
 import { red } from "./terminal.ts"
 import { check, trustFor } from "./verify/check.ts"
 import { readEvidence } from "./verify/Evidence.ts"
@@ -13,7 +14,9 @@ const KEYS_TIMEOUT_MS = 10_000
 
 const readText = Effect.fnUntraced(function* (path: string) {
   const files = yield* FileSystem.FileSystem
-  return yield* Effect.mapError(files.readFileString(path), () => unusable(`${path} cannot be read.`))
+  return yield* Effect.mapError(files.readFileString(path), ({ reason }) =>
+    unusable(`${path} cannot be read${reason._tag === "NotFound" ? ": there is no such file" : ""}.`),
+  )
 })
 
 const isUrl = (text: string): boolean => /^https?:\/\//.test(text)
@@ -40,12 +43,15 @@ export const verifyCommand = Command.make(
   {
     file: Argument.String("file").pipe(
       Argument.withDescription(
-        "A receipt, a proof, a recorded stream, a file of `connect --receipts`, or `chat --json`",
+        "What `chat --json` printed, a file of `connect --receipts`, a receipt, a proof, or a recorded stream",
       ),
     ),
     pin: pinsFlag,
     keys: Flag.String("keys").pipe(
-      Flag.withDescription("JWKS with the public key: a file, or a URL such as the proxy's /v1/keys"),
+      Flag.withMetavar("file|url"),
+      Flag.withDescription(
+        "Public keys (JWKS), when none came with the file: a file, or a URL such as the proxy's /v1/keys",
+      ),
       Flag.optional,
     ),
     json: jsonFlag("Print JSON"),
@@ -76,19 +82,27 @@ export const verifyCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Verify a receipt, a proof or a revealed exchange"),
   Command.withDescription(
-    `Finds out what a file is, checks it offline against the pins, and says what it proves.
+    `Checks what a proxy signed, for anybody who was given it as evidence: finds out what a file is, checks it offline
+against the pins, and says what it proves and what not.
 
 Public keys may come with the file or from --keys; they count only if they are pinned. Without --pin, a file of keys
-that is given with --keys is believed.
-
-Exits 0 when everything in the file is genuine, 1 when something is not, 2 when it cannot be checked.`,
+that is given with --keys is believed.`,
   ),
   Command.withExamples([
-    { command: "sealgate verify receipts/0b9e….json --pin GjmH…", description: "A receipt that `connect` kept" },
+    { command: "sealgate verify answer.json --pin <pin>", description: "What `chat --json > answer.json` kept" },
+    { command: "sealgate verify receipts/0b9e….json --pin <pin>", description: "A receipt that `connect` kept" },
     {
-      command: "sealgate verify stream.txt --pin GjmH… --keys https://proxy.example.com/v1/keys",
+      command: "sealgate verify stream.txt --pin <pin> \\\n    --keys https://proxy.example.com/v1/keys",
       description: "A stream recorded on the path, with its proof",
     },
     { command: "sealgate verify exchange.json --keys keys.json --json", description: "For programs" },
   ]),
+  withGuide({
+    exits: {
+      0: "everything in the file is genuine",
+      1: "something in it is not",
+      2: "it cannot be checked, or the command was called wrongly",
+    },
+    next: "No pin? Ask the proxy's operator, over another channel than the one the file came by.",
+  }),
 )

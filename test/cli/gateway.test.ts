@@ -50,6 +50,11 @@ describe("commands for a gateway", () => {
       assert.strictEqual(jobs.length, 3)
       assert.include(jobs[1], job.id)
       assert.include((yield* alice(jobsCommand, "--status", "failed")).stdout, "No such jobs")
+      const one = yield* alice(jobsCommand, job.id)
+      assert.include(one.stdout, "Once more.")
+      assert.include(one.stdout, "Verdict: inconclusive")
+      assert.deepInclude(JSON.parse((yield* alice(jobsCommand, job.id, "--json")).stdout), { id: job.id })
+      assert.strictEqual((yield* alice(jobsCommand, "01a1fc17-d79c-7432-92db-922d1cc077c2")).code, 1)
 
       const stats = JSON.parse((yield* alice(statsCommand, "--json")).stdout) as { readonly requests: number }
       assert.isAbove(stats.requests, 1)
@@ -70,6 +75,7 @@ describe("commands for a gateway", () => {
       const stranger = yield* as("not a token")(jobsCommand)
       assert.strictEqual(stranger.code, 1)
       assert.include(stranger.stderr, "token")
+      assert.include(stranger.stderr, "`sealgate token` makes a new one")
 
       const alice = as(yield* tokenFor("alice"))
       const refused = yield* alice(statsCommand, "--all")

@@ -4,6 +4,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Exit } from "effect"
 import { Command } from "effect/cli"
 import { joinPins } from "../../src/cli/flags.ts"
+import { layerPresentation } from "../../src/cli/help/presentation.ts"
 import { exitCodeOf, reportOf } from "../../src/cli/run.ts"
 
 const COMMAND = new URL("../../src/cli/main.ts", import.meta.url).pathname
@@ -27,7 +28,7 @@ export const run = Effect.fnUntraced(function* <const Name extends string, Input
     error: (...items: ReadonlyArray<unknown>) => void err.push(items.join(" ")),
   }
   const exit = yield* Command.runWith(command, { version: "0" })(joinPins(args)).pipe(
-    Effect.provide(NodeServices.layer),
+    Effect.provide([NodeServices.layer, layerPresentation]),
     Effect.provideService(Console.Console, console),
     Effect.exit,
   )

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline"
 import { SealgateError } from "../../client/errors.ts"
 import { dim, red } from "../terminal.ts"
 import type { Conversation } from "./Conversation.ts"
-import { printable, summary } from "./present.ts"
+import { explained, printable, summary } from "./present.ts"
 
 export interface Streams {
   readonly input: NodeJS.ReadableStream
@@ -11,6 +11,10 @@ export interface Streams {
 }
 
 const PROMPT = "> "
+const HELP = "/exit, Ctrl-D: leave. Ctrl-C: end the answer. Anything else is asked."
+
+/** Said before the first question. */
+export const greeting = (proxy: URL): string => `Chatting through ${proxy.origin}, sealed. /help: what else to type.`
 
 /** Runs until the user leaves. `signal` ends it from outside. */
 export const interactive = async (conversation: Conversation, streams: Streams, signal: AbortSignal): Promise<void> => {
@@ -33,7 +37,7 @@ export const interactive = async (conversation: Conversation, streams: Streams, 
       say(`\n${dim(summary(end))}\n`)
     } catch (error) {
       if (controller.signal.aborted) say(dim("\n(stopped; this exchange is forgotten)\n"))
-      else if (error instanceof SealgateError) say(`\n${red(`✗ ${printable(error.message)}`)}\n`)
+      else if (error instanceof SealgateError) say(`\n${red(`✗ ${explained(error)}`)}\n`)
       else throw error
     } finally {
       answering = undefined
@@ -59,7 +63,8 @@ export const interactive = async (conversation: Conversation, streams: Streams, 
       leaving = false
       const question = line.trim()
       if (question === "/exit") break
-      if (question !== "") await ask(question)
+      if (question === "/help") say(`${dim(HELP)}\n`)
+      else if (question !== "") await ask(question)
       if (!closed) terminal.prompt()
     }
   } finally {

@@ -1,7 +1,7 @@
 /** Whether the proxy can be reached, and by whom else. */
 import { Clock, Effect, Result } from "effect"
 import { isObject } from "../../client/decode.ts"
-import { hostName, isLoopback } from "../../http/connector/hosts.ts"
+import { hostName, isLoopback } from "../../domain/hostName.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 import { type CertificateSeen, type NoAnswer, probe } from "./probe.ts"
 

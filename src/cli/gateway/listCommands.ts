@@ -1,10 +1,18 @@
-import { Console, Effect, Option } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Clock, Console, Effect, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { JobStatus } from "../../domain/job.ts"
 import { jsonFlag } from "../flags.ts"
-import { ask, connect, dollars, gatewayFlag, table, TOKEN_HELP } from "./remote.ts"
+import { withGuide } from "../help/Guide.ts"
+import { pageWidth, wrap } from "../help/layout.ts"
+import { age, ask, connect, dollars, ENVIRONMENT, EXITS, gatewayFlag, table } from "./remote.ts"
+import { report } from "./report.ts"
 
-const limitFlag = Flag.Int("limit").pipe(Flag.withDescription("How many, 1 to 100"), Flag.withDefault(20))
+const limitFlag = Flag.Int("limit").pipe(
+  Flag.withMetavar("number"),
+  Flag.withDescription("How many, 1 to 100 (default 20)"),
+  Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))),
+  Flag.withDefault(20),
+)
 const json = jsonFlag("Print JSON")
 
 export const agentsCommand = Command.make(
@@ -21,13 +29,28 @@ export const agentsCommand = Command.make(
   }),
 ).pipe(
   Command.withShortDescription("List agents of a gateway"),
-  Command.withDescription(`Lists your tenant's agents, newest first. ${TOKEN_HELP}`),
-  Command.withExamples([{ command: "sealgate agents", description: "The newest 20 of a gateway on this machine" }]),
+  Command.withDescription(
+    "Lists the agents of your tenant (yours and your team's, as your token says) on a gateway, newest first.",
+  ),
+  Command.withExamples([
+    { command: "sealgate agents", description: "The newest 20 of a gateway on this machine" },
+    { command: "sealgate agents --gateway https://gateway.example.com", description: "Of another gateway" },
+    { command: "sealgate agents --limit 100 --json", description: "For programs: agents with all their settings" },
+  ]),
+  withGuide({
+    environment: ENVIRONMENT,
+    exits: EXITS,
+    next: '`sealgate run "…" --agent <id>` gives one a task. Agents are made and changed over the API (/openapi.json).',
+  }),
 )
 
 export const jobsCommand = Command.make(
   "jobs",
   {
+    id: Argument.String("id").pipe(
+      Argument.withDescription("Show this job, with its answer; without it, a list"),
+      Argument.optional,
+    ),
     gateway: gatewayFlag,
     status: Flag.Literals("status", JobStatus.literals).pipe(
       Flag.withDescription("Only jobs with this status"),
@@ -38,28 +61,44 @@ export const jobsCommand = Command.make(
   },
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
+    if (Option.isSome(input.id)) {
+      const id = input.id.value
+      const job = yield* ask((signal) => gateway.jobs.get(id, { signal }))
+      return yield* Console.log(input.json ? JSON.stringify(job) : report(job))
+    }
     const status = Option.match(input.status, { onNone: () => ({}), onSome: (status) => ({ status }) })
     const { items } = yield* ask((signal) => gateway.jobs.list({ limit: input.limit, ...status, signal }))
     if (input.json) return yield* Console.log(JSON.stringify(items))
     if (items.length === 0) return yield* Console.log("No such jobs.")
+    const now = yield* Clock.currentTimeMillis
     yield* Console.log(
       table([
-        ["ID", "MODE", "STATUS", "COST", "CREATED"],
-        ...items.map((job) => [job.id, job.mode, job.status, dollars(job.cost_micro_usd), job.created_at]),
+        ["ID", "MODE", "STATUS", "COST", "AGE"],
+        ...items.map((job) => [job.id, job.mode, job.status, dollars(job.cost_micro_usd), age(job.created_at, now)]),
       ]),
     )
   }),
 ).pipe(
   Command.withShortDescription("List jobs of a gateway"),
-  Command.withDescription(`Lists your tenant's jobs, newest first. ${TOKEN_HELP}`),
-  Command.withExamples([{ command: "sealgate jobs --status failed", description: "What went wrong lately" }]),
+  Command.withDescription(
+    "Lists the jobs of your tenant (yours and your team's, as your token says) on a gateway, newest first; or shows one.",
+  ),
+  Command.withExamples([
+    { command: "sealgate jobs", description: "The newest 20 of a gateway on this machine" },
+    { command: "sealgate jobs --status failed", description: "What went wrong lately" },
+    { command: "sealgate jobs 01a1ffb3-0069-7182-bc51-ccb8d938e694", description: "Answer, verdict and cost of one" },
+  ]),
+  withGuide({ environment: ENVIRONMENT, exits: EXITS, next: '`sealgate run "…"` starts a job.' }),
 )
 
 export const statsCommand = Command.make(
   "stats",
   {
     gateway: gatewayFlag,
-    all: Flag.Boolean("all").pipe(Flag.withDescription("All tenants; for administrators"), Flag.withDefault(false)),
+    all: Flag.Boolean("all").pipe(
+      Flag.withDescription("All tenants; for tokens with the role admin"),
+      Flag.withDefault(false),
+    ),
     json,
   },
   Effect.fn(function* (input) {
@@ -76,13 +115,19 @@ export const statsCommand = Command.make(
         ["cost", dollars(stats.actual_micro_usd)],
         ["baseline", dollars(stats.baseline_micro_usd)],
         ["saved", `${dollars(stats.saved_micro_usd)}${percent}`],
-      ])}\n\n${stats.method}`,
+      ])}\n\n${wrap(stats.method, pageWidth()).join("\n")}`,
     )
   }),
 ).pipe(
   Command.withShortDescription("Show what routing cost and saved"),
   Command.withDescription(
-    `Shows calls, cost and savings of the last 24 hours, and how they were reckoned. ${TOKEN_HELP}`,
+    `Shows what the calls of models by your tenant's jobs cost in the last 24 hours, what they would have cost with the
+gateway's baseline model, what choosing models (routing) saved so, and how that was reckoned.`,
   ),
-  Command.withExamples([{ command: "sealgate stats --all", description: "For all tenants" }]),
+  Command.withExamples([
+    { command: "sealgate stats", description: "Of your tenant" },
+    { command: "sealgate stats --all", description: "Of all tenants" },
+    { command: "sealgate stats --json", description: "For programs: amounts in micro-USD" },
+  ]),
+  withGuide({ environment: ENVIRONMENT, exits: EXITS }),
 )

@@ -1,25 +1,54 @@
 /** A running gateway, as commands reach it. */
 import { Config, Effect, Option, Redacted } from "effect"
 import { Flag } from "effect/cli"
-import { SealgateError } from "../../client/errors.ts"
+import { GatewayProblem, SealgateError, Unreachable } from "../../client/errors.ts"
 import { GatewayClient } from "../../client/GatewayClient.ts"
 import { UrlText } from "../../layers/config/codecs.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
+import type { GuideShape } from "../help/Guide.ts"
+import { unfinishedWhenInterrupted } from "../interruption.ts"
+
+const DEFAULT_GATEWAY = "http://localhost:3000"
 
 export const gatewayFlag = Flag.String("gateway").pipe(
-  Flag.withDescription("Where the gateway is"),
+  Flag.withMetavar("url"),
+  Flag.withDescription(`Where the gateway is (default ${DEFAULT_GATEWAY})`),
   Flag.withSchema(UrlText),
-  Flag.withDefault(new URL("http://localhost:3000")),
+  Flag.withDefault(new URL(DEFAULT_GATEWAY)),
 )
 
-/** Said in the help of every command that needs it: a flag would show the token to everybody on the machine. */
-export const TOKEN_HELP = "The bearer token is read from the environment variable TOKEN."
+/** In the help of every command that needs it: a flag would show the token to everybody on the machine. */
+export const ENVIRONMENT: NonNullable<GuideShape["environment"]> = [
+  {
+    name: "TOKEN",
+    text: "Your bearer token (required): `sealgate gateway --dev` prints one, `sealgate token` makes one",
+  },
+]
+
+/** Exit codes of the commands that ask and show. */
+export const EXITS = {
+  0: "shown",
+  1: "the gateway cannot be reached, or refused",
+  2: "TOKEN is not set, or the command was called wrongly",
+}
+
+const UNAUTHORIZED = 401
+
+/** What mends it, where that is known. */
+const hintFor = (error: SealgateError): string => {
+  if (error instanceof Unreachable) {
+    return "\nIs a gateway there? `sealgate gateway --dev` starts one; --gateway says where it is."
+  }
+  return error instanceof GatewayProblem && error.problem.status === UNAUTHORIZED
+    ? "\nTOKEN may have expired, or be for another gateway: `sealgate token` makes a new one."
+    : ""
+}
 
 export const connect = Effect.fnUntraced(function* (url: URL) {
   const token = yield* Config.option(Config.Redacted("TOKEN"))
   if (Option.isNone(token)) {
     return yield* unusable(
-      "TOKEN is not set. Put the gateway's bearer token there: `sealgate token` makes one, --dev prints one.",
+      "TOKEN is not set. Put your bearer token there: `sealgate gateway --dev` prints one, `sealgate token` makes one.",
     )
   }
   return new GatewayClient({ baseUrl: url.href, token: Redacted.value(token.value) })
@@ -32,13 +61,26 @@ export const ask = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect
     catch: (error) => {
       // Anything else than the client's own errors is a fault of the client.
       if (!(error instanceof SealgateError)) throw error
-      return new CommandFailed({ message: error.message, exitCode: 1 })
+      return new CommandFailed({ message: error.message + hintFor(error), exitCode: 1 })
     },
-  })
+  }).pipe(unfinishedWhenInterrupted)
 
 /** `$0.001234`; an unknown cost is called that, never nothing. */
 export const dollars = (microUsd: number | null | undefined): string =>
   microUsd == null ? "unknown" : `${microUsd < 0 ? "-" : ""}$${(Math.abs(microUsd) / 1e6).toFixed(6)}`
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** How long ago `time` was, in its largest unit, such as `5min`. */
+export const age = (time: string, now: number): string => {
+  const passed = Math.max(0, now - Date.parse(time))
+  if (passed < MINUTE) return `${Math.floor(passed / SECOND)}s`
+  if (passed < HOUR) return `${Math.floor(passed / MINUTE)}min`
+  return passed < DAY ? `${Math.floor(passed / HOUR)}h` : `${Math.floor(passed / DAY)}d`
+}
 
 /** Rows as aligned columns. */
 export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {

@@ -1,12 +1,13 @@
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { GatewayClient } from "../../client/GatewayClient.ts"
-import type { Job } from "../../client/GatewayJobs.ts"
 import { Mode } from "../../domain/agent.ts"
 import { CommandFailed } from "../CommandFailed.ts"
 import { jsonFlag } from "../flags.ts"
-import { bold, dim } from "../terminal.ts"
-import { ask, connect, dollars, gatewayFlag, TOKEN_HELP } from "./remote.ts"
+import { withGuide } from "../help/Guide.ts"
+import { dim } from "../terminal.ts"
+import { ask, connect, ENVIRONMENT, gatewayFlag } from "./remote.ts"
+import { report } from "./report.ts"
 
 /** Name of the agent that is made when none is given, and taken again the next time. */
 const OWN_AGENT = "command-line"
@@ -18,36 +19,31 @@ const agentFor = Effect.fnUntraced(function* (gateway: GatewayClient, given: Opt
   return (own ?? (yield* ask((signal) => gateway.agents.create({ name: OWN_AGENT }, { signal })))).id
 })
 
-const report = ({ cost_micro_usd, problem, result, status, usage }: Job): string => {
-  const cost = dim(`${usage.calls} calls, ${dollars(cost_micro_usd)}`)
-  if (result == null) return `${bold(status)}: ${problem?.detail ?? problem?.title ?? "no result"}\n${cost}`
-  const sure =
-    "rounds" in result
-      ? result.confidence === null
-        ? ""
-        : `, confidence ${result.confidence}`
-      : `, agreement ${result.agreement.toFixed(2)}`
-  const note = result.note === undefined ? "" : `\n${result.note}`
-  return `${result.answer}\n\n${bold(result.verdict)}${sure}${note}\n${cost}`
-}
-
 export const runCommand = Command.make(
   "run",
   {
-    task: Argument.String("task").pipe(Argument.withDescription("What to do")),
+    task: Argument.String("task").pipe(Argument.withDescription("What to do, in quotes")),
     gateway: gatewayFlag,
-    mode: Flag.Literals("mode", Mode.literals).pipe(Flag.withDescription("How to make sure"), Flag.optional),
-    agent: Flag.String("agent").pipe(
-      Flag.withDescription(`Id of the agent; default: one called ${OWN_AGENT}, made when there is none`),
+    mode: Flag.Literals("mode", Mode.literals).pipe(
+      Flag.withDescription(
+        "How the answer is made sure of. adversarial: a second model attacks it, the first defends or mends it. " +
+          "verified: it is compared with samples, and questions about it are answered (default: the agent's own)",
+      ),
       Flag.optional,
     ),
-    json: jsonFlag("Print the ended job as JSON"),
+    agent: Flag.String("agent").pipe(
+      Flag.withMetavar("id"),
+      Flag.withDescription(`Which agent, as \`sealgate agents\` lists them (default: ${OWN_AGENT}, made when missing)`),
+      Flag.optional,
+    ),
+    json: jsonFlag("Print the ended job as JSON; progress and mistakes stay text, on standard error"),
   },
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const agent = yield* agentFor(gateway, input.agent)
     const mode = Option.match(input.mode, { onNone: () => ({}), onSome: (mode) => ({ mode }) })
     const job = yield* ask((signal) => gateway.agents.execute(agent, { task: input.task, ...mode }, { signal }))
+    process.stderr.write(dim(`job ${job.id}\n`))
     yield* ask(async (signal) => {
       for await (const event of job.events({ signal })) {
         // Progress is for people, so it stays out of what a program reads.
@@ -60,11 +56,22 @@ export const runCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Run a task on a gateway"),
   Command.withDescription(
-    `Gives an agent a task and shows its steps as they finish, then answer, verdict and cost. Ending the command does not
-end the job. Exits 0 when the job completed, 1 when it did not, 2 when called wrongly. ${TOKEN_HELP}`,
+    `Gives an agent of a gateway a task and waits: shows the job's id, its steps as they finish, then answer, verdict and
+cost. Ending the command does not end the job.`,
   ),
   Command.withExamples([
+    { command: 'sealgate run "Is 391 a prime?"', description: "With an agent that is made for you" },
     { command: 'sealgate run "Is 391 a prime?" --mode verified', description: "Draft, samples, questions, answer" },
     { command: 'sealgate run "Review this: …" --mode adversarial --json', description: "For programs" },
   ]),
+  withGuide({
+    environment: ENVIRONMENT,
+    exits: {
+      0: "the job completed, whatever its verdict",
+      1: "it did not, or the gateway cannot be reached or refused",
+      2: "TOKEN is not set, or the command was called wrongly",
+      130: "ended by Ctrl-C; the job goes on",
+    },
+    next: "`sealgate jobs <id>` shows the job again, `sealgate jobs` all of them.",
+  }),
 )

@@ -1,0 +1,81 @@
+/** The `sealgate` command, with everything it needs. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect } from "effect"
+import { Command } from "effect/cli"
+import { SOFTWARE } from "../domain/software.ts"
+import { chatCommand } from "./chatCommand.ts"
+import { connectCommand } from "./connectCommand.ts"
+import { doctorCommand } from "./doctorCommand.ts"
+import { askedForHelp, joinPins } from "./flags.ts"
+import { agentsCommand, jobsCommand, statsCommand } from "./gateway/listCommands.ts"
+import { runCommand } from "./gateway/runCommand.ts"
+import { gatewayCommand } from "./gatewayCommand.ts"
+import { MISUSED, withGuide } from "./help/Guide.ts"
+import { layerPresentation } from "./help/presentation.ts"
+import { keygenCommand, pinCommand } from "./keyCommands.ts"
+import { proxyCommand } from "./proxyCommand.ts"
+import { runUntilSignal } from "./run.ts"
+import { tokenCommand } from "./tokenCommand.ts"
+import { verifyCommand } from "./verifyCommand.ts"
+
+/** The command with all its subcommands. */
+export const sealgate = Command.make("sealgate").pipe(
+  Command.withDescription(
+    `Sealed completions: prompts that only your proxy can read, answers that only it can have given. And a gateway for
+agents that check each other's answers.`,
+  ),
+  Command.withExamples([
+    {
+      description: "1. Run a sealed proxy. It prints its pin, and the address of a page to try it",
+      command: "sealgate proxy",
+    },
+    {
+      description: "2. In another terminal: chat through it, with that pin",
+      command: "sealgate chat --proxy http://localhost:3001 --pin <pin>",
+    },
+    {
+      description: "Or run the agent gateway. It prints a token, and what to do with it",
+      command: "sealgate gateway --dev",
+    },
+  ]),
+  withGuide({
+    words: [
+      {
+        name: "sealed",
+        text: "encrypted on your machine for the proxy alone: nothing on the way can read or change it",
+      },
+      {
+        name: "attestation key",
+        text: "the key with which a proxy signs what it says; `sealgate proxy` makes one, and so does `sealgate keygen`",
+      },
+      {
+        name: "pin",
+        text: "the id of a proxy's attestation key. Clients believe only the pins that they are given; ask the proxy's operator",
+      },
+      { name: "receipt", text: "what the proxy signs of each answer: which request, which provider and model, when" },
+      { name: "proof", text: "what the proxy signs of each stream: that it came whole, in order and unchanged" },
+      { name: "evidence", text: "prompt and answer with what proves to others, later, that they are exactly these" },
+    ],
+    exits: {
+      0: "done",
+      1: "it was tried and is not well; what was wrong is on standard error",
+      2: MISUSED,
+      130: "ended by Ctrl-C before it was done",
+    },
+    next: "`sealgate <command> --help` has examples, defaults and settings. Put completions into your shell with `sealgate --completions bash >> ~/.bashrc`.",
+  }),
+  Command.withSubcommands([
+    { group: "SERVERS", commands: [proxyCommand, gatewayCommand] },
+    { group: "CLIENTS OF A PROXY", commands: [chatCommand, connectCommand] },
+    { group: "KEYS AND CHECKS OF A PROXY", commands: [doctorCommand, verifyCommand, pinCommand, keygenCommand] },
+    { group: "CLIENTS OF A GATEWAY", commands: [runCommand, jobsCommand, agentsCommand, statsCommand, tokenCommand] },
+  ]),
+)
+
+/** Runs the command that the process was started with. */
+export const runCommandLine = (): void =>
+  runUntilSignal(
+    Command.runWith(sealgate, { version: SOFTWARE.slice(SOFTWARE.indexOf("/") + 1) })(
+      joinPins(askedForHelp(process.argv.slice(2))),
+    ).pipe(Effect.provide([NodeServices.layer, layerPresentation])),
+  )

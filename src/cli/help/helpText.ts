@@ -1,0 +1,90 @@
+/** The help of a command as text for a terminal. */
+import { Context, Option } from "effect"
+import type { HelpDoc } from "effect/cli"
+import { bold, dim, green } from "../terminal.ts"
+import { Guide, type GuideShape } from "./Guide.ts"
+import { columns, indented, type Row, wrap } from "./layout.ts"
+import { settingGroups } from "./settingGroups.ts"
+
+type FlagDoc = HelpDoc.FlagDoc
+
+const INDENT = 2
+
+const section = (title: string, body: string): ReadonlyArray<string> => (body === "" ? [] : [`${bold(title)}\n${body}`])
+
+const described = (description: Option.Option<string>): string => Option.getOrElse(description, () => "")
+
+/** Choices are named by the text, so a metavariable that names them all would do so twice. */
+const metavar = (type: string): string => (type === "boolean" ? "" : ` ${type.includes("|") ? "choice" : type}`)
+
+const flagRow = ({ aliases, description, name, type }: FlagDoc): Row => ({
+  name: [`--${name}${metavar(type)}`, ...aliases].join(", "),
+  text: described(description),
+})
+
+const argumentRow = ({ description, name, required }: HelpDoc.ArgDoc): Row => ({
+  name,
+  text: `${described(description)}${required ? "" : " (optional)"}`,
+})
+
+const examplesOf = ({ examples = [] }: HelpDoc.HelpDoc): string =>
+  examples
+    .map(({ command, description }) => {
+      const comment = description === undefined ? "" : `${" ".repeat(INDENT)}${dim(`# ${description}`)}\n`
+      return `${comment}${" ".repeat(INDENT)}${command}`
+    })
+    .join("\n\n")
+
+const commandsOf = ({ subcommands = [] }: HelpDoc.HelpDoc, width: number): ReadonlyArray<string> =>
+  subcommands.flatMap(({ commands, group }) =>
+    section(
+      group ?? "COMMANDS",
+      columns(
+        commands.map(({ description, name, shortDescription }) => ({ name, text: shortDescription ?? description })),
+        width,
+        green,
+      ),
+    ),
+  )
+
+const settingsOf = (guide: GuideShape, width: number): string =>
+  guide.settings === undefined
+    ? ""
+    : settingGroups(guide.settings)
+        .map(({ rows, title }) => `${" ".repeat(INDENT)}${bold(title)}\n${columns(rows, width, green)}`)
+        .join("\n\n")
+
+const exitsOf = (guide: GuideShape, width: number): string =>
+  columns(
+    Object.entries(guide.exits ?? {}).map(([name, text]) => ({ name, text })),
+    width,
+  )
+
+/** Options of every command are listed by the command that has the others below it, and named by these. */
+const globalsOf = ({ commandPath = [], globalFlags = [], subcommands = [] }: HelpDoc.HelpDoc, width: number) => {
+  if (globalFlags.length === 0) return []
+  if (subcommands.length > 0) {
+    return section("FLAGS OF EVERY COMMAND", columns(globalFlags.map(flagRow), width, green))
+  }
+  const names = globalFlags.map(({ name }) => `--${name}`).join(", ")
+  return [dim(indented(wrap(`Also: ${names}; see \`${commandPath[0] ?? ""} --help\`.`, width), 0))]
+}
+
+/** Help in lines of at most `width` characters, commands and addresses that are longer excepted. */
+export const helpText = (doc: HelpDoc.HelpDoc, width: number): string => {
+  const guide = Option.getOrElse(Context.getOption(doc.annotations, Guide), (): GuideShape => ({}))
+  return [
+    indented(wrap(doc.description, width), 0),
+    ...section("USAGE", indented([doc.usage], INDENT)),
+    ...section(doc.subcommands === undefined ? "EXAMPLES" : "START HERE", examplesOf(doc)),
+    ...commandsOf(doc, width),
+    ...section("ARGUMENTS", columns((doc.args ?? []).map(argumentRow), width, green)),
+    ...section("FLAGS", columns(doc.flags.map(flagRow), width, green)),
+    ...section("ENVIRONMENT", columns(guide.environment ?? [], width, green)),
+    ...section("SETTINGS (environment variables; an empty one counts as absent)", settingsOf(guide, width)),
+    ...section("WORDS", columns(guide.words ?? [], width, green)),
+    ...section("EXIT CODES", exitsOf(guide, width)),
+    ...section("NEXT", guide.next === undefined ? "" : indented(wrap(guide.next, width - INDENT), INDENT)),
+    ...globalsOf(doc, width),
+  ].join("\n\n")
+}

@@ -1,0 +1,48 @@
+/** What was wrong with a command line, in one line, and where to read on. */
+import { Option } from "effect"
+import type { CliError, HelpDoc } from "effect/cli"
+
+/** What the help says of flags, and the mistake says anyway. */
+const REQUIRED = / \(required\)$/
+
+const meant = (suggestions: ReadonlyArray<string>): string =>
+  suggestions.length === 0 ? "" : ` Did you mean ${suggestions.join(" or ")}?`
+
+const withDescription = (description: Option.Option<string> | undefined): string =>
+  description === undefined || Option.isNone(description) ? "." : `: ${description.value.replace(REQUIRED, "")}.`
+
+/** What the decoder expected, without the words around it. */
+const expectation = (expected: string): string =>
+  (expected.replace(/^Schema validation failed: /, "").split("\n")[0] ?? "").replace(/^expected:? /i, "")
+
+const sentence = (error: CliError.NonShowHelpErrors, doc: HelpDoc.HelpDoc): string => {
+  switch (error._tag) {
+    case "MissingOption":
+      return `--${error.option} is missing${withDescription(doc.flags.find(({ name }) => name === error.option)?.description)}`
+    case "MissingArgument":
+      return `<${error.argument}> is missing${withDescription(doc.args?.find(({ name }) => name === error.argument)?.description)}`
+    case "UnrecognizedOption":
+      return `There is no flag ${error.option}.${meant(error.suggestions)}`
+    case "UnknownSubcommand":
+      return `There is no command ${JSON.stringify(error.subcommand)}.${meant(error.suggestions)}`
+    case "UnexpectedArgument":
+      return `${error.arguments.map((argument) => JSON.stringify(argument)).join(" ")} is too much: text with spaces needs quotes around it.`
+    case "InvalidValue": {
+      const name = error.kind === "flag" ? `--${error.option}` : `<${error.option}>`
+      const expected = expectation(error.expected)
+      return error.value === ""
+        ? `${name} needs a value: ${expected}.`
+        : `${name} cannot be ${JSON.stringify(error.value)}: expected ${expected}.`
+    }
+    default:
+      return error.message
+  }
+}
+
+export const mistakeText = (errors: ReadonlyArray<CliError.NonShowHelpErrors>, doc: HelpDoc.HelpDoc): string =>
+  [
+    ...errors.map((error) => sentence(error, doc)),
+    "",
+    `Usage: ${doc.usage}`,
+    `More:  ${(doc.commandPath ?? ["sealgate"]).join(" ")} --help`,
+  ].join("\n")

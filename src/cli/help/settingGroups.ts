@@ -1,0 +1,42 @@
+/** The settings of a server in the order in which people need them. */
+import type { Setting } from "../../layers/config/Setting.ts"
+import type { Row } from "./layout.ts"
+
+export interface SettingGroup {
+  readonly title: string
+  readonly rows: ReadonlyArray<Row>
+}
+
+/** The first that matches takes a variable; the last one takes what is left, so that none is ever missing. */
+const SUBJECTS: ReadonlyArray<readonly [title: string, variables: RegExp]> = [
+  ["Model providers", /^PROVIDER/],
+  ["Address", /^(PORT|HOST|CONSOLE|TRUSTED_PROXIES)$/],
+  ["Tokens", /^(SEALGATE_DEV$|JWT_)/],
+  ["Storage and jobs", /^(DATABASE_|JOB_)/],
+  ["Identity and sessions", /^(ATTESTATION_|SESSION_|ROUTING_TAG$)/],
+  ["HTTPS", /^TLS_/],
+  ["Log", /^LOG_/],
+  ["Limits per client", /^(RATE_LIMIT_|MAX_CONCURRENT_PER_CLIENT$|MAX_WAITING_PER_TENANT$|REDIS_URL$)/],
+  ["Time limits, retries and failover between providers", /^UPSTREAM_/],
+  ["Limits of the server", /^(?!OTEL_)/],
+  ["OpenTelemetry", /^/],
+]
+
+const rowOf = ({ aliases, fallback, summary, variable }: Setting<unknown>): Row => ({
+  name: variable,
+  text:
+    summary +
+    (aliases.length === 0 ? "" : `; also read from ${aliases.join(" or ")}`) +
+    (fallback === undefined || fallback === "," ? "" : ` (default ${fallback})`),
+})
+
+/** Groups without settings are left out. */
+export const settingGroups = (settings: Readonly<Record<string, Setting<unknown>>>): ReadonlyArray<SettingGroup> => {
+  const groups = Map.groupBy(Object.values(settings), ({ variable }) =>
+    SUBJECTS.findIndex(([, variables]) => variables.test(variable)),
+  )
+  return SUBJECTS.flatMap(([title], i) => {
+    const members = groups.get(i)
+    return members === undefined ? [] : [{ title, rows: members.map(rowOf) }]
+  })
+}

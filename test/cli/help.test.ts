@@ -1,0 +1,208 @@
+/** What the command says of itself, and of mistakes, to somebody who sees it for the first time. */
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect } from "effect"
+import { sealgate } from "../../src/cli/commandLine.ts"
+import { askedForHelp } from "../../src/cli/flags.ts"
+import { columns, pageWidth, wrap } from "../../src/cli/help/layout.ts"
+import { settingGroups } from "../../src/cli/help/settingGroups.ts"
+import { gatewaySettings } from "../../src/layers/config/gatewaySettings.ts"
+import { proxySettings } from "../../src/layers/config/proxySettings.ts"
+import { run } from "../support/cli.ts"
+import { freePort } from "../support/freePort.ts"
+import * as Processes from "../support/processes.ts"
+
+const COMMANDS = [
+  "proxy",
+  "gateway",
+  "connect",
+  "chat",
+  "keygen",
+  "pin",
+  "token",
+  "verify",
+  "doctor",
+  "agents",
+  "run",
+  "jobs",
+  "stats",
+]
+const WIDTH = 80
+
+const helpOf = (...command: ReadonlyArray<string>) =>
+  Effect.map(run(sealgate, [...command, "--help"]), ({ code, stdout }) => {
+    assert.strictEqual(code, 0)
+    return stdout
+  })
+
+/** The lines of a section that are examples, comments aside, with continuations joined. */
+const examplesIn = (help: string): ReadonlyArray<string> => {
+  const section = /\n(?:EXAMPLES|START HERE)\n([\s\S]*?)\n\n(?=\S)/.exec(`${help}\n\n`)?.[1] ?? ""
+  return section
+    .replaceAll(/\\\n\s+/g, "")
+    .split("\n")
+    .filter((line) => line.includes("sealgate ") && !line.includes("# "))
+}
+
+describe("help", () => {
+  it.live("of every command fits 80 columns and has examples, exit codes and what to do next", () =>
+    Effect.gen(function* () {
+      for (const command of COMMANDS) {
+        const help = yield* helpOf(command)
+        const wide = help.split("\n").filter((line) => line.length > WIDTH)
+        assert.deepStrictEqual(wide, [], command)
+        for (const title of ["USAGE", "EXAMPLES", "EXIT CODES"]) assert.include(help, `\n${title}\n`, command)
+        assert.isAtLeast(examplesIn(help).length, 2, command)
+      }
+    }),
+  )
+
+  it.live("shows examples with flags that there are", () =>
+    Effect.gen(function* () {
+      const root = yield* helpOf()
+      const helps = new Map(
+        yield* Effect.forEach(COMMANDS, (name) => Effect.map(helpOf(name), (help) => [name, help] as const)),
+      )
+      let checked = 0
+      for (const example of [root, ...helps.values()].flatMap(examplesIn)) {
+        const [, name = "", rest = ""] = /sealgate (\w+)(?=[ ")]|$)(.*)/.exec(example) ?? []
+        const help = helps.get(name) ?? ""
+        assert.notStrictEqual(help, "", example)
+        for (const [flag] of rest.replaceAll(/"[^"]*"|'[^']*'/g, "").matchAll(/--[a-z-]+/g)) {
+          assert.match(help, new RegExp(`^ {2}${flag}\\b`, "m"), example)
+          checked++
+        }
+      }
+      assert.isAbove(checked, 10)
+    }),
+  )
+
+  it.live("begins with three commands, and says what the words mean and who says no", () =>
+    Effect.gen(function* () {
+      const { code, stdout } = yield* run(sealgate, [])
+      assert.strictEqual(code, 2)
+      assert.deepStrictEqual(
+        examplesIn(stdout).map((line) => /sealgate (\w+)/.exec(line)?.[1]),
+        ["proxy", "chat", "gateway"],
+      )
+      for (const word of ["pin", "receipt", "proof", "attestation key"]) {
+        assert.match(stdout, new RegExp(`^ {2}${word} +\\w`, "m"))
+      }
+      for (const command of COMMANDS) assert.match(stdout, new RegExp(`^ {2}${command} `, "m"))
+      assert.deepStrictEqual(askedForHelp(["help", "chat"]), ["chat", "--help"])
+      assert.deepStrictEqual(askedForHelp(["chat", "help"]), ["chat", "help"])
+    }),
+  )
+
+  it("groups every setting of a server once, providers first", () => {
+    for (const settings of [proxySettings, gatewaySettings]) {
+      const groups = settingGroups(settings)
+      assert.sameMembers(
+        groups.flatMap(({ rows }) => rows.map(({ name }) => name)),
+        Object.values(settings).map(({ variable }) => variable),
+      )
+      assert.strictEqual(groups[0]?.title, "Model providers")
+      assert.include(groups[0]?.rows[0]?.text, "OPENAI_API_KEY")
+      assert.isAbove(groups.length, 8)
+    }
+  })
+
+  it("takes the width of the terminal, within what can be read", () => {
+    assert.strictEqual(pageWidth(undefined, undefined), 80)
+    assert.strictEqual(pageWidth(undefined, "72"), 72)
+    assert.strictEqual(pageWidth(undefined, "wide"), 80)
+    assert.strictEqual(pageWidth(90, "72"), 90)
+    assert.strictEqual(pageWidth(400), 100)
+    assert.strictEqual(pageWidth(3), 40)
+    assert.deepStrictEqual(wrap("one two\nthree\n\nfour", 9), ["one two", "three", "", "four"])
+    const long = "A_NAME_OF_MORE_THAN_TWENTY_EIGHT"
+    assert.strictEqual(
+      columns(
+        [
+          { name: "a", text: "one two" },
+          { name: "bcd", text: "x" },
+          { name: long, text: "y" },
+        ],
+        12,
+      ),
+      `  a    one\n       two\n  bcd  x\n  ${long}\n       y`,
+    )
+  })
+})
+
+describe("mistakes", () => {
+  const PROXY = ["--proxy", "http://localhost:1"]
+  const CASES: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: string, more: string]> = [
+    [["frobnicate"], 'There is no command "frobnicate".', "sealgate --help"],
+    [["prox"], "Did you mean proxy?", "sealgate --help"],
+    [["proxy", "--prot", "80"], "There is no flag --prot.", "sealgate proxy --help"],
+    [["chat", "hi"], "--proxy is missing: Where the sealed proxy is", "sealgate chat --help"],
+    [["chat", "--proxy", "here"], '--proxy cannot be "here": expected an http or https URL.', "sealgate chat --help"],
+    [["chat", ...PROXY, "--pin", "abc"], '--pin cannot be "abc": expected 43 characters', "sealgate chat --help"],
+    [["chat", ...PROXY, "What", "is"], "text with spaces needs quotes", "sealgate chat --help"],
+    [["verify"], "<file> is missing", "sealgate verify --help"],
+    [["run", "x", "--mode", "fast"], '--mode cannot be "fast": expected "adversarial" | "verified".', "run --help"],
+    [["jobs", "--limit", "1000"], '--limit cannot be "1000": expected a value between 1 and 100.', "jobs --help"],
+    [["token", "--sub", "a", "--ttl", "soon"], '--ttl cannot be "soon": expected a duration', "token --help"],
+  ]
+
+  it.live("are told in few lines on standard error, with what was wrong and where to read on", () =>
+    Effect.gen(function* () {
+      for (const [args, says, more] of CASES) {
+        const { code, stderr, stdout } = yield* run(sealgate, args)
+        const what = args.join(" ")
+        assert.strictEqual(code, 2, what)
+        assert.strictEqual(stdout, "", what)
+        assert.include(stderr, says, what)
+        assert.match(stderr, new RegExp(`^More: .*${more}$`, "m"), what)
+        assert.isAtMost(stderr.split("\n").length, 6, what)
+        assert.notInclude(stderr, "Schema", what)
+      }
+    }),
+  )
+
+  it.live("of an address are told apart: nobody there, and somebody else", () =>
+    Effect.gen(function* () {
+      const port = yield* Effect.promise(freePort)
+      const agents = (url: string) =>
+        Effect.provideService(
+          run(sealgate, ["agents", "--gateway", url]),
+          ConfigProvider.ConfigProvider,
+          ConfigProvider.fromEnv({ env: { TOKEN: "x" } }),
+        )
+      const nobody = yield* agents(`http://127.0.0.1:${port}`)
+      assert.strictEqual(nobody.code, 1)
+      assert.include(nobody.stderr, `http://127.0.0.1:${port} could not be reached: connect ECONNREFUSED`)
+      assert.include(nobody.stderr, "sealgate gateway --dev")
+
+      const proxy = yield* Processes.runProxy()
+      const other = yield* agents(proxy.url)
+      assert.strictEqual(other.code, 1)
+      assert.notInclude(other.stderr, "could not be reached")
+      assert.include(other.stderr, proxy.url)
+    }),
+  )
+})
+
+describe("--log-level", () => {
+  it.live("wins over LOG_LEVEL", () =>
+    Effect.gen(function* () {
+      const port = yield* Effect.promise(freePort)
+      const env = { PORT: String(port), HOST: "127.0.0.1", LOG_LEVEL: "info" }
+      const quiet = yield* Processes.run(["proxy", "--log-level", "error"], { env })
+      yield* Effect.promise(async () => {
+        // What is read whole leaves no request in flight, which would hold the shutdown up.
+        const healthy = () =>
+          fetch(`http://127.0.0.1:${port}/health`)
+            .then((response) => response.text())
+            .then(
+              () => true,
+              () => false,
+            )
+        while (!(await healthy())) await new Promise((resolve) => setTimeout(resolve, 50))
+        quiet.kill("SIGTERM")
+        assert.strictEqual(await quiet.exit, 0)
+        assert.deepStrictEqual(quiet.stdout, [])
+      })
+    }),
+  )
+})

@@ -1,0 +1,16 @@
+/** A server as far as signals go: it closes within so many milliseconds, or never, and may hear SIGINT again meanwhile. */
+import { Duration, Effect, Layer } from "effect"
+import { layerLastResort, runUntilSignal } from "../../src/cli/run.ts"
+
+const [closing = "0", again = ""] = process.argv.slice(2)
+const say = (word: string) => Effect.sync(() => console.log(word))
+const signal = Effect.sync(() => again === "" || process.kill(process.pid, "SIGINT"))
+const close = Effect.andThen(signal, closing === "never" ? Effect.never : Effect.sleep(Number(closing)))
+const resource = Layer.effectDiscard(
+  Effect.acquireRelease(say("running"), () => Effect.andThen(say("closing"), Effect.andThen(close, say("closed")))),
+)
+
+process.on("exit", () => console.log("exit hook"))
+// As a server would be, it is kept alive by something that listens.
+setInterval(() => undefined, 1000)
+runUntilSignal(Layer.launch(layerLastResort(Duration.zero, Duration.seconds(3)).pipe(Layer.provideMerge(resource))))
