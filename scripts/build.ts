@@ -5,4 +5,5 @@ import { chmodSync, rmSync } from "node:fs"
 rmSync("dist", { recursive: true, force: true })
 const { status } = spawnSync("node_modules/.bin/tsc", ["-p", "scripts/tsconfig.build.json"], { stdio: "inherit" })
 if (status !== 0) process.exit(1)
+await import("./buildWeb.ts")
 chmodSync("dist/cli/main.js", 0o755)

@@ -1,0 +1,78 @@
+import { useCallback, useState } from "preact/hooks"
+import { Bar } from "../shared/render.tsx"
+import { AgentsView } from "./AgentsView.tsx"
+import { AgentView } from "./AgentView.tsx"
+import { SessionContext } from "./context.ts"
+import type { Failure } from "./failure.ts"
+import { JobsView } from "./JobsView.tsx"
+import { JobView } from "./JobView.tsx"
+import { Navigation } from "./Navigation.tsx"
+import { NewAgentView } from "./NewAgentView.tsx"
+import { hrefOf, type Route } from "./route.ts"
+import { SavingsView } from "./SavingsView.tsx"
+import { SignIn } from "./SignIn.tsx"
+import { type SignedIn, whyEnded } from "./signIn.ts"
+import type { Owner } from "./token.ts"
+import { useRoute } from "./useRoute.ts"
+
+const ViewOf = ({ route }: { readonly route: Route }) => {
+  switch (route.view) {
+    case "agents":
+      return <AgentsView />
+    case "new-agent":
+      return <NewAgentView />
+    case "agent":
+      return <AgentView id={route.id} />
+    case "jobs":
+      return <JobsView />
+    case "job":
+      return <JobView id={route.id} />
+    case "savings":
+      return <SavingsView />
+  }
+}
+
+const TITLE = "sealgate: agent gateway"
+
+export const App = () => {
+  const route = useRoute()
+  const [session, setSession] = useState<SignedIn>()
+  const [reason, setReason] = useState<Failure>()
+  const [said, setSaid] = useState("")
+  const announce = useCallback((text: string) => setSaid(text), [])
+
+  const end = useCallback((owner: Owner) => {
+    setReason(whyEnded(owner, Date.now()))
+    setSession(undefined)
+  }, [])
+
+  if (session === undefined) {
+    return (
+      <>
+        <Bar title={TITLE} />
+        <SignIn reason={reason} onSignedIn={setSession} onEnd={end} />
+      </>
+    )
+  }
+  return (
+    <SessionContext.Provider value={{ ...session, announce }}>
+      <Bar title={TITLE}>
+        <Navigation
+          route={route}
+          owner={session.owner}
+          onSignOut={() => {
+            setReason(undefined)
+            setSaid("")
+            setSession(undefined)
+          }}
+        />
+      </Bar>
+      <main id="main" tabIndex={-1}>
+        <ViewOf key={hrefOf(route)} route={route} />
+      </main>
+      <p class="visually-hidden" role="status">
+        {said}
+      </p>
+    </SessionContext.Provider>
+  )
+}

@@ -1,0 +1,92 @@
+import { useEffect } from "preact/hooks"
+import type { Job } from "../../client/GatewayJobs.ts"
+import { isEnded } from "../../domain/job.ts"
+import { Answer } from "./Answer.tsx"
+import { useSession } from "./context.ts"
+import { adversarialResult, debateOf, verifiedResult } from "./debate.ts"
+import { DebateRounds } from "./DebateRounds.tsx"
+import { failureOf } from "./failure.ts"
+import { excerpt } from "./format.ts"
+import { JobFacts } from "./JobFacts.tsx"
+import { stepsOf, taskText } from "./jobState.ts"
+import { Badge, Loading, Problem } from "./parts.tsx"
+import { hrefOf } from "./route.ts"
+import { STATUS } from "./status.ts"
+import { StepTable } from "./StepTable.tsx"
+import { labelOf } from "./steps.ts"
+import { useAction } from "./useAction.ts"
+import { useJob } from "./useJob.ts"
+import { Verification } from "./Verification.tsx"
+import { View } from "./View.tsx"
+
+/** Says what happens to the job, as it happens. */
+const useNews = (job: Job | undefined, lastStep: string | undefined) => {
+  const { announce } = useSession()
+  const status = job?.status
+  useEffect(() => {
+    if (status !== undefined) announce(`The job is ${STATUS[status].word}.`)
+  }, [status])
+  useEffect(() => {
+    if (lastStep !== undefined && status !== undefined && !isEnded(status)) announce(`${labelOf(lastStep)}: done.`)
+  }, [lastStep])
+}
+
+export const JobView = ({ id }: { readonly id: string }) => {
+  const { gateway } = useSession()
+  const { failure, hear, retry, state } = useJob(id)
+  const { busy, failure: refused, run } = useAction()
+  const job = state?.job
+  const steps = state === undefined ? [] : stepsOf(state)
+  useNews(job, steps.at(-1)?.name)
+
+  if (job === undefined) {
+    return (
+      <View title="Job">
+        {failure === undefined ? <Loading what="the job" /> : <Problem failure={failure} onRetry={retry} />}
+        <p>
+          <a href={hrefOf({ view: "jobs" })}>All jobs</a>
+        </p>
+      </View>
+    )
+  }
+  const ended = isEnded(job.status)
+  const debate = adversarialResult(job)
+  const verified = verifiedResult(job)
+  const task = taskText(job.task)
+  const cancel = () => run(async () => hear({ type: "read", job: await gateway.jobs.cancel(id) }))
+
+  return (
+    <View
+      title={excerpt(task, 120)}
+      actions={
+        <>
+          <Badge look={STATUS[job.status]} what="Status" />
+          {!ended && (
+            <button type="button" aria-disabled={busy} onClick={cancel}>
+              {busy ? "Cancelling…" : "Cancel"}
+            </button>
+          )}
+        </>
+      }
+    >
+      {failure !== undefined && <Problem failure={failure} onRetry={retry} />}
+      {refused !== undefined && <Problem failure={refused} />}
+      {job.problem !== undefined && <Problem failure={failureOf(job.problem)} />}
+      <div class="with-aside">
+        <div class="stack">
+          {job.result !== undefined && <Answer result={job.result} />}
+          {job.mode === "adversarial" && (
+            <DebateRounds debate={debateOf(steps, debate)} result={debate} ended={ended} />
+          )}
+          {verified !== undefined && <Verification result={verified} />}
+        </div>
+        <JobFacts job={job} task={task} />
+      </div>
+      <StepTable steps={steps} running={!ended} />
+      <details class="card">
+        <summary>The job as JSON</summary>
+        <pre>{JSON.stringify(job, undefined, 2)}</pre>
+      </details>
+    </View>
+  )
+}

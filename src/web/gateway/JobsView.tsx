@@ -1,0 +1,98 @@
+import { useState } from "preact/hooks"
+import { JobStatus } from "../../domain/job.ts"
+import { useSession } from "./context.ts"
+import { plural } from "./format.ts"
+import { JobTable } from "./JobTable.tsx"
+import { Pager, useCursors } from "./Pager.tsx"
+import { Empty, Loading, Problem } from "./parts.tsx"
+import { hrefOf } from "./route.ts"
+import { STATUS } from "./status.ts"
+import { useAgentNames } from "./useAgentNames.ts"
+import { useLoad } from "./useLoad.ts"
+import { useNow } from "./useNow.ts"
+import { View } from "./View.tsx"
+
+const PAGE = 20
+const EVERY_MS = 3000
+
+const isStatus = (value: string): value is JobStatus => value in STATUS
+
+export const JobsView = () => {
+  const { announce, gateway } = useSession()
+  const [status, setStatus] = useState<JobStatus>()
+  const pages = useCursors()
+  const { cursor } = pages
+  const now = useNow(1000)
+  const { busy, failure, reload, value } = useLoad(
+    async (signal) => {
+      const page = await gateway.jobs.list({
+        limit: PAGE,
+        signal,
+        ...(status && { status }),
+        ...(cursor && { cursor }),
+      })
+      return { page, of: `${status} ${cursor}` }
+    },
+    [gateway, status, cursor],
+    { every: EVERY_MS },
+  )
+  const jobs = value?.page.items ?? []
+  const names = useAgentNames(jobs.map((job) => job.agent_id))
+
+  const choose = (chosen: string) => {
+    setStatus(isStatus(chosen) ? chosen : undefined)
+    pages.reset()
+    announce(chosen === "" ? "All jobs" : `Jobs that are ${chosen.replace("_", " ")}`)
+  }
+  return (
+    <View
+      title="Jobs"
+      actions={
+        <>
+          <label for="status">Status</label>
+          <select
+            id="status"
+            class="short"
+            value={status ?? ""}
+            onChange={(event) => choose(event.currentTarget.value)}
+          >
+            <option value="">all</option>
+            {JobStatus.literals.map((status) => (
+              <option key={status} value={status}>
+                {STATUS[status].word}
+              </option>
+            ))}
+          </select>
+        </>
+      }
+    >
+      {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
+      {value === undefined && failure === undefined && <Loading what="jobs" />}
+      {value !== undefined && jobs.length === 0 && !busy && (
+        <Empty title={status === undefined ? "No jobs yet." : `No job is ${STATUS[status].word}.`}>
+          {status === undefined ? (
+            <>
+              Every task that an agent is given becomes a job. <a href={hrefOf({ view: "agents" })}>Choose an agent</a>{" "}
+              and run one.
+            </>
+          ) : (
+            "Choose another status to see other jobs."
+          )}
+        </Empty>
+      )}
+      {jobs.length > 0 && (
+        <div class="card" aria-busy={busy && value?.of !== `${status} ${cursor}`}>
+          <JobTable jobs={jobs} names={names} now={now} />
+        </div>
+      )}
+      <div class="row">
+        <Pager pages={pages} next={value?.page.next_cursor} />
+        {jobs.length > 0 && (
+          <p class="small muted">
+            {plural(jobs.length, "job")} shown, newest first; kept up to date while you look at this page.
+          </p>
+        )}
+      </div>
+    </View>
+  )
+}

@@ -1,0 +1,46 @@
+import { moment } from "./format.ts"
+import { hrefOf, type Route, sectionOf } from "./route.ts"
+import type { Owner } from "./token.ts"
+
+const SECTIONS = [
+  { section: "agents", label: "Agents" },
+  { section: "jobs", label: "Jobs" },
+  { section: "savings", label: "Savings" },
+] as const
+
+/** The parts of the console, and who is looking at them. */
+export const Navigation = ({
+  onSignOut,
+  owner,
+  route,
+}: {
+  readonly route: Route
+  readonly owner: Owner
+  readonly onSignOut: () => void
+}) => (
+  <>
+    <nav class="sections" aria-label="Console">
+      {SECTIONS.map(({ label, section }) => {
+        // On a view within a section, the section is where one is, and its own page is elsewhere.
+        const here = route.view === section ? "page" : sectionOf(route) === section ? "true" : undefined
+        return (
+          <a key={section} href={hrefOf({ view: section })} aria-current={here}>
+            {label}
+          </a>
+        )
+      })}
+    </nav>
+    <div class="owner push">
+      <p class="small">
+        <span class="visually-hidden">Signed in as </span>
+        <strong>{owner.subject}</strong>
+        {owner.tenant !== owner.subject && <> of {owner.tenant}</>}
+        {owner.roles.length > 0 && <> ({owner.roles.join(", ")})</>}
+        <span class="muted until"> until {moment(owner.expires)}</span>
+      </p>
+      <button type="button" onClick={onSignOut}>
+        Sign out
+      </button>
+    </div>
+  </>
+)

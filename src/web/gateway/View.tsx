@@ -1,0 +1,30 @@
+import type { ComponentChildren } from "preact"
+import { useEffect, useRef } from "preact/hooks"
+
+/** One view: its heading gets the focus when it is newly shown, so that keyboards and screen readers start there. */
+export const View = ({
+  actions,
+  children,
+  title,
+}: {
+  readonly title: string
+  readonly actions?: ComponentChildren
+  readonly children: ComponentChildren
+}) => {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => heading.current?.focus(), [])
+  useEffect(() => {
+    document.title = `${title} · sealgate gateway`
+  }, [title])
+  return (
+    <div class="stack">
+      <div class="view-head">
+        <h2 tabIndex={-1} ref={heading}>
+          {title}
+        </h2>
+        {actions !== undefined && <div class="row">{actions}</div>}
+      </div>
+      {children}
+    </div>
+  )
+}

@@ -1,0 +1,51 @@
+/** Why something did not work, in words for the person who has to do something about it. */
+import { GatewayProblem, SealgateError, Unreachable } from "../../client/errors.ts"
+import type { Problem, ProblemIssue } from "../../domain/problem.ts"
+
+export interface Failure {
+  readonly title: string
+  readonly detail?: string
+  readonly issues: ReadonlyArray<ProblemIssue>
+  /** What to do now. */
+  readonly advice: string
+  /** By which the gateway's logs and traces can be searched. */
+  readonly traceId?: string
+  readonly code?: string
+}
+
+const adviceFor = ({ code, retryable, status }: Pick<Problem, "code" | "retryable" | "status">): string => {
+  if (status === 401) return "Sign in again with a token that is valid now."
+  if (status === 403) return "Sign in with a token whose roles contain admin."
+  if (status === 404) return "It may have been deleted, or belong to another tenant. Go back to the list."
+  if (status === 412) return "Somebody changed it meanwhile. Load it again."
+  if (status === 413) return "Make the text shorter."
+  if (status === 429) return "Wait a little; the gateway allows so much per minute."
+  if (code === "cursor-invalid") return "Start again from the first page."
+  if (status === 400 || status === 422) return "Correct what is named and send it again."
+  return retryable ? "Try again in a moment." : "If it happens again, look for the trace id in the gateway's log."
+}
+
+/** A problem document, as it was answered or as it is part of a job. */
+export const failureOf = (problem: Problem): Failure => ({
+  title: problem.title,
+  ...(problem.detail === undefined ? {} : { detail: problem.detail }),
+  issues: problem.errors ?? [],
+  advice: adviceFor(problem),
+  ...(problem.trace_id === undefined ? {} : { traceId: problem.trace_id }),
+  code: problem.code,
+})
+
+/** What a call of the client rejected with. */
+export const explain = (error: unknown): Failure => {
+  if (error instanceof GatewayProblem) return failureOf(error.problem)
+  if (error instanceof Unreachable) {
+    const advice = "Check that it is running and that this machine reaches it, then try again."
+    return { title: "The gateway did not answer.", detail: error.message, issues: [], advice }
+  }
+  if (error instanceof SealgateError) return { title: error.message, issues: [], advice: "Try again in a moment." }
+  const detail = error instanceof Error ? error.message : String(error)
+  return { title: "Something went wrong in this page.", detail, issues: [], advice: "Load the page again." }
+}
+
+/** Whether the gateway refused the token, so that only another one helps. */
+export const isSignedOut = (error: unknown): boolean => error instanceof GatewayProblem && error.problem.status === 401

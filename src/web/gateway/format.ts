@@ -1,0 +1,81 @@
+/** How amounts and times are written for people. One notation everywhere: US dollars, a point for decimals, UTC. */
+
+const MICRO = 1_000_000
+
+/** Enough decimals to see what a single call costs, and no more than that. */
+const decimalsFor = (dollars: number): number => {
+  if (dollars === 0 || dollars >= 1) return 2
+  return dollars >= 0.01 ? 4 : 6
+}
+
+const written = (microUsd: number, decimals: number, most = decimals): string => {
+  const dollars = Math.abs(microUsd) / MICRO
+  const digits = dollars.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: most })
+  return `${microUsd < 0 ? "−" : ""}$${digits}`
+}
+
+/** An amount of micro-USD to read; what is not known is called that, never nothing. */
+export const usd = (microUsd: number | null | undefined): string =>
+  microUsd == null ? "unknown" : written(microUsd, decimalsFor(Math.abs(microUsd) / MICRO))
+
+/** An amount that somebody chose, as they would write it. */
+export const usdPlain = (microUsd: number): string => written(microUsd, 2, 6)
+
+/** An amount to the last micro-USD, for tables of figures. */
+export const usdExact = (microUsd: number): string => written(microUsd, 6)
+
+export const count = (n: number): string => n.toLocaleString("en-US")
+
+/** `saved_percent`: of the baseline; there may be none. */
+export const percent = (value: number | null): string =>
+  value === null ? "no baseline" : `${value < 0 ? "−" : ""}${Math.abs(value).toFixed(1)} %`
+
+/** A fraction from 0 to 1 as models state it. */
+export const fraction = (value: number | null): string => (value === null ? "none given" : value.toFixed(2))
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** How long something took. */
+export const duration = (ms: number): string => {
+  if (ms < SECOND) return `${Math.max(0, Math.round(ms))} ms`
+  if (ms < MINUTE) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / SECOND)} s`
+  return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`
+}
+
+/** The time between two times as the API writes them. */
+export const between = (from: string, to: string): number => Date.parse(to) - Date.parse(from)
+
+/** How long ago something was. The clocks of browser and gateway may differ a little. */
+export const age = (time: string, now: number): string => {
+  const ms = now - Date.parse(time)
+  if (ms < 5 * SECOND) return "just now"
+  if (ms < MINUTE) return `${Math.floor(ms / SECOND)} s ago`
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ago`
+  return ms < 2 * DAY ? `${Math.floor(ms / HOUR)} h ago` : `${Math.floor(ms / DAY)} days ago`
+}
+
+/** `2026-11-21 14:03 UTC` */
+export const moment = (time: string | number): string =>
+  `${new Date(time).toISOString().slice(0, 16).replace("T", " ")} UTC`
+
+/** Ids of jobs that were made together begin alike, so both ends are shown. */
+export const shortId = (id: string): string => `${id.slice(0, 8)}…${id.slice(-4)}`
+
+/** The beginning of a text, on one line. */
+export const excerpt = (text: string, length: number): string => {
+  const line = text.trim().replaceAll(/\s+/g, " ")
+  const characters = [...line]
+  return characters.length <= length
+    ? line
+    : `${characters
+        .slice(0, length - 1)
+        .join("")
+        .trimEnd()}…`
+}
+
+/** `1 job`, `2 jobs` */
+export const plural = (n: number, thing: string): string => `${count(n)} ${thing}${n === 1 ? "" : "s"}`

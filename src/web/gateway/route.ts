@@ -1,0 +1,65 @@
+/** Which view the address shows. Nothing but the view's name and an id is ever in it. */
+
+export type Route =
+  | { readonly view: "agents" }
+  | { readonly view: "new-agent" }
+  | { readonly view: "agent"; readonly id: string }
+  | { readonly view: "jobs" }
+  | { readonly view: "job"; readonly id: string }
+  | { readonly view: "savings" }
+
+export const HOME: Route = { view: "agents" }
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    // Not what `hrefOf` writes, so it names nothing; the gateway says so.
+    return text
+  }
+}
+
+/** The route that a hash stands for; `undefined` for a place within the page, such as `#main`. */
+export const routeOf = (hash: string): Route | undefined => {
+  if (hash === "" || hash === "#") return HOME
+  if (!hash.startsWith("#/")) return undefined
+  const [section = "", id = "", ...rest] = hash.slice(2).split("/").map(decoded)
+  if (rest.length > 0) return HOME
+  switch (section) {
+    case "agents":
+      if (id === "new") return { view: "new-agent" }
+      return id === "" ? { view: "agents" } : { view: "agent", id }
+    case "jobs":
+      return id === "" ? { view: "jobs" } : { view: "job", id }
+    case "savings":
+      return { view: "savings" }
+    default:
+      return HOME
+  }
+}
+
+export const hrefOf = (route: Route): string => {
+  switch (route.view) {
+    case "new-agent":
+      return "#/agents/new"
+    case "agent":
+      return `#/agents/${encodeURIComponent(route.id)}`
+    case "job":
+      return `#/jobs/${encodeURIComponent(route.id)}`
+    default:
+      return `#/${route.view}`
+  }
+}
+
+/** The part of the console that a view belongs to. */
+export const sectionOf = (route: Route): "agents" | "jobs" | "savings" => {
+  switch (route.view) {
+    case "agent":
+    case "new-agent":
+      return "agents"
+    case "job":
+      return "jobs"
+    default:
+      return route.view
+  }
+}

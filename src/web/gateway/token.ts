@@ -1,0 +1,56 @@
+/** What a token says of its owner. Read for display only: whether it counts is for the gateway to say. */
+import { Option, Schema } from "effect"
+import { ADMIN_ROLE } from "../../domain/identity.ts"
+
+const Claims = Schema.Struct({
+  sub: Schema.String,
+  exp: Schema.Finite,
+  tenant: Schema.optionalKey(Schema.String),
+  roles: Schema.optionalKey(Schema.Array(Schema.String)),
+})
+
+export interface Owner {
+  readonly subject: string
+  readonly tenant: string
+  readonly roles: ReadonlyArray<string>
+  readonly admin: boolean
+  /** Milliseconds since the epoch. */
+  readonly expires: number
+}
+
+const decodeClaims = Schema.decodeUnknownOption(Schema.fromJsonString(Claims))
+
+const utf8 = (base64Url: string): string | undefined => {
+  try {
+    const binary = atob(base64Url.replaceAll("-", "+").replaceAll("_", "/"))
+    return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(binary, (byte) => byte.charCodeAt(0)))
+  } catch {
+    // Not base64url of UTF-8, so not a part of a token.
+    return undefined
+  }
+}
+
+/** The token in what somebody pasted: alone, as a header, or as the line that the gateway prints. */
+export const tokenIn = (pasted: string): string =>
+  pasted
+    .trim()
+    .replace(/^export\s+/, "")
+    .replace(/^TOKEN=/, "")
+    .replace(/^(authorization:\s*)?bearer\s+/i, "")
+    .replaceAll(/^["']|["']$/g, "")
+
+/** Who a token is for; `undefined` if it is not a JSON Web Token with the claims that the gateway asks for. */
+export const ownerOf = (token: string): Owner | undefined => {
+  const [, payload, signature, ...rest] = token.split(".")
+  if (payload === undefined || signature === undefined || rest.length > 0) return undefined
+  const claims = Option.getOrUndefined(decodeClaims(utf8(payload)))
+  if (claims === undefined) return undefined
+  const roles = claims.roles ?? []
+  return {
+    subject: claims.sub,
+    tenant: claims.tenant ?? claims.sub,
+    roles,
+    admin: roles.includes(ADMIN_ROLE),
+    expires: claims.exp * 1000,
+  }
+}

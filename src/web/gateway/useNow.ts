@@ -1,0 +1,12 @@
+import { useEffect, useState } from "preact/hooks"
+
+/** The time, as often as `every` milliseconds while `running`. */
+export const useNow = (every: number, running = true): number => {
+  const [now, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    if (!running) return
+    const timer = setInterval(() => setNow(Date.now()), every)
+    return () => clearInterval(timer)
+  }, [every, running])
+  return now
+}

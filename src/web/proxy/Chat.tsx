@@ -1,0 +1,174 @@
+import { useEffect, useId, useRef, useState } from "preact/hooks"
+import type { Exchange } from "./exchanges.ts"
+import { INTRUSIONS, type Intrusion } from "./intruder.ts"
+
+const Status = ({ exchange }: { readonly exchange: Exchange }) => {
+  switch (exchange.status) {
+    case "asking":
+      return <span class="badge">… {exchange.chain.length} frames verified so far</span>
+    case "verified":
+      return <span class="badge good">✓ Answer, receipt and proof verified</span>
+    case "stopped":
+      return <span class="badge warn">■ Stopped; this exchange is forgotten</span>
+    case "failed":
+      return <span class="badge bad">{exchange.failure?.kind === "other" ? "✕ No answer" : "✕ Refused"}</span>
+  }
+}
+
+interface ExchangeViewProps {
+  readonly exchange: Exchange
+  readonly shown: boolean
+  readonly onShow: () => void
+}
+
+const ExchangeView = ({ exchange, onShow, shown }: ExchangeViewProps) => (
+  <li class="exchange stack arriving">
+    <p class="question">
+      <span class="visually-hidden">You asked: </span>
+      {exchange.question}
+    </p>
+    {exchange.restarted !== undefined && (
+      <p class="note warn small">A provider failed in the middle ({exchange.restarted}); another one started over.</p>
+    )}
+    {exchange.answer !== "" && (
+      <p class={exchange.status === "failed" ? "answer void" : "answer"}>
+        <span class="visually-hidden">The model answered: </span>
+        {exchange.answer}
+      </p>
+    )}
+    {exchange.failure !== undefined && (
+      <div class="note bad">
+        <strong>{exchange.failure.title}</strong>
+        <p class="small">{exchange.failure.detail}</p>
+      </div>
+    )}
+    <div class="row">
+      <Status exchange={exchange} />
+      <button type="button" class="quiet" aria-pressed={shown} onClick={onShow}>
+        {shown ? "On the wire: shown" : "Show on the wire"}
+      </button>
+    </div>
+  </li>
+)
+
+/** What to say to those who do not see the page, once per exchange. */
+const announcement = (exchange: Exchange | undefined): string => {
+  if (exchange === undefined) return ""
+  if (exchange.status === "verified") return `Answer verified: ${exchange.answer}`
+  if (exchange.status === "failed") return `${exchange.failure?.title ?? ""} ${exchange.failure?.detail ?? ""}`
+  return exchange.status === "stopped" ? "Stopped." : "Sealed and sent; the answer is coming in."
+}
+
+interface ComposerProps {
+  readonly busy: boolean
+  readonly disabled: boolean
+  readonly onAsk: (question: string, intrusion: Intrusion) => void
+  readonly onStop: () => void
+}
+
+const isIntrusion = (value: string): value is Intrusion => Object.hasOwn(INTRUSIONS, value)
+
+const Composer = ({ busy, disabled, onAsk, onStop }: ComposerProps) => {
+  const [question, setQuestion] = useState("")
+  const [intrusion, setIntrusion] = useState<Intrusion>("none")
+  const questionField = useId()
+  const intrusionField = useId()
+  const send = () => {
+    if (busy || disabled || question.trim() === "") return
+    onAsk(question.trim(), intrusion)
+    setQuestion("")
+  }
+  return (
+    <form
+      class="composer stack"
+      onSubmit={(event) => {
+        event.preventDefault()
+        send()
+      }}
+    >
+      <div class="field">
+        <label for={questionField}>Your question</label>
+        <textarea
+          id={questionField}
+          rows={2}
+          value={question}
+          disabled={disabled}
+          placeholder={disabled ? "Pin an identity first." : "Sealed before it leaves this page"}
+          onInput={(event) => setQuestion(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
+            event.preventDefault()
+            send()
+          }}
+        />
+      </div>
+      <div class="row">
+        <div class="field intruder">
+          <label for={intrusionField}>On the way to you, there is</label>
+          <select
+            id={intrusionField}
+            value={intrusion}
+            onChange={({ currentTarget: { value } }) => isIntrusion(value) && setIntrusion(value)}
+          >
+            {Object.entries(INTRUSIONS).map(([value, words]) => (
+              <option key={value} value={value}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </div>
+        {busy ? (
+          <button type="button" class="push" onClick={onStop}>
+            Stop
+          </button>
+        ) : (
+          <button type="submit" class="primary push" disabled={disabled || question.trim() === ""}>
+            Seal and send
+          </button>
+        )}
+      </div>
+    </form>
+  )
+}
+
+interface ChatProps extends Omit<ComposerProps, "busy"> {
+  readonly exchanges: ReadonlyArray<Exchange>
+  readonly shown: number | undefined
+  readonly onShow: (id: number) => void
+  readonly onClear: () => void
+  readonly hint: string
+}
+
+export const Chat = ({ exchanges, hint, onClear, onShow, shown, ...composer }: ChatProps) => {
+  const last = exchanges.at(-1)
+  const end = useRef<HTMLDivElement>(null)
+  useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [exchanges.length, last?.answer, last?.status])
+  return (
+    <section class="card stack chat" aria-label="Chat">
+      <div class="row">
+        <h2>Chat</h2>
+        {exchanges.length > 0 && (
+          <button type="button" class="quiet push" onClick={onClear}>
+            New conversation
+          </button>
+        )}
+      </div>
+      {exchanges.length === 0 && <p class="muted">{hint}</p>}
+      <ol class="stack">
+        {exchanges.map((exchange) => (
+          <ExchangeView
+            key={exchange.id}
+            exchange={exchange}
+            shown={exchange.id === shown}
+            onShow={() => onShow(exchange.id)}
+          />
+        ))}
+      </ol>
+      <div ref={end} />
+      <p class="visually-hidden" role="status">
+        {announcement(last)}
+      </p>
+      <Composer {...composer} busy={last?.status === "asking"} />
+    </section>
+  )
+}

@@ -1,0 +1,97 @@
+import type { Exchange, Link, WireItem } from "./exchanges.ts"
+
+/** How much of what crossed is shown before it is asked for, in characters. */
+const EXCERPT = 64
+/** How many links of the chain are drawn; earlier ones are counted. */
+const LINKS = 60
+
+const STATES = {
+  open: { mark: "○", words: "not secret" },
+  own: { mark: "●", words: "sealed here" },
+  sealed: { mark: "…", words: "sealed, not checked yet" },
+  signed: { mark: "…", words: "signed, not checked yet" },
+  verified: { mark: "✓", words: "verified" },
+  refused: { mark: "✕", words: "refused" },
+  unread: { mark: "–", words: "not looked at" },
+} as const
+
+const Item = ({ item }: { readonly item: WireItem }) => {
+  const { mark, words } = STATES[item.state]
+  return (
+    <li class={`crossing ${item.state} arriving`}>
+      <div class="crossing-head">
+        <span class="direction">{item.direction === "out" ? "you → proxy" : "proxy → you"}</span>
+        <strong>{item.title}</strong>
+        <span class="size">{item.bytes.toLocaleString("en")} bytes</span>
+        <span class="state">
+          <span aria-hidden="true">{mark}</span> {words}
+        </span>
+      </div>
+      <div class="sides">
+        {item.text.length <= EXCERPT ? (
+          <pre>{item.text === "" ? "(no body)" : item.text}</pre>
+        ) : (
+          <details>
+            <summary>
+              <code>{item.text.slice(0, EXCERPT)}…</code>
+            </summary>
+            <pre>{item.text}</pre>
+          </details>
+        )}
+        <p>{item.meaning}</p>
+      </div>
+    </li>
+  )
+}
+
+const Chain = ({ links, proven }: { readonly links: ReadonlyArray<Link>; readonly proven: boolean }) => (
+  <figure class="stack">
+    <figcaption class="small muted">
+      Each link hashes the one before and the next frame, so a frame that is missing, changed or moved breaks it. Shown
+      are the first characters of each.
+    </figcaption>
+    <ol class="chain" aria-label={`Chain of ${links.length} verified frames${proven ? ", proven" : ""}`}>
+      {links.length > LINKS && <li class="earlier">{links.length - LINKS} earlier</li>}
+      {links.slice(-LINKS).map(({ chain, final, index }) => (
+        <li key={index} class={final ? "final arriving" : "arriving"}>
+          <code>{chain.slice(0, 5)}</code>
+        </li>
+      ))}
+      {proven && (
+        <li class="proven arriving">
+          <span aria-hidden="true">✓</span> proof
+        </li>
+      )}
+    </ol>
+  </figure>
+)
+
+/** What crossed the wire for one exchange, beside what it means. */
+export const Wire = ({ exchange }: { readonly exchange: Exchange | undefined }) => {
+  if (exchange === undefined) {
+    return (
+      <section class="card stack" aria-label="On the wire">
+        <h2>On the wire</h2>
+        <p class="muted">
+          Ask something, and see here what anybody on the way between you and the proxy could record: beside it, what
+          only you and the proxy know that it means.
+        </p>
+      </section>
+    )
+  }
+  return (
+    <section class="card stack" aria-label="On the wire">
+      <h2>On the wire</h2>
+      {exchange.chain.length > 0 && <Chain links={exchange.chain} proven={exchange.end !== undefined} />}
+      <div class="sides side-names" aria-hidden="true">
+        <p>What crosses the wire</p>
+        <p>What it means</p>
+      </div>
+      <ol class="stack crossings">
+        {exchange.wire.map((item) => (
+          <Item key={item.key} item={item} />
+        ))}
+      </ol>
+    </section>
+  )
+}

@@ -1,0 +1,155 @@
+/** What the console knows of its questions and answers, and how it learns it, step by step. */
+import type { VerifiedFrame } from "../../client/ResponseOpener.ts"
+import type { StreamEnd, StreamPart } from "../../client/SealedStream.ts"
+import type { PublicJwk } from "../../domain/statement.ts"
+import { explain, type Explained } from "./explain.ts"
+import type { Crossing } from "./wiretap.ts"
+
+export interface WireItem extends Explained {
+  readonly key: number
+  readonly direction: "out" | "in"
+  readonly text: string
+}
+
+export interface Link {
+  readonly index: number
+  readonly final: boolean
+  readonly chain: string
+}
+
+export interface Failure {
+  readonly title: string
+  readonly detail: string
+  /** `tampered`: something on the way was changed; `identity`: somebody else answers; `other`: nobody's ill will. */
+  readonly kind: "tampered" | "identity" | "other"
+}
+
+export interface Exchange {
+  readonly id: number
+  readonly question: string
+  /** Verified frame by frame while it comes in; an answer only when `status` is `verified`. */
+  readonly answer: string
+  /** Why what came before was void, if a provider failed in the middle. */
+  readonly restarted?: string
+  readonly status: "asking" | "verified" | "failed" | "stopped"
+  readonly wire: ReadonlyArray<WireItem>
+  readonly chain: ReadonlyArray<Link>
+  readonly end?: StreamEnd
+  /** The public keys that the receipt and the proof were checked with. */
+  readonly keys: ReadonlyArray<PublicJwk>
+  readonly failure?: Failure
+}
+
+export type Happening =
+  | { readonly type: "asked"; readonly id: number; readonly question: string }
+  | { readonly type: "crossed"; readonly id: number; readonly crossing: Crossing }
+  | { readonly type: "opened"; readonly id: number; readonly frame: VerifiedFrame }
+  | { readonly type: "said"; readonly id: number; readonly part: StreamPart }
+  | {
+      readonly type: "verified"
+      readonly id: number
+      readonly end: StreamEnd
+      readonly keys: ReadonlyArray<PublicJwk>
+    }
+  | { readonly type: "failed"; readonly id: number; readonly failure: Failure }
+  | { readonly type: "stopped"; readonly id: number }
+  | { readonly type: "cleared" }
+
+const textOf = (part: StreamPart): string => {
+  const content = part.type === "delta" ? part.chunk.choices[0]?.delta.content : undefined
+  return typeof content === "string" ? content : ""
+}
+
+const cross = (exchange: Exchange, crossing: Crossing): Exchange => {
+  const { direction, text } = crossing
+  const item: WireItem = { key: exchange.wire.length, direction, text, ...explain(crossing, exchange.question) }
+  // Nothing is sealed before the offer of the session was verified, so the sealed question vouches for it.
+  const before = item.what === "question" ? settle(exchange, "signed", "verified") : exchange.wire
+  return { ...exchange, wire: [...before, item] }
+}
+
+/** The frame that was opened is the oldest one that crossed and was not opened yet. */
+const open = (exchange: Exchange, { chain, final, index, payload }: VerifiedFrame): Exchange => {
+  const at = exchange.wire.findIndex(({ state, what }) => what === "frame" && state === "sealed")
+  const meaning = final ? "The end record: how the answer ended, and the signed receipt." : meaningOf(payload)
+  return {
+    ...exchange,
+    wire: exchange.wire.map((item, i) => (i === at ? { ...item, state: "verified", meaning } : item)),
+    chain: [...exchange.chain, { index, final, chain }],
+  }
+}
+
+const meaningOf = (payload: VerifiedFrame["payload"]): string => {
+  if (payload["restart"] !== undefined) return "A provider failed; another one starts over. What came before is void."
+  // An opened frame is authentic, and the proxy makes deltas of just this shape.
+  const delta = payload["delta"] as { readonly choices?: ReadonlyArray<{ readonly delta?: { content?: unknown } }> }
+  const content = delta.choices?.[0]?.delta?.content
+  return typeof content === "string" && content !== "" ? `“${content}”` : "A part of the answer without text."
+}
+
+const settle = (exchange: Exchange, from: WireItem["state"], to: WireItem["state"]): ReadonlyArray<WireItem> =>
+  exchange.wire.map((item) => (item.state === from ? { ...item, state: to } : item))
+
+const step = (exchange: Exchange, happening: Happening): Exchange => {
+  switch (happening.type) {
+    case "crossed":
+      return cross(exchange, happening.crossing)
+    case "opened":
+      return open(exchange, happening.frame)
+    case "said":
+      return happening.part.type === "restart"
+        ? { ...exchange, answer: "", restarted: happening.part.reason }
+        : { ...exchange, answer: exchange.answer + textOf(happening.part) }
+    case "verified":
+      return {
+        ...exchange,
+        status: "verified",
+        end: happening.end,
+        keys: happening.keys,
+        wire: settle(exchange, "signed", "verified"),
+      }
+    case "failed":
+      return {
+        ...exchange,
+        status: "failed",
+        failure: happening.failure,
+        wire: happening.failure.kind === "other" ? exchange.wire : blame(exchange),
+      }
+    case "stopped":
+      return { ...exchange, status: "stopped" }
+    case "asked":
+    case "cleared":
+      return exchange
+  }
+}
+
+const REFUSED = "Not what the pinned proxy would have sent here. The client stopped, and uses nothing of it."
+const UNREAD = "It came after what was refused."
+
+/** What was not verified when the client refused is what it refused; it looked at nothing after that. */
+const blame = (exchange: Exchange): ReadonlyArray<WireItem> => {
+  const isUnchecked = ({ state }: WireItem) => state === "sealed" || state === "signed"
+  const refused = exchange.wire.findIndex(isUnchecked)
+  return exchange.wire.map((item, i): WireItem => {
+    if (i === refused) return { ...item, state: "refused", meaning: REFUSED }
+    return isUnchecked(item) ? { ...item, state: "unread", meaning: UNREAD } : item
+  })
+}
+
+export const follow = (exchanges: ReadonlyArray<Exchange>, happening: Happening): ReadonlyArray<Exchange> => {
+  if (happening.type === "cleared") return []
+  if (happening.type === "asked") {
+    const { id, question } = happening
+    return [...exchanges, { id, question, answer: "", status: "asking", wire: [], chain: [], keys: [] }]
+  }
+  return exchanges.map((exchange) => (exchange.id === happening.id ? step(exchange, happening) : exchange))
+}
+
+/** What the next question follows on: exchanges that were verified, and no others. */
+export const historyOf = (exchanges: ReadonlyArray<Exchange>) =>
+  exchanges
+    .filter(({ status }) => status === "verified")
+    .flatMap(({ answer, question }) => [
+      { role: "user" as const, content: question },
+      { role: "assistant" as const, content: answer },
+    ])

@@ -1,0 +1,112 @@
+/** What it means that something crossed the wire, in a sentence for somebody who never read the protocol. */
+import { isObject, type JsonObject } from "../../client/decode.ts"
+import type { Crossing } from "./wiretap.ts"
+
+export interface Explained {
+  readonly what: "request" | "question" | "answer" | "frame" | "proof"
+  readonly title: string
+  readonly meaning: string
+  /**
+   * `open`: readable on the path, and meant to be; `own`: sealed here; `sealed`, `signed`: not checked yet; `verified`,
+   * `refused`: checked; `unread`: came after something was refused.
+   */
+  readonly state: "open" | "own" | "sealed" | "signed" | "verified" | "refused" | "unread"
+  /** Length on the wire, in bytes. */
+  readonly bytes: number
+}
+
+const objectIn = (text: string): JsonObject => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length
+
+const asked = (path: string, question: string): Omit<Explained, "bytes"> => {
+  if (path.endsWith("/init")) {
+    return {
+      what: "request",
+      title: "Asks for a session",
+      meaning: "A fresh random number. The offer that comes back has to be signed over it, so no old offer will do.",
+      state: "open",
+    }
+  }
+  if (path.endsWith("/keys")) {
+    return {
+      what: "request",
+      title: "Asks for the public key",
+      meaning: "Only a key whose thumbprint is the pinned key id will be believed.",
+      state: "open",
+    }
+  }
+  return {
+    what: "question",
+    title: "The question, sealed",
+    meaning: `“${question}”, with everything said before, padded and sealed with HPKE to the session’s key.`,
+    state: "own",
+  }
+}
+
+const answered = ({ path, status = 0, text }: Crossing): Omit<Explained, "bytes"> => {
+  if (status >= 400) {
+    const { detail, title } = objectIn(text)
+    const words = typeof title === "string" ? `${title} ${typeof detail === "string" ? detail : ""}` : "A refusal."
+    return { what: "answer", title: `Refused (${status})`, meaning: words.trim(), state: "open" }
+  }
+  if (path.endsWith("/init")) {
+    return {
+      what: "answer",
+      title: "The offer of a session",
+      meaning: "A key that lives for minutes, signed by the proxy's identity. Nothing is sealed unless that is pinned.",
+      state: "signed",
+    }
+  }
+  return {
+    what: "answer",
+    title: "The public key",
+    meaning: "Counted only because its thumbprint is the pinned key id, wherever it came from.",
+    state: "open",
+  }
+}
+
+const streamed = (event: string, text: string): Omit<Explained, "bytes"> => {
+  const data = objectIn(text)
+  switch (event) {
+    case "open":
+      return {
+        what: "answer",
+        title: "The stream opens",
+        meaning:
+          "A random number for the keys of this one answer. The chain begins with it and the hash of the question.",
+        state: "open",
+      }
+    case "frame":
+      return {
+        what: "frame",
+        title: `Frame ${String(data["seq"])}${data["final"] === true ? ", the last one" : ""}`,
+        meaning: "Sealed, and not checked yet.",
+        state: "sealed",
+      }
+    case "proof":
+      return {
+        what: "proof",
+        title: "The proof",
+        meaning:
+          "Signed over the whole chain: how many frames there were, which ones, in which order, and how it ended.",
+        state: "signed",
+      }
+    default:
+      return { what: "answer", title: event, meaning: "An event that the protocol does not know.", state: "open" }
+  }
+}
+
+export const explain = (crossing: Crossing, question: string): Explained => {
+  const { direction, event, path, text } = crossing
+  const explained =
+    direction === "out" ? asked(path, question) : event === undefined ? answered(crossing) : streamed(event, text)
+  return { ...explained, bytes: bytesOf(text) }
+}

@@ -1,0 +1,47 @@
+/**
+ * Somebody on the path who can change what passes but not read it, played by the page itself between the network and the
+ * sealed client, so that everybody can see what happens then. Each of them only takes away or spoils.
+ */
+import type { ServerSentEvent } from "../../client/serverSentEvents.ts"
+
+export const INTRUSIONS = {
+  none: "nobody",
+  flip: "someone who changes one character of a frame",
+  drop: "someone who drops a frame",
+  repeat: "someone who repeats a frame",
+  cut: "someone who cuts the answer short",
+  key: "someone who puts their own key into the offer",
+} as const
+export type Intrusion = keyof typeof INTRUSIONS
+
+/** Which frame is interfered with: not the first, so that a verified beginning is seen. */
+const VICTIM = 1
+
+const spoilt = (data: string): string =>
+  data.replace(/("ciphertext":")(.)/, (_, before: string, first: string) => before + (first === "A" ? "B" : "A"))
+
+/** What passes on instead of the `frame`-th frame; `undefined` ends the stream. */
+export const passFrame = (
+  intrusion: Intrusion,
+  event: ServerSentEvent,
+  frame: number,
+): ReadonlyArray<ServerSentEvent> | undefined => {
+  if (frame !== VICTIM) return [event]
+  switch (intrusion) {
+    case "flip":
+      return [{ ...event, data: spoilt(event.data) }]
+    case "drop":
+      return []
+    case "repeat":
+      return [event, event]
+    case "cut":
+      return undefined
+    case "none":
+    case "key":
+      return [event]
+  }
+}
+
+/** What passes on instead of a session's offer. `theirs` is a key of 32 bytes in base64url. */
+export const passOffer = (intrusion: Intrusion, offer: string, theirs: string): string =>
+  intrusion === "key" ? offer.replace(/("public_key":")[^"]*/, `$1${theirs}`) : offer

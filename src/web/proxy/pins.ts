@@ -1,0 +1,39 @@
+/**
+ * Which identities the console believes. Pins are public, so they are remembered: that a proxy shows another identity
+ * than last time is what a reader of the page has to notice.
+ */
+
+/** A key id: an RFC 7638 thumbprint, 32 bytes in base64url. */
+const KEY_ID = /^[A-Za-z0-9_-]{43}$/
+const STORED_AS = "sealgate.pins"
+
+export type ReadPins = { readonly pins: ReadonlyArray<string> } | { readonly mistake: string }
+
+/** Key ids out of what somebody pasted: separated by spaces, commas or lines. */
+export const readPins = (text: string): ReadPins => {
+  const words = text.split(/[\s,]+/).filter((word) => word !== "")
+  if (words.length === 0) return { mistake: "Paste the key id that the operator of this proxy gave you." }
+  const wrong = words.find((word) => !KEY_ID.test(word))
+  return wrong === undefined
+    ? { pins: [...new Set(words)] }
+    : { mistake: `“${wrong.slice(0, 60)}” is not a key id: 43 letters, digits, - or _ are expected.` }
+}
+
+/** Pins in a link such as `/console#pin=KID`, which an operator hands out. The fragment is never sent anywhere. */
+export const pinsInLink = (fragment: string): ReadonlyArray<string> => {
+  const read = readPins(new URLSearchParams(fragment.replace(/^#/, "")).getAll("pin").join(" "))
+  return "pins" in read ? read.pins : []
+}
+
+/** The part of `localStorage` that is used. */
+export type Store = Pick<Storage, "getItem" | "setItem" | "removeItem">
+
+export const rememberedPins = (store: Store): ReadonlyArray<string> => {
+  const read = readPins(store.getItem(STORED_AS) ?? "")
+  return "pins" in read ? read.pins : []
+}
+
+export const rememberPins = (store: Store, pins: ReadonlyArray<string>): void => {
+  if (pins.length === 0) store.removeItem(STORED_AS)
+  else store.setItem(STORED_AS, pins.join(" "))
+}

@@ -1,0 +1,27 @@
+/** What the proxy says of itself. It is not signed: good to know, not to rely on. */
+import { useEffect, useState } from "preact/hooks"
+import { baseUrl } from "../shared/render.tsx"
+
+export interface ProxyState {
+  readonly ready: boolean
+  readonly providers: ReadonlyArray<{ readonly provider: string; readonly model: string; readonly circuit: string }>
+  readonly tls: { readonly mode: "off" | "tls" | "mtls" }
+  readonly key_storage: "guarded" | "plain"
+}
+
+export const useReadiness = (): ProxyState | undefined => {
+  const [state, setState] = useState<ProxyState>()
+  useEffect(() => {
+    const controller = new AbortController()
+    const look = async () => {
+      const response = await fetch(`${baseUrl()}/ready`, { signal: controller.signal })
+      // Shown and not acted upon, and the page came from the same server, so its shape is taken as it is.
+      const said = (await response.json()) as Omit<ProxyState, "ready">
+      setState({ ...said, ready: response.ok })
+    }
+    // Without it the page says less; whatever is wrong shows with the first question.
+    look().catch(() => undefined)
+    return () => controller.abort()
+  }, [])
+  return state
+}

@@ -1,0 +1,80 @@
+/** The wire as somebody sees it who listens in: every request and answer, and the events of streams as they pass. */
+import type { Fetch } from "../../client/SealedClient.ts"
+import { type ServerSentEvent, serverSentEvents } from "../../client/serverSentEvents.ts"
+import { type Intrusion, passFrame, passOffer } from "./intruder.ts"
+
+/** Something that crossed the wire, as text. */
+export interface Crossing {
+  readonly direction: "out" | "in"
+  readonly path: string
+  readonly text: string
+  /** HTTP status of an answer. */
+  readonly status?: number
+  /** Name of the event, for those of a stream. */
+  readonly event?: string
+}
+
+export interface Tap {
+  readonly intrusion: Intrusion
+  readonly heard: (crossing: Crossing) => void
+}
+
+const KEY_BYTES = 32
+
+/** 32 random bytes in base64url. */
+const someKey = (): string =>
+  btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(KEY_BYTES))))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replace(/=+$/, "")
+
+async function* pass(events: AsyncIterable<ServerSentEvent>, intrusion: Intrusion): AsyncGenerator<ServerSentEvent> {
+  let frame = 0
+  for await (const event of events) {
+    const passing = event.event === "frame" ? passFrame(intrusion, event, frame++) : [event]
+    if (passing === undefined) return
+    yield* passing
+  }
+}
+
+const streamOf = (events: AsyncGenerator<ServerSentEvent>): ReadableStream<Uint8Array> => {
+  const encoder = new TextEncoder()
+  return new ReadableStream({
+    pull: async (controller) => {
+      const { done, value } = await events.next()
+      if (done === true) controller.close()
+      else controller.enqueue(encoder.encode(`event: ${value.event}\ndata: ${value.data}\n\n`))
+    },
+    cancel: async () => void (await events.return(undefined)),
+  })
+}
+
+async function* heardAs(
+  events: AsyncIterable<ServerSentEvent>,
+  heard: (event: ServerSentEvent) => void,
+): AsyncGenerator<ServerSentEvent> {
+  for await (const event of events) {
+    heard(event)
+    yield event
+  }
+}
+
+/** A `fetch` whose traffic goes past `tap`, whatever that is at the moment. */
+export const tapped =
+  (tap: () => Tap): Fetch =>
+  async (url, init) => {
+    const { heard, intrusion } = tap()
+    const path = new URL(url).pathname
+    heard({ direction: "out", path, text: typeof init.body === "string" ? init.body : "" })
+    const response = await fetch(url, init)
+    const { headers, status } = response
+    if (headers.get("content-type")?.startsWith("text/event-stream") === true && response.body !== null) {
+      const events = heardAs(pass(serverSentEvents(response.body), intrusion), ({ data, event }) =>
+        heard({ direction: "in", path, status, event, text: data }),
+      )
+      return new Response(streamOf(events), { status, headers })
+    }
+    const text = passOffer(intrusion, await response.text(), someKey())
+    heard({ direction: "in", path, status, text })
+    return new Response(text, { status, headers })
+  }

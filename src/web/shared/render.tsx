@@ -1,0 +1,23 @@
+import { type ComponentChild, render } from "preact"
+
+/** Puts the console into the page. */
+export const mount = (app: ComponentChild): void => {
+  const root = document.getElementById("app")
+  if (root === null) throw new Error("the page has no element with the id app")
+  render(app, root)
+}
+
+/** The bar at the top: what this is, and how it stands. */
+export const Bar = ({ children, title }: { readonly title: string; readonly children?: ComponentChild }) => (
+  <header class="bar">
+    <a class="skip" href="#main">
+      Skip to the content
+    </a>
+    <img src="console/icon.svg" alt="" />
+    <h1>{title}</h1>
+    {children}
+  </header>
+)
+
+/** Where the server is that this page came from: the page is at `<base>/console`. */
+export const baseUrl = (): string => new URL(".", document.baseURI).href.replace(/\/$/, "")

@@ -1,0 +1,488 @@
+/** The gateway's console in a real browser, on a real gateway whose models play a part. */
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Redacted } from "effect"
+import type { BrowserContextOptions, Page } from "playwright-core"
+import { GatewayClient } from "../../src/client/index.ts"
+import { mintToken } from "../../src/services/access/mintToken.ts"
+import type { CallRecord } from "../../src/services/routing/CallRecord.ts"
+import { callRecord } from "../services/routing/callRecords.ts"
+import { accessibilityViolations, DESKTOP, hasBrowser, openPage, PHONE } from "../support/browser.ts"
+import { tokenFor } from "../support/gateway.ts"
+import { DETAIL, OBJECTION, REVISION, setStage, TASK } from "./gateway/stage.ts"
+
+/** Said by the browser itself about answers that a test asks for. */
+const ASKED_FOR = /Failed to load resource: (the server responded with a status of (401|404)|net::ERR_FAILED)/
+
+type Stage = Effect.Success<ReturnType<typeof setStage>>
+interface Scene extends Stage {
+  readonly page: Page
+  readonly token: string
+  readonly client: GatewayClient
+  /** Signs in with {@link token} and waits for the first view. */
+  readonly enter: () => Promise<void>
+}
+
+/** A page at the console of a gateway of its own. When the play is over, nothing may have been complained about. */
+const scene = (
+  play: (scene: Scene) => Promise<void>,
+  {
+    calls = [],
+    roles = [],
+    ...options
+  }: BrowserContextOptions & {
+    readonly calls?: ReadonlyArray<CallRecord>
+    readonly roles?: ReadonlyArray<string>
+  } = {},
+) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const stage = yield* setStage(calls)
+      const token = yield* tokenFor("dana", { tenant: "acme", roles })
+      const { complaints, page } = yield* openPage(options)
+      const enter = async () => {
+        await page.goto(stage.consoleUrl)
+        await page.getByLabel("Token").fill(token)
+        await page.keyboard.press("Enter")
+        await page.getByRole("heading", { name: "Agents", exact: true }).waitFor()
+      }
+      const client = new GatewayClient({ baseUrl: stage.gateway.url, token })
+      yield* Effect.promise(() => play({ ...stage, page, token, client, enter }))
+      assert.deepStrictEqual(
+        complaints.filter((complaint) => !ASKED_FOR.test(complaint)),
+        [],
+      )
+    }),
+  )
+
+const text = (page: Page, selector: string): Promise<string> => page.locator(selector).innerText()
+
+/** Presses Tab until the focus is where it should be; a keyboard that cannot get there is what a test is to find. */
+const tabTo = async (page: Page, role: "link" | "button" | "textbox", name: string | RegExp): Promise<void> => {
+  const wanted = page.getByRole(role, { name }).first()
+  for (let presses = 0; presses < 40; presses++) {
+    if (await wanted.evaluate((element) => element.matches(":focus"))) return
+    await page.keyboard.press("Tab")
+  }
+  assert.fail(`no way to ${name} by keyboard`)
+}
+
+const focused = (page: Page): Promise<string> => page.locator(":focus").innerText()
+
+describe.runIf(hasBrowser)("the gateway's console", () => {
+  it.live("lets in who has a token, tells others why not, and keeps the token to itself", () =>
+    Effect.gen(function* () {
+      const stranger = yield* mintToken({
+        secret: Redacted.make("the secret of some other gateway, not this"),
+        issuer: "sealgate",
+        audience: "sealgate",
+        subject: "mallory",
+        roles: [],
+        ttl: Duration.hours(1),
+      })
+      const late = yield* mintToken({
+        secret: Redacted.make("any"),
+        issuer: "sealgate",
+        audience: "sealgate",
+        subject: "dana",
+        roles: [],
+        ttl: Duration.hours(-1),
+      })
+      yield* scene(
+        async ({ consoleUrl, enter, page, token }) => {
+          await page.goto(consoleUrl)
+          await page.getByText("sealgate gateway --dev").waitFor()
+          await page.getByText("sealgate token").waitFor()
+          for (const [wrong, why] of [
+            ["not a token", "This is not a token of the gateway."],
+            [Redacted.value(stranger), "The gateway does not accept this token."],
+            [Redacted.value(late), "This token expired on"],
+          ] as const) {
+            await page.getByLabel("Token").fill(wrong)
+            await page.getByRole("button", { name: "Sign in" }).click()
+            await page.getByRole("alert").filter({ hasText: why }).waitFor()
+          }
+          await enter()
+          const owner = await text(page, ".owner")
+          for (const part of ["dana", "acme", "admin", "until"]) assert.include(owner, part)
+
+          const [, , signature = "none"] = token.split(".")
+          const everywhere = await page.evaluate<string>(
+            `JSON.stringify([
+              { ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state, name,
+              document.documentElement.outerHTML, [...document.querySelectorAll("input")].map((input) => input.value),
+            ])`,
+          )
+          assert.notInclude(everywhere, signature)
+          assert.deepStrictEqual(await page.evaluate("indexedDB.databases().then((known) => known.length)"), 0)
+          await page.getByRole("button", { name: "Sign out" }).click()
+          assert.strictEqual(await page.getByLabel("Token").inputValue(), "")
+          assert.strictEqual(await page.getByRole("alert").count(), 0)
+        },
+        { roles: ["admin"] },
+      )
+    }),
+  )
+
+  it.live("goes back to signing in when the token is refused later, and says so", () =>
+    scene(async ({ enter, page }) => {
+      await enter()
+      await page.route("**/api/v1/jobs*", async (route) => {
+        const { authorization: _, ...headers } = await route.request().allHeaders()
+        await route.continue({ headers: { ...headers, authorization: "Bearer stale" } })
+      })
+      await page.getByRole("link", { name: "Jobs" }).click()
+      await page.getByRole("alert").filter({ hasText: "You were signed out." }).waitFor()
+      await page.getByLabel("Token").waitFor()
+    }),
+  )
+
+  it.live("goes from signing in to the result by keyboard, and shows the steps while they happen", () =>
+    scene(async ({ consoleUrl, fake, gate, page, token }) => {
+      await page.goto(consoleUrl)
+      await page.getByLabel("Token").waitFor()
+      await page.keyboard.insertText(token)
+      await page.keyboard.press("Enter")
+      await page.getByText("No agents yet.").waitFor()
+      assert.strictEqual(await focused(page), "Agents")
+      await tabTo(page, "link", "New agent")
+      await page.keyboard.press("Enter")
+      await page.getByRole("heading", { name: "New agent" }).waitFor()
+      assert.strictEqual(await page.title(), "New agent · sealgate gateway")
+      assert.strictEqual(await page.getByRole("link", { name: "Agents" }).getAttribute("aria-current"), "true")
+
+      await tabTo(page, "button", "Create agent")
+      await page.keyboard.press("Enter")
+      // The focus goes to what is missing.
+      await page.locator('#agent-name:focus[aria-invalid="true"]').waitFor()
+      await page.keyboard.insertText("Reviewer")
+      await tabTo(page, "textbox", /^Cost/)
+      await page.keyboard.insertText("0.50")
+      await page.keyboard.press("Enter")
+      await page.getByRole("heading", { name: "Reviewer" }).waitFor()
+
+      gate.hold()
+      // Reading the job again tells nothing new here, so whatever is new came as an event.
+      let first: string | undefined
+      await page.route(/\/api\/v1\/jobs\/[0-9a-f-]{36}$/, async (route) => {
+        first ??= await (await route.fetch()).text()
+        await route.fulfill({ body: first, contentType: "application/json" })
+      })
+      await tabTo(page, "textbox", "Task")
+      await page.keyboard.insertText(TASK)
+      await page.keyboard.press("Control+Enter")
+      const debate = page.getByRole("region", { name: "Debate" })
+      const steps = page.getByRole("region", { name: "Steps", exact: true }).locator("tbody tr")
+      await debate.getByText("The proposal is being written").waitFor()
+      assert.include(await focused(page), "localStorage")
+      assert.strictEqual(await steps.count(), 0)
+
+      const order = ["Proposal", "Round 1: critique", "Round 1: response", "Round 2: critique", "Judgement"]
+      for (const [i, label] of order.entries()) {
+        await fake.received(i + 1)
+        assert.strictEqual(await steps.count(), i)
+        gate.next()
+        await steps.nth(i).getByText(label, { exact: true }).waitFor()
+        await debate.getByRole("heading", { name: label.replace(/: response/, ": critique") }).waitFor()
+      }
+      const answer = page.getByRole("region", { name: "Answer" })
+      await answer.getByText(REVISION).waitFor()
+      await answer.getByText("0.86").waitFor()
+      assert.include(await answer.innerText(), "uncalibrated")
+      await page.getByRole("status").filter({ hasText: "The job is completed." }).waitFor({ state: "attached" })
+      const said = await debate.innerText()
+      for (const part of [OBJECTION, DETAIL, "major", "minor", "resolved", "The proposer revised the answer."]) {
+        assert.include(said, part)
+      }
+      assert.include(await steps.first().innerText(), "gemini-3.8-flash")
+      assert.match(await steps.first().innerText(), /420\s+90\s+\$0\.000653/)
+      assert.strictEqual(await page.getByRole("button", { name: "Cancel" }).count(), 0)
+      await page.getByText("The job as JSON").click()
+      assert.include(await text(page, "details pre"), '"verdict": "revised"')
+    }),
+  )
+
+  it.live("shows a verification with its samples and checks", () =>
+    scene(async ({ client, enter, page }) => {
+      const { id } = await client.agents.create({ name: "a" })
+      const handle = await client.agents.execute(id, { task: "Is 391 a prime?", mode: "verified" })
+      const { result } = await handle.wait()
+      await enter()
+      await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+      const region = page.getByRole("region", { name: "Verification" })
+      await region.waitFor()
+      const said = await region.innerText()
+      assert.isDefined(result)
+      assert.isTrue("checks" in result)
+      for (const { independent_answer, note, question } of "checks" in result ? result.checks : []) {
+        for (const part of [question, independent_answer, note]) assert.include(said, part)
+      }
+      assert.match(said, /agrees[^]*agrees[^]*agrees/)
+      assert.match(said, /consistent[^]*consistent/)
+    }),
+  )
+
+  it.live("cancels a job that is running", () =>
+    scene(async ({ client, enter, fake, gate, page }) => {
+      const { id } = await client.agents.create({ name: "a" })
+      gate.hold()
+      const handle = await client.agents.execute(id, { task: TASK })
+      await fake.received(1)
+      await enter()
+      await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+      await page.getByRole("button", { name: "Cancel" }).click()
+      await page.getByRole("status").filter({ hasText: "The job is cancelled." }).waitFor({ state: "attached" })
+      await page.getByText("It ended before its first step.").waitFor()
+      assert.strictEqual((await client.jobs.get(handle.id)).status, "cancelled")
+    }),
+  )
+
+  it.live("asks before it deletes, and gives the focus back", () =>
+    scene(async ({ client, enter, page }) => {
+      await client.agents.create({ name: "First" })
+      await client.agents.create({ name: "Second" })
+      await enter()
+      await tabTo(page, "button", "Delete Second")
+      await page.keyboard.press("Enter")
+      const dialog = page.getByRole("dialog", { name: "Delete Second?" })
+      await dialog.waitFor()
+      // What is chosen by pressing Enter at once does no harm.
+      assert.strictEqual(await focused(page), "Keep it")
+      await page.keyboard.press("Escape")
+      await dialog.waitFor({ state: "detached" })
+      assert.include(await focused(page), "Delete")
+      assert.strictEqual((await client.agents.list()).items.length, 2)
+      await page.keyboard.press("Enter")
+      await dialog.waitFor()
+      await page.keyboard.press("Tab")
+      await page.keyboard.press("Enter")
+      await page.getByText("Second was deleted.").waitFor({ state: "attached" })
+      await page.getByRole("link", { name: "Second", exact: true }).waitFor({ state: "detached" })
+      assert.deepStrictEqual(
+        (await client.agents.list()).items.map(({ name }) => name),
+        ["First"],
+      )
+    }),
+  )
+
+  it.live("lists jobs by status and page, keeps the list up to date, and rests while nobody looks", () =>
+    scene(async ({ client, enter, gate, page }) => {
+      const { id } = await client.agents.create({ name: "Reviewer" })
+      const done = await client.agents.execute(id, { task: "one that is done" })
+      await done.wait()
+      gate.hold()
+      for (let i = 0; i < 21; i++) await client.agents.execute(id, { task: `open ${i}` })
+      await page.clock.install()
+      await enter()
+      await page.getByRole("link", { name: "Jobs" }).click()
+      await page.getByRole("link", { name: "open 20" }).waitFor()
+      await page.locator("tbody tr").first().getByText("Reviewer").waitFor()
+      assert.strictEqual(await page.locator("tbody tr").count(), 20)
+      await page.getByRole("button", { name: "Older" }).click()
+      await page.getByRole("link", { name: "one that is done" }).waitFor()
+      assert.strictEqual(await page.locator("tbody tr").count(), 2)
+      await page.getByLabel("Status").selectOption("completed")
+      await page.getByText("1 job shown").waitFor()
+      await page.getByLabel("Status").selectOption("failed")
+      await page.getByText("No job is failed.").waitFor()
+      await page.getByLabel("Status").selectOption("")
+      await page.getByRole("link", { name: "open 20" }).waitFor()
+
+      await client.agents.execute(id, { task: "made elsewhere" })
+      await page.clock.fastForward(5000)
+      await page.getByRole("link", { name: "made elsewhere" }).waitFor()
+
+      const asked: Array<string> = []
+      page.on("request", (request) => asked.push(request.url()))
+      const look = async (hidden: boolean) => {
+        await page.evaluate(`Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true })`)
+        await page.evaluate(`document.dispatchEvent(new Event("visibilitychange"))`)
+      }
+      await look(true)
+      asked.length = 0
+      await page.clock.fastForward(60_000)
+      assert.deepStrictEqual(asked, [])
+      await client.agents.execute(id, { task: "made while away" })
+      await look(false)
+      await page.getByRole("link", { name: "made while away" }).waitFor()
+    }),
+  )
+
+  const HOUR = 3_600_000
+  const NOW = Date.now()
+  const calls = [
+    callRecord({ at: NOW - 2 * HOUR, cost: 1234, baseline: 5000 }),
+    callRecord({ at: NOW - 2 * HOUR, cost: 9000, baseline: 1000, model: "large" }),
+    callRecord({ at: NOW - 50 * HOUR, cost: 700_000, baseline: 2_000_000 }),
+    callRecord({ at: NOW - 2 * HOUR, cost: null, baseline: null, outcome: "timeout" }),
+    callRecord({ at: NOW - 2 * HOUR, cost: 11, baseline: 12, tenant: "umbrella" }),
+  ]
+
+  it.live("shows savings as the API has them, in a chart, in figures and in words", () =>
+    scene(
+      async ({ client, enter, page }) => {
+        // Page and test ask about the same time, also when an hour ends in between.
+        await page.clock.setFixedTime(NOW)
+        await enter()
+        await page.getByRole("link", { name: "Savings" }).click()
+        for (const [button, interval, hours] of [
+          ["7 days", "day", 8 * 24],
+          ["24 hours", "hour", 24],
+        ] as const) {
+          await page.getByRole("button", { name: button }).click()
+          await page.getByRole("heading", { name: `Cost per ${interval}, ${button}` }).waitFor()
+          const chart = page.getByRole("img", { name: `Actual and baseline cost per ${interval}` })
+          await chart.waitFor()
+          await page.getByText("The same as a table").click()
+          const rows = await page.locator("figure tbody tr").allInnerTexts()
+          const shown = rows.map((row) => row.split("\t"))
+          const from = shown[0]?.[0]?.replace(" UTC", "Z").replace(" ", "T") ?? ""
+          const stats = await client.routing.stats({ from, to: new Date(NOW), interval })
+          assert.isAtMost(NOW - Date.parse(from), hours * HOUR)
+          assert.deepStrictEqual(
+            shown.map(([, ...figures]) => figures),
+            (stats.over_time ?? []).map((part) => [
+              ...[part.calls, part.failed_calls, part.unpriced_calls].map(String),
+              ...[part.actual_micro_usd, part.baseline_micro_usd, part.saved_micro_usd].map(
+                (amount) => `${amount < 0 ? "−" : ""}$${(Math.abs(amount) / 1e6).toFixed(6)}`,
+              ),
+            ]),
+          )
+          assert.strictEqual(await chart.locator(".bar.actual").count(), rows.length)
+          assert.include((await page.locator("#chart-words").textContent()) ?? "", `${stats.calls} calls`)
+          await page.getByText("The same as a table").click()
+        }
+        const totals = await text(page, ".figures")
+        // 1,234 and 9,000 against 5,000 and 1,000.
+        for (const part of ["−$0.004234", "$0.0102", "$0.006000", "3 calls"]) assert.include(totals, part)
+        await page.getByText("Baseline: the same input").waitFor()
+        await page.getByLabel("Whose calls").selectOption("all")
+        await page.getByText("4 calls").first().waitFor()
+      },
+      { calls, roles: ["admin"] },
+    ),
+  )
+
+  it.live("says what to do where there is nothing yet, and shows problems with their trace", () =>
+    scene(async ({ enter, page }) => {
+      await enter()
+      await page.getByText("No agents yet.").waitFor()
+      await page.getByRole("link", { name: "Jobs" }).click()
+      await page.getByText("No jobs yet.").waitFor()
+      await page.getByRole("link", { name: "Savings" }).click()
+      await page.getByText("No calls in 24 hours.").waitFor()
+      // Only administrators may ask for all tenants.
+      assert.strictEqual(await page.getByLabel("Whose calls").count(), 0)
+      await page.evaluate(`location.hash = "#/jobs/01890a5d-ac96-774b-bcce-b302099a8057"`)
+      const alert = page.getByRole("alert")
+      await alert.filter({ hasText: "There is no such job." }).waitFor()
+      assert.match(await alert.innerText(), /Trace id [0-9a-f]{32}/)
+      assert.include(await alert.innerText(), "Go back to the list.")
+    }),
+  )
+
+  it.live("shows what people and models write as text, whatever it is", () =>
+    scene(async ({ client, enter, page }) => {
+      const markup = `<img src=x onerror="document.title='run'"><b>bold</b> javascript:alert(1)`
+      const { id } = await client.agents.create({ name: markup, instructions: markup })
+      const handle = await client.agents.execute(id, { task: markup })
+      await handle.wait()
+      await enter()
+      for (const hash of ["#/agents", `#/agents/${id}`, "#/jobs", `#/jobs/${handle.id}`]) {
+        await page.evaluate(`location.hash = "${hash}"`)
+        await page.getByText("<b>bold</b>").first().waitFor()
+        assert.strictEqual(await page.locator("main img, main b").count(), 0)
+      }
+    }),
+  )
+
+  it.live("makes one job of a task that is run again because its answer was lost", () =>
+    scene(async ({ client, enter, page }) => {
+      const { id } = await client.agents.create({ name: "Reviewer" })
+      await enter()
+      await page.evaluate(`location.hash = "#/agents/${id}"`)
+      let lost = 0
+      await page.route("**/execute", async (route) => {
+        await route.fetch()
+        lost++
+        await route.abort()
+      })
+      await page.getByRole("textbox", { name: "Task" }).fill(TASK)
+      await page.getByRole("button", { name: "Run", exact: true }).click()
+      await page.getByRole("alert").filter({ hasText: "The gateway did not answer." }).waitFor()
+      await page.unroute("**/execute")
+      await page.getByRole("button", { name: "Run", exact: true }).click()
+      await page.getByRole("region", { name: "Answer" }).waitFor()
+      assert.isAbove(lost, 1)
+      assert.strictEqual((await client.jobs.list()).items.length, 1)
+    }),
+  )
+
+  it.live("works where the browser has no secure context", () =>
+    scene(async ({ client, enter, page }) => {
+      await page.addInitScript("delete Crypto.prototype.randomUUID; delete Crypto.prototype.subtle")
+      const { id } = await client.agents.create({ name: "Reviewer" })
+      await enter()
+      await page.evaluate(`location.hash = "#/agents/${id}"`)
+      await page.getByRole("textbox", { name: "Task" }).fill(TASK)
+      await page.getByRole("button", { name: "Run", exact: true }).click()
+      await page.getByRole("region", { name: "Answer" }).getByText(REVISION).waitFor()
+    }),
+  )
+
+  for (const colorScheme of ["light", "dark"] as const) {
+    for (const [size, viewport] of [["desktop", DESKTOP] as const, ["phone", PHONE] as const]) {
+      it.live(
+        `is readable by everyone, ${colorScheme} on a ${size}, and never wider than the screen`,
+        () =>
+          scene(
+            async ({ client, consoleUrl, enter, fake, gate, page }) => {
+              const agent = await client.agents.create({
+                name: "A reviewer with quite a long name, as people like to give them",
+                instructions: "Be exact.",
+              })
+              const debate = await client.agents.execute(agent.id, { task: TASK })
+              await debate.wait()
+              const check = await client.agents.execute(agent.id, { task: "Is 391 a prime?", mode: "verified" })
+              await check.wait()
+              gate.hold()
+              const open = await client.agents.execute(agent.id, { task: "averylongword".repeat(20) })
+              await fake.received(fake.requests.length)
+
+              const look = async (view: string) => {
+                assert.deepStrictEqual(await accessibilityViolations(page), [], view)
+                const width = await page.evaluate<number>("document.documentElement.scrollWidth")
+                assert.isAtMost(width, viewport.width, view)
+              }
+              await page.goto(consoleUrl)
+              await page.getByLabel("Token").fill("x")
+              await page.keyboard.press("Enter")
+              await page.getByRole("alert").waitFor()
+              await look("signing in")
+              await enter()
+              for (const [hash, shown] of [
+                ["#/agents", "Run a task"],
+                ["#/agents/new", "Limits of one job"],
+                [`#/agents/${agent.id}`, "Its latest jobs"],
+                ["#/jobs", "newest first"],
+                [`#/jobs/${debate.id}`, "The job as JSON"],
+                [`#/jobs/${check.id}`, "Reconciliation"],
+                [`#/jobs/${open.id}`, "under way"],
+                ["#/savings", "Failed calls"],
+              ] as const) {
+                await page.evaluate(`location.hash = "${hash}"`)
+                await page.getByText(shown).first().waitFor()
+                await page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
+                await look(hash)
+              }
+              await page.evaluate(`location.hash = "#/agents"`)
+              await page.getByRole("button", { name: /^Delete/ }).click()
+              await page.getByRole("dialog").waitFor()
+              await look("deleting")
+            },
+            { viewport, colorScheme, reducedMotion: "reduce", calls, roles: ["admin"] },
+          ),
+        90_000,
+      )
+    }
+  }
+})

@@ -1,0 +1,232 @@
+/** The proxy's console in a real browser: seals there, shows what crosses the wire, refuses what was tampered with. */
+import { readFile } from "node:fs/promises"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Page } from "playwright-core"
+import { verifyCommand } from "../../src/cli/verifyCommand.ts"
+import { accessibilityViolations, hasBrowser, openPage, PHONE } from "../support/browser.ts"
+import { run, sealgate } from "../support/cli.ts"
+import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
+import { behind, startProxy } from "../support/proxy.ts"
+
+const OTHER_PIN = "A".repeat(43)
+const ANSWER_VERIFIED = "✓ Answer, receipt and proof verified"
+
+const ask = async (page: Page, question: string): Promise<void> => {
+  await page.getByLabel("Your question").fill(question)
+  await page.getByLabel("Your question").press("Enter")
+}
+
+const refused = (page: Page) => page.locator(".exchange").last().getByText("✕ Refused", { exact: true })
+
+describe.runIf(hasBrowser)("the proxy's console", () => {
+  it.live("seals a chat, shows the wire beside its meaning, and nothing of it is readable on the path", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { complaints, page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        const sent: Array<string> = []
+        page.on("request", (request) => sent.push(`${request.url()} ${request.postData() ?? ""}`))
+        await page.goto(`${proxy.url}/console`)
+        // Without a pin there is nothing to ask.
+        assert.isTrue(await page.getByLabel("Your question").isDisabled())
+        await page.getByLabel("Key id to pin").fill("nonsense")
+        await page.getByRole("button", { name: "Pin this identity" }).click()
+        assert.include(await page.getByRole("alert").textContent(), "is not a key id")
+        await page.getByLabel("Key id to pin").fill(proxy.kid)
+        await page.keyboard.press("Enter")
+
+        await ask(page, "purple elephants")
+        await page.getByText(ANSWER_VERIFIED).waitFor()
+        assert.strictEqual(await page.locator(".answer").textContent(), "The model answered: purple elephants")
+        // Every crossing was verified or is not a secret, and the chain has a link per frame and the proof.
+        const states = await page.locator(".crossing .state").allTextContents()
+        assert.deepStrictEqual([...new Set(states)].sort(), ["○ not secret", "● sealed here", "✓ verified"].sort())
+        const frames = await page.locator(".crossing", { hasText: /^proxy → youFrame/ }).count()
+        assert.isAtLeast(frames, 2)
+        assert.strictEqual(await page.locator(".chain li").count(), frames + 1)
+        assert.include(await page.locator(".crossings").textContent(), "“purple")
+
+        // The conversation goes on, in the same session.
+        await ask(page, "and more")
+        await page.getByText(ANSWER_VERIFIED).nth(1).waitFor()
+        assert.strictEqual(sent.filter((request) => request.includes("/v1/init")).length, 1)
+        assert.notInclude(sent.join("\n"), "elephants")
+        assert.deepStrictEqual(complaints, [])
+      })
+    }),
+  )
+
+  it.live("remembers pins, takes them from a link, and refuses another identity before anything is sealed", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+        await ask(page, "hello")
+        await page.getByText(ANSWER_VERIFIED).waitFor()
+        await page.goto("about:blank")
+        await page.goto(`${proxy.url}/console`)
+        assert.strictEqual(await page.locator(".trust code").first().textContent(), proxy.kid)
+
+        await page.getByRole("button", { name: "Change" }).click()
+        await page.getByLabel("Key id to pin").fill(OTHER_PIN)
+        await page.getByRole("button", { name: "Pin this identity" }).click()
+        const completions: Array<string> = []
+        page.on("request", (request) => request.url().endsWith("/v1/completions") && completions.push(request.url()))
+        await ask(page, "a secret")
+        await refused(page).waitFor()
+        const said = (await page.locator(".exchange").last().textContent()) ?? ""
+        assert.include(said, "This is not the proxy that you pinned. Nothing was sealed.")
+        assert.include(said, proxy.kid)
+        assert.include(await page.locator(".crossing.refused").textContent(), "The offer of a session")
+        assert.deepStrictEqual(completions, [])
+      })
+    }),
+  )
+
+  it.live("shows that somebody on the path changed an answer", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        await page.route("**/v1/completions", async (route) => {
+          const response = await route.fetch()
+          const body = await response.text()
+          const at = body.indexOf('"ciphertext":"', body.indexOf('"ciphertext":"') + 1) + '"ciphertext":"'.length
+          const changed = body.slice(0, at) + (body[at] === "A" ? "B" : "A") + body.slice(at + 1)
+          await route.fulfill({ response, body: changed })
+        })
+        await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+        await ask(page, "one two three")
+        await refused(page).waitFor()
+        assert.include(await page.locator(".exchange").textContent(), "Somebody interfered. This is not an answer.")
+        assert.include(await page.locator(".crossing.refused").textContent(), "Frame 1")
+        // What was refused is said to those who do not see it as well, and is no part of the conversation.
+        assert.include(await page.getByRole("status").textContent(), "Somebody interfered")
+        assert.strictEqual(await page.getByRole("button", { name: /Download/ }).count(), 0)
+      })
+    }),
+  )
+
+  it.live("lets its reader play the one on the path, and refuses every trick", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { complaints, page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+        const reasons: Array<string> = []
+        for (const intrusion of ["flip", "drop", "repeat", "cut", "key"]) {
+          await page.getByLabel("On the way to you, there is").selectOption(intrusion)
+          await ask(page, `some words to ${intrusion}`)
+          await refused(page).waitFor()
+          reasons.push((await page.locator(".exchange").last().locator(".note p").textContent()) ?? "")
+        }
+        for (const [i, reason] of [
+          /not authentic/,
+          /was due, but/,
+          /was due, but/,
+          /ended before/,
+          /differs from/,
+        ].entries()) {
+          assert.match(reasons[i] ?? "", reason)
+        }
+        await page.getByLabel("On the way to you, there is").selectOption("none")
+        await ask(page, "alone again")
+        await page.getByText(ANSWER_VERIFIED).waitFor()
+        assert.deepStrictEqual(complaints, [])
+      })
+    }),
+  )
+
+  it.live("gives out receipts that `sealgate verify` accepts, and with them reveals nothing unasked", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { page } = yield* openPage()
+      const save = (button: string) =>
+        Effect.promise(async () => {
+          const downloading = page.waitForEvent("download")
+          await page.getByRole("button", { name: button }).click()
+          return (await downloading).path()
+        })
+      yield* Effect.promise(async () => {
+        await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+        await ask(page, "purple elephants")
+        await page.getByText(ANSWER_VERIFIED).waitFor()
+      })
+      const receipt = yield* save("Download receipt and proof")
+      assert.notInclude(yield* Effect.promise(() => readFile(receipt, "utf8")), "elephants")
+      const checked = yield* sealgate(["verify", receipt, "--pin", proxy.kid])
+      assert.strictEqual(checked.code, 0, checked.stderr)
+      assert.include(checked.stdout, "The recorded stream is exactly what was sent")
+      const revealed = yield* run(verifyCommand, [yield* save("Download with question and answer"), "--pin", proxy.kid])
+      assert.strictEqual(revealed.code, 0, revealed.stderr)
+      assert.include(revealed.stdout, "purple elephants")
+      const unpinned = yield* run(verifyCommand, [receipt, "--pin", OTHER_PIN])
+      assert.notStrictEqual(unpinned.code, 0)
+    }),
+  )
+
+  it.live("tells of problems, stops on request, and goes on after both", () =>
+    Effect.gen(function* () {
+      const upstream = yield* FakeUpstream.make()
+      const proxy = yield* startProxy({ settings: behind(upstream) })
+      const { page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+        upstream.script(fault.invalidRequest())
+        await ask(page, "unwelcome")
+        await page.getByText("✕ No answer").waitFor()
+        upstream.script({ text: ["one ", "two"], delivery: { breaks: { after: 1, how: "silence" } } })
+        await ask(page, "endless")
+        await page.locator(".exchange").last().locator(".answer").waitFor()
+        await page.getByRole("button", { name: "Stop" }).click()
+        await page.getByText("■ Stopped").waitFor()
+        await ask(page, "well?")
+        await page.getByText(ANSWER_VERIFIED).waitFor()
+        await page.getByRole("button", { name: "New conversation" }).click()
+        assert.strictEqual(await page.locator(".exchange").count(), 0)
+      })
+    }),
+  )
+
+  for (const colorScheme of ["light", "dark"] as const) {
+    it.live(`is accessible and fits a phone, ${colorScheme}`, () =>
+      Effect.gen(function* () {
+        const proxy = yield* startProxy()
+        const { page } = yield* openPage({ viewport: PHONE, colorScheme })
+        yield* Effect.promise(async () => {
+          const look = async () => {
+            assert.deepStrictEqual(await accessibilityViolations(page), [])
+            assert.strictEqual(await page.evaluate("document.documentElement.scrollWidth"), PHONE.width)
+          }
+          await page.goto(`${proxy.url}/console`)
+          await page.getByText("✓ ready").waitFor()
+          await look()
+          // By keyboard alone: past the link that skips, into the field, pin, ask.
+          await page.getByLabel("Key id to pin").focus()
+          await page.keyboard.type(proxy.kid)
+          await page.keyboard.press("Enter")
+          await page.getByText("✓ Pinned").waitFor()
+          await ask(page, "hello from a phone, with a rather long word: ".concat("w".repeat(120)))
+          await page.getByText(ANSWER_VERIFIED).waitFor()
+          await look()
+          await page.getByLabel("On the way to you, there is").selectOption("flip")
+          await ask(page, "hello again")
+          await refused(page).waitFor()
+          await look()
+        })
+      }),
+    )
+  }
+
+  it.live("is not there when it is switched off", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy({ settings: { console: false } })
+      for (const path of ["/console", "/console/main.js"]) {
+        const response = yield* Effect.promise(() => fetch(`${proxy.url}${path}`))
+        assert.strictEqual(response.status, 404)
+      }
+    }),
+  )
+})

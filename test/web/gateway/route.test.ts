@@ -1,0 +1,30 @@
+import { assert, describe, it } from "@effect/vitest"
+import { HOME, hrefOf, type Route, routeOf, sectionOf } from "../../../src/web/gateway/route.ts"
+
+const routes: ReadonlyArray<readonly [Route, string]> = [
+  [{ view: "agents" }, "agents"],
+  [{ view: "new-agent" }, "agents"],
+  [{ view: "agent", id: "01890a5d-ac96-774b-bcce-b302099a8057" }, "agents"],
+  [{ view: "agent", id: "a/b c%" }, "agents"],
+  [{ view: "jobs" }, "jobs"],
+  [{ view: "job", id: "1" }, "jobs"],
+  [{ view: "savings" }, "savings"],
+]
+
+describe("routes", () => {
+  it("come back from their addresses, and belong to a section", () => {
+    for (const [route, section] of routes) {
+      assert.deepStrictEqual(routeOf(hrefOf(route)), route)
+      assert.strictEqual(sectionOf(route), section)
+    }
+  })
+
+  it("are home when there is none, and unchanged by places within the page", () => {
+    for (const hash of ["", "#", "#/", "#/nowhere", "#/jobs/1/2"]) assert.deepStrictEqual(routeOf(hash), HOME, hash)
+    assert.isUndefined(routeOf("#main"))
+  })
+
+  it("take a broken escape as it is", () => {
+    assert.deepStrictEqual(routeOf("#/jobs/%E0%"), { view: "job", id: "%E0%" })
+  })
+})

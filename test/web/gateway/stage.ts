@@ -1,0 +1,139 @@
+/** A gateway whose models play a prepared part, one answer at a time where a test wants to watch. */
+import { Array, Effect, Layer } from "effect"
+import { Ledger } from "../../../src/services/routing/Ledger.ts"
+import type { CallRecord } from "../../../src/services/routing/CallRecord.ts"
+import * as Database from "../../../src/layers/database/Database.ts"
+import { sqlite } from "../../support/databases.ts"
+import { type Asked, FakeUpstream, type Reply } from "../../support/FakeUpstream.ts"
+import { databaseUrl, startGateway } from "../../support/gateway.ts"
+
+export const TASK = "May the service keep session tokens in localStorage if every response has a strict CSP?"
+export const PROPOSAL = "Yes. A strict content security policy blocks injected scripts, so localStorage is safe enough."
+export const OBJECTION =
+  "A CSP does not protect against a compromised dependency that the page itself loads; it reads localStorage like any other script."
+export const DETAIL = "The answer does not say how long such a token would live."
+export const REVISION =
+  "No. A strict CSP lowers the risk of injected scripts, but a compromised dependency still reads localStorage. Keep session tokens in HttpOnly, Secure, SameSite cookies, keep them short-lived, and keep the CSP as a second line of defence."
+export const DRAFT = "391 is not a prime: it is 17 × 23."
+
+export type Kind = "propose" | "critique" | "respond" | "judge" | "compare" | "questions" | "answer" | "reconcile"
+
+/** What a request is for, read from what it asks. */
+const kindOf = ({ text }: Asked): Kind => {
+  if (text.includes("This is the answer to examine")) return "critique"
+  if (text.includes("Another model examined your answer")) return "respond"
+  if (text.includes("This is the final answer")) return "judge"
+  if (text.includes("For every sample say")) return "compare"
+  if (text.includes("Ask questions whose answers")) return "questions"
+  if (text.includes("Answer this question alone")) return "answer"
+  if (text.includes("For every question say")) return "reconcile"
+  return "propose"
+}
+
+const json = (value: unknown): Reply => ({
+  text: JSON.stringify(value),
+  usage: { input: 900, cached: 300, output: 140 },
+})
+
+const partFor = (kind: Kind, asked: Asked, round: number): Reply => {
+  switch (kind) {
+    case "critique":
+      return round > 1
+        ? json({ resolved: [1], objections: [] })
+        : json({
+            resolved: [],
+            objections: [
+              { claim: OBJECTION, severity: "major" },
+              { claim: DETAIL, severity: "minor" },
+            ],
+          })
+    case "respond":
+      return json({ action: "revise", answer: REVISION, rebuttal: "" })
+    case "judge":
+      return json({ verdict: "sound", resolved: [1, 2], confidence: 0.86 })
+    case "compare":
+      return json({ samples: [1, 2, 3].map((sample) => ({ sample, agrees: sample !== 2 })) })
+    case "questions":
+      return json({ questions: ["What is 17 × 23?", "Is 17 a prime?"] })
+    case "answer":
+      return { text: asked.text.includes("×") ? "391" : "Yes.", usage: { input: 120, output: 6 } }
+    case "reconcile":
+      return json({
+        checks: [
+          { question: 1, consistent: true, note: "Both give 391." },
+          { question: 2, consistent: true, note: "Both take 17 for a prime." },
+        ],
+      })
+    case "propose":
+      return { text: asked.text.includes("391") ? DRAFT : PROPOSAL, usage: { input: 420, output: 90 } }
+  }
+}
+
+const ROWS_PER_WRITE = 1000
+
+/** Answers wait here until they are let through. */
+class Gate {
+  private open = true
+  private waiting: globalThis.Array<() => void> = []
+
+  hold(): void {
+    this.open = false
+  }
+
+  /** Lets the first waiting answer through, when there is one. */
+  next(): void {
+    this.waiting.shift()?.()
+  }
+
+  release(): void {
+    this.open = true
+    for (const go of this.waiting.splice(0)) go()
+  }
+
+  pass(): Promise<void> {
+    if (this.open) return Promise.resolve()
+    return new Promise((resolve) => this.waiting.push(resolve))
+  }
+}
+
+/** A new gateway on a database that holds `calls`; the cheapest of three models is preferred, the first is the baseline. */
+export const setStage = Effect.fnUntraced(function* (calls: ReadonlyArray<CallRecord> = []) {
+  const fake = yield* FakeUpstream.make()
+  const gate = yield* Effect.acquireRelease(
+    Effect.sync(() => new Gate()),
+    // The fake closes when all its answers are given.
+    (gate) => Effect.sync(() => gate.release()),
+  )
+  let rounds = 0
+  fake.always(async (asked) => {
+    const kind = kindOf(asked)
+    if (kind === "critique") rounds++
+    if (kind === "propose") rounds = 0
+    const round = rounds
+    await gate.pass()
+    return partFor(kind, asked, round)
+  })
+  const filename = yield* databaseUrl(sqlite)
+  if (calls.length > 0) {
+    yield* Ledger.use((ledger) =>
+      // A statement has only so many parameters.
+      Effect.forEach(Array.chunksOf(calls, ROWS_PER_WRITE), ledger.record, { discard: true }),
+    ).pipe(Effect.provide(Layer.provide(Ledger.layer, Database.layerSqlite({ filename }))), Effect.orDie)
+  }
+  const gateway = yield* startGateway(
+    filename,
+    {
+      PROVIDER1_API_KEY: "key",
+      PROVIDER1_BASE_URL: fake.openAi,
+      PROVIDER1_MODEL: "gpt-6-sol",
+      PROVIDER3_API_KEY: "key",
+      PROVIDER3_BASE_URL: fake.anthropic,
+      PROVIDER3_MODEL: "claude-haiku-4-5",
+      PROVIDER4_API_KEY: "key",
+      PROVIDER4_BASE_URL: fake.gemini,
+      PROVIDER4_MODEL: "gemini-3.8-flash",
+    },
+    "configured",
+  )
+  return { fake, gate, gateway, consoleUrl: `${gateway.url}/console` }
+})

@@ -1,0 +1,50 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { ownerOf, tokenIn } from "../../../src/web/gateway/token.ts"
+import { tokenFor } from "../../support/gateway.ts"
+
+const base64Url = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url")
+const unsigned = (claims: unknown): string => `${base64Url({ alg: "HS256" })}.${base64Url(claims)}.c2ln`
+
+describe("tokens", () => {
+  it.effect("say whose they are, as the gateway reads them", () =>
+    Effect.gen(function* () {
+      const own = ownerOf(yield* tokenFor("alice"))
+      assert.deepInclude(own, { subject: "alice", tenant: "alice", roles: [], admin: false })
+      const ops = ownerOf(yield* tokenFor("Zoë 👩", { tenant: "acme", roles: ["admin", "ops"] }))
+      assert.deepInclude(ops, { subject: "Zoë 👩", tenant: "acme", roles: ["admin", "ops"], admin: true })
+    }),
+  )
+
+  it("say when they expire, in milliseconds", () => {
+    assert.strictEqual(ownerOf(unsigned({ sub: "a", exp: 1_700_000_000 }))?.expires, 1_700_000_000_000)
+  })
+
+  it("are none when a part is missing, unreadable or without the claims", () => {
+    const broken = [
+      "",
+      "a.b",
+      "a.b.c.d",
+      "a.!!!.c",
+      "a.gIA.c",
+      unsigned("text"),
+      unsigned({ sub: "a" }),
+      unsigned({ exp: 1 }),
+    ]
+    for (const text of [...broken, unsigned({ sub: "a", exp: 1, roles: "admin" })])
+      assert.isUndefined(ownerOf(text), text)
+  })
+
+  it("are found in what people paste", () => {
+    for (const pasted of [
+      "a.b.c",
+      " a.b.c\n",
+      "Bearer a.b.c",
+      "authorization: bearer a.b.c",
+      "export TOKEN=a.b.c",
+      '"a.b.c"',
+    ]) {
+      assert.strictEqual(tokenIn(pasted), "a.b.c")
+    }
+  })
+})
