@@ -1,0 +1,29 @@
+# The proxy by default, the gateway with `docker run … sealgate gateway`. Runs with a read-only root: what it writes
+# goes to /var/lib/sealgate (the attestation key, the embedded database).
+
+FROM node:26-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json tsconfig.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY scripts scripts
+COPY src src
+RUN node scripts/build.ts && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
+
+FROM node:26-slim
+ENV NODE_ENV=production \
+    ATTESTATION_KEY_FILE=/var/lib/sealgate/attestation.pem \
+    DATABASE_URL=/var/lib/sealgate/gateway.db
+WORKDIR /app
+COPY --from=build /build/node_modules node_modules
+COPY --from=build /build/dist dist
+COPY package.json LICENSE ./
+RUN install -d -o node -g node -m 700 /var/lib/sealgate
+USER node
+VOLUME /var/lib/sealgate
+EXPOSE 3000 3001
+STOPSIGNAL SIGTERM
+# With TLS the certificate is not looked at: it names the outside. Where clients must show one, probe from outside instead.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=15s \
+  CMD ["node", "--no-warnings", "-e", "const { PORT, TLS_CERT_FILE } = process.env; process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'; const ask = (port) => fetch(`${TLS_CERT_FILE ? 'https' : 'http'}://127.0.0.1:${port}/health`).then(({ ok }) => ok || Promise.reject()); Promise.any((PORT ? [PORT] : [3001, 3000]).map(ask)).then(() => process.exit(0), () => process.exit(1))"]
+ENTRYPOINT ["node", "/app/dist/cli/main.js"]
+CMD ["proxy"]
