@@ -2,13 +2,50 @@ import { defineConfig } from "vitest/config"
 
 const conditions = ["@sealgate/source", "node", "import", "default"]
 
+const BROWSER = ["test/web/*Console.test.ts"]
+
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
-    include: ["test/**/*.test.ts"],
-    testTimeout: 30_000,
-    // Most tests wait for sockets and databases more than they compute.
-    maxWorkers: 4,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "tests",
+          include: ["test/**/*.test.ts"],
+          exclude: BROWSER,
+          globalSetup: ["test/support/consoles.ts"],
+          testTimeout: 30_000,
+          // Most tests wait for sockets and databases more than they compute.
+          maxWorkers: 4,
+          // Modules keep no state that a test could trip over, and loading them for each file would take a third of the time.
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          // Browsers take more of the machine than everything else together.
+          name: "browser",
+          include: BROWSER,
+          globalSetup: ["test/support/consoles.ts"],
+          testTimeout: 60_000,
+          maxWorkers: 2,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          // Deployments of several processes under load: minutes each, and one at a time because they fill the machine.
+          name: "proofs",
+          include: ["test/proofs/**/*.proof.ts"],
+          testTimeout: 600_000,
+          hookTimeout: 120_000,
+          maxWorkers: 1,
+          fileParallelism: false,
+        },
+      },
+    ],
   },
 })

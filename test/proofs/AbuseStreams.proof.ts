@@ -1,0 +1,100 @@
+/** Strangers who ask and do not listen: what they do not read is not sent, not kept, and in the end not owed. */
+import { readFileSync } from "node:fs"
+import { randomUUID } from "node:crypto"
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { sealRequest } from "../../src/client/sealRequest.ts"
+import { valueOf } from "../support/prometheus.ts"
+import { FakeUpstream } from "../support/FakeUpstream.ts"
+import { beginSession } from "../support/sealing.ts"
+import { postOf } from "../support/sockets.ts"
+import { addressOf, connectFrom, destroyAll, inParallel } from "./abuse/Attackers.ts"
+import { FLOOD_BYTES, startFloodingProvider } from "./abuse/FloodingProvider.ts"
+import { attackersAt, metricsOf, type ProxyProcess, startProxyProcess } from "./abuse/Server.ts"
+import { MB, sealedRound, underAttack, until } from "./abuse/UnderAttack.ts"
+
+/** Below `MAX_CONCURRENT_PER_CLIENT`, which is 64 by default. */
+const PER_ADDRESS = 50
+
+/** The largest that the system lets a socket's buffer become, in bytes. */
+const limitOf = (name: "tcp_wmem" | "tcp_rmem"): number =>
+  Number(readFileSync(`/proc/sys/net/ipv4/${name}`, "utf8").trim().split(/\s+/)[2])
+
+/** Sealed requests to provider 2, each on a connection of its own that reads nothing. */
+const askAndPause = async (proxy: ProxyProcess, count: number, completion: object) => {
+  const sessions = await inParallel(Math.ceil(count / PER_ADDRESS), () => beginSession(proxy))
+  return inParallel(count, async (index) => {
+    const address = Math.floor(index / PER_ADDRESS)
+    const session = sessions[address]
+    if (session === undefined) throw new Error("there is a session for every address")
+    const id = randomUUID()
+    const payload = { request_id: id, issued_at: Date.now() + session.clockOffset, provider: "provider2", completion }
+    const { body } = await sealRequest(session, id, JSON.stringify(payload))
+    const socket = await connectFrom(proxy.port, addressOf(address))
+    socket.pause().write(postOf("/v1/completions", body))
+    return socket
+  })
+}
+
+const started = Effect.gen(function* () {
+  const provider = yield* startFloodingProvider
+  const fake = yield* FakeUpstream.make()
+  fake.always(({ text }) => ({ text }))
+  const proxy = yield* startProxyProcess({
+    PROVIDER1_API_KEY: "key",
+    PROVIDER1_BASE_URL: fake.openAi,
+    PROVIDER2_API_KEY: "key",
+    PROVIDER2_BASE_URL: provider.url,
+    // Long enough for all of them to come to a stand before the first is cut, also on a busy machine.
+    WRITE_TIMEOUT: "20s",
+  })
+  return { provider, proxy }
+})
+
+it.live("streams that nobody reads stop at their provider, cost bounded memory, and are cut", () =>
+  Effect.gen(function* () {
+    const { provider, proxy } = yield* started
+    const count = 60
+    yield* Effect.promise(() =>
+      underAttack({
+        name: "stalled readers",
+        server: proxy,
+        round: sealedRound(proxy),
+        count,
+        // Events are 16 KiB here. Four wait to be sealed, and as many are being taken and sealed, 128 KiB; one read of the
+        // provider brings up to 128 KiB, which exist as bytes, as text and as chunks; 64 KiB wait sealed, and as much at the
+        // socket, as text and as bytes, a third longer for their encoding. That makes less than a megabyte, and as much
+        // is let go of while the streams run up to that point.
+        allowed: count * 2 * MB,
+        attack: async (atHeight) => {
+          const sockets = await askAndPause(proxy, count, { prompt: "x", stream: true })
+          let last = -1
+          await until("all streams stand still", async () => {
+            const taken = provider.taken()
+            const sum = taken.reduce((sum, bytes) => sum + bytes, 0)
+            await new Promise((resolve) => setTimeout(resolve, 300))
+            const still = taken.length === count && sum === last
+            last = sum
+            return still
+          })
+          await atHeight()
+          // On the way there are two connections with a buffer at either end, and what the proxy itself holds.
+          const onTheWay = 2 * (limitOf("tcp_wmem") + 2 * MB) + 2 * MB
+          assert.isBelow(onTheWay, FLOOD_BYTES)
+          const taken = provider.taken()
+          assert.lengthOf(taken, count)
+          for (const bytes of taken) assert.isBelow(bytes, onTheWay)
+          console.info(
+            `a stalled stream has taken at most ${(Math.max(...taken) / MB).toFixed(1)} MB from its provider`,
+          )
+          // Cut by the write time-out, up to the provider.
+          await until("the server has cut them", () => attackersAt(proxy) === 0)
+          await until("the provider is rid of them", () => provider.taken().length === 0)
+          const calls = valueOf(await metricsOf(proxy), "sealgate_upstream_calls_in_flight", { provider: "provider2" })
+          assert.strictEqual(calls, 0)
+          destroyAll(sockets)
+        },
+      }),
+    )
+  }),
+)

@@ -1,0 +1,224 @@
+/**
+ * Three gateway processes on one Postgres and one Redis, under load, while everything that they share breaks: what one
+ * of them knows holds for all, nothing that was acknowledged is lost, and what is gone is said and comes back by itself.
+ */
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { Cluster } from "./cluster/Cluster.ts"
+import { COUNT, GOOD, keyOf, SHAKY } from "./cluster/Gateways.ts"
+import { callsTo, keysSeen, logged, ready, ticks, until, untilReady } from "./cluster/looks.ts"
+import { readRate } from "./cluster/readRate.ts"
+import { postgresCanStart } from "../support/privatePostgres.ts"
+import { redisCanStart } from "../support/privateRedis.ts"
+import { run } from "../support/processes.ts"
+import { SECRET } from "../support/gateway.ts"
+
+const SLOTS = Array.from({ length: COUNT }, (_, slot) => slot)
+const ALL_KEYS = SLOTS.map(keyOf)
+
+/** How far what was let through may be from what one bucket allows. */
+const TOLERANCE = 0.05
+const CONFIG_MS = 2000
+const CIRCUIT_METRIC = `sealgate_upstream_circuit_state{provider="${SHAKY.provider}"}`
+/** With what a start waits for its database, longer than the lease of a job: its worker no longer knows whose it is. */
+const LONG_OUTAGE = "12 seconds"
+
+const figures = (text: string) => Effect.sync(() => console.info(`  ${text}`))
+
+/** One bucket for all of them, within the tolerance, and reached. */
+const isEnforced = ({ allowed, others, passed, refused, seconds }: Awaited<ReturnType<typeof readRate>>) => {
+  assert.deepStrictEqual(others, [])
+  assert.isAbove(refused, 0, "the limit was never reached")
+  assert.closeTo(passed / allowed, 1, TOLERANCE, `${passed} of ${allowed} in ${seconds} s`)
+}
+
+const rateText = ({ allowed, passed, refused, seconds }: Awaited<ReturnType<typeof readRate>>) =>
+  `${passed} passed where one bucket allows ${allowed}, ${refused} refused, ${seconds.toFixed(2)} s`
+
+describe.skipIf(!postgresCanStart || !redisCanStart)("three gateways on one Postgres and one Redis", () => {
+  layer(Cluster.layer, { excludeTestServices: true, timeout: "2 minutes" })((it) => {
+    it.effect("enforce one rate limit", () =>
+      Effect.gen(function* () {
+        const { gateways, newCaller } = yield* Cluster
+        yield* untilReady(gateways, { status: 200, redis: "up" })
+        const caller = yield* newCaller()
+        const rate = yield* Effect.promise(() => readRate(caller, gateways.all))
+        yield* figures(rateText(rate))
+        isEnforced(rate)
+      }),
+    )
+
+    it.effect("have one circuit per target: what one opens holds for all, and closes for all", () =>
+      Effect.gen(function* () {
+        const { gateways, setShaky, upstream } = yield* Cluster
+        yield* until(() => keysSeen(upstream, SHAKY.model).size === COUNT)
+        const opened = () => logged(gateways, "Circuit opened").length
+        const closed = () => logged(gateways, "Circuit closed").length
+        assert.strictEqual(opened(), 0)
+
+        const failedFrom = performance.now()
+        yield* setShaky(false)
+        yield* until(() => opened() > 0)
+        const heldFrom = performance.now()
+        // While it is open, and before the first of them may probe: not one call, from nobody, and the others work on.
+        yield* ticks(2000)
+        yield* untilReady(gateways, { circuit: [SHAKY.provider, "open"], metric: [CIRCUIT_METRIC, 2] })
+        yield* ticks(2000)
+        const heldTo = performance.now()
+        yield* setShaky(true)
+        assert.strictEqual(callsTo(upstream, SHAKY.model, heldFrom, heldTo).length, 0)
+        assert.sameMembers([...keysSeen(upstream, GOOD.model, heldFrom, heldTo)], ALL_KEYS)
+        assert.strictEqual(opened(), 1, "opened by more than one of them")
+        const failures = callsTo(upstream, SHAKY.model, failedFrom, heldFrom).length
+
+        yield* until(() => closed() > 0)
+        const closedAt = performance.now()
+        yield* untilReady(gateways, { circuit: [SHAKY.provider, "closed"], metric: [CIRCUIT_METRIC, 0] })
+        yield* until(() => keysSeen(upstream, SHAKY.model, closedAt).size === COUNT)
+        assert.deepStrictEqual([opened(), closed()], [1, 1])
+        yield* figures(`${failures} calls until the circuit was open, none by any of the three while it was`)
+      }),
+    )
+
+    it.effect("have one routing configuration, in force at all of them in 2 s", () =>
+      Effect.gen(function* () {
+        const { gateways, newCaller, upstream } = yield* Cluster
+        const admin = yield* newCaller(["admin"])
+        const path = "/api/v1/routing/config"
+        const [first, second, third] = gateways.all
+        if (first === undefined || second === undefined || third === undefined) throw new Error("three were started")
+        const put = (gateway: typeof first, change: object) =>
+          Effect.promise(async () => {
+            const { json: before } = await admin.ask(gateway, "GET", path)
+            const { json, status } = await admin.ask(gateway, "PUT", path, { body: { ...before, ...change } })
+            assert.strictEqual(status, 200, JSON.stringify(json))
+            return performance.now()
+          })
+        const prices = { input: 1, output: 1, cached_input: 1 }
+        const [target, shaky] = [GOOD, SHAKY].map((name) => ({ ...name, max_context_tokens: 100_000, prices }))
+
+        const withoutAt = yield* put(first, { targets: [target] })
+        yield* ticks(CONFIG_MS * 2)
+        const last = callsTo(upstream, SHAKY.model, withoutAt).at(-1)?.at ?? withoutAt
+        assert.isAtMost(last - withoutAt, CONFIG_MS)
+        assert.sameMembers([...keysSeen(upstream, GOOD.model, withoutAt + CONFIG_MS)], ALL_KEYS)
+
+        const withAt = yield* put(second, { targets: [shaky, target], strategy: "fallback" })
+        yield* until(() => keysSeen(upstream, SHAKY.model, withAt).size === COUNT)
+        const { json } = yield* Effect.promise(() => admin.ask(third, "GET", path))
+        assert.deepInclude(json, { version: 2, strategy: "fallback" })
+        yield* figures(
+          `the last call under the old configuration came ${Math.round(last - withoutAt)} ms after the change`,
+        )
+      }),
+    )
+
+    it.effect("lose nothing when any of them is killed", () =>
+      Effect.gen(function* () {
+        const { gateways, load, upstream } = yield* Cluster
+        yield* Effect.sync(() => (load.phase = "gateway"))
+        for (const slot of SLOTS) {
+          // In the middle of a call.
+          yield* until(() =>
+            upstream.requests.some(({ asked, ending }) => asked?.key === keyOf(slot) && ending === undefined),
+          )
+          yield* gateways.kill(slot)
+          yield* ticks(1000)
+          yield* gateways.restart(slot)
+        }
+        yield* untilReady(gateways, { status: 200, redis: "up" })
+        yield* Effect.sync(() => (load.phase = "nothing"))
+        const acknowledged = [...load.jobs.values()]
+        const before = performance.now()
+        yield* until(() => acknowledged.every(({ ended }) => ended !== undefined))
+        const seconds = ((performance.now() - before) / 1000).toFixed(1)
+        yield* figures(`${acknowledged.length} jobs acknowledged so far, all ended ${seconds} s after the last restart`)
+        assert.deepStrictEqual(load.wrong, [])
+      }),
+    )
+
+    it.effect("go on when Redis is gone, each with limits of its own, and share again once it is back", () =>
+      Effect.gen(function* () {
+        const { gateways, load, newCaller, redis } = yield* Cluster
+        const warnings = () => logged(gateways, "Redis does not answer").length
+        const before = [load.ended, warnings()] as const
+        yield* redis.stop
+        yield* untilReady(gateways, { status: 200, redis: "down", metric: ["sealgate_redis_up", 0] })
+        const caller = yield* newCaller()
+        const alone = yield* Effect.promise(() =>
+          Promise.all(gateways.all.map((gateway) => readRate(caller, [gateway]))),
+        )
+        for (const rate of alone) isEnforced(rate)
+        assert.strictEqual(warnings() - before[1], COUNT, "one warning from each")
+        assert.isAbove(load.ended, before[0])
+
+        yield* redis.start
+        yield* untilReady(gateways, { status: 200, redis: "up", metric: ["sealgate_redis_up", 1] })
+        const other = yield* newCaller()
+        const together = yield* Effect.promise(() => readRate(other, gateways.all))
+        isEnforced(together)
+        assert.deepStrictEqual(load.wrong, [])
+        for (const rate of alone) yield* figures(`alone: ${rateText(rate)}`)
+        yield* figures(`together again: ${rateText(together)}`)
+      }),
+    )
+
+    it.effect("say so when Postgres is gone, and go on where they were once it is back", () =>
+      Effect.gen(function* () {
+        const { gateways, load, postgres } = yield* Cluster
+        yield* Effect.sync(() => (load.phase = "postgres"))
+        yield* postgres.stop("immediate")
+        yield* postgres.start
+        yield* untilReady(gateways, { status: 200, database: true })
+
+        yield* postgres.stop("fast")
+        yield* untilReady(gateways, { status: 503, database: false })
+        const late = yield* run(["gateway"], {
+          env: { PORT: "0", HOST: "127.0.0.1", JWT_SECRET: SECRET, DATABASE_URL: postgres.url },
+        })
+        assert.strictEqual(yield* Effect.promise(() => late.exit), 1)
+        assert.match(late.stderr.join("\n"), /database/i)
+        yield* Effect.sleep(LONG_OUTAGE)
+        for (const gateway of gateways.all) assert.strictEqual((yield* ready(gateway)).status, 503)
+        const refused = load.answers.get(503) ?? 0
+        assert.isAbove(refused, 0)
+
+        yield* postgres.start
+        const back = performance.now()
+        yield* untilReady(gateways, { status: 200, database: true })
+        const seconds = ((performance.now() - back) / 1000).toFixed(1)
+        yield* Effect.sync(() => (load.phase = "nothing"))
+        yield* figures(`${refused} requests refused with 503 meanwhile, ready again ${seconds} s after it was back`)
+        assert.deepStrictEqual(load.wrong, [])
+      }).pipe(Effect.scoped),
+    )
+
+    it.effect("have completed every acknowledged job, each once", () =>
+      Effect.gen(function* () {
+        const { gateways, load } = yield* Cluster
+        yield* Effect.promise(() => load.finish())
+        assert.deepStrictEqual(load.wrong, [])
+        const [gateway] = gateways.all
+        if (gateway === undefined) throw new Error("there is no gateway")
+        const listed = new Map<string, unknown>()
+        for (const caller of new Set([...load.jobs.values()].map(({ caller }) => caller))) {
+          let cursor: unknown
+          do {
+            const page = `/api/v1/jobs?limit=100${cursor === undefined ? "" : `&cursor=${String(cursor)}`}`
+            const { json } = yield* Effect.promise(() => caller.ask(gateway, "GET", page))
+            // Jobs as the gateway's own contract describes them.
+            for (const job of json["items"] as ReadonlyArray<{ readonly id: string }>) listed.set(job.id, job)
+            cursor = json["next_cursor"]
+          } while (cursor !== undefined)
+        }
+        assert.sameMembers([...listed.keys()], [...load.jobs.keys()])
+        for (const [id, { ended }] of load.jobs) {
+          const job: unknown = JSON.parse(ended ?? "{}")
+          assert.deepInclude(job, { id, status: "completed" })
+          assert.deepStrictEqual(listed.get(id), job, "changed after its end")
+        }
+        yield* figures(`${listed.size} jobs completed, slowest answer ${Math.round(load.slowestMs)} ms`)
+      }),
+    )
+  })
+})

@@ -1,0 +1,207 @@
+/** Real gateways that are told to stop with jobs in flight: each job ends once, in the next process. */
+import { setTimeout } from "node:timers/promises"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, type Scope } from "effect"
+import { postgresIsThere, postgresSchema, sqliteFile } from "../support/databases.ts"
+import { call, problemIn, SECRET, tokenFor } from "../support/gateway.ts"
+import { run } from "../support/processes.ts"
+import { openSocket } from "../support/sockets.ts"
+import { runJobProvider } from "./shutdown/JobProvider.ts"
+import { makeStalledRelay } from "./shutdown/StalledRelay.ts"
+
+const JOBS = 50
+const IDLE = 20
+const GRACE_MS = 10_000
+/** Nothing waits for its last words here; connections linger for 0.5 s, the rest is for a busy machine. */
+const MARGIN_MS = 500 + 4000
+/** After this long beyond its grace a server gives up on whatever holds it up. */
+const OVERTIME_MS = 8000
+
+type Provider = Effect.Success<typeof runJobProvider>
+
+const startGateway = Effect.fnUntraced(function* (provider: Provider, database: string, workers = JOBS) {
+  const running = yield* run(["gateway"], {
+    env: {
+      PORT: "0",
+      HOST: "127.0.0.1",
+      LOG_FORMAT: "json",
+      JWT_SECRET: SECRET,
+      DATABASE_URL: database,
+      SHUTDOWN_GRACE: `${GRACE_MS}ms`,
+      JOB_WORKERS: String(workers),
+      PROVIDER1_API_KEY: "key",
+      PROVIDER1_BASE_URL: provider.url,
+      UPSTREAM_FIRST_TOKEN_TIMEOUT: "10min",
+      RATE_LIMIT_READ: "0",
+      RATE_LIMIT_WRITE: "0",
+      RATE_LIMIT_EXECUTE: "0",
+    },
+  })
+  const url = yield* Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
+  return { ...running, url }
+})
+type Gateway = Effect.Success<ReturnType<typeof startGateway>>
+
+const exitOf = (gateway: Gateway) => Effect.promise(() => gateway.exit)
+
+const until = (condition: () => boolean) =>
+  Effect.promise(async () => {
+    while (!condition()) await setTimeout(20)
+  })
+
+/** Enqueues the jobs, and returns when the first step of each is done and its second under way. */
+const occupy = Effect.fnUntraced(function* (gateway: Gateway, provider: Provider, token: string) {
+  const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
+  const execute = `/api/v1/agents/${agent["id"]}/execute`
+  const ids: Array<string> = []
+  for (let n = 0; n < JOBS; n++) {
+    const body = { task: `task-${n}`, mode: "adversarial", options: { rounds: 1 } }
+    const { json, status } = yield* call(gateway, "POST", execute, { token, body })
+    assert.strictEqual(status, 202)
+    ids.push(String(json["id"]))
+  }
+  yield* until(() => provider.calls().filter((name) => name.endsWith(" critic")).length === JOBS)
+  return { execute, ids }
+})
+
+interface StepJson {
+  readonly name: string
+  readonly status: string
+}
+
+const jobOf = Effect.fnUntraced(function* (gateway: Gateway, token: string, id: string, wait = 0) {
+  const { json } = yield* call(gateway, "GET", `/api/v1/jobs/${id}?wait=${wait}`, { token })
+  // The gateway's own API, which other tests hold to its schema.
+  const steps = json["steps"] as ReadonlyArray<StepJson>
+  return {
+    status: json["status"],
+    attempt: json["attempt"],
+    steps: steps.map(({ name, status }) => `${name} ${status}`),
+  }
+})
+
+/** Every call that was answered was made once; those in flight at the signal, once more. */
+const expectedCalls = Array.from({ length: JOBS }, (_, n) =>
+  ["proposer", "critic", "critic", "judge"].map((role) => `task-${n} ${role}`),
+).flat()
+
+const handsOver = Effect.fnUntraced(function* (database: Effect.Effect<string, never, Scope.Scope>) {
+  const url = yield* database
+  const provider = yield* runJobProvider
+  const token = yield* tokenFor("alice")
+  const first = yield* startGateway(provider, url)
+  const port = Number(new URL(first.url).port)
+  const { execute, ids } = yield* occupy(first, provider, token)
+  const idle = yield* Effect.forEach(Array.from({ length: IDLE }), () =>
+    openSocket(port, "GET /health HTTP/1.1\r\nhost: x\r\n\r\n"),
+  )
+  const body = '{"name":"slow"}'
+  // A request whose body is on its way keeps the gateway from ending, so that it can be looked at.
+  const slow = yield* openSocket(
+    port,
+    `POST /api/v1/agents HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`,
+  )
+  // It was admitted before the signal once its body is asked for.
+  yield* Effect.promise(() => slow.receives(/^HTTP\/1\.1 100 /))
+  slow.write(body.slice(0, 5))
+  const watched = `/api/v1/jobs/${ids[0]}`
+  const events = call(first, "GET", `${watched}/events`, { token })
+  const polled = call(first, "GET", `${watched}?wait=50`, { token })
+  const waiting = yield* Effect.forkChild(Effect.all([events, polled], { concurrency: 2 }))
+  yield* call(first, "GET", "/health")
+
+  const signalled = performance.now()
+  first.kill("SIGTERM")
+  const ready = call(first, "GET", "/ready")
+  yield* Effect.repeat(ready, { until: ({ status }) => status === 503 })
+  assert.strictEqual((yield* call(first, "GET", "/health")).status, 200)
+  const refused = yield* call(first, "POST", execute, { token, body: { task: "late" } })
+  assert.deepInclude(problemIn(refused), { status: 503, code: "draining", retryable: true })
+  const [followed, answered] = yield* Fiber.join(waiting)
+  assert.strictEqual(followed.status, 200)
+  assert.notInclude(followed.text, "event: ended")
+  assert.strictEqual(answered.status, 200)
+  // The jobs go back at once, whatever else still takes its time.
+  yield* until(() => provider.requests().every(({ ending }) => ending !== undefined))
+  slow.write(body.slice(5))
+  yield* Effect.promise(() => slow.receives(/^HTTP\/1\.1 201 /m))
+  assert.strictEqual(yield* exitOf(first), 0)
+  assert.isBelow(performance.now() - signalled, GRACE_MS + MARGIN_MS)
+  for (const socket of idle) yield* Effect.promise(() => socket.ended)
+  assert.deepStrictEqual(first.stderr, [])
+
+  const onlooker = yield* startGateway(provider, url, 0)
+  for (const id of ids) {
+    const { attempt, status, steps } = yield* jobOf(onlooker, token, id)
+    assert.deepStrictEqual({ status, attempt, steps }, { status: "queued", attempt: 1, steps: ["propose completed"] })
+  }
+  onlooker.kill("SIGTERM")
+  assert.strictEqual(yield* exitOf(onlooker), 0)
+
+  provider.release()
+  yield* finish(yield* startGateway(provider, url), token, ids)
+  assert.sameMembers(provider.calls(), expectedCalls)
+}, Effect.scoped)
+
+const finish = Effect.fnUntraced(function* (gateway: Gateway, token: string, ids: ReadonlyArray<string>) {
+  for (const id of ids) {
+    const { attempt, status, steps } = yield* jobOf(gateway, token, id, 60)
+    assert.deepStrictEqual(
+      { status, attempt, steps },
+      { status: "completed", attempt: 1, steps: ["propose completed", "critique-1 completed", "judge completed"] },
+    )
+  }
+})
+
+describe("a gateway with 50 jobs in flight", () => {
+  it.live("hands them to the next process on the embedded database", () => handsOver(sqliteFile))
+
+  it.live.skipIf(!postgresIsThere)("hands them to the next process on Postgres", () => handsOver(postgresSchema))
+})
+
+/** The same database, by way of a relay. */
+const relayed = Effect.fnUntraced(function* (url: string) {
+  const { hostname, port } = new URL(url)
+  const relay = yield* makeStalledRelay(hostname, Number(port === "" ? "5432" : port))
+  const through = new URL(url)
+  through.host = `127.0.0.1:${relay.port}`
+  return { ...relay, url: through.toString().replaceAll("+", "%20") }
+})
+
+describe.skipIf(!postgresIsThere)("a gateway whose Postgres is gone", () => {
+  it.live.each(["refuse", "fallSilent"] as const)("ends nevertheless, and loses no job: %s", (goAway) =>
+    Effect.gen(function* () {
+      const url = yield* postgresSchema
+      const relay = yield* relayed(url)
+      const provider = yield* runJobProvider
+      const token = yield* tokenFor("alice")
+      const gateway = yield* startGateway(provider, relay.url)
+      const { ids } = yield* occupy(gateway, provider, token)
+      relay[goAway]()
+      // Critics answer now: their steps cannot be stored any more.
+      provider.release()
+      yield* until(() => provider.requests().every(({ ending }) => ending !== undefined))
+
+      const signalled = performance.now()
+      gateway.kill("SIGTERM")
+      assert.include([0, 1], yield* exitOf(gateway))
+      assert.isBelow(performance.now() - signalled, GRACE_MS + OVERTIME_MS + MARGIN_MS)
+      for (const line of [...gateway.stdout, ...gateway.stderr]) assert.notInclude(line, "task-")
+
+      yield* finish(yield* startGateway(provider, url), token, ids)
+    }),
+  )
+
+  it.live("stops at once while it waits for it at its start", () =>
+    Effect.gen(function* () {
+      const relay = yield* relayed(yield* postgresSchema)
+      relay.fallSilent()
+      const env = { PORT: "0", LOG_FORMAT: "json", JWT_SECRET: SECRET, DATABASE_URL: relay.url }
+      const starting = yield* run(["gateway"], { env })
+      yield* Effect.promise(() => relay.connected)
+      starting.kill("SIGTERM")
+      assert.strictEqual(yield* Effect.promise(() => starting.exit), 0)
+      assert.deepStrictEqual(starting.stderr, [])
+    }),
+  )
+})

@@ -1,0 +1,61 @@
+/** A provider that streams as fast as it is read, without an end in sight, and knows how much it got rid of. */
+import { createServer, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { Effect, type Scope } from "effect"
+
+/** What each of its streams would send, if it were read. */
+export const FLOOD_BYTES = 32 * 1024 * 1024
+
+const CHUNK = {
+  id: "1",
+  object: "chat.completion.chunk",
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, delta: { content: "x".repeat(16 * 1024) }, finish_reason: null }],
+}
+const EVENT = `data: ${JSON.stringify(CHUNK)}\n\n`
+
+/** Writes on whenever the system has taken what was written. */
+const flood = (response: ServerResponse): void => {
+  let left = FLOOD_BYTES
+  const write = () => {
+    while (left > 0 && !response.destroyed) {
+      left -= EVENT.length
+      if (!response.write(EVENT)) return void response.once("drain", write)
+    }
+  }
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  write()
+}
+
+export interface FloodingProvider {
+  /** Its base URL, as an OpenAI-compatible provider. */
+  readonly url: string
+  /** Of each stream that is open, the bytes that the system has taken. */
+  readonly taken: () => ReadonlyArray<number>
+}
+
+export const startFloodingProvider: Effect.Effect<FloodingProvider, never, Scope.Scope> = Effect.map(
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const open = new Set<ServerResponse>()
+      const server = createServer((request, response) => {
+        open.add(response)
+        response.on("close", () => open.delete(response))
+        request.resume().on("end", () => flood(response))
+      })
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()))
+      return { open, server }
+    }),
+    ({ server }) =>
+      Effect.promise(async () => {
+        server.closeAllConnections()
+        await new Promise((resolve) => server.close(resolve))
+      }),
+  ),
+  ({ open, server }) => ({
+    // `address()` is a string only for pipes.
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    taken: () => [...open].map(({ socket }) => (socket?.bytesWritten ?? 0) - (socket?.writableLength ?? 0)),
+  }),
+)

@@ -1,0 +1,100 @@
+/** Servers under attack, in processes of their own, and what can be seen of them from outside. */
+import { readFileSync, writeFileSync } from "node:fs"
+import { setTimeout } from "node:timers/promises"
+import { Effect } from "effect"
+import type { Fetch, SealedClientOptions } from "../../../src/client/SealedClient.ts"
+import { SECRET, tokenFor } from "../../support/gateway.ts"
+import { run, runProxy } from "../../support/processes.ts"
+import { parsePrometheus, valueOf } from "../../support/prometheus.ts"
+
+const PRELOAD = new URL("./collectOnSignal.ts", import.meta.url).href
+
+export interface Server {
+  readonly pid: number
+  readonly url: string
+  readonly port: number
+  readonly kill: (signal: NodeJS.Signals) => void
+  /** How its metrics are read. */
+  readonly fetch: Fetch
+}
+
+type Environment = Readonly<Record<string, string>>
+
+const portOf = (url: string): number => Number(new URL(url).port)
+const plainFetch: Fetch = (url, init) => fetch(url, init)
+
+/** A proxy with the settings of an empty environment, but for those given; without a provider key it is the echo. */
+export const startProxyProcess = Effect.fnUntraced(function* (env: Environment = {}, secureFetch?: Fetch) {
+  const proxy = yield* runProxy({
+    secure: secureFetch !== undefined,
+    // The default that `runProxy` switches off.
+    env: { RATE_LIMIT_INIT: "60", NODE_OPTIONS: `--import=${PRELOAD}`, ...env },
+  })
+  const fetch = secureFetch ?? plainFetch
+  const client = (options: Partial<SealedClientOptions> = {}) => proxy.client({ fetch, ...options })
+  return { ...proxy, port: portOf(proxy.url), fetch, client }
+})
+
+export type ProxyProcess = Effect.Success<ReturnType<typeof startProxyProcess>>
+
+/** A gateway on a database of its own, with a token for its honest caller. */
+export const startGatewayProcess = Effect.fnUntraced(function* (env: Environment = {}) {
+  const running = yield* run(["gateway"], {
+    env: {
+      PORT: "0",
+      HOST: "127.0.0.1",
+      LOG_FORMAT: "json",
+      JWT_SECRET: SECRET,
+      NODE_OPTIONS: `--import=${PRELOAD}`,
+      ...env,
+    },
+  })
+  const url = yield* Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
+  return { ...running, url, port: portOf(url), fetch: plainFetch, token: yield* tokenFor("honest") }
+})
+
+export type GatewayProcess = Effect.Success<ReturnType<typeof startGatewayProcess>>
+
+const statusOf = (pid: number, name: string): number => {
+  const [, kilobytes] =
+    new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? []
+  return Number(kilobytes) * 1024
+}
+
+/** Resident bytes. */
+export const residentOf = ({ pid }: Server): number => statusOf(pid, "VmRSS")
+
+/** The most that was resident since {@link forgetPeak}. */
+export const peakOf = ({ pid }: Server): number => statusOf(pid, "VmHWM")
+
+/** proc(5): 5 resets the high-water mark. */
+export const forgetPeak = ({ pid }: Server): void => writeFileSync(`/proc/${pid}/clear_refs`, "5")
+
+export const metricsOf = async (server: Server) =>
+  parsePrometheus(await (await server.fetch(`${server.url}/metrics`, { method: "GET" })).text())
+
+/** Bytes that the process holds after collecting its garbage: JavaScript heap and what hangs on it outside. */
+export const heldBy = async (server: Server): Promise<number> => {
+  for (let i = 0; i < 2; i++) {
+    server.kill("SIGUSR2")
+    await setTimeout(50)
+  }
+  const families = await metricsOf(server)
+  const kind = (kind: string) => valueOf(families, "sealgate_process_memory_bytes", { kind })
+  return kind("heapUsed") + kind("external")
+}
+
+/** 127.77.x.y as /proc/net/tcp writes it, in hexadecimal and backwards. */
+const ATTACKER = /^[0-9A-F]{4}4D7F:/
+
+/** Connections from attackers that the server process still holds, in whatever state. */
+export const attackersAt = ({ port }: Pick<Server, "port">): number => {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, "0")}`
+  return readFileSync("/proc/net/tcp", "utf8")
+    .split("\n")
+    .filter((line) => {
+      const [, address = "", remote = "", , , , , , , inode = "0"] = line.trim().split(/\s+/)
+      // What no process holds any more has no inode.
+      return address.endsWith(local) && ATTACKER.test(remote) && inode !== "0"
+    }).length
+}

@@ -1,0 +1,131 @@
+/** One attack on one server: memory before, at its height and after, with honest clients beside it all the while. */
+import { setTimeout } from "node:timers/promises"
+import { assert } from "@effect/vitest"
+import { GatewayClient } from "../../../src/client/GatewayClient.ts"
+import {
+  attackersAt,
+  forgetPeak,
+  type GatewayProcess,
+  heldBy,
+  peakOf,
+  type ProxyProcess,
+  residentOf,
+  type Server,
+} from "./Server.ts"
+
+export const KB = 1e3
+export const MB = 1e6
+export const MIB = 1024 * 1024
+
+/**
+ * What any load makes resident: V8 lets the young generation grow to some 50 MB, and the old one to a multiple of what is
+ * alive before it collects; then there are compiled code and the allocator's own reserves.
+ */
+const LITTER = 150 * MB
+/** What may be held afterwards and was not before: caches of a server that did something for the first time. */
+const KEEPSAKES = 16 * MB
+/** Rounds of honest use before anything is measured. */
+const WARM_UP = 30
+
+/** Polls until `condition` holds. */
+export const until = async (what: string, condition: () => boolean | Promise<boolean>, withinMs = 60_000) => {
+  const deadline = Date.now() + withinMs
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`)
+    await setTimeout(50)
+  }
+}
+
+/** One round of an honest client; rejects if anything is not as it should be. */
+export type Round = () => Promise<unknown>
+
+/** Asks for a whole answer and for a stream, and verifies both. */
+export const sealedRound = (proxy: ProxyProcess): Round => {
+  const client = proxy.client()
+  let count = 0
+  return async () => {
+    const prompt = `round ${count++} of an honest client`
+    const { completion } = await client.complete({ prompt })
+    assert.strictEqual(completion.choices[0]?.message.content, prompt)
+    assert.strictEqual(await (await client.stream({ prompt })).text(), prompt)
+  }
+}
+
+/** Reads and changes an agent, and now and then has it do something. */
+export const gatewayRound = async (gateway: GatewayProcess): Promise<Round> => {
+  const client = new GatewayClient({ baseUrl: gateway.url, token: gateway.token })
+  const { id } = await client.agents.create({ name: "honest" })
+  let count = 0
+  return async () => {
+    const role = `role ${count++}`
+    await client.agents.update(id, { role })
+    assert.strictEqual((await client.agents.get(id)).role, role)
+    if (count % 10 !== 1) return
+    const job = await client.agents.execute(id, { task: "say something" })
+    const { status } = await job.wait()
+    assert.strictEqual(status, "completed")
+  }
+}
+
+/** How long an honest client rests between two rounds: 60 rounds a minute stay below every default rate. */
+const REST_MS = 600
+
+interface Attack {
+  readonly name: string
+  readonly server: Server
+  readonly round: Round
+  /** Rounds of warming up; default 30. */
+  readonly warmUp?: number
+  /** Bytes that the attack may make resident, by the documented limits. */
+  readonly allowed: number
+  /** Does it, and undoes it on its own side. `atHeight` is to be called while most is held. */
+  readonly attack: (atHeight: () => Promise<void>) => Promise<unknown>
+  /** How many of something, to say what one of them costs. */
+  readonly count?: number
+}
+
+/** Runs an attack and asserts that it stays within what it may cost, harms nobody, and leaves nothing behind. */
+export const underAttack = async ({ allowed, attack, count, name, round, server, warmUp = WARM_UP }: Attack) => {
+  for (let i = 0; i < warmUp; i++) await round()
+  const before = await heldBy(server)
+  const base = residentOf(server)
+  forgetPeak(server)
+
+  const over = new AbortController()
+  let rounds = 0
+  let slowest = 0
+  const honest = (async () => {
+    while (!over.signal.aborted) {
+      const started = performance.now()
+      await round()
+      rounds++
+      slowest = Math.max(slowest, performance.now() - started)
+      await setTimeout(REST_MS)
+    }
+  })()
+  let atHeight = before
+  const started = performance.now()
+  // Whichever fails first; the honest client never ends by itself.
+  const attacked = attack(async () => {
+    atHeight = await heldBy(server)
+  })
+  await Promise.race([attacked, Promise.all([attacked, honest])])
+  const seconds = (performance.now() - started) / 1000
+  await until("the attackers' connections are closed", () => attackersAt(server) === 0)
+  const peak = peakOf(server)
+  const floor = before + KEEPSAKES
+  await until(`no more than ${mb(floor)} is held`, async () => (await heldBy(server)) <= floor)
+  over.abort()
+  await honest
+  const each =
+    count === undefined ? "" : `, ${((atHeight - before) / count / KB).toFixed(1)} kB held for each of ${count}`
+  console.info(
+    `${name}: resident ${mb(base)} before, ${mb(peak)} at most (${mb(base + allowed + LITTER)} allowed), ` +
+      `${mb(residentOf(server))} after; held ${mb(before)}, ${mb(atHeight)} at the height${each}; ` +
+      `${seconds.toFixed(1)} s, ${rounds} honest rounds, the slowest ${slowest.toFixed(0)} ms`,
+  )
+  assert.isAbove(rounds, 0)
+  assert.isBelow(peak, base + allowed + LITTER, name)
+}
+
+const mb = (bytes: number): string => `${(bytes / MB).toFixed(0)} MB`

@@ -1,0 +1,87 @@
+/** Three gateway processes on one Postgres and one Redis, in front of a fake of the vendors. */
+import { Effect, Scope } from "effect"
+import { SECRET } from "../../support/gateway.ts"
+import type { Fake } from "../../support/FakeUpstream.ts"
+import { run, type Running } from "../../support/processes.ts"
+
+export const COUNT = 3
+
+/** Requests that one tenant may make for reading, per minute. */
+export const READ_LIMIT = 300
+
+/** The provider that works, and the one that a proof breaks. */
+export const GOOD = { provider: "provider1", model: "good" } as const
+export const SHAKY = { provider: "provider2", model: "shaky" } as const
+
+const CIRCUIT_OPEN_SECONDS = 6
+
+/** The providers tell by its key which process calls. */
+export const keyOf = (slot: number): string => `key-of-gateway-${slot}`
+
+export interface Gateway extends Running {
+  readonly url: string
+}
+
+export interface Gateways {
+  /** The process in each slot; it changes when one is started again. */
+  readonly all: ReadonlyArray<Gateway>
+  readonly kill: (slot: number) => Effect.Effect<void>
+  /** What is started ends with the scope that the others were started in. */
+  readonly restart: (slot: number) => Effect.Effect<void>
+}
+
+const start = Effect.fnUntraced(function* (slot: number, shared: Readonly<Record<string, string>>, upstream: Fake) {
+  const running = yield* run(["gateway"], {
+    env: {
+      PORT: "0",
+      HOST: "127.0.0.1",
+      LOG_FORMAT: "json",
+      JWT_SECRET: SECRET,
+      PROVIDER1_API_KEY: keyOf(slot),
+      PROVIDER1_BASE_URL: upstream.openAi,
+      PROVIDER1_MODEL: GOOD.model,
+      PROVIDER2_API_KEY: keyOf(slot),
+      PROVIDER2_BASE_URL: upstream.openAi,
+      PROVIDER2_MODEL: SHAKY.model,
+      UPSTREAM_RETRIES: "0",
+      UPSTREAM_CIRCUIT_FAILURES: "3",
+      UPSTREAM_CIRCUIT_OPEN: `${CIRCUIT_OPEN_SECONDS}s`,
+      RATE_LIMIT_READ: `${READ_LIMIT}`,
+      RATE_LIMIT_WRITE: "0",
+      RATE_LIMIT_EXECUTE: "0",
+      MAX_CONNECTIONS_PER_CLIENT: "1000",
+      // Each caller of the proof has an address of its own, as behind a load balancer.
+      TRUSTED_PROXIES: "127.0.0.1",
+      ...shared,
+    },
+  })
+  const url = yield* Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
+  return { ...running, url } satisfies Gateway
+})
+
+/** Starts them all; they end with the scope. */
+export const startGateways = Effect.fnUntraced(function* (
+  shared: { readonly DATABASE_URL: string; readonly REDIS_URL: string },
+  upstream: Fake,
+) {
+  const scope = yield* Scope.Scope
+  const slots = Array.from({ length: COUNT }, (_, slot) => slot)
+  const all = yield* Effect.forEach(slots, (slot) => start(slot, shared, upstream), { concurrency: "unbounded" })
+  const at = (slot: number): Gateway => {
+    const gateway = all[slot]
+    if (gateway === undefined) throw new Error(`there is no gateway ${slot}`)
+    return gateway
+  }
+  return {
+    all,
+    kill: (slot) =>
+      Effect.promise(async () => {
+        at(slot).kill("SIGKILL")
+        await at(slot).exit
+      }),
+    restart: (slot) =>
+      Effect.map(Scope.provide(start(slot, shared, upstream), scope), (gateway) => {
+        all[slot] = gateway
+      }),
+  } satisfies Gateways
+})

@@ -1,0 +1,74 @@
+/** What a proof looks at from outside: probes, metrics, logs, and who called a provider. */
+import { setTimeout as sleep } from "node:timers/promises"
+import { Effect } from "effect"
+import type { Recorded } from "../../support/fake-upstream/Asked.ts"
+import type { Fake } from "../../support/FakeUpstream.ts"
+import type { Gateway, Gateways } from "./Gateways.ts"
+
+/** Everything that is waited for comes well within this time. */
+const SOON_MS = 60_000
+const LOOK_EVERY_MS = 50
+
+/** Looks again and again, until it is so. */
+export const until = (condition: () => boolean | Promise<boolean>) =>
+  Effect.promise(async () => {
+    const deadline = performance.now() + SOON_MS
+    while (!(await condition())) {
+      if (performance.now() > deadline) throw new Error(`not so within ${SOON_MS} ms: ${condition}`)
+      await sleep(LOOK_EVERY_MS)
+    }
+  })
+
+/** Lets so many milliseconds of load pass. */
+export const ticks = (milliseconds: number) => Effect.promise(() => sleep(milliseconds))
+
+interface Ready {
+  readonly redis?: string
+  readonly database?: { readonly ok: boolean }
+  readonly providers: ReadonlyArray<{ readonly provider: string; readonly circuit: string }>
+}
+
+const readyOf = async ({ url }: Pick<Gateway, "url">) => {
+  const response = await fetch(`${url}/ready`)
+  // As its contract says.
+  return { ...((await response.json()) as Ready), status: response.status }
+}
+
+export const ready = (gateway: Pick<Gateway, "url">) => Effect.promise(() => readyOf(gateway))
+
+/** What every gateway has to say before it is waited no longer; what is not named does not matter. */
+export interface Expected {
+  readonly status?: number
+  readonly redis?: string
+  readonly database?: boolean
+  readonly circuit?: readonly [provider: string, state: string]
+  readonly metric?: readonly [name: string, value: number]
+}
+
+const fits = async (gateway: Gateway, expected: Expected): Promise<boolean> => {
+  const seen = await readyOf(gateway)
+  const circuit = seen.providers.find(({ provider }) => provider === expected.circuit?.[0])?.circuit
+  if (expected.status !== undefined && seen.status !== expected.status) return false
+  if (expected.redis !== undefined && seen.redis !== expected.redis) return false
+  if (expected.database !== undefined && seen.database?.ok !== expected.database) return false
+  if (expected.circuit !== undefined && circuit !== expected.circuit[1]) return false
+  if (expected.metric === undefined) return true
+  const [name, value] = expected.metric
+  return (await (await fetch(`${gateway.url}/metrics`)).text()).includes(`\n${name} ${value}\n`)
+}
+
+/** Waits until all of them say so. */
+export const untilReady = (gateways: Gateways, expected: Expected) =>
+  until(async () => (await Promise.all(gateways.all.map((gateway) => fits(gateway, expected)))).every(Boolean))
+
+/** The lines that any gateway logged with this text. */
+export const logged = (gateways: Gateways, text: string): ReadonlyArray<string> =>
+  gateways.all.flatMap(({ stderr, stdout }) => [...stdout, ...stderr].filter((line) => line.includes(text)))
+
+/** Requests for a model that arrived in that time, on the clock of `performance.now()`. */
+export const callsTo = (upstream: Fake, model: string, from = 0, to = Infinity): ReadonlyArray<Recorded> =>
+  upstream.requests.filter(({ asked, at }) => asked?.model === model && at >= from && at <= to)
+
+/** Which gateways they came from. */
+export const keysSeen = (upstream: Fake, model: string, from?: number, to?: number): ReadonlySet<string> =>
+  new Set(callsTo(upstream, model, from, to).flatMap(({ asked }) => asked?.key ?? []))

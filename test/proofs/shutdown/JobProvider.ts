@@ -1,0 +1,30 @@
+/** A provider that argues jobs to their end, but keeps every critic waiting until it is told otherwise. */
+import { Effect } from "effect"
+import { FakeUpstream, type Reply } from "../../support/FakeUpstream.ts"
+
+/** What the modes ask each member for, by a word of theirs that no other member is told. */
+const ROLES = [
+  { name: "critic", told: "You examine answers", says: '{"resolved":[],"objections":[]}' },
+  { name: "judge", told: "You decide whether", says: '{"verdict":"sound","resolved":[],"confidence":0.9}' },
+] as const
+
+export const runJobProvider = Effect.gen(function* () {
+  const fake = yield* FakeUpstream.make()
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const answer: Reply = async ({ body }) => {
+    const role = ROLES.find(({ told }) => JSON.stringify(body).includes(told))
+    if (role?.name === "critic") await released
+    return { text: role?.says ?? "An answer." }
+  }
+  // Closing waits for answers that were begun, also when a test has failed before it released them.
+  yield* Effect.addFinalizer(() => Effect.sync(release))
+  fake.always(answer)
+  /** Who was asked about which task, once per call, in the order of arrival: `task-7 critic`. */
+  const calls = () =>
+    fake.requests.map(({ body }) => {
+      const text = JSON.stringify(body)
+      const role = ROLES.find(({ told }) => text.includes(told))?.name ?? "proposer"
+      return `${/task-\d+/.exec(text)?.[0]} ${role}`
+    })
+  return { url: fake.openAi, calls, release, requests: () => fake.requests }
+})
