@@ -38,7 +38,7 @@ try {
 
   writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "user", private: true, type: "module" }))
   run("npm", ["install", "--silent", "--no-audit", "--no-fund", `./${tarball}`])
-  check("npx sealgate --help", run("npx", ["sealgate", "--help"]).includes("SUBCOMMANDS"))
+  check("npx sealgate --help", run("npx", ["sealgate", "--help"]).includes("START HERE"))
 
   const program = `import { SealedClient, verifyReceipt } from "sealgate/client"
 const client: SealedClient = new SealedClient({ baseUrl: "http://localhost:3001", pins: ["x"] })
@@ -65,6 +65,15 @@ console.log(client.pins.length, typeof check)
 
   const gateway = 'import { Gateway } from "sealgate"; console.log(typeof Gateway.start)'
   check("the servers, embedded", run(process.execPath, ["--input-type=module", "-e", gateway]).trim() === "function")
+
+  const page = `import { Gateway } from "sealgate"
+const gateway = await Gateway.start({ dev: true, port: 0, logLevel: "none" })
+const statuses = await Promise.all(["", "/main.js", "/style.css"].map(async (file) => (await fetch(gateway.url + "/console" + file)).status))
+console.log(...statuses)
+await gateway.stop()
+`
+  const statuses = run(process.execPath, ["--input-type=module", "-e", page]).trim()
+  check(`its console: ${statuses}`, statuses.endsWith("200 200 200"))
 
   writeFileSync(join(folder, "browser.js"), 'export { SealedClient } from "sealgate/client"\n')
   const { code, modules } = await bundle(join(folder, "browser.js"))

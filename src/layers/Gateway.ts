@@ -1,8 +1,7 @@
 /** The agent gateway, wired. */
-import { Effect, Layer, ManagedRuntime } from "effect"
+import { Effect, Exit, Layer, ManagedRuntime, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
-import { NetAddress } from "effect/net"
 import { layerAdminOnly, layerAuthorization } from "../http/gateway/Admission.ts"
 import { AgentsHandlers } from "../http/gateway/AgentsHandlers.ts"
 import { GatewayApi } from "../http/gateway/Api.ts"
@@ -10,6 +9,7 @@ import { GatewayLimits } from "../http/gateway/GatewayLimits.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
 import { MALFORMED } from "../http/gateway/problems.ts"
 import { RoutingHandlers } from "../http/gateway/RoutingHandlers.ts"
+import { CONSOLE_ROUTES, layerConsole } from "../http/shared/Console.ts"
 import { layerOutermost, layerSpanNames } from "../http/shared/Outermost.ts"
 import { makeRouteTable } from "../http/shared/RouteTable.ts"
 import { systemHandlers } from "../http/shared/systemHandlers.ts"
@@ -37,6 +37,7 @@ import { forDevelopment, type GatewaySettings, tokenSettingsOf } from "./Gateway
 import { layerMetrics, layerReadiness } from "./GatewayReadiness.ts"
 import { layerLogging } from "./Logging.ts"
 import { layerDrainFirst, layerNodeServer } from "./NodeServer.ts"
+import { urlOf } from "./serverUrl.ts"
 import { layerRateLimits } from "./SharedState.ts"
 import { layerTelemetry } from "./Telemetry.ts"
 import { layerUpstream, policyOf } from "./Upstream.ts"
@@ -51,9 +52,23 @@ const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
     ? Database.layerSqlite({ filename: databaseUrl.filename })
     : Database.layerPostgres({ url: databaseUrl.url, maxConnections: databaseConnections })
 
+/**
+ * The same until the shutdown begins. Jobs in flight then go back at once, for other processes to take, and none is
+ * begun that would be broken off while requests in flight finish.
+ */
+const untilDraining = <E, R>(layer: Layer.Layer<never, E, R>) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const drain = yield* Drain
+      const scope = yield* Scope.fork(yield* Effect.scope)
+      yield* Layer.buildWithScope(layer, scope)
+      yield* drain.begun.pipe(Effect.andThen(Effect.uninterruptible(Scope.close(scope, Exit.void))), Effect.forkScoped)
+    }),
+  )
+
 /** Everything behind the HTTP surface, given the providers. Closing it puts jobs in flight back, then closes the database. */
 const layerServices = (settings: GatewaySettings) =>
-  Layer.merge(JobRunner.layer, JobRetention.layer).pipe(
+  Layer.merge(untilDraining(JobRunner.layer), JobRetention.layer).pipe(
     Layer.provide(Modes.layer),
     Layer.provide(Router.layer),
     Layer.provideMerge(Layer.mergeAll(Jobs.layer, JobLeases.layer, Ledger.layer, RoutingStats.layer)),
@@ -77,10 +92,8 @@ const SystemHandlers = HttpApiBuilder.group(
   }),
 )
 
-const routes = makeRouteTable(GatewayApi, [
-  ["GET", "/openapi.json"],
-  ["GET", "/docs"],
-])
+const routesOf = (settings: GatewaySettings) =>
+  makeRouteTable(GatewayApi, [["GET", "/openapi.json"], ["GET", "/docs"], ...(settings.console ? CONSOLE_ROUTES : [])])
 
 const layerRoutes = (settings: GatewaySettings) =>
   Layer.mergeAll(
@@ -89,9 +102,11 @@ const layerRoutes = (settings: GatewaySettings) =>
       Layer.provide([layerAuthorization, layerAdminOnly]),
     ),
     HttpApiScalar.layer(GatewayApi, { path: "/docs", scalar: { withDefaultFonts: false } }),
+    settings.console ? layerConsole("gateway") : Layer.empty,
     layerOutermost({
-      routes,
+      routes: routesOf(settings),
       maxBodyBytes: settings.maxRequestBytes,
+      maxBodyMemory: settings.maxBodyMemory,
       malformedCode: MALFORMED,
       trustedProxies: settings.trustedProxies,
       namesRequest: true,
@@ -111,7 +126,7 @@ export const layerGateway = (given: GatewaySettings) =>
         Layer.provideMerge(
           HttpRouter.serve(layerRoutes(settings), { disableLogger: true, disableListenLog: true }).pipe(
             Layer.provide(layerReadiness(settings)),
-            Layer.provide([layerMetrics, layerSpanNames(routes)]),
+            Layer.provide([layerMetrics, layerSpanNames(routesOf(settings))]),
             Layer.provide([layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer, Tokens.layer(tokens)]),
             Layer.provide(
               Layer.succeed(GatewayLimits, {
@@ -140,7 +155,8 @@ const layer = (overrides: Partial<GatewaySettings> = {}) =>
     Effect.map(settingsWith(overrides), (settings) =>
       layerGateway(settings).pipe(
         Layer.provide(layerUpstream(settings)),
-        Layer.provide([layerLogging(settings), layerTelemetry(settings)]),
+        Layer.provide(layerTelemetry(settings, "sealgate-gateway")),
+        Layer.provide(layerLogging(settings)),
       ),
     ),
   )
@@ -151,13 +167,6 @@ export interface RunningGateway {
   readonly url: string
   /** Drains, puts jobs in flight back, closes the database. */
   readonly stop: () => Promise<void>
-}
-
-/** Where a server that listens can be reached from this machine. */
-export const urlOf = (address: NetAddress.SocketAddress, tls: boolean): string => {
-  if (!NetAddress.isInetAddress(address)) return "a socket"
-  const text = NetAddress.formatInet(address).replace(/^(0\.0\.0\.0|\[::\])(?=:)/, "localhost")
-  return `${tls ? "https" : "http"}://${text}`
 }
 
 const start = async (overrides: Partial<GatewaySettings> = {}): Promise<RunningGateway> => {

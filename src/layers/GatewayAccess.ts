@@ -1,6 +1,7 @@
 /** What the gateway checks tokens with. Without anything to check them with it does not start, except for development. */
 import { randomBytes } from "node:crypto"
 import { Effect, Redacted } from "effect"
+import { hostName, isLoopback } from "../domain/hostName.ts"
 import type { TokenSettings } from "../services/access/Tokens.ts"
 import type { gatewaySettings } from "./config/gatewaySettings.ts"
 import { ConfigurationMistakes, type Decoded } from "./config/Setting.ts"
@@ -9,7 +10,7 @@ export type GatewaySettings = Decoded<typeof gatewaySettings>
 
 type AccessSettings = Pick<
   GatewaySettings,
-  "dev" | "jwtAudience" | "jwtIssuer" | "jwtJwksFile" | "jwtJwksUrl" | "jwtSecret"
+  "dev" | "jwtAudience" | "jwtIssuer" | "jwtJwksFile" | "jwtJwksUrl" | "jwtPreviousSecret" | "jwtSecret"
 >
 
 const DEV_SECRET_BYTES = 48
@@ -36,6 +37,9 @@ export const tokenSettingsOf = (settings: AccessSettings): Effect.Effect<TokenSe
   if (jwtJwksUrl !== undefined && jwtJwksFile !== undefined) {
     return mistake("JWT_JWKS_FILE", "is set together with JWT_JWKS_URL; keep one of them")
   }
+  if (jwtJwksUrl?.protocol === "http:" && !isLoopback(hostName(jwtJwksUrl.host))) {
+    return mistake("JWT_JWKS_URL", "is plain HTTP, so anybody on the way could put their own keys in; use https")
+  }
   const jwks =
     jwtJwksUrl !== undefined ? { url: jwtJwksUrl } : jwtJwksFile !== undefined ? { file: jwtJwksFile } : undefined
   return secret === undefined && jwks === undefined
@@ -43,5 +47,5 @@ export const tokenSettingsOf = (settings: AccessSettings): Effect.Effect<TokenSe
         "JWT_SECRET",
         "is missing; set it, JWT_JWKS_URL or JWT_JWKS_FILE, so that tokens can be checked (to try things out: --dev)",
       )
-    : Effect.succeed({ secret, jwks, issuer, audience })
+    : Effect.succeed({ secret, previousSecret: settings.jwtPreviousSecret, jwks, issuer, audience })
 }

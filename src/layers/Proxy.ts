@@ -5,13 +5,14 @@ import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { ProxyApi } from "../http/proxy/Api.ts"
 import { ProxyLimits } from "../http/proxy/ProxyLimits.ts"
 import { SealedHandlers } from "../http/proxy/SealedHandlers.ts"
+import { CONSOLE_ROUTES, layerConsole } from "../http/shared/Console.ts"
 import { layerOutermost, layerSpanNames } from "../http/shared/Outermost.ts"
 import { makeRouteTable } from "../http/shared/RouteTable.ts"
 import { systemHandlers } from "../http/shared/systemHandlers.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { Drain } from "../services/lifecycle/Drain.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
-import { RuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
+import * as RuntimeMetrics from "../services/lifecycle/RuntimeMetrics.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
 import { SealedCompletions } from "../services/sealing/SealedCompletions.ts"
@@ -62,6 +63,7 @@ const layerServices = (settings: ProxySettings) => {
         maxRequests: settings.sessionMaxRequests,
         maxLive: settings.sessionMaxLive,
         maxRequestBytes,
+        routingTag: settings.routingTag,
       }),
     ),
     Layer.provideMerge(Attestation.layer({ keyFile: settings.attestationKeyFile })),
@@ -77,10 +79,8 @@ const SystemHandlers = HttpApiBuilder.group(
   }),
 )
 
-const routes = makeRouteTable(ProxyApi, [
-  ["GET", "/openapi.json"],
-  ["GET", "/docs"],
-])
+const routesOf = (settings: ProxySettings) =>
+  makeRouteTable(ProxyApi, [["GET", "/openapi.json"], ["GET", "/docs"], ...(settings.console ? CONSOLE_ROUTES : [])])
 
 const layerRoutes = (settings: ProxySettings) =>
   Layer.mergeAll(
@@ -88,9 +88,11 @@ const layerRoutes = (settings: ProxySettings) =>
       Layer.provide([SealedHandlers, SystemHandlers]),
     ),
     HttpApiScalar.layer(ProxyApi, { path: "/docs", scalar: { withDefaultFonts: false } }),
+    settings.console ? layerConsole("proxy") : Layer.empty,
     layerOutermost({
-      routes,
+      routes: routesOf(settings),
       maxBodyBytes: settings.maxRequestBytes,
+      maxBodyMemory: settings.maxBodyMemory,
       malformedCode: "malformed",
       trustedProxies: settings.trustedProxies,
     }),
@@ -105,7 +107,7 @@ export const layerProxy = (settings: ProxySettings) =>
     Layer.provideMerge(
       HttpRouter.serve(layerRoutes(settings), { disableLogger: true, disableListenLog: true }).pipe(
         Layer.provide(layerReadiness(settings)),
-        Layer.provide([RuntimeMetrics.layer, layerSpanNames(routes)]),
+        Layer.provide([RuntimeMetrics.layer("proxy"), layerSpanNames(routesOf(settings))]),
         Layer.provide([layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer]),
         Layer.provide(
           Layer.succeed(ProxyLimits, {

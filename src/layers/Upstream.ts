@@ -1,5 +1,6 @@
 /** The providers that the environment configures, behind the fault policy; the built-in echo when there are none. */
 import { Effect, Layer } from "effect"
+import { hostName, isLoopback } from "../domain/hostName.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../services/upstream/UpstreamSettings.ts"
 import { layerUpstreamHttpClient } from "../services/upstream/UpstreamHttpClient.ts"
 import * as Anthropic from "../services/upstream/providers/Anthropic.ts"
@@ -11,7 +12,6 @@ import type { Decoded } from "./config/Setting.ts"
 import { type Slot, SLOTS, type upstreamSettings } from "./config/upstreamSettings.ts"
 import type { ServerSettings } from "./NodeServer.ts"
 import { layerCircuitStore } from "./SharedState.ts"
-import type { RedisError } from "effect/persistence/Redis"
 
 export type UpstreamConfiguration = Decoded<typeof upstreamSettings>
 
@@ -51,25 +51,27 @@ const WIRE_FORMATS = {
   provider4: Gemini,
 } as const
 
-const isLoopback = (url: URL): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
+/** The port of a URL, that of its scheme if it names none. */
+const portOf = ({ port, protocol }: URL): number => (port !== "" ? Number(port) : protocol === "https:" ? 443 : 80)
 
 const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: UpstreamConfiguration) {
   const apiKey = configured[`${slot}ApiKey`]
   if (apiKey === undefined) return []
   const baseUrl = configured[`${slot}BaseUrl`]
-  if (baseUrl.protocol === "http:" && !isLoopback(baseUrl)) {
+  if (baseUrl.protocol === "http:" && !isLoopback(hostName(baseUrl.host))) {
     yield* Effect.logWarning(
       `${slot} is called over plain HTTP: its key and every prompt are readable on the way there`,
     )
   }
   const options = { id: slot, apiKey, baseUrl: baseUrl.href, defaultModel: configured[`${slot}Model`] }
-  return [yield* WIRE_FORMATS[slot].make(options)]
+  const server = { address: baseUrl.hostname, port: portOf(baseUrl) }
+  return [{ ...(yield* WIRE_FORMATS[slot].make(options)), server }]
 })
 
 /** The configured providers as `Upstream`. */
 export const layerUpstream = (
   configured: UpstreamConfiguration & Pick<ServerSettings, "redisUrl">,
-): Layer.Layer<Upstream, RedisError> =>
+): Layer.Layer<Upstream> =>
   Layer.unwrap(
     Effect.gen(function* () {
       const order = [...new Set([...configured.providerOrder, ...SLOTS])]

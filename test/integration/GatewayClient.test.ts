@@ -71,6 +71,9 @@ describe("GatewayClient", () => {
 
           const stats = await client.routing.stats({ from: new Date(Date.now() - 60_000), scope: "all" })
           assert.strictEqual(stats.calls, job.usage.calls)
+          const { over_time = [] } = await client.routing.stats({ interval: "day" })
+          assert.isAtLeast(over_time.length, 1)
+          assert.match(over_time[0]?.from ?? "", RFC_3339)
           const { version, ...settings } = await client.routing.config()
           const replaced = await client.routing.replaceConfig(
             { ...settings, strategy: "fallback" },

@@ -15,6 +15,7 @@ import {
   type TestGateway,
   tokenFor,
 } from "../support/gateway.ts"
+import { assertDeclared, parsePrometheus } from "../support/prometheus.ts"
 
 const MISSING = "01890a5d-ac96-774b-bcce-b302099a8057"
 const AGENT = { name: "a" }
@@ -141,6 +142,16 @@ describe("what the gateway refuses", () => {
       { status: 400, code: "invalid-request", errors: ["query.from"] },
     ],
     ["GET /api/v1/routing/stats?scope=world", { status: 400, code: "invalid-request", errors: ["query.scope"] }],
+    ["GET /api/v1/routing/stats?interval=minute", { status: 400, code: "invalid-request", errors: ["query.interval"] }],
+    [
+      "GET /api/v1/routing/stats?from=2030-01-01T00:00:00Z&to=2030-02-01T01:00:00.001Z&interval=hour",
+      { status: 400, code: "invalid-request", errors: ["query.interval"] },
+    ],
+    [
+      "GET /api/v1/routing/stats?from=1970-01-01T00:00:00Z&to=2030-01-01T00:00:00Z&interval=day",
+      { status: 400, code: "invalid-request", errors: ["query.interval"] },
+    ],
+    ["GET /api/v1/routing/stats?scope=all&interval=day", { status: 403, code: "forbidden" }],
     ["GET /api/v1/routing/stats?scope=all", { status: 403, code: "forbidden" }],
     [`GET ${config}`, { status: 403, code: "forbidden" }],
     // Whoever may not change it learns nothing about what would be wrong with the change.
@@ -419,6 +430,8 @@ describe("what operators ask the gateway", () => {
         /^sealgate_http_requests_total\{method="GET",route="\/api\/v1\/agents\/:id",status="404"\} \d+$/m,
       )
       assert.match(metrics.text, /^sealgate_job_queue_depth 0$/m)
+      assert.match(metrics.text, /^sealgate_ready 1$/m)
+      assertDeclared(parsePrometheus(metrics.text))
       assert.notInclude(metrics.text, MISSING)
       const docs = yield* call(gateway, "GET", "/docs")
       assert.deepStrictEqual([docs.status, docs.text.includes("sealgate gateway")], [200, true])

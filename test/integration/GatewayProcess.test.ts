@@ -33,6 +33,10 @@ describe("sealgate gateway", () => {
       Effect.scoped(
         Effect.gen(function* () {
           const gateway = yield* started()
+          const consoleUrl = yield* Effect.promise(() =>
+            gateway.line((line) => /console: (http:[^"\s]+)/.exec(line)?.[1]),
+          )
+          assert.strictEqual(consoleUrl, `${gateway.url}/console`)
           const token = yield* tokenOf("--sub", "alice")
           const admin = yield* tokenOf("--sub", "ops", "--tenant", "acme", "--role", "admin", "--ttl", "5min")
           assert.match(token, /^[\w-]+\.[\w-]+\.[\w-]+$/)
@@ -92,6 +96,7 @@ describe("sealgate gateway", () => {
           assert.match(short, /RATE_LIMIT_READ: /)
           const both = yield* refused({ JWT_JWKS_URL: "https://issuer.example/keys", JWT_JWKS_FILE: "keys.json" })
           assert.match(both, /JWT_JWKS_FILE: is set together with JWT_JWKS_URL/)
+          assert.match(yield* refused({ JWT_JWKS_URL: "http://issuer.example/keys" }), /JWT_JWKS_URL: is plain HTTP/)
           assert.match(yield* refused({ JWT_JWKS_FILE: "absent.json" }), /absent\.json cannot be used: ENOENT/)
         }),
       ),

@@ -4,7 +4,16 @@ import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
 import { sqlite } from "../support/databases.ts"
-import { call, databaseUrl, hasArrived, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
+import {
+  type Answer,
+  call,
+  databaseUrl,
+  gatedUpstream,
+  hasArrived,
+  problemIn,
+  startGateway,
+  tokenFor,
+} from "../support/gateway.ts"
 
 /** A request whose body is on its way: the connection, and what came back by the time it closed. */
 const beginSlowCreate = (url: string, token: string) => {
@@ -50,6 +59,45 @@ describe("a gateway that stops", () => {
         yield* Fiber.join(stopping)
         const gone = yield* Effect.exit(Effect.tryPromise(() => fetch(`${gateway.url}/health`)))
         assert.strictEqual(gone._tag, "Failure")
+      }),
+    ),
+  )
+})
+
+describe("jobs of a gateway that stops", () => {
+  it.live("go back at once, and none is begun, while a request in flight still takes its time", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const upstream = yield* gatedUpstream
+        const gateway = yield* startGateway(yield* databaseUrl(sqlite), { JOB_WORKERS: "1" }, upstream.layer)
+        const token = yield* tokenFor("alice")
+        const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
+        const execute = call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, { token, body: { task: "x" } })
+        const first = yield* execute
+        yield* execute
+        const statusOf = (answer: Answer) =>
+          Effect.map(call(gateway, "GET", `/api/v1/jobs/${answer.json["id"]}`, { token }), ({ json }) => json["status"])
+        const untilStatus = (answer: Answer, status: string) =>
+          statusOf(answer).pipe(
+            Effect.repeat({ until: (now) => now === status, schedule: Schedule.spaced("10 millis") }),
+            Effect.timeout("10 seconds"),
+          )
+        yield* untilStatus(first, "running")
+        const slow = beginSlowCreate(gateway.url, token)
+        yield* hasArrived(gateway)
+
+        const stopping = yield* Effect.forkChild(gateway.stop)
+        yield* untilStatus(first, "queued")
+        const calls = upstream.entered()
+        yield* upstream.open
+        // As long as an idle worker takes to look for work on its own.
+        yield* Effect.sleep("1200 millis")
+        assert.strictEqual(yield* statusOf(first), "queued")
+        assert.strictEqual(upstream.entered(), calls)
+
+        slow.finish()
+        assert.match(yield* Effect.promise(() => slow.answer), /^HTTP\/1\.1 201 /)
+        yield* Fiber.join(stopping)
       }),
     ),
   )

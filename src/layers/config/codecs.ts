@@ -76,6 +76,13 @@ export const literalText = <const Values extends ReadonlyArray<string>>(...value
     `one of ${values.join(", ")}`,
   )
 
+/** Something that is on or off. */
+export const FlagText = parsed(
+  Schema.Boolean,
+  (text) => (/^(1|true|on|yes)$/i.test(text) ? true : /^(0|false|off|no)$/i.test(text) ? false : undefined),
+  "on or off",
+)
+
 /** Comma-separated IP addresses or networks in CIDR notation. */
 export const NetworksText = parsed(
   Schema.Array(Schema.declare(IpNetwork.isIpNetwork)),

@@ -1,6 +1,6 @@
 /** Settings of the agent gateway. */
 import { Redacted, Schema } from "effect"
-import { DurationText, intText, parsed, PlainText, UrlText } from "./codecs.ts"
+import { DurationText, FlagText, intText, parsed, PlainText, UrlText } from "./codecs.ts"
 import { serverSettings } from "./serverSettings.ts"
 import { optionalSetting, setting } from "./Setting.ts"
 import { upstreamSettings } from "./upstreamSettings.ts"
@@ -37,12 +37,6 @@ const DatabaseText = parsed(
   "the path of a file, or postgres://user:password@host:port/database",
 )
 
-const FlagText = parsed(
-  Schema.Boolean,
-  (text) => (/^(1|true|on|yes)$/i.test(text) ? true : /^(0|false|off|no)$/i.test(text) ? false : undefined),
-  "1 or 0",
-)
-
 /** What tokens are checked with, and what `sealgate token` needs to make one. */
 export const tokenSettings = {
   jwtSecret: optionalSetting(
@@ -50,8 +44,8 @@ export const tokenSettings = {
     TokenSecretText,
     "Secret of HS256 tokens, at least 32 bytes; this or a JWKS is needed",
   ),
-  jwtIssuer: setting("JWT_ISSUER", PlainText, "sealgate", "The iss that tokens must have"),
-  jwtAudience: setting("JWT_AUDIENCE", PlainText, "sealgate", "The aud that tokens must have"),
+  jwtIssuer: setting("JWT_ISSUER", PlainText, "sealgate", "Issuer (iss) that tokens must name"),
+  jwtAudience: setting("JWT_AUDIENCE", PlainText, "sealgate", "Audience (aud) that tokens must name"),
 }
 
 /** What only the gateway has. */
@@ -69,6 +63,11 @@ export const ownGatewaySettings = {
     "Connections of one process to Postgres; one of them listens",
   ),
   ...tokenSettings,
+  jwtPreviousSecret: optionalSetting(
+    "JWT_PREVIOUS_SECRET",
+    TokenSecretText,
+    "The secret before JWT_SECRET, whose tokens count too while secrets are exchanged",
+  ),
   jwtJwksUrl: optionalSetting(
     "JWT_JWKS_URL",
     UrlText,
@@ -87,7 +86,7 @@ export const ownGatewaySettings = {
     "600",
     "Reading requests per minute of a tenant, and of an address; 0 is no limit",
   ),
-  rateLimitWrite: setting("RATE_LIMIT_WRITE", PER_MINUTE, "120", "The same for changes"),
+  rateLimitWrite: setting("RATE_LIMIT_WRITE", PER_MINUTE, "120", "The same for requests that change something"),
   rateLimitExecute: setting("RATE_LIMIT_EXECUTE", PER_MINUTE, "60", "The same for new jobs"),
   maxWaitingPerTenant: setting(
     "MAX_WAITING_PER_TENANT",

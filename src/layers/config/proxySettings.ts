@@ -1,8 +1,16 @@
 /** Settings of the sealed proxy. */
-import { DurationText, intText, PlainText } from "./codecs.ts"
+import { Schema } from "effect"
+import { ROUTING_TAG } from "../../domain/routingTag.ts"
+import { DurationText, intText, parsed, PlainText } from "./codecs.ts"
 import { serverSettings } from "./serverSettings.ts"
-import { setting } from "./Setting.ts"
+import { optionalSetting, setting } from "./Setting.ts"
 import { upstreamSettings } from "./upstreamSettings.ts"
+
+const RoutingTagText = parsed(
+  Schema.String,
+  (text) => (ROUTING_TAG.test(text) ? text : undefined),
+  "four characters of a-z and 0-9",
+)
 
 const PER_MINUTE = intText(0, 1_000_000_000)
 
@@ -22,6 +30,11 @@ export const proxySettings = {
     intText(1, 1_000_000),
     "100000",
     "Sessions alive at once; one more ends the oldest",
+  ),
+  routingTag: optionalSetting(
+    "ROUTING_TAG",
+    RoutingTagText,
+    "First four characters of this process's session ids, by which a balancer sends requests home; default: random",
   ),
   rateLimitInit: setting("RATE_LIMIT_INIT", PER_MINUTE, "60", "Sessions per minute and client; 0 is no limit"),
   rateLimitCompletions: setting(

@@ -2,20 +2,29 @@
 import {
   BytesText,
   DurationText,
+  FlagText,
   intText,
   literalText,
   NetworksText,
   PlainText,
   PortText,
   RedisUrlText,
-  UrlText,
 } from "./codecs.ts"
 import { optionalSetting, setting } from "./Setting.ts"
+import { telemetrySettings } from "./telemetrySettings.ts"
+
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "none"] as const
 
 export const serverSettings = (port: number) => ({
   port: setting("PORT", PortText, String(port), "Port to listen on; 0 takes a free one"),
   host: setting("HOST", PlainText, "0.0.0.0", "Address to listen on"),
   maxRequestBytes: setting("MAX_REQUEST_BYTES", BytesText, "1MiB", "Largest request body"),
+  maxBodyMemory: setting(
+    "MAX_BODY_MEMORY",
+    BytesText,
+    "256MiB",
+    "Memory for all request bodies that are being received; beyond it, the one that takes longest is refused",
+  ),
   maxConnections: setting("MAX_CONNECTIONS", intText(1, 1_000_000), "10000", "Connections at once; more are refused"),
   maxConnectionsPerClient: setting(
     "MAX_CONNECTIONS_PER_CLIENT",
@@ -30,6 +39,12 @@ export const serverSettings = (port: number) => ({
     DurationText,
     "60s",
     "How long an answer may wait for its reader without moving; then the connection is cut",
+  ),
+  writeMinRate: setting(
+    "WRITE_MIN_RATE",
+    BytesText,
+    "1KiB",
+    "Bytes per second that a reader must take on average while an answer waits for it; slower ones are cut too",
   ),
   keepAliveTimeout: setting("KEEP_ALIVE_TIMEOUT", DurationText, "75s", "How long an idle connection is kept"),
   trustedProxies: setting(
@@ -52,22 +67,14 @@ export const serverSettings = (port: number) => ({
     "Oldest TLS version accepted",
   ),
   shutdownGrace: setting("SHUTDOWN_GRACE", DurationText, "20s", "How long requests in flight may take at shutdown"),
-  logLevel: setting(
-    "LOG_LEVEL",
-    literalText("trace", "debug", "info", "warn", "error", "none"),
-    "info",
-    "Least severe level that is logged",
-  ),
+  console: setting("CONSOLE", FlagText, "on", "Whether the page at /console is served"),
+  logLevel: setting("LOG_LEVEL", literalText(...LOG_LEVELS), "info", "Least severe level that is logged"),
   logFormat: optionalSetting(
     "LOG_FORMAT",
     literalText("pretty", "json"),
     "How lines are logged; default pretty on a terminal, else json",
   ),
-  otlpEndpoint: optionalSetting(
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    UrlText,
-    "OpenTelemetry collector for traces and metrics; the other standard OTEL_* variables count too",
-  ),
+  ...telemetrySettings,
   redisUrl: optionalSetting(
     "REDIS_URL",
     RedisUrlText,

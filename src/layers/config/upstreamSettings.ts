@@ -27,9 +27,12 @@ const OrderText = parsed(
 const COUNT = intText(1, 1_000_000)
 
 export const upstreamSettings = {
-  provider1ApiKey: optionalSetting("PROVIDER1_API_KEY", SecretText, "Enables provider 1, OpenAI-compatible", [
-    "OPENAI_API_KEY",
-  ]),
+  provider1ApiKey: optionalSetting(
+    "PROVIDER1_API_KEY",
+    SecretText,
+    "API key of provider 1, which enables it; OpenAI-compatible",
+    ["OPENAI_API_KEY"],
+  ),
   provider1BaseUrl: setting(
     "PROVIDER1_BASE_URL",
     UrlText,
@@ -40,9 +43,12 @@ export const upstreamSettings = {
   provider1Model: setting("PROVIDER1_MODEL", PlainText, "gpt-6-sol", "Its model when a request names none", [
     "OPENAI_MODEL",
   ]),
-  provider2ApiKey: optionalSetting("PROVIDER2_API_KEY", SecretText, "Enables provider 2, OpenAI-compatible", [
-    "MISTRAL_API_KEY",
-  ]),
+  provider2ApiKey: optionalSetting(
+    "PROVIDER2_API_KEY",
+    SecretText,
+    "API key of provider 2, which enables it; OpenAI-compatible",
+    ["MISTRAL_API_KEY"],
+  ),
   provider2BaseUrl: setting(
     "PROVIDER2_BASE_URL",
     UrlText,
@@ -53,19 +59,24 @@ export const upstreamSettings = {
   provider2Model: setting("PROVIDER2_MODEL", PlainText, "mistral-large-latest", "Its model when a request names none", [
     "MISTRAL_MODEL",
   ]),
-  provider3ApiKey: optionalSetting("PROVIDER3_API_KEY", SecretText, "Enables provider 3, Anthropic Messages API", [
-    "ANTHROPIC_API_KEY",
-  ]),
+  provider3ApiKey: optionalSetting(
+    "PROVIDER3_API_KEY",
+    SecretText,
+    "API key of provider 3, which enables it; Anthropic Messages API",
+    ["ANTHROPIC_API_KEY"],
+  ),
   provider3BaseUrl: setting("PROVIDER3_BASE_URL", UrlText, "https://api.anthropic.com", "Its endpoint", [
     "ANTHROPIC_BASE_URL",
   ]),
   provider3Model: setting("PROVIDER3_MODEL", PlainText, "claude-sonnet-5-5", "Its model when a request names none", [
     "ANTHROPIC_MODEL",
   ]),
-  provider4ApiKey: optionalSetting("PROVIDER4_API_KEY", SecretText, "Enables provider 4, Google Gemini API", [
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-  ]),
+  provider4ApiKey: optionalSetting(
+    "PROVIDER4_API_KEY",
+    SecretText,
+    "API key of provider 4, which enables it; Google Gemini API",
+    ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+  ),
   provider4BaseUrl: setting(
     "PROVIDER4_BASE_URL",
     UrlText,
@@ -82,29 +93,29 @@ export const upstreamSettings = {
     "1,2,3,4",
     "Order in which providers are tried for a request that names none; the others follow",
   ),
-  connectTimeout: setting("UPSTREAM_CONNECT_TIMEOUT", DurationText, "5s", "Until a provider's connection stands"),
+  connectTimeout: setting("UPSTREAM_CONNECT_TIMEOUT", DurationText, "5s", "How long connecting to a provider may take"),
   answerTimeout: setting(
     "UPSTREAM_ANSWER_TIMEOUT",
     DurationText,
     "120s",
-    "Until a provider's whole answer to a request that does not stream",
+    "How long a provider's whole answer may take when it does not stream",
   ),
   firstTokenTimeout: setting(
     "UPSTREAM_FIRST_TOKEN_TIMEOUT",
     DurationText,
     "10s",
-    "Until the first output of a stream; then the next provider is tried",
+    "How long the first output of a stream may take; then the next provider is tried",
   ),
-  idleTimeout: setting("UPSTREAM_IDLE_TIMEOUT", DurationText, "15s", "Between two chunks of a stream"),
+  idleTimeout: setting("UPSTREAM_IDLE_TIMEOUT", DurationText, "15s", "How long a stream may pause between two chunks"),
   totalTimeout: setting(
     "UPSTREAM_TOTAL_TIMEOUT",
     DurationText,
     "10min",
-    "For a request as a whole: retries, failover and reading included",
+    "How long a request may take as a whole: retries, failover and reading included",
   ),
   retries: setting("UPSTREAM_RETRIES", intText(0, 10), "2", "Tries of one provider after its first"),
   retryBase: setting("UPSTREAM_RETRY_BASE", DurationText, "250ms", "Back-off before the first retry; it doubles"),
-  retryCap: setting("UPSTREAM_RETRY_CAP", DurationText, "4s", "Longest back-off"),
+  retryCap: setting("UPSTREAM_RETRY_CAP", DurationText, "4s", "Longest back-off between two tries"),
   maxRetryAfter: setting(
     "UPSTREAM_MAX_RETRY_AFTER",
     DurationText,
@@ -119,7 +130,17 @@ export const upstreamSettings = {
     "2s",
     "How long they wait, then the next provider is tried",
   ),
-  circuitFailures: setting("UPSTREAM_CIRCUIT_FAILURES", COUNT, "3", "Failed requests in a row that open a circuit"),
-  circuitOpen: setting("UPSTREAM_CIRCUIT_OPEN", DurationText, "5s", "How long a circuit stays open first; it doubles"),
-  circuitMaxOpen: setting("UPSTREAM_CIRCUIT_MAX_OPEN", DurationText, "60s", "Longest time a circuit stays open"),
+  circuitFailures: setting(
+    "UPSTREAM_CIRCUIT_FAILURES",
+    COUNT,
+    "3",
+    "Failed requests in a row after which a provider is left alone for a while: its circuit opens",
+  ),
+  circuitOpen: setting(
+    "UPSTREAM_CIRCUIT_OPEN",
+    DurationText,
+    "5s",
+    "How long it is left alone the first time; it doubles",
+  ),
+  circuitMaxOpen: setting("UPSTREAM_CIRCUIT_MAX_OPEN", DurationText, "60s", "Longest time that it is left alone"),
 }

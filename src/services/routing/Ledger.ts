@@ -3,7 +3,7 @@
  * kept in the transaction that writes the rows, so they are right whenever a row is visible, also after a crash.
  */
 import { Array, Context, Effect, Layer, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../../domain/storage.ts"
 import { decodeRows, unavailable } from "../storage.ts"
 import type { CallRecord } from "./CallRecord.ts"
@@ -29,7 +29,7 @@ const decodeSpent = decodeRows("ledger_calls", SpentRow)
 export class Ledger extends Context.Service<
   Ledger,
   {
-    /** Enters calls and adds them to the hourly sums, all or nothing. */
+    /** Enters calls and adds them to the hourly sums, all or nothing; calls that are in it already are not entered again. */
     readonly record: (rows: ReadonlyArray<CallRecord>) => Effect.Effect<void, StorageUnavailable>
     /** What a job has used, over all its attempts and crashes. */
     readonly spent: (job: string) => Effect.Effect<Spent, StorageUnavailable>
@@ -44,18 +44,29 @@ export class Ledger extends Context.Service<
         SUM_COLUMNS.map((name) => `${name} = ledger_hours.${name} + excluded.${name}`).join(", "),
       )
 
-      const record = Effect.fn("Ledger.record")(
-        function* (rows: ReadonlyArray<CallRecord>) {
-          const calls = rows.map(columnsOf)
-          const hours = hourlySums(rows)
-          if (!Array.isArrayNonEmpty(calls) || !Array.isArrayNonEmpty(hours)) return
-          yield* sql`INSERT INTO ledger_calls ${sql.insert(calls)}`
-          yield* sql`INSERT INTO ledger_hours ${sql.insert(hours)}
-            ON CONFLICT (tenant, hour, mode, strategy, provider, model) DO UPDATE SET ${addUp}`
-        },
-        sql.withTransaction,
-        unavailable,
-      )
+      const enter = Effect.fnUntraced(function* (rows: ReadonlyArray<CallRecord>) {
+        const calls = rows.map(columnsOf)
+        const hours = hourlySums(rows)
+        if (!Array.isArrayNonEmpty(calls) || !Array.isArrayNonEmpty(hours)) return
+        yield* sql`INSERT INTO ledger_calls ${sql.insert(calls)}`
+        yield* sql`INSERT INTO ledger_hours ${sql.insert(hours)}
+          ON CONFLICT (tenant, hour, mode, strategy, provider, model) DO UPDATE SET ${addUp}`
+      }, sql.withTransaction)
+
+      const areEntered = Effect.fnUntraced(function* (rows: ReadonlyArray<CallRecord>) {
+        const ids = rows.map(({ id }) => id)
+        return (yield* sql`SELECT id FROM ledger_calls WHERE id IN ${sql.in(ids)}`).length === ids.length
+      })
+
+      const record = Effect.fn("Ledger.record")(function* (rows: ReadonlyArray<CallRecord>) {
+        yield* Effect.catch(
+          enter(rows),
+          // Written again after a commit whose answer was lost, they are there already, and their sums with them.
+          Effect.fnUntraced(function* (error) {
+            if (!isDuplicate(error) || !(yield* areEntered(rows))) return yield* error
+          }),
+        )
+      }, unavailable)
 
       const spent = Effect.fn("Ledger.spent")(function* (job: string) {
         const rows = yield* sql`SELECT
@@ -71,6 +82,9 @@ export class Ledger extends Context.Service<
     }),
   )
 }
+
+const isDuplicate = ({ reason }: SqlError.SqlError): boolean =>
+  reason._tag === "UniqueViolation" || reason._tag === "ConstraintError"
 
 const columnsOf = (row: CallRecord) => ({
   id: row.id,

@@ -3,8 +3,9 @@
  * ends are added up from the ledger itself, so every span is exact and none reads more than two hours of rows.
  */
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { Mode } from "../../domain/agent.ts"
+import { type Interval, intervalsOf } from "../../domain/intervals.ts"
 import { percentOf } from "../../domain/money.ts"
 import { Strategy } from "../../domain/routing.ts"
 import { METHOD, type RoutingStatsReport, type Savings } from "../../domain/savings.ts"
@@ -18,13 +19,11 @@ export interface StatsQuery {
   readonly from: DateTime.Utc
   readonly to: DateTime.Utc
   readonly tenant?: string | undefined
+  /** Asks for the same per interval as well. */
+  readonly interval?: Interval | undefined
 }
 
-const Group = Schema.Struct({
-  mode: Schema.Union([Mode, Schema.Literal("")]),
-  strategy: Strategy,
-  provider: Schema.String,
-  model: Schema.String,
+const sums = {
   requests: Schema.Int,
   calls: Schema.Int,
   failed: Schema.Int,
@@ -35,15 +34,33 @@ const Group = Schema.Struct({
   cost: Schema.Int,
   compared: Schema.Int,
   baseline: Schema.Int,
+}
+/** All calls of one kind. */
+const Group = Schema.Struct({
+  slot: Schema.Null,
+  mode: Schema.Union([Mode, Schema.Literal("")]),
+  strategy: Strategy,
+  provider: Schema.String,
+  model: Schema.String,
+  ...sums,
 })
 type Group = typeof Group.Type
-const decodeGroups = decodeRows("ledger", Group)
+/** All calls of one interval. */
+const OfInterval = Schema.Struct({ slot: Schema.Int, ...sums })
+type OfInterval = typeof OfInterval.Type
+const decodeSums = decodeRows("ledger", Schema.Union([Group, OfInterval]))
 
 const GROUPS = "mode, strategy, provider, model"
+const NO_GROUP = "'' AS mode, '' AS strategy, '' AS provider, '' AS model"
 const sumsOver = (expression: (name: keyof Sums) => string): string =>
   SUM_COLUMNS.map((name) => `CAST(SUM(${expression(name)}) AS BIGINT) AS ${name}`).join(", ")
-const OF_HOURS = `${GROUPS}, ${sumsOver((name) => name)}`
-const OF_CALLS = `${GROUPS}, ${sumsOver((name) => SUMS_OF_CALLS[name])}`
+
+/** How a table of the ledger is summed up, and in which interval since the epoch a row of it is. */
+const CALLS = {
+  sums: sumsOver((name) => SUMS_OF_CALLS[name]),
+  slot: { hour: `at / ${HOUR_MS}`, day: `at / ${24 * HOUR_MS}` },
+}
+const HOURS = { sums: sumsOver((name) => name), slot: { hour: "hour", day: "hour / 24" } }
 
 export class RoutingStats extends Context.Service<
   RoutingStats,
@@ -58,43 +75,49 @@ export class RoutingStats extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const fromCalls = (from: number, to: number, tenant: string | undefined) =>
-        from >= to
-          ? Effect.succeed([])
-          : sql`SELECT ${sql.literal(OF_CALLS)} FROM ledger_calls
-              WHERE ${tenant === undefined ? sql`at >= ${from}` : sql`tenant = ${tenant} AND at >= ${from}`} AND at < ${to}
-              GROUP BY ${sql.literal(GROUPS)}`
+      /** Sums by group and, if asked for, by interval: in one statement, so that both are about the same rows. */
+      const sumUp = (table: typeof CALLS | typeof HOURS, rows: Statement.Fragment, interval: Interval | undefined) => {
+        const groups = sql`SELECT NULL AS slot, ${sql.literal(`${GROUPS}, ${table.sums}`)} ${rows}
+          GROUP BY ${sql.literal(GROUPS)}`
+        if (interval === undefined) return groups
+        return sql`${groups} UNION ALL SELECT ${sql.literal(`${table.slot[interval]} AS slot, ${NO_GROUP}, ${table.sums}`)} ${rows}
+          GROUP BY slot`
+      }
 
-      const fromHours = (from: number, to: number, tenant: string | undefined) =>
-        from >= to
-          ? Effect.succeed([])
-          : sql`SELECT ${sql.literal(OF_HOURS)} FROM ledger_hours
-              WHERE tenant = ${tenant ?? ALL_TENANTS} AND hour >= ${from} AND hour < ${to}
-              GROUP BY ${sql.literal(GROUPS)}`
+      const fromCalls = (from: number, to: number, { interval, tenant }: StatsQuery) => {
+        if (from >= to) return Effect.succeed([])
+        const ofTenant = tenant === undefined ? sql`` : sql`tenant = ${tenant} AND `
+        return sumUp(CALLS, sql`FROM ledger_calls WHERE ${ofTenant}at >= ${from} AND at < ${to}`, interval)
+      }
+
+      const fromHours = (from: number, to: number, { interval, tenant = ALL_TENANTS }: StatsQuery) => {
+        if (from >= to) return Effect.succeed([])
+        return sumUp(
+          HOURS,
+          sql`FROM ledger_hours WHERE tenant = ${tenant} AND hour >= ${from} AND hour < ${to}`,
+          interval,
+        )
+      }
 
       const report = Effect.fn("RoutingStats.report")(function* (query: StatsQuery) {
-        const { tenant } = query
         const from = DateTime.toEpochMillis(query.from)
         const to = DateTime.toEpochMillis(query.to)
         const firstHour = Math.ceil(from / HOUR_MS)
         const lastHour = Math.floor(to / HOUR_MS)
         const parts =
           firstHour > lastHour
-            ? [fromCalls(from, to, tenant)]
+            ? [fromCalls(from, to, query)]
             : [
-                fromCalls(from, firstHour * HOUR_MS, tenant),
-                fromHours(firstHour, lastHour, tenant),
-                fromCalls(lastHour * HOUR_MS, to, tenant),
+                fromCalls(from, firstHour * HOUR_MS, query),
+                fromHours(firstHour, lastHour, query),
+                fromCalls(lastHour * HOUR_MS, to, query),
               ]
         return yield* toReport(query, (yield* Effect.all(parts)).flat())
       }, unavailable)
 
       const reportFromCalls = Effect.fn("RoutingStats.reportFromCalls")(function* (query: StatsQuery) {
-        const { from, tenant, to } = query
-        return yield* toReport(
-          query,
-          yield* fromCalls(DateTime.toEpochMillis(from), DateTime.toEpochMillis(to), tenant),
-        )
+        const { from, to } = query
+        return yield* toReport(query, yield* fromCalls(DateTime.toEpochMillis(from), DateTime.toEpochMillis(to), query))
       }, unavailable)
 
       return RoutingStats.of({ report, reportFromCalls })
@@ -102,17 +125,36 @@ export class RoutingStats extends Context.Service<
   )
 }
 
-const toReport = ({ from, to }: StatsQuery, rows: ReadonlyArray<unknown>) =>
-  Effect.map(decodeGroups(rows), (groups): RoutingStatsReport => ({
-    from,
-    to,
-    ...savings(groups.reduce(addSums, NO_SUMS)),
-    by_provider_model: sumBy(groups, ({ model, provider }) => ({ provider, model })),
-    by_mode: sumBy(groups, ({ mode }) => ({ mode: mode === "" ? null : mode })),
-    by_strategy: sumBy(groups, ({ strategy }) => ({ strategy })),
-    price_table: PRICE_TABLE,
-    method: METHOD,
+const toReport = (query: StatsQuery, rows: ReadonlyArray<unknown>) =>
+  Effect.map(decodeSums(rows), (all): RoutingStatsReport => {
+    const { from, interval, to } = query
+    const groups = all.filter((row) => row.slot === null)
+    return {
+      from,
+      to,
+      ...savings(groups.reduce(addSums, NO_SUMS)),
+      by_provider_model: sumBy(groups, ({ model, provider }) => ({ provider, model })),
+      by_mode: sumBy(groups, ({ mode }) => ({ mode: mode === "" ? null : mode })),
+      by_strategy: sumBy(groups, ({ strategy }) => ({ strategy })),
+      price_table: PRICE_TABLE,
+      method: METHOD,
+      ...(interval === undefined ? {} : { over_time: overTime(query, interval, all) }),
+    }
+  })
+
+/** One entry per interval of the span, those without calls included. */
+const overTime = ({ from, to }: StatsQuery, interval: Interval, rows: ReadonlyArray<Group | OfInterval>) => {
+  const known = new Map<number, Sums>()
+  for (const row of rows) {
+    // An hour in part and the whole hours beside it can be of the same day.
+    if (row.slot !== null) known.set(row.slot, addSums(known.get(row.slot) ?? NO_SUMS, row))
+  }
+  return intervalsOf(DateTime.toEpochMillis(from), DateTime.toEpochMillis(to), interval).map((part) => ({
+    from: DateTime.makeUnsafe(part.from),
+    to: DateTime.makeUnsafe(part.to),
+    ...savings(known.get(part.interval) ?? NO_SUMS),
   }))
+}
 
 /** One entry per different `key`, the dearest first. */
 const sumBy = <Key extends object>(groups: ReadonlyArray<Group>, keyOf: (group: Group) => Key) => {

@@ -2,8 +2,8 @@
  * The file that holds the attestation key: an Ed25519 private key as unencrypted PKCS #8 in PEM (RFC 8410), readable
  * by its owner alone. It is decoded from bytes to bytes, so that the key never becomes a string that cannot be wiped.
  */
-import { randomFillSync } from "node:crypto"
-import { type FileHandle, mkdir, open } from "node:fs/promises"
+import { randomFillSync, randomUUID } from "node:crypto"
+import { type FileHandle, link, mkdir, open, rm } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Effect, Schema } from "effect"
 import type { Bytes } from "../../domain/bytes.ts"
@@ -116,12 +116,19 @@ export const createKeyFile = Effect.fnUntraced(function* (path: string) {
   yield* Effect.tryPromise({
     try: async () => {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-      const file = await open(path, "wx", 0o600)
+      // It gets its name once it is whole: a process that ends meanwhile must not leave a part that later ones refuse.
+      const draft = `${path}.${randomUUID()}`
       try {
-        await file.writeFile(pem)
-        await file.sync()
+        const file = await open(draft, "wx", 0o600)
+        try {
+          await file.writeFile(pem)
+          await file.sync()
+        } finally {
+          await file.close()
+        }
+        await link(draft, path)
       } finally {
-        await file.close()
+        await rm(draft, { force: true })
       }
     },
     catch: (cause) =>
@@ -132,7 +139,7 @@ export const createKeyFile = Effect.fnUntraced(function* (path: string) {
             remedy: "Choose another path: a key in use is never overwritten.",
           })
         : cannot(path, "written")(cause),
-  }).pipe(Effect.ensuring(Effect.sync(() => pem.fill(0))))
+  }).pipe(Effect.ensuring(Effect.sync(() => pem.fill(0))), Effect.uninterruptible)
   return seed
 })
 

@@ -5,6 +5,7 @@
 import { Clock, Context, Effect, Layer, Metric, Pull, Redacted, Schema, SchemaIssue, type Scope, Stream } from "effect"
 import { type Bytes, fromUtf8, utf8 } from "../../domain/bytes.ts"
 import { normalize } from "../../domain/chat.ts"
+import { isWithinJsonLimits, JSON_LIMITS_DETAIL } from "../../domain/jsonLimits.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
 import { SealedRequest } from "../../domain/sealedRequest.ts"
 import { type EndStatus, MAX_SKEW_MS } from "../../domain/transcript.ts"
@@ -66,6 +67,14 @@ class Refused extends Schema.TaggedError<Refused>()("Refused", {
   ),
 }) {}
 
+const tooComplex = () =>
+  new Refused({
+    status: 400,
+    code: "invalid-request",
+    title: "The request is nested too deeply, or has too many members.",
+    detail: Redacted.make(JSON_LIMITS_DETAIL),
+  })
+
 const decodeRequest = Schema.decodeUnknownEffect(Schema.fromJsonString(SealedRequest))
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -104,6 +113,7 @@ const readRequest = Effect.fnUntraced(function* (opened: Opened) {
     try: () => fromUtf8(opened.payload),
     catch: () => new Refused({ status: 400, code: "invalid-request", title: "The payload is not UTF-8." }),
   }).pipe(
+    Effect.filterOrFail(isWithinJsonLimits, tooComplex),
     Effect.flatMap(decodeRequest),
     Effect.catchTag("SchemaError", (error) =>
       Effect.fail(

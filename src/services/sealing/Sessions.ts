@@ -5,6 +5,7 @@
  */
 import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
 import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
+import { routingTagBytes } from "../../domain/routingTag.ts"
 import type { SessionLimits, SessionOffer } from "../../domain/statement.ts"
 import { SESSION_ID_BYTES, SUITE, VERSION } from "../../domain/transcript.ts"
 import { Attestation } from "./Attestation.ts"
@@ -21,6 +22,8 @@ export interface SessionSettings {
   readonly maxLive: number
   /** Longest ciphertext of a request, in bytes. */
   readonly maxRequestBytes: number
+  /** What the ids of these sessions begin with, so that a balancer can send their requests here; else all random. */
+  readonly routingTag?: string | undefined
 }
 
 /** How often expired sessions are looked for. They are refused at once in any case. */
@@ -76,6 +79,7 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
   const randomBytes = yield* RandomBytes
   const context = yield* Effect.context<never>()
   const ttl = Duration.toMillis(settings.ttl)
+  const tag = settings.routingTag === undefined ? undefined : routingTagBytes(settings.routingTag)
   const limits: SessionLimits = { max_requests: settings.maxRequests, max_request_bytes: settings.maxRequestBytes }
 
   // All sessions live equally long, so the order of insertion is the order of expiry.
@@ -130,6 +134,7 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
     begin: (clientNonce) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         const idBytes = randomBytes(SESSION_ID_BYTES)
+        if (tag !== undefined) idBytes.set(tag)
         const key = vault.agreementKey()
         const offer: SessionOffer = {
           version: VERSION,

@@ -47,7 +47,7 @@ export const makeAttempts = Effect.fnUntraced(function* (book: TargetBook) {
     const model = book.label(target)
     yield* PubSub.publish(ended, attempt)
     yield* countAttempt(attempt, model)
-    yield* annotateCall(attempt, served)
+    yield* annotateCall(attempt, model, served)
     if (failure !== undefined) yield* logFailure(attempt, model)
   })
 

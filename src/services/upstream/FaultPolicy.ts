@@ -74,7 +74,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
             journey.onAttempt?.(attempt)
           })
         }),
-        withCallSpan(target.provider.id, book.label(target), cause),
+        withCallSpan(target.provider, book.label(target), cause),
       )
     })
 
@@ -118,7 +118,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
   const serve = Effect.fnUntraced(
     function* <A>(request: UpstreamRequest, call: Call<A>) {
       const targets = yield* targetsOf(providers, request)
-      if (request.targets !== undefined) for (const target of targets) book.learn(target)
+      if (request.targets !== undefined) for (const target of targets) book.configure(target)
       const prepared = yield* ScopedRef.get(current)
       const total = Duration.toMillis(prepared.settings.timeouts.total)
       const journey: Journey = {

@@ -27,6 +27,8 @@ export interface Provider {
   readonly id: ProviderId
   /** The model used when a request names none. */
   readonly defaultModel: string
+  /** Where it is called, for spans; absent for what is built in. */
+  readonly server?: { readonly address: string; readonly port: number }
   /** One whole answer. */
   readonly complete: (request: ChatRequest) => Effect.Effect<ChatCompletion, ProviderFailure>
   /**

@@ -12,7 +12,7 @@ import { defaultUpstreamSettings, type UpstreamSettings } from "./UpstreamSettin
 export type { ProviderStatus, TargetStatus } from "./UpstreamStatus.ts"
 
 /** Events that wait for a slow reader of a stream; then its provider is read no further. */
-const STREAM_BUFFER = 16
+const STREAM_BUFFER = 4
 
 export interface UpstreamOptions {
   /** In the order in which requests that name no provider are offered to them. */

@@ -2,6 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Redacted } from "effect"
 import { IpNetwork } from "effect/net"
+import { encodeBase64Url } from "../../../src/domain/bytes.ts"
+import { routingTagBytes } from "../../../src/domain/routingTag.ts"
 import { proxySettings } from "../../../src/layers/config/proxySettings.ts"
 import { decodeSettings } from "../../../src/layers/config/Setting.ts"
 
@@ -87,6 +89,20 @@ describe("settings", () => {
     }),
   )
 
+  it.effect("take routing tags that no balancer can mistake for another", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* decode({})).routingTag, undefined)
+      for (const tag of ["pxy1", "0000", "zzzz"]) {
+        assert.strictEqual((yield* decode({ ROUTING_TAG: tag })).routingTag, tag)
+        assert.strictEqual(encodeBase64Url(routingTagBytes(tag)), tag)
+      }
+      for (const tag of ["pxy", "pxy12", "PXY1", "px-1", "px_1", "px 1", "p\nx1", "pxÿ1", "*.*;"]) {
+        yield* Effect.flip(decode({ ROUTING_TAG: tag }))
+        assert.throws(() => routingTagBytes(tag))
+      }
+    }),
+  )
+
   it.effect("do not show their secrets", () =>
     Effect.gen(function* () {
       const settings = yield* decode({ PROVIDER1_API_KEY: SECRET, REDIS_URL: `redis://:${SECRET}@localhost` })
@@ -110,13 +126,14 @@ describe("settings", () => {
         LOG_LEVEL: "chatty",
         TLS_MIN_VERSION: "1.1",
         SHUTDOWN_GRACE: "0",
+        ROUTING_TAG: "Pxy1",
       }
       const mistakes = yield* Effect.flip(decode(wrong))
       assert.sameMembers(
         mistakes.mistakes.map(({ variable }) => variable),
         Object.keys(wrong),
       )
-      assert.include(mistakes.message, "12 mistakes")
+      assert.include(mistakes.message, "13 mistakes")
       for (const { problem } of mistakes.mistakes) assert.match(problem, /^expected /)
       for (const value of [...Object.values(wrong), SECRET].filter((text) => text.length > 3)) {
         assert.notInclude(mistakes.message, value)

@@ -1,9 +1,21 @@
 import { execFileSync } from "node:child_process"
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { createKeyFile, KeyFileError, readKeyFile } from "../../../src/services/sealing/AttestationKeyFile.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
@@ -153,6 +165,24 @@ describe("the attestation key file", () => {
       const { kid } = yield* identity(join(home, "plain.pem"))
       assert.strictEqual((yield* identity(join(home, "odd.pem"))).kid, kid)
       assert.strictEqual((yield* identity(join(home, "link.pem"))).kid, kid)
+    }),
+  )
+
+  it.live("has its name only once it is whole, also when its making is interrupted, and leaves nothing beside it", () =>
+    Effect.gen(function* () {
+      const home = yield* folder
+      const path = join(home, "key.pem")
+      const making = yield* Effect.forkChild(createKeyFile(path))
+      const sizes: Array<number> = []
+      // Looks on every turn of the event loop, so between any two steps that the making takes.
+      yield* Effect.promise(async () => {
+        while (!existsSync(path)) await setImmediate()
+        sizes.push(statSync(path).size)
+      })
+      yield* Fiber.interrupt(making)
+      assert.deepStrictEqual(sizes, [statSync(path).size])
+      assert.strictEqual((yield* readKeyFile(path)).length, 32)
+      assert.deepStrictEqual(readdirSync(home), ["key.pem"])
     }),
   )
 

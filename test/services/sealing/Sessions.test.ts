@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Layer, Schema, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { decodeBase64Url, utf8 } from "../../../src/domain/bytes.ts"
+import { decodeBase64Url, encodeBase64Url, utf8 } from "../../../src/domain/bytes.ts"
+import { routeOf } from "../../../src/domain/routingTag.ts"
 import { parseStatement } from "../../../src/domain/statement.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
@@ -244,6 +245,32 @@ describe("sessions", () => {
       assert.notProperty(parseStatement(other.attestation)?.claims, "client_nonce")
       assert.notStrictEqual(other.session_id, offer.session_id)
       assert.notStrictEqual(other.public_key, offer.public_key)
+    }).pipe(Effect.provide(layerSessions())),
+  )
+
+  it.effect("have ids that begin with the routing tag, signed as a whole and random in the rest", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const ids: Array<string> = []
+      for (let i = 0; i < 4; i++) {
+        const { attestation, session_id: id } = yield* sessions.begin(undefined)
+        assert.strictEqual(routeOf(id), "px19")
+        assert.strictEqual(decodeBase64Url(id)?.length, 16)
+        assert.deepInclude<unknown>(parseStatement(attestation)?.claims, { session_id: id })
+        const session = yield* sessions.find(id, "enc")
+        assert.strictEqual(encodeBase64Url(session.idBytes), id)
+        ids.push(id)
+      }
+      for (let i = 4; i < 22; i += 6) assert.isAbove(new Set(ids.map((id) => id.slice(i, i + 6))).size, 1)
+    }).pipe(Effect.provide(layerSessions({ routingTag: "px19" }))),
+  )
+
+  it.effect("have ids without anything in common when there is no routing tag", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const routes = new Set<string>()
+      for (let i = 0; i < 4; i++) routes.add(routeOf((yield* sessions.begin(undefined)).session_id))
+      assert.isAbove(routes.size, 1)
     }).pipe(Effect.provide(layerSessions())),
   )
 })

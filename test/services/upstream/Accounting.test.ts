@@ -242,23 +242,35 @@ describe("metrics", () => {
     }),
   )
 
-  it.effect("never take a model's name from a caller before it has served", () =>
+  it.effect("name models that are configured or published, never one that a caller made up, though it served", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("invalid-request")])
       const { series, spans } = yield* observed(
         Effect.gen(function* () {
           const upstream = yield* upstreamOf([provider])
-          yield* Effect.flip(upstream.complete(ask({ model: "my secret plans" })))
+          yield* Effect.flip(upstream.complete(ask({ model: "secret-that-fails" })))
           provider.always(says("ok"))
-          yield* upstream.complete(ask({ model: "real" }))
-          yield* upstream.complete(ask({ model: "secret that a provider serves under any name" }))
+          yield* upstream.complete(ask({ model: "secret-that-serves" }))
+          yield* upstream.complete(ask({ model: "secret-that-serves" }))
+          yield* upstream.complete(ask({ model: "secret that is no name" }))
+          yield* upstream.complete(ask())
+          yield* upstream.complete(ask({ model: "gpt-5-mini" }))
+          yield* upstream.complete(ask({ targets: [{ provider: "provider1", model: "chosen" }] }))
         }),
       )
-      const names = [...series.keys(), ...spans.map(({ name }) => name)].join()
-      assert.notInclude(names, "secret")
-      assert.include(names, "model=other")
-      assert.include(names, "model=real")
+      const calls = [...series].filter(([name]) => name.startsWith("sealgate_upstream_calls_total"))
+      const call = (model: string, outcome: string) =>
+        `sealgate_upstream_calls_total{model=${model},outcome=${outcome},provider=provider1}` as const
+      assert.sameDeepMembers(calls, [
+        [call("other", "invalid-request"), 1],
+        [call("other", "success"), 3],
+        [call("provider1-model", "success"), 1],
+        [call("gpt-5-mini", "success"), 1],
+        [call("chosen", "success"), 1],
+      ])
+      const told = [...series.keys(), ...spans.map(({ attributes, name }) => name + JSON.stringify([...attributes]))]
+      assert.notInclude(told.join(), "secret")
     }),
   )
 })
