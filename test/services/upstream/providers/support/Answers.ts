@@ -1,10 +1,10 @@
 /** Generated answers, what callers must get of them, and how each vendor would send them. */
 import { Schema } from "effect"
 import type { ChatCompletion } from "../../../../../src/domain/chat.ts"
-import { asJson } from "./Conversations.ts"
+import { asJson, MemberName } from "./Json.ts"
 import type { Vendor } from "./Canned.ts"
 
-const Json = Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Int, Schema.Boolean, Schema.Null]))
+const Json = Schema.Record(MemberName, Schema.Union([Schema.String, Schema.Int, Schema.Boolean, Schema.Null]))
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
 
 const Choice = Schema.Struct({

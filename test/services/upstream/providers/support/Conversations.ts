@@ -1,10 +1,11 @@
 /** Generated conversations: what they mean, and how they are put as a Chat Completions request. */
 import { Schema } from "effect"
 import type { ChatRequest, Message } from "../../../../../src/domain/chat.ts"
+import { asJson, MemberName } from "./Json.ts"
 
 const Text = Schema.NonEmptyString
 const Json = Schema.Record(
-  Schema.String,
+  MemberName,
   Schema.Union([Schema.String, Schema.Int, Schema.Boolean, Schema.Null, Schema.Array(Schema.Int)]),
 )
 const Base64 = Schema.Literals(["iVBORw0KGgo=", "/9j/4AAQ", "R0lGODlh"])
@@ -86,9 +87,6 @@ export const resultValue = (text: string): unknown => {
     return text
   }
 }
-
-/** As it is after a way through JSON, which has no minus zero. */
-export const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 const resultText = (result: (typeof Call.Type)["result"]): string =>
   typeof result === "string" ? result : JSON.stringify(result)
