@@ -46,12 +46,14 @@ export const FailureKind = Schema.Literals([
   "invalid-request",
   /** This product's own credentials were refused. */
   "unauthorized",
+  /** The provider does not have the model, or this product's account has no access to it. */
+  "unknown-model",
   /** The request has something that the provider's format cannot express; nothing was sent. */
   "unsupported",
 ])
 export type FailureKind = typeof FailureKind.Type
 
-/** How a call ended. `interrupted`: the caller went away, so what it cost is not known. */
+/** How a call ended. `interrupted`: the caller went away, so it may have cost more than the provider had said by then. */
 export const AttemptOutcome = Schema.Literals(["success", ...FailureKind.literals, "interrupted"])
 export type AttemptOutcome = typeof AttemptOutcome.Type
 
@@ -105,6 +107,7 @@ export const UPSTREAM_STATUS = {
   "context-too-long": 400,
   "provider-not-configured": 422,
   unsupported: 422,
+  "unknown-model": 422,
   "content-filtered": 422,
   "rate-limited": 429,
   "upstream-unauthorized": 502,
@@ -122,6 +125,7 @@ export const UPSTREAM_TITLE: Readonly<Record<UpstreamCode, string>> = {
   "context-too-long": "The request is longer than the model's context.",
   "provider-not-configured": "The requested provider is not configured here.",
   unsupported: "The provider cannot express this request.",
+  "unknown-model": "The provider does not have this model; ask for another, or tell its operator if you named none.",
   "content-filtered": "The provider's content filter refused the request.",
   "rate-limited": "The provider's rate limit is exhausted; try again later.",
   "upstream-unauthorized": "The provider refused this proxy's credentials; tell its operator.",
@@ -137,6 +141,7 @@ const UpstreamCode = Schema.Literals([
   "context-too-long",
   "provider-not-configured",
   "unsupported",
+  "unknown-model",
   "content-filtered",
   "rate-limited",
   "upstream-unauthorized",

@@ -18,6 +18,7 @@ const CODES: Readonly<Record<string, string>> = {
   "context-too-long": "context_length_exceeded",
   "content-filtered": "content_filter",
   "rate-limited": "rate_limit_exceeded",
+  "unknown-model": "model_not_found",
 }
 
 const typeOf = (status: number): string => {

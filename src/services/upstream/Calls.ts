@@ -1,8 +1,9 @@
 /** The two ways to call a provider, whole and streamed, each as one call that fails or succeeds in bounded time. */
 import { Clock, Duration, Effect, Stream } from "effect"
 import type { ChatChunk, ChatRequest } from "../../domain/chat.ts"
+import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import type { Completed, FailureKind, Served, StreamEvent, UpstreamRequest } from "../../domain/upstream.ts"
-import { ProviderFailure } from "./Provider.ts"
+import { ProviderFailure, type StreamWatch } from "./Provider.ts"
 import { servedBy, StreamOutcome } from "./StreamOutcome.ts"
 import type { Target } from "./Targets.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
@@ -13,6 +14,8 @@ export interface Progress {
   firstOutputAt: number | undefined
   /** What the answer said so far of who gives it and what it cost. */
   served: () => Served | undefined
+  /** Called when a stream shows that the model works on its answer, perhaps long before that is complete. */
+  readonly working: () => void
 }
 
 export interface Call<A> {
@@ -31,17 +34,34 @@ const timedOut = Effect.fail(new ProviderFailure({ kind: "timeout" }))
 const withModel = (request: ChatRequest, model: string): ChatRequest =>
   request.model === model ? request : { ...request, model }
 
+/**
+ * A defect in a provider's translation: whatever it read, it could not make sense of it. The message is left out of the
+ * log, because that of a parser quotes what was parsed.
+ */
+const notUnderstood =
+  ({ provider }: Target) =>
+  (defect: unknown): Effect.Effect<never, ProviderFailure> =>
+    Effect.logError("A provider's translation failed").pipe(
+      Effect.annotateLogs({
+        provider: provider.id,
+        error: typeOfError(defect),
+        at: placeOfError(defect),
+      }),
+      Effect.andThen(new ProviderFailure({ kind: "garbage" })),
+    )
+
 /** A whole answer. */
 export const completeCall = (request: ChatRequest): Call<Omit<Completed, "attempts">> => ({
   mayGoOn: () => true,
   once: (target, progress, timeouts) =>
-    target.provider.complete(withModel(request, target.model)).pipe(
+    Effect.suspend(() => target.provider.complete(withModel(request, target.model))).pipe(
       Effect.timeoutOrElse({ duration: timeouts.answer, orElse: () => timedOut }),
       Effect.map((completion) => {
         const served = servedBy(target.provider.id, completion)
         progress.served = () => served
         return { completion, served }
       }),
+      Effect.catchDefect(notUnderstood(target)),
     ),
 })
 
@@ -75,23 +95,37 @@ export const streamCall = (
     const outcome = new StreamOutcome(provider)
     progress.served = () => outcome.served
     const held: Array<ChatChunk> = []
+    let working = false
     let producing = false
     let waitingSince: number | undefined = startedAt
+    const works = () => {
+      working = true
+      progress.working()
+    }
     const resumeWaiting = Effect.sync(() => {
       waitingSince = clock.currentTimeMillisUnsafe()
     })
 
+    const watch: StreamWatch = {
+      thinking: () => {
+        works()
+        waitingSince = clock.currentTimeMillisUnsafe()
+      },
+      spent: (usage) => outcome.spent(usage),
+    }
+
     const onChunks = (chunks: ReadonlyArray<ChatChunk>): Effect.Effect<void> => {
-      waitingSince = undefined
       for (const chunk of chunks) outcome.add(chunk)
       if (!producing) {
         producing = chunks.some(hasOutput) || held.length + chunks.length > MAX_HELD_CHUNKS
         if (!producing) {
           held.push(...chunks)
-          return resumeWaiting
+          return Effect.void
         }
         progress.firstOutputAt = clock.currentTimeMillisUnsafe()
+        works()
       }
+      waitingSince = undefined
       const events = [...held.splice(0), ...chunks].map((chunk): StreamEvent => ({ _tag: "Delta", provider, chunk }))
       if (voided !== undefined) {
         events.unshift({ _tag: "Restarted", reason: voided, provider, model: outcome.served.model })
@@ -108,13 +142,13 @@ export const streamCall = (
       const firstToken = Duration.toMillis(timeouts.firstToken)
       while (true) {
         const now = clock.currentTimeMillisUnsafe()
-        const due = producing ? (waitingSince ?? now) + idle : startedAt + firstToken
+        const due = working ? (waitingSince ?? now) + idle : startedAt + firstToken
         if (now >= due) return yield* timedOut
         yield* Effect.sleep(Math.min(due - now, idle))
       }
     })
 
-    return yield* target.provider.stream(withModel(request.completion, target.model)).pipe(
+    return yield* Stream.suspend(() => target.provider.stream(withModel(request.completion, target.model), watch)).pipe(
       Stream.runForEachArray(onChunks),
       Effect.raceFirst(silence),
       // Providers promise this; checked here too, because a truncated answer must never pass for a whole one.
@@ -123,6 +157,8 @@ export const streamCall = (
           outcome.finished ? Effect.succeed(outcome.served) : Effect.fail(new ProviderFailure({ kind: "truncated" })),
         ),
       ),
+      // Before the failure is noted, so that what follows never passes for the rest of this answer.
+      Effect.catchDefect(notUnderstood(target)),
       Effect.tapError((failure) =>
         Effect.sync(() => {
           if (producing) voided = failure.kind

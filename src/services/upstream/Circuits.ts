@@ -1,5 +1,5 @@
 /** A circuit per target, so that a target that is down is left alone until it works again. */
-import { Cause, Duration, Effect, Exit, Option, Schedule, type Scope, Stream } from "effect"
+import { Cause, Context, Deferred, Duration, Effect, Exit, Option, Schedule, type Scope, Stream } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type { ProviderId } from "../../domain/upstream.ts"
 import { measure } from "../lifecycle/Measurements.ts"
@@ -16,10 +16,14 @@ export type CircuitState = "closed" | "half-open" | "open"
 const STATES: ReadonlyArray<CircuitState> = ["closed", "half-open", "open"]
 
 export interface Circuits {
-  /** Runs a call through the circuit with this key, which sees one outcome of it, whatever retries are inside. */
+  /**
+   * Runs a call through the circuit with this key, which sees one outcome of it, whatever retries are inside. A call may
+   * say that the target is `working` before it ends: if it is the probe, the circuit closes then, because an answer can
+   * take minutes, and as long as its reader likes.
+   */
   readonly guard: <A, R>(
     key: string,
-    call: Effect.Effect<A, ProviderFailure | BulkheadFull, R>,
+    call: (working: () => void) => Effect.Effect<A, ProviderFailure | BulkheadFull, R>,
   ) => Effect.Effect<A, ProviderFailure | BulkheadFull | CircuitBreaker.CircuitBreakerError, R>
   readonly stateOf: (target: CalledTarget) => Effect.Effect<CircuitState>
   /** The best state of any target of a provider: it is open only when nothing of it can be called. */
@@ -38,6 +42,46 @@ const outcomeOf = (exit: Exit.Exit<unknown, ProviderFailure | BulkheadFull>): Ci
   return CircuitBreaker.failure({ retryAfter: error.retryAfterMs })
 }
 
+/** Done once the call that asks for admission has shown that its target works; absent outside of a call. */
+const Working = Context.Reference<Deferred.Deferred<void> | undefined>("sealgate/services/upstream/Circuits/Working", {
+  defaultValue: () => undefined,
+})
+
+type Store = CircuitBreaker.CircuitBreakerStore["Service"]
+
+/**
+ * `store`, to which a probe reports its success as soon as its target works. What the breaker reports when the probe
+ * ends has the same generation, so the store ignores it then.
+ */
+const withEarlySuccess = (
+  store: Store,
+  tripPolicy: CircuitBreaker.TripPolicy,
+  onTransition: (transition: CircuitBreaker.Transition) => Effect.Effect<void>,
+): Store => {
+  const succeed = (key: string, generation: number) =>
+    store.record({ key, generation, outcome: "Success", tripPolicy, openFor: Duration.zero }).pipe(
+      Effect.flatMap((transition) => (transition === undefined ? Effect.void : onTransition(transition))),
+      // A store that failed is told again at the end of the call.
+      Effect.ignore,
+    )
+  return {
+    ...store,
+    admit: Effect.fnUntraced(function* (key) {
+      const admission = yield* store.admit(key)
+      const working = yield* Working
+      if (admission.probe && working !== undefined) {
+        // The breaker closes this scope with the call. A report that has begun is finished, so that it is logged.
+        yield* Effect.interruptible(Deferred.await(working)).pipe(
+          Effect.andThen(succeed(key, admission.generation)),
+          Effect.uninterruptible,
+          Effect.forkScoped,
+        )
+      }
+      return admission
+    }),
+  }
+}
+
 const openings = ({ factor, maxOpen, open }: UpstreamSettings["circuit"]) =>
   Schedule.exponential(open, factor).pipe(
     Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, maxOpen))),
@@ -48,11 +92,15 @@ export const makeCircuits = Effect.fnUntraced(function* (
   settings: UpstreamSettings["circuit"],
   book: TargetBook,
 ): Effect.fn.Return<Circuits, never, CircuitBreaker.CircuitBreakerStore | Scope.Scope> {
+  const tripPolicy = CircuitBreaker.consecutive(settings.failures)
+  const store = withEarlySuccess(yield* CircuitBreaker.CircuitBreakerStore, tripPolicy, (transition) =>
+    onTransition(transition),
+  )
   const breaker = yield* CircuitBreaker.make({
-    tripPolicy: CircuitBreaker.consecutive(settings.failures),
+    tripPolicy,
     openDuration: openings(settings),
     maxOpenDuration: settings.maxOpen,
-  })
+  }).pipe(Effect.provideService(CircuitBreaker.CircuitBreakerStore, store))
 
   const stateOf = (target: CalledTarget): Effect.Effect<CircuitState> =>
     breaker.state(target.key).pipe(
@@ -75,27 +123,28 @@ export const makeCircuits = Effect.fnUntraced(function* (
   const showAll = Effect.forEach(book.providers, show, { discard: true })
   yield* showAll
   yield* measure(showAll)
-  yield* breaker.transitions.pipe(
-    Stream.runForEach(
-      Effect.fnUntraced(function* (transition) {
-        const target = book.byKey(transition.key)
-        if (target === undefined) return
-        const { label: model, provider } = target
-        yield* show(provider)
-        yield* transition.to === "Open"
-          ? Effect.logWarning("Circuit opened").pipe(
-              Effect.annotateLogs({ provider, model, openForMs: Duration.toMillis(transition.retryAfter) }),
-            )
-          : Effect.logInfo(transition.to === "Closed" ? "Circuit closed" : "Circuit probed").pipe(
-              Effect.annotateLogs({ provider, model }),
-            )
-      }),
-    ),
-    Effect.forkScoped({ startImmediately: true }),
-  )
+  const onTransition = Effect.fnUntraced(function* (transition: CircuitBreaker.Transition) {
+    const target = book.byKey(transition.key)
+    if (target === undefined) return
+    const { label: model, provider } = target
+    yield* show(provider)
+    yield* transition.to === "Open"
+      ? Effect.logWarning("Circuit opened").pipe(
+          Effect.annotateLogs({ provider, model, openForMs: Duration.toMillis(transition.retryAfter) }),
+        )
+      : Effect.logInfo(transition.to === "Closed" ? "Circuit closed" : "Circuit probed").pipe(
+          Effect.annotateLogs({ provider, model }),
+        )
+  })
+  yield* breaker.transitions.pipe(Stream.runForEach(onTransition), Effect.forkScoped({ startImmediately: true }))
 
   return {
-    guard: (key, call) => breaker.execute(call, { key, classify: outcomeOf }),
+    guard: (key, call) =>
+      Effect.suspend(() => {
+        const working = Deferred.makeUnsafe<void>()
+        const guarded = call(() => Deferred.doneUnsafe(working, Effect.void))
+        return breaker.execute(guarded, { key, classify: outcomeOf }).pipe(Effect.provideService(Working, working))
+      }),
     stateOf,
     bestOf,
   }

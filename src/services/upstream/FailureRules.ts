@@ -24,6 +24,7 @@ export const failureRules: Readonly<Record<FailureKind, FailureRule>> = {
   timeout: { ...transient, retry: false, code: "upstream-timeout" },
   "context-too-long": { ...elsewhere, code: "context-too-long" },
   unsupported: { ...elsewhere, code: "unsupported" },
+  "unknown-model": { ...elsewhere, code: "unknown-model" },
   unauthorized: { ...elsewhere, code: "upstream-unauthorized" },
   "content-filtered": { ...final, code: "content-filtered" },
   "invalid-request": { ...final, code: "invalid-request" },

@@ -5,7 +5,6 @@
  */
 import { Clock, Duration, Effect, Option, Result, ScopedRef } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
-import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import type { Attempt, UpstreamRequest } from "../../domain/upstream.ts"
 import { makeAttempts } from "./Attempts.ts"
 import { makeBackoff } from "./Backoff.ts"
@@ -14,7 +13,7 @@ import type { Call, Progress } from "./Calls.ts"
 import { makeCircuits } from "./Circuits.ts"
 import { failureRules } from "./FailureRules.ts"
 import { brokenOff, errorOf, mayFit, type Miss, missOf, outOfTime } from "./Misses.ts"
-import { type Provider, ProviderFailure } from "./Provider.ts"
+import type { Provider, ProviderFailure } from "./Provider.ts"
 import { TargetBook } from "./TargetBook.ts"
 import { type Target, targetsOf } from "./Targets.ts"
 import { countRequestFailed, countSkip, whileInFlight } from "./UpstreamMetrics.ts"
@@ -59,14 +58,18 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
   const current = yield* ScopedRef.fromAcquire(prepare(initial))
 
   /** One call to one target. */
-  const attempt = <A>(journey: Journey, target: Target, call: Call<A>): Effect.Effect<A, ProviderFailure> =>
+  const attempt = <A>(
+    journey: Journey,
+    target: Target,
+    call: Call<A>,
+    working: Progress["working"],
+  ): Effect.Effect<A, ProviderFailure> =>
     Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
       const cause: Attempt["cause"] =
         journey.called === target ? "retry" : journey.misses.length > 0 ? "failover" : "first"
       journey.called = target
-      const progress: Progress = { firstOutputAt: undefined, served: () => undefined }
+      const progress: Progress = { firstOutputAt: undefined, served: () => undefined, working }
       return whileInFlight(target.provider.id, call.once(target, progress, journey.settings.timeouts)).pipe(
-        Effect.catchDefect((defect) => notUnderstood(target, defect)),
         Effect.onExit((exit) => {
           const ended = { target, cause, startedAt, progress, exit, expired: journey.expired }
           return attempts.settle(ended, (attempt) => {
@@ -94,16 +97,17 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
   ) {
     for (const target of targets) {
       if (!mayFit(target, journey.misses)) continue
-      const served = yield* attempt(journey, target, call).pipe(
-        Effect.retry({
-          schedule: backoff,
-          times: journey.settings.retry.times,
-          while: (failure) => again(journey, call, failure),
-        }),
-        bulkheads[target.provider.id].enter,
-        (guarded) => circuits.guard(book.called(target).key, guarded),
-        Effect.result,
+      const guarded = circuits.guard(book.called(target).key, (working) =>
+        attempt(journey, target, call, working).pipe(
+          Effect.retry({
+            schedule: backoff,
+            times: journey.settings.retry.times,
+            while: (failure) => again(journey, call, failure),
+          }),
+          bulkheads[target.provider.id].enter,
+        ),
       )
+      const served = yield* Effect.result(guarded)
       if (Result.isSuccess(served)) return { value: served.success, attempts: journey.attempts }
       const miss = missOf(target, served.failure)
       journey.misses.push(call.mayGoOn() ? miss : brokenOff(miss))
@@ -155,17 +159,3 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
 
   return { serve, status, configure, attempts: attempts.ended }
 })
-
-/**
- * A defect in a provider's translation: whatever it read, it could not make sense of it. The message is left out of the
- * log, because that of a parser quotes what was parsed.
- */
-const notUnderstood = ({ provider }: Target, defect: unknown): Effect.Effect<never, ProviderFailure> =>
-  Effect.logError("A provider's translation failed").pipe(
-    Effect.annotateLogs({
-      provider: provider.id,
-      error: typeOfError(defect),
-      at: placeOfError(defect),
-    }),
-    Effect.andThen(new ProviderFailure({ kind: "garbage" })),
-  )

@@ -1,5 +1,5 @@
 /** Why targets did not serve a request, and which of those reasons its caller hears. */
-import { Duration, type Redacted } from "effect"
+import { Duration, Redacted } from "effect"
 import type { CircuitBreakerError } from "effect/persistence/CircuitBreaker"
 import { type Attempt, type ProviderId, type UpstreamCode, UpstreamError } from "../../domain/upstream.ts"
 import type { BulkheadFull } from "./Bulkhead.ts"
@@ -23,7 +23,8 @@ export const missOf = (target: Target, failure: ProviderFailure | BulkheadFull |
   switch (failure._tag) {
     case "ProviderFailure": {
       const { code, failover } = failureRules[failure.kind]
-      return { ...missed, code, failover, detail: failure.detail, retryAfterMs: failure.retryAfterMs }
+      const detail = failure.kind === "unknown-model" ? namingModel(target.model, failure.detail) : failure.detail
+      return { ...missed, code, failover, detail, retryAfterMs: failure.retryAfterMs }
     }
     case "BulkheadFull":
       return { ...missed, code: "overloaded", failover: true }
@@ -34,6 +35,10 @@ export const missOf = (target: Target, failure: ProviderFailure | BulkheadFull |
     }
   }
 }
+
+/** Which model it was, because the caller may have named none, or one for another provider. */
+const namingModel = (model: string, said: Redacted.Redacted | undefined): Redacted.Redacted =>
+  Redacted.make(said === undefined ? model : `${model}: ${Redacted.value(said)}`)
 
 /**
  * What a caller who cannot take a restart hears when its stream breaks after output began: that the answer is not
@@ -75,6 +80,7 @@ const PRECEDENCE: ReadonlyArray<UpstreamCode> = [
   "upstream-unavailable",
   "context-too-long",
   "unsupported",
+  "unknown-model",
   "upstream-unauthorized",
 ]
 

@@ -23,6 +23,14 @@ export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("Prov
   }
 }
 
+/** Hears, while a stream is read, what its chunks do not say. */
+export interface StreamWatch {
+  /** More came of what the model thinks: it is at work, although a reader of the chunks sees nothing of it. */
+  readonly thinking: () => void
+  /** What the answer has cost so far. */
+  readonly spent: (usage: Usage) => void
+}
+
 export interface Provider {
   readonly id: ProviderId
   /** The model used when a request names none. */
@@ -35,5 +43,5 @@ export interface Provider {
    * A streamed answer. It ends without failure only after the provider said that the answer is finished (a finish
    * reason for every choice), so truncation is always a failure. Usage, if the provider sends any, is in a chunk.
    */
-  readonly stream: (request: ChatRequest) => Stream.Stream<ChatChunk, ProviderFailure>
+  readonly stream: (request: ChatRequest, watch?: StreamWatch) => Stream.Stream<ChatChunk, ProviderFailure>
 }

@@ -15,6 +15,7 @@ export class StreamOutcome {
   readonly provider: ProviderId
   private model = ""
   private usage: Usage | null = null
+  private usageSoFar: Usage | null = null
   private readonly finishReasons = new Map<number, FinishReason | null>()
 
   constructor(provider: ProviderId) {
@@ -32,16 +33,25 @@ export class StreamOutcome {
     return chunk
   }
 
+  /** Takes note of what the answer has cost so far, where its chunks may never say. */
+  spent(usage: Usage): void {
+    this.usageSoFar = usage
+  }
+
   /** Whether every choice that began has its finish reason, and at least one did. */
   get finished(): boolean {
     return this.finishReasons.size > 0 && ![...this.finishReasons.values()].includes(null)
   }
 
-  /** The finish reasons are in the order of their choices; choices without one are left out. */
+  /**
+   * Of an answer that broke off the usage is what is known of it; of one that is finished only the chunks can tell, as an
+   * earlier count is not the whole. The finish reasons are in the order of their choices; choices without one are left out.
+   */
   get served(): Served {
     const finishReasons = [...this.finishReasons]
       .sort(([a], [b]) => a - b)
       .flatMap(([, finishReason]) => finishReason ?? [])
-    return { provider: this.provider, model: this.model, finishReasons, usage: this.usage }
+    const usage = this.usage ?? (this.finished ? null : this.usageSoFar)
+    return { provider: this.provider, model: this.model, finishReasons, usage }
   }
 }

@@ -1,7 +1,8 @@
 /** The HTTP client behind every provider. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Duration, Effect, Layer, Option } from "effect"
-import { HttpClient, HttpClientRequest, HttpTraceContext } from "effect/http"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { traceContextOf } from "../../domain/traceContext.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
 /** Largest response header section that is read, in bytes; a larger one fails the call. */
@@ -18,14 +19,10 @@ const traced = (client: HttpClient.HttpClient): HttpClient.HttpClient =>
   client.pipe(
     HttpClient.transformResponse(Effect.provideService(HttpClient.TracerDisabledWhen, () => true)),
     HttpClient.mapRequestEffect((request) =>
-      Effect.map(
-        Effect.option(Effect.currentSpan),
-        Option.match({
-          onNone: () => request,
-          onSome: (span) =>
-            HttpClientRequest.setHeader(request, "traceparent", HttpTraceContext.toHeaders(span)["traceparent"] ?? ""),
-        }),
-      ),
+      Effect.map(Effect.option(Effect.currentParentSpan), (span) => {
+        const context = Option.isNone(span) ? undefined : traceContextOf(span.value)
+        return context === undefined ? request : HttpClientRequest.setHeaders(request, { ...context })
+      }),
     ),
   )
 

@@ -37,6 +37,10 @@ export const countAttempt = Effect.fnUntraced(function* (attempt: Attempt, model
   }
 })
 
+/** Shows how often a provider refused its key from nothing on, or the first time would be no increase. */
+export const showKeyRefusals = (provider: ProviderId): Effect.Effect<void> =>
+  Metric.update(errors({ provider, kind: "unauthorized" }), 0)
+
 /** Counts one target that was passed over. */
 export const countSkip = (provider: ProviderId, reason: "circuit" | "bulkhead"): Effect.Effect<void> =>
   Metric.update(skips({ provider, reason }), 1)

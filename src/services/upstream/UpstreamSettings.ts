@@ -7,9 +7,9 @@ export interface UpstreamSettings {
     readonly connect: Duration.Duration
     /** Until a whole answer, from the start of a call that does not stream. */
     readonly answer: Duration.Duration
-    /** Until the first output of a stream, from the start of the call. */
+    /** Until the first output of a stream, or the first thought that it shows, from the start of the call. */
     readonly firstToken: Duration.Duration
-    /** Between two chunks of a stream; the time that a slow reader takes does not count. */
+    /** Between two chunks of a stream, or two thoughts; the time that a slow reader takes does not count. */
     readonly idle: Duration.Duration
     /** For a request as a whole, whatever it goes through: waiting, retries, failover, and reading the answer. */
     readonly total: Duration.Duration
@@ -64,6 +64,3 @@ export const defaultUpstreamSettings: UpstreamSettings = {
   bulkhead: { calls: 512, waiting: 512, maxWait: Duration.seconds(2) },
   circuit: { failures: 3, open: Duration.seconds(5), factor: 2, maxOpen: Duration.seconds(60) },
 }
-
-/** Jitter never shortens a delay below this part of it. */
-export const JITTER_FLOOR = 0.8

@@ -13,17 +13,13 @@ import {
   rounded,
   says,
   scripted,
+  spends,
   text,
+  tokens,
   upstreamOf,
   usage,
   wait,
 } from "./ScriptedProvider.ts"
-
-const tokens = (prompt: number, completion: number) => ({
-  prompt_tokens: prompt,
-  completion_tokens: completion,
-  total_tokens: prompt + completion,
-})
 
 /** Gathers everything that is published while the test runs. */
 const gather = (attempts: Stream.Stream<Attempt>) =>
@@ -120,6 +116,38 @@ describe("attempts", () => {
         published.map(({ outcome, usage }) => [outcome, usage]),
         [["interrupted", tokens(5, 1)]],
       )
+    }),
+  )
+
+  it.effect("that broke off cost what the provider had said by then", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      first.script([spends(5, 1), role, spends(5, 2), hang])
+      second.script([text("a"), spends(6, 3), hang])
+      const upstream = yield* upstreamOf([first, second])
+      const told: Array<Attempt> = []
+      const request = ask({ onAttempt: (attempt) => void told.push(attempt) })
+      yield* passingTime(Stream.runDrain(Stream.take(upstream.stream(request), 1)))
+      assert.deepStrictEqual(
+        told.map(({ outcome, usage }) => [outcome, usage]),
+        [
+          ["timeout", tokens(5, 2)],
+          ["interrupted", tokens(6, 3)],
+        ],
+      )
+    }),
+  )
+
+  it.effect("that finished without a last count have none: an earlier one is not the whole", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.script([spends(5, 1), text("a"), finish()], [spends(5, 1), text("a"), finish(), usage(5, 9)])
+      const upstream = yield* upstreamOf([provider])
+      for (const expected of [null, tokens(5, 9)]) {
+        const last = (yield* Stream.runCollect(upstream.stream(ask()))).at(-1)
+        assert.deepStrictEqual(last?._tag === "Finished" && last.served.usage, expected)
+        assert.deepStrictEqual(last?._tag === "Finished" && last.attempts[0]?.usage, expected)
+      }
     }),
   )
 

@@ -1,11 +1,29 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Duration, Effect, Fiber, Option } from "effect"
+import { Clock, Context, Duration, Effect, Fiber, Layer, Option, Stream } from "effect"
+import { CircuitBreaker } from "effect/persistence"
 import { TestClock } from "effect/testing"
 import type { FailureKind } from "../../../src/domain/upstream.ts"
 import { failureRules } from "../../../src/services/upstream/FailureRules.ts"
 import { MAX_NAMED_MODELS, OTHER } from "../../../src/services/upstream/TargetBook.ts"
 import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
-import { ask, fails, hang, passingTime, rounded, says, scripted, upstreamOf } from "./ScriptedProvider.ts"
+import { Upstream } from "../../../src/services/upstream/Upstream.ts"
+import {
+  ask,
+  fails,
+  finish,
+  hang,
+  passingTime,
+  role,
+  rounded,
+  says,
+  type Script,
+  scripted,
+  settingsWith,
+  text,
+  thinks,
+  upstreamOf,
+  wait,
+} from "./ScriptedProvider.ts"
 
 const { failures, maxOpen, open } = defaultUpstreamSettings.circuit
 const kinds = Object.keys(failureRules) as Array<FailureKind> // Keys of a closed record.
@@ -176,6 +194,77 @@ describe("a circuit", () => {
       provider.always(says("back"))
       yield* upstream.complete(ask())
       assert.strictEqual(yield* circuitOf(upstream), "closed")
+    }),
+  )
+
+  /** A provider whose circuit is ripe for a probe, in two processes that share their circuits. */
+  const ripe = Effect.fnUntraced(function* (probe: Script) {
+    const provider = scripted("provider1")
+    provider.always([fails("unavailable")])
+    const store = yield* Layer.build(CircuitBreaker.layerStoreMemory())
+    const process = Effect.map(
+      Layer.build(Upstream.layerNoDeps({ providers: [provider], settings: settingsWith(plain) })),
+      (services) => Context.get(services, Upstream),
+    ).pipe(Effect.provideContext(store))
+    const upstream = yield* process
+    yield* fail(upstream, failures)
+    yield* TestClock.adjust(Duration.times(open, 1.3))
+    provider.always(says("back"))
+    provider.script(probe)
+    return { provider, upstream, other: yield* process }
+  })
+
+  it.effect.each([
+    ["an answer", [role, wait(1_000), text("a"), wait(1_000), text("b"), hang]],
+    ["its thoughts", [role, wait(1_000), thinks, wait(1_000), thinks, hang]],
+  ] as const)("a probe that streams %s lets the others in at once, in every process", ([, probe]) =>
+    Effect.gen(function* () {
+      const { other, provider, upstream } = yield* ripe(probe)
+      const reader = yield* Effect.forkChild(Stream.runDrain(upstream.stream(ask())), { startImmediately: true })
+      yield* TestClock.adjust("999 millis")
+      assert.strictEqual(yield* circuitOf(upstream), "half-open")
+      assert.strictEqual((yield* Effect.flip(other.complete(ask()))).code, "upstream-unavailable")
+      yield* TestClock.adjust("1 millis")
+      assert.isUndefined(provider.calls.at(-1)?.ended)
+      for (const process of [upstream, other]) {
+        assert.strictEqual(yield* circuitOf(process), "closed")
+        assert.strictEqual((yield* process.complete(ask())).served.provider, "provider1")
+      }
+      yield* Fiber.interrupt(reader)
+    }),
+  )
+
+  it.effect("a probe whose reader stops reading lets the others in", () =>
+    Effect.gen(function* () {
+      const { provider, upstream } = yield* ripe([...Array.from({ length: 100 }, () => text("a")), finish()])
+      const reader = yield* Effect.forkChild(
+        Stream.runForEach(upstream.stream(ask()), () => Effect.never),
+        { startImmediately: true },
+      )
+      yield* TestClock.adjust("1 second")
+      assert.isUndefined(provider.calls.at(-1)?.ended)
+      yield* upstream.complete(ask())
+      yield* Fiber.interrupt(reader)
+      assert.strictEqual(yield* circuitOf(upstream), "closed")
+    }),
+  )
+
+  it.effect("a probe that breaks off after output is over as a probe, and does not open it again", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* ripe([text("a"), wait(1_000), fails("truncated")])
+      yield* passingTime(Effect.flip(Stream.runDrain(upstream.stream(ask()))), "1 minute")
+      assert.strictEqual(yield* circuitOf(upstream), "closed")
+    }),
+  )
+
+  it.effect("a target whose every answer breaks off after output is spared all the same", () =>
+    Effect.gen(function* () {
+      const broken: Script = [text("a"), fails("truncated")]
+      const { provider, upstream } = yield* ripe(broken)
+      provider.always(broken)
+      const ask1 = Effect.flip(Stream.runDrain(upstream.stream(ask())))
+      yield* Effect.repeat(ask1, { times: failures })
+      assert.strictEqual(yield* circuitOf(upstream), "open")
     }),
   )
 

@@ -161,6 +161,7 @@ describe("what each failure leads to", () => {
     garbage: true,
     "context-too-long": true,
     unauthorized: true,
+    "unknown-model": true,
     unsupported: true,
     "content-filtered": false,
     "invalid-request": false,
@@ -173,6 +174,7 @@ describe("what each failure leads to", () => {
     garbage: "upstream-protocol",
     "context-too-long": "context-too-long",
     unauthorized: "upstream-unauthorized",
+    "unknown-model": "unknown-model",
     unsupported: "unsupported",
     "content-filtered": "content-filtered",
     "invalid-request": "invalid-request",
@@ -198,7 +200,8 @@ describe("what each failure leads to", () => {
       assert.strictEqual(error.code, told[kind])
       assert.strictEqual(error.status, UPSTREAM_STATUS[told[kind]])
       assert.strictEqual(error.provider, "provider1")
-      assert.strictEqual(error.detail && Redacted.value(error.detail), "the provider's own words")
+      const detail = error.detail && Redacted.value(error.detail)
+      assert.strictEqual(detail, `${kind === "unknown-model" ? "provider1-model: " : ""}the provider's own words`)
       assert.notInclude(error.message, "own words")
     }),
   )
@@ -232,6 +235,31 @@ describe("what each failure leads to", () => {
       const upstream = yield* upstreamOf([provider])
       const error = yield* Effect.flip(upstream.complete(ask()))
       assert.strictEqual(error.status, 502)
+    }),
+  )
+})
+
+describe("a model that a provider does not know", () => {
+  it.effect("says nothing about the request, so others are asked, and the target is not unwell", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      first.always([fails("unknown-model")])
+      const upstream = yield* upstreamOf([first, second], { circuit: { failures: 1 } })
+      for (let i = 0; i < 3; i++) assert.strictEqual((yield* upstream.complete(ask())).served.provider, "provider2")
+      assert.strictEqual(first.calls.length, 3)
+    }),
+  )
+
+  it.effect("is named to a caller whom nobody serves, with what to do about it", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([fails("unknown-model")])
+      const upstream = yield* upstreamOf([provider])
+      const error = yield* Effect.flip(upstream.complete(ask({ model: "gpt-typo" })))
+      assert.deepInclude(error, { code: "unknown-model", status: 422, retryable: false })
+      assert.strictEqual(error.detail && Redacted.value(error.detail), "gpt-typo")
+      assert.include(error.message, "ask for another")
+      assert.notInclude(error.message, "gpt-typo")
     }),
   )
 })
@@ -283,6 +311,9 @@ describe("the error when everybody failed", () => {
     ["context-too-long", "unauthorized", "unsupported", "context-too-long"],
     ["unsupported", "unauthorized", "unsupported", "unauthorized"],
     ["upstream-unauthorized", "unauthorized", "unauthorized", "unauthorized"],
+    ["rate-limited", "unknown-model", "unknown-model", "rate-limited"],
+    ["unsupported", "unknown-model", "unsupported", "unauthorized"],
+    ["unknown-model", "unauthorized", "unknown-model", "unknown-model"],
     ["invalid-request", "rate-limited", "timeout", "invalid-request"],
     ["content-filtered", "rate-limited", "content-filtered", "timeout"],
   ]

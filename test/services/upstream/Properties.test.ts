@@ -8,12 +8,13 @@ import {
   type UpstreamError,
 } from "../../../src/domain/upstream.ts"
 import { failureRules } from "../../../src/services/upstream/FailureRules.ts"
-import { defaultUpstreamSettings, JITTER_FLOOR } from "../../../src/services/upstream/UpstreamSettings.ts"
+import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import {
   ask,
   fails,
   finish,
   hang,
+  JITTER_FLOOR,
   passingTime,
   rounded,
   role,

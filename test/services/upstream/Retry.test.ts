@@ -1,8 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import type { FailureKind } from "../../../src/domain/upstream.ts"
-import { defaultUpstreamSettings, JITTER_FLOOR } from "../../../src/services/upstream/UpstreamSettings.ts"
-import { ask, fails, gaps, hang, passingTime, says, scripted, timed, upstreamOf, wait } from "./ScriptedProvider.ts"
+import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
+import {
+  ask,
+  fails,
+  gaps,
+  hang,
+  JITTER_FLOOR,
+  passingTime,
+  says,
+  scripted,
+  timed,
+  upstreamOf,
+  wait,
+} from "./ScriptedProvider.ts"
 
 const { base, cap, factor, maxRetryAfter } = defaultUpstreamSettings.retry
 const floor = Duration.toMillis(base) * JITTER_FLOOR
@@ -31,6 +43,7 @@ describe("retry", () => {
     "context-too-long",
     "unsupported",
     "unauthorized",
+    "unknown-model",
     "content-filtered",
     "invalid-request",
   ] satisfies Array<FailureKind>)("%s is not tried again", (kind) =>

@@ -3,25 +3,43 @@ import { Clock, Context, type Duration, Effect, Exit, Fiber, Layer, type Scope, 
 import { TestClock } from "effect/testing"
 import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "../../../src/domain/chat.ts"
 import type { FailureKind, ProviderId, UpstreamRequest } from "../../../src/domain/upstream.ts"
-import { type Provider, ProviderFailure } from "../../../src/services/upstream/Provider.ts"
+import { type Provider, ProviderFailure, type StreamWatch } from "../../../src/services/upstream/Provider.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
+
+/** Jitter never shortens a delay below this part of it, and never makes it longer by more than the same. */
+export const JITTER_FLOOR = 0.8
 
 /** What a provider does next, step by step; a script that does not end with `finish` or a failure just ends. */
 export type Step =
   | { readonly do: "wait"; readonly ms: number }
   | { readonly do: "hang" }
   | { readonly do: "fail"; readonly failure: ProviderFailure }
+  | { readonly do: "die" }
+  | { readonly do: "think" }
+  | { readonly do: "spend"; readonly usage: Usage }
   | { readonly do: "chunk"; readonly chunk: ChatChunk }
 
 export type Script = ReadonlyArray<Step>
 
 export const wait = (ms: number): Step => ({ do: "wait", ms })
 export const hang: Step = { do: "hang" }
+/** A defect, as of a translation that cannot make sense of what it reads. */
+export const dies: Step = { do: "die" }
+/** A sign of life that is in no chunk. */
+export const thinks: Step = { do: "think" }
+/** Word of what the answer has cost so far, before the chunk that says what it cost in all. */
+export const spends = (prompt: number, completion: number): Step => ({ do: "spend", usage: tokens(prompt, completion) })
 export const fails = (
   kind: FailureKind,
   more: Omit<ConstructorParameters<typeof ProviderFailure>[0], "kind"> = {},
 ): Step => ({ do: "fail", failure: new ProviderFailure({ kind, ...more }) })
+
+export const tokens = (prompt: number, completion: number): Usage => ({
+  prompt_tokens: prompt,
+  completion_tokens: completion,
+  total_tokens: prompt + completion,
+})
 
 const chunkOf = (
   choices: ChatChunk["choices"],
@@ -35,10 +53,7 @@ const chunkOf = (
 export const role = chunkOf([{ index: 0, delta: { role: "assistant", content: "" } }])
 export const text = (content: string): Step => chunkOf([{ index: 0, delta: { content } }])
 export const finish = (reason = "stop"): Step => chunkOf([{ index: 0, delta: {}, finish_reason: reason }])
-export const usage = (prompt: number, completion: number): Step =>
-  chunkOf([], {
-    usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
-  })
+export const usage = (prompt: number, completion: number): Step => chunkOf([], { usage: tokens(prompt, completion) })
 export const says = (...words: ReadonlyArray<string>): Script => [role, ...words.map(text), finish()]
 
 export interface Called {
@@ -74,7 +89,11 @@ export const scripted = (id: ProviderId, defaultModel = `${id}-model`): Scripted
       call.ended = Exit.isSuccess(exit) ? "success" : Exit.hasInterrupts(exit) ? "interrupted" : "failure"
     })
 
-  const perform = (request: ChatRequest, script: Script): Stream.Stream<ChatChunk, ProviderFailure> =>
+  const perform = (
+    request: ChatRequest,
+    script: Script,
+    watch?: StreamWatch,
+  ): Stream.Stream<ChatChunk, ProviderFailure> =>
     Stream.fromIterable(script).pipe(
       Stream.rechunk(1),
       Stream.flatMap((step): Stream.Stream<ChatChunk, ProviderFailure> => {
@@ -85,16 +104,22 @@ export const scripted = (id: ProviderId, defaultModel = `${id}-model`): Scripted
             return Stream.never
           case "fail":
             return Stream.fail(step.failure)
+          case "die":
+            return Stream.die(new Error("not understood"))
+          case "think":
+            return Stream.drain(Stream.fromEffect(Effect.sync(() => watch?.thinking())))
+          case "spend":
+            return Stream.drain(Stream.fromEffect(Effect.sync(() => watch?.spent(step.usage))))
           case "chunk":
             return Stream.succeed({ ...step.chunk, model: step.chunk.model || (request.model ?? defaultModel) })
         }
       }),
     )
 
-  const stream: Provider["stream"] = (request) =>
+  const stream: Provider["stream"] = (request, watch) =>
     Stream.unwrap(
       Effect.map(begin(request), ({ call, script }) =>
-        Stream.onExit(perform(request, script), (exit) => end(call, exit)),
+        Stream.onExit(perform(request, script, watch), (exit) => end(call, exit)),
       ),
     )
 

@@ -5,6 +5,7 @@ import type { StreamEvent, UpstreamRequest } from "../../../src/domain/upstream.
 import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import {
   ask,
+  dies,
   fails,
   finish,
   hang,
@@ -14,6 +15,7 @@ import {
   type Script,
   scripted,
   text,
+  thinks,
   timed,
   upstreamOf,
   usage,
@@ -167,6 +169,17 @@ describe("a stream that fails after output began", () => {
       }),
   )
 
+  it.effect("a defect: is begun again too, and never spliced with what follows", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.script([role, text("par"), dies], says("whole"))
+      const upstream = yield* upstreamOf([provider])
+      const { seen } = yield* read(upstream)
+      const restarted = "restarted by provider1 provider1-model: garbage"
+      assert.deepStrictEqual(seen, ["", "par", restarted, "", "whole", "stop", "finished by provider1"])
+    }),
+  )
+
   it.effect("names who really took over, once, however many others failed in between", () =>
     Effect.gen(function* () {
       const providers = [scripted("provider1"), scripted("provider2"), scripted("provider3")] as const
@@ -298,6 +311,25 @@ describe("a silent provider", () => {
       const timeouts = { firstToken: Duration.seconds(10), idle: Duration.seconds(2) }
       assert.strictEqual(yield* from([wait(1_000), text("a"), hang], timeouts), 3_000)
       assert.strictEqual(yield* from([wait(5_500), text("a"), wait(1_900), text("b"), hang], timeouts), 9_400)
+    }),
+  )
+
+  it.effect("is not silent while it thinks, before its first output or behind it", () =>
+    Effect.gen(function* () {
+      const thinking = Array.from({ length: 5 }, () => [wait(9_000), thinks]).flat()
+      const provider = scripted("provider1")
+      provider.script([role, ...thinking, wait(14_000), text("a"), ...thinking, wait(14_000), text("b"), finish()])
+      const upstream = yield* upstreamOf([provider], { timeouts: { firstToken: Duration.seconds(10) } })
+      const { ms, seen } = yield* read(upstream)
+      assert.deepStrictEqual(seen, ["", "a", "b", "stop", "finished by provider1"])
+      assert.strictEqual(ms, 2 * (5 * 9_000 + 14_000))
+    }),
+  )
+
+  it.effect("that stops thinking is left after the idle time", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* from([role, wait(9_000), thinks, wait(14_000), thinks, hang]), 9_000 + 14_000 + 15_000)
+      assert.strictEqual(yield* from([text("a"), wait(9_000), thinks, hang]), 9_000 + 15_000)
     }),
   )
 

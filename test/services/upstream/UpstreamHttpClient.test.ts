@@ -1,9 +1,16 @@
+import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Option, Stream } from "effect"
+import { BasicTracerProvider } from "@opentelemetry/sdk-trace-base"
+import { Duration, Effect, Layer, Option, Stream } from "effect"
 import { fault } from "../../support/FakeUpstream.ts"
 import { MAX_RESPONSE_HEADER_BYTES } from "../../../src/services/upstream/UpstreamHttpClient.ts"
 import { ask } from "./ScriptedProvider.ts"
 import { openAi, wired } from "./WiredUpstream.ts"
+
+/** Spans that go somewhere, as far as anybody can tell. */
+const layerTraced = OtelTracer.layer.pipe(
+  Layer.provide(Layer.sync(OtelTracer.OtelTracerProvider, () => new BasicTracerProvider())),
+)
 
 describe("the HTTP client of the providers", () => {
   it.live("carries the trace to the provider, under the span of the call", () =>
@@ -12,7 +19,7 @@ describe("the HTTP client of the providers", () => {
       const caller = yield* Effect.gen(function* () {
         yield* Stream.runDrain(upstream.stream(ask()))
         return yield* Effect.currentSpan
-      }).pipe(Effect.withSpan("caller"))
+      }).pipe(Effect.withSpan("caller"), Effect.provide(layerTraced))
       const [version, trace, span, flags] = target.requests[0]?.headers["traceparent"]?.split("-") ?? []
       assert.deepStrictEqual([version, trace, flags], ["00", caller.traceId, "01"])
       assert.notStrictEqual(span, caller.spanId)

@@ -4,7 +4,16 @@
  */
 import { Clock, Effect, Random, Stream } from "effect"
 import type { ChatChunk, ChatCompletion, ChatRequest, Message, ToolCall, Usage } from "../../../domain/chat.ts"
-import type { Provider } from "../Provider.ts"
+import type { Provider, ProviderFailure } from "../Provider.ts"
+import {
+  legacyChunk,
+  legacyCompletion,
+  type ModernMessage,
+  type ModernRequest,
+  usesFunctions,
+  withTools,
+} from "./shared/LegacyFunctions.ts"
+import { Unsupported } from "./shared/Unsupported.ts"
 
 const DEFAULT_MODEL = "echo-1"
 
@@ -31,11 +40,15 @@ interface Answer {
  * Which tools the last message asks for: the ones that `tool_choice` names or requires, else the ones whose name the
  * user's text mentions. A JSON object in the text becomes the arguments.
  */
-const toolCallsFor = (request: ChatRequest, last: Message | undefined, text: string): ReadonlyArray<ToolCall> => {
+const toolCallsFor = (
+  request: ModernRequest,
+  last: ModernMessage | undefined,
+  text: string,
+): ReadonlyArray<ToolCall> => {
   const tools = request.tools ?? []
   const choice = request.tool_choice ?? "auto"
   if (last?.role !== "user" || choice === "none") return []
-  const asked =
+  const named =
     typeof choice === "object"
       ? tools.filter((tool) => tool.function.name === choice.function.name)
       : choice === "required"
@@ -43,6 +56,7 @@ const toolCallsFor = (request: ChatRequest, last: Message | undefined, text: str
         : tools.filter((tool) => text.includes(tool.function.name))
   const json = /\{[\s\S]*\}/.exec(text)?.[0]
   const args = json !== undefined && isJson(json) ? json : JSON.stringify({ prompt: text })
+  const asked = request.parallel_tool_calls === false ? named.slice(0, 1) : named
   return asked.map((tool, index) => ({
     id: `call_echo_${index}`,
     type: "function",
@@ -59,7 +73,7 @@ const isJson = (text: string): boolean => {
   }
 }
 
-const answerTo = (request: ChatRequest): Answer => {
+const answerToModern = (request: ModernRequest): Answer => {
   const last = request.messages.at(-1)
   const text = textOf(last?.content)
   const toolCalls = toolCallsFor(request, last, text)
@@ -77,6 +91,13 @@ const answerTo = (request: ChatRequest): Answer => {
   }
 }
 
+/** The answer to `request`, which may be put in terms of functions. */
+const answerTo = Effect.fnUntraced(function* (request: ChatRequest) {
+  const unsupported = new Unsupported()
+  const modern = withTools(request, true, unsupported)
+  return unsupported.failure === undefined ? answerToModern(modern) : yield* unsupported.failure
+})
+
 const header = Effect.fnUntraced(function* (request: ChatRequest) {
   const now = yield* Clock.currentTimeMillis
   const id = yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)
@@ -88,7 +109,7 @@ const header = Effect.fnUntraced(function* (request: ChatRequest) {
 })
 
 const complete = Effect.fnUntraced(function* (request: ChatRequest) {
-  const { content, finishReason, toolCalls, usage } = answerTo(request)
+  const { content, finishReason, toolCalls, usage } = yield* answerTo(request)
   const completion: ChatCompletion = {
     ...(yield* header(request)),
     object: "chat.completion",
@@ -106,7 +127,7 @@ const complete = Effect.fnUntraced(function* (request: ChatRequest) {
     ],
     usage,
   }
-  return completion
+  return usesFunctions(request) ? legacyCompletion(completion) : completion
 })
 
 type ChunkChoice = ChatChunk["choices"][number]
@@ -133,15 +154,16 @@ const chunksOf = (answer: Answer): ReadonlyArray<ChunkChoice> => [
   { index: 0, delta: {}, finish_reason: answer.finishReason },
 ]
 
-const stream = (request: ChatRequest): Stream.Stream<ChatChunk> =>
+const stream = (request: ChatRequest): Stream.Stream<ChatChunk, ProviderFailure> =>
   Stream.unwrap(
-    Effect.map(header(request), (common) => {
-      const answer = answerTo(request)
-      const object = "chat.completion.chunk" as const
-      return Stream.fromIterable<ChatChunk>([
-        ...chunksOf(answer).map((choice) => ({ ...common, object, choices: [choice] })),
-        { ...common, object, choices: [], usage: answer.usage },
+    Effect.gen(function* () {
+      const answer = yield* answerTo(request)
+      const common = { ...(yield* header(request)), object: "chat.completion.chunk" as const }
+      const chunks = Stream.fromIterable<ChatChunk>([
+        ...chunksOf(answer).map((choice) => ({ ...common, choices: [choice] })),
+        { ...common, choices: [], usage: answer.usage },
       ])
+      return usesFunctions(request) ? Stream.map(chunks, legacyChunk) : chunks
     }),
   )
 

@@ -45,6 +45,9 @@ const gemini = (code: number, status: string, message = "the message", details: 
   error: { code, message, status, details },
 })
 
+/** A number, whose thousandfold is none. */
+const SECONDS = `1${"0".repeat(306)}`
+
 const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
   openai: [
     { name: "rate limit", status: 429, body: openai("requests", "rate_limit_exceeded"), kind: "rate-limited" },
@@ -87,6 +90,15 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       body: openai("tokens", "rate_limit_exceeded"),
       kind: "rate-limited",
     },
+    ...[{ "retry-after": "9".repeat(400) }, { "retry-after-ms": "9".repeat(400) }, { "retry-after": SECONDS }].map(
+      (headers): Row => ({
+        name: `rate limit for longer than a number can say in ${Object.keys(headers).join()}`,
+        status: 429,
+        headers,
+        body: openai("tokens", "rate_limit_exceeded"),
+        kind: "rate-limited",
+      }),
+    ),
     { name: "quota", status: 429, body: openai("insufficient_quota", "insufficient_quota"), kind: "rate-limited" },
     { name: "bad key", status: 401, body: openai("invalid_request_error", "invalid_api_key"), kind: "unauthorized" },
     {
@@ -107,7 +119,7 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       name: "unknown model",
       status: 404,
       body: openai("invalid_request_error", "model_not_found"),
-      kind: "invalid-request",
+      kind: "unknown-model",
     },
     {
       name: "bad parameter",
@@ -199,7 +211,7 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       name: "a bare string",
       status: 404,
       body: { error: "model not found" },
-      kind: "invalid-request",
+      kind: "unknown-model",
       detail: "model not found",
     },
     {
@@ -248,7 +260,7 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       name: "unknown model",
       status: 404,
       body: anthropic("not_found_error", "model: claude-0"),
-      kind: "invalid-request",
+      kind: "unknown-model",
       detail: "model: claude-0",
     },
     {
@@ -294,6 +306,14 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       kind: "rate-limited",
       retryAfterMs: 34_500,
     },
+    ...["9".repeat(400), SECONDS].map((seconds): Row => ({
+      name: `rate limit, its time in the body beyond all numbers (${seconds.length} digits)`,
+      status: 429,
+      body: gemini(429, "RESOURCE_EXHAUSTED", "quota", [
+        { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: `${seconds}s` },
+      ]),
+      kind: "rate-limited",
+    })),
     { name: "rate limit", status: 429, body: gemini(429, "RESOURCE_EXHAUSTED"), kind: "rate-limited" },
     {
       name: "bad key",
@@ -317,7 +337,7 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       kind: "invalid-request",
       detail: "bad schema",
     },
-    { name: "unknown model", status: 404, body: gemini(404, "NOT_FOUND"), kind: "invalid-request" },
+    { name: "unknown model", status: 404, body: gemini(404, "NOT_FOUND"), kind: "unknown-model" },
     {
       name: "context",
       status: 400,
@@ -365,19 +385,21 @@ for (const vendor of VENDOR_NAMES) {
 }
 
 describe("no response", () => {
-  const rows: ReadonlyArray<readonly [code: string, kind: FailureKind]> = [
-    ["ECONNREFUSED", "unavailable"],
-    ["ENOTFOUND", "unavailable"],
-    ["CERT_HAS_EXPIRED", "unavailable"],
-    ["UND_ERR_CONNECT_TIMEOUT", "timeout"],
+  const rows: ReadonlyArray<readonly [code: unknown, kind: FailureKind, detail: string]> = [
+    ["ECONNREFUSED", "unavailable", "no answer (ECONNREFUSED)"],
+    ["ENOTFOUND", "unavailable", "no answer (ENOTFOUND)"],
+    ["CERT_HAS_EXPIRED", "unavailable", "no answer (CERT_HAS_EXPIRED)"],
+    ["UND_ERR_CONNECT_TIMEOUT", "timeout", "no answer (UND_ERR_CONNECT_TIMEOUT)"],
+    ["no host openai.example", "unavailable", "no answer"],
+    [undefined, "unavailable", "no answer"],
   ]
-  for (const [code, kind] of rows) {
+  for (const [code, kind, detail] of rows) {
     it.effect(`${code}: ${kind}`, () =>
       Effect.gen(function* () {
         const client = HttpClient.make((request) =>
           Effect.fail(
             new HttpClientError.HttpClientError({
-              reason: new HttpClientError.TransportError({ request, cause: Object.assign(new Error(code), { code }) }),
+              reason: new HttpClientError.TransportError({ request, cause: Object.assign(new Error(), { code }) }),
             }),
           ),
         )
@@ -386,8 +408,41 @@ describe("no response", () => {
           const provider = yield* make({ id, apiKey: Redacted.make("k"), baseUrl, defaultModel: model }).pipe(
             Effect.provideService(HttpClient.HttpClient, client),
           )
-          assert.strictEqual((yield* Effect.flip(provider.complete(request))).kind, kind)
-          assert.strictEqual((yield* Effect.flip(Stream.runDrain(provider.stream(request)))).kind, kind)
+          for (const call of [provider.complete(request), Stream.runDrain(provider.stream(request))]) {
+            const failure = yield* Effect.flip(call)
+            assert.strictEqual(failure.kind, kind)
+            assert.strictEqual(detailOf(failure), detail, "callers learn nothing of where it is")
+          }
+        }
+      }),
+    )
+  }
+
+  for (const vendor of VENDOR_NAMES) {
+    it.effect(`${vendor}: an answer that breaks off`, () =>
+      Effect.gen(function* () {
+        const cause = Object.assign(new Error("read 10.0.0.1"), { code: "ECONNRESET" })
+        const broken = () => new ReadableStream({ pull: (controller) => controller.error(cause) })
+        const { provider } = yield* canned(vendor, () => new Response(broken()))
+        const failure = yield* Effect.flip(provider.complete(request))
+        assert.strictEqual(failure.kind, "truncated")
+        assert.strictEqual(detailOf(failure), "the answer broke off (ECONNRESET)")
+      }),
+    )
+  }
+})
+
+describe("what a provider said", () => {
+  for (const vendor of VENDOR_NAMES) {
+    it.effect(`${vendor}: it is passed on at a length that is bounded, and without any piece of the key`, () =>
+      Effect.gen(function* () {
+        // The limit stands within the key, and within what stands for it.
+        for (const before of [1985, 1988, 1997]) {
+          const said = `${"x".repeat(before)}the-secret-key and more ${"y".repeat(2000)}`
+          const failure = yield* failureFrom(vendor, () => json({ error: { message: said } }, { status: 400 }))
+          const detail = detailOf(failure) ?? ""
+          assert.match(detail, /^x+\[k/)
+          assert.lengthOf(detail, 2000)
         }
       }),
     )
@@ -473,6 +528,24 @@ describe("errors inside a stream", () => {
       kind: "context-too-long",
       detail: "maximum context length",
     },
+    ...["content_filter", "content_policy_violation"].map((code) => ({
+      vendor: "openai" as const,
+      event: `data: ${JSON.stringify({ error: { code, message: `${code} it is` } })}\n\n`,
+      kind: "content-filtered" as const,
+      detail: `${code} it is`,
+    })),
+    {
+      vendor: "openai",
+      event: `data: ${JSON.stringify(openai("server_error", "content_filter", "an error of the server, they say"))}\n\n`,
+      kind: "content-filtered",
+      detail: "an error of the server, they say",
+    },
+    {
+      vendor: "openai",
+      event: `data: ${JSON.stringify({ error: { code: "context_length_exceeded", message: "too long" } })}\n\n`,
+      kind: "context-too-long",
+      detail: "too long",
+    },
     {
       vendor: "anthropic",
       event: `event: error\ndata: ${JSON.stringify(anthropic("overloaded_error", "Overloaded"))}\n\n`,
@@ -519,8 +592,16 @@ describe("errors inside a stream", () => {
 
   it.effect("openai: an error with status 200", () =>
     Effect.gen(function* () {
-      const { provider } = yield* canned("openai", () => json(openai("upstream_error", 429, "try later")))
-      assert.strictEqual((yield* Effect.flip(provider.complete(request))).kind, "rate-limited")
+      const bodies: ReadonlyArray<readonly [body: unknown, kind: FailureKind]> = [
+        [openai("upstream_error", 429, "try later"), "rate-limited"],
+        [{ error: { code: "content_filter", message: "no" } }, "content-filtered"],
+        [{ error: { code: "context_length_exceeded", message: "no" } }, "context-too-long"],
+        [{ error: { code: "unheard_of", message: "no" } }, "unavailable"],
+      ]
+      for (const [body, kind] of bodies) {
+        const { provider } = yield* canned("openai", () => json(body))
+        assert.strictEqual((yield* Effect.flip(provider.complete(request))).kind, kind)
+      }
     }),
   )
 })

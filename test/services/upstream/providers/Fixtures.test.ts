@@ -398,3 +398,32 @@ it.effect("gemini: a blocked prompt is a failure that says why, and what it cost
     assert.strictEqual(failure.usage?.prompt_tokens, 12)
   }),
 )
+
+it.effect("openai: pieces of tool calls find their calls, however far apart the provider numbers them", () =>
+  Effect.gen(function* () {
+    const far = 2 ** 40
+    const pieces = [
+      { index: far, id: "first", function: { name: "f", arguments: '{"a"' } },
+      { id: "second", function: { name: "g", arguments: "{}" } },
+      { id: "first", function: { arguments: ":1" } },
+      { index: far, function: { arguments: "}" } },
+      { id: "third", function: { name: "h", arguments: "[" } },
+      { function: { arguments: "]" } },
+    ]
+    const { provider } = yield* canned("openai", () =>
+      events([
+        ...pieces.map(
+          (piece) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [piece] } }] })}\n\n`,
+        ),
+        `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] })}\n\n`,
+        "data: [DONE]\n\n",
+      ]),
+    )
+    const chunks = yield* Stream.runCollect(provider.stream({ messages: [{ role: "user", content: "hi" }] }))
+    assert.deepStrictEqual(accumulate(chunks).choices[0]?.message.tool_calls, [
+      { id: "first", type: "function", function: { name: "f", arguments: '{"a":1}' } },
+      { id: "second", type: "function", function: { name: "g", arguments: "{}" } },
+      { id: "third", type: "function", function: { name: "h", arguments: "[]" } },
+    ])
+  }),
+)

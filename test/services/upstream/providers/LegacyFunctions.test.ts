@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
 import type { ChatRequest } from "../../../../src/domain/chat.ts"
 import { accumulate } from "../../../../src/domain/chatStream.ts"
+import { echo } from "../../../../src/services/upstream/providers/Echo.ts"
 import { canned, events, json, MINIMAL, VENDOR_NAMES } from "./support/Canned.ts"
 import { eventFixture, jsonFixture } from "./support/fixtures.ts"
 
@@ -137,6 +138,70 @@ describe("answers", () => {
       const { provider } = yield* canned("openai", () => json(MINIMAL.openai))
       const { choices } = yield* provider.complete(request)
       assert.deepStrictEqual(choices[0]?.message, { role: "assistant", content: "ok", refusal: null })
+    }),
+  )
+})
+
+describe("echo", () => {
+  const ask = (content: string): ChatRequest => ({
+    messages: [{ role: "user", content }],
+    functions: [{ name: "get_weather" }, { name: "get_time" }],
+  })
+
+  it.effect("answers with a function_call, whole and streamed alike, and with one only", () =>
+    Effect.gen(function* () {
+      const asked = ask('get_weather and get_time {"location":"Paris"}')
+      for (const { choices } of [
+        yield* echo.complete(asked),
+        accumulate(yield* Stream.runCollect(echo.stream(asked))),
+      ]) {
+        assert.strictEqual(choices[0]?.finish_reason, "function_call")
+        assert.deepStrictEqual(choices[0]?.message.function_call, {
+          name: "get_weather",
+          arguments: '{"location":"Paris"}',
+        })
+        assert.isUndefined(choices[0]?.message.tool_calls)
+      }
+    }),
+  )
+
+  it.effect("calls the function that function_call names, or none", () =>
+    Effect.gen(function* () {
+      const named = yield* echo.complete({ ...ask("what now?"), function_call: { name: "get_time" } })
+      assert.strictEqual(named.choices[0]?.message.function_call?.name, "get_time")
+      const none = yield* echo.complete({ ...ask("get_time"), function_call: "none" })
+      assert.strictEqual(none.choices[0]?.message.content, "get_time")
+      assert.strictEqual(none.choices[0]?.finish_reason, "stop")
+    }),
+  )
+
+  it.effect("says a function's result back", () =>
+    Effect.gen(function* () {
+      const { choices } = yield* echo.complete({ ...request, function_call: "auto" })
+      assert.strictEqual(choices[0]?.message.content, "")
+      assert.isUndefined(choices[0]?.message.function_call)
+    }),
+  )
+
+  it.effect("callers of tools get tool calls, as many as they ask for", () =>
+    Effect.gen(function* () {
+      const tools = ["get_weather", "get_time"].map((name) => ({ type: "function" as const, function: { name } }))
+      const asked: ChatRequest = { messages: [{ role: "user", content: "get_weather, get_time" }], tools }
+      const both = yield* echo.complete(asked)
+      assert.lengthOf(both.choices[0]?.message.tool_calls ?? [], 2)
+      const single = yield* echo.complete({ ...asked, parallel_tool_calls: false })
+      assert.lengthOf(single.choices[0]?.message.tool_calls ?? [], 1)
+    }),
+  )
+
+  it.effect("refuses functions beside tools", () =>
+    Effect.gen(function* () {
+      const wrong: ChatRequest = { ...request, tools: [] }
+      for (const call of [echo.complete(wrong), Stream.runDrain(echo.stream(wrong))]) {
+        const failure = yield* Effect.flip(call)
+        assert.strictEqual(failure.kind, "unsupported")
+        assert.include(failure.detail === undefined ? "" : Redacted.value(failure.detail), "functions: ")
+      }
     }),
   )
 })

@@ -358,7 +358,6 @@ describe("gemini", () => {
         },
       },
     ],
-    ["no thinking", { reasoning_effort: "none" }, { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }],
     [
       "JSON",
       { response_format: { type: "json_object" } },
@@ -389,6 +388,31 @@ describe("gemini", () => {
   for (const [name, request, wanted] of rows) {
     it.effect(name, () =>
       Effect.map(sentFor("gemini", { ...hi, ...request }), ({ body }) => assert.deepStrictEqual(extras(body), wanted)),
+    )
+  }
+
+  const thinking: ReadonlyArray<readonly [effort: string, model: string, config: object | undefined]> = [
+    ["minimal", "gemini-3-flash-preview", { thinkingLevel: "MINIMAL" }],
+    ["minimal", "models/gemini-3.5-flash-lite", { thinkingLevel: "MINIMAL" }],
+    ["minimal", "gemini-3.6-flash", { thinkingLevel: "MINIMAL" }],
+    ["minimal", "gemini-3.8-flash", { thinkingLevel: "LOW" }],
+    ["minimal", "gemini-3.1-pro-preview", { thinkingLevel: "LOW" }],
+    ["minimal", "gemini-flash-latest", { thinkingLevel: "LOW" }],
+    ["medium", "gemini-3.8-flash", { thinkingLevel: "MEDIUM" }],
+    ["max", "tunedModels/m-1", { thinkingLevel: "HIGH" }],
+    ["minimal", "gemini-2.5-pro", { thinkingBudget: 1024 }],
+    ["low", "gemini-2.5-flash-lite", { thinkingBudget: 1024 }],
+    ["medium", "models/gemini-2.5-flash", { thinkingBudget: 8192 }],
+    ["xhigh", "gemini-2.5-pro", { thinkingBudget: 24_576 }],
+    ["none", "gemini-2.5-flash", { thinkingBudget: 0 }],
+    ["none", "gemini-2.5-flash-lite", { thinkingBudget: 0 }],
+    ["none", "gemini-2.0-flash", undefined],
+  ]
+  for (const [reasoning_effort, model, config] of thinking) {
+    it.effect(`effort ${reasoning_effort} of ${model}`, () =>
+      Effect.map(sentFor("gemini", { ...hi, model, reasoning_effort }), ({ body }) =>
+        assert.deepStrictEqual(Object(body).generationConfig.thinkingConfig, config),
+      ),
     )
   }
 

@@ -1,6 +1,6 @@
 /** A stream that ends before the provider said that the answer is finished is a failure, wherever it ends. */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Option, Stream } from "effect"
+import { Cause, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatChunk, ChatRequest } from "../../../../src/domain/chat.ts"
 import { accumulate } from "../../../../src/domain/chatStream.ts"
@@ -90,6 +90,37 @@ it.effect("a usage that never comes is waited for, but not for long", () =>
   }),
 )
 
+it.effect.each([
+  ["comments", ": ka\n\n"],
+  ["empty chunks", 'data: {"id":"c","created":1,"model":"m","choices":[]}\n\n'],
+] as const)("an answer that is finished does not wait longer because of %s", ([, piece]) =>
+  Effect.gen(function* () {
+    const context = yield* Effect.context()
+    const kept = eventFixture("openai-stream").slice(0, 4).join("")
+    // What follows the answer comes every 100 ms, for ever.
+    const warm = Stream.concat(
+      Stream.make(kept),
+      Stream.forever(Stream.fromEffect(Effect.delay(Effect.succeed(piece), "100 millis"))),
+    )
+    const body = Stream.toReadableStreamWith(Stream.encodeText(warm), context)
+    const fiber = yield* Effect.forkChild(
+      outcome("openai", () => new Response(body, { headers: { "content-type": "text/event-stream" } })),
+    )
+    for (let passed = 0; passed < 499; passed += passed < 400 ? 100 : 99) {
+      yield* TestClock.adjust(passed < 400 ? "100 millis" : "99 millis")
+      yield* settled
+    }
+    assert.isUndefined(fiber.pollUnsafe())
+    yield* TestClock.adjust("1 millis")
+    yield* settled
+    const { succeeded } = yield* fiber.pollUnsafe() ?? Exit.die("still waiting")
+    assert.isTrue(succeeded)
+  }),
+)
+
+/** Lets everything run that waits for no clock: web streams hand their pieces over in promises. */
+const settled = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+
 it.effect("usage that is counted all along: the last count is waited for", () =>
   Effect.gen(function* () {
     const chunk = (finish_reason: string | null, completion_tokens: number, choices = 1) =>
@@ -150,6 +181,49 @@ it.effect("several choices: all of them must finish", () =>
     assert.isTrue(Exit.isSuccess(yield* run(chunk(0, "stop"), "data: [DONE]\n\n")), "a server that ignores n says so")
   }),
 )
+
+describe("gemini, asked for two candidates", () => {
+  const candidate = (index: number, finishReason?: string, candidatesTokenCount?: number) =>
+    `data: ${JSON.stringify({
+      candidates: [{ index, content: { parts: [{ text: "x" }] }, finishReason }],
+      ...(candidatesTokenCount === undefined ? {} : { usageMetadata: { promptTokenCount: 1, candidatesTokenCount } }),
+    })}\n\n`
+  const run = Effect.fnUntraced(function* (response: Response) {
+    const { provider } = yield* canned("gemini", () => response)
+    return yield* Stream.runCollect(provider.stream({ ...request, n: 2 }))
+  })
+
+  it.effect("it may answer with fewer, as in a whole answer: a response that ends in good order says so", () =>
+    Effect.gen(function* () {
+      const { choices, usage } = accumulate(yield* run(events([candidate(0), candidate(0, "STOP", 7)])))
+      assert.lengthOf(choices, 1)
+      assert.strictEqual(usage?.completion_tokens, 7)
+    }),
+  )
+
+  it.effect("it has not answered while one that began is open, nor when the connection broke", () =>
+    Effect.gen(function* () {
+      const open = events([candidate(0), candidate(1), candidate(0, "STOP")])
+      assert.strictEqual((yield* Effect.flip(run(open))).kind, "truncated")
+      const broken = unfinished([candidate(0, "STOP", 7)], "break")
+      const failure = yield* Effect.flip(run(broken))
+      assert.strictEqual(failure.kind, "truncated")
+      assert.strictEqual(failure.usage?.completion_tokens, 7)
+    }),
+  )
+
+  it.effect("a second one that begins late is waited for, and counts", () =>
+    Effect.gen(function* () {
+      const fiber = yield* Effect.forkChild(run(unfinished([candidate(0, "STOP", 7)], "hang")))
+      yield* TestClock.adjust("1 minute")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* Fiber.interrupt(fiber)
+      const { choices, usage } = accumulate(yield* run(events([candidate(0, "STOP", 7), candidate(1, "STOP", 9)])))
+      assert.lengthOf(choices, 2)
+      assert.strictEqual(usage?.completion_tokens, 9)
+    }),
+  )
+})
 
 for (const vendor of VENDOR_NAMES) {
   it.effect(`${vendor}: a whole answer that breaks off, or has no finish reason, is truncated`, () =>

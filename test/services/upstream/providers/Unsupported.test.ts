@@ -51,6 +51,42 @@ const both: ReadonlyArray<readonly [member: string, request: ChatRequest]> = [
   ["messages[1].tool_calls[0].function.arguments", { tools, messages: [user, call("c", "not json")] }],
   ["messages[1].tool_calls[0].function.arguments", { tools, messages: [user, call("c", "[1]")] }],
   ["tools[0].function.examples", { ...hi, tools: [{ type: "function", function: { name: "f", examples: [1] } }] }],
+  ["tools[0].function.examples", { ...hi, functions: [{ name: "f", examples: [1] }] }],
+  [
+    "messages[1].tool_calls[0].function.parsed",
+    {
+      tools,
+      messages: [
+        user,
+        {
+          role: "assistant",
+          tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}", parsed: {} } }],
+        },
+        { role: "tool", tool_call_id: "c", content: "1" },
+      ],
+    },
+  ],
+  [
+    "tool_choice.disable_parallel_tool_use",
+    { ...hi, tools, tool_choice: { type: "function", function: { name: "f" }, disable_parallel_tool_use: true } },
+  ],
+  [
+    "tool_choice.function.arguments",
+    { ...hi, tools, tool_choice: { type: "function", function: { name: "f", arguments: "{}" } } },
+  ],
+  [
+    "tool_choice.function.arguments",
+    { ...hi, functions: [{ name: "f" }], function_call: { name: "f", arguments: "{}" } },
+  ],
+  ["response_format.schema", { ...hi, response_format: { type: "text", schema: { type: "object" } } }],
+  [
+    "response_format.grammar",
+    { ...hi, response_format: { type: "json_schema", grammar: "g", json_schema: { name: "s", schema: {} } } },
+  ],
+  [
+    "response_format.json_schema.examples",
+    { ...hi, response_format: { type: "json_schema", json_schema: { name: "s", schema: {}, examples: [1] } } },
+  ],
   ["messages", { messages: [{ role: "system", content: "only" }] }],
 ]
 
@@ -59,6 +95,8 @@ const rows: ReadonlyArray<readonly [vendor: Vendor, member: string, request: Cha
     (["anthropic", "gemini"] as const).map((vendor) => [vendor, member, request] as const),
   ),
   ["anthropic", "n", { ...hi, n: 2 }],
+  ["anthropic", "temperature", { ...hi, temperature: 1.7 }],
+  ["anthropic", "temperature", { ...hi, temperature: -0.1 }],
   ["anthropic", "presence_penalty", { ...hi, presence_penalty: 0.1 }],
   ["anthropic", "response_format", { ...hi, response_format: { type: "json_object" } }],
   [
@@ -68,6 +106,16 @@ const rows: ReadonlyArray<readonly [vendor: Vendor, member: string, request: Cha
   ],
   ["anthropic", "cache_control", { ...hi, cache_control: { type: "forever" } }],
   ["gemini", "parallel_tool_calls", { ...hi, tools, parallel_tool_calls: false }],
+  ["gemini", "response_format.schema", { ...hi, response_format: { type: "json_object", schema: { type: "object" } } }],
+  [
+    "gemini",
+    "response_format.json_schema",
+    { ...hi, response_format: { type: "json_object", json_schema: { name: "s", schema: {} } } },
+  ],
+  ["gemini", "reasoning_effort", { ...hi, reasoning_effort: "none" }],
+  ["gemini", "reasoning_effort", { ...hi, reasoning_effort: "none", model: "gemini-2.5-pro" }],
+  ["gemini", "reasoning_effort", { ...hi, reasoning_effort: "low", model: "gemini-2.0-flash" }],
+  ["gemini", "reasoning_effort", { ...hi, reasoning_effort: "heroic", model: "gemini-2.5-flash" }],
   ["gemini", "model", { ...hi, model: "../../v1/secrets" }],
   ["gemini", "model", { ...hi, model: "a/b/c" }],
   ["gemini", "model", { ...hi, model: "m?key=1" }],
@@ -125,6 +173,16 @@ describe("refused", () => {
 })
 
 describe("let pass", () => {
+  for (const temperature of [0, 1]) {
+    it.effect(`anthropic: a temperature of ${temperature}`, () =>
+      Effect.gen(function* () {
+        const { provider, sent } = yield* canned("anthropic", () => json(MINIMAL.anthropic))
+        yield* provider.complete({ ...hi, temperature })
+        assert.include(sent[0]?.body, { temperature })
+      }),
+    )
+  }
+
   const neutral: ChatRequest = {
     ...hi,
     n: 1,

@@ -26,6 +26,8 @@ type OpenBlock =
   | { readonly _tag: "Thinking"; thinking: string; signature: string }
 
 export class AnthropicChunkReader implements ChunkReader {
+  usage: Usage | undefined
+  thoughts = 0
   private id: string
   private model: string
   private readonly created: number
@@ -48,10 +50,6 @@ export class AnthropicChunkReader implements ChunkReader {
     return this.finished ? "closed" : "open"
   }
 
-  get usage(): Usage | undefined {
-    return usageOf(this.wireUsage)
-  }
-
   read(data: string): Read {
     const json = Option.getOrUndefined(parseJson(data))
     const event = Option.getOrUndefined(decodeEvent(json))
@@ -62,7 +60,7 @@ export class AnthropicChunkReader implements ChunkReader {
           this.started = true
           this.id = message.id
           this.model = message.model
-          this.wireUsage = message.usage ?? undefined
+          this.count(message.usage)
           return [this.chunk({ role: "assistant" })]
         })
       case "content_block_start":
@@ -94,6 +92,7 @@ export class AnthropicChunkReader implements ChunkReader {
       case "text":
         return [...this.flushThinking(), ...this.text(block.text)]
       case "redacted_thinking":
+        this.thoughts++
         this.thinking.push(block)
         return []
       case "thinking":
@@ -120,6 +119,7 @@ export class AnthropicChunkReader implements ChunkReader {
     const block = this.blocks.get(index)
     if (delta.type === "text_delta") return this.text(delta.text ?? "")
     if (block?._tag === "Thinking") {
+      if (delta.thinking || delta.signature) this.thoughts++
       block.thinking += delta.thinking ?? ""
       block.signature += delta.signature ?? ""
       return []
@@ -141,7 +141,7 @@ export class AnthropicChunkReader implements ChunkReader {
   }
 
   private finish({ delta, usage }: typeof Wire.MessageDelta.Type): Chunks {
-    this.wireUsage = mergeUsage(this.wireUsage, usage)
+    this.count(usage)
     const stopReason = delta.stop_reason
     if (stopReason == null) return []
     this.finished = true
@@ -153,6 +153,12 @@ export class AnthropicChunkReader implements ChunkReader {
       native_finish_reason: stopReason,
     }
     return [...this.flushThinking(), this.envelope([finish]), { ...this.envelope([]), usage: this.usage ?? null }]
+  }
+
+  private count(usage: Wire.Usage | null | undefined): void {
+    if (usage == null) return
+    this.wireUsage = mergeUsage(this.wireUsage, usage)
+    this.usage = usageOf(this.wireUsage)
   }
 
   private text(text: string): Chunks {

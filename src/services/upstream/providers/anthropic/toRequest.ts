@@ -1,7 +1,7 @@
 /** From a Chat Completions request to a Messages API request. */
 import type { ResponseFormat, Tool, ToolChoice } from "../../../../domain/chat.ts"
 import type { ModernRequest } from "../shared/LegacyFunctions.ts"
-import { ANTHROPIC_REQUEST, FUNCTION, TOOL } from "../shared/MemberRules.ts"
+import { ANTHROPIC_REQUEST, RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import { present } from "../shared/present.ts"
 import type { Call } from "../shared/WireFormat.ts"
@@ -30,7 +30,7 @@ export const toRequest = (request: ModernRequest, call: Call, unsupported: Unsup
     ...(system.length > 0 ? { system } : {}),
     ...(call.stream ? { stream: true } : {}),
     ...present({
-      temperature: request.temperature,
+      temperature: toTemperature(request.temperature, unsupported),
       top_p: request.top_p,
       top_k: unsupported.number(request, "top_k"),
       stop_sequences: typeof request.stop === "string" ? [request.stop] : request.stop,
@@ -41,6 +41,14 @@ export const toRequest = (request: ModernRequest, call: Call, unsupported: Unsup
     ...(typeof user === "string" ? { metadata: { user_id: user } } : {}),
     ...cacheControl(request, "", unsupported),
   }
+}
+
+/** OpenAI's scale ends at 2, this one at 1 (https://docs.anthropic.com/en/api/messages#body-temperature). */
+const toTemperature = (temperature: number | null | undefined, unsupported: Unsupported) => {
+  if (temperature != null && (temperature < 0 || temperature > 1)) {
+    unsupported.add("temperature", "this provider takes 0 to 1")
+  }
+  return temperature
 }
 
 /** Tools and the choice among them. */
@@ -67,7 +75,6 @@ const toTools = (request: ModernRequest, unsupported: Unsupported): Pick<Message
 
 const toTool = (tool: Tool, path: string, unsupported: Unsupported): ToolDefinition => {
   unsupported.check(tool, TOOL, path)
-  unsupported.check(tool.function, FUNCTION, `${path}.function`)
   const { name, description, parameters, strict } = tool.function
   return {
     name,
@@ -85,7 +92,9 @@ const toSelection = (choice: ToolChoice, single: { readonly disable_parallel_too
 }
 
 const toFormat = (format: ResponseFormat | undefined, unsupported: Unsupported): Pick<OutputConfig, "format"> => {
-  if (format === undefined || format.type === "text") return {}
+  if (format === undefined) return {}
+  unsupported.check(format, RESPONSE_FORMAT[format.type], "response_format")
+  if (format.type === "text") return {}
   if (format.type !== "json_schema") {
     unsupported.add("response_format", "this provider needs a schema: use json_schema")
     return {}

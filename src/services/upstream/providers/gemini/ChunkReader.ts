@@ -21,6 +21,7 @@ type Read = Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure>
 
 export class GeminiChunkReader implements ChunkReader {
   usage: Usage | undefined
+  thoughts = 0
   private id: string
   private model: string
   private readonly created: number
@@ -37,7 +38,8 @@ export class GeminiChunkReader implements ChunkReader {
   }
 
   get state(): ChunkReader["state"] {
-    if (!this.finish.complete) return "open"
+    // Fewer candidates may come than were asked for.
+    if (!this.finish.complete) return this.finish.settled ? "settled" : "open"
     return this.usageTold ? "closed" : "finished"
   }
 
@@ -71,8 +73,8 @@ export class GeminiChunkReader implements ChunkReader {
       chunks.push(...read.success)
     }
     const usage = usageOf(response.usageMetadata)
-    if (this.finish.complete && !this.usageTold && usage !== undefined) {
-      this.usageTold = true
+    if (this.finish.settled && !this.usageTold && usage !== undefined) {
+      this.usageTold = this.finish.complete
       chunks.push({ ...this.envelope([]), usage })
     }
     return Result.succeed(chunks)
@@ -119,7 +121,10 @@ export class GeminiChunkReader implements ChunkReader {
         tool_calls: [{ index, id, type: "function", function: { name: called.name, arguments: args }, ...extra }],
       }
     }
-    if (part.thought === true) return undefined
+    if (part.thought === true) {
+      if (part.text) this.thoughts++
+      return undefined
+    }
     if (part.text) return { content: part.text, ...extra }
     return signature == null ? undefined : extra
   }

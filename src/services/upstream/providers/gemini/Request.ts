@@ -66,5 +66,5 @@ export interface GenerationConfig {
   readonly frequencyPenalty?: number
   readonly responseMimeType?: "application/json"
   readonly responseJsonSchema?: Readonly<Record<string, unknown>>
-  readonly thinkingConfig?: { readonly thinkingLevel: string } | { readonly thinkingBudget: 0 }
+  readonly thinkingConfig?: { readonly thinkingLevel: string } | { readonly thinkingBudget: number }
 }

@@ -1,12 +1,13 @@
 /** From a Chat Completions request to a `generateContent` request. */
 import type { ChatRequest, ResponseFormat, Tool, ToolChoice } from "../../../../domain/chat.ts"
 import type { ModernRequest } from "../shared/LegacyFunctions.ts"
-import { FUNCTION, GEMINI_REQUEST, TOOL } from "../shared/MemberRules.ts"
+import { GEMINI_REQUEST, RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import { present } from "../shared/present.ts"
 import type { Call } from "../shared/WireFormat.ts"
 import type { FunctionCallingConfig, FunctionDeclaration, GenerateContentRequest, GenerationConfig } from "./Request.ts"
 import { toContents } from "./toContents.ts"
+import { toThinking } from "./toThinking.ts"
 
 export const toRequest = (request: ModernRequest, call: Call, unsupported: Unsupported): GenerateContentRequest => {
   unsupported.check(request, GEMINI_REQUEST)
@@ -18,7 +19,7 @@ export const toRequest = (request: ModernRequest, call: Call, unsupported: Unsup
   }
   return {
     contents,
-    generationConfig: toGenerationConfig(request, unsupported),
+    generationConfig: toGenerationConfig(request, call.model, unsupported),
     ...(system.length > 0 ? { systemInstruction: { parts: system } } : {}),
     ...(functions.length > 0
       ? {
@@ -29,7 +30,7 @@ export const toRequest = (request: ModernRequest, call: Call, unsupported: Unsup
   }
 }
 
-const toGenerationConfig = (request: ChatRequest, unsupported: Unsupported): GenerationConfig =>
+const toGenerationConfig = (request: ChatRequest, model: string, unsupported: Unsupported): GenerationConfig =>
   present({
     candidateCount: request.n,
     maxOutputTokens: request.max_completion_tokens ?? request.max_tokens,
@@ -40,14 +41,17 @@ const toGenerationConfig = (request: ChatRequest, unsupported: Unsupported): Gen
     seed: request.seed,
     presencePenalty: unsupported.number(request, "presence_penalty"),
     frequencyPenalty: unsupported.number(request, "frequency_penalty"),
-    thinkingConfig: toThinking(request["reasoning_effort"], unsupported),
-    ...toFormat(request.response_format),
+    thinkingConfig: toThinking(request["reasoning_effort"], model, unsupported),
+    ...toFormat(request.response_format, unsupported),
   })
 
 const toFormat = (
   format: ResponseFormat | undefined,
+  unsupported: Unsupported,
 ): Pick<GenerationConfig, "responseMimeType" | "responseJsonSchema"> => {
-  if (format === undefined || format.type === "text") return {}
+  if (format === undefined) return {}
+  unsupported.check(format, RESPONSE_FORMAT[format.type], "response_format")
+  if (format.type === "text") return {}
   if (format.type !== "json_schema") return { responseMimeType: "application/json" }
   const { schema, description } = format.json_schema
   return {
@@ -57,26 +61,8 @@ const toFormat = (
   }
 }
 
-/** Levels of OpenAI's scale. The API's own scale ends at `HIGH`, and `none` is a budget of nothing. */
-const THINKING = new Map<unknown, NonNullable<GenerationConfig["thinkingConfig"]>>([
-  ["none", { thinkingBudget: 0 }],
-  ["minimal", { thinkingLevel: "MINIMAL" }],
-  ["low", { thinkingLevel: "LOW" }],
-  ["medium", { thinkingLevel: "MEDIUM" }],
-  ["high", { thinkingLevel: "HIGH" }],
-  ["xhigh", { thinkingLevel: "HIGH" }],
-  ["max", { thinkingLevel: "HIGH" }],
-])
-
-const toThinking = (level: unknown, unsupported: Unsupported): GenerationConfig["thinkingConfig"] => {
-  const config = THINKING.get(level)
-  if (config === undefined && level != null) unsupported.add("reasoning_effort", "not a level that is known here")
-  return config
-}
-
 const toDeclaration = (tool: Tool, path: string, unsupported: Unsupported): FunctionDeclaration => {
   unsupported.check(tool, TOOL, path)
-  unsupported.check(tool.function, FUNCTION, `${path}.function`)
   const { name, description, parameters } = tool.function
   return { name, ...present({ description, parametersJsonSchema: parameters }) }
 }

@@ -18,6 +18,8 @@ const decode = Schema.decodeUnknownOption(Wire.Chunk)
 
 export class OpenAiChunkReader implements ChunkReader {
   usage: Usage | undefined
+  /** Reasoning is in the chunks. */
+  readonly thoughts = 0
   /** Some servers count in every chunk: the count that comes with the finish, or behind it, is the whole one. */
   private usageIsFinal = false
   private sentinel = false
@@ -25,8 +27,7 @@ export class OpenAiChunkReader implements ChunkReader {
   private model: string
   private readonly created: number
   private readonly finish: FinishTracker
-  /** The ids of the tool calls of each choice, by index. */
-  private readonly calls = new Map<number, Array<string>>()
+  private readonly calls = new Map<number, CallIds>()
 
   constructor(call: Call) {
     this.id = call.id
@@ -101,18 +102,37 @@ export class OpenAiChunkReader implements ChunkReader {
   /** Servers that leave out the index send each call in one piece, or repeat its id. */
   private piece(choice: number, wire: Wire.ToolCallPiece): ToolCallDelta {
     const { index: given, id, type: _type, function: called, ...rest } = wire
-    const ids = this.calls.get(choice) ?? []
-    this.calls.set(choice, ids)
-    const known = id ? ids.indexOf(id) : ids.length - 1
-    const index = given ?? (known >= 0 ? known : ids.length)
-    const begins = ids[index] === undefined
-    const own = (ids[index] ??= id || `${this.id}_${choice}_${index}`)
+    const calls = this.calls.get(choice) ?? new CallIds()
+    this.calls.set(choice, calls)
+    const index = given ?? calls.indexOf(id)
+    const begun = calls.begin(index, id || `${this.id}_${choice}_${index}`)
     return {
       ...rest,
       index,
-      ...(begins ? { id: own, type: "function" as const } : {}),
+      ...(begun === undefined ? {} : { id: begun, type: "function" as const }),
       ...(called == null ? {} : { function: withoutNulls(called) }),
     }
+  }
+}
+
+/** The tool calls of one choice. The provider numbers them, so nothing here takes as long as a number is large. */
+class CallIds {
+  private readonly begun = new Set<number>()
+  private readonly indexes = new Map<string, number>()
+  private last = -1
+
+  /** The index of a piece that has none: that of the call with its `id`, a new one, or without an id the last. */
+  indexOf(id: string | null | undefined): number {
+    return id ? (this.indexes.get(id) ?? this.last + 1) : Math.max(this.last, 0)
+  }
+
+  /** `id` if no piece of the call at `index` came before. */
+  begin(index: number, id: string): string | undefined {
+    if (this.begun.has(index)) return undefined
+    this.begun.add(index)
+    this.indexes.set(id, index)
+    this.last = Math.max(this.last, index)
+    return id
   }
 }
 

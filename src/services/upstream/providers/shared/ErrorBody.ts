@@ -2,7 +2,8 @@
  * Error bodies of all the formats, read by one lenient schema: servers that speak one vendor's format often report
  * errors in another's.
  */
-import { Duration, Option, Predicate, Schema } from "effect"
+import { Option, Predicate, Schema } from "effect"
+import { finite } from "./RetryAfter.ts"
 
 /** What an error body says. */
 export interface ErrorBody {
@@ -80,5 +81,5 @@ const text = (value: unknown): string | undefined =>
 
 const milliseconds = (delay: string | undefined): number | undefined => {
   const seconds = delay === undefined ? null : /^(\d+(?:\.\d+)?)s$/.exec(delay)
-  return seconds === null ? undefined : Math.ceil(Duration.toMillis(Duration.seconds(Number(seconds[1]))))
+  return seconds === null ? undefined : finite(Math.ceil(Number(seconds[1]) * 1000))
 }

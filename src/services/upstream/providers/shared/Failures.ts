@@ -5,14 +5,11 @@ import type { Usage } from "../../../../domain/chat.ts"
 import { ProviderFailure } from "../../Provider.ts"
 import { type ErrorBody, readErrorBody } from "./ErrorBody.ts"
 
-/** Most characters of a failure's detail: enough for any message, too little to echo a prompt in full. */
-const DETAIL_CHARS = 2000
-
 /** A failure of `kind`; `detail` may quote anything, and is redacted here. */
 export const failure = (kind: FailureKind, detail?: string, rest: FailureRest = {}): ProviderFailure =>
   new ProviderFailure({
     kind,
-    ...(detail === undefined ? {} : { detail: Redacted.make(detail.slice(0, DETAIL_CHARS)) }),
+    ...(detail === undefined ? {} : { detail: Redacted.make(detail) }),
     ...(rest.retryAfterMs === undefined ? {} : { retryAfterMs: rest.retryAfterMs }),
     ...(rest.usage === undefined ? {} : { usage: rest.usage }),
   })
@@ -101,14 +98,16 @@ const TRANSIENT_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 498, 499])
 
 const kindOf = (status: number, error: ErrorBody, asksToWait: boolean): FailureKind => {
   const { codes, message = "" } = error
+  // These names are clear whatever the status says, or where there is none.
+  if (codes.some((code) => CONTEXT_CODES.has(code))) return "context-too-long"
+  if (codes.some((code) => FILTER_CODES.has(code))) return "content-filtered"
   if (REQUEST_STATUS.has(status)) {
-    if (codes.some((code) => CONTEXT_CODES.has(code)) || CONTEXT_MESSAGE.test(message)) return "context-too-long"
+    if (CONTEXT_MESSAGE.test(message)) return "context-too-long"
     if (codes.some((code) => UNAUTHORIZED_CODES.has(code)) || UNAUTHORIZED_MESSAGE.test(message)) return "unauthorized"
   }
-  if (REQUEST_STATUS.has(status) || status === 403) {
-    if (codes.some((code) => FILTER_CODES.has(code)) || FILTER_MESSAGE.test(message)) return "content-filtered"
-  }
+  if ((REQUEST_STATUS.has(status) || status === 403) && FILTER_MESSAGE.test(message)) return "content-filtered"
   if (UNAUTHORIZED_STATUS.has(status)) return "unauthorized"
+  if (status === 404) return "unknown-model"
   if (status === 429) return "rate-limited"
   if (status === 503 || status === 529) return asksToWait ? "rate-limited" : "unavailable"
   if (status >= 500 || TRANSIENT_STATUS.has(status)) return "unavailable"

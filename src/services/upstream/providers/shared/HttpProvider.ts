@@ -1,5 +1,5 @@
 /** A provider that is reached over HTTP: one call is one request, without retries, time limits or second choices. */
-import { Clock, Effect, Option, Predicate, Random, Stream } from "effect"
+import { Clock, Effect, Option, Random, Stream } from "effect"
 import { Headers, HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import type { ChatRequest } from "../../../../domain/chat.ts"
 import type { Provider, ProviderFailure } from "../../Provider.ts"
@@ -10,6 +10,7 @@ import { LIMITS, type Limits } from "./Limits.ts"
 import { jsonBody, parseJson, someText } from "./ResponseBody.ts"
 import { retryAfterMs } from "./RetryAfter.ts"
 import { Unsupported } from "./Unsupported.ts"
+import { connectionCode, withConnectionCode } from "./connectionCode.ts"
 import { withoutKey } from "./withoutKey.ts"
 import type { Call, ProviderOptions, WireFormat } from "./WireFormat.ts"
 
@@ -60,10 +61,10 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
       Effect.mapError(withoutKey(options.apiKey)),
       Effect.scoped,
     ),
-    stream: (asked) =>
+    stream: (asked, watch) =>
       Stream.unwrap(
         Effect.map(prepare(asked, true), ({ call, request }) => {
-          const chunks = chunkStream(execute(request, EVENT_STREAM_TYPE), format.reader(call), limits)
+          const chunks = chunkStream(execute(request, EVENT_STREAM_TYPE), format.reader(call), limits, watch)
           return usesFunctions(asked) ? Stream.map(chunks, legacyChunk) : chunks
         }),
       ).pipe(Stream.mapError(withoutKey(options.apiKey))),
@@ -71,13 +72,12 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
 })
 
 /** What the client, and the system under it, call a connection that did not stand in time. */
-const CONNECT_TIMEOUT_CODES: ReadonlySet<unknown> = new Set(["UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT"])
+const CONNECT_TIMEOUT_CODES: ReadonlySet<string | undefined> = new Set(["UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT"])
 
 /** A call that got no response. A target that keeps silent differs from one that is gone: it is not tried again. */
 const unreachable = (error: HttpClientError.HttpClientError): ProviderFailure => {
-  const cause = error.reason._tag === "TransportError" ? error.reason.cause : undefined
-  const late = Predicate.hasProperty(cause, "code") && CONNECT_TIMEOUT_CODES.has(cause.code)
-  return failure(late ? "timeout" : "unavailable", error.message)
+  const late = CONNECT_TIMEOUT_CODES.has(connectionCode(error))
+  return failure(late ? "timeout" : "unavailable", withConnectionCode("no answer", error))
 }
 
 /** `base` and `path` joined by exactly one slash. */
@@ -100,5 +100,6 @@ const refused = Effect.fnUntraced(function* (
   const body = Option.getOrElse(parseJson(text), () => (html || text === "" ? undefined : { error: text }))
   const found = failureOfResponse(response.status, body, after)
   // A page for people is no provider's verdict on the request: something else answered in its place.
-  return yield* html && found.kind === "invalid-request" ? garbage(`a page with status ${response.status}`) : found
+  const verdict = found.kind === "invalid-request" || found.kind === "unknown-model"
+  return yield* html && verdict ? garbage(`a page with status ${response.status}`) : found
 })

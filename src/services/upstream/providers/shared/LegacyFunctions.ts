@@ -52,7 +52,7 @@ const isLegacy = (message: Message): boolean =>
   message.role === "function" || (message.role === "assistant" && message.function_call != null)
 
 const toolChoice = (choice: NonNullable<ChatRequest["function_call"]>): ToolChoice =>
-  typeof choice === "string" ? choice : { type: "function", function: { name: choice.name } }
+  typeof choice === "string" ? choice : { type: "function", function: choice }
 
 /** Calls had no ids: a result belongs to the latest call of its name that has none yet. */
 const mapMessages = (messages: ReadonlyArray<Message>, unsupported: Unsupported): ReadonlyArray<ModernMessage> => {

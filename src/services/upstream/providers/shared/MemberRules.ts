@@ -1,22 +1,29 @@
 /** What becomes of each member of a Chat Completions request at providers with a format of their own. */
+import type { ResponseFormat } from "../../../../domain/chat.ts"
 
 /**
  * - `translated`: the format has it, or an equal of it;
  * - `advisory`: it changes neither the question nor what an answer must look like, so it may be left out;
  * - a list: the values that ask for nothing, and so may be left out, as may lists of nothing else and empty objects. Any
- *   other value is refused.
+ *   other value is refused;
+ * - rules: its own members follow them, if it is an object.
  *
  * A member without a rule is refused, and `null` always means that the member is absent.
  */
-export type MemberRule = "translated" | "advisory" | ReadonlyArray<string | number | boolean>
-export type MemberRules = Readonly<Record<string, MemberRule>>
+export type MemberRule = "translated" | "advisory" | NeutralValues | MemberRules
+export type NeutralValues = ReadonlyArray<string | number | boolean>
+export interface MemberRules {
+  readonly [member: string]: MemberRule
+}
+
+const TOOL_CHOICE: MemberRules = { type: "translated", function: { name: "translated" } }
 
 const REQUEST: Readonly<Record<string, readonly [anthropic: MemberRule, gemini: MemberRule]>> = {
   model: ["translated", "translated"],
   messages: ["translated", "translated"],
   stream: ["translated", "translated"],
   tools: ["translated", "translated"],
-  tool_choice: ["translated", "translated"],
+  tool_choice: [TOOL_CHOICE, TOOL_CHOICE],
   parallel_tool_calls: ["translated", [true]],
   response_format: ["translated", "translated"],
   stop: ["translated", "translated"],
@@ -63,6 +70,18 @@ const column = (index: 0 | 1): MemberRules =>
 export const ANTHROPIC_REQUEST = column(0)
 export const GEMINI_REQUEST = column(1)
 
+const TYPE_ONLY: MemberRules = { type: "translated" }
+
+/** The rules for a `response_format` of each type. */
+export const RESPONSE_FORMAT: Readonly<Record<ResponseFormat["type"], MemberRules>> = {
+  text: TYPE_ONLY,
+  json_object: TYPE_ONLY,
+  json_schema: {
+    type: "translated",
+    json_schema: { name: "advisory", description: "translated", schema: "translated", strict: "translated" },
+  },
+}
+
 export const MESSAGE: MemberRules = {
   role: "translated",
   content: "translated",
@@ -80,29 +99,24 @@ export const MESSAGE: MemberRules = {
 export const TOOL_CALL: MemberRules = {
   id: "translated",
   type: "translated",
-  function: "translated",
+  function: { name: "translated", arguments: "translated" },
   extra_content: "translated",
   index: "advisory",
 }
 
-export const TOOL: MemberRules = { type: "translated", function: "translated", cache_control: "advisory" }
-
-export const FUNCTION: MemberRules = {
-  name: "translated",
-  description: "translated",
-  parameters: "translated",
-  strict: "translated",
+export const TOOL: MemberRules = {
+  type: "translated",
+  function: { name: "translated", description: "translated", parameters: "translated", strict: "translated" },
+  cache_control: "advisory",
 }
 
 export const PART: MemberRules = {
   type: "translated",
   text: "translated",
   refusal: "translated",
-  image_url: "translated",
+  // `detail` only trades accuracy for tokens.
+  image_url: { url: "translated", detail: "advisory" },
   cache_control: "advisory",
   prompt_cache_breakpoint: "advisory",
   annotations: "advisory",
 }
-
-/** `detail` only trades accuracy for tokens. */
-export const IMAGE: MemberRules = { url: "translated", detail: "advisory" }

@@ -1,7 +1,7 @@
 /** Content of messages as texts and images, which is all that providers other than OpenAI's take here. */
 import type { ContentPart, ImagePart, RefusalPart, TextPart } from "../../../../domain/chat.ts"
 import { type Image, parseImage } from "./Images.ts"
-import { IMAGE, PART } from "./MemberRules.ts"
+import { PART } from "./MemberRules.ts"
 import type { Unsupported } from "./Unsupported.ts"
 
 export type Piece = {
@@ -29,7 +29,6 @@ const toPiece = (part: ContentPart, path: string, unsupported: Unsupported): Rea
   unsupported.check(part, PART, path)
   if (part.type === "text") return text(part.text, path, part)
   if (part.type === "refusal") return text(part.refusal, path, part)
-  unsupported.check(part.image_url, IMAGE, `${path}.image_url`)
   const image = parseImage(part.image_url.url)
   if (image !== undefined) return [{ _tag: "Image", image, path, members: part }]
   unsupported.add(`${path}.image_url.url`, "neither an http(s) URL nor a data URL with base64")

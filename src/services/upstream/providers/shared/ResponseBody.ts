@@ -3,6 +3,7 @@ import { Effect, Schema, Stream } from "effect"
 import type { HttpClientError, HttpClientResponse } from "effect/http"
 import type { ProviderFailure } from "../../Provider.ts"
 import { failure, garbage } from "./Failures.ts"
+import { withConnectionCode } from "./connectionCode.ts"
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
@@ -15,7 +16,7 @@ export const jsonBody = Effect.fnUntraced(function* (
   limit: number,
 ): Effect.fn.Return<unknown, ProviderFailure> {
   const body = yield* Effect.mapError(readText(response, limit), (error) =>
-    failure("truncated", `the answer broke off: ${error.message}`),
+    failure("truncated", withConnectionCode("the answer broke off", error)),
   )
   if (body.length > limit) return yield* garbage(`an answer of more than ${limit} bytes`)
   return yield* Effect.mapError(Effect.fromOption(decodeJson(body.text)), () => garbage("the answer is not JSON"))

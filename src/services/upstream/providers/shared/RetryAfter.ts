@@ -10,7 +10,7 @@ export const retryAfterMs = (headers: Headers.Headers, now: number): number | un
   if (milliseconds !== undefined) return milliseconds
   const value = headers["retry-after"]
   const seconds = number(value)
-  if (seconds !== undefined) return Math.ceil(seconds * 1000)
+  if (seconds !== undefined) return finite(Math.ceil(seconds * 1000))
   // Every form of an HTTP date ends in "GMT" or begins with a day's name; other text could parse as some date.
   if (value === undefined || !/^[A-Z][a-z]{2,8},? /.test(value)) return undefined
   const date = Date.parse(value)
@@ -18,4 +18,7 @@ export const retryAfterMs = (headers: Headers.Headers, now: number): number | un
 }
 
 const number = (text: string | undefined): number | undefined =>
-  text !== undefined && /^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : undefined
+  text !== undefined && /^\s*\d+(\.\d+)?\s*$/.test(text) ? finite(Number(text)) : undefined
+
+/** `value`, unless more digits than a number holds have made it infinite: no time that anybody could mean. */
+export const finite = (value: number): number | undefined => (Number.isFinite(value) ? value : undefined)

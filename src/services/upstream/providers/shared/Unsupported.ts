@@ -4,7 +4,7 @@
  */
 import { Redacted } from "effect"
 import { ProviderFailure } from "../../Provider.ts"
-import type { MemberRules } from "./MemberRules.ts"
+import type { MemberRule, MemberRules, NeutralValues } from "./MemberRules.ts"
 
 export class Unsupported {
   private readonly found: Array<string> = []
@@ -20,8 +20,11 @@ export class Unsupported {
       if (member == null) continue
       const rule = Object.hasOwn(rules, name) ? rules[name] : undefined
       if (rule === "translated" || rule === "advisory") continue
-      if (rule !== undefined && isNeutral(member, rule)) continue
-      this.add(path === "" ? name : `${path}.${name}`, "this provider has nothing like it")
+      const at = path === "" ? name : `${path}.${name}`
+      if (rule === undefined) this.add(at, NOTHING_LIKE_IT)
+      else if (!isValues(rule)) {
+        if (typeof member === "object") this.check(member, rule, at)
+      } else if (!isNeutral(member, rule)) this.add(at, NOTHING_LIKE_IT)
     }
   }
 
@@ -40,6 +43,10 @@ export class Unsupported {
       : new ProviderFailure({ kind: "unsupported", detail: Redacted.make(this.found.join("; ")) })
   }
 }
+
+const NOTHING_LIKE_IT = "this provider has nothing like it"
+
+const isValues = (rule: MemberRule): rule is NeutralValues => Array.isArray(rule)
 
 const isNeutral = (member: unknown, values: ReadonlyArray<unknown>): boolean => {
   if (Array.isArray(member)) return member.every((item) => values.includes(item))

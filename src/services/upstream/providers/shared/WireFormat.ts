@@ -50,10 +50,13 @@ export interface ChunkReader {
   readonly read: (data: string, event: string) => Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure>
   /**
    * - `open`: the answer is not finished.
+   * - `settled`: all of it that began is; only a response that ends in good order says that nothing else will begin.
    * - `finished`: it is; something worth waiting a moment for, such as the usage, may follow.
    * - `closed`: it is, and nothing of use can follow.
    */
-  readonly state: "open" | "finished" | "closed"
+  readonly state: "open" | "settled" | "finished" | "closed"
+  /** How many pieces of thinking came that are in no chunk. Nothing that a hung model's server sends is one. */
+  readonly thoughts: number
   /** The tokens that the answer has cost so far, if the provider said. */
   readonly usage: Usage | undefined
 }

@@ -1,0 +1,118 @@
+/** What is heard of a stream besides its chunks: that the model thinks, and what the answer has cost so far. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import type { Usage } from "../../../../src/domain/chat.ts"
+import { canned, events, type Vendor } from "./support/Canned.ts"
+import { eventFixture } from "./support/fixtures.ts"
+
+const sse = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`
+
+/** How often the watch heard of thoughts, the counts of input and output tokens that it heard, and the chunks. */
+const watched = Effect.fnUntraced(function* (vendor: Vendor, pieces: ReadonlyArray<string>) {
+  const { provider } = yield* canned(vendor, () => events(pieces))
+  let thoughts = 0
+  const spent: Array<Usage> = []
+  const watch = { thinking: () => void thoughts++, spent: (usage: Usage) => void spent.push(usage) }
+  const chunks: Array<unknown> = []
+  yield* provider.stream({ messages: [{ role: "user", content: "hi" }] }, watch).pipe(
+    Stream.runForEach((chunk) => Effect.sync(() => chunks.push(chunk))),
+    Effect.exit,
+  )
+  return { thoughts, spent: spent.map((usage) => [usage.prompt_tokens, usage.completion_tokens]), chunks }
+})
+
+describe("anthropic", () => {
+  const start = sse({
+    type: "message_start",
+    message: { id: "m", model: "c", usage: { input_tokens: 9, output_tokens: 1 } },
+  })
+  const block = (content_block: unknown) => sse({ type: "content_block_start", index: 0, content_block })
+  const delta = (of: unknown) => sse({ type: "content_block_delta", index: 0, delta: of })
+  const thinkingBlock = block({ type: "thinking", thinking: "", signature: "" })
+
+  it.effect("thoughts and their signatures are signs of life", () =>
+    Effect.gen(function* () {
+      const { chunks, thoughts } = yield* watched("anthropic", [
+        start,
+        thinkingBlock,
+        delta({ type: "thinking_delta", thinking: "Hm" }),
+        delta({ type: "thinking_delta", thinking: "m." }),
+        delta({ type: "signature_delta", signature: "sig" }),
+        sse({ type: "content_block_stop", index: 0 }),
+        block({ type: "redacted_thinking", data: "encrypted" }),
+      ])
+      assert.strictEqual(thoughts, 4)
+      assert.lengthOf(chunks, 1)
+    }),
+  )
+
+  it.effect("what a hung model's server may send is none", () =>
+    Effect.gen(function* () {
+      const { thoughts } = yield* watched("anthropic", [
+        start,
+        thinkingBlock,
+        "event: ping\n" + sse({ type: "ping" }),
+        ": keep-alive\n\n",
+        delta({ type: "thinking_delta", thinking: "" }),
+        delta({ type: "signature_delta", signature: "" }),
+        delta({ type: "unknown_delta" }),
+        sse({ type: "unknown" }),
+      ])
+      assert.strictEqual(thoughts, 0)
+    }),
+  )
+
+  it.effect("the tokens of the prompt are told as soon as they are known, and each count once", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* watched("anthropic", [start, thinkingBlock])).spent, [[9, 1]])
+      const recorded = yield* watched("anthropic", eventFixture("anthropic-stream"))
+      assert.lengthOf(recorded.spent, 2)
+    }),
+  )
+})
+
+describe("gemini", () => {
+  const event = (parts: ReadonlyArray<unknown>, candidatesTokenCount?: number) =>
+    sse({
+      candidates: [{ index: 0, content: { parts } }],
+      ...(candidatesTokenCount === undefined ? {} : { usageMetadata: { promptTokenCount: 4, candidatesTokenCount } }),
+    })
+
+  it.effect("thoughts are signs of life, empty ones are none", () =>
+    Effect.gen(function* () {
+      const { thoughts } = yield* watched("gemini", [
+        event([{ text: "Hm", thought: true }]),
+        event([{ text: "m.", thought: true }]),
+        event([{ text: "", thought: true }]),
+        event([]),
+        ": keep-alive\n\n",
+      ])
+      assert.strictEqual(thoughts, 2)
+    }),
+  )
+
+  it.effect("counts are told as they come", () =>
+    Effect.gen(function* () {
+      const { spent } = yield* watched("gemini", [event([{ text: "a" }], 1), event([]), event([{ text: "b" }], 2)])
+      assert.deepStrictEqual(spent, [
+        [4, 1],
+        [4, 2],
+      ])
+    }),
+  )
+})
+
+describe("openai", () => {
+  it.effect("reasoning is in the chunks, and so is its count", () =>
+    Effect.gen(function* () {
+      const chunk = (more: object) => sse({ id: "c", created: 1, model: "m", choices: [], ...more })
+      const { chunks, spent, thoughts } = yield* watched("openai", [
+        chunk({ choices: [{ index: 0, delta: { reasoning_content: "Hm" } }] }),
+        chunk({ usage: { prompt_tokens: 3, completion_tokens: 1 } }),
+      ])
+      assert.lengthOf(chunks, 2)
+      assert.strictEqual(thoughts, 0)
+      assert.deepStrictEqual(spent, [[3, 1]])
+    }),
+  )
+})
