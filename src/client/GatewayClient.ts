@@ -21,6 +21,7 @@ import {
   type PageOptions,
   type Precondition,
   run,
+  untilNotInFlight,
 } from "./gatewayCalls.ts"
 import type { GatewayClientOptions } from "./GatewayClientService.ts"
 import { encodeJob, JobHandle, JobsClient } from "./GatewayJobs.ts"
@@ -82,10 +83,9 @@ class AgentsClient {
     options?: CallOptions & { readonly idempotencyKey?: string },
   ): Promise<JobHandle> {
     const key = IdempotencyKey.make(options?.idempotencyKey ?? SecureRandom.uuidV4Unsafe())
-    const { body } = await run(
-      this.connection.repeatable.agents.execute({ params: { id }, headers: { "idempotency-key": key }, payload }),
-      options,
-    )
+    const headers = { "idempotency-key": key }
+    const request = this.connection.repeatable.agents.execute({ params: { id }, headers, payload })
+    const { body } = await run(untilNotInFlight(request), options)
     return new JobHandle(this.jobs, encodeJob(body))
   }
 }
@@ -133,7 +133,7 @@ class RoutingClient {
  * `Unreachable`.
  *
  * @example
- * const gateway = new GatewayClient({ baseUrl: "http://localhost:3000", token: process.env.TOKEN })
+ * const gateway = new GatewayClient({ baseUrl: "http://localhost:3000", token: process.env.TOKEN ?? "" })
  * const agent = await gateway.agents.create({ name: "reviewer" })
  * const job = await gateway.agents.execute(agent.id, { task: "Is 391 a prime?", mode: "verified" })
  * const { result } = await job.wait()

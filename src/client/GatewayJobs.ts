@@ -79,11 +79,11 @@ export class JobsClient {
 /** Hangs up when the signal says so. */
 async function* untilAborted<A>(events: AsyncIterable<A>, signal: AbortSignal | undefined): AsyncGenerator<A, void> {
   const iterator = events[Symbol.asyncIterator]()
-  const aborted = new Promise<never>((_, reject) => {
-    signal?.addEventListener("abort", () => reject(signal.reason), { once: true })
-  })
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
   // Nobody may be listening when it comes.
   aborted.catch(() => undefined)
+  const abort = () => reject(signal?.reason)
+  signal?.addEventListener("abort", abort, { once: true })
   try {
     while (true) {
       signal?.throwIfAborted()
@@ -92,6 +92,7 @@ async function* untilAborted<A>(events: AsyncIterable<A>, signal: AbortSignal | 
       yield next.value
     }
   } finally {
+    signal?.removeEventListener("abort", abort)
     await iterator.return?.()
   }
 }

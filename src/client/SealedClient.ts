@@ -6,7 +6,7 @@ import { encodeBase64Url } from "../domain/bytes.ts"
 import { parseStatement } from "../domain/statement.ts"
 import { type JsonObject, problemFrom, string, strings } from "./decode.ts"
 import { deliver } from "./delivery.ts"
-import { NoPins, PinMismatch, SealedProblem, Tampered } from "./errors.ts"
+import { NoPins, PinMismatch, SealedProblem, SealgateError, Tampered } from "./errors.ts"
 import { randomBytes } from "./primitives.ts"
 import { ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
 import { expectEvent, nextEvent, SealedStream } from "./SealedStream.ts"
@@ -89,10 +89,10 @@ export class SealedClient {
     return { keys: [...this.keys].map(([kid, publicKey]) => publicJwk(kid, publicKey)) }
   }
 
-  /** One whole answer. Throws a `SealgateError`, or the signal's `AbortError` or `TimeoutError` when it fires. */
+  /** One whole answer. Throws a `SealgateError`, or the signal's reason when it fires. */
   async complete(input: ChatInput, options: RequestOptions = {}): Promise<SealedCompletion> {
     const { response, sent } = await this.send({ ...input, stream: false }, options)
-    const body = await readAnswer(response)
+    const body = await readAnswer(response, options.signal)
     const opener = await this.opener(sent, "complete", body, options.onFrame)
     const [answer, last, ...more] = strings(body, "frames")
     if (answer === undefined || last === undefined || more.length > 0) {
@@ -112,7 +112,7 @@ export class SealedClient {
 
   /**
    * A streamed answer. The promise resolves when the stream begins; problems before that are thrown here.
-   * Throws a `SealgateError`, or the signal's `AbortError` or `TimeoutError` when it fires, now or while it is read.
+   * Throws a `SealgateError`, or the signal's reason when it fires, now or while it is read.
    */
   async stream(input: ChatInput, options: RequestOptions = {}): Promise<SealedStream> {
     const { response, sent } = await this.send({ ...input, stream: true }, options)
@@ -122,8 +122,8 @@ export class SealedClient {
     }
     const events = serverSentEvents(response.body)
     try {
-      const opening = expectEvent(await nextEvent(events, []), "open")
-      return new SealedStream(await this.opener(sent, "stream", opening, options.onFrame), events)
+      const opening = expectEvent(await nextEvent(events, [], options.signal), "open")
+      return new SealedStream(await this.opener(sent, "stream", opening, options.onFrame), events, options.signal)
     } catch (error) {
       await events.return(undefined)
       throw error
@@ -140,8 +140,8 @@ export class SealedClient {
   }
 
   /**
-   * Seals and sends. A proxy that has ended the session, or is about to, has not served the request: then it is sealed
-   * again in a new session, once.
+   * Seals and sends. A proxy that has ended the session, is about to, or finds the request stale by its clock has not
+   * served it: then it is sealed again in a new session, once.
    */
   private async send(completion: object, { provider, requestId, signal }: RequestOptions) {
     const id = requestId ?? globalThis.crypto.randomUUID()
@@ -153,24 +153,27 @@ export class SealedClient {
         ...(provider === undefined ? {} : { provider }),
         completion,
       }
-      const sent = await sealRequest(session, id, JSON.stringify(payload))
+      const sent = await sealRequest(session, id, JSON.stringify(payload)).catch(nothingSealed)
       const delivered = await deliver(this.transport, sent, signal)
       if (delivered.type === "answer") return { sent, response: await onlySealed(delivered.response) }
-      if (delivered.type === "sealed-problem") throw await this.openProblem(sent, delivered.refusal)
-      const { error, sessionOver } = delivered
+      const isSealed = delivered.type === "sealed-problem"
+      const { error, sessionOver } = isSealed ? await this.openProblem(sent, delivered.refusal) : delivered
+      // A proxy that answers under seal still has the session.
+      const sessionLost = sessionOver || (!isSealed && error.mayHaveBeenServed)
       // Another request may have begun a new one in the meantime.
-      if ((sessionOver || error.mayHaveBeenServed) && this.session === session) this.session = undefined
+      if (sessionLost && this.session === session) this.session = undefined
       if (!again || !sessionOver) throw error
     }
   }
 
-  private async openProblem(sent: SentRequest, { body, retryAfterMs, status }: Refusal): Promise<SealedProblem> {
+  private async openProblem(sent: SentRequest, { body, retryAfterMs, status }: Refusal) {
     const opener = await this.opener(sent, "problem", body ?? {})
     const [frame, ...more] = strings(body ?? {}, "frames")
     if (frame === undefined || more.length > 0) throw new Tampered("A sealed problem has exactly one frame.")
     const problem = problemFrom(await opener.open(frame, true), status)
     if (problem.status !== status) throw new Tampered("The sealed problem has another status than its answer.")
-    return new SealedProblem(problem, true, retryAfterMs)
+    // The clocks have moved against each other since the session began: a new one measures anew.
+    return { error: new SealedProblem(problem, true, retryAfterMs), sessionOver: problem.code === "stale" }
   }
 
   /**
@@ -179,9 +182,11 @@ export class SealedClient {
    */
   private async takeSession(signal: AbortSignal | undefined): Promise<ClientSession> {
     while (this.session === undefined || !isUsable(this.session)) {
-      this.beginning ??= this.begin().finally(() => {
-        this.beginning = undefined
-      })
+      this.beginning ??= this.begin()
+        .catch(nothingSealed)
+        .finally(() => {
+          this.beginning = undefined
+        })
       await orAbort(this.beginning, signal)
     }
     this.session.requestsLeft--
@@ -195,17 +200,19 @@ export class SealedClient {
     const now = Date.now()
     const kid = signerOf(string(offer, "attestation"))
     if (this.pinned.length > 0 && !this.pinned.includes(kid)) throw new PinMismatch(this.pinned, kid)
-    if (!this.keys.has(kid)) await this.learnKey(kid)
-    const session = await verifySession(offer, this.keys, nonce, now)
+    const keys = this.keys.has(kid) ? this.keys : await this.keysWith(kid)
+    const session = await verifySession(offer, keys, nonce, now)
+    // Only now is it known that whoever shows the key also has it.
+    this.keys = keys
     if (this.pinned.length === 0) this.pinned = [session.kid]
     this.session = session
   }
 
-  /** Fetches the public key of a key id that is believed; what was fetched counts only if it has that thumbprint. */
-  private async learnKey(kid: string): Promise<void> {
+  /** The keys and one more, which is fetched; what was fetched counts only if it has the thumbprint `kid`. */
+  private async keysWith(kid: string): Promise<TrustedKeys> {
     const publicKey = (await keysByThumbprint(await this.transport.ask("/v1/keys"))).get(kid)
     if (publicKey === undefined) throw new Tampered(`The proxy does not show the key ${kid} that it signs with.`)
-    this.keys = new Map([...this.keys, [kid, publicKey]])
+    return new Map([...this.keys, [kid, publicKey]])
   }
 }
 
@@ -220,6 +227,12 @@ const signerOf = (statement: string): string => {
   const kid = parseStatement(statement)?.kid
   if (kid === undefined) throw new Tampered("The session offer is not a well-formed Ed25519 JWS.")
   return kid
+}
+
+/** Throws `error` again, saying that nothing was served: it came before anything was sealed. */
+const nothingSealed = (error: unknown): never => {
+  if (error instanceof SealgateError) Object.assign(error, { mayHaveBeenServed: false })
+  throw error
 }
 
 /** Lets through what may be sealed. */

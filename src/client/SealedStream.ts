@@ -24,57 +24,68 @@ export interface StreamEnd {
 }
 
 /**
- * Iterate it once, from the start. The iteration ends only when the final frame, the receipt and the proof were
- * verified; it throws `StreamTruncated`, `AnswerIncomplete` or `Tampered` otherwise. `end` settles with it.
+ * Iterate it once, from the start: a second iteration could only pass off what is left as the answer, so it throws a
+ * `TypeError`. The iteration ends only when the final frame, the receipt and the proof were verified; it throws
+ * `StreamTruncated`, `AnswerIncomplete` or `Tampered` otherwise, or the signal's reason. `end` settles with it.
  */
 export class SealedStream implements AsyncIterable<StreamPart> {
   /** What the end carried. It rejects with whatever the iteration throws. */
   readonly end: Promise<StreamEnd>
   private readonly parts: AsyncGenerator<StreamPart>
+  private taken = false
 
-  constructor(opener: ResponseOpener, events: AsyncIterator<ServerSentEvent>) {
+  constructor(opener: ResponseOpener, events: Events, signal: AbortSignal | undefined) {
     const { promise, reject, resolve } = Promise.withResolvers<StreamEnd>()
     // Whoever only iterates learns of a failure there, and need not look at `end` as well.
     promise.catch(() => undefined)
     this.end = promise
-    this.parts = settle(verifiedParts(opener, events, resolve), reject)
+    const parts = verifiedParts(opener, events, signal, resolve, reject)
+    const leave = parts.return.bind(parts)
+    // A generator that was never asked for anything runs no `finally`, so whoever leaves it then is seen off here.
+    parts.return = async (value) => {
+      const left = await leave(value)
+      await close(events, reject)
+      return left
+    }
+    this.parts = parts
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<StreamPart> {
+    if (this.taken) throw new TypeError("A sealed stream is iterated once; text() and end can be asked for again.")
+    this.taken = true
     return this.parts
   }
 
   /** Reads the stream to its verified end and returns the text of the first choice. */
   async text(): Promise<string> {
+    this.taken = true
     for await (const _ of this.parts) continue
     const content = (await this.end).completion.choices[0]?.message.content
     return typeof content === "string" ? content : ""
   }
 }
 
-async function* settle(parts: AsyncGenerator<StreamPart>, reject: (error: unknown) => void) {
-  try {
-    yield* parts
-  } catch (error) {
-    reject(error)
-    throw error
-  } finally {
-    // Settles `end` for whoever stops early; after the end was resolved this does nothing.
-    reject(new Tampered("The stream was not read to its end, so nothing about its end is known."))
-  }
+type Events = AsyncIterator<ServerSentEvent>
+
+/** Hangs up, and settles `end` for whoever stops early. Neither does anything where all of it was read. */
+const close = async (events: Events, reject: (error: unknown) => void): Promise<void> => {
+  reject(new Tampered("The stream was not read to its end, so nothing about its end is known."))
+  await events.return?.()
 }
 
 async function* verifiedParts(
   opener: ResponseOpener,
-  events: AsyncIterator<ServerSentEvent>,
+  events: Events,
+  signal: AbortSignal | undefined,
   resolve: (end: StreamEnd) => void,
+  reject: (error: unknown) => void,
 ): AsyncGenerator<StreamPart> {
   let answer = new ChatAccumulator()
   let chunks: Array<ChatChunk> = []
   let seq = 0
   try {
     for (;;) {
-      const { data, final } = frameOf(await nextEvent(events, chunks), seq)
+      const { data, final } = frameOf(await nextEvent(events, chunks, signal), seq)
       const payload = await opener.open(data, final)
       seq++
       if (!final) {
@@ -90,7 +101,7 @@ async function* verifiedParts(
         continue
       }
       const end = await opener.end(payload)
-      const statement = proofOf(await nextEvent(events, chunks))
+      const statement = proofOf(await nextEvent(events, chunks, signal))
       const proof = await opener.prove(statement, end)
       if (!(await isOver(events))) throw new Tampered("The stream goes on after its proof.")
       if (end.status !== "complete") throw incomplete(end, chunks)
@@ -98,24 +109,29 @@ async function* verifiedParts(
       const statements = { receipt: evidence.receipt, proof: statement }
       return resolve({ completion: answer.completion, receipt, proof, statements, evidence })
     }
+  } catch (error) {
+    reject(error)
+    throw error
   } finally {
-    await events.return?.()
+    await close(events, reject)
   }
 }
 
 const incomplete = (end: VerifiedEnd, chunks: ReadonlyArray<ChatChunk>): AnswerIncomplete =>
   new AnswerIncomplete(end.status === "aborted" ? "aborted" : "failed", end.problem, { chunks }, end.receipt)
 
-/** The next event. A stream that ends or breaks here is truncated; an abort stays an abort. */
+/** The next event. A stream that ends or breaks here is truncated, unless the caller's signal has fired. */
 export const nextEvent = async (
-  events: AsyncIterator<ServerSentEvent>,
+  events: Events,
   chunks: ReadonlyArray<ChatChunk>,
+  signal: AbortSignal | undefined,
 ): Promise<ServerSentEvent> => {
   let next: IteratorResult<ServerSentEvent>
   try {
     next = await events.next()
   } catch (cause) {
-    if (cause instanceof Tampered || isAbort(cause)) throw cause
+    if (signal?.aborted === true) throw signal.reason
+    if (cause instanceof Tampered) throw cause
     throw new StreamTruncated({ chunks }, { cause })
   }
   if (next.done === true) throw new StreamTruncated({ chunks })
@@ -123,15 +139,11 @@ export const nextEvent = async (
 }
 
 /** Whether nothing follows. The proof has come: a connection that breaks now, or is given up, takes nothing away. */
-const isOver = (events: AsyncIterator<ServerSentEvent>): Promise<boolean> =>
+const isOver = (events: Events): Promise<boolean> =>
   events.next().then(
     ({ done }) => done === true,
     (error: unknown) => !(error instanceof Tampered),
   )
-
-/** Whether an error is the caller's own abort, or the time limit that the caller set. */
-export const isAbort = (error: unknown): boolean =>
-  error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError")
 
 /** The JSON data of `event`, which must be the one that is due. */
 export const expectEvent = (event: ServerSentEvent, name: string): JsonObject => {

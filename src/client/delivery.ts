@@ -51,10 +51,11 @@ const deliverOnce = async (
     const headers = { [ROUTE_HEADER]: routeOf(sent.session.id) }
     const response = await transport.send("/v1/completions", sent.body, { headers, signal })
     if (response.ok) return { type: "answer", response }
-    const refusal = await readRefusal(response, true)
+    const refusal = await readRefusal(response, { mayHaveBeenServed: true, signal })
     return refusal.body?.["frames"] === undefined ? unsealed(refusal) : { type: "sealed-problem", refusal }
   } catch (error) {
-    if (!(error instanceof Unreachable)) throw error
+    // What the caller aborts with may be such an error too: that of another request.
+    if (signal?.aborted === true || !(error instanceof Unreachable)) throw error
     return { type: "failure", error, sessionOver: false, inDoubt: error.mayHaveBeenServed }
   }
 }

@@ -6,6 +6,7 @@ import type { ReceiptClaims } from "../domain/statement.ts"
 export type SealgateErrorCode =
   | "no-pins"
   | "pin-mismatch"
+  | "key-missing"
   | "tampered"
   | "stream-truncated"
   | "answer-incomplete"
@@ -13,12 +14,14 @@ export type SealgateErrorCode =
   | "problem"
   | "unreachable"
 
-/** Base of every error this client throws itself; an abort is the platform's own `AbortError`. */
+/** Base of every error this client throws itself; an abort throws the signal's reason. */
 export abstract class SealgateError extends Error {
   abstract readonly code: SealgateErrorCode
   /**
    * Whether a provider may have worked on the request, and be paid for it, although no answer can be used. `false`:
    * the request was not served, so to ask again repeats nothing. It says nothing about whether asking again will help.
+   * Where a refusal came without a seal (`SealedProblem.sealed`), `false` is no more than what that refusal says:
+   * somebody on the path can let a request through and answer in the proxy's place that it was refused.
    */
   readonly mayHaveBeenServed: boolean = true
   constructor(message: string, options?: ErrorOptions) {
@@ -51,6 +54,17 @@ export class PinMismatch extends SealgateError {
         "Either this is not your proxy, or its key was rotated; ask its operator before you change the pin.",
     )
     this.pins = pins
+    this.kid = kid
+  }
+}
+
+/** A statement is signed by a pinned key whose public part is not there, so that nothing can be said about it. */
+export class KeyMissing extends SealgateError {
+  readonly code = "key-missing"
+  /** The key id that is pinned. */
+  readonly kid: string
+  constructor(kid: string) {
+    super(`It says that ${kid} signed it, which is pinned, but \`keys\` lacks that key: add its public part, as a JWK.`)
     this.kid = kid
   }
 }
@@ -114,7 +128,7 @@ export class AnswerRestarted extends SealgateError {
   }
 }
 
-/** What a proxy says, unsealed, of requests that it did not serve. */
+/** What a proxy says, unsealed, of requests that it did not serve. A hint: on the path anybody can say it. */
 const NOT_SERVED = new Set(["draining", "session-gone", "rate-limited"])
 const TIMEOUT = 408
 const CONFLICT = 409

@@ -46,6 +46,14 @@ export type Connection = ReturnType<typeof connect>
 
 const isProblem = Schema.is(Problem)
 
+/** Asks again while an earlier request with the same `Idempotency-Key`, whose answer was lost, is being carried out. */
+export const untilNotInFlight = <A, E>(request: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.retry(request, {
+    while: (error) => isProblem(error) && error.code === "idempotency-in-flight",
+    schedule: BACK_OFF,
+    times: RETRIES,
+  })
+
 const toError = (cause: Cause.Cause<unknown>, signal: AbortSignal | undefined): unknown => {
   if (signal?.aborted === true) return signal.reason
   const error = Option.getOrElse(Cause.findErrorOption(cause), () => Cause.squash(cause))

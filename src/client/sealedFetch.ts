@@ -10,6 +10,7 @@ import { errorResponse, problemAnswer } from "./openai/errorResponse.ts"
 import { bodyOf, eventsOf, type Release } from "./openai/eventStream.ts"
 import { type Model, modelOf, modelsFromReadiness } from "./openai/models.ts"
 import { type Fetch, type RequestOptions, SealedClient, type SealedClientOptions } from "./SealedClient.ts"
+import { readBody } from "./transport.ts"
 import type { RevealedExchange } from "./verify.ts"
 
 export interface SealedFetchOptions extends SealedClientOptions {
@@ -44,8 +45,9 @@ const OPENING = { status: 200, headers: { "content-type": "text/event-stream", "
  * proxy. Of a URL only the path counts: nothing is ever sent to its host, and of the request's headers none is sent
  * anywhere. Everything else is refused with 404.
  *
- * A refusal of proxy or provider is a response with an OpenAI-style error body. A `SealgateError` (tampering, a wrong
- * pin, truncation) rejects, or breaks the stream; an unreachable proxy rejects as `fetch` does, with it as `cause`.
+ * A refusal of proxy or provider is a response with an OpenAI-style error body; only one that came under seal can tell
+ * an SDK to ask again. A `SealgateError` (tampering, a wrong pin, truncation) rejects, or breaks the stream; an unreachable
+ * proxy rejects as `fetch` does, with it as `cause`.
  *
  * @example
  * const fetch = createSealedFetch({ baseUrl: "https://proxy.example.com", pins: ["GjmH…"] })
@@ -53,7 +55,7 @@ const OPENING = { status: 200, headers: { "content-type": "text/event-stream", "
  */
 export const createSealedFetch = (options: SealedFetchOptions): typeof globalThis.fetch => {
   const sealed = new SealedFetch(options)
-  return (input, init) => sealed.handle(new Request(input, init))
+  return async (input, init) => sealed.handle(new Request(input, init))
 }
 
 class SealedFetch {
@@ -164,14 +166,16 @@ class SealedFetch {
     const url = `${String(this.options.baseUrl).replace(/\/+$/, "")}/ready`
     // A proxy that is not ready says 503 and still names its models.
     const response = await this.fetch(url, { method: "GET", redirect: "error", signal })
-    return modelsFromReadiness(parseObject(await response.text()))
+    return modelsFromReadiness(parseObject(await readBody(response)))
   }
 }
 
 const refusal = (error: SealedProblem | AnswerIncomplete, requestId: string): Response => {
   const headers = { "x-request-id": requestId }
   if (error instanceof SealedProblem) {
-    return errorResponse({ ...problemAnswer(error.problem, error.retryAfterMs), headers })
+    const answer = problemAnswer(error.problem, error.retryAfterMs)
+    // Without a seal it is anybody's word, and asking again may have a request served again that was served.
+    return errorResponse({ ...answer, retryable: error.sealed && error.problem.retryable, headers })
   }
   const status = error.status === "aborted" ? 503 : 502
   const code = error.problem?.code ?? error.code

@@ -1,7 +1,6 @@
 /** HTTP to one proxy: what was asked, what came back, and what is known about a request that got no answer. */
 import { isObject, type JsonObject, parseObject, problemFrom } from "./decode.ts"
-import { SealedProblem, Unreachable } from "./errors.ts"
-import { isAbort } from "./SealedStream.ts"
+import { SealedProblem, Tampered, Unreachable } from "./errors.ts"
 
 /** The part of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
@@ -14,6 +13,15 @@ export interface Refusal {
   readonly retryAfterMs: number | undefined
 }
 
+/** What is known of a request whose answer is read. */
+export interface Exchange {
+  readonly mayHaveBeenServed: boolean
+  /** The caller's; once it has fired, its reason is what went wrong. */
+  readonly signal: AbortSignal | undefined
+}
+
+const NOT_SERVING: Exchange = { mayHaveBeenServed: false, signal: undefined }
+
 export interface SendOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal | undefined
@@ -21,6 +29,12 @@ export interface SendOptions {
 
 /** Failures by which Node says that there was no connection, so that nothing can have been sent. */
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"])
+
+/** How long a question that asks for no completion may take, in milliseconds: everybody may be waiting for its answer. */
+const ASK_LIMIT_MS = 30_000
+
+/** Longest body that is read, in bytes: sealed and padded, the largest answer that a proxy takes has some 48 MB. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 export class Transport {
   private readonly baseUrl: string
@@ -33,26 +47,29 @@ export class Transport {
 
   /** Asks for JSON, where asking again does no harm: a GET, or a POST when there is a `body`. */
   async ask(path: string, body?: object): Promise<JsonObject> {
-    const response = await this.request(path, body === undefined ? { method: "GET" } : postOf(body), false)
+    const limit = { signal: AbortSignal.timeout(ASK_LIMIT_MS) }
+    const init = body === undefined ? { method: "GET", ...limit } : { ...postOf(body), ...limit }
+    const response = await this.request(path, init, NOT_SERVING)
     if (response.status !== 200) {
-      const { body, retryAfterMs, status } = await readRefusal(response, false)
+      const { body, retryAfterMs, status } = await readRefusal(response, NOT_SERVING)
       throw new SealedProblem(problemFrom(body ?? {}, status), false, retryAfterMs, false)
     }
-    return parseObject(await readText(response, false), "the answer")
+    return parseObject(await readText(response, NOT_SERVING), "the answer")
   }
 
   /** Posts something that may be served, and paid for, by the time that sending it fails. */
   send(path: string, body: object, { headers, signal }: SendOptions): Promise<Response> {
-    return this.request(path, { ...postOf(body, headers), ...(signal === undefined ? {} : { signal }) }, true)
+    const init = { ...postOf(body, headers), ...(signal === undefined ? {} : { signal }) }
+    return this.request(path, init, { mayHaveBeenServed: true, signal })
   }
 
-  private async request(path: string, init: RequestInit, serves: boolean): Promise<Response> {
+  private async request(path: string, init: RequestInit, { mayHaveBeenServed, signal }: Exchange): Promise<Response> {
     try {
       return await this.fetch(this.baseUrl + path, { ...init, redirect: "error" })
     } catch (cause) {
-      if (isAbort(cause)) throw cause
+      if (signal?.aborted === true) throw signal.reason
       const message = `${this.baseUrl} could not be reached: ${reasonOf(cause)}`
-      throw new Unreachable(message, { cause }, serves && !NOT_CONNECTED.has(codeOf(cause)))
+      throw new Unreachable(message, { cause }, mayHaveBeenServed && !NOT_CONNECTED.has(codeOf(cause)))
     }
   }
 }
@@ -64,28 +81,50 @@ const postOf = (body: object, headers: Readonly<Record<string, string>> = {}) =>
 })
 
 /** Reads what came in place of a success. */
-export const readRefusal = async (response: Response, mayHaveBeenServed: boolean): Promise<Refusal> => {
+export const readRefusal = async (response: Response, exchange: Exchange): Promise<Refusal> => {
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN)
   return {
     status: response.status,
-    body: parseBody(await readText(response, mayHaveBeenServed)),
+    body: parseBody(await readText(response, exchange)),
     retryAfterMs: Number.isFinite(seconds) ? seconds * 1000 : undefined,
   }
 }
 
 /** The JSON object that a served request was answered with. */
-export const readAnswer = async (response: Response): Promise<JsonObject> =>
-  parseObject(await readText(response, true), "the answer")
+export const readAnswer = async (response: Response, signal: AbortSignal | undefined): Promise<JsonObject> =>
+  parseObject(await readText(response, { mayHaveBeenServed: true, signal }), "the answer")
 
 /** Gives up a body that will not be read, so that its connection is freed. */
 export const hangUp = async (response: Response): Promise<void> => {
   await response.body?.cancel().catch(() => undefined)
 }
 
+/** `Response.text` for bodies of strangers: throws `Tampered` when there is no end to it. */
+export const readBody = async ({ body }: Response): Promise<string> => {
+  if (body === null) return ""
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let text = ""
+  let size = 0
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return text + decoder.decode()
+      size += value.length
+      if (size > MAX_BODY_BYTES) throw new Tampered("The body of an answer is too large.")
+      text += decoder.decode(value, { stream: true })
+    }
+  } finally {
+    // A body that failed or ended has nothing left to cancel.
+    await reader.cancel().catch(() => undefined)
+  }
+}
+
 /** The body as text. A connection that breaks here broke before there was an answer. */
-const readText = (response: Response, mayHaveBeenServed: boolean): Promise<string> =>
-  response.text().catch((cause: unknown) => {
-    if (isAbort(cause)) throw cause
+const readText = (response: Response, { mayHaveBeenServed, signal }: Exchange): Promise<string> =>
+  readBody(response).catch((cause: unknown) => {
+    if (signal?.aborted === true) throw signal.reason
+    if (cause instanceof Tampered) throw cause
     const message = `The connection broke before the answer was complete: ${reasonOf(cause)}`
     throw new Unreachable(message, { cause }, mayHaveBeenServed)
   })

@@ -9,7 +9,7 @@ import {
   thumbprintInput,
 } from "../domain/statement.ts"
 import { decodeBytes, isObject, type JsonObject, string } from "./decode.ts"
-import { NoPins, PinMismatch, Tampered } from "./errors.ts"
+import { KeyMissing, NoPins, PinMismatch, Tampered } from "./errors.ts"
 import { verifyEd25519 } from "./ed25519.ts"
 import { PUBLIC_KEY_BYTES, sha256 } from "./primitives.ts"
 
@@ -60,17 +60,22 @@ export const trustKeys = async ({ keys, pins }: TrustOptions): Promise<TrustedKe
 /**
  * Checks that `statement` is of the given kind and signed by a trusted key, and returns its claims, still undecoded.
  * The key is taken from the trusted ones by `kid`, never from the message.
+ *
+ * @param pins whom to believe, where there may be pins without a key
  */
 export const verifyStatement = async <Kind extends StatementKind>(
   kind: Kind,
   statement: string,
   trusted: TrustedKeys,
+  pins: ReadonlyArray<string> = [...trusted.keys()],
 ): Promise<JsonObject & { readonly iss: ClaimsOf[Kind]["iss"] }> => {
   const parsed = parseStatement(statement)
   if (parsed === undefined) throw new Tampered(`The ${kind} statement is not a well-formed Ed25519 JWS.`)
   if (parsed.typ !== STATEMENT_TYPES[kind]) throw new Tampered(`The ${kind} statement is of another type.`)
   const publicKey = trusted.get(parsed.kid)
-  if (publicKey === undefined) throw new PinMismatch([...trusted.keys()], parsed.kid)
+  if (publicKey === undefined) {
+    throw pins.includes(parsed.kid) ? new KeyMissing(parsed.kid) : new PinMismatch(pins, parsed.kid)
+  }
   if (!(await verifyEd25519(parsed.signature, parsed.signed, publicKey))) {
     throw new Tampered(`The signature of the ${kind} statement is wrong.`)
   }

@@ -18,12 +18,13 @@ import { type TrustOptions, trustKeys, verifyStatement } from "./trust.ts"
 /**
  * Checks a receipt's signature and shape and returns its claims.
  *
- * @throws `PinMismatch` when its key is not pinned, `Tampered` when anything about it is wrong.
+ * @throws `PinMismatch` when its key is not pinned, `KeyMissing` when it is and is not among `keys`, `Tampered` when
+ * anything about it is wrong.
  * @example
  * const claims = await verifyReceipt(receipt, { pins: [kid], keys: await (await fetch(`${proxy}/v1/keys`)).json() })
  */
 export const verifyReceipt = async (receipt: string, trust: TrustOptions): Promise<ReceiptClaims> =>
-  receiptClaimsFrom(await verifyStatement("receipt", receipt, await trustKeys(trust)))
+  receiptClaimsFrom(await verifyStatement("receipt", receipt, await trustKeys(trust), trust.pins))
 
 /** A stream as it can be recorded on the path: no keys are needed to check its proof. */
 export interface RecordedStream {
@@ -46,14 +47,15 @@ const chainRoot = async (requestHash: Bytes, recorded: RecordedStream): Promise<
 /**
  * Checks a terminal proof and, if a recording is given, that it covers exactly the recorded frames.
  *
- * @throws `PinMismatch` when its key is not pinned, `Tampered` when anything about it is wrong.
+ * @throws `PinMismatch` when its key is not pinned, `KeyMissing` when it is and is not among `keys`, `Tampered` when
+ * anything about it is wrong.
  */
 export const verifyProof = async (
   proof: string,
   trust: TrustOptions,
   recorded?: RecordedStream,
 ): Promise<ProofClaims> => {
-  const claims = proofClaimsFrom(await verifyStatement("proof", proof, await trustKeys(trust)))
+  const claims = proofClaimsFrom(await verifyStatement("proof", proof, await trustKeys(trust), trust.pins))
   if (recorded === undefined) return claims
   const root = await chainRoot(decodeBytes(claims.request_hash, "request_hash"), recorded)
   if (claims.count !== recorded.frames.length || !equalBytes(root, decodeBytes(claims.root, "root"))) {

@@ -118,9 +118,12 @@ export interface ParsedStatement {
 
 const HEADER_MEMBERS = "alg,kid,typ"
 
+/** A SHA-256 thumbprint. */
+const KID_BYTES = 32
+
 /**
- * Takes a compact JWS apart, or gives `undefined` when it is not one, its `alg` is not `Ed25519`, or its header has
- * other members than `alg`, `typ` and `kid`. Nothing is verified here.
+ * Takes a compact JWS apart, or gives `undefined` when it is not one, its `alg` is not `Ed25519`, its `kid` is no
+ * thumbprint, or its header has other members than `alg`, `typ` and `kid`. Nothing is verified here.
  */
 export const parseStatement = (statement: string): ParsedStatement | undefined => {
   const parts = statement.split(".")
@@ -132,6 +135,8 @@ export const parseStatement = (statement: string): ParsedStatement | undefined =
   if (!isRecord(header) || !isRecord(claims) || Object.keys(header).sort().join() !== HEADER_MEMBERS) return undefined
   const { alg, kid, typ } = header
   if (alg !== "Ed25519" || typeof kid !== "string" || typeof typ !== "string") return undefined
+  // Whoever signed is named to people before it is known whether it is true, so this must not be just any text.
+  if (decodeBase64Url(kid)?.length !== KID_BYTES) return undefined
   return { typ, kid, claims, signed: utf8(statement.slice(0, statement.lastIndexOf("."))), signature }
 }
 

@@ -162,6 +162,37 @@ describe("sessions", () => {
     }
   })
 
+  it.each([
+    ["answers", () => new Promise<Response>(() => undefined)],
+    ["ends its answer", async () => new Response(new ReadableStream())],
+  ])("that nobody %s are given up after 30 seconds, and the next request begins another", async (_, hang) => {
+    const limit = new AbortController()
+    const timeout = vi.spyOn(AbortSignal, "timeout").mockReturnValue(limit.signal)
+    try {
+      let hangs = true
+      const client = connect({
+        fetch: async (url, init) => {
+          if (!hangs || !url.endsWith(INIT)) return proxy.fetch(url, init)
+          hangs = false
+          return heeding(await Promise.race([hang(), fired(init.signal)]), init.signal)
+        },
+      })
+      const waiting = [failure(client.complete(HELLO)), failure(client.complete(HELLO))]
+      await new Promise((resolve) => setImmediate(resolve))
+      assert.deepStrictEqual(timeout.mock.calls, [[30_000]])
+      limit.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError"))
+      for (const error of await Promise.all(waiting)) {
+        assert.isTrue(error instanceof Unreachable && !error.mayHaveBeenServed, String(error))
+        assert.include(error.message, "timeout")
+      }
+      timeout.mockRestore()
+      await client.complete(HELLO)
+      assert.strictEqual(proxy.callsTo(INIT).length, 1)
+    } finally {
+      timeout.mockRestore()
+    }
+  })
+
   it("are not begun twice because the caller who asked first went away", async () => {
     const client = connect()
     const controller = new AbortController()
@@ -174,6 +205,21 @@ describe("sessions", () => {
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 1)
   })
 })
+
+/** Rejects as `fetch` does when its signal fires. */
+const fired = (signal: AbortSignal | null | undefined): Promise<never> =>
+  new Promise((_, reject) => {
+    if (signal?.aborted === true) reject(signal.reason)
+    signal?.addEventListener("abort", () => reject(signal.reason))
+  })
+
+/** `response` with a body that breaks as one of `fetch` does when its signal fires. */
+const heeding = (response: Response, signal: AbortSignal | null | undefined): Response => {
+  const body = new ReadableStream({
+    start: (controller) => void fired(signal).catch((error) => controller.error(error)),
+  })
+  return new Response(body, response)
+}
 
 describe("the clock", () => {
   it.each([0, 3_600_000, -3_600_000, 86_400_000 * 365])(
@@ -193,6 +239,47 @@ describe("the clock", () => {
       assert.strictEqual(proxy.callsTo(INIT).length, 2)
     },
   )
+
+  const stale = { refuse: { problem: problem(400, "stale"), httpStatus: 400 } }
+
+  it("is asked for again when the proxy calls a request stale, and the request is sealed again, once", async () => {
+    const client = connect({
+      fetch: async (url, init) => {
+        const response = await proxy.fetch(url, init)
+        if (url.endsWith(COMPLETIONS)) proxy.script = {}
+        return response
+      },
+    })
+    await client.complete(HELLO)
+    proxy.skew = 3_600_000
+    proxy.script = stale
+    await client.complete(HELLO)
+    await client.complete(HELLO)
+    assert.strictEqual(proxy.callsTo(INIT).length, 2)
+    const issued = proxy.opened.map(({ payload }) => Number(payload["issued_at"]))
+    assert.strictEqual(issued.length, 4)
+    assert.approximately(issued[1] ?? 0, NOW, 1000)
+    assert.approximately(issued[2] ?? 0, NOW + 3_600_000, 1000)
+  })
+
+  it("that makes a request stale twice is the caller's problem", async () => {
+    proxy.script = stale
+    const client = connect()
+    const error = await problemOf(client.complete(HELLO))
+    assert.isTrue(error.sealed && error.problem.code === "stale" && !error.mayHaveBeenServed)
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 2)
+    proxy.script = {}
+    await client.complete(HELLO)
+    assert.strictEqual(proxy.callsTo(INIT).length, 3)
+  })
+
+  it("is not asked for again because somebody on the path calls a request stale", async () => {
+    proxy.hooks = { respond: (path) => (path === COMPLETIONS ? json(problem(400, "stale"), 400) : undefined) }
+    const client = connect()
+    for (let i = 0; i < 2; i++) assert.isFalse((await problemOf(client.complete(HELLO))).sealed)
+    assert.strictEqual(proxy.callsTo(INIT).length, 1)
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 2)
+  })
 })
 
 describe("an offer", () => {
@@ -366,6 +453,14 @@ describe("pins", () => {
     proxy.hooks = { offer: (offer) => ({ ...offer, max_requests: 1 }) }
     assert.instanceOf(await failure(client.complete(HELLO)), Tampered)
     assert.deepStrictEqual(client.pins, [])
+    assert.deepStrictEqual(client.keySet, { keys: [] })
+    proxy.hooks = {}
+    proxy.identity = identityFrom(Buffer.alloc(32, 1))
+    await client.complete(HELLO)
+    assert.deepStrictEqual(
+      client.keySet.keys.map(({ kid }) => kid),
+      [proxy.identity.kid],
+    )
   })
 
   it("are set once, by whoever is first of many", async () => {
@@ -435,6 +530,64 @@ describe("requests", () => {
   it("that ran into the caller's time limit say so", async () => {
     const signal = AbortSignal.abort(new DOMException("The operation timed out.", "TimeoutError"))
     assert.strictEqual((await failure(connect().complete(HELLO, { signal }))).name, "TimeoutError")
+  })
+
+  it.each([
+    ["an error", new Error("user left")],
+    ["no error", "user left"],
+    ["an error of another request", new Unreachable("Gone.")],
+  ])("that were aborted with %s as the reason reject with it, and are sent no more", async (_, reason) => {
+    for (const path of [INIT, COMPLETIONS]) {
+      for (const at of ["before an answer", "in the middle of one"]) {
+        const controller = new AbortController()
+        const { signal } = controller
+        let sent = 0
+        const client = connect({
+          fetch: async (url, init) => {
+            if (!url.endsWith(path)) return proxy.fetch(url, init)
+            sent++
+            setImmediate(() => controller.abort(reason))
+            return at === "before an answer" ? fired(signal) : heeding(new Response(), signal)
+          },
+        })
+        const thrown = await client.complete(HELLO, { signal }).then(
+          () => assert.fail("it succeeded"),
+          (error: unknown) => error,
+        )
+        assert.strictEqual(thrown, reason, `${path} ${at}`)
+        assert.strictEqual(sent, 1)
+      }
+    }
+  })
+})
+
+describe("a body without end", () => {
+  const PIECE = new Uint8Array(1024 * 1024).fill(32)
+  const LIMIT = 64
+
+  it.each([
+    ["offers a session", INIT, 200],
+    ["shows the keys", "/v1/keys", 200],
+    ["refuses a session", INIT, 503],
+    ["refuses a request", COMPLETIONS, 429],
+    ["answers a request", COMPLETIONS, 200],
+  ])("is not read when it %s", async (_, path, status) => {
+    let pieces = 0
+    let hungUp = false
+    const endless = () =>
+      new ReadableStream<Uint8Array>({
+        // It does end, so that a client that reads on fails its test and not the machine.
+        pull: (controller) => (++pieces > 2 * LIMIT ? controller.close() : controller.enqueue(PIECE)),
+        cancel: () => {
+          hungUp = true
+        },
+      })
+    proxy.hooks = { respond: (asked) => (asked === path ? new Response(endless(), { status }) : undefined) }
+    const error = await failure(connect().complete(HELLO))
+    assert.instanceOf(error, Tampered)
+    assert.include(error.message, "too large")
+    assert.isAtMost(pieces, LIMIT + 2)
+    assert.isTrue(hungUp)
   })
 })
 

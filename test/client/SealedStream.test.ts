@@ -23,6 +23,12 @@ const connect = () =>
 const textOf = (parts: ReadonlyArray<StreamPart>): string =>
   parts.map((part) => (part.type === "delta" ? (part.chunk.choices[0]?.delta.content ?? "") : "<restart>")).join("")
 
+const collect = async (parts: AsyncIterable<StreamPart>): Promise<ReadonlyArray<StreamPart>> => {
+  const all: Array<StreamPart> = []
+  for await (const part of parts) all.push(part)
+  return all
+}
+
 /** Reads a stream as far as it goes: what was shown, and what it threw. */
 const read = async (signal?: AbortSignal) => {
   const shown: Array<StreamPart> = []
@@ -97,6 +103,16 @@ describe("a stream", () => {
     const { error } = await read()
     assert.instanceOf(error, StreamTruncated)
     if (error instanceof StreamTruncated) assert.strictEqual(error.prefix.chunks.length, 1)
+  })
+
+  it("gives its text as often as it is asked for, also after it was read", async () => {
+    const stream = await connect().stream(PROMPT)
+    assert.strictEqual((await collect(stream)).length, 4)
+    assert.strictEqual(await stream.text(), "one two three")
+    assert.strictEqual(await stream.text(), "one two three")
+    const read = await connect().stream(PROMPT)
+    assert.strictEqual(await read.text(), "one two three")
+    assert.instanceOf(await collect(read).catch((error: unknown) => error), TypeError)
   })
 
   it("may hold nothing but its end", async () => {
@@ -325,6 +341,50 @@ describe("leaving a stream", () => {
     for await (const _ of stream) break
     assert.strictEqual(proxy.hungUp, 1)
     assert.instanceOf(await stream.end.catch((error: unknown) => error), Tampered)
+  })
+
+  it.each([
+    ["an error", new Error("user left")],
+    ["no error", "user left"],
+  ])("with %s as the reason throws that, and is no tampering", async (_, reason) => {
+    for (const kept of [0, 3]) {
+      const controller = new AbortController()
+      proxy.hooks = {
+        events: (events) => {
+          setImmediate(() => controller.abort(reason))
+          return [...events.slice(0, kept), HANG]
+        },
+      }
+      assert.strictEqual((await read(controller.signal)).error, reason)
+    }
+  })
+
+  it("and coming back to it is a mistake, never an end", async () => {
+    const stream = await connect().stream(PROMPT)
+    for await (const _ of stream) break
+    const again = async () => {
+      for await (const _ of stream) assert.fail("there was a part")
+    }
+    const error = await again().catch((error: unknown) => error)
+    assert.instanceOf(error, TypeError)
+    assert.include(String(error), "once")
+    assert.instanceOf(await stream.text().catch((error: unknown) => error), Tampered)
+
+    proxy.hooks = { events: (events) => events.slice(0, 3) }
+    const broken = await connect().stream(PROMPT)
+    for (const expected of [StreamTruncated, TypeError]) {
+      const error = await collect(broken).catch((error: unknown) => error)
+      assert.instanceOf(error, expected)
+    }
+  })
+
+  it("before its first part hangs up too, and leaves nothing known about the end", async () => {
+    proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
+    const stream = await connect().stream(PROMPT)
+    const outcome = stream.end.catch((error: unknown) => error)
+    assert.deepStrictEqual(await stream[Symbol.asyncIterator]().return(undefined), { done: true, value: undefined })
+    assert.strictEqual(proxy.hungUp, 1)
+    assert.instanceOf(await outcome, Tampered)
   })
 
   it("that turned out wrong hangs up", async () => {

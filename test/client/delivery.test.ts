@@ -2,17 +2,21 @@
 import { assert, beforeEach, describe, it } from "@effect/vitest"
 import {
   type Fetch,
+  PinMismatch,
   SealedClient,
   SealedProblem,
   type SealgateError,
   StreamTruncated,
+  Tampered,
   Unreachable,
 } from "../../src/client/index.ts"
-import { BREAK, FakeProxy, json, problem } from "../support/protocol/FakeProxy.ts"
+import { BREAK, FakeProxy, type Hooks, json, problem } from "../support/protocol/FakeProxy.ts"
+import { identityFrom, statement } from "../support/protocol/reference.ts"
 
 const INIT = "/v1/init"
 const COMPLETIONS = "/v1/completions"
 const HELLO = { prompt: "Hello there" }
+const LOW_ORDER = "4Ot6fDtBuK4WVuP68Z_EatoJjeucMrH9hmIFFl9JuAA"
 const BAD_GATEWAY = () => new Response("<html>502 Bad Gateway</html>", { status: 502 })
 
 let proxy: FakeProxy
@@ -126,6 +130,28 @@ describe("a request that was not served", () => {
     assert.isFalse(error.mayHaveBeenServed)
     assert.strictEqual(bodies().length, 0)
   })
+
+  it.each<readonly [string, Hooks]>([
+    ["another identity offers it", { sessionClaims: (claims) => ({ ...claims, iss: "A".repeat(43) }) }],
+    ["the offer was changed", { offer: (offer) => ({ ...offer, max_requests: 1 }) }],
+    ["the offer is no statement", { offer: (offer) => ({ ...offer, attestation: "a.b.c" }) }],
+    ["the key is not shown", { keys: () => ({ keys: [] }) }],
+    ["the key is of low order", { sessionClaims: (claims) => ({ ...claims, public_key: LOW_ORDER }) }],
+  ])("because no session is to be had where %s is known not to have been", async (_, hooks) => {
+    proxy.hooks = hooks
+    const error = await failure(connect().complete(HELLO))
+    assert.instanceOf(error, Tampered)
+    assert.isFalse(error.mayHaveBeenServed)
+    assert.strictEqual(bodies().length, 0)
+  })
+
+  it("because nobody pinned answers is known not to have been", async () => {
+    const pins = ["A".repeat(43)]
+    const client = new SealedClient({ baseUrl: "https://proxy.test", pins, fetch: proxy.fetch })
+    const error = await failure(client.complete(HELLO))
+    assert.instanceOf(error, PinMismatch)
+    assert.isFalse(error.mayHaveBeenServed)
+  })
 })
 
 describe("a request of which nobody knows whether it was served", () => {
@@ -181,10 +207,15 @@ describe("a request of which nobody knows whether it was served", () => {
 
   it("is told apart from one that the proxy itself refused under seal with the same status", async () => {
     proxy.script = { refuse: { problem: problem(502, "upstream-unavailable"), httpStatus: 502 } }
-    const error = await failure(connect().complete(HELLO))
+    const client = connect()
+    const error = await failure(client.complete(HELLO))
     assert.isTrue(error instanceof SealedProblem && error.sealed)
     assert.isTrue(error.mayHaveBeenServed)
     assert.strictEqual(bodies().length, 1)
+    // A proxy that answers under seal still has the session.
+    proxy.script = {}
+    await client.complete(HELLO)
+    assert.strictEqual(proxy.callsTo(INIT).length, 1)
   })
 
   it.each([
@@ -206,6 +237,16 @@ describe("a request of which nobody knows whether it was served", () => {
     assert.strictEqual(bodies().length, 1)
   })
 
+  it.each<readonly [string, Hooks]>([
+    ["altered", { frames: ([, end]) => ["AAAA", end] }],
+    ["receipted by somebody else", { receipt: () => STRANGERS_RECEIPT }],
+  ])("because its answer was %s may have been", async (_, hooks) => {
+    proxy.hooks = hooks
+    const error = await failure(connect().complete(HELLO))
+    assert.isTrue(error.mayHaveBeenServed)
+    assert.isTrue(error instanceof Tampered || error instanceof PinMismatch, String(error))
+  })
+
   it("because its answer broke off is not sent again", async () => {
     proxy.hooks = { events: (events) => [...events.slice(0, 2), BREAK] }
     const stream = await connect().stream(HELLO)
@@ -215,5 +256,8 @@ describe("a request of which nobody knows whether it was served", () => {
     assert.strictEqual(bodies().length, 1)
   })
 })
+
+const stranger = identityFrom(Buffer.alloc(32, 2))
+const STRANGERS_RECEIPT = statement(stranger, "receipt", { iss: stranger.kid }).statement
 
 const codeOf = (error: SealgateError): string => (error instanceof SealedProblem ? error.problem.code : error.code)

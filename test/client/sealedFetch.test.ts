@@ -1,6 +1,7 @@
 /** What `createSealedFetch` does by itself, without a proxy that plays along. */
 import { assert, describe, it } from "vitest"
 import { createSealedFetch, type Fetch, NoPins, Unreachable } from "../../src/client/index.ts"
+import { FakeProxy, json, problem } from "../support/protocol/FakeProxy.ts"
 import { failureOf } from "../support/tamper.ts"
 
 const PROXY = "http://127.0.0.1:9"
@@ -69,6 +70,29 @@ describe("createSealedFetch", () => {
     const response = await createSealedFetch({ baseUrl: PROXY, pins, fetch })(CHAT, chat)
     assert.strictEqual(response.status, 502)
     assert.strictEqual((await errorOf(response))["type"], "server_error")
+  })
+
+  it("rejects, as fetch does, what is no URL", async () => {
+    const { asked, fetch } = answering(200, {})
+    const rejected = createSealedFetch({ baseUrl: PROXY, pins, fetch })("http://")
+    assert.instanceOf(await failureOf(rejected), TypeError)
+    assert.strictEqual(asked.length, 0)
+  })
+
+  it.each([
+    ["under seal is the proxy's word", true, "true"],
+    ["without a seal is anybody's", false, "false"],
+  ])("has an SDK ask again only where a refusal %s", async (_, sealed, expected) => {
+    const proxy = new FakeProxy()
+    const refusal = { ...problem(429, "rate-limited"), retryable: true }
+    if (sealed) proxy.script = { refuse: { problem: refusal, httpStatus: 429 } }
+    else proxy.hooks = { respond: (path) => (path === "/v1/completions" ? json(refusal, 429) : undefined) }
+    const response = await createSealedFetch({ baseUrl: PROXY, pins: [proxy.identity.kid], fetch: proxy.fetch })(
+      CHAT,
+      chat,
+    )
+    assert.strictEqual(response.status, 429)
+    assert.strictEqual(response.headers.get("x-should-retry"), expected)
   })
 
   it("rejects without pins", async () => {

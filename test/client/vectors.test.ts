@@ -94,6 +94,7 @@ describe("the published vectors, replayed by the client", () => {
       (async function* (): AsyncGenerator<ServerSentEvent> {
         yield* events
       })(),
+      undefined,
     )
     const kinds: Array<string> = []
     for await (const part of stream) kinds.push(part.type)

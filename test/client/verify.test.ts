@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import {
+  KeyMissing,
   NoPins,
   PinMismatch,
   proveExchange,
@@ -44,10 +45,36 @@ describe("a receipt, later", () => {
   })
 
   it("is worth nothing without its key, its pin, or any pin", async () => {
-    assert.instanceOf(await outcome(verifyReceipt(receipt, { ...trust, keys: { keys: [stranger.jwk] } })), PinMismatch)
     assert.instanceOf(await outcome(verifyReceipt(receipt, { ...trust, pins: [stranger.kid] })), PinMismatch)
     assert.instanceOf(await outcome(verifyReceipt(receipt, { ...trust, pins: [] })), NoPins)
     assert.instanceOf(await outcome(verifyReceipt(receipt, { ...trust, keys: undefined })), Tampered)
+  })
+
+  it("of a pinned identity whose key is not there says what is missing, and does not blame the pin", async () => {
+    const keys = { keys: [stranger.jwk] }
+    for (const verify of [
+      () => verifyReceipt(receipt, { ...trust, keys }),
+      () => verifyProof(proof, { ...trust, keys }),
+      () => proveExchange(revealed, { ...trust, keys }),
+    ]) {
+      const error = await outcome(verify())
+      if (!(error instanceof KeyMissing)) return assert.fail(String(error))
+      assert.strictEqual(error.code, "key-missing")
+      assert.strictEqual(error.kid, identity.kid)
+      assert.include(error.message, "`keys`")
+    }
+    return undefined
+  })
+
+  it("of an identity that is not pinned names the pins, whether their keys are there or not", async () => {
+    const pins = [stranger.kid, "A".repeat(43)]
+    for (const keys of [[], [stranger.jwk], [identity.jwk]]) {
+      const error = await outcome(verifyReceipt(receipt, { pins, keys: { keys } }))
+      if (!(error instanceof PinMismatch)) return assert.fail(String(error))
+      assert.deepStrictEqual(error.pins, pins)
+      assert.include(error.message, pins.join(", "))
+    }
+    return undefined
   })
 
   it("is not a proof, nor a session", async () => {

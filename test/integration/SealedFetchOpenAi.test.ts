@@ -310,6 +310,19 @@ describe("somebody on the path", () => {
     }).pipe(Effect.scoped),
   )
 
+  it.live("who lets a request through and answers that it was refused has it served once", () =>
+    Effect.gen(function* () {
+      const { fake, openai } = yield* setup()
+      const refused = { title: "Too many requests.", code: "rate-limited", status: 429, retryable: true }
+      const refuse = changing(() => Response.json(refused, { status: 429 }))
+      // The SDK may ask again as often as it does when nobody tells it otherwise.
+      const client = openai({ fetch: refuse }).withOptions({ maxRetries: 2 })
+      const error = yield* Effect.promise(() => failureOf(client.chat.completions.create(ask("Hi"))))
+      assert.instanceOf(error, RateLimitError)
+      assert.strictEqual(fake.requests.length, 1)
+    }).pipe(Effect.scoped),
+  )
+
   it.live("who is another proxy gets nothing", () =>
     Effect.gen(function* () {
       const { fake, openai, wire } = yield* setup()

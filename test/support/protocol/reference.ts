@@ -198,6 +198,37 @@ export const x25519 = (privateKey: Uint8Array, publicKey: Uint8Array): Buffer =>
     }),
   })
 
+const HPKE_SUITES = {
+  kem: bytes(text("KEM"), Buffer.of(0, 0x20)),
+  hpke: bytes(text("HPKE"), Buffer.of(0, 0x20, 0, 1, 0, 2)),
+}
+
+/** Every secret between an ephemeral private key and what HPKE opens and exports with it (RFC 9180 §4, §5.1, §5.3). */
+export const hpkeSecrets = (ephemeral: Uint8Array, recipient: Uint8Array, info: Uint8Array) => {
+  const extract = (suiteId: Buffer, salt: Uint8Array, name: string, ikm: Uint8Array) =>
+    hkdfExtract(salt, bytes(text("HPKE-v1"), suiteId, text(name), ikm))
+  const expand = (suiteId: Buffer, prk: Uint8Array, name: string, context: Uint8Array, length: number) =>
+    hkdfExpand(prk, bytes(Buffer.of(0, length), text("HPKE-v1"), suiteId, text(name), context), length)
+  const { hpke, kem } = HPKE_SUITES
+  const empty = Buffer.alloc(0)
+  const agreed = x25519(ephemeral, recipient)
+  const agreedPrk = extract(kem, empty, "eae_prk", agreed)
+  const sharedSecret = expand(kem, agreedPrk, "shared_secret", bytes(publicKeyOf("X25519", ephemeral), recipient), 32)
+  const hashes = [extract(hpke, empty, "psk_id_hash", empty), extract(hpke, empty, "info_hash", info)]
+  const context = bytes(Buffer.of(0), ...hashes)
+  const secret = extract(hpke, sharedSecret, "secret", empty)
+  const exporterSecret = expand(hpke, secret, "exp", context, 32)
+  return {
+    agreed,
+    agreedPrk,
+    sharedSecret,
+    secret,
+    key: expand(hpke, secret, "key", context, 32),
+    exporterSecret,
+    exported: expand(hpke, exporterSecret, "sec", label("response"), 32),
+  }
+}
+
 // ---- Requests
 
 export const requestInfo = (attestation: string): Buffer => bytes(label("request"), sha256(text(attestation)))
