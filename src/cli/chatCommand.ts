@@ -5,12 +5,12 @@ import { SealgateError } from "../client/errors.ts"
 import { SealedClient } from "../client/SealedClient.ts"
 import { Conversation } from "./chat/Conversation.ts"
 import { greeting, interactive } from "./chat/interactive.ts"
-import { explained, printable, summary } from "./chat/present.ts"
+import { explained, summary } from "./chat/present.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { jsonFlag, pinsFlag, proxyFlag, requireTrust, trustOnFirstUseFlag } from "./flags.ts"
-import { MISUSED, withGuide } from "./help/Guide.ts"
-import { unfinishedWhenInterrupted } from "./interruption.ts"
-import { dim } from "./terminal.ts"
+import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { printable, printableJson } from "./printable.ts"
+import { dim, dimOnStderr } from "./terminal.ts"
 
 // The client throws nothing else; what does is a fault of this program.
 const failed = (error: unknown): CommandFailed => {
@@ -39,13 +39,13 @@ const once = Effect.fnUntraced(function* (
       if (live) process.stdout.write(dim("\n(the provider failed in the middle; another one starts over)\n"))
     },
   }
-  const end = yield* attempt((signal) => conversation.ask(question, show, signal)).pipe(unfinishedWhenInterrupted)
-  if (json) return yield* Console.log(JSON.stringify({ ...end, ...client.keySet }))
+  const end = yield* attempt((signal) => conversation.ask(question, show, signal))
+  if (json) return yield* Console.log(printableJson({ ...end, ...client.keySet }))
   const answer = end.completion.choices[0]?.message.content
   yield* Console.log(
     live ? "" : typeof answer === "string" ? answer : JSON.stringify(end.completion.choices[0]?.message),
   )
-  yield* Console.error(dim(summary(end)))
+  yield* Console.error(dimOnStderr(summary(end)))
 })
 
 export const chatCommand = Command.make(
@@ -126,7 +126,7 @@ standard input is no terminal, it asks once. It needs --pin or --trust-on-first-
       0: "a verified answer; or the chat was left",
       1: "no verified answer",
       2: MISUSED,
-      130: "ended by Ctrl-C",
+      130: INTERRUPTED,
     },
     next:
       "`sealgate verify answer.json --pin <pin>` says what an answer kept with --json proves. `sealgate connect` does the " +

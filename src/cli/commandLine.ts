@@ -10,11 +10,12 @@ import { askedForHelp, joinPins } from "./flags.ts"
 import { agentsCommand, jobsCommand, statsCommand } from "./gateway/listCommands.ts"
 import { runCommand } from "./gateway/runCommand.ts"
 import { gatewayCommand } from "./gatewayCommand.ts"
-import { MISUSED, withGuide } from "./help/Guide.ts"
+import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 import { layerPresentation } from "./help/presentation.ts"
 import { keygenCommand, pinCommand } from "./keyCommands.ts"
 import { proxyCommand } from "./proxyCommand.ts"
 import { runUntilSignal } from "./run.ts"
+import { serves } from "./servers.ts"
 import { tokenCommand } from "./tokenCommand.ts"
 import { verifyCommand } from "./verifyCommand.ts"
 
@@ -60,7 +61,7 @@ agents that check each other's answers.`,
       0: "done",
       1: "it was tried and is not well; what was wrong is on standard error",
       2: MISUSED,
-      130: "ended by Ctrl-C before it was done",
+      130: INTERRUPTED,
     },
     next: "`sealgate <command> --help` has examples, defaults and settings. Put completions into your shell with `sealgate --completions bash >> ~/.bashrc`.",
   }),
@@ -73,9 +74,12 @@ agents that check each other's answers.`,
 )
 
 /** Runs the command that the process was started with. */
-export const runCommandLine = (): void =>
+export const runCommandLine = (): void => {
+  const args = process.argv.slice(2)
   runUntilSignal(
     Command.runWith(sealgate, { version: SOFTWARE.slice(SOFTWARE.indexOf("/") + 1) })(
-      joinPins(askedForHelp(process.argv.slice(2))),
+      joinPins(askedForHelp(args)),
     ).pipe(Effect.provide([NodeServices.layer, layerPresentation])),
+    serves(args),
   )
+}

@@ -6,13 +6,16 @@ import { examineReadiness } from "./doctor/readiness.ts"
 import { examineSession } from "./doctor/session.ts"
 import { examineTransport } from "./doctor/transport.ts"
 import { jsonFlag, pinsFlag, proxyFlag } from "./flags.ts"
-import { MISUSED, withGuide } from "./help/Guide.ts"
+import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { printableJson, printableLine } from "./printable.ts"
 import { bold, dim, green, red, yellow } from "./terminal.ts"
 
 const MARKS = { ok: green("✓"), warning: yellow("!"), error: red("✗") }
 
-const describe = ({ fix, level, says }: Finding): string =>
-  fix === undefined ? `${MARKS[level]} ${says}` : `${MARKS[level]} ${says}\n  ${dim(`→ ${fix}`)}`
+const describe = ({ fix, level, says }: Finding): string => {
+  const what = `${MARKS[level]} ${printableLine(says)}`
+  return fix === undefined ? what : `${what}\n  ${dim(`→ ${printableLine(fix)}`)}`
+}
 
 const verdict = (findings: ReadonlyArray<Finding>): string => {
   const count = (level: Finding["level"]) => findings.filter((finding) => finding.level === level).length
@@ -51,7 +54,7 @@ export const doctorCommand = Command.make(
     const well = findings.every(({ level }) => level !== "error")
     yield* Console.log(
       input.json
-        ? JSON.stringify({ proxy: input.proxy, ok: well, findings })
+        ? printableJson({ proxy: input.proxy, ok: well, findings })
         : [...findings.map(describe), "", verdict(findings)].join("\n"),
     )
     if (!well) return yield* new CommandFailed({ message: "", exitCode: 1 })
@@ -69,7 +72,12 @@ keys, limits. It begins one session and sends no prompt.`,
     { command: "sealgate doctor --proxy http://localhost:3001 --json", description: "For programs" },
   ]),
   withGuide({
-    exits: { 0: "a client can work with it, warnings or not", 1: "something must be mended", 2: MISUSED },
+    exits: {
+      0: "a client can work with it, warnings or not",
+      1: "something must be mended",
+      2: MISUSED,
+      130: INTERRUPTED,
+    },
     next: "Each line that is not well says below it, after an arrow, what mends it.",
   }),
 )

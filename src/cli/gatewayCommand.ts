@@ -2,9 +2,9 @@ import { Console, Duration, Effect, Layer, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { ADMIN_ROLE } from "../domain/identity.ts"
-import { gatewaySettings } from "../layers/config/gatewaySettings.ts"
-import { gatewaySettingsFromEnvironment, layerGateway } from "../layers/Gateway.ts"
-import { forDevelopment, type GatewaySettings } from "../layers/GatewayAccess.ts"
+import { type GatewaySettings, gatewaySettings } from "../layers/config/gatewaySettings.ts"
+import { gatewaySettingsWith, layerGateway } from "../layers/Gateway.ts"
+import { forDevelopment } from "../layers/GatewayAccess.ts"
 import { layerLogging } from "../layers/Logging.ts"
 import { urlOf } from "../layers/serverUrl.ts"
 import { layerTelemetry } from "../layers/Telemetry.ts"
@@ -56,12 +56,11 @@ interface Flags {
 }
 
 const serve = Effect.fnUntraced(function* ({ dev, logLevel }: Flags) {
-  const configured = yield* gatewaySettingsFromEnvironment
-  const settings = forDevelopment({
-    ...configured,
-    dev: configured.dev || dev,
-    logLevel: Option.getOrElse(logLevel, () => configured.logLevel),
-  })
+  const flags = {
+    ...(dev ? { dev } : {}),
+    ...Option.match(logLevel, { onNone: () => ({}), onSome: (logLevel) => ({ logLevel }) }),
+  }
+  const settings = forDevelopment(yield* gatewaySettingsWith(flags))
   const app = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace)).pipe(
     Layer.provideMerge(layerGateway(settings)),
     Layer.provideMerge(layerUpstream(settings)),

@@ -5,7 +5,7 @@ import { createKeyFile, readKeyFile } from "../services/sealing/AttestationKeyFi
 import { kidOf } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
 import type { Bytes } from "../domain/bytes.ts"
-import { MISUSED, withGuide } from "./help/Guide.ts"
+import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 
 const DEFAULT_FILE = proxySettings.attestationKeyFile.fallback ?? ""
 
@@ -52,7 +52,12 @@ when there is none. A key that exists is never overwritten.`,
     { command: "sealgate keygen --json", description: "For programs: file and pin (kid) as JSON" },
   ]),
   withGuide({
-    exits: { 0: "the key was made", 1: "it was not: the file exists, or cannot be written", 2: MISUSED },
+    exits: {
+      0: "the key was made",
+      1: "it was not: the file exists, or cannot be written",
+      2: MISUSED,
+      130: INTERRUPTED,
+    },
     next:
       "`sealgate proxy` takes the key from its setting ATTESTATION_KEY_FILE, which has the same default. " +
       "Tell the pin to those who run clients, over a channel that they trust.",
@@ -80,7 +85,12 @@ and no other. It is the key's RFC 7638 thumbprint (kid) and no secret.`),
     },
   ]),
   withGuide({
-    exits: { 0: "the pin was printed", 1: "the key file is missing, unreadable, or open to others", 2: MISUSED },
+    exits: {
+      0: "the pin was printed",
+      1: "the key file is missing, unreadable, or open to others",
+      2: MISUSED,
+      130: INTERRUPTED,
+    },
     next: "Tell the pin to those who run clients, over a channel that they trust. No key yet? `sealgate keygen`.",
   }),
 )

@@ -4,9 +4,10 @@
  * handler it would be lost in a container, where this is the first process and the kernel spares that from its defaults.
  */
 import { setImmediate } from "node:timers/promises"
+import { CUT_SHORT, serves } from "./servers.ts"
 
-/** As everywhere: a service that is told to stop did well, a command that is broken off by Ctrl-C did not. */
-const stop = (signal: NodeJS.Signals) => process.exit(signal === "SIGINT" ? 130 : 0)
+/** As later on: a server that is told to stop did well, another command is not done. */
+const stop = () => process.exit(serves(process.argv.slice(2)) ? 0 : CUT_SHORT)
 process.on("SIGINT", stop)
 process.on("SIGTERM", stop)
 const { runCommandLine } = await import("./commandLine.ts")

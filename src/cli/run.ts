@@ -1,13 +1,16 @@
 /**
- * Runs a long-lived program: the first SIGINT or SIGTERM closes it in order and exits 0, a second one exits at once.
+ * Runs a program up to its end or a signal: the first SIGINT or SIGTERM closes it in order, a second one exits at once.
  * Keys are overwritten either way: by their scopes, or by the vault's hook on process exit.
  */
 import { Cause, Duration, Effect, Exit, Layer, Runtime } from "effect"
 import { CliError } from "effect/cli"
+import { watchOutput } from "./output.ts"
+import { printable } from "./printable.ts"
+import { CUT_SHORT } from "./servers.ts"
 
-/** Exit code after a second signal, as shells write a process ended by SIGINT. */
-const IMPATIENT = 130
 const HELD_UP = 1
+/** Exit code of a command that was done, but whose output could not be written. */
+const UNWRITTEN = 1
 /**
  * Within this time the same signal counts once: npm passes a Ctrl-C on that the terminal has sent to the whole group
  * already, so the process hears of it twice.
@@ -15,6 +18,8 @@ const HELD_UP = 1
 const SAME_SIGNAL_MS = 1000
 /** How long, after the grace period, what is closed may take before the process ends without it. */
 export const OVERTIME = Duration.seconds(8)
+/** How long a program that is to end waits for those who read what it printed. */
+const READERS_MS = 1000
 /** Exit code of a command that was not given what it needs; its help and what was wrong are on the screen by then. */
 const MISUSED = 2
 
@@ -39,7 +44,7 @@ export const reportOf = (cause: Cause.Cause<unknown>): string => {
     const text = messageOf(error)
     if (CliError.isCliError(error) || text === "") continue
     // A defect is a fault of this program, so its place is worth more than its words.
-    report += `${Cause.isDieReason(reason) && error instanceof Error ? (error.stack ?? text) : text}\n`
+    report += `${printable(Cause.isDieReason(reason) && error instanceof Error ? (error.stack ?? text) : text)}\n`
   }
   return report
 }
@@ -61,14 +66,30 @@ export const layerLastResort = (grace: Duration.Duration, overtime = OVERTIME) =
     ),
   )
 
-export const runUntilSignal = <E>(program: Effect.Effect<unknown, E>): void => {
+/**
+ * Runs `program`. For what `serves` until it is stopped, a signal is the orderly end, with 0; everything else it cuts
+ * short, with 130.
+ */
+export const runUntilSignal = <E>(program: Effect.Effect<unknown, E>, serves: boolean): void => {
+  const output = watchOutput()
   let first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined
   const stop = (signal: NodeJS.Signals) => {
     const at = performance.now()
     if (first === undefined) {
       first = { signal, at }
-      fiber.interruptUnsafe()
-    } else if (signal !== first.signal || at - first.at > SAME_SIGNAL_MS) process.exit(IMPATIENT)
+      if (fiber.pollUnsafe() === undefined) fiber.interruptUnsafe()
+      // All that is left is a reader, for whom a server waits no longer anyway.
+      else if (!serves) process.exit(CUT_SHORT)
+    } else if (signal !== first.signal || at - first.at > SAME_SIGNAL_MS) process.exit(CUT_SHORT)
+  }
+  /** A reader who is slow is waited for, but one who is stuck keeps neither whoever ends it nor a restart waiting. */
+  const end = (code: number) => {
+    if (serves || first !== undefined) setTimeout(() => process.exit(code), READERS_MS)
+    output.settled((lost) => {
+      // What a server prints is a log, whose loss does not make its work undone.
+      if (code !== 0 || serves || lost === undefined) process.exit(code)
+      process.stderr.write(`The output could not be written: ${lost.message}\n`, () => process.exit(UNWRITTEN))
+    })
   }
   process.on("SIGINT", stop)
   process.on("SIGTERM", stop)
@@ -78,9 +99,9 @@ export const runUntilSignal = <E>(program: Effect.Effect<unknown, E>): void => {
   })
   const fiber = Effect.runFork(program)
   fiber.addObserver((exit) => {
-    // A program that means something else than success by being stopped has set the exit code itself.
-    if (Exit.isSuccess(exit) || (first !== undefined && Cause.hasInterruptsOnly(exit.cause))) process.exit()
+    if (Exit.isSuccess(exit)) return end(0)
+    if (first !== undefined && Cause.hasInterruptsOnly(exit.cause)) return end(serves ? 0 : CUT_SHORT)
     process.stderr.write(reportOf(exit.cause))
-    process.exit(exitCodeOf(exit.cause))
+    end(exitCodeOf(exit.cause))
   })
 }

@@ -5,7 +5,7 @@ import { DurationText } from "../layers/config/codecs.ts"
 import { tokenSettings } from "../layers/config/gatewaySettings.ts"
 import { ConfigurationMistakes, decodeSettings } from "../layers/config/Setting.ts"
 import { mintToken } from "../services/access/mintToken.ts"
-import { MISUSED, withGuide } from "./help/Guide.ts"
+import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 
 export const tokenCommand = Command.make(
   "token",
@@ -95,7 +95,12 @@ whoever knows the gateway's secret; in production, tokens come from your identit
   ]),
   withGuide({
     settings: tokenSettings,
-    exits: { 0: "the token was printed", 1: "JWT_SECRET is missing, or another setting is mistaken", 2: MISUSED },
+    exits: {
+      0: "the token was printed",
+      1: "JWT_SECRET is missing, or another setting is mistaken",
+      2: MISUSED,
+      130: INTERRUPTED,
+    },
     next: "Put it into TOKEN, where `sealgate run`, `jobs`, `agents` and `stats` look for it.",
   }),
 )

@@ -1,9 +1,11 @@
 import { Console, Effect, FileSystem, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { isObject } from "../client/decode.ts"
+import { SealgateError } from "../client/errors.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { jsonFlag, pinsFlag } from "./flags.ts"
-import { withGuide } from "./help/Guide.ts"
+import { INTERRUPTED, withGuide } from "./help/Guide.ts"
+import { printableJson, printableLine } from "./printable.ts"
 import { red } from "./terminal.ts"
 import { check, trustFor } from "./verify/check.ts"
 import { readEvidence } from "./verify/Evidence.ts"
@@ -18,6 +20,8 @@ const readText = Effect.fnUntraced(function* (path: string) {
     unusable(`${path} cannot be read${reason._tag === "NotFound" ? ": there is no such file" : ""}.`),
   )
 })
+
+const isSealgateError = (error: unknown): error is SealgateError => error instanceof SealgateError
 
 const isUrl = (text: string): boolean => /^https?:\/\//.test(text)
 
@@ -64,19 +68,19 @@ export const verifyCommand = Command.make(
     const evidence = fromUrl ? { ...found, keys: [...found.keys, ...given] } : found
     const trust = yield* trustFor(evidence, input.pin, fromUrl ? [] : given)
     const verified = yield* check(evidence, trust).pipe(
-      Effect.catch((error) =>
+      Effect.catchIf(isSealgateError, (error) =>
         Effect.andThen(
           Console.log(
             input.json
-              ? JSON.stringify({ valid: false, code: error.code, reason: error.message })
-              : `${red("✗")} This is not genuine. ${error.message}`,
+              ? printableJson({ valid: false, code: error.code, reason: error.message })
+              : `${red("✗")} This is not genuine. ${printableLine(error.message)}`,
           ),
           Effect.fail(new CommandFailed({ message: "", exitCode: 1 })),
         ),
       ),
     )
     yield* Console.log(
-      input.json ? JSON.stringify({ valid: true, kind: kindOf(verified), ...verified }) : explain(verified),
+      input.json ? printableJson({ valid: true, kind: kindOf(verified), ...verified }) : explain(verified),
     )
   }),
 ).pipe(
@@ -99,9 +103,10 @@ that is given with --keys is believed.`,
   ]),
   withGuide({
     exits: {
-      0: "everything in the file is genuine",
+      0: "every statement, recording and revealed exchange in the file is genuine",
       1: "something in it is not",
       2: "it cannot be checked, or the command was called wrongly",
+      130: INTERRUPTED,
     },
     next: "No pin? Ask the proxy's operator, over another channel than the one the file came by.",
   }),

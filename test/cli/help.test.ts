@@ -51,6 +51,7 @@ describe("help", () => {
         const wide = help.split("\n").filter((line) => line.length > WIDTH)
         assert.deepStrictEqual(wide, [], command)
         for (const title of ["USAGE", "EXAMPLES", "EXIT CODES"]) assert.include(help, `\n${title}\n`, command)
+        assert.match(help, /^ {2}130 /m, command)
         assert.isAtLeast(examplesIn(help).length, 2, command)
       }
     }),

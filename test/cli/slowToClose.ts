@@ -13,4 +13,7 @@ const resource = Layer.effectDiscard(
 process.on("exit", () => console.log("exit hook"))
 // As a server would be, it is kept alive by something that listens.
 setInterval(() => undefined, 1000)
-runUntilSignal(Layer.launch(layerLastResort(Duration.zero, Duration.seconds(3)).pipe(Layer.provideMerge(resource))))
+runUntilSignal(
+  Layer.launch(layerLastResort(Duration.zero, Duration.seconds(3)).pipe(Layer.provideMerge(resource))),
+  true,
+)

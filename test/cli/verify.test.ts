@@ -4,7 +4,10 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
+import { requestCommitment, responseCommitment } from "../../src/client/verify.ts"
+import { encodeBase64Url, utf8 } from "../../src/domain/bytes.ts"
 import { run, sealgate } from "../support/cli.ts"
+import { identityFrom, statement } from "../support/protocol/reference.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 import { eventsOf, recording } from "../support/tamper.ts"
 
@@ -112,6 +115,106 @@ describe("sealgate verify", () => {
       const two = yield* verify([mixed, "--pin", proxy.kid])
       assert.strictEqual(two.code, 1)
       assert.include(two.stdout, "different exchanges")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("shows a revealed stream that broke before it said anything", () =>
+    Effect.gen(function* () {
+      const { end, write } = yield* answered
+      const identity = identityFrom(Buffer.alloc(32, 0x22))
+      const commitKey = new Uint8Array(32)
+      const responses = ['{"restart":{"reason":"truncated","provider":"echo","model":"echo-1"}}']
+      const commitment = yield* Effect.promise(() => responseCommitment(commitKey, responses.map(utf8)))
+      const asked = yield* Effect.promise(() => requestCommitment(commitKey, utf8(end.evidence.request)))
+      const { statement: receipt } = statement(identity, "receipt", {
+        ...end.receipt,
+        iss: identity.kid,
+        status: "failed",
+        count: 1,
+        request_commitment: encodeBase64Url(asked),
+        response_commitment: encodeBase64Url(commitment),
+      })
+      const { request } = end.evidence
+      const file = { receipt, commit_key: encodeBase64Url(commitKey), request, responses, keys: [identity.jwk] }
+      const { code, stderr, stdout } = yield* verify([write(file), "--pin", identity.kid])
+      assert.strictEqual(code, 0, stdout + stderr)
+      assert.include(stdout, "it ended as failed")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("takes no file that holds two of what there can be one of", () =>
+    Effect.gen(function* () {
+      const { again, end, keySet, proxy, wire, write } = yield* answered
+      const other = again.statements
+      for (const file of [
+        // The text of one exchange below the receipt of another one.
+        { ...again.evidence, statements: end.statements, ...keySet },
+        { evidence: again.evidence, receipt: end.statements.receipt, ...keySet },
+        { ...again.evidence, evidence: { request: end.evidence.request }, ...keySet },
+        { ...end.statements, statements: other, ...keySet },
+        { proof: other.proof, statements: { proof: end.statements.proof }, ...keySet },
+        `${wire}event: proof\ndata: ${JSON.stringify({ proof: other.proof })}\n\n`,
+      ]) {
+        const mixed = yield* verify([write(file), "--pin", proxy.kid, "--keys", write(keySet)])
+        assert.strictEqual(mixed.code, 2, mixed.stdout)
+        assert.include(mixed.stderr, "two different")
+      }
+      const repeated = { ...end.evidence, statements: end.statements, evidence: end.evidence, ...keySet }
+      assert.strictEqual((yield* verify([write(repeated), "--pin", proxy.kid])).code, 0)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("passes over nothing that it cannot check", () =>
+    Effect.gen(function* () {
+      const { end, keys, proxy, wire, write } = yield* answered
+      const { proof, receipt } = end.statements
+      const { commit_key, request, responses } = end.evidence
+      const recording = { response_nonce: "AAAA", frames: ["FORGED"] }
+      for (const file of [
+        { receipt, commit_key, request, responses: [{ forged: true }] },
+        { receipt, commit_key, request: { forged: true }, responses },
+        { receipt, request },
+        { receipt, evidence: { responses } },
+        { proof, commit_key, request, responses },
+        { receipt, recording },
+        { proof, frames: recording.frames },
+        { proof, response_nonce: "AAAA", frames: "FORGED" },
+        { receipt, recording: [recording] },
+        { receipt, statements: proof },
+        { receipt, proof: 1 },
+        { receipt, proof: end.proof },
+        { proof, completion: end.completion },
+        wire.replace(/"response_nonce":"[^"]*"/, '"response_nonce":1'),
+        wire.replace(/"ciphertext":"[^"]*"/, '"ciphertext":1'),
+        wire.replace(/event: frame\ndata: .*/, "event: frame\ndata: 1"),
+      ]) {
+        const { code, stderr, stdout } = yield* verify([write(file), "--pin", proxy.kid, "--keys", keys])
+        assert.strictEqual(code, 2, `${JSON.stringify(file)} ${stdout}`)
+        assert.notStrictEqual(stderr, "")
+      }
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("knows what `chat --json` prints, and believes none of its copies", () =>
+    Effect.gen(function* () {
+      const { end, keySet, proxy, write } = yield* answered
+      const whole = yield* Effect.promise(() => proxy.client().complete({ prompt: PROMPT }))
+      for (const file of [
+        { ...end, ...keySet },
+        { ...whole, ...keySet },
+      ]) {
+        const told = yield* verify([write(file), "--pin", proxy.kid])
+        assert.strictEqual(told.code, 0, told.stdout + told.stderr)
+        for (const forged of [
+          { receipt: { ...file.receipt, model: "better" } },
+          { completion: { ...file.completion, model: "better" } },
+          ...("proof" in file ? [{ proof: { ...file.proof, status: "failed" } }] : []),
+        ]) {
+          const caught = yield* verify([write({ ...file, ...forged }), "--pin", proxy.kid])
+          assert.strictEqual(caught.code, 1)
+          assert.include(caught.stdout, `The file shows another ${Object.keys(forged)[0]} than was signed`)
+        }
+      }
     }).pipe(Effect.scoped),
   )
 

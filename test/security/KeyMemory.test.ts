@@ -5,11 +5,15 @@
 import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { randomBytes } from "../../src/client/primitives.ts"
+import { sealRequest } from "../../src/client/sealRequest.ts"
+import { requestInfo } from "../../src/domain/transcript.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { PAUSED } from "../support/pauseAtExit.ts"
 import { findInMemory, findPrivateKey, formsOf } from "../support/memory.ts"
+import { ephemeralPrivateKey, hpkeSecrets } from "../support/protocol/reference.ts"
 import { runProxy, type RunningProxyProcess } from "../support/processes.ts"
-import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
+import { beginSession, jsonOf, payloadOf, post, seal } from "../support/sealing.ts"
 
 const REQUESTS = 8
 
@@ -96,6 +100,31 @@ describe.runIf(process.platform === "linux")("a session key in guarded memory", 
         proxy.kill("SIGINT")
         assert.strictEqual(await pausedWith(proxy), 130)
         assert.deepStrictEqual(placesOf(proxy, last), [])
+      })
+    }),
+  )
+})
+
+describe.runIf(process.platform === "linux")("what HPKE derives from a session key", () => {
+  it.live("is gone when the request was answered", () =>
+    Effect.gen(function* () {
+      const proxy = yield* runProxy()
+      yield* Effect.promise(async () => {
+        const session = await beginSession(proxy)
+        const needles: Array<readonly [string, Uint8Array]> = []
+        for (let n = 0; n < REQUESTS; n++) {
+          const seed = randomBytes(32)
+          const id = crypto.randomUUID()
+          const { body, secret } = await sealRequest(session, id, payloadOf(session, { prompt: "one two" }, id), seed)
+          const response = await post(proxy, "/v1/completions", body)
+          assert.strictEqual(response.status, 200)
+          await response.text()
+          const info = requestInfo(session.attestationHash)
+          const secrets = hpkeSecrets(await ephemeralPrivateKey(seed), session.publicKey, info)
+          assert.deepStrictEqual(secrets.exported, Buffer.from(secret))
+          needles.push(...Object.entries(secrets))
+        }
+        assert.deepStrictEqual(findInMemory(proxy.pid, needles), [])
       })
     }),
   )

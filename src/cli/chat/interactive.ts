@@ -1,9 +1,10 @@
 /** A chat at a terminal. Ctrl-C ends the answer, a second one in a row the chat; so do Ctrl-D and /exit. */
 import { createInterface } from "node:readline"
 import { SealgateError } from "../../client/errors.ts"
+import { printable } from "../printable.ts"
 import { dim, red } from "../terminal.ts"
 import type { Conversation } from "./Conversation.ts"
-import { explained, printable, summary } from "./present.ts"
+import { explained, summary } from "./present.ts"
 
 export interface Streams {
   readonly input: NodeJS.ReadableStream

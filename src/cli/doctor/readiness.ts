@@ -1,15 +1,16 @@
 /** What the proxy says about itself. */
 import { Effect, Option, Schema } from "effect"
-import { Readiness } from "../../domain/readiness.ts"
+import { type ConfiguredProvider, Readiness } from "../../domain/readiness.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 import { probe } from "./probe.ts"
 
-const list = (providers: Readiness["providers"]): string =>
+const list = (providers: ReadonlyArray<ConfiguredProvider>): string =>
   providers.map(({ model, provider }) => `${provider} (${model})`).join(", ")
 
 const providers = (readiness: Readiness): ReadonlyArray<Finding> => {
-  const open = readiness.providers.filter(({ circuit }) => circuit === "open")
-  const rest = readiness.providers.filter(({ circuit }) => circuit !== "open")
+  const configured = readiness.providers.filter((provider) => provider.configured)
+  const open = configured.filter(({ circuit }) => circuit === "open")
+  const rest = configured.filter(({ circuit }) => circuit !== "open")
   const fix = "Look at the provider's status page, and at the proxy's log for why: key, quota, address, model."
   const findings: Array<Finding> = []
   if (open.length > 0) {
@@ -29,7 +30,7 @@ const keys = ({ key_storage }: Readiness): Finding =>
     : warning(
         "keys",
         "The proxy's keys are in ordinary memory, where copies may remain after their use.",
-        "Install the optional package sodium-native at the proxy, and allow it to lock memory (RLIMIT_MEMLOCK).",
+        "Install the optional package sodium-native at the proxy.",
       )
 
 /** Share of the sessions a proxy can hold at which it should hold more. */

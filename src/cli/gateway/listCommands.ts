@@ -4,6 +4,7 @@ import { JobStatus } from "../../domain/job.ts"
 import { jsonFlag } from "../flags.ts"
 import { withGuide } from "../help/Guide.ts"
 import { pageWidth, wrap } from "../help/layout.ts"
+import { printable, printableJson } from "../printable.ts"
 import { age, ask, connect, dollars, ENVIRONMENT, EXITS, gatewayFlag, table } from "./remote.ts"
 import { report } from "./report.ts"
 
@@ -21,7 +22,7 @@ export const agentsCommand = Command.make(
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
     const { items } = yield* ask((signal) => gateway.agents.list({ limit: input.limit, signal }))
-    if (input.json) return yield* Console.log(JSON.stringify(items))
+    if (input.json) return yield* Console.log(printableJson(items))
     if (items.length === 0) return yield* Console.log("No agents yet: `sealgate run` makes one.")
     yield* Console.log(
       table([["ID", "NAME", "MODE"], ...items.map(({ default_mode, id, name }) => [id, name, default_mode])]),
@@ -64,11 +65,11 @@ export const jobsCommand = Command.make(
     if (Option.isSome(input.id)) {
       const id = input.id.value
       const job = yield* ask((signal) => gateway.jobs.get(id, { signal }))
-      return yield* Console.log(input.json ? JSON.stringify(job) : report(job))
+      return yield* Console.log(input.json ? printableJson(job) : report(job))
     }
     const status = Option.match(input.status, { onNone: () => ({}), onSome: (status) => ({ status }) })
     const { items } = yield* ask((signal) => gateway.jobs.list({ limit: input.limit, ...status, signal }))
-    if (input.json) return yield* Console.log(JSON.stringify(items))
+    if (input.json) return yield* Console.log(printableJson(items))
     if (items.length === 0) return yield* Console.log("No such jobs.")
     const now = yield* Clock.currentTimeMillis
     yield* Console.log(
@@ -105,7 +106,7 @@ export const statsCommand = Command.make(
     const gateway = yield* connect(input.gateway)
     const scope = input.all ? "all" : "tenant"
     const stats = yield* ask((signal) => gateway.routing.stats({ scope, signal }))
-    if (input.json) return yield* Console.log(JSON.stringify(stats))
+    if (input.json) return yield* Console.log(printableJson(stats))
     const percent = stats.saved_percent === null ? "" : ` (${stats.saved_percent.toFixed(1)} %)`
     yield* Console.log(
       `${table([
@@ -115,7 +116,7 @@ export const statsCommand = Command.make(
         ["cost", dollars(stats.actual_micro_usd)],
         ["baseline", dollars(stats.baseline_micro_usd)],
         ["saved", `${dollars(stats.saved_micro_usd)}${percent}`],
-      ])}\n\n${wrap(stats.method, pageWidth()).join("\n")}`,
+      ])}\n\n${wrap(printable(stats.method), pageWidth()).join("\n")}`,
     )
   }),
 ).pipe(

@@ -5,8 +5,8 @@ import { GatewayProblem, SealgateError, Unreachable } from "../../client/errors.
 import { GatewayClient } from "../../client/GatewayClient.ts"
 import { UrlText } from "../../layers/config/codecs.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
-import type { GuideShape } from "../help/Guide.ts"
-import { unfinishedWhenInterrupted } from "../interruption.ts"
+import { type GuideShape, INTERRUPTED } from "../help/Guide.ts"
+import { printableLine } from "../printable.ts"
 
 const DEFAULT_GATEWAY = "http://localhost:3000"
 
@@ -30,6 +30,7 @@ export const EXITS = {
   0: "shown",
   1: "the gateway cannot be reached, or refused",
   2: "TOKEN is not set, or the command was called wrongly",
+  130: INTERRUPTED,
 }
 
 const UNAUTHORIZED = 401
@@ -61,9 +62,9 @@ export const ask = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect
     catch: (error) => {
       // Anything else than the client's own errors is a fault of the client.
       if (!(error instanceof SealgateError)) throw error
-      return new CommandFailed({ message: error.message + hintFor(error), exitCode: 1 })
+      return new CommandFailed({ message: printableLine(error.message) + hintFor(error), exitCode: 1 })
     },
-  }).pipe(unfinishedWhenInterrupted)
+  })
 
 /** `$0.001234`; an unknown cost is called that, never nothing. */
 export const dollars = (microUsd: number | null | undefined): string =>
@@ -83,7 +84,8 @@ export const age = (time: string, now: number): string => {
 }
 
 /** Rows as aligned columns. */
-export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+export const table = (cells: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const rows = cells.map((row) => row.map(printableLine))
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   return rows
     .map((row) =>

@@ -1,5 +1,6 @@
 /** A job as a person reads it. */
 import type { Job } from "../../client/GatewayJobs.ts"
+import { printable, printableLine } from "../printable.ts"
 import { bold, dim } from "../terminal.ts"
 import { dollars } from "./remote.ts"
 
@@ -14,9 +15,9 @@ const sureness = (result: NonNullable<Job["result"]>): string => {
 export const report = ({ cost_micro_usd, problem, result, status, usage }: Job): string => {
   const cost = dim(`${usage.calls} call${usage.calls === 1 ? "" : "s"} of models, ${dollars(cost_micro_usd)}`)
   if (result != null) {
-    const note = result.note === undefined ? "" : `\n${result.note}`
-    return `${result.answer}\n\n${bold(`Verdict: ${result.verdict}`)}${sureness(result)}${note}\n${cost}`
+    const note = result.note === undefined ? "" : `\n${printableLine(result.note)}`
+    return `${printable(result.answer)}\n\n${bold(`Verdict: ${result.verdict}`)}${sureness(result)}${note}\n${cost}`
   }
   const why = problem?.detail ?? problem?.title ?? (ENDED.has(status) ? "no result" : "no result yet")
-  return `${bold(status)}: ${why}\n${cost}`
+  return `${bold(status)}: ${printableLine(why)}\n${cost}`
 }

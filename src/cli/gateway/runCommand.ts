@@ -5,9 +5,15 @@ import { Mode } from "../../domain/agent.ts"
 import { CommandFailed } from "../CommandFailed.ts"
 import { jsonFlag } from "../flags.ts"
 import { withGuide } from "../help/Guide.ts"
-import { dim } from "../terminal.ts"
+import { printableJson, printableLine } from "../printable.ts"
+import { dimOnStderr } from "../terminal.ts"
 import { ask, connect, ENVIRONMENT, gatewayFlag } from "./remote.ts"
 import { report } from "./report.ts"
+
+/** Progress is for people, so it stays out of what a program reads. */
+const tell = (text: string): void => {
+  process.stderr.write(`${dimOnStderr(printableLine(text))}\n`)
+}
 
 /** Name of the agent that is made when none is given, and taken again the next time. */
 const OWN_AGENT = "command-line"
@@ -43,14 +49,13 @@ export const runCommand = Command.make(
     const agent = yield* agentFor(gateway, input.agent)
     const mode = Option.match(input.mode, { onNone: () => ({}), onSome: (mode) => ({ mode }) })
     const job = yield* ask((signal) => gateway.agents.execute(agent, { task: input.task, ...mode }, { signal }))
-    process.stderr.write(dim(`job ${job.id}\n`))
+    tell(`job ${job.id}`)
     yield* ask(async (signal) => {
       for await (const event of job.events({ signal })) {
-        // Progress is for people, so it stays out of what a program reads.
-        if (event.type === "step") process.stderr.write(dim(`${event.step.name} by ${event.step.model ?? "nobody"}\n`))
+        if (event.type === "step") tell(`${event.step.name} by ${event.step.model ?? "nobody"}`)
       }
     })
-    yield* Console.log(input.json ? JSON.stringify(job.job) : report(job.job))
+    yield* Console.log(input.json ? printableJson(job.job) : report(job.job))
     if (job.job.status !== "completed") return yield* new CommandFailed({ message: "", exitCode: 1 })
   }),
 ).pipe(
@@ -70,7 +75,7 @@ cost. Ending the command does not end the job.`,
       0: "the job completed, whatever its verdict",
       1: "it did not, or the gateway cannot be reached or refused",
       2: "TOKEN is not set, or the command was called wrongly",
-      130: "ended by Ctrl-C; the job goes on",
+      130: "ended by Ctrl-C, or another signal; the job goes on",
     },
     next: "`sealgate jobs <id>` shows the job again, `sealgate jobs` all of them.",
   }),

@@ -22,6 +22,8 @@ export class Guide extends Context.Service<Guide, GuideShape>()("sealgate/cli/he
 export const withGuide = (guide: GuideShape) => Command.annotate(Guide, guide)
 
 export const MISUSED = "called wrongly, or not given what it needs"
+/** Exit code 130 of the commands that do one thing. */
+export const INTERRUPTED = "ended by Ctrl-C, or another signal, before it was done"
 
 /** Exit codes of the commands that serve until they are stopped. */
 export const SERVER_EXITS = {

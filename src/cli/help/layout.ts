@@ -5,7 +5,10 @@ const MIN_WIDTH = 40
 /** Longer lines are hard to read, however wide the terminal is. */
 const MAX_WIDTH = 100
 
-/** How wide help may be: as the terminal says, else as COLUMNS says, else 80. */
+/**
+ * How wide help may be: as the terminal says, else as COLUMNS says, else 80. COLUMNS is the shell's and no setting, and
+ * help is written where there is no configuration yet, so it is read here.
+ */
 export const pageWidth = (
   terminal: number | undefined = process.stdout.columns,
   variable: string | undefined = process.env["COLUMNS"],

@@ -1,4 +1,5 @@
 /** What a file holds that can be verified: statements, a recorded stream, a revealed exchange, public keys. */
+import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import { isObject, type JsonObject } from "../../client/decode.ts"
 import { serverSentEvents } from "../../client/serverSentEvents.ts"
@@ -6,11 +7,19 @@ import type { RecordedStream, RevealedExchange } from "../../client/verify.ts"
 import { parseStatement, STATEMENT_TYPES } from "../../domain/statement.ts"
 import { unusable } from "../CommandFailed.ts"
 
+/** All of it belongs together: there is one receipt, and the exchange has no other. */
 export interface Evidence {
-  readonly receipt?: string
-  readonly proof?: string
-  readonly recording?: RecordedStream
-  readonly exchange?: RevealedExchange
+  readonly receipt: string | undefined
+  readonly proof: string | undefined
+  /** Only with a proof. */
+  readonly recording: RecordedStream | undefined
+  readonly exchange: RevealedExchange | undefined
+  /** What the file shows, for people to read, of what is signed in it. */
+  readonly copies: {
+    readonly receipt: JsonObject | undefined
+    readonly proof: JsonObject | undefined
+    readonly completion: JsonObject | undefined
+  }
   /** JWKs that came along. They count only if they are pinned. */
   readonly keys: ReadonlyArray<unknown>
 }
@@ -28,71 +37,117 @@ const parseJson = (text: string): unknown => {
   }
 }
 
-const isStrings = (value: unknown): value is ReadonlyArray<string> =>
-  Array.isArray(value) && value.every((item) => typeof item === "string")
+const isString = (value: unknown): value is string => typeof value === "string"
 
-const recordingIn = ({ frames, response_nonce }: JsonObject) =>
-  typeof response_nonce === "string" && isStrings(frames) ? { recording: { response_nonce, frames } } : {}
+const isStrings = (value: unknown): value is ReadonlyArray<string> => Array.isArray(value) && value.every(isString)
 
-const exchangeIn = ({ commit_key, receipt, request, responses }: JsonObject) =>
-  typeof receipt === "string" && typeof commit_key === "string" && typeof request === "string" && isStrings(responses)
-    ? { exchange: { receipt, commit_key, request, responses } }
-    : {}
-
-const statementsIn = ({ proof, receipt }: JsonObject) => ({
-  ...(typeof receipt === "string" ? { receipt } : {}),
-  ...(typeof proof === "string" ? { proof } : {}),
+/** What the values say in common. Of two that differ, either could be checked and the other one be shown. */
+const agreed = Effect.fnUntraced(function* <A>(
+  name: string,
+  values: ReadonlyArray<unknown>,
+  is: (value: unknown) => value is A,
+) {
+  const [first, ...more] = values.filter((value) => value !== undefined)
+  if (first === undefined) return undefined
+  if (!is(first)) return yield* unusable(`Its \`${name}\` is not of the kind that it should be.`)
+  if (!more.every((value) => isDeepStrictEqual(value, first))) {
+    return yield* unusable(`It holds two different \`${name}\`: give a file for each exchange.`)
+  }
+  return first
 })
+
+/** Puts together what the parts hold. Fails for whatever would have to be passed over, since nobody would know. */
+const fromParts = Effect.fnUntraced(function* (parts: ReadonlyArray<JsonObject>) {
+  const all = (name: string) => parts.map((part) => part[name])
+  const texts = (name: string) => agreed(name, all(name), isString)
+  const lists = (name: string) => agreed(name, all(name), isStrings)
+  // `chat --json` has the claims under the name that a statement has elsewhere.
+  const statement = (name: string) =>
+    agreed(
+      name,
+      all(name).filter((value) => !isObject(value)),
+      isString,
+    )
+  const copy = (name: string) => agreed(name, all(name).filter(isObject), isObject)
+
+  const receipt = yield* statement("receipt")
+  const proof = yield* statement("proof")
+  const commit_key = yield* texts("commit_key")
+  const request = yield* texts("request")
+  const responses = yield* lists("responses")
+  const response_nonce = yield* texts("response_nonce")
+  const frames = yield* lists("frames")
+  const copies = {
+    receipt: yield* copy("receipt"),
+    proof: yield* copy("proof"),
+    completion: yield* agreed("completion", all("completion"), isObject),
+  }
+  if (receipt === undefined && proof === undefined) return yield* UNKNOWN
+
+  const revealed = { receipt, commit_key, request, responses }
+  const exchange = isWhole(revealed) ? revealed : undefined
+  if (exchange === undefined && (commit_key ?? request ?? responses ?? copies.completion) !== undefined) {
+    return yield* unusable(
+      "It reveals an exchange in part: `receipt`, `commit_key`, `request` and `responses` go together.",
+    )
+  }
+  const recorded = { proof, response_nonce, frames }
+  const recording = isWhole(recorded) ? recorded : undefined
+  if (recording === undefined && (response_nonce ?? frames) !== undefined) {
+    return yield* unusable("It records a stream in part: `proof`, `response_nonce` and `frames` go together.")
+  }
+  if ((copies.receipt !== undefined && receipt === undefined) || (copies.proof !== undefined && proof === undefined)) {
+    return yield* unusable("It shows claims that nobody signed: the statement that they are from is missing.")
+  }
+  const keys = all("keys").flatMap((keys) => (Array.isArray(keys) ? keys : []))
+  return { receipt, proof, recording, exchange, copies, keys } satisfies Evidence
+})
+
+type Whole<Members> = { readonly [Name in keyof Members]: Exclude<Members[Name], undefined> }
+
+const isWhole = <Members extends object>(members: Members): members is Members & Whole<Members> =>
+  Object.values(members).every((value) => value !== undefined)
 
 /** Members in which clients put parts of what belongs together. */
 const NESTED = ["statements", "evidence", "recording"]
 
-const fromJson = (object: JsonObject): Evidence => {
-  const parts = [object, ...NESTED.map((member) => object[member]).filter(isObject)]
-  const found: Evidence = { keys: parts.flatMap(({ keys }) => (Array.isArray(keys) ? keys : [])) }
-  for (const part of parts) Object.assign(found, statementsIn(part), recordingIn(part), exchangeIn(part))
-  return found
-}
+const fromJson = Effect.fnUntraced(function* (file: JsonObject) {
+  const nested = yield* Effect.forEach(NESTED, (name) => agreed(name, [file[name]], isObject))
+  return yield* fromParts([file, ...nested.filter((part) => part !== undefined)])
+})
 
-const fromStatement = (statement: string): Evidence | undefined => {
+const fromStatement = Effect.fnUntraced(function* (statement: string) {
   switch (parseStatement(statement)?.typ) {
     case STATEMENT_TYPES.receipt:
-      return { receipt: statement, keys: [] }
+      return yield* fromParts([{ receipt: statement }])
     case STATEMENT_TYPES.proof:
-      return { proof: statement, keys: [] }
+      return yield* fromParts([{ proof: statement }])
     default:
-      return undefined
+      return yield* UNKNOWN
   }
-}
+})
 
 /** A stream as it was on the wire. */
-const fromEvents = async (text: string): Promise<Evidence> => {
-  const frames: Array<string> = []
-  let nonce: string | undefined
-  let proof: string | undefined
-  for await (const { data, event } of serverSentEvents(new Blob([text]).stream())) {
-    const object = parseJson(data)
-    if (!isObject(object)) continue
-    if (event === "open" && typeof object["response_nonce"] === "string") nonce = object["response_nonce"]
-    if (event === "frame" && typeof object["ciphertext"] === "string") frames.push(object["ciphertext"])
-    if (event === "proof" && typeof object["proof"] === "string") proof = object["proof"]
+const fromEvents = Effect.fnUntraced(function* (text: string) {
+  const parts: Array<JsonObject> = []
+  const frames: Array<unknown> = []
+  for (const { data, event } of yield* Effect.tryPromise({
+    try: () => Array.fromAsync(serverSentEvents(new Blob([text]).stream())),
+    catch: () => UNKNOWN,
+  })) {
+    const value = parseJson(data)
+    const { ciphertext, proof, response_nonce } = isObject(value) ? value : {}
+    if (event === "frame") frames.push(ciphertext)
+    else if (event === "open") parts.push({ response_nonce })
+    else if (event === "proof") parts.push({ proof })
   }
-  return {
-    keys: [],
-    ...(proof === undefined ? {} : { proof }),
-    ...(nonce === undefined ? {} : { recording: { response_nonce: nonce, frames } }),
-  }
-}
+  return yield* fromParts([...parts, { frames }])
+})
 
-/** Finds out what `text` is. Fails when there is nothing in it that is signed. */
-export const readEvidence = Effect.fnUntraced(function* (text: string) {
+/** Finds out what `text` is. Fails when there is nothing in it that is signed, or something that cannot be checked. */
+export const readEvidence = (text: string) => {
   const trimmed = text.trim()
   const value = parseJson(trimmed)
-  const found = isObject(value)
-    ? fromJson(value)
-    : /^event: ?open$/m.test(text)
-      ? yield* Effect.tryPromise({ try: () => fromEvents(text), catch: () => UNKNOWN })
-      : fromStatement(trimmed)
-  if (found?.receipt === undefined && found?.proof === undefined) return yield* UNKNOWN
-  return found
-})
+  if (isObject(value)) return fromJson(value)
+  return /^event: ?open$/m.test(text) ? fromEvents(text) : fromStatement(trimmed)
+}

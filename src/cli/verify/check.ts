@@ -1,10 +1,14 @@
 /** Checks evidence against pins, offline. */
+import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
-import { SealgateError, Tampered } from "../../client/errors.ts"
+import type { JsonObject } from "../../client/decode.ts"
+import { KeyMissing, SealgateError, Tampered } from "../../client/errors.ts"
 import { type ProvenExchange, proveExchange, verifyProof, verifyReceipt } from "../../client/verify.ts"
 import { keysByThumbprint, type TrustOptions } from "../../client/trust.ts"
+import type { ChatChunk, ChatCompletion } from "../../domain/chat.ts"
+import { accumulate } from "../../domain/chatStream.ts"
 import { parseStatement, type ProofClaims, type ReceiptClaims } from "../../domain/statement.ts"
-import { unusable } from "../CommandFailed.ts"
+import { type CommandFailed, unusable } from "../CommandFailed.ts"
 import type { Evidence } from "./Evidence.ts"
 
 export interface Verified {
@@ -29,27 +33,37 @@ export const trustFor = Effect.fnUntraced(function* (
   pins: ReadonlyArray<string>,
   own: ReadonlyArray<unknown>,
 ) {
-  const signer = signerOf(evidence)
   const keys = { keys: [...own, ...evidence.keys] }
-  const [known, vouched] = yield* Effect.tryPromise({
-    try: () => Promise.all([keysByThumbprint(keys), keysByThumbprint({ keys: own })]),
+  const [vouched] = yield* Effect.tryPromise({
+    try: () => Promise.all([keysByThumbprint({ keys: own }), keysByThumbprint(keys)]),
     catch: () => unusable("The keys are not a JWKS of Ed25519 keys."),
   })
   const believed = pins.length > 0 ? pins : [...vouched.keys()]
   if (believed.length === 0) {
     return yield* unusable(
-      `The file says that ${signer ?? "somebody"} signed it. Anybody can sign: ask the proxy's operator for their key id, ` +
-        "and give it with --pin, or give --keys with a file of keys that you trust.",
-    )
-  }
-  if (signer !== undefined && believed.includes(signer) && !known.has(signer)) {
-    return yield* unusable(
-      `To check the signature of ${signer}, its public key is needed: give --keys with a JWKS, such as the proxy's /v1/keys.`,
+      `The file says that ${signerOf(evidence) ?? "somebody"} signed it. Anybody can sign: ask the proxy's operator for ` +
+        "their key id, and give it with --pin, or give --keys with a file of keys that you trust.",
     )
   }
   const trust: TrustOptions = { pins: believed, keys }
   return { trust, believed }
 })
+
+/** The answer that a proven exchange has; in a stream, what came before a restart is void. */
+export const completionOf = ({ receipt, responses }: ProvenExchange): ChatCompletion => {
+  // The frames were proven to be the proxy's, and these are the two shapes it makes.
+  if (receipt.form !== "stream") return responses[0] as unknown as ChatCompletion
+  const last = responses.slice(responses.findLastIndex(({ restart }) => restart !== undefined) + 1)
+  return accumulate(last.map(({ delta }) => delta as ChatChunk))
+}
+
+/** Fails when the file shows something else than what was found to be signed. */
+const compare = (name: string, shown: JsonObject | undefined, signed: unknown): void => {
+  // Through JSON, where what is `undefined` is not there.
+  if (shown !== undefined && !isDeepStrictEqual(shown, JSON.parse(JSON.stringify(signed)))) {
+    throw new Tampered(`The file shows another ${name} than was signed.`)
+  }
+}
 
 const verifyAll = async (evidence: Evidence, trust: TrustOptions): Promise<Verified> => {
   const exchange = evidence.exchange === undefined ? undefined : await proveExchange(evidence.exchange, trust)
@@ -66,6 +80,9 @@ const verifyAll = async (evidence: Evidence, trust: TrustOptions): Promise<Verif
   ) {
     throw new Tampered("The receipt and the proof are about different exchanges.")
   }
+  compare("receipt", evidence.copies.receipt, receipt)
+  compare("proof", evidence.copies.proof, proof)
+  if (exchange !== undefined) compare("completion", evidence.copies.completion, completionOf(exchange))
   return {
     kid: claims.iss,
     recorded: proof !== undefined && evidence.recording !== undefined,
@@ -75,18 +92,26 @@ const verifyAll = async (evidence: Evidence, trust: TrustOptions): Promise<Verif
   }
 }
 
-/** Fails with the `SealgateError` that says what is wrong. */
+/** Fails with the `SealgateError` that says what is wrong, or with `CommandFailed` when that cannot be found out. */
 export const check = (
   evidence: Evidence,
   { believed, trust }: { readonly believed: ReadonlyArray<string>; readonly trust: TrustOptions },
-): Effect.Effect<Verified, SealgateError> => {
+): Effect.Effect<Verified, SealgateError | CommandFailed> => {
   const signer = signerOf(evidence)
   if (signer !== undefined && !believed.includes(signer)) {
     return Effect.fail(new Tampered(`It is signed by ${signer}, whom you do not believe (${believed.join(", ")}).`))
   }
   return Effect.tryPromise({
     try: () => verifyAll(evidence, trust),
-    // Whatever the verifiers choke on is not what it claims to be.
-    catch: (error) => (error instanceof SealgateError ? error : new Tampered("It is malformed.", { cause: error })),
+    catch: (error) => {
+      if (error instanceof KeyMissing) {
+        return unusable(
+          `To check the signature of ${error.kid}, its public key is needed: ` +
+            "give --keys with a JWKS, such as the proxy's /v1/keys.",
+        )
+      }
+      // Whatever the verifiers choke on is not what it claims to be.
+      return error instanceof SealgateError ? error : new Tampered("It is malformed.", { cause: error })
+    },
   })
 }

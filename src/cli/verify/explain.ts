@@ -1,10 +1,9 @@
 /** What verified evidence proves, in plain words. */
 import { DateTime } from "effect"
-import type { JsonObject } from "../../client/decode.ts"
-import type { ChatChunk, ChatCompletion } from "../../domain/chat.ts"
-import { accumulate } from "../../domain/chatStream.ts"
+import type { ProvenExchange } from "../../client/verify.ts"
+import { printableLine } from "../printable.ts"
 import { bold, dim, green } from "../terminal.ts"
-import type { Verified } from "./check.ts"
+import { completionOf, type Verified } from "./check.ts"
 
 const time = (seconds: number): string => DateTime.formatIso(DateTime.makeUnsafe(seconds * 1000))
 
@@ -20,14 +19,9 @@ const MAX_SHOWN = 300
 
 const shown = (text: string): string => JSON.stringify(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text)
 
-/** The answer that proven frames make up; what came before a restart is void. */
-const answerText = (frames: ReadonlyArray<JsonObject>): string => {
-  const last = frames.slice(frames.findLastIndex(({ restart }) => restart !== undefined) + 1)
-  // The frames were proven to be the proxy's, and these are the two shapes it makes.
-  const chunks = last.flatMap(({ delta }) => (delta === undefined ? [] : [delta as ChatChunk]))
-  const completion = chunks.length > 0 ? accumulate(chunks) : (last[0] as unknown as ChatCompletion)
-  const message = completion.choices[0]?.message
-  return typeof message?.content === "string" ? message.content : JSON.stringify(message)
+const answerText = (exchange: ProvenExchange): string => {
+  const message = completionOf(exchange).choices[0]?.message
+  return typeof message?.content === "string" ? message.content : JSON.stringify(message ?? null)
 }
 
 export const kindOf = ({ exchange, proof, receipt }: Verified): string => {
@@ -61,7 +55,7 @@ const exchangeLines = ({ exchange }: Verified): ReadonlyArray<string> => {
   return [
     "Exactly this was asked and answered, to the byte:",
     `  asked     ${shown(JSON.stringify(completion))}`,
-    `  answered  ${shown(answerText(exchange.responses))}`,
+    `  answered  ${shown(answerText(exchange))}`,
   ]
 }
 
@@ -76,6 +70,8 @@ export const explain = (verified: Verified): string =>
   [
     `${green("✓")} ${bold(`This ${kindOf(verified)} is genuine.`)}`,
     `  Signed by ${verified.kid}`,
-    ...[...receiptLines(verified), ...proofLines(verified), ...exchangeLines(verified)].map((line) => `  ${line}`),
+    ...[...receiptLines(verified), ...proofLines(verified), ...exchangeLines(verified)].map(
+      (line) => `  ${printableLine(line)}`,
+    ),
     dim(`  ${limits(verified)}`),
   ].join("\n")

@@ -1,0 +1,10 @@
+/** What a signal means to a command. By name, because one that comes while the commands load needs an answer, too. */
+
+/** Commands that run until they are stopped. To all others a signal comes before they are done. */
+const SERVERS: ReadonlySet<string | undefined> = new Set(["proxy", "gateway", "connect"])
+
+/** Whether this command line runs a server. */
+export const serves = (args: ReadonlyArray<string>): boolean => SERVERS.has(args[0])
+
+/** Exit code of what a signal cut short, whichever signal: as shells write it of Ctrl-C. */
+export const CUT_SHORT = 130

@@ -1,0 +1,115 @@
+/** Whether what a program prints arrives, and that a reader who does not take it holds nothing up. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync, openSync } from "node:fs"
+import { createInterface } from "node:readline"
+import { Readable } from "node:stream"
+import { text } from "node:stream/consumers"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+
+const PRINTS_MUCH = new URL("./printsMuch.ts", import.meta.url).pathname
+const PROCESS_MS = 60_000
+/** A device that is always full. */
+const FULL = "/dev/full"
+
+/** A program whose standard output nobody reads yet. */
+const started = Effect.fnUntraced(function* (args: ReadonlyArray<string>, stdout: "pipe" | number = "pipe") {
+  const child = spawn(process.execPath, [PRINTS_MUCH, ...args], { stdio: ["pipe", stdout, "pipe"] })
+  yield* Effect.addFinalizer(() => Effect.sync(() => child.kill("SIGKILL")))
+  const { stderr } = child
+  if (stderr === null) throw new Error("standard error is a pipe")
+  const lines = createInterface(stderr)
+  const said: Array<string> = []
+  const printed = new Promise<void>((resolve) => {
+    lines.on("line", (line) => {
+      said.push(line)
+      if (line === "printed") resolve()
+    })
+  })
+  const closed = once(lines, "close")
+  const exit = once(child, "exit").then(([code, signal]: ReadonlyArray<unknown>) => code ?? signal)
+  yield* Effect.promise(() => printed)
+  return {
+    child,
+    exit: Effect.promise(() => exit),
+    said: Effect.as(
+      Effect.promise(() => closed),
+      said,
+    ),
+  }
+})
+
+describe("what a command prints", () => {
+  it.live(
+    "reaches a slow reader whole",
+    () =>
+      Effect.gen(function* () {
+        const { child, exit } = yield* started([])
+        const read = yield* Effect.promise(() => text(child.stdout ?? Readable.from([])))
+        assert.strictEqual(read.length, "begin\n".length + 2_000_000 + "\nend\n".length)
+        assert.match(read, /\nend\n$/)
+        assert.strictEqual(yield* exit, 0)
+      }).pipe(Effect.scoped),
+    PROCESS_MS,
+  )
+
+  it.live(
+    "is not missed by a reader who has had enough",
+    () =>
+      Effect.gen(function* () {
+        const output = yield* started(["chatty"])
+        output.child.stdout?.destroy()
+        output.child.stdin?.write("go on")
+        assert.strictEqual(yield* output.exit, 0)
+        assert.deepStrictEqual(yield* output.said, ["printed", "more"])
+
+        const both = yield* started(["chatty"])
+        both.child.stdout?.destroy()
+        both.child.stderr?.destroy()
+        both.child.stdin?.write("go on")
+        assert.strictEqual(yield* both.exit, 0)
+      }).pipe(Effect.scoped),
+    PROCESS_MS,
+  )
+
+  it.live(
+    "keeps nobody waiting who ends it: what is not read is cut off, and the exit code says so",
+    () =>
+      Effect.gen(function* () {
+        const { child, exit } = yield* started([])
+        child.kill("SIGINT")
+        assert.strictEqual(yield* exit, 130)
+      }).pipe(Effect.scoped),
+    PROCESS_MS,
+  )
+
+  it.live.skipIf(!existsSync(FULL))(
+    "is known to be lost when it could not be written",
+    () =>
+      Effect.gen(function* () {
+        const { exit, said } = yield* started([], openSync(FULL, "w"))
+        assert.strictEqual(yield* exit, 1)
+        assert.match((yield* said).join("\n"), /could not be written.*ENOSPC/)
+      }).pipe(Effect.scoped),
+    PROCESS_MS,
+  )
+})
+
+describe("what a server prints", () => {
+  it.live(
+    "holds up neither its orderly end nor a second signal when nobody reads it",
+    () =>
+      Effect.gen(function* () {
+        const orderly = yield* started(["server"])
+        orderly.child.kill("SIGTERM")
+        assert.strictEqual(yield* orderly.exit, 0)
+
+        const stuck = yield* started(["server", "never"])
+        stuck.child.kill("SIGTERM")
+        stuck.child.kill("SIGINT")
+        assert.strictEqual(yield* stuck.exit, 130)
+      }).pipe(Effect.scoped),
+    PROCESS_MS,
+  )
+})
