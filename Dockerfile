@@ -1,7 +1,7 @@
 # The proxy by default, the gateway with `docker run … sealgate gateway`. Runs with a read-only root: what it writes
 # goes to /var/lib/sealgate (the attestation key, the embedded database).
 
-FROM node:26-slim AS build
+FROM node:26.10.0-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json tsconfig.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
@@ -9,7 +9,7 @@ COPY scripts scripts
 COPY src src
 RUN node scripts/build.ts && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
 
-FROM node:26-slim
+FROM node:26.10.0-slim
 ENV NODE_ENV=production \
     ATTESTATION_KEY_FILE=/var/lib/sealgate/attestation.pem \
     DATABASE_URL=/var/lib/sealgate/gateway.db

@@ -7,7 +7,7 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import {
   Attestation,
-  gatewaySettingsFromEnvironment,
+  gatewaySettingsWith,
   layerGateway,
   layerProxy,
   proxySettingsFromEnvironment,
@@ -23,21 +23,19 @@ const urlOf = ({ address }: HttpServer.HttpServer["Service"]) =>
 
 const program = Effect.gen(function* () {
   const proxy = yield* proxySettingsFromEnvironment
-  const gateway = yield* gatewaySettingsFromEnvironment
+  // What is given here counts in place of what the environment says.
+  const gateway = yield* gatewaySettingsWith({
+    ...here,
+    jwtSecret: Redacted.make("a secret of at least thirty-two bytes"),
+    databaseUrl: { kind: "sqlite", filename: join(folder, "gateway.db") },
+  })
   // Any layer that provides `Upstream` will do: here the built-in echo, in place of the configured providers.
   const proxyContext = yield* Layer.build(
     layerProxy({ ...proxy, ...here, attestationKeyFile: join(folder, "key.pem") }).pipe(
       Layer.provide(Upstream.layerEcho),
     ),
   )
-  const gatewayContext = yield* Layer.build(
-    layerGateway({
-      ...gateway,
-      ...here,
-      jwtSecret: Redacted.make("a secret of at least thirty-two bytes"),
-      databaseUrl: { kind: "sqlite", filename: join(folder, "gateway.db") },
-    }).pipe(Layer.provide(Upstream.layerEcho)),
-  )
+  const gatewayContext = yield* Layer.build(layerGateway(gateway).pipe(Layer.provide(Upstream.layerEcho)))
   console.log(`gateway on ${yield* Effect.provideContext(Effect.map(HttpServer.HttpServer, urlOf), gatewayContext)}`)
 
   const { baseUrl, pin } = yield* Effect.gen(function* () {

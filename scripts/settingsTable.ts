@@ -1,7 +1,4 @@
-/** `node scripts/settingsTable.ts`: prints the settings tables of docs/operations.md and docs/gateway.md. */
-import { ownGatewaySettings } from "../src/layers/config/gatewaySettings.ts"
-import { proxySettings } from "../src/layers/config/proxySettings.ts"
+/** `node scripts/settingsTable.ts`: prints the settings table of docs/operations.md. */
 import { settingsTable } from "../test/support/settingsTable.ts"
 
-console.log(settingsTable(proxySettings))
-console.log(`\n${settingsTable(ownGatewaySettings)}`)
+console.log(settingsTable())

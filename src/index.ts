@@ -4,6 +4,7 @@ export {
   Gateway,
   type GatewaySettings,
   gatewaySettingsFromEnvironment,
+  gatewaySettingsWith,
   layerGateway,
   type RunningGateway,
 } from "./layers/Gateway.ts"

@@ -60,6 +60,12 @@ const PartialLimits = Schema.Struct({
   timeout_seconds: Schema.optionalKey(TimeoutSeconds),
 })
 
+const ChangedLimits = Schema.Struct({
+  ...PartialLimits.fields,
+  max_tokens: Schema.optionalKey(Schema.NullOr(PositiveInt)),
+  max_cost_micro_usd: Schema.optionalKey(Schema.NullOr(PositiveInt)),
+})
+
 const Name = Schema.String.check(Schema.isBetweenLength(1, MAX_NAME))
 
 /** `version` counts updates from 1; it is the resource's ETag. */
@@ -90,14 +96,14 @@ export const CreateAgent = Schema.Struct({
 })
 export type CreateAgent = typeof CreateAgent.Type
 
-/** A change: members given replace the agent's, `null` removes an optional one, `limits` are merged. */
+/** A change: members given replace the agent's, `null` removes an optional one, `limits` are merged in the same way. */
 export const UpdateAgent = Schema.Struct({
   name: Schema.optionalKey(Name),
   role: Schema.optionalKey(Schema.NullOr(Schema.String)),
   instructions: Schema.optionalKey(Schema.NullOr(Schema.String)),
   default_mode: Schema.optionalKey(Mode),
   model_policy: Schema.optionalKey(ModelPolicy),
-  limits: Schema.optionalKey(PartialLimits),
+  limits: Schema.optionalKey(ChangedLimits),
   metadata: Schema.optionalKey(Metadata),
 })
 export type UpdateAgent = typeof UpdateAgent.Type

@@ -66,7 +66,10 @@ export const TokenUsage = Schema.Struct({
 })
 export type TokenUsage = typeof TokenUsage.Type
 
-/** Sum over the steps; `calls` counts every upstream call, failed ones included. */
+/**
+ * What all upstream calls of a job used, as the ledger has them: those that failed or were interrupted count, too, and
+ * those that were made again because a crash came before their step was stored.
+ */
 export const JobUsage = Schema.Struct({ ...TokenUsage.fields, calls: NonNegativeInt })
 export type JobUsage = typeof JobUsage.Type
 
@@ -97,8 +100,8 @@ export type JobStep = typeof JobStep.Type
 
 /**
  * A job as its owner sees it. `attempt` counts from 1 and grows with retries, not with crashes. `cost_micro_usd` is
- * `null` when a call's cost is unknown. `expires_at` is when the job's record goes away: `JOB_RETENTION` after its end,
- * and until it has ended, after its creation.
+ * `null` when a call's cost is unknown. `expires_at` is when the job's record may go away: `JOB_RETENTION` after its
+ * end, and until it has ended, after its creation. It stays as long as its idempotency key all the same.
  */
 export const Job = Schema.Struct({
   id: JobId,

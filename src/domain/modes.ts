@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { Severity } from "./verdict.ts"
 
-/** Longest lists that are taken from a model; what is longer is not a list of findings any more. */
+/** Longest lists of findings that are taken from one answer. Several rounds together may come to more. */
 const MAX_FINDINGS = 20
 
 const Index = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
@@ -13,9 +13,9 @@ const Index = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
 })
 
 export const Critique = Schema.Struct({
-  resolved: Schema.Array(Index)
-    .check(Schema.isMaxLength(MAX_FINDINGS))
-    .annotate({ description: "numbers of the earlier objections that the answer now meets or that were refuted" }),
+  resolved: Schema.Array(Index).annotate({
+    description: "numbers of the earlier objections that the answer now meets or that were refuted",
+  }),
   objections: Schema.Array(
     Schema.Struct({
       claim: Schema.NonEmptyString.annotate({ description: "what is wrong and why, in one or two sentences" }),
@@ -38,9 +38,9 @@ export type Response = typeof Response.Type
 
 export const Judgement = Schema.Struct({
   verdict: Schema.Literals(["sound", "flawed", "undecided"]),
-  resolved: Schema.Array(Index)
-    .check(Schema.isMaxLength(MAX_FINDINGS))
-    .annotate({ description: "numbers of the open objections that the answer meets or that do not hold" }),
+  resolved: Schema.Array(Index).annotate({
+    description: "numbers of the open objections that the answer meets or that do not hold",
+  }),
   confidence: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })).annotate({
     description: "how sure you are of the verdict, from 0 to 1",
   }),

@@ -2,14 +2,24 @@
 import { Schema } from "effect"
 import { ProviderId } from "./upstream.ts"
 
-export const ProviderReadiness = Schema.Struct({
+/** A provider that is called, by its slot. */
+const ConfiguredProvider = Schema.Struct({
   provider: ProviderId,
+  configured: Schema.Literal(true),
+  /** Its default model. */
   model: Schema.String,
-  configured: Schema.Boolean,
   circuit: Schema.Literals(["closed", "open", "half-open"]),
   /** When a call last succeeded, as an RFC 3339 time. */
   last_success: Schema.NullOr(Schema.String),
 })
+export type ConfiguredProvider = typeof ConfiguredProvider.Type
+
+/** The providers that are called, in their order, then the slots that have no key. */
+export const ProviderReadiness = Schema.Union([
+  ConfiguredProvider,
+  Schema.Struct({ provider: ProviderId, configured: Schema.Literal(false) }),
+])
+export type ProviderReadiness = typeof ProviderReadiness.Type
 
 export const TlsReadiness = Schema.Struct({
   mode: Schema.Literals(["off", "tls", "mtls"]),

@@ -35,22 +35,32 @@ export const Target = Schema.Struct({
 })
 export type Target = typeof Target.Type
 
-/** The longest any of the waits below may be configured to, in milliseconds. */
-const HOUR_MS = 3_600_000
+/**
+ * What the fault policy's numbers may be, over the API and from the environment. Both take the same, because the API
+ * shows the environment's policy until somebody stores another. Waits are in milliseconds.
+ */
+export const POLICY_BOUNDS = {
+  retries: { minimum: 0, maximum: 5 },
+  failures: { minimum: 1, maximum: 1000 },
+  waitMs: { minimum: 1, maximum: 3_600_000 },
+} as const
+
+const { failures, retries, waitMs } = POLICY_BOUNDS
+const WaitMs = Count(waitMs.minimum, waitMs.maximum)
 
 /** How often the same target is tried again, and how the jittered waits between the tries grow. */
 export const Retry = Schema.Struct({
-  max_retries: Count(0, 5),
-  base_delay_ms: Count(1, HOUR_MS),
-  max_delay_ms: Count(1, HOUR_MS),
+  max_retries: Count(retries.minimum, retries.maximum),
+  base_delay_ms: WaitMs,
+  max_delay_ms: WaitMs,
 })
 /** After how many failed requests in a row a target's circuit opens, and how long it stays open before one probe. */
-export const Breaker = Schema.Struct({ failure_threshold: Count(1, 1000), open_ms: Count(1, HOUR_MS) })
+export const Breaker = Schema.Struct({ failure_threshold: Count(failures.minimum, failures.maximum), open_ms: WaitMs })
 /** How long to wait for the first token, for the next one, and for the whole answer with its retries and failovers. */
 export const Timeouts = Schema.Struct({
-  first_token_ms: Count(1, HOUR_MS),
-  idle_ms: Count(1, HOUR_MS),
-  total_ms: Count(1, HOUR_MS),
+  first_token_ms: WaitMs,
+  idle_ms: WaitMs,
+  total_ms: WaitMs,
 })
 
 const settings = {

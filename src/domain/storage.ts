@@ -17,6 +17,8 @@ export class StorageUnavailable extends Schema.TaggedError<StorageUnavailable>()
 
 const DEFAULT_PAGE_SIZE = 20
 const MAX_PAGE_SIZE = 100
+/** A page ends early rather than hold more than this, because whoever reads it holds it whole. */
+const MAX_PAGE_BYTES = 4 * 1024 * 1024
 export const PageSize = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_PAGE_SIZE }))
 
 /** Which page of a list. `cursor` is a `next_cursor` of the same list; without it the list starts at the newest. */
@@ -25,7 +27,10 @@ export interface PageRequest {
   readonly cursor?: string | undefined
 }
 
-/** One page of a list, newest first; without `next_cursor` it is the last. */
+/**
+ * One page of a list, newest first; without `next_cursor` it is the last. It may have fewer items than were asked for
+ * although more follow.
+ */
 export interface Page<A> {
   readonly items: ReadonlyArray<A>
   readonly next_cursor?: string
@@ -61,9 +66,23 @@ export const pageBounds = (
   return UUID_V7.test(before) ? Effect.succeed({ before, limit }) : Effect.fail(new CursorInvalid())
 }
 
-/** The page made of rows that {@link pageBounds} asked for. */
-export const pageOf = <A extends { readonly id: string }>(rows: ReadonlyArray<A>, limit: number): Page<A> => {
-  const items = rows.slice(0, limit)
+/** A row as far as pages are concerned: `bytes` is about what it adds to one. */
+export interface PageRow {
+  readonly id: string
+  readonly bytes: number
+}
+
+/** The ids of the page made of rows that {@link pageBounds} asked for. A row that is too large for any page has one alone. */
+export const pageOf = (rows: ReadonlyArray<PageRow>, limit: number): Page<string> => {
+  const items: Array<string> = []
+  let bytes = 0
+  for (const row of rows.slice(0, limit)) {
+    bytes += row.bytes
+    if (items.length > 0 && bytes > MAX_PAGE_BYTES) break
+    items.push(row.id)
+  }
   const last = items.at(-1)
-  return rows.length > limit && last !== undefined ? { items, next_cursor: encodeBase64Url(utf8(last.id)) } : { items }
+  return rows.length > items.length && last !== undefined
+    ? { items, next_cursor: encodeBase64Url(utf8(last)) }
+    : { items }
 }

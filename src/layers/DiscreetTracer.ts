@@ -1,16 +1,13 @@
 /**
  * Spans without content and without noise, whatever the tracer behind them exports: of a failure they tell type and
- * place, never its message, which could quote a prompt; of a URL the route and, where there is one, the path, never the
- * query; and of what the server does by itself, nothing.
+ * place, never its message, which could quote a prompt; of a URL never the query; and of what the server does by itself,
+ * nothing.
  */
 import { Effect, Exit, Layer, Option, Tracer } from "effect"
 import { discreetCause } from "../domain/defect.ts"
 
 /** Attributes that hold a URL's query. */
 const WITH_QUERY = new Set(["url.full", "url.query"])
-
-/** The router writes it before the path is written. */
-const ROUTE = "http.route"
 
 /**
  * Spans of what runs by itself: a trace begins with a request, or goes on in the job that one made. Workers that look
@@ -31,11 +28,8 @@ const discreet = (tracer: Tracer.Tracer): Tracer.Tracer =>
       const span = tracer.span(options)
       const attribute = span.attribute.bind(span)
       const end = span.end.bind(span)
-      let routed = false
       span.attribute = (key, value) => {
-        routed ||= key === ROUTE
-        // Where no route takes it, a path is whatever a stranger wrote.
-        if (!WITH_QUERY.has(key) && (key !== "url.path" || routed)) attribute(key, value)
+        if (!WITH_QUERY.has(key)) attribute(key, value)
       }
       span.end = (time, exit) => end(time, Exit.isSuccess(exit) ? exit : Exit.failCause(discreetCause(exit.cause)))
       return span
@@ -43,7 +37,7 @@ const discreet = (tracer: Tracer.Tracer): Tracer.Tracer =>
     ...(tracer.context === undefined ? {} : { context: tracer.context }),
   })
 
-/** Makes the tracer in place discreet. Without one there is nothing to do, and requests are not traced at all. */
+/** Makes the tracer in place discreet. Without one there is nothing to do: spans go nowhere. */
 export const layerDiscreetTracer = Layer.effect(
   Tracer.Tracer,
   Effect.map(Tracer.Tracer, (tracer) => (tracer === Tracer.nativeTracer ? tracer : discreet(tracer))),

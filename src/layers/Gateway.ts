@@ -1,7 +1,6 @@
 /** The agent gateway, wired. */
 import { Effect, Exit, Layer, ManagedRuntime, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { layerAdminOnly, layerAuthorization } from "../http/gateway/Admission.ts"
 import { AgentsHandlers } from "../http/gateway/AgentsHandlers.ts"
 import { GatewayApi } from "../http/gateway/Api.ts"
@@ -9,10 +8,8 @@ import { GatewayLimits } from "../http/gateway/GatewayLimits.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
 import { MALFORMED } from "../http/gateway/problems.ts"
 import { RoutingHandlers } from "../http/gateway/RoutingHandlers.ts"
-import { CONSOLE_ROUTES, layerConsole } from "../http/shared/Console.ts"
-import { layerOutermost, layerSpanNames } from "../http/shared/Outermost.ts"
-import { makeRouteTable } from "../http/shared/RouteTable.ts"
-import { systemHandlers } from "../http/shared/systemHandlers.ts"
+import { layerOwnSpans } from "../http/shared/requestSpan.ts"
+import { layerSurface, layerSystem } from "../http/shared/Surface.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { Tokens } from "../services/access/Tokens.ts"
 import { Agents } from "../services/agents/Agents.ts"
@@ -29,12 +26,12 @@ import { Ledger } from "../services/routing/Ledger.ts"
 import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
-import { gatewaySettings } from "./config/gatewaySettings.ts"
-import { decodeSettings } from "./config/Setting.ts"
+import { gatewayRules, type GatewaySettings, gatewaySettings } from "./config/gatewaySettings.ts"
+import { checkRules, decodeSettings } from "./config/Setting.ts"
 import * as Database from "./database/Database.ts"
 import { layerDiscreetTracer } from "./DiscreetTracer.ts"
-import { forDevelopment, type GatewaySettings, tokenSettingsOf } from "./GatewayAccess.ts"
-import { layerMetrics, layerReadiness } from "./GatewayReadiness.ts"
+import { forDevelopment, tokenSettingsOf } from "./GatewayAccess.ts"
+import { layerReadiness } from "./GatewayReadiness.ts"
 import { layerLogging } from "./Logging.ts"
 import { layerDrainFirst, layerNodeServer } from "./NodeServer.ts"
 import { urlOf } from "./serverUrl.ts"
@@ -42,10 +39,14 @@ import { layerRateLimits } from "./SharedState.ts"
 import { layerTelemetry } from "./Telemetry.ts"
 import { layerUpstream, policyOf } from "./Upstream.ts"
 
-export type { GatewaySettings } from "./GatewayAccess.ts"
+export type { GatewaySettings } from "./config/gatewaySettings.ts"
+
+/** `given`, and for the rest what the environment says; or every mistake in them. */
+export const gatewaySettingsWith = (given: Partial<GatewaySettings>) =>
+  decodeSettings(gatewaySettings, { given, rules: gatewayRules })
 
 /** What the environment says, or every mistake in it. */
-export const gatewaySettingsFromEnvironment = decodeSettings(gatewaySettings)
+export const gatewaySettingsFromEnvironment = gatewaySettingsWith({})
 
 const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
   databaseUrl.kind === "sqlite"
@@ -71,8 +72,9 @@ const layerServices = (settings: GatewaySettings) =>
   Layer.merge(untilDraining(JobRunner.layer), JobRetention.layer).pipe(
     Layer.provide(Modes.layer),
     Layer.provide(Router.layer),
-    Layer.provideMerge(Layer.mergeAll(Jobs.layer, JobLeases.layer, Ledger.layer, RoutingStats.layer)),
-    Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, RoutingConfig.layer(policyOf(settings)))),
+    Layer.provideMerge(Layer.mergeAll(Jobs.layer, JobLeases.layer, RoutingStats.layer)),
+    Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer)),
+    Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
     Layer.provideMerge(layerDatabase(settings)),
     Layer.provideMerge(
       Layer.succeed(JobSettings, {
@@ -84,33 +86,10 @@ const layerServices = (settings: GatewaySettings) =>
     ),
   )
 
-const SystemHandlers = HttpApiBuilder.group(
-  GatewayApi,
-  "system",
-  Effect.fn(function* (handlers) {
-    return handlers.handleAll(yield* systemHandlers)
-  }),
-)
-
-const routesOf = (settings: GatewaySettings) =>
-  makeRouteTable(GatewayApi, [["GET", "/openapi.json"], ["GET", "/docs"], ...(settings.console ? CONSOLE_ROUTES : [])])
-
 const layerRoutes = (settings: GatewaySettings) =>
-  Layer.mergeAll(
-    HttpApiBuilder.layer(GatewayApi, { openapiPath: "/openapi.json" }).pipe(
-      Layer.provide([AgentsHandlers, JobsHandlers, RoutingHandlers, SystemHandlers]),
-      Layer.provide([layerAuthorization, layerAdminOnly]),
-    ),
-    HttpApiScalar.layer(GatewayApi, { path: "/docs", scalar: { withDefaultFonts: false } }),
-    settings.console ? layerConsole("gateway") : Layer.empty,
-    layerOutermost({
-      routes: routesOf(settings),
-      maxBodyBytes: settings.maxRequestBytes,
-      maxBodyMemory: settings.maxBodyMemory,
-      malformedCode: MALFORMED,
-      trustedProxies: settings.trustedProxies,
-      namesRequest: true,
-    }),
+  layerSurface(GatewayApi, { component: "gateway", settings, malformedCode: MALFORMED, namesRequest: true }).pipe(
+    Layer.provide([AgentsHandlers, JobsHandlers, RoutingHandlers, layerSystem(GatewayApi)]),
+    Layer.provide([layerAuthorization, layerAdminOnly]),
   )
 
 /**
@@ -120,14 +99,18 @@ const layerRoutes = (settings: GatewaySettings) =>
 export const layerGateway = (given: GatewaySettings) =>
   Layer.unwrap(
     Effect.gen(function* () {
+      // Whoever put them together by hand learns of mistakes here, before there is a database.
+      yield* checkRules(given, gatewayRules)
       const settings = forDevelopment(given)
-      const tokens = yield* tokenSettingsOf(settings)
       return layerDrainFirst.pipe(
         Layer.provideMerge(
           HttpRouter.serve(layerRoutes(settings), { disableLogger: true, disableListenLog: true }).pipe(
-            Layer.provide(layerReadiness(settings)),
-            Layer.provide([layerMetrics, layerSpanNames(routesOf(settings))]),
-            Layer.provide([layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer, Tokens.layer(tokens)]),
+            Layer.provide([layerReadiness(settings), layerOwnSpans]),
+            Layer.provide([
+              layerRateLimits(settings.redisUrl),
+              ConcurrencyLimits.layer,
+              Tokens.layer(tokenSettingsOf(settings)),
+            ]),
             Layer.provide(
               Layer.succeed(GatewayLimits, {
                 read: settings.rateLimitRead,
@@ -146,13 +129,9 @@ export const layerGateway = (given: GatewaySettings) =>
     }),
   )
 
-/** The environment's settings with `overrides`. */
-const settingsWith = (overrides: Partial<GatewaySettings>) =>
-  Effect.map(gatewaySettingsFromEnvironment, (settings): GatewaySettings => ({ ...settings, ...overrides }))
-
 const layer = (overrides: Partial<GatewaySettings> = {}) =>
   Layer.unwrap(
-    Effect.map(settingsWith(overrides), (settings) =>
+    Effect.map(gatewaySettingsWith(overrides), (settings) =>
       layerGateway(settings).pipe(
         Layer.provide(layerUpstream(settings)),
         Layer.provide(layerTelemetry(settings, "sealgate-gateway")),

@@ -1,17 +1,8 @@
-/** What the gateway checks tokens with. Without anything to check them with it does not start, except for development. */
+/** What the gateway checks tokens with. */
 import { randomBytes } from "node:crypto"
-import { Effect, Redacted } from "effect"
-import { hostName, isLoopback } from "../domain/hostName.ts"
+import { Redacted } from "effect"
 import type { TokenSettings } from "../services/access/Tokens.ts"
-import type { gatewaySettings } from "./config/gatewaySettings.ts"
-import { ConfigurationMistakes, type Decoded } from "./config/Setting.ts"
-
-export type GatewaySettings = Decoded<typeof gatewaySettings>
-
-type AccessSettings = Pick<
-  GatewaySettings,
-  "dev" | "jwtAudience" | "jwtIssuer" | "jwtJwksFile" | "jwtJwksUrl" | "jwtPreviousSecret" | "jwtSecret"
->
+import type { GatewaySettings } from "./config/gatewaySettings.ts"
 
 const DEV_SECRET_BYTES = 48
 
@@ -28,24 +19,10 @@ export const forDevelopment = (settings: GatewaySettings): GatewaySettings =>
       }
     : settings
 
-const mistake = (variable: string, problem: string) =>
-  Effect.fail(new ConfigurationMistakes({ mistakes: [{ variable, problem }] }))
-
-/** What tokens are checked with, or what is wrong with that. */
-export const tokenSettingsOf = (settings: AccessSettings): Effect.Effect<TokenSettings, ConfigurationMistakes> => {
+/** What tokens are checked with. */
+export const tokenSettingsOf = (settings: GatewaySettings): TokenSettings => {
   const { jwtAudience: audience, jwtIssuer: issuer, jwtJwksFile, jwtJwksUrl, jwtSecret: secret } = settings
-  if (jwtJwksUrl !== undefined && jwtJwksFile !== undefined) {
-    return mistake("JWT_JWKS_FILE", "is set together with JWT_JWKS_URL; keep one of them")
-  }
-  if (jwtJwksUrl?.protocol === "http:" && !isLoopback(hostName(jwtJwksUrl.host))) {
-    return mistake("JWT_JWKS_URL", "is plain HTTP, so anybody on the way could put their own keys in; use https")
-  }
   const jwks =
     jwtJwksUrl !== undefined ? { url: jwtJwksUrl } : jwtJwksFile !== undefined ? { file: jwtJwksFile } : undefined
-  return secret === undefined && jwks === undefined
-    ? mistake(
-        "JWT_SECRET",
-        "is missing; set it, JWT_JWKS_URL or JWT_JWKS_FILE, so that tokens can be checked (to try things out: --dev)",
-      )
-    : Effect.succeed({ secret, previousSecret: settings.jwtPreviousSecret, jwks, issuer, audience })
+  return { secret, previousSecret: settings.jwtPreviousSecret, jwks, issuer, audience }
 }

@@ -5,39 +5,35 @@ import { Jobs } from "../services/jobs/Jobs.ts"
 import { measure } from "../services/lifecycle/Measurements.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
 import * as RuntimeMetrics from "../services/lifecycle/RuntimeMetrics.ts"
-import type { GatewaySettings } from "./GatewayAccess.ts"
+import type { GatewaySettings } from "./config/gatewaySettings.ts"
 
 /** How long readiness and metrics wait for the database. */
 const DATABASE_PATIENCE = Duration.seconds(2)
 
-/** The jobs that wait or run, if the database answers soon. */
-const queueState = Effect.fnUntraced(function* (jobs: Jobs["Service"]) {
-  return Option.flatten(yield* Effect.timeoutOption(Effect.option(jobs.queueState), DATABASE_PATIENCE))
-})
+/** How long an answer of the database counts: anybody may ask, and each answer is a count over the open jobs. */
+const FRESH = Duration.seconds(1)
 
-/** Beside what every server needs, the database has to answer. */
+/** Readiness, for which the database has to answer beside what every server needs; and the gauges of process and queue. */
 export const layerReadiness = (settings: Pick<GatewaySettings, "databaseUrl">) =>
   Layer.effect(
     ReadinessProbe,
-    Effect.flatMap(Jobs, (jobs) =>
-      ReadinessProbe.make(
-        Effect.map(queueState(jobs), (queue) => ({
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      /** The jobs that wait or run, if the database answers soon. */
+      const queueState = yield* Effect.option(jobs.queueState).pipe(
+        Effect.timeoutOption(DATABASE_PATIENCE),
+        Effect.map(Option.flatten),
+        Effect.cachedWithTTL(FRESH),
+      )
+      yield* measure(Effect.flatMap(queueState, Option.match({ onNone: () => Effect.void, onSome: queueObserved })))
+      return yield* ReadinessProbe.make(
+        Effect.map(queueState, (queue) => ({
           ok: Option.isSome(queue),
           members: {
             database: { kind: settings.databaseUrl.kind, ok: Option.isSome(queue) },
             ...(Option.isSome(queue) ? { queue: { depth: queue.value.queued } } : {}),
           },
         })),
-      ),
-    ),
-  )
-
-/** The process's gauges and the queue's. */
-export const layerMetrics = Layer.merge(
-  RuntimeMetrics.layer("gateway"),
-  Layer.effectDiscard(
-    Effect.flatMap(Jobs, (jobs) =>
-      measure(Effect.flatMap(queueState(jobs), Option.match({ onNone: () => Effect.void, onSome: queueObserved }))),
-    ),
-  ),
-)
+      )
+    }),
+  ).pipe(Layer.merge(RuntimeMetrics.layer("gateway")))

@@ -3,6 +3,7 @@ import * as OtelLogger from "@effect/opentelemetry/OtelLogger"
 import * as OtelMetrics from "@effect/opentelemetry/OtelMetrics"
 import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
 import * as Resource from "@effect/opentelemetry/Resource"
+import { createTraceState } from "@opentelemetry/api"
 import { OTLPLogExporter } from "@opentelemetry/exporter-logs-otlp-http"
 import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http"
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http"
@@ -18,8 +19,9 @@ import {
   type Sampler,
   TraceIdRatioBasedSampler,
 } from "@opentelemetry/sdk-trace-base"
-import { Duration, Effect, Layer, Logger } from "effect"
+import { Context, Duration, Effect, Layer, Logger, Option, Tracer } from "effect"
 import { SOFTWARE } from "../domain/software.ts"
+import { TraceState } from "../domain/traceContext.ts"
 import { measureAll } from "../services/lifecycle/Measurements.ts"
 import { declarations } from "../services/metrics.ts"
 import { watchExports } from "./exportWatch.ts"
@@ -71,8 +73,26 @@ const closing = <A extends Closeable>(make: () => A) =>
     ),
   )
 
+/** The caller's `tracestate` in the SDK's own form, for samplers and for the spans that are sent. */
+const withTraceState = (span: Tracer.AnySpan): Tracer.AnySpan => {
+  const state = Context.getOrUndefined(span.annotations, TraceState)
+  if (span._tag === "Span" || state === undefined) return span
+  return { ...span, annotations: Context.add(span.annotations, OtelTracer.OtelTraceState, createTraceState(state)) }
+}
+
+const layerTracer = Layer.effect(
+  Tracer.Tracer,
+  Effect.map(OtelTracer.make, (tracer) =>
+    Tracer.make({
+      ...tracer,
+      span: (options) => tracer.span({ ...options, parent: Option.map(options.parent, withTraceState) }),
+    }),
+  ),
+)
+
 const layerTraces = (url: string, settings: OpenTelemetryOptions["settings"]) =>
-  OtelTracer.layer.pipe(
+  layerTracer.pipe(
+    Layer.provide(OtelTracer.layerTracer),
     Layer.provide(
       Layer.effect(
         OtelTracer.OtelTracerProvider,

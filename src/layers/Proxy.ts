@@ -1,14 +1,11 @@
 /** The sealed proxy, wired. */
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
-import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { ProxyApi } from "../http/proxy/Api.ts"
 import { ProxyLimits } from "../http/proxy/ProxyLimits.ts"
 import { SealedHandlers } from "../http/proxy/SealedHandlers.ts"
-import { CONSOLE_ROUTES, layerConsole } from "../http/shared/Console.ts"
-import { layerOutermost, layerSpanNames } from "../http/shared/Outermost.ts"
-import { makeRouteTable } from "../http/shared/RouteTable.ts"
-import { systemHandlers } from "../http/shared/systemHandlers.ts"
+import { layerOwnSpans } from "../http/shared/requestSpan.ts"
+import { layerSurface, layerSystem } from "../http/shared/Surface.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { Drain } from "../services/lifecycle/Drain.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
@@ -19,6 +16,7 @@ import { SealedCompletions } from "../services/sealing/SealedCompletions.ts"
 import { SealedExchange } from "../services/sealing/SealedExchange.ts"
 import { Sessions } from "../services/sealing/Sessions.ts"
 import { proxySettings } from "./config/proxySettings.ts"
+import { tlsRule } from "./config/serverSettings.ts"
 import { type Decoded, decodeSettings } from "./config/Setting.ts"
 import { layerDiscreetTracer } from "./DiscreetTracer.ts"
 import { layerDrainFirst, layerNodeServer } from "./NodeServer.ts"
@@ -27,7 +25,7 @@ import { layerRateLimits } from "./SharedState.ts"
 export type ProxySettings = Decoded<typeof proxySettings>
 
 /** What the environment says, or every mistake in it. */
-export const proxySettingsFromEnvironment = decodeSettings(proxySettings)
+export const proxySettingsFromEnvironment = decodeSettings(proxySettings, { rules: [tlsRule] })
 
 /**
  * Longest ciphertext, in bytes, whose request fits into a body of `maxRequestBytes`: base64url takes four characters for
@@ -71,31 +69,9 @@ const layerServices = (settings: ProxySettings) => {
   )
 }
 
-const SystemHandlers = HttpApiBuilder.group(
-  ProxyApi,
-  "system",
-  Effect.fn(function* (handlers) {
-    return handlers.handleAll(yield* systemHandlers)
-  }),
-)
-
-const routesOf = (settings: ProxySettings) =>
-  makeRouteTable(ProxyApi, [["GET", "/openapi.json"], ["GET", "/docs"], ...(settings.console ? CONSOLE_ROUTES : [])])
-
 const layerRoutes = (settings: ProxySettings) =>
-  Layer.mergeAll(
-    HttpApiBuilder.layer(ProxyApi, { openapiPath: "/openapi.json" }).pipe(
-      Layer.provide([SealedHandlers, SystemHandlers]),
-    ),
-    HttpApiScalar.layer(ProxyApi, { path: "/docs", scalar: { withDefaultFonts: false } }),
-    settings.console ? layerConsole("proxy") : Layer.empty,
-    layerOutermost({
-      routes: routesOf(settings),
-      maxBodyBytes: settings.maxRequestBytes,
-      maxBodyMemory: settings.maxBodyMemory,
-      malformedCode: "malformed",
-      trustedProxies: settings.trustedProxies,
-    }),
+  layerSurface(ProxyApi, { component: "proxy", settings, malformedCode: "malformed", namesRequest: false }).pipe(
+    Layer.provide([SealedHandlers, layerSystem(ProxyApi)]),
   )
 
 /**
@@ -107,7 +83,7 @@ export const layerProxy = (settings: ProxySettings) =>
     Layer.provideMerge(
       HttpRouter.serve(layerRoutes(settings), { disableLogger: true, disableListenLog: true }).pipe(
         Layer.provide(layerReadiness(settings)),
-        Layer.provide([RuntimeMetrics.layer("proxy"), layerSpanNames(routesOf(settings))]),
+        Layer.provide([RuntimeMetrics.layer("proxy"), layerOwnSpans]),
         Layer.provide([layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer]),
         Layer.provide(
           Layer.succeed(ProxyLimits, {

@@ -3,7 +3,8 @@ import { constants, createHash, createPrivateKey, X509Certificate } from "node:c
 import { readFile } from "node:fs/promises"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import { DateTime, Effect, Schema } from "effect"
-import { ConfigurationMistakes } from "./config/Setting.ts"
+import { tlsRule } from "./config/serverSettings.ts"
+import { checkRules, type ConfigurationMistakes } from "./config/Setting.ts"
 
 export interface TlsSettings {
   readonly tlsCertFile: string | undefined
@@ -28,14 +29,8 @@ export class TlsError extends Schema.TaggedError<TlsError>()("TlsError", { probl
 /** The files to use, or `undefined` for plain HTTP; a half-configured pair is a mistake. */
 export const tlsFiles = (settings: TlsSettings): Effect.Effect<TlsFiles | undefined, ConfigurationMistakes> => {
   const { tlsCertFile: cert, tlsClientCaFile: clientCa, tlsKeyFile: key } = settings
-  if (cert !== undefined && key !== undefined) return Effect.succeed({ cert, key, clientCa })
-  if (cert === undefined && key === undefined && clientCa === undefined) return Effect.succeed(undefined)
-  const variable = cert === undefined ? "TLS_CERT_FILE" : "TLS_KEY_FILE"
-  return Effect.fail(
-    new ConfigurationMistakes({
-      mistakes: [{ variable, problem: "is missing; TLS needs a certificate and its key" }],
-    }),
-  )
+  const files = cert === undefined || key === undefined ? undefined : { cert, key, clientCa }
+  return Effect.as(checkRules(settings, [tlsRule]), files)
 }
 
 /** What the files held when they were read. */

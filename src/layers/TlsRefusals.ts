@@ -6,6 +6,7 @@ import type { Server as HttpsServer } from "node:https"
 import type { Socket } from "node:net"
 import type { TLSSocket } from "node:tls"
 import { Duration, Effect, FiberMap } from "effect"
+import { canonicalAddress } from "../http/shared/ClientAddress.ts"
 import { counter } from "../services/metrics.ts"
 import { transportOf } from "./TlsConnections.ts"
 
@@ -76,7 +77,12 @@ export const makeRefusals = Effect.gen(function* () {
     // Load balancers and scanners open connections and close them: nothing to act on.
     const log = reason === "disconnected" ? Effect.logDebug : Effect.logWarning
     yield* log(`TLS client refused: ${REASONS[reason]}`).pipe(
-      Effect.annotateLogs({ reason, count: told.count, code: told.last.code, address: told.last.address }),
+      Effect.annotateLogs({
+        reason,
+        count: told.count,
+        code: told.last.code,
+        address: canonicalAddress(told.last.address),
+      }),
     )
     yield* Effect.sleep(QUIET)
   })

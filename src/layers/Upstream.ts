@@ -8,6 +8,7 @@ import * as Gemini from "../services/upstream/providers/Gemini.ts"
 import * as OpenAiCompatible from "../services/upstream/providers/OpenAiCompatible.ts"
 import { echo } from "../services/upstream/providers/Echo.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
+import { showKeyRefusals } from "../services/upstream/UpstreamMetrics.ts"
 import type { Decoded } from "./config/Setting.ts"
 import { type Slot, SLOTS, type upstreamSettings } from "./config/upstreamSettings.ts"
 import type { ServerSettings } from "./NodeServer.ts"
@@ -63,6 +64,7 @@ const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: Upstre
       `${slot} is called over plain HTTP: its key and every prompt are readable on the way there`,
     )
   }
+  yield* showKeyRefusals(slot)
   const options = { id: slot, apiKey, baseUrl: baseUrl.href, defaultModel: configured[`${slot}Model`] }
   const server = { address: baseUrl.hostname, port: portOf(baseUrl) }
   return [{ ...(yield* WIRE_FORMATS[slot].make(options)), server }]

@@ -1,6 +1,6 @@
 /** What operators and orchestrators ask: metrics, probes, the contract and its reference. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Metric, Schema } from "effect"
 import { Readiness } from "../../src/domain/readiness.ts"
 import { fault, FakeUpstream } from "../support/FakeUpstream.ts"
 import { assertDeclared, parsePrometheus, scrape, valueOf } from "../support/prometheus.ts"
@@ -78,13 +78,28 @@ it.live("/metrics is well formed, documented, and counts what happened", () =>
   }),
 )
 
+it.live("/metrics begins the count of refused keys at nothing, so that the first one is an increase", () =>
+  Effect.gen(function* () {
+    const fake = yield* FakeUpstream.make()
+    const proxy = yield* startProxy({ settings: behind(fake) })
+    const errors = (yield* Effect.promise(() => scrape(proxy))).get("sealgate_upstream_errors_total")
+    assert.deepStrictEqual(
+      errors?.samples
+        .filter(({ labels }) => labels["kind"] === "unauthorized")
+        .map(({ labels, value }) => [labels, value]),
+      [[{ provider: "provider1", kind: "unauthorized" }, 0]],
+    )
+    // Without what other tests of this process counted.
+  }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())),
+)
+
 const decodeReadiness = Schema.decodeUnknownSync(Readiness)
 
 it.live("/health and /ready tell how the proxy is, and ask no provider", () =>
   Effect.gen(function* () {
     const fake = yield* FakeUpstream.make()
     const proxy = yield* startProxy({
-      settings: { ...behind(fake), sessionMaxLive: 7, circuitFailures: 1, retries: 0 },
+      settings: { ...behind(fake), provider1Model: "model-1", sessionMaxLive: 7, circuitFailures: 1, retries: 0 },
     })
     const report = async () => {
       const response = await fetch(`${proxy.url}/ready`)
@@ -100,27 +115,29 @@ it.live("/health and /ready tell how the proxy is, and ask no provider", () =>
 
       await beginSession(proxy)
       const fresh = await report()
-      assert.deepStrictEqual(
-        { ...fresh, providers: fresh.providers.map((provider) => ({ ...provider, model: "" })) },
-        {
-          http: 200,
-          status: "ready",
-          draining: false,
-          providers: [{ provider: "provider1", model: "", configured: true, circuit: "closed", last_success: null }],
-          tls: { mode: "off", expires_at: null, last_reload_error: null },
-          redis: "off",
-          key_storage: "guarded",
-          sessions: { live: 1, max: 7 },
-        },
-      )
+      assert.deepStrictEqual(fresh, {
+        http: 200,
+        status: "ready",
+        draining: false,
+        providers: [
+          { provider: "provider1", configured: true, model: "model-1", circuit: "closed", last_success: null },
+          { provider: "provider2", configured: false },
+          { provider: "provider3", configured: false },
+          { provider: "provider4", configured: false },
+        ],
+        tls: { mode: "off", expires_at: null, last_reload_error: null },
+        redis: "off",
+        key_storage: "guarded",
+        sessions: { live: 1, max: 7 },
+      })
       assert.strictEqual(fake.requests.length, 0)
 
       fake.always({ text: "ok" })
       const started = Date.now()
       const client = proxy.client()
       await client.complete({ prompt: "hello" })
-      const success = Date.parse((await report()).providers[0]?.last_success ?? "")
-      assert.isAtLeast(success, started)
+      const [first] = (await report()).providers
+      assert.isAtLeast(first?.configured === true ? Date.parse(first.last_success ?? "") : 0, started)
 
       // With its only provider out of order there is no point in sending requests here.
       fake.always(fault.serverError())
@@ -129,7 +146,7 @@ it.live("/health and /ready tell how the proxy is, and ask no provider", () =>
       assert.strictEqual(broken.http, 503)
       assert.strictEqual(broken.status, "unavailable")
       assert.isFalse(broken.draining)
-      assert.strictEqual(broken.providers[0]?.circuit, "open")
+      assert.deepInclude(broken.providers[0], { configured: true, circuit: "open" })
     })
   }),
 )

@@ -1,6 +1,8 @@
 /** The typed client with promises, and the gateway embedded without Effect. */
+import { getEventListeners } from "node:events"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import { HttpServerResponse } from "effect/http"
 import { Gateway } from "../../src/index.ts"
 import {
   GatewayClient,
@@ -9,6 +11,9 @@ import {
   type JobEvent,
   Unreachable,
 } from "../../src/client/index.ts"
+import { IdempotencyInFlight } from "../../src/domain/job.ts"
+import { problemOf } from "../../src/http/gateway/problems.ts"
+import { problemResponse } from "../../src/http/shared/Problems.ts"
 import { sqlite } from "../support/databases.ts"
 import { databaseUrl, gatedUpstream, SECRET, startGateway, tokenFor } from "../support/gateway.ts"
 
@@ -172,6 +177,59 @@ describe("GatewayClient", () => {
         })
         assert.strictEqual(seen.length, 3)
         assert.strictEqual(new Set(seen).size, 1)
+      }),
+    ),
+  )
+
+  it.live("asks again while an execution that lost its answer is still being carried out", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { gateway, token, upstream } = yield* gated
+        yield* upstream.open
+        const inFlight = HttpServerResponse.toWeb(problemResponse(problemOf(new IdempotencyInFlight())))
+        const lost = ["answer", "in flight"]
+        const sent: Array<string | null> = []
+        const lossy: typeof fetch = async (input, init) => {
+          if (!String(input).endsWith("/execute")) return fetch(input, init)
+          sent.push(new Headers(init?.headers).get("idempotency-key"))
+          const fate = lost.shift()
+          if (fate === "in flight") return inFlight
+          const response = await fetch(input, init)
+          if (fate === "answer") throw new TypeError("fetch failed")
+          return response
+        }
+        const client = new GatewayClient({ baseUrl: gateway.url, token, fetch: lossy })
+        yield* Effect.promise(async () => {
+          const { id } = await client.agents.create({ name: "a" })
+          await client.agents.execute(id, { task: "x" })
+          assert.strictEqual((await client.jobs.list()).items.length, 1)
+          assert.strictEqual(sent.length, 3)
+          assert.strictEqual(new Set(sent).size, 1)
+          // What will not pass is told at once.
+          const idempotencyKey = "once"
+          await client.agents.execute(id, { task: "x" }, { idempotencyKey })
+          const reused = await rejection(client.agents.execute(id, { task: "y" }, { idempotencyKey }))
+          assert.deepInclude(reused instanceof GatewayProblem ? reused.problem : {}, { code: "idempotency-key-reused" })
+          assert.strictEqual(sent.length, 5)
+        })
+      }),
+    ),
+  )
+
+  it.live("lets go of a signal when a stream ends or is left", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { client, upstream } = yield* gated
+        yield* upstream.open
+        const { signal } = new AbortController()
+        yield* Effect.promise(async () => {
+          const { id } = await client.agents.create({ name: "a" })
+          const handle = await client.agents.execute(id, { task: "x" })
+          await handle.wait({ signal })
+          await collect(handle.events({ signal }))
+          for await (const _ of handle.events({ signal })) break
+        })
+        assert.deepStrictEqual(getEventListeners(signal, "abort"), [])
       }),
     ),
   )

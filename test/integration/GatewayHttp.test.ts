@@ -63,6 +63,8 @@ describe("what the gateway refuses", () => {
   const refused: ReadonlyArray<readonly [request: string, expected: Refused]> = [
     ["GET /api/v1/nothing", { status: 404, code: "not-found" }],
     ["GET /api/v1/agents/a/b/c", { status: 404, code: "not-found" }],
+    // Its id is not UTF-8.
+    ["GET /api/v1/agents/%E0%A4%A", { status: 404, code: "not-found" }],
     ["PUT /api/v1/agents", { status: 405, code: "method-not-allowed", header: ["allow", "POST, GET, HEAD"] }],
     [
       `POST /api/v1/agents/${MISSING}`,

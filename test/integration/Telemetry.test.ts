@@ -32,6 +32,9 @@ const assertSilent = (collector: OtlpCollector, more: ReadonlyArray<string> = []
   }
 }
 
+/** What a caller's own tracing system has to say. */
+const STATE = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"
+
 /** A new trace, as its caller would name it. */
 const newTrace = (flags = "01") => {
   const traceId = crypto.randomUUID().replaceAll("-", "")
@@ -100,7 +103,10 @@ describe("the proxy", () => {
         const as = ({ traceparent }: { readonly traceparent: string }) =>
           proxy.client({
             fetch: (url, init) =>
-              fetch(url, { ...init, headers: [...new Headers(init?.headers), ["traceparent", traceparent]] }),
+              fetch(url, {
+                ...init,
+                headers: [...new Headers(init?.headers), ["traceparent", traceparent], ["tracestate", STATE]],
+              }),
           })
         const [complete, stream, failover, secret, unsampled] = [
           newTrace(),
@@ -162,6 +168,7 @@ describe("the proxy", () => {
         // A whole answer and a streamed one look the same.
         for (const trace of [complete, stream]) {
           const root = rootOf(trace)
+          assert.strictEqual(root.traceState, STATE)
           assert.strictEqual(
             outline(root),
             "POST /v1/completions [server](SealedCompletions.handle [internal](chat gpt-6-sol [client]))",
@@ -212,6 +219,7 @@ describe("the proxy", () => {
           traceparent.slice(53),
         ])
         assert.deepStrictEqual(told, [...Array.from({ length: 6 }, () => [true, "01"]), [true, "00"]])
+        assert.deepStrictEqual([...new Set(fake.requests.map(({ headers }) => headers["tracestate"]))], [STATE])
         for (const traceparent of completions.keys()) {
           const [, traceId = "", spanId] = traceparent.split("-")
           if (traceId === unsampled.traceId) continue
@@ -316,7 +324,7 @@ describe("the gateway", () => {
         for (const { traceparent } of [kept, dropped]) {
           const { json: job } = yield* call(first, "POST", `/api/v1/agents/${agent["id"]}/execute`, {
             token,
-            headers: { traceparent, "idempotency-key": `${MARKS.agent}-${jobs.length}` },
+            headers: { traceparent, tracestate: STATE, "idempotency-key": `${MARKS.agent}-${jobs.length}` },
             body: { task: MARKS.task, mode: "verified" },
           })
           jobs.push(job["id"])
@@ -330,6 +338,8 @@ describe("the gateway", () => {
         }
         assert.strictEqual(yield* stopped(second), 0)
 
+        assert.deepStrictEqual([...new Set(fake.requests.map(({ headers }) => headers["tracestate"]))], [STATE])
+
         const root = requestOf(collector, kept, besides)
         const steps = root.children[0]?.children[0]?.children[0]?.children ?? []
         assert.isAtLeast(steps.length, 3)
@@ -340,6 +350,7 @@ describe("the gateway", () => {
         )
         const enqueue = root.children[0]
         const job = enqueue?.children[0]
+        assert.deepStrictEqual([root.traceState, job?.traceState], [STATE, STATE])
         const message = {
           "messaging.system": "sealgate",
           "messaging.destination.name": "jobs",

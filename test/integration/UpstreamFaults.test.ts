@@ -4,8 +4,7 @@ import { Duration, Effect, Fiber, Redacted, References } from "effect"
 import { createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
 import type { Served, StreamEvent, UpstreamError } from "../../src/domain/upstream.ts"
-import { JITTER_FLOOR } from "../../src/services/upstream/UpstreamSettings.ts"
-import { ask } from "../services/upstream/ScriptedProvider.ts"
+import { ask, JITTER_FLOOR } from "../services/upstream/ScriptedProvider.ts"
 import {
   BACKOFF,
   BACKUP,

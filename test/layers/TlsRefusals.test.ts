@@ -57,7 +57,8 @@ describe("refusals of TLS clients", () => {
       const told = lines.length
       yield* TestClock.adjust("10 minutes")
       assert.strictEqual(lines.length, told)
-      report(refusal("expired", "192.0.2.77"))
+      // As a server that listens on all IPv6 addresses hears of an IPv4 client.
+      report(refusal("expired", "::ffff:192.0.2.77"))
       yield* Effect.yieldNow
       assert.strictEqual(lines.length, told + 1)
       assert.include(lines.at(-1), '"address":"192.0.2.77"')

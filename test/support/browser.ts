@@ -2,8 +2,8 @@
 import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { Effect } from "effect"
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
-import { afterAll } from "vitest"
+import { type Browser, type BrowserContextOptions, chromium, type Page, type Route } from "playwright-core"
+import { afterAll, vi } from "vitest"
 
 const executable = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
   (path) => path !== "" && existsSync(path),
@@ -60,6 +60,56 @@ export const openPage = Effect.fnUntraced(function* (options: BrowserContextOpti
   })
   return { page, complaints } satisfies OpenedPage
 })
+
+/** How long a page may take for what it does at once. */
+const SOON_MS = 20_000
+
+/**
+ * Repeats a check of the page until it holds, and fails with what it said last. The check reads what is there now, such
+ * as `count()` or `allInnerTexts()`: what waits by itself for an element has nothing to say when that never comes.
+ */
+export const soon = (check: () => Promise<void>): Promise<void> => vi.waitFor(check, { timeout: SOON_MS, interval: 20 })
+
+/** Answers that wait until they are let go: `page.route(url, held.hold)`. */
+export class Held {
+  private readonly pass: (route: Route) => Promise<void>
+  private waiting: Array<() => void> = []
+  private open = false
+
+  constructor(pass: (route: Route) => Promise<void> = (route) => route.continue()) {
+    this.pass = pass
+  }
+
+  readonly hold = async (route: Route): Promise<void> => {
+    if (!this.open) await new Promise<void>((go) => this.waiting.push(go))
+    await this.pass(route)
+  }
+
+  /** Waits until there is just one that is held. */
+  one(): Promise<void> {
+    return soon(async () => {
+      if (this.waiting.length !== 1) throw new Error(`${this.waiting.length} answers are held, and not one`)
+    })
+  }
+
+  /** Lets go what is held now. */
+  next(): void {
+    for (const go of this.waiting.splice(0)) go()
+  }
+
+  /** Lets go what is held, and whatever comes. */
+  letGo(): void {
+    this.open = true
+    this.next()
+  }
+}
+
+/** The label or text of what has the focus; `BODY` when nothing has. */
+export const focused = (page: Page): Promise<string> =>
+  page.evaluate<string>(
+    `(({ activeElement: element, body }) =>
+      element === null || element === body ? "BODY" : (element.labels?.[0] ?? element).innerText)(document)`,
+  )
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 

@@ -12,6 +12,7 @@ import { JobQueue } from "../../src/services/jobs/JobQueue.ts"
 import * as JobRunner from "../../src/services/jobs/JobRunner.ts"
 import { Jobs } from "../../src/services/jobs/Jobs.ts"
 import { JobSettings } from "../../src/services/jobs/JobSettings.ts"
+import { Ledger } from "../../src/services/routing/Ledger.ts"
 import type { DatabaseLayer } from "./databases.ts"
 
 const defaults = JobSettings.defaultValue()
@@ -29,7 +30,7 @@ const quick: JobSettings = {
 /** Everything but workers. */
 export const services = (database: DatabaseLayer, settings: Partial<JobSettings> = {}) =>
   Layer.mergeAll(Jobs.layer, JobLeases.layer).pipe(
-    Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer)),
+    Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer)),
     Layer.provideMerge(database),
     Layer.provideMerge(Layer.succeed(JobSettings, { ...quick, ...settings })),
   )

@@ -20,6 +20,7 @@ const SpanIn = Schema.Struct({
   traceId: Schema.String,
   spanId: Schema.String,
   parentSpanId: Schema.optionalKey(Schema.String),
+  traceState: Schema.optionalKey(Schema.String),
   name: Schema.String,
   kind: Schema.Finite,
   attributes: Attributes,
@@ -108,6 +109,7 @@ export interface Span {
   readonly traceId: string
   readonly spanId: string
   readonly parentSpanId: string | undefined
+  readonly traceState?: string
   readonly name: string
   readonly kind: (typeof KINDS)[number] | undefined
   readonly status: (typeof STATUSES)[number] | undefined

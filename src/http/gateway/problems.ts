@@ -10,20 +10,18 @@ import { routingETag, type RoutingSettingsInvalid, type RoutingSettingsStale } f
 import type { CursorInvalid, StorageUnavailable } from "../../domain/storage.ts"
 import type { TooManyInFlight } from "../../services/access/ConcurrencyLimits.ts"
 import type { RateLimited } from "../../services/access/RateLimits.ts"
-import { problemResponse, requestMembers, retryAfter } from "../shared/Problems.ts"
-
-/** When something that should pass soon may have passed, in milliseconds. */
-const SOON_MS = 1000
+import {
+  DRAINING,
+  limited,
+  limitedHeaders,
+  problemResponse,
+  requestMembers,
+  retryAfter,
+  SOON_MS,
+} from "../shared/Problems.ts"
 
 /** The server is on its way down and begins nothing new. */
-export class Draining extends Schema.TaggedError<Draining>()("Draining", {}) {
-  readonly code = "draining"
-  readonly status = 503
-  readonly retryable = true
-  override get message(): string {
-    return "The server is shutting down; send the request to another one, or here again in a moment."
-  }
-}
+export class Draining extends Schema.TaggedError<Draining>()("Draining", {}) {}
 
 /** Members that are right one by one and do not go together. */
 export class RequestInvalid extends Schema.TaggedError<RequestInvalid>()("RequestInvalid", {
@@ -61,20 +59,15 @@ export type Refusal =
 
 export const problemOf = (error: Refusal): Problem => {
   switch (error._tag) {
+    case "Draining":
+      return DRAINING
     case "RateLimited":
-      return makeProblem({
-        code: "rate-limited",
-        status: 429,
-        title: "Too many requests.",
-        detail: `At most ${error.limit} of this kind per minute are accepted from one tenant and from one address.`,
-      })
+      return limited(
+        error,
+        `At most ${error.limit} of this kind per minute are accepted from one tenant and from one address.`,
+      )
     case "TooManyInFlight":
-      return makeProblem({
-        code: "rate-limited",
-        status: 429,
-        title: "Too many requests at once.",
-        detail: `At most ${error.limit} long polls and event streams of one tenant may be open.`,
-      })
+      return limited(error, `At most ${error.limit} long polls and event streams of one tenant may be open.`)
     default: {
       const { code, message, retryable, status } = error
       return makeProblem({
@@ -100,9 +93,12 @@ const headersOf = (error: Refusal): Readonly<Record<string, string>> => {
     case "RoutingSettingsStale":
       return { etag: routingETag(error) }
     case "RateLimited":
-      return retryAfter(error.retryAfterMs)
+    case "TooManyInFlight":
+      return limitedHeaders(error)
+    case "Draining":
+      return retryAfter(SOON_MS)
     default:
-      return error._tag === "TooManyInFlight" || error.retryable ? retryAfter(SOON_MS) : {}
+      return error.retryable ? retryAfter(SOON_MS) : {}
   }
 }
 

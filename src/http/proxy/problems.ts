@@ -4,17 +4,7 @@ import { makeProblem } from "../../domain/problem.ts"
 import type { TooManyInFlight } from "../../services/access/ConcurrencyLimits.ts"
 import type { RateLimited } from "../../services/access/RateLimits.ts"
 import type { OpeningError } from "../../services/sealing/SealedExchange.ts"
-import { problemResponse, retryAfter } from "../shared/Problems.ts"
-
-/** When a place of a caller's own may be free again, in milliseconds: nobody can know, so soon. */
-const PLACE_RETRY_MS = 1000
-
-const draining = makeProblem({
-  code: "draining",
-  status: 503,
-  title: "The proxy is shutting down.",
-  detail: "Send the request to another instance, or here again in a moment.",
-})
+import { DRAINING, limited, limitedHeaders, problemResponse, retryAfter, SOON_MS } from "../shared/Problems.ts"
 
 // One body for every way in which opening can fail: the reason would tell an attacker something.
 const unopenable = makeProblem({
@@ -41,7 +31,7 @@ const sessionGone = makeProblem({
 
 /** The server is on its way down. */
 export const drainingResponse = (): HttpServerResponse.HttpServerResponse =>
-  problemResponse(draining, retryAfter(PLACE_RETRY_MS))
+  problemResponse(DRAINING, retryAfter(SOON_MS))
 
 /** The answer to a request that was not opened. */
 export const refusalResponse = (
@@ -65,23 +55,13 @@ export const refusalResponse = (
       )
     case "RateLimited":
       return problemResponse(
-        makeProblem({
-          code: "rate-limited",
-          status: 429,
-          title: "Too many requests.",
-          detail: `At most ${error.limit} per minute are accepted from one client.`,
-        }),
-        retryAfter(error.retryAfterMs),
+        limited(error, `At most ${error.limit} per minute are accepted from one client.`),
+        limitedHeaders(error),
       )
     case "TooManyInFlight":
       return problemResponse(
-        makeProblem({
-          code: "rate-limited",
-          status: 429,
-          title: "Too many requests at once.",
-          detail: `At most ${error.limit} may be in flight from one client.`,
-        }),
-        retryAfter(PLACE_RETRY_MS),
+        limited(error, `At most ${error.limit} may be in flight from one client.`),
+        limitedHeaders(error),
       )
   }
 }

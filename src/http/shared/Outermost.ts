@@ -1,5 +1,5 @@
-/** What every request of both servers passes first: forwarded addresses, body limits, observation, problem documents. */
-import { ByteSize, Effect, Layer } from "effect"
+/** What every request of both servers passes first: addresses, a span, observation, problem documents, body limits. */
+import { ByteSize, Effect } from "effect"
 import { HttpIncomingMessage, HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { IpNetwork } from "effect/net"
 import { makeBodyMemory } from "./BodyMemory.ts"
@@ -7,7 +7,6 @@ import { observe } from "./HttpMetrics.ts"
 import { withBodyLimits } from "./JsonBody.ts"
 import { type RenderOptions, renderProblems } from "./Problems.ts"
 import { withRequestSpan } from "./requestSpan.ts"
-import type { RouteTable } from "./RouteTable.ts"
 
 export interface OutermostSettings extends RenderOptions {
   /** Networks whose `X-Forwarded-For` is believed. */
@@ -15,13 +14,6 @@ export interface OutermostSettings extends RenderOptions {
   /** Bytes of all bodies together that are on their way in. */
   readonly maxBodyMemory: number
 }
-
-/** Names server spans by method and route, as OpenTelemetry's HTTP conventions ask. */
-export const layerSpanNames = (routes: RouteTable) =>
-  Layer.succeed(
-    HttpMiddleware.SpanNameGenerator,
-    (request) => `${request.method} ${routes.label(request.method, request.url)}`,
-  )
 
 /** Status of a request that is refused by its head alone. */
 const refusedUnread = (
@@ -39,6 +31,7 @@ export const layerOutermost = (settings: OutermostSettings) => {
   const forwarded = HttpMiddleware.xForwardedHeaders({ trustedProxies: settings.trustedProxies })
   const render = renderProblems(settings)
   const observed = observe(settings.routes)
+  const spanned = withRequestSpan(settings.routes)
   const hold = makeBodyMemory(settings.maxBodyMemory)
   const maxBody = ByteSize.bytes(settings.maxBodyBytes)
   return HttpRouter.middleware(
@@ -56,8 +49,7 @@ export const layerOutermost = (settings: OutermostSettings) => {
                   Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBody),
                 )
               : Effect.succeed(HttpServerResponse.empty({ status: refused }))
-          const rendered = render(request, limited)
-          return observed(request, settings.namesRequest === true ? withRequestSpan(request, rendered) : rendered)
+          return spanned(request, observed(request, render(request, limited)))
         }),
       ),
     { global: true },

@@ -8,6 +8,8 @@ import { HttpApiError } from "effect/http-api"
 import { describeCause } from "../../domain/defect.ts"
 import { JSON_LIMITS_DETAIL } from "../../domain/jsonLimits.ts"
 import { makeProblem, type Problem, PROBLEM_CONTENT_TYPE, type ProblemIssue } from "../../domain/problem.ts"
+import type { TooManyInFlight } from "../../services/access/ConcurrencyLimits.ts"
+import type { RateLimited } from "../../services/access/RateLimits.ts"
 import { isBodyOvertaken } from "./BodyMemory.ts"
 import { isJsonTooComplex } from "./JsonBody.ts"
 import { pathOf, type RouteTable } from "./RouteTable.ts"
@@ -26,6 +28,30 @@ export const problemResponse = (
 export const retryAfter = (milliseconds: number): Readonly<Record<string, string>> => ({
   "retry-after": String(Math.max(1, Math.ceil(milliseconds / 1000))),
 })
+
+/** When something that should pass soon may have passed, in milliseconds. */
+export const SOON_MS = 1000
+
+/** The server is on its way down and begins nothing new. */
+export const DRAINING = makeProblem({
+  code: "draining",
+  status: 503,
+  title: "The server is shutting down.",
+  detail: "Send the request to another instance, or here again in a moment.",
+})
+
+/** A caller had its share; `detail` says of what. */
+export const limited = (error: RateLimited | TooManyInFlight, detail: string): Problem =>
+  makeProblem({
+    code: "rate-limited",
+    status: 429,
+    title: error._tag === "RateLimited" ? "Too many requests." : "Too many requests at once.",
+    detail,
+  })
+
+/** When it may have more: nobody can know how long others take, so soon. */
+export const limitedHeaders = (error: RateLimited | TooManyInFlight): Readonly<Record<string, string>> =>
+  retryAfter(error._tag === "RateLimited" ? error.retryAfterMs : SOON_MS)
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -60,8 +86,8 @@ export interface RenderOptions {
   readonly maxBodyBytes: number
   /** The code of a request that does not decode. */
   readonly malformedCode: string
-  /** Whether problems name their request, see {@link requestMembers}. Default: no. */
-  readonly namesRequest?: boolean
+  /** Whether problems name their request, see {@link requestMembers}. */
+  readonly namesRequest: boolean
 }
 
 /** What ties a problem to its request: the path that was asked for, and the trace. */
@@ -87,7 +113,8 @@ const problemFor = (
   switch (status) {
     case 404: {
       const methods = options.routes.methods(request.url)
-      if (methods.length === 0) {
+      // Where the path takes the method, it is what stands for a parameter that names nothing.
+      if (methods.length === 0 || methods.includes(request.method)) {
         const detail = "See /openapi.json."
         return { problem: makeProblem({ code: "not-found", status, title: "There is nothing here.", detail }) }
       }
@@ -127,7 +154,7 @@ const problemFor = (
         headers: { connection: "close" },
       }
     case 503:
-      return { problem: makeProblem({ code: "draining", status, title: "The server is shutting down." }) }
+      return { problem: DRAINING, headers: retryAfter(SOON_MS) }
     default:
       return {
         problem:
@@ -164,7 +191,7 @@ const isEmpty = (response: HttpServerResponse.HttpServerResponse): boolean =>
 /** Renders what `app` fails or dies with, and the framework's own bodyless errors, as problem documents. */
 export const renderProblems = (options: RenderOptions) => {
   const respond = (request: HttpServerRequest.HttpServerRequest, { headers, problem }: Rendered) =>
-    options.namesRequest === true
+    options.namesRequest
       ? Effect.map(requestMembers(request), (members) => problemResponse({ ...problem, ...members }, headers))
       : Effect.succeed(problemResponse(problem, headers))
   return <E, R>(

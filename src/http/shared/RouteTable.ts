@@ -23,7 +23,8 @@ const segmentsOf = (url: string): ReadonlyArray<string> =>
     .split("/")
     .filter((segment) => segment !== "")
 
-interface Endpoints {
+/** What of an API says where its endpoints are. */
+export interface Endpoints {
   readonly groups: Readonly<
     Record<string, { readonly endpoints: Readonly<Record<string, { readonly method: string; readonly path: string }>> }>
   >

@@ -40,9 +40,20 @@ export type Decoded<Settings extends Readonly<Record<string, Setting<unknown>>>>
   readonly [Key in keyof Settings]: Settings[Key] extends Setting<infer A> ? A : never
 }
 
+const Mistake = Schema.Struct({ variable: Schema.String, problem: Schema.String })
+export type Mistake = typeof Mistake.Type
+
+/** What several settings have to be together. */
+export interface Rule<Values> {
+  /** The settings that it looks at. */
+  readonly of: ReadonlyArray<keyof Values>
+  /** What is wrong with them; looked for when all of them could be decoded, so that nothing is blamed twice. */
+  readonly mistakes: (values: Values) => ReadonlyArray<Mistake>
+}
+
 /** Everything that is wrong with the configuration, all at once. */
 export class ConfigurationMistakes extends Schema.TaggedError<ConfigurationMistakes>()("ConfigurationMistakes", {
-  mistakes: Schema.Array(Schema.Struct({ variable: Schema.String, problem: Schema.String })),
+  mistakes: Schema.Array(Mistake),
 }) {
   override get message(): string {
     const lines = this.mistakes.map(({ problem, variable }) => `  ${variable}: ${problem}`)
@@ -73,18 +84,32 @@ const read = Effect.fnUntraced(
 
 const firstLine = (message: string): string => message.split("\n")[0] ?? message
 
+/** Fails with everything in `values` that is against the rules. */
+export const checkRules = <Values>(values: Values, rules: ReadonlyArray<Rule<Values>>) => {
+  const mistakes = rules.flatMap((rule) => rule.mistakes(values))
+  return mistakes.length === 0 ? Effect.void : Effect.fail(new ConfigurationMistakes({ mistakes }))
+}
+
+interface DecodeOptions<Values> {
+  /** Values that count in place of what the configuration provider says, which is not read then. */
+  readonly given?: Partial<Values>
+  readonly rules?: ReadonlyArray<Rule<Values>>
+}
+
 /** Decodes the settings from the configuration provider; all mistakes are reported together. */
 export const decodeSettings = Effect.fnUntraced(function* <
   const Settings extends Readonly<Record<string, Setting<unknown>>>,
->(settings: Settings) {
-  const values: Record<string, unknown> = {}
-  const mistakes: Array<{ readonly variable: string; readonly problem: string }> = []
+>(settings: Settings, { given, rules = [] }: DecodeOptions<Decoded<Settings>> = {}) {
+  const values: Record<string, unknown> = { ...given }
+  const mistakes: Array<Mistake> = []
   for (const [key, setting] of Object.entries(settings)) {
+    if (key in values) continue
     const result = yield* read(setting)
     if (Result.isSuccess(result)) values[key] = result.success
     else mistakes.push({ variable: setting.variable, problem: result.failure })
   }
-  if (mistakes.length > 0) return yield* new ConfigurationMistakes({ mistakes })
-  // Every key of the table was read with its own codec just above.
-  return values as Decoded<Settings>
+  // A key that is there was given, or read with its own codec just above; one that is not has its mistake.
+  const decoded = values as Decoded<Settings>
+  for (const rule of rules) if (rule.of.every((key) => key in values)) mistakes.push(...rule.mistakes(decoded))
+  return mistakes.length === 0 ? decoded : yield* new ConfigurationMistakes({ mistakes })
 })

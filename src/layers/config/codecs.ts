@@ -1,9 +1,13 @@
 /** How the text of a variable becomes a value. Messages say what is expected and never repeat the text. */
 import { Duration, Effect, Option, Redacted, Result, Schema, SchemaIssue, SchemaTransformation } from "effect"
-import { IpNetwork } from "effect/net"
+import { IpNetwork, NetAddress } from "effect/net"
 
 /** A codec from text: `undefined` from `parse` is an error that says what was `expected`. */
-export const parsed = <A>(to: Schema.Schema<A>, parse: (text: string) => A | undefined, expected: string) =>
+export const parsed = <A>(
+  to: Schema.Schema<A>,
+  parse: (text: string) => A | undefined,
+  expected: string,
+): Schema.Codec<A, string> =>
   Schema.String.pipe(
     Schema.decodeTo(
       Schema.toType(to),
@@ -17,7 +21,7 @@ export const parsed = <A>(to: Schema.Schema<A>, parse: (text: string) => A | und
         encode: (value) => Effect.succeed(String(value)),
       }),
     ),
-  ) as unknown as Schema.Codec<A, string>
+  )
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 }
 
@@ -25,19 +29,37 @@ const parseDuration = (text: string): Duration.Duration | undefined => {
   const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?$/.exec(text) ?? []
   if (amount !== undefined) return Duration.millis(Number(amount) * (UNITS[unit ?? "s"] ?? 1000))
   // The expression was not a plain number with a unit; Duration knows the long forms, such as "5 minutes".
+  // `fromInput` looks at any text and gives nothing for what it does not know; only its type wants to know before.
   const long = Duration.fromInput(text as Duration.Input)
   return Option.isSome(long) && Duration.isFinite(long.value) ? long.value : undefined
 }
 
+/** What is left when whole milliseconds are computed with floating-point numbers, such as 1.005 times 1000. */
+const ROUNDING_MS = 1e-6
+
 /** `300` and `300s` are seconds; also `500ms`, `5m`, `1h`, `5 minutes`. */
-export const DurationText = parsed(
-  Schema.Duration,
-  (text) => {
-    const duration = parseDuration(text)
-    return duration !== undefined && Duration.toMillis(duration) > 0 ? duration : undefined
-  },
-  "a duration above zero, such as 300, 300s or 5 minutes",
-)
+export const durationText = (longest: Duration.Duration) =>
+  parsed(
+    Schema.Duration,
+    (text) => {
+      const duration = parseDuration(text)
+      if (duration === undefined) return undefined
+      const exact = Duration.toMillis(duration)
+      const millis = Math.round(exact)
+      const isWhole = Math.abs(exact - millis) < ROUNDING_MS
+      return isWhole && millis >= 1 && millis <= Duration.toMillis(longest) ? Duration.millis(millis) : undefined
+    },
+    `a duration of whole milliseconds from 1ms to ${Duration.format(longest)}, such as 300, 300s or 5 minutes`,
+  )
+
+/** For spans of time that nothing waits for. A century is within what dates can hold. */
+export const DurationText = durationText(Duration.days(36_500))
+
+/**
+ * For waits. Node's timers take 2^31 - 1 milliseconds, some 24.8 days, and fire at once beyond that; this leaves room
+ * for what is added to a wait.
+ */
+export const TimerText = durationText(Duration.days(24))
 
 const SIZES: Readonly<Record<string, number>> = { "": 1, b: 1, kb: 1000, mb: 1_000_000, kib: 1024, mib: 1_048_576 }
 
@@ -65,14 +87,17 @@ export const intText = (minimum: number, maximum: number) =>
 
 export const PortText = intText(0, 65_535)
 
+/** Requests per minute; 0 is no limit. */
+export const RateText = intText(0, 1_000_000_000)
+
 export const PlainText = Schema.String
 
 export const SecretText = parsed(Schema.Redacted(Schema.String), (text) => Redacted.make(text), "a secret")
 
-export const literalText = <const Values extends ReadonlyArray<string>>(...values: Values) =>
+export const literalText = <const Value extends string>(...values: ReadonlyArray<Value>) =>
   parsed(
     Schema.Literals(values),
-    (text) => values.find((value) => value.toLowerCase() === text.toLowerCase()) as Values[number] | undefined,
+    (text) => values.find((value) => value.toLowerCase() === text.toLowerCase()),
     `one of ${values.join(", ")}`,
   )
 
@@ -83,6 +108,17 @@ export const FlagText = parsed(
   "on or off",
 )
 
+/** Bits in front of the IPv4 address in an IPv6 one that it is mapped into (RFC 4291, section 2.5.5.2). */
+const MAPPED_BITS = 96
+
+/** A network as the addresses in it are compared: IPv4 mapped into IPv6 is IPv4. */
+const canonicalNetwork = (network: IpNetwork.IpNetwork): IpNetwork.IpNetwork => {
+  const address = NetAddress.toCanonical(network.address)
+  return NetAddress.isIpv6Address(network.address) && NetAddress.isIpv4Address(address)
+    ? IpNetwork.fromAddressUnsafe(address, network.prefixLength - MAPPED_BITS)
+    : network
+}
+
 /** Comma-separated IP addresses or networks in CIDR notation. */
 export const NetworksText = parsed(
   Schema.Array(Schema.declare(IpNetwork.isIpNetwork)),
@@ -92,7 +128,7 @@ export const NetworksText = parsed(
       .map((part) => part.trim())
       .filter((part) => part !== "")
       .map((part) => IpNetwork.fromString(part.includes("/") ? part : `${part}/${part.includes(":") ? 128 : 32}`))
-    const valid = networks.flatMap((network) => (Result.isSuccess(network) ? [network.success] : []))
+    const valid = networks.flatMap((network) => (Result.isSuccess(network) ? [canonicalNetwork(network.success)] : []))
     return valid.length === networks.length ? valid : undefined
   },
   "IP addresses or networks, such as 10.0.0.0/8,192.0.2.7",

@@ -1,11 +1,10 @@
 /** Settings of the agent gateway. */
 import { Redacted, Schema } from "effect"
-import { DurationText, FlagText, intText, parsed, PlainText, UrlText } from "./codecs.ts"
-import { serverSettings } from "./serverSettings.ts"
-import { optionalSetting, setting } from "./Setting.ts"
+import { hostName, isLoopback } from "../../domain/hostName.ts"
+import { DurationText, FlagText, intText, parsed, PlainText, RateText, UrlText } from "./codecs.ts"
+import { serverSettings, tlsRule } from "./serverSettings.ts"
+import { type Decoded, optionalSetting, type Rule, setting } from "./Setting.ts"
 import { upstreamSettings } from "./upstreamSettings.ts"
-
-const PER_MINUTE = intText(0, 1_000_000_000)
 
 /** An HS256 key is at least as long as its hash (RFC 7518 §3.2). */
 const MIN_SECRET_BYTES = 32
@@ -49,7 +48,7 @@ export const tokenSettings = {
 }
 
 /** What only the gateway has. */
-export const ownGatewaySettings = {
+const ownGatewaySettings = {
   databaseUrl: setting(
     "DATABASE_URL",
     DatabaseText,
@@ -82,12 +81,12 @@ export const ownGatewaySettings = {
   ),
   rateLimitRead: setting(
     "RATE_LIMIT_READ",
-    PER_MINUTE,
+    RateText,
     "600",
     "Reading requests per minute of a tenant, and of an address; 0 is no limit",
   ),
-  rateLimitWrite: setting("RATE_LIMIT_WRITE", PER_MINUTE, "120", "The same for requests that change something"),
-  rateLimitExecute: setting("RATE_LIMIT_EXECUTE", PER_MINUTE, "60", "The same for new jobs"),
+  rateLimitWrite: setting("RATE_LIMIT_WRITE", RateText, "120", "The same for requests that change something"),
+  rateLimitExecute: setting("RATE_LIMIT_EXECUTE", RateText, "60", "The same for new jobs"),
   maxWaitingPerTenant: setting(
     "MAX_WAITING_PER_TENANT",
     intText(0, 1_000_000),
@@ -105,3 +104,33 @@ export const ownGatewaySettings = {
 }
 
 export const gatewaySettings = { ...serverSettings(3000), ...upstreamSettings, ...ownGatewaySettings }
+export type GatewaySettings = Decoded<typeof gatewaySettings>
+
+/** What tokens are checked with. Without anything to check them with there is no gateway, except for development. */
+const tokenRule: Rule<Pick<GatewaySettings, "dev" | "jwtJwksFile" | "jwtJwksUrl" | "jwtSecret">> = {
+  of: ["dev", "jwtJwksFile", "jwtJwksUrl", "jwtSecret"],
+  mistakes: ({ dev, jwtJwksFile, jwtJwksUrl, jwtSecret }) => [
+    ...(jwtJwksUrl !== undefined && jwtJwksFile !== undefined
+      ? [{ variable: "JWT_JWKS_FILE", problem: "is set together with JWT_JWKS_URL; keep one of them" }]
+      : []),
+    ...(jwtJwksUrl?.protocol === "http:" && !isLoopback(hostName(jwtJwksUrl.host))
+      ? [
+          {
+            variable: "JWT_JWKS_URL",
+            problem: "is plain HTTP, so anybody on the way could put their own keys in; use https",
+          },
+        ]
+      : []),
+    ...(dev || [jwtJwksFile, jwtJwksUrl, jwtSecret].some((source) => source !== undefined)
+      ? []
+      : [
+          {
+            variable: "JWT_SECRET",
+            problem:
+              "is missing; set it, JWT_JWKS_URL or JWT_JWKS_FILE, so that tokens can be checked (to try things out: --dev)",
+          },
+        ]),
+  ],
+}
+
+export const gatewayRules = [tlsRule, tokenRule]

@@ -1,7 +1,7 @@
 /** Settings of the sealed proxy. */
 import { Schema } from "effect"
 import { ROUTING_TAG } from "../../domain/routingTag.ts"
-import { DurationText, intText, parsed, PlainText } from "./codecs.ts"
+import { intText, parsed, PlainText, RateText, TimerText } from "./codecs.ts"
 import { serverSettings } from "./serverSettings.ts"
 import { optionalSetting, setting } from "./Setting.ts"
 import { upstreamSettings } from "./upstreamSettings.ts"
@@ -12,8 +12,6 @@ const RoutingTagText = parsed(
   "four characters of a-z and 0-9",
 )
 
-const PER_MINUTE = intText(0, 1_000_000_000)
-
 export const proxySettings = {
   ...serverSettings(3001),
   ...upstreamSettings,
@@ -23,7 +21,7 @@ export const proxySettings = {
     "./.sealgate/attestation.pem",
     "Ed25519 key that signs every statement; made when absent, refused when others can read it",
   ),
-  sessionTtl: setting("SESSION_TTL", DurationText, "300s", "How long a session's key lives"),
+  sessionTtl: setting("SESSION_TTL", TimerText, "300s", "How long a session's key lives"),
   sessionMaxRequests: setting("SESSION_MAX_REQUESTS", intText(1, 65_536), "256", "Requests per session"),
   sessionMaxLive: setting(
     "SESSION_MAX_LIVE",
@@ -36,10 +34,10 @@ export const proxySettings = {
     RoutingTagText,
     "First four characters of this process's session ids, by which a balancer sends requests home; default: random",
   ),
-  rateLimitInit: setting("RATE_LIMIT_INIT", PER_MINUTE, "60", "Sessions per minute and client; 0 is no limit"),
+  rateLimitInit: setting("RATE_LIMIT_INIT", RateText, "60", "Sessions per minute and client; 0 is no limit"),
   rateLimitCompletions: setting(
     "RATE_LIMIT_COMPLETIONS",
-    PER_MINUTE,
+    RateText,
     "600",
     "Completions per minute and client; 0 is no limit",
   ),

@@ -1,7 +1,6 @@
 /** Settings that both servers have. */
 import {
   BytesText,
-  DurationText,
   FlagText,
   intText,
   literalText,
@@ -9,8 +8,9 @@ import {
   PlainText,
   PortText,
   RedisUrlText,
+  TimerText,
 } from "./codecs.ts"
-import { optionalSetting, setting } from "./Setting.ts"
+import { optionalSetting, type Rule, setting } from "./Setting.ts"
 import { telemetrySettings } from "./telemetrySettings.ts"
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "none"] as const
@@ -32,11 +32,11 @@ export const serverSettings = (port: number) => ({
     "256",
     "Connections at once from one address; trusted proxies are exempt",
   ),
-  headersTimeout: setting("HEADERS_TIMEOUT", DurationText, "10s", "How long a request's headers may take"),
-  requestTimeout: setting("REQUEST_TIMEOUT", DurationText, "60s", "How long a whole request, body included, may take"),
+  headersTimeout: setting("HEADERS_TIMEOUT", TimerText, "10s", "How long a request's headers may take"),
+  requestTimeout: setting("REQUEST_TIMEOUT", TimerText, "60s", "How long a whole request, body included, may take"),
   writeTimeout: setting(
     "WRITE_TIMEOUT",
-    DurationText,
+    TimerText,
     "60s",
     "How long an answer may wait for its reader without moving; then the connection is cut",
   ),
@@ -46,7 +46,7 @@ export const serverSettings = (port: number) => ({
     "1KiB",
     "Bytes per second that a reader must take on average while an answer waits for it; slower ones are cut too",
   ),
-  keepAliveTimeout: setting("KEEP_ALIVE_TIMEOUT", DurationText, "75s", "How long an idle connection is kept"),
+  keepAliveTimeout: setting("KEEP_ALIVE_TIMEOUT", TimerText, "75s", "How long an idle connection is kept"),
   trustedProxies: setting(
     "TRUSTED_PROXIES",
     NetworksText,
@@ -66,7 +66,7 @@ export const serverSettings = (port: number) => ({
     "TLSv1.2",
     "Oldest TLS version accepted",
   ),
-  shutdownGrace: setting("SHUTDOWN_GRACE", DurationText, "20s", "How long requests in flight may take at shutdown"),
+  shutdownGrace: setting("SHUTDOWN_GRACE", TimerText, "20s", "How long requests in flight may take at shutdown"),
   console: setting("CONSOLE", FlagText, "on", "Whether the page at /console is served"),
   logLevel: setting("LOG_LEVEL", literalText(...LOG_LEVELS), "info", "Least severe level that is logged"),
   logFormat: optionalSetting(
@@ -81,3 +81,23 @@ export const serverSettings = (port: number) => ({
     "Redis that shares rate limits and circuits between processes; default: each process has its own",
   ),
 })
+
+interface TlsFileSettings {
+  readonly tlsCertFile: string | undefined
+  readonly tlsKeyFile: string | undefined
+  readonly tlsClientCaFile: string | undefined
+}
+
+/** Half a pair of certificate and key would mean plain HTTP where HTTPS was wished for. */
+export const tlsRule: Rule<TlsFileSettings> = {
+  of: ["tlsCertFile", "tlsKeyFile", "tlsClientCaFile"],
+  mistakes: ({ tlsCertFile, tlsClientCaFile, tlsKeyFile }) =>
+    [tlsCertFile, tlsKeyFile, tlsClientCaFile].every((file) => file === undefined)
+      ? []
+      : [
+          { variable: "TLS_CERT_FILE", file: tlsCertFile },
+          { variable: "TLS_KEY_FILE", file: tlsKeyFile },
+        ]
+          .filter(({ file }) => file === undefined)
+          .map(({ variable }) => ({ variable, problem: "is missing; TLS needs a certificate and its key" })),
+}

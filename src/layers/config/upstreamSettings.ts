@@ -1,7 +1,8 @@
 /** Settings of the model providers and of the policy that deals with their faults. */
-import { DurationText, intText, PlainText, parsed, SecretText, UrlText } from "./codecs.ts"
+import { durationText, intText, PlainText, parsed, SecretText, UrlText } from "./codecs.ts"
 import { optionalSetting, setting } from "./Setting.ts"
-import { Schema } from "effect"
+import { Duration, Schema } from "effect"
+import { POLICY_BOUNDS } from "../../domain/routing.ts"
 import type { ProviderId } from "../../domain/upstream.ts"
 
 export const SLOTS = ["provider1", "provider2", "provider3", "provider4"] as const satisfies ReadonlyArray<ProviderId>
@@ -25,6 +26,7 @@ const OrderText = parsed(
 )
 
 const COUNT = intText(1, 1_000_000)
+const WAIT = durationText(Duration.millis(POLICY_BOUNDS.waitMs.maximum))
 
 export const upstreamSettings = {
   provider1ApiKey: optionalSetting(
@@ -93,54 +95,49 @@ export const upstreamSettings = {
     "1,2,3,4",
     "Order in which providers are tried for a request that names none; the others follow",
   ),
-  connectTimeout: setting("UPSTREAM_CONNECT_TIMEOUT", DurationText, "5s", "How long connecting to a provider may take"),
+  connectTimeout: setting("UPSTREAM_CONNECT_TIMEOUT", WAIT, "5s", "How long connecting to a provider may take"),
   answerTimeout: setting(
     "UPSTREAM_ANSWER_TIMEOUT",
-    DurationText,
+    WAIT,
     "120s",
     "How long a provider's whole answer may take when it does not stream",
   ),
   firstTokenTimeout: setting(
     "UPSTREAM_FIRST_TOKEN_TIMEOUT",
-    DurationText,
+    WAIT,
     "10s",
     "How long the first output of a stream may take; then the next provider is tried",
   ),
-  idleTimeout: setting("UPSTREAM_IDLE_TIMEOUT", DurationText, "15s", "How long a stream may pause between two chunks"),
+  idleTimeout: setting("UPSTREAM_IDLE_TIMEOUT", WAIT, "15s", "How long a stream may pause between two chunks"),
   totalTimeout: setting(
     "UPSTREAM_TOTAL_TIMEOUT",
-    DurationText,
+    WAIT,
     "10min",
     "How long a request may take as a whole: retries, failover and reading included",
   ),
-  retries: setting("UPSTREAM_RETRIES", intText(0, 10), "2", "Tries of one provider after its first"),
-  retryBase: setting("UPSTREAM_RETRY_BASE", DurationText, "250ms", "Back-off before the first retry; it doubles"),
-  retryCap: setting("UPSTREAM_RETRY_CAP", DurationText, "4s", "Longest back-off between two tries"),
+  retries: setting(
+    "UPSTREAM_RETRIES",
+    intText(POLICY_BOUNDS.retries.minimum, POLICY_BOUNDS.retries.maximum),
+    "2",
+    "Tries of one provider after its first",
+  ),
+  retryBase: setting("UPSTREAM_RETRY_BASE", WAIT, "250ms", "Back-off before the first retry; it doubles"),
+  retryCap: setting("UPSTREAM_RETRY_CAP", WAIT, "4s", "Longest back-off between two tries"),
   maxRetryAfter: setting(
     "UPSTREAM_MAX_RETRY_AFTER",
-    DurationText,
+    WAIT,
     "20s",
     "Longest Retry-After that is waited for; a longer one leads to the next provider",
   ),
   bulkheadCalls: setting("UPSTREAM_CONCURRENCY", COUNT, "512", "Calls that one provider serves at a time"),
   bulkheadWaiting: setting("UPSTREAM_WAITING", COUNT, "512", "Calls that may wait for one of those places"),
-  bulkheadMaxWait: setting(
-    "UPSTREAM_MAX_WAIT",
-    DurationText,
-    "2s",
-    "How long they wait, then the next provider is tried",
-  ),
+  bulkheadMaxWait: setting("UPSTREAM_MAX_WAIT", WAIT, "2s", "How long they wait, then the next provider is tried"),
   circuitFailures: setting(
     "UPSTREAM_CIRCUIT_FAILURES",
-    COUNT,
+    intText(POLICY_BOUNDS.failures.minimum, POLICY_BOUNDS.failures.maximum),
     "3",
     "Failed requests in a row after which a provider is left alone for a while: its circuit opens",
   ),
-  circuitOpen: setting(
-    "UPSTREAM_CIRCUIT_OPEN",
-    DurationText,
-    "5s",
-    "How long it is left alone the first time; it doubles",
-  ),
-  circuitMaxOpen: setting("UPSTREAM_CIRCUIT_MAX_OPEN", DurationText, "60s", "Longest time that it is left alone"),
+  circuitOpen: setting("UPSTREAM_CIRCUIT_OPEN", WAIT, "5s", "How long it is left alone the first time; it doubles"),
+  circuitMaxOpen: setting("UPSTREAM_CIRCUIT_MAX_OPEN", WAIT, "60s", "Longest time that it is left alone"),
 }

@@ -6,18 +6,22 @@ import { migrate } from "./migrations.ts"
 import type * as PostgresClient from "./PostgresClient.ts"
 import type { DatabaseUnreachable } from "./PostgresReachable.ts"
 import * as SqliteClient from "./SqliteClient.ts"
+import type { DatabaseFileUnusable } from "./sqliteFile.ts"
 import * as SqliteOwner from "./SqliteOwner.ts"
 import type { DatabaseInUse } from "./SqliteOwner.ts"
 
 /** An open database, or why it could not be opened. */
 export type DatabaseLayer = Layer.Layer<
   SqlClient.SqlClient | JobSignals,
-  SqlError.SqlError | Migrator.MigrationError | DatabaseInUse | DatabaseUnreachable
+  SqlError.SqlError | Migrator.MigrationError | DatabaseInUse | DatabaseFileUnusable | DatabaseUnreachable
 >
 
 const migrated = Layer.effectDiscard(migrate)
 
-/** One file, owned by one process at a time: another that starts meanwhile fails with `DatabaseInUse`. */
+/**
+ * One file, owned by one process at a time: another that starts meanwhile fails with `DatabaseInUse`. Where no file can
+ * be, a start fails with `DatabaseFileUnusable`.
+ */
 export const layerSqlite = (config: SqliteClient.SqliteConfig): DatabaseLayer =>
   JobSignals.layerLocal.pipe(
     Layer.merge(migrated),

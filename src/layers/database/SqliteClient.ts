@@ -6,12 +6,11 @@
  * is synchronous, the event loop waits with it. Readers and writers share one connection; transactions begin
  * `IMMEDIATE` and queue up for it, so they neither interleave nor deadlock.
  */
-import { closeSync, mkdirSync, openSync } from "node:fs"
-import { dirname } from "node:path"
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite"
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
 import { Duration, Effect, Layer, type Scope, Semaphore, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError, Statement } from "effect/sql"
+import { type DatabaseFileUnusable, openFile } from "./sqliteFile.ts"
 
 export interface SqliteConfig {
   /** Path of the database file, or `:memory:`. Missing folders are made, readable by this user only. */
@@ -120,30 +119,20 @@ const sqlError = (cause: unknown, operation: string): SqlError.SqlError => {
   })
 }
 
-const open = Effect.fnUntraced(function* (config: SqliteConfig) {
-  const { filename } = config
-  const timeout = Duration.toMillis(Duration.fromInputUnsafe(config.busyTimeout ?? DEFAULT_BUSY_TIMEOUT))
-  return yield* Effect.acquireRelease(
-    attempt("open", () => {
-      if (filename !== ":memory:") createPrivately(filename)
-      const database = new DatabaseSync(filename, { timeout, enableForeignKeyConstraints: true })
-      database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
-      return database
-    }),
+const open = ({ busyTimeout = DEFAULT_BUSY_TIMEOUT, filename }: SqliteConfig) =>
+  Effect.acquireRelease(
+    openFile(
+      filename,
+      { timeout: Duration.toMillis(Duration.fromInputUnsafe(busyTimeout)), enableForeignKeyConstraints: true },
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL",
+    ),
     (database) => Effect.sync(() => database.close()),
   )
-})
-
-/** Makes the file before SQLite does, because SQLite would make it readable by others; it keeps modes it finds. */
-export const createPrivately = (filename: string): void => {
-  mkdirSync(dirname(filename), { recursive: true, mode: 0o700 })
-  closeSync(openSync(filename, "a", 0o600))
-}
 
 /** Opens the database and closes it with the scope. */
 export const make = Effect.fnUntraced(function* (
   config: SqliteConfig,
-): Effect.fn.Return<SqlClient.SqlClient, SqlError.SqlError, Scope.Scope | Reactivity.Reactivity> {
+): Effect.fn.Return<SqlClient.SqlClient, DatabaseFileUnusable, Scope.Scope | Reactivity.Reactivity> {
   const connection = new SqliteConnection(yield* open(config))
   const acquirers = SqlClient.makeSqliteAcquirers({
     connection: Effect.succeed(connection),
@@ -161,5 +150,5 @@ export const make = Effect.fnUntraced(function* (
   })
 })
 
-export const layer = (config: SqliteConfig): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
+export const layer = (config: SqliteConfig): Layer.Layer<SqlClient.SqlClient, DatabaseFileUnusable> =>
   Layer.effect(SqlClient.SqlClient, make(config)).pipe(Layer.provide(Reactivity.layer))

@@ -2,9 +2,8 @@
  * One process at a time owns an embedded database: its jobs resume at once when the next one starts, because whatever
  * was running then has died. The lock is the operating system's, so it ends with the process, however that ends.
  */
-import { DatabaseSync } from "node:sqlite"
 import { Duration, Effect, Layer, Schedule, Schema } from "effect"
-import { createPrivately } from "./SqliteClient.ts"
+import { type DatabaseFileUnusable, openFile } from "./sqliteFile.ts"
 
 /** Another process has the database open. */
 export class DatabaseInUse extends Schema.TaggedError<DatabaseInUse>()("DatabaseInUse", { filename: Schema.String }) {
@@ -20,30 +19,21 @@ export class DatabaseInUse extends Schema.TaggedError<DatabaseInUse>()("Database
 const PATIENCE = Duration.seconds(5)
 const RETRY_EVERY = Duration.millis(100)
 
-const lock = (filename: string): DatabaseSync => {
-  createPrivately(`${filename}.lock`)
-  const database = new DatabaseSync(`${filename}.lock`, { timeout: 0 })
-  try {
-    database.exec("BEGIN EXCLUSIVE")
-    return database
-  } catch (error) {
-    database.close()
-    throw error
-  }
-}
-
 /** Holds the lock on `filename` until the scope closes. A database in memory needs none. */
 export const layer = (
   filename: string,
   options?: { readonly patience?: Duration.Input | undefined },
-): Layer.Layer<never, DatabaseInUse> =>
+): Layer.Layer<never, DatabaseInUse | DatabaseFileUnusable> =>
   filename === ":memory:"
     ? Layer.empty
     : Layer.effectDiscard(
         Effect.acquireRelease(
-          Effect.retry(
-            Effect.try({ try: () => lock(filename), catch: () => new DatabaseInUse({ filename }) }),
-            Schedule.spaced(RETRY_EVERY).pipe(Schedule.upTo({ duration: options?.patience ?? PATIENCE })),
+          openFile(`${filename}.lock`, { timeout: 0 }, "BEGIN EXCLUSIVE").pipe(
+            Effect.mapError((error) => (error.busy ? new DatabaseInUse({ filename }) : error)),
+            Effect.retry({
+              while: (error) => error._tag === "DatabaseInUse",
+              schedule: Schedule.spaced(RETRY_EVERY).pipe(Schedule.upTo({ duration: options?.patience ?? PATIENCE })),
+            }),
           ),
           (database) => Effect.sync(() => database.close()),
         ),

@@ -1,6 +1,7 @@
 /** Readiness of a server: what it needs, looked at without calling any provider. */
 import { Context, DateTime, Effect, Option } from "effect"
-import type { Readiness } from "../../domain/readiness.ts"
+import type { ConfiguredProvider, ProviderReadiness, Readiness } from "../../domain/readiness.ts"
+import { ProviderId } from "../../domain/upstream.ts"
 import { type ProviderStatus, Upstream } from "../upstream/Upstream.ts"
 import { Drain } from "./Drain.ts"
 import { RedisStatus } from "./RedisStatus.ts"
@@ -26,8 +27,9 @@ export class ReadinessProbe extends Context.Service<
     const redis = yield* RedisStatus
     const report = Effect.gen(function* () {
       const draining = yield* drain.draining
-      const providers = (yield* upstream.status).map(providerReadiness)
-      const usable = providers.some((provider) => provider.circuit !== "open")
+      const configured = (yield* upstream.status).map(providerReadiness)
+      const providers = [...configured, ...withoutKey(configured)]
+      const usable = configured.some((provider) => provider.circuit !== "open")
       const { members, ok } = yield* own
       const status = !draining && usable && ok ? ("ready" as const) : ("unavailable" as const)
       return { status, draining, providers, tls: yield* tls, redis: yield* redis, ...members }
@@ -37,13 +39,19 @@ export class ReadinessProbe extends Context.Service<
 }
 
 /** A provider's state in the words of `/ready`. */
-const providerReadiness = (status: ProviderStatus): Readiness["providers"][number] => ({
+const providerReadiness = (status: ProviderStatus): ConfiguredProvider => ({
   provider: status.provider,
-  model: status.model,
   configured: true,
+  model: status.model,
   circuit: status.circuit,
   last_success: Option.match(status.lastSuccess, {
     onNone: () => null,
     onSome: (millis) => DateTime.formatIso(DateTime.makeUnsafe(millis)),
   }),
 })
+
+/** The slots that nobody set up, so that a key whose variable has a typing mistake is missed. The echo has no key. */
+const withoutKey = (configured: ReadonlyArray<ConfiguredProvider>): ReadonlyArray<ProviderReadiness> =>
+  ProviderId.literals
+    .filter((slot) => slot !== "echo" && !configured.some(({ provider }) => provider === slot))
+    .map((provider) => ({ provider, configured: false }))

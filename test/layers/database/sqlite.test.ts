@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process"
-import { statSync } from "node:fs"
+import { mkdirSync, statSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import * as Database from "../../../src/layers/database/Database.ts"
 import * as SqliteClient from "../../../src/layers/database/SqliteClient.ts"
 import * as SqliteOwner from "../../../src/layers/database/SqliteOwner.ts"
@@ -41,6 +43,7 @@ describe("embedded database", () => {
           Effect.gen(function* () {
             yield* Layer.build(own)
             const refused = yield* Effect.flip(attempt)
+            assert.strictEqual(refused._tag, "DatabaseInUse")
             assert.include(refused.message, filename)
           }),
         )
@@ -63,6 +66,35 @@ describe("embedded database", () => {
           child.kill("SIGKILL")
         })
         yield* attempt
+      }),
+    ),
+  )
+
+  it.live("says what is wrong with a place where it cannot be, at once", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const folder = dirname(yield* sqliteFile)
+        const inside = (name: string) => join(folder, name)
+        writeFileSync(inside("a-file"), "")
+        mkdirSync(inside("a-folder"))
+        mkdirSync(inside("locked.db.lock"))
+        writeFileSync(inside("other.db.lock"), "x".repeat(1000))
+        const refusalOf = (filename: string) => Effect.flip(Layer.build(Database.layerSqlite({ filename })))
+        for (const [name, reason] of [
+          ["a-file/deeper/gateway.db", "ENOTDIR"],
+          ["a-folder", "EISDIR"],
+          ["locked.db", "EISDIR"],
+          ["other.db", "file is not a database"],
+        ] as const) {
+          // The clock stands still, so that whoever tried again would wait for ever.
+          const error = yield* refusalOf(inside(name)).pipe(
+            Effect.provide(TestClock.layer()),
+            Effect.timeout("4 seconds"),
+          )
+          assert.strictEqual(error._tag, "DatabaseFileUnusable")
+          assert.include(error.message, inside(name))
+          assert.include(error.message, reason)
+        }
       }),
     ),
   )

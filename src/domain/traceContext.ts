@@ -1,0 +1,88 @@
+/** Trace context in and out (W3C Trace Context): the headers `traceparent` and `tracestate`. */
+import { Context, Option, Tracer } from "effect"
+
+/** The two headers. */
+export interface TraceContext {
+  readonly traceparent: string
+  readonly tracestate?: string | undefined
+}
+
+/** The `tracestate` of a caller, kept on the span that stands for the caller. */
+export class TraceState extends Context.Service<TraceState, string>()("sealgate/domain/traceContext/TraceState") {}
+
+const TRACEPARENT = /^([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/
+
+/** Characters of a `traceparent` as this product writes it. */
+const TRACEPARENT_LENGTH = 55
+/** Stands for a span that nobody knows; no `traceparent` may name it. */
+const NO_SPAN = "0".repeat(16)
+
+/** A key, and a value that does not end in a space (§3.3.1.3). */
+const MEMBER = /^[a-z\d][a-z\d_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
+const MAX_MEMBERS = 32
+/** Characters up to which a `tracestate` has to be passed on (§3.3.1.5). */
+const MAX_STATE_LENGTH = 512
+
+/** A `tracestate` without its optional white space and empty members; none if it is not within the rules. */
+const stateOf = (header: string): string | undefined => {
+  const members = header
+    .split(",")
+    .map((member) => member.trim())
+    .filter((member) => member !== "")
+  const state = members.join(",")
+  const fits = members.length <= MAX_MEMBERS && state.length <= MAX_STATE_LENGTH
+  return fits && state !== "" && members.every((member) => MEMBER.test(member)) ? state : undefined
+}
+
+/**
+ * The span that a caller's headers name, to be the parent of what is done for it; none if they name none. Of a later
+ * version of the format, what is known of this one counts (§4.3); version `ff` is forbidden.
+ */
+export const callerSpan = (traceparent = "", tracestate = ""): Tracer.ExternalSpan | undefined => {
+  const [, version, traceId, spanId, flags = "", more] = TRACEPARENT.exec(traceparent) ?? []
+  if (traceId === undefined || spanId === undefined) return undefined
+  if (version === "ff" || (version === "00" && more !== undefined)) return undefined
+  const state = stateOf(tracestate)
+  return Tracer.externalSpan({
+    traceId,
+    spanId,
+    sampled: (Number.parseInt(flags, 16) & 1) === 1,
+    annotations: state === undefined ? Context.empty() : Context.make(TraceState, state),
+  })
+}
+
+const parentOf = (span: Tracer.AnySpan): Tracer.AnySpan | undefined =>
+  span._tag === "ExternalSpan" ? undefined : Option.getOrUndefined(span.parent)
+
+/**
+ * What a callee is told of the span that it is called in. Where spans go nowhere, that is what the caller said, as if
+ * this product were not there, and nothing if the caller said nothing: nobody should look for spans that nobody kept.
+ */
+export const traceContextOf = (span: Tracer.AnySpan): TraceContext | undefined => {
+  let known: Tracer.AnySpan | undefined = span
+  while (known instanceof Tracer.NativeSpan) known = parentOf(known)
+  if (known === undefined || known.spanId === NO_SPAN) return undefined
+  let caller: Tracer.AnySpan | undefined = known
+  while (caller?._tag === "Span") caller = parentOf(caller)
+  return {
+    traceparent: `00-${known.traceId}-${known.spanId}-${known.sampled ? "01" : "00"}`,
+    tracestate: caller === undefined ? undefined : Context.getOrUndefined(caller.annotations, TraceState),
+  }
+}
+
+/** Trace context as text for the database: `traceparent` and, behind a space, `tracestate`. It always has a trace id. */
+export const storeTrace = (span: Tracer.Span): string => {
+  const context = traceContextOf(span)
+  if (context === undefined) return `00-${span.traceId}-${NO_SPAN}-00`
+  return context.tracestate === undefined ? context.traceparent : `${context.traceparent} ${context.tracestate}`
+}
+
+/** The span that {@link storeTrace} wrote down. */
+export const storedSpan = (stored: string): Tracer.ExternalSpan => {
+  const traceparent = stored.slice(0, TRACEPARENT_LENGTH)
+  const [, traceId = ""] = traceparent.split("-")
+  return (
+    callerSpan(traceparent, stored.slice(TRACEPARENT_LENGTH)) ??
+    Tracer.externalSpan({ traceId, spanId: NO_SPAN, sampled: false })
+  )
+}

@@ -1,0 +1,55 @@
+/** Opens SQLite's files, and says why one cannot be opened. */
+import { closeSync, mkdirSync, openSync } from "node:fs"
+import { dirname } from "node:path"
+import { DatabaseSync, type DatabaseSyncOptions } from "node:sqlite"
+import { Effect, Schema } from "effect"
+
+/** SQLite's result code for a file that another process has locked; extended codes have it in their lowest byte. */
+const SQLITE_BUSY = 5
+
+/** There can be no database in this place, or not now. */
+export class DatabaseFileUnusable extends Schema.TaggedError<DatabaseFileUnusable>()("DatabaseFileUnusable", {
+  filename: Schema.String,
+  /** What the system (`EACCES: permission denied, open …`) or SQLite says. */
+  reason: Schema.String,
+  /** Another process has it locked. */
+  busy: Schema.Boolean,
+}) {
+  override get message(): string {
+    return (
+      `The database file ${this.filename} cannot be used (${this.reason}). ` +
+      "Check DATABASE_URL, and that this user may write to the file and to its folder."
+    )
+  }
+}
+
+/** Makes the file before SQLite does, because SQLite would make it readable by others; it keeps modes it finds. */
+const createPrivately = (filename: string): void => {
+  mkdirSync(dirname(filename), { recursive: true, mode: 0o700 })
+  closeSync(openSync(filename, "a", 0o600))
+}
+
+/** Opens a file, or `:memory:`, and runs `first` on it. Missing folders are made, readable by this user only. */
+export const openFile = (
+  filename: string,
+  options: DatabaseSyncOptions,
+  first: string,
+): Effect.Effect<DatabaseSync, DatabaseFileUnusable> =>
+  Effect.try({
+    try: () => {
+      if (filename !== ":memory:") createPrivately(filename)
+      const database = new DatabaseSync(filename, options)
+      try {
+        database.exec(first)
+        return database
+      } catch (error) {
+        database.close()
+        throw error
+      }
+    },
+    catch: (thrown) => {
+      // The file system and `node:sqlite` throw errors; the latter's have SQLite's result code.
+      const { errcode = 0, message } = thrown as Error & { readonly errcode?: number }
+      return new DatabaseFileUnusable({ filename, reason: message, busy: (errcode & 0xff) === SQLITE_BUSY })
+    },
+  })

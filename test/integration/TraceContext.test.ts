@@ -1,0 +1,101 @@
+/** Whose trace a provider is told to continue when this product exports none: that of the caller, or nobody's. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { sqlite } from "../support/databases.ts"
+import { type Fake, FakeUpstream } from "../support/FakeUpstream.ts"
+import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
+import { behind, startProxy } from "../support/proxy.ts"
+
+const TRACE = "0af7651916cd43dd8448eb211c80319c"
+const PARENT = "b7ad6b7169203331"
+const TRACEPARENT = `00-${TRACE}-${PARENT}-01`
+
+type Headers = Readonly<Record<string, string>>
+
+/** What the provider was told of traces, call by call. */
+const toldOf = (fake: Fake) =>
+  fake.requests.map(({ headers }) => [headers["traceparent"], headers["tracestate"], headers["b3"]])
+
+interface Case {
+  readonly what: string
+  readonly sent: Headers
+  readonly told: readonly [traceparent: string | undefined, tracestate: string | undefined]
+}
+
+const CASES: ReadonlyArray<Case> = [
+  {
+    what: "the caller's trace, as it came",
+    sent: { traceparent: TRACEPARENT, tracestate: "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE" },
+    told: [TRACEPARENT, "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"],
+  },
+  {
+    what: "that the caller decided against its trace",
+    sent: { traceparent: `00-${TRACE}-${PARENT}-00` },
+    told: [`00-${TRACE}-${PARENT}-00`, undefined],
+  },
+  {
+    what: "what is known of a trace context of a later version",
+    sent: { traceparent: `cc-${TRACE}-${PARENT}-01-what-will-be`, tracestate: "rojo=1" },
+    told: [TRACEPARENT, "rojo=1"],
+  },
+  { what: "nothing where the caller says nothing", sent: {}, told: [undefined, undefined] },
+  {
+    what: "nothing where the caller's trace is none",
+    sent: { traceparent: `00-${TRACE}-0000000000000000-01`, tracestate: "rojo=1" },
+    told: [undefined, undefined],
+  },
+]
+
+describe("without a collector", () => {
+  for (const { sent, told, what } of CASES) {
+    it.live(`the proxy tells a provider ${what}`, () =>
+      Effect.gen(function* () {
+        const fake = yield* FakeUpstream.make()
+        const proxy = yield* startProxy({ settings: behind(fake) })
+        const client = proxy.client({
+          fetch: (url, init) =>
+            fetch(url, { ...init, headers: [...new Headers(init?.headers), ...Object.entries(sent)] }),
+        })
+        yield* Effect.promise(async () => {
+          await client.complete({ prompt: "hello" })
+          await (await client.stream({ prompt: "hello" })).text()
+        })
+        assert.deepStrictEqual(toldOf(fake), [
+          [...told, undefined],
+          [...told, undefined],
+        ])
+      }),
+    )
+
+    it.live(`a job tells a provider ${what}`, () =>
+      Effect.gen(function* () {
+        const fake = yield* FakeUpstream.make()
+        const gateway = yield* startGateway(
+          yield* databaseUrl(sqlite),
+          { PROVIDER1_API_KEY: "key", PROVIDER1_BASE_URL: fake.openAi },
+          "configured",
+        )
+        const token = yield* tokenFor("alice")
+        const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
+        const { json: made } = yield* call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, {
+          token,
+          headers: sent,
+          body: { task: "x", mode: "verified" },
+        })
+        const { json: job } = yield* call(gateway, "GET", `/api/v1/jobs/${made["id"]}?wait=30`, { token })
+        assert.strictEqual(job["status"], "completed")
+        assert.isAbove(fake.requests.length, 1)
+        assert.deepStrictEqual(
+          toldOf(fake),
+          fake.requests.map(() => [...told, undefined]),
+        )
+        // There is an id to look for in the log all the same.
+        const traceId = String(job["trace_id"])
+        if (told[0] === undefined) assert.match(traceId, /^(?!0{32})[0-9a-f]{32}$/)
+        else assert.strictEqual(traceId, TRACE)
+        const refused = yield* call(gateway, "GET", "/api/v1/jobs/nothing", { token, headers: sent })
+        if (told[0] !== undefined) assert.strictEqual(problemIn(refused).trace_id, TRACE)
+      }),
+    )
+  }
+})

@@ -1,0 +1,46 @@
+/** What asking the gateway for its state costs the database. */
+import { assert, it } from "@effect/vitest"
+import { Duration, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { layerReadiness } from "../../src/layers/GatewayReadiness.ts"
+import { StorageUnavailable } from "../../src/domain/storage.ts"
+import { Jobs } from "../../src/services/jobs/Jobs.ts"
+import { Drain } from "../../src/services/lifecycle/Drain.ts"
+import { measureAll } from "../../src/services/lifecycle/Measurements.ts"
+import { ReadinessProbe } from "../../src/services/lifecycle/ReadinessProbe.ts"
+import { Upstream } from "../../src/services/upstream/Upstream.ts"
+
+it.effect("readiness and metrics share one look at the jobs, which counts for a second", () => {
+  const database = { looked: 0, away: false }
+  const queueState = Effect.gen(function* () {
+    database.looked += 1
+    yield* Effect.sleep("10 millis")
+    if (database.away) return yield* new StorageUnavailable({ reason: "ConnectionError" })
+    return { queued: database.looked, running: 0, oldestQueuedMs: 0 }
+  })
+  const layer = layerReadiness({ databaseUrl: { kind: "sqlite", filename: "jobs.db" } }).pipe(
+    Layer.provide([Layer.mock(Jobs, { queueState }), Upstream.layerEcho, Drain.layer({ grace: Duration.seconds(1) })]),
+  )
+  return Effect.gen(function* () {
+    const { report } = yield* ReadinessProbe
+    /** What three that ask at once are told, the metrics' reader among them. */
+    const askAtOnce = Effect.gen(function* () {
+      const asked = yield* Effect.forkChild(
+        Effect.all([report, Effect.andThen(measureAll, report), report], { concurrency: "unbounded" }),
+      )
+      yield* TestClock.adjust("10 millis")
+      return yield* Fiber.join(asked)
+    })
+    for (const said of yield* askAtOnce) assert.deepInclude(said, { status: "ready", queue: { depth: 1 } })
+    assert.strictEqual(database.looked, 1)
+    yield* TestClock.adjust("999 millis")
+    assert.deepInclude(yield* report, { queue: { depth: 1 } })
+
+    yield* TestClock.adjust("1 millis")
+    database.away = true
+    for (const said of yield* askAtOnce) {
+      assert.deepInclude(said, { status: "unavailable", database: { kind: "sqlite", ok: false } })
+    }
+    assert.strictEqual(database.looked, 2)
+  }).pipe(Effect.provide(layer))
+})
