@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
 import type { Command } from "effect/cli"
+import { GatewayClient } from "../../src/client/GatewayClient.ts"
 import { agentsCommand, jobsCommand, statsCommand } from "../../src/cli/gateway/listCommands.ts"
 import { runCommand } from "../../src/cli/gateway/runCommand.ts"
 import { run } from "../support/cli.ts"
@@ -85,5 +86,30 @@ describe("commands for a gateway", () => {
       assert.strictEqual(unknown.code, 1)
       assert.strictEqual((yield* alice(runCommand, "x", "--mode", "loud")).code, 2)
     }).pipe(Effect.scoped),
+  )
+
+  it.live("read on where a page ends early, as pages of large agents and jobs do", () =>
+    Effect.gen(function* () {
+      const { as, url } = yield* gateway
+      const token = yield* tokenFor("bob")
+      const bob = as(token)
+      assert.strictEqual((yield* bob(runCommand, "Hello.")).code, 0)
+      const client = new GatewayClient({ baseUrl: url, token })
+      const instructions = "x".repeat(900_000)
+      for (const name of ["1", "2", "3", "4", "5"]) {
+        yield* Effect.promise(() => client.agents.create({ name, instructions }))
+      }
+      assert.isDefined((yield* Effect.promise(() => client.agents.list())).next_cursor, "not all fit one page")
+
+      const listed = (...args: ReadonlyArray<string>) =>
+        Effect.map(bob(agentsCommand, "--json", ...args), ({ stdout }) =>
+          (JSON.parse(stdout) as ReadonlyArray<{ name: string }>).map(({ name }) => name),
+        )
+      assert.deepStrictEqual(yield* listed(), ["5", "4", "3", "2", "1", "command-line"])
+      assert.deepStrictEqual(yield* listed("--limit", "2"), ["5", "4"])
+
+      assert.strictEqual((yield* bob(runCommand, "Once more.")).code, 0)
+      assert.lengthOf(yield* listed(), 6, "takes its own agent again, though it is on the last page")
+    }),
   )
 })

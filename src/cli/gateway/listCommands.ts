@@ -5,7 +5,7 @@ import { jsonFlag } from "../flags.ts"
 import { withGuide } from "../help/Guide.ts"
 import { pageWidth, wrap } from "../help/layout.ts"
 import { printable, printableJson } from "../printable.ts"
-import { age, ask, connect, dollars, ENVIRONMENT, EXITS, gatewayFlag, table } from "./remote.ts"
+import { age, ask, connect, dollars, ENVIRONMENT, EXITS, firstOf, gatewayFlag, overPages, table } from "./remote.ts"
 import { report } from "./report.ts"
 
 const limitFlag = Flag.Int("limit").pipe(
@@ -21,7 +21,13 @@ export const agentsCommand = Command.make(
   { gateway: gatewayFlag, limit: limitFlag, json },
   Effect.fn(function* (input) {
     const gateway = yield* connect(input.gateway)
-    const { items } = yield* ask((signal) => gateway.agents.list({ limit: input.limit, signal }))
+    const { limit } = input
+    const items = yield* ask((signal) =>
+      firstOf(
+        limit,
+        overPages((at) => gateway.agents.list({ limit, ...at, signal })),
+      ),
+    )
     if (input.json) return yield* Console.log(printableJson(items))
     if (items.length === 0) return yield* Console.log("No agents yet: `sealgate run` makes one.")
     yield* Console.log(
@@ -68,7 +74,13 @@ export const jobsCommand = Command.make(
       return yield* Console.log(input.json ? printableJson(job) : report(job))
     }
     const status = Option.match(input.status, { onNone: () => ({}), onSome: (status) => ({ status }) })
-    const { items } = yield* ask((signal) => gateway.jobs.list({ limit: input.limit, ...status, signal }))
+    const { limit } = input
+    const items = yield* ask((signal) =>
+      firstOf(
+        limit,
+        overPages((at) => gateway.jobs.list({ limit, ...at, ...status, signal })),
+      ),
+    )
     if (input.json) return yield* Console.log(printableJson(items))
     if (items.length === 0) return yield* Console.log("No such jobs.")
     const now = yield* Clock.currentTimeMillis

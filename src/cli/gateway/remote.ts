@@ -3,6 +3,7 @@ import { Config, Effect, Option, Redacted } from "effect"
 import { Flag } from "effect/cli"
 import { GatewayProblem, SealgateError, Unreachable } from "../../client/errors.ts"
 import { GatewayClient } from "../../client/GatewayClient.ts"
+import type { Page } from "../../client/gatewayCalls.ts"
 import { UrlText } from "../../layers/config/codecs.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
 import { type GuideShape, INTERRUPTED } from "../help/Guide.ts"
@@ -54,6 +55,25 @@ export const connect = Effect.fnUntraced(function* (url: URL) {
   }
   return new GatewayClient({ baseUrl: url.href, token: Redacted.value(token.value) })
 })
+
+/** A list, item by item. A page may end before its limit, because answers are bounded in bytes too. */
+export async function* overPages<A>(
+  pageAt: (at: { readonly cursor?: string }) => Promise<Page<A>>,
+): AsyncGenerator<A, void> {
+  let page = await pageAt({})
+  yield* page.items
+  while (page.next_cursor !== undefined) {
+    page = await pageAt({ cursor: page.next_cursor })
+    yield* page.items
+  }
+}
+
+/** The first `limit` of what comes. */
+export const firstOf = async <A>(limit: number, items: AsyncIterable<A>): Promise<ReadonlyArray<A>> => {
+  const first: Array<A> = []
+  for await (const item of items) if (first.push(item) === limit) break
+  return first
+}
 
 /** Asks the gateway; a refusal ends the command with what the gateway said. */
 export const ask = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, CommandFailed> =>

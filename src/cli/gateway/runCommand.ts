@@ -7,7 +7,7 @@ import { jsonFlag } from "../flags.ts"
 import { withGuide } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { dimOnStderr } from "../terminal.ts"
-import { ask, connect, ENVIRONMENT, gatewayFlag } from "./remote.ts"
+import { ask, connect, ENVIRONMENT, gatewayFlag, overPages } from "./remote.ts"
 import { report } from "./report.ts"
 
 /** Progress is for people, so it stays out of what a program reads. */
@@ -20,8 +20,12 @@ const OWN_AGENT = "command-line"
 
 const agentFor = Effect.fnUntraced(function* (gateway: GatewayClient, given: Option.Option<string>) {
   if (Option.isSome(given)) return given.value
-  const { items } = yield* ask((signal) => gateway.agents.list({ limit: 100, signal }))
-  const own = items.find(({ name }) => name === OWN_AGENT)
+  const own = yield* ask(async (signal) => {
+    for await (const agent of overPages((at) => gateway.agents.list({ limit: 100, ...at, signal }))) {
+      if (agent.name === OWN_AGENT) return agent
+    }
+    return undefined
+  })
   return (own ?? (yield* ask((signal) => gateway.agents.create({ name: OWN_AGENT }, { signal })))).id
 })
 

@@ -21,6 +21,7 @@ import {
   type PageRequest,
   pageBounds,
   pageOf,
+  type PageRow,
   type StorageUnavailable,
 } from "../../domain/storage.ts"
 import { decodeRows, encodeRow, unavailable } from "../storage.ts"
@@ -120,12 +121,12 @@ export class Agents extends Context.Service<
 
         list: Effect.fn("Agents.list")(function* (tenant, page) {
           const { before, limit } = yield* pageBounds(page)
-          const rows = yield* sql`
-            SELECT document FROM agents WHERE tenant = ${tenant} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
-          return pageOf(
-            (yield* decode(rows)).map((row) => row.document),
-            limit,
-          )
+          const found = yield* sql<PageRow>`SELECT id, octet_length(document) AS bytes FROM agents
+            WHERE tenant = ${tenant} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
+          const { items, ...next } = pageOf(found, limit)
+          if (items.length === 0) return { items: [] }
+          const rows = yield* sql`SELECT document FROM agents WHERE id IN ${sql.in(items)} ORDER BY id DESC`
+          return { ...next, items: (yield* decode(rows)).map((row) => row.document) }
         }, unavailable),
 
         update: Effect.fn("Agents.update")(
@@ -160,16 +161,21 @@ const untilNotOvertaken = <A, E, R>(effect: Effect.Effect<A, E | Overtaken, R>) 
 
 /** Replaces what the change gives, removes what it sets to `null`, and merges the limits. */
 const changed = (agent: Agent, change: UpdateAgent, now: DateTime.Utc): Agent => {
-  const { instructions, limits, role, ...rest } = change
+  const { instructions, limits: newLimits, role, ...rest } = change
   const { instructions: _instructions, role: _role, ...kept } = agent
   const newRole = role === undefined ? agent.role : role
   const newInstructions = instructions === undefined ? agent.instructions : instructions
+  const { max_cost_micro_usd, max_tokens, ...limits } = { ...agent.limits, ...newLimits }
   return {
     ...kept,
     ...rest,
     ...(newRole == null ? {} : { role: newRole }),
     ...(newInstructions == null ? {} : { instructions: newInstructions }),
-    limits: { ...agent.limits, ...limits },
+    limits: {
+      ...limits,
+      ...(max_tokens == null ? {} : { max_tokens }),
+      ...(max_cost_micro_usd == null ? {} : { max_cost_micro_usd }),
+    },
     version: agent.version + 1,
     updated_at: now,
   }

@@ -158,17 +158,22 @@ export class JobLeases extends Context.Service<
               WHERE ${held(lease)} RETURNING last_event`
             const [row] = rows
             if (row === undefined) return false
+            const status = step.outcome === null ? "failed" : "completed"
+            // Written again, after a commit whose answer was lost, a step is there already. An index says so of one that
+            // succeeded; others are looked for, and not before the job's row is locked and so that commit is over.
+            const same = sql`job_id = ${id} AND name = ${step.name} AND status = ${status}
+              AND started_at = ${step.startedAt} AND finished_at = ${step.finishedAt}`
+            if (status === "failed" && (yield* sql`SELECT event FROM job_steps WHERE ${same}`).length > 0) return true
             const record = {
               job_id: id,
               event: row.last_event,
               name: step.name,
-              status: step.outcome === null ? "failed" : "completed",
+              status,
               outcome: step.outcome,
               call: step.call === null ? null : yield* encodeCall(step.call),
               started_at: step.startedAt,
               finished_at: step.finishedAt,
             }
-            // A repeated write, after a commit whose answer was lost, finds the step already there.
             yield* sql`INSERT INTO job_steps ${sql.insert(record)} ON CONFLICT DO NOTHING`
             yield* signals.publish(changed(id))
             return true

@@ -1,10 +1,20 @@
 /** The questions that are asked about jobs. Every one names its tenant. */
 import { Effect, Schema } from "effect"
-import type { SqlClient } from "effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
 import type { TenantId } from "../../domain/agent.ts"
 import { type Job, JobId, JobNotFound, type JobStatus } from "../../domain/job.ts"
-import { type Page, type PageRequest, pageBounds, pageOf } from "../../domain/storage.ts"
-import { decodeJobs, decodeSteps, STEP_COLUMNS, toJob } from "./JobRows.ts"
+import { type Page, type PageRequest, type PageRow, pageBounds, pageOf } from "../../domain/storage.ts"
+import type { Ledger } from "../routing/Ledger.ts"
+import {
+  decodeShown,
+  decodeStates,
+  decodeSteps,
+  SHOWN_BYTES,
+  SHOWN_COLUMNS,
+  STATE_COLUMNS,
+  STEP_COLUMNS,
+  toJob,
+} from "./JobRows.ts"
 
 /** Which jobs of a tenant. */
 export interface JobFilter {
@@ -12,12 +22,17 @@ export interface JobFilter {
   readonly status?: JobStatus | undefined
 }
 
-export const makeJobReads = (sql: SqlClient.SqlClient) => {
-  const find = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+export const makeJobReads = (sql: SqlClient.SqlClient, ledger: Ledger["Service"]) => {
+  const shownColumns = sql.literal(SHOWN_COLUMNS)
+  const shownBytes = sql.literal(SHOWN_BYTES)
+
+  /** How far the job is. */
+  const state = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
     // What is no id names no job, and may be what a database refuses to look for.
     if (!isJobId(id)) return yield* new JobNotFound({ id })
-    const [row] = yield* decodeJobs(yield* sql`SELECT * FROM jobs WHERE tenant = ${tenant} AND id = ${id}`)
-    return row === undefined ? yield* new JobNotFound({ id }) : row
+    const rows = yield* sql`SELECT ${sql.csv(STATE_COLUMNS)} FROM jobs WHERE tenant = ${tenant} AND id = ${id}`
+    const [found] = yield* decodeStates(rows)
+    return found === undefined ? yield* new JobNotFound({ id }) : found
   })
 
   /** Steps with an event id above `after`, in order. */
@@ -28,27 +43,38 @@ export const makeJobReads = (sql: SqlClient.SqlClient) => {
     return yield* decodeSteps(rows)
   })
 
+  /** The tenant's jobs among these that `filter` lets through, newest first. */
+  const readAll = Effect.fnUntraced(function* (filter: Statement.Fragment, ids: ReadonlyArray<string>) {
+    if (ids.length === 0) return []
+    const rows = yield* decodeShown(
+      yield* sql`SELECT ${shownColumns} FROM jobs WHERE ${filter} AND id IN ${sql.in(ids)} ORDER BY id DESC`,
+    )
+    const byJob = Map.groupBy(yield* steps(ids), (step) => step.job_id)
+    const spent = yield* ledger.spent(ids)
+    return rows.map((row) => toJob(row, byJob.get(row.id) ?? [], spent(row.id)))
+  })
+
   const read = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-    const row = yield* find(tenant, id)
-    return toJob(row, yield* steps([id]))
+    const [job] = isJobId(id) ? yield* readAll(sql`tenant = ${tenant}`, [id]) : []
+    return job === undefined ? yield* new JobNotFound({ id }) : job
   })
 
   const list = Effect.fnUntraced(function* (tenant: TenantId, filter: JobFilter = {}, page?: PageRequest) {
     const { before, limit } = yield* pageBounds(page)
     const wanted = sql.and([
       sql`tenant = ${tenant}`,
-      sql`id < ${before}`,
       ...(filter.agent_id === undefined ? [] : [sql`agent_id = ${filter.agent_id}`]),
       ...(filter.status === undefined ? [] : [sql`status = ${filter.status}`]),
     ])
-    const rows = yield* sql`SELECT * FROM jobs WHERE ${wanted} ORDER BY id DESC LIMIT ${limit + 1}`
-    const { items, ...next } = pageOf(yield* decodeJobs(rows), limit)
-    const byJob = Map.groupBy(yield* steps(items.map((row) => row.id)), (step) => step.job_id)
-    const jobs: Page<Job> = { ...next, items: items.map((row) => toJob(row, byJob.get(row.id) ?? [])) }
+    // What the page holds is decided before any of it is read: together these rows may be more than memory should take.
+    const rows = yield* sql<PageRow>`SELECT id, ${shownBytes} AS bytes FROM jobs
+      WHERE ${wanted} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
+    const { items, ...next } = pageOf(rows, limit)
+    const jobs: Page<Job> = { ...next, items: yield* readAll(wanted, items) }
     return jobs
   })
 
-  return { find, steps, read, list }
+  return { state, steps, read, list }
 }
 
 const isJobId = Schema.is(JobId)

@@ -12,9 +12,11 @@ export const prune = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
   yield* sql`DELETE FROM idempotency_keys WHERE expires_at <= ${now}`
+  // A job stays as long as its idempotency key, which would go with it, and whoever repeated it would get a second job.
   const batch = Effect.map(
     sql`DELETE FROM jobs WHERE id IN
-      (SELECT id FROM jobs WHERE finished_at IS NOT NULL AND expires_at <= ${now} LIMIT ${BATCH}) RETURNING id`,
+      (SELECT id FROM jobs WHERE finished_at IS NOT NULL AND expires_at <= ${now}
+        AND NOT EXISTS (SELECT 1 FROM idempotency_keys WHERE job_id = jobs.id) LIMIT ${BATCH}) RETURNING id`,
     (rows) => rows.length,
   )
   let removed = 0

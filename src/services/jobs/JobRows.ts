@@ -1,31 +1,66 @@
 /** Jobs and steps as the database holds them, and as their owners see them. */
 import { Schema } from "effect"
 import { Agent, AgentId, Metadata, Mode, TenantId } from "../../domain/agent.ts"
-import {
-  type Job,
-  JobId,
-  JobOptions,
-  JobStatus,
-  type JobStep,
-  JobTask,
-  type JobUsage,
-  StepCall,
-} from "../../domain/job.ts"
+import { type Job, JobId, JobOptions, JobStatus, type JobStep, JobTask, StepCall } from "../../domain/job.ts"
 import { Problem } from "../../domain/problem.ts"
+import { storedSpan } from "../../domain/traceContext.ts"
 import { JobResult } from "../../domain/verdict.ts"
+import type { Spent } from "../routing/Ledger.ts"
 import { decodeRows, encodeRow } from "../storage.ts"
 
 const Time = Schema.DateTimeUtcFromMillis
 
-/** One row of `jobs`. `agent` is the agent as it was when the job was enqueued. */
-const JobRow = Schema.Struct({
+/** How far a job is: what those who wait for it look at again and again. */
+const JobState = Schema.Struct({
   id: JobId,
-  tenant: TenantId,
-  agent_id: AgentId,
-  agent: Schema.fromJsonString(Agent),
   mode: Mode,
   status: JobStatus,
+  /** No step has a higher id. */
+  last_event: Schema.Int,
+  created_at: Time,
+})
+export const decodeStates = decodeRows("jobs", JobState)
+export const STATE_COLUMNS = Object.keys(JobState.fields)
+
+/** What owners see of a job, but for its steps and what it used. */
+const ShownRow = Schema.Struct({
+  ...JobState.fields,
+  agent_id: AgentId,
+  agent: Schema.fromJsonString(Schema.Struct({ version: Schema.Int })),
   attempt: Schema.Int,
+  task: Schema.fromJsonString(JobTask),
+  options: Schema.fromJsonString(JobOptions),
+  metadata: Schema.fromJsonString(Metadata),
+  result: Schema.NullOr(Schema.fromJsonString(JobResult)),
+  problem: Schema.NullOr(Schema.fromJsonString(Problem)),
+  /** Trace context of the request that enqueued it, as `storeTrace` writes it. */
+  traceparent: Schema.String,
+  started_at: Schema.NullOr(Time),
+  finished_at: Schema.NullOr(Time),
+  expires_at: Time,
+})
+type ShownRow = typeof ShownRow.Type
+export const decodeShown = decodeRows("jobs", ShownRow)
+/** SQL. The agent itself may be large; it is read only where its version does not stand beside it. */
+export const SHOWN_COLUMNS = [
+  ...Object.keys(ShownRow.fields).filter((name) => name !== "agent"),
+  `COALESCE('{"version":' || agent_version || '}', agent) AS agent`,
+].join(", ")
+/** SQL: about how many bytes of these columns can be many. */
+export const SHOWN_BYTES = [
+  "octet_length(task)",
+  "octet_length(metadata)",
+  "COALESCE(octet_length(result), 0)",
+  "COALESCE(octet_length(problem), 0)",
+  "CASE WHEN agent_version IS NULL THEN octet_length(agent) ELSE 0 END",
+].join(" + ")
+
+/** One row of `jobs`. `agent` is the agent as it was when the job was enqueued. */
+const JobRow = Schema.Struct({
+  ...ShownRow.fields,
+  tenant: TenantId,
+  agent: Schema.fromJsonString(Agent),
+  agent_version: Schema.NullOr(Schema.Int),
   /** Which element of the queue stands for it: every time it is put back, the next one. */
   turn: Schema.Int,
   /** Workers that died in a row without the job finishing a step. */
@@ -34,19 +69,6 @@ const JobRow = Schema.Struct({
   lease: Schema.NullOr(Schema.String),
   /** What workers have spent on it so far, as of the last write. */
   ran_ms: Schema.Int,
-  /** Id of its latest step. */
-  last_event: Schema.Int,
-  task: Schema.fromJsonString(JobTask),
-  options: Schema.fromJsonString(JobOptions),
-  metadata: Schema.fromJsonString(Metadata),
-  result: Schema.NullOr(Schema.fromJsonString(JobResult)),
-  problem: Schema.NullOr(Schema.fromJsonString(Problem)),
-  /** W3C trace context of the request that enqueued it. */
-  traceparent: Schema.String,
-  created_at: Time,
-  started_at: Schema.NullOr(Time),
-  finished_at: Schema.NullOr(Time),
-  expires_at: Time,
 })
 export type JobRow = typeof JobRow.Type
 export const decodeJobs = decodeRows("jobs", JobRow)
@@ -70,14 +92,6 @@ export const encodeProblem = encodeRow("jobs", Schema.fromJsonString(Problem))
 export const encodeResult = encodeRow("jobs", Schema.fromJsonString(JobResult))
 export const encodeCall = encodeRow("job_steps", Schema.NullOr(Schema.fromJsonString(StepCall)))
 
-/** The span that a `traceparent` names, and whether its trace is kept (W3C Trace Context). */
-export const traceOf = (
-  traceparent: string,
-): { readonly traceId: string; readonly spanId: string; readonly sampled: boolean } => {
-  const [, traceId = "", spanId = "", flags = ""] = traceparent.split("-")
-  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
-}
-
 export const toStep = ({ call, finished_at, name, started_at, status }: StepRow): JobStep => ({
   name,
   status,
@@ -89,7 +103,7 @@ export const toStep = ({ call, finished_at, name, started_at, status }: StepRow)
   finished_at,
 })
 
-export const toJob = (row: JobRow, steps: ReadonlyArray<StepRow>): Job => ({
+export const toJob = (row: ShownRow, steps: ReadonlyArray<StepRow>, spent: Spent): Job => ({
   id: row.id,
   agent_id: row.agent_id,
   agent_version: row.agent.version,
@@ -100,29 +114,18 @@ export const toJob = (row: JobRow, steps: ReadonlyArray<StepRow>): Job => ({
   options: row.options,
   ...(row.result === null ? {} : { result: row.result }),
   ...(row.problem === null ? {} : { problem: row.problem }),
-  ...totals(steps),
+  usage: {
+    input_tokens: spent.input_tokens,
+    output_tokens: spent.output_tokens,
+    cached_tokens: spent.cached_tokens,
+    calls: spent.calls,
+  },
+  cost_micro_usd: spent.unpriced === 0 ? spent.cost : null,
   steps: steps.map(toStep),
   created_at: row.created_at,
   ...(row.started_at === null ? {} : { started_at: row.started_at }),
   ...(row.finished_at === null ? {} : { finished_at: row.finished_at }),
   expires_at: row.expires_at,
-  trace_id: traceOf(row.traceparent).traceId,
+  trace_id: storedSpan(row.traceparent).traceId,
   metadata: row.metadata,
 })
-
-/** What all steps together used. One call of unknown cost makes the cost unknown. */
-const totals = (
-  steps: ReadonlyArray<StepRow>,
-): { readonly usage: JobUsage; readonly cost_micro_usd: number | null } => {
-  const usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, calls: 0 }
-  let cost: number | null = 0
-  for (const { call } of steps) {
-    if (call === null) continue
-    usage.input_tokens += call.usage?.input_tokens ?? 0
-    usage.output_tokens += call.usage?.output_tokens ?? 0
-    usage.cached_tokens += call.usage?.cached_tokens ?? 0
-    usage.calls += call.calls
-    cost = cost === null || call.cost_micro_usd === null ? null : cost + call.cost_micro_usd
-  }
-  return { usage, cost_micro_usd: cost }
-}

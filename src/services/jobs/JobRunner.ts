@@ -2,17 +2,17 @@
  * The workers: each takes a job, runs the program on it, and writes how it ended. A job leaves a worker in exactly one
  * way: it ends, it goes back for its next attempt, it goes back as it is (shutdown), or it was no longer this worker's.
  */
-import { Cause, Clock, Deferred, Duration, Effect, Exit, Layer, Option, Result, Schedule, Schema, Tracer } from "effect"
+import { Cause, Clock, Deferred, Duration, Effect, Exit, Layer, Option, Result, Schedule, Schema } from "effect"
 import { SqlError } from "effect/sql"
 import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
 import { StorageUnavailable } from "../../domain/storage.ts"
+import { storedSpan } from "../../domain/traceContext.ts"
 import { JobResult } from "../../domain/verdict.ts"
 import { databaseFailed } from "../storage.ts"
 import { doubling, JobLeases, type Lease } from "./JobLeases.ts"
 import { type JobFailure, JobProgram } from "./JobProgram.ts"
 import { type Element, JobQueue } from "./JobQueue.ts"
-import { traceOf } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { JobSignals, stopped, type Subscription } from "./JobSignals.ts"
 import { jobMessage } from "./jobMessage.ts"
@@ -55,7 +55,7 @@ const make = Effect.gen(function* () {
     const gone = yield* Deferred.make<void, StorageUnavailable>()
     const record = (step: Parameters<typeof leases.recordStep>[1]) => persistently(leases.recordStep(lease, step))
     const step = makeStep({ lease, gone, record })
-    const { traceId } = traceOf(traceparent)
+    const { traceId } = storedSpan(traceparent)
     const context = { jobId, tenant, agent, task, mode, options, attempt, traceId, step }
     return yield* Effect.raceFirst(
       program.run(context).pipe(
@@ -141,7 +141,7 @@ const isResult = Schema.is(JobResult)
 const withJobSpan = ({ attempt, id, mode, traceparent }: Lease["job"]) =>
   Effect.withSpan("job", {
     kind: "consumer",
-    parent: Tracer.externalSpan(traceOf(traceparent)),
+    parent: storedSpan(traceparent),
     attributes: {
       ...jobMessage(id),
       "messaging.operation.name": "work",
@@ -155,7 +155,7 @@ const nameOf = (outcome: Outcome): string =>
   typeof outcome === "string" ? outcome : Exit.isSuccess(outcome) ? "completed" : "failed"
 
 const INTERNAL = makeProblem({
-  code: "internal-error",
+  code: "internal",
   status: 500,
   title: "The job failed because of a fault in this server.",
   retryable: false,

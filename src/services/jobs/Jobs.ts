@@ -17,14 +17,16 @@ import {
   taskOf,
 } from "../../domain/job.ts"
 import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/storage.ts"
+import { storeTrace } from "../../domain/traceContext.ts"
 import { Agents } from "../agents/Agents.ts"
+import { Ledger } from "../routing/Ledger.ts"
 import { unavailable } from "../storage.ts"
 import { makeIdempotency } from "./Idempotency.ts"
 import { jobEnded, jobEnqueued, type QueueState } from "./JobMetrics.ts"
 import { jobMessage } from "./jobMessage.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { type JobFilter, makeJobReads } from "./JobReads.ts"
-import { encodeJob, type JobRow, type StepRow, toJob, toStep } from "./JobRows.ts"
+import { encodeJob, type JobRow, type StepRow, toStep } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { changed, JobSignals, stopped } from "./JobSignals.ts"
 
@@ -76,7 +78,7 @@ export class Jobs extends Context.Service<
       const random = yield* SecureRandom.SecureRandom
       const { retention } = yield* JobSettings
       const once = makeIdempotency(sql)
-      const { find, list, read, steps } = makeJobReads(sql)
+      const { list, read, state, steps } = makeJobReads(sql, yield* Ledger)
 
       const create = Effect.fnUntraced(function* (
         tenant: TenantId,
@@ -91,6 +93,7 @@ export class Jobs extends Context.Service<
           tenant,
           agent_id: agent.id,
           agent,
+          agent_version: agent.version,
           mode: request.mode ?? agent.default_mode,
           status: "queued",
           attempt: 1,
@@ -104,7 +107,7 @@ export class Jobs extends Context.Service<
           metadata: request.metadata ?? {},
           result: null,
           problem: null,
-          traceparent: `00-${span.traceId}-${span.spanId}-${span.sampled ? "01" : "00"}`,
+          traceparent: storeTrace(span),
           created_at,
           started_at: null,
           finished_at: null,
@@ -139,11 +142,11 @@ export class Jobs extends Context.Service<
         list: Effect.fn("Jobs.list")(list, unavailable),
 
         wait: Effect.fn("Jobs.wait")(function* (tenant, id, patience) {
-          const { id: job } = yield* unavailable(find(tenant, id))
+          const { id: job } = yield* unavailable(state(tenant, id))
           const subscription = yield* signals.subscribe(changed(job))
-          yield* unavailable(find(tenant, id)).pipe(
-            Effect.tap((row) => (isEnded(row.status) ? Effect.void : subscription.next)),
-            Effect.repeat({ until: (row) => isEnded(row.status) }),
+          yield* unavailable(state(tenant, id)).pipe(
+            Effect.tap(({ status }) => (isEnded(status) ? Effect.void : subscription.next)),
+            Effect.repeat({ until: ({ status }) => isEnded(status) }),
             Effect.timeoutOption(patience),
           )
           return yield* unavailable(read(tenant, id))
@@ -151,23 +154,21 @@ export class Jobs extends Context.Service<
 
         events: (tenant, id, after = 0) =>
           Effect.gen(function* () {
-            const { id: job } = yield* find(tenant, id)
+            const { id: job } = yield* state(tenant, id)
             const subscription = yield* signals.subscribe(changed(job))
             const look = Effect.fnUntraced(function* (after: number) {
               // In this order: once a job has ended, no step is added, so what is read then is all there is.
-              const row = yield* find(tenant, id)
-              const fresh = yield* steps([id], after)
-              return { row, fresh, all: isEnded(row.status) ? yield* steps([id]) : [] }
+              const { last_event, status } = yield* state(tenant, id)
+              const events: ReadonlyArray<JobEvent> = (yield* steps([id], after)).map(stepEvent)
+              if (!isEnded(status)) return { events, ended: false }
+              const end = last_event + 1
+              if (after >= end) return { events, ended: true }
+              const last: JobEvent = { _tag: "Ended", id: end, job: yield* read(tenant, id) }
+              return { events: [...events, last], ended: true }
             }, unavailable)
             const next = Effect.fnUntraced(function* (after: number) {
-              const { all, fresh, row } = yield* look(after)
-              const events: ReadonlyArray<JobEvent> = fresh.map(stepEvent)
-              if (isEnded(row.status)) {
-                const end = row.last_event + 1
-                const last: ReadonlyArray<JobEvent> =
-                  after < end ? [{ _tag: "Ended", id: end, job: toJob(row, all) }] : []
-                return [[...events, ...last], Option.none<number>()] as const
-              }
+              const { ended, events } = yield* look(after)
+              if (ended) return [events, Option.none<number>()] as const
               if (events.length === 0) yield* subscription.next
               return [events, Option.some(events.at(-1)?.id ?? after)] as const
             })
@@ -176,7 +177,7 @@ export class Jobs extends Context.Service<
 
         cancel: Effect.fn("Jobs.cancel")(
           function* (tenant, id) {
-            const { created_at, id: job, mode } = yield* find(tenant, id)
+            const { created_at, id: job, mode } = yield* state(tenant, id)
             const now = yield* Clock.currentTimeMillis
             const rows = yield* sql`
               UPDATE jobs SET status = 'cancelled', lease = NULL, finished_at = ${now},

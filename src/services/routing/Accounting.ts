@@ -28,6 +28,7 @@ const BEFORE_THE_MODEL: ReadonlySet<AttemptOutcome> = new Set([
   "unauthorized",
   "invalid-request",
   "context-too-long",
+  "unknown-model",
   "unsupported",
 ])
 

@@ -9,21 +9,27 @@ import { decodeRows, unavailable } from "../storage.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { hourlySums, SUM_COLUMNS } from "./HourlySums.ts"
 
-/** What a job has used so far. `cost` is the known part of it; `unpriced` counts the calls whose cost is not known. */
-export interface Spent {
-  readonly calls: number
-  readonly unpriced: number
-  readonly tokens: number
-  readonly cost: number
-}
-
-const SpentRow: Schema.Codec<Spent> = Schema.Struct({
+const sums = {
   calls: Schema.Int,
   unpriced: Schema.Int,
-  tokens: Schema.Int,
+  input_tokens: Schema.Int,
+  output_tokens: Schema.Int,
+  cached_tokens: Schema.Int,
   cost: Schema.Int,
-})
-const NOTHING_SPENT: Spent = { calls: 0, unpriced: 0, tokens: 0, cost: 0 }
+}
+const Spent = Schema.Struct(sums)
+/** What a job has used so far. `cost` is the known part of it; `unpriced` counts the calls whose cost is not known. */
+export type Spent = typeof Spent.Type
+
+const SpentRow = Schema.Struct({ job_id: Schema.String, ...sums })
+const NOTHING_SPENT: Spent = {
+  calls: 0,
+  unpriced: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  cached_tokens: 0,
+  cost: 0,
+}
 const decodeSpent = decodeRows("ledger_calls", SpentRow)
 
 export class Ledger extends Context.Service<
@@ -31,8 +37,8 @@ export class Ledger extends Context.Service<
   {
     /** Enters calls and adds them to the hourly sums, all or nothing; calls that are in it already are not entered again. */
     readonly record: (rows: ReadonlyArray<CallRecord>) => Effect.Effect<void, StorageUnavailable>
-    /** What a job has used, over all its attempts and crashes. */
-    readonly spent: (job: string) => Effect.Effect<Spent, StorageUnavailable>
+    /** What each of these jobs has used, over all its attempts and crashes. */
+    readonly spent: (jobs: ReadonlyArray<string>) => Effect.Effect<(job: string) => Spent, StorageUnavailable>
   }
 >()("sealgate/services/routing/Ledger") {
   static readonly layer = Layer.effect(
@@ -68,14 +74,18 @@ export class Ledger extends Context.Service<
         )
       }, unavailable)
 
-      const spent = Effect.fn("Ledger.spent")(function* (job: string) {
-        const rows = yield* sql`SELECT
+      const spent = Effect.fn("Ledger.spent")(function* (jobs: ReadonlyArray<string>) {
+        if (jobs.length === 0) return () => NOTHING_SPENT
+        const rows = yield* sql`SELECT job_id,
             COUNT(*) AS calls,
             COUNT(*) - COUNT(cost) AS unpriced,
-            CAST(COALESCE(SUM(COALESCE(input_tokens, 0) + COALESCE(output_tokens, 0)), 0) AS BIGINT) AS tokens,
+            CAST(COALESCE(SUM(input_tokens), 0) AS BIGINT) AS input_tokens,
+            CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT) AS output_tokens,
+            CAST(COALESCE(SUM(cached_tokens), 0) AS BIGINT) AS cached_tokens,
             CAST(COALESCE(SUM(cost), 0) AS BIGINT) AS cost
-          FROM ledger_calls WHERE job_id = ${job}`
-        return (yield* decodeSpent(rows))[0] ?? NOTHING_SPENT
+          FROM ledger_calls WHERE job_id IN ${sql.in(jobs)} GROUP BY job_id`
+        const byJob = new Map((yield* decodeSpent(rows)).map(({ job_id, ...spent }) => [job_id, spent]))
+        return (job: string) => byJob.get(job) ?? NOTHING_SPENT
       }, unavailable)
 
       return Ledger.of({ record, spent })

@@ -1,7 +1,7 @@
 import { assert, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { Agent, agentETag, CreateAgent, TenantId } from "../../../src/domain/agent.ts"
+import { Agent, agentETag, CreateAgent, TenantId, UpdateAgent } from "../../../src/domain/agent.ts"
 import { Agents } from "../../../src/services/agents/Agents.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
@@ -70,6 +70,41 @@ describeDatabases("agents", (database) => {
         for (const cursor of ["nonsense", "", "AAAA", "x".repeat(100_000)]) {
           assert.strictEqual((yield* Effect.flip(agents.list(tenant, { cursor })))._tag, "CursorInvalid")
         }
+      }),
+    )
+
+    it.effect("are listed in pages that one answer can hold", () =>
+      Effect.gen(function* () {
+        const agents = yield* Agents
+        const tenant = yield* newTenant
+        const instructions = "x".repeat(900_000)
+        yield* Effect.forEach(Array.from({ length: 5 }), () => agents.create(tenant, { name: "big", instructions }))
+        const first = yield* agents.list(tenant)
+        assert.strictEqual(first.items.length, 4)
+        const rest = yield* agents.list(tenant, { cursor: first.next_cursor })
+        assert.strictEqual(rest.items.length, 1)
+        assert.isUndefined(rest.next_cursor)
+      }),
+    )
+
+    it.effect("lose a limit that is set to null, and keep the others", () =>
+      Effect.gen(function* () {
+        const agents = yield* Agents
+        const tenant = yield* newTenant
+        const limits = { max_rounds: 1, timeout_seconds: 60, max_tokens: 9, max_cost_micro_usd: 8 }
+        const agent = yield* agents.create(tenant, { name: "a", limits })
+        const update = (limits: unknown) =>
+          Effect.flatMap(Schema.decodeUnknownEffect(UpdateAgent)({ limits }), (change) =>
+            agents.update(tenant, agent.id, change),
+          )
+        const less = yield* update({ max_tokens: null, max_rounds: 2 })
+        assert.deepStrictEqual(less.limits, { max_rounds: 2, timeout_seconds: 60, max_cost_micro_usd: 8 })
+        const none = yield* update({ max_cost_micro_usd: null })
+        assert.deepStrictEqual(none.limits, { max_rounds: 2, timeout_seconds: 60 })
+        assert.deepStrictEqual(yield* agents.get(tenant, agent.id), none)
+        // Every agent has these.
+        yield* Effect.flip(update({ max_rounds: null }))
+        yield* Effect.flip(update({ timeout_seconds: null }))
       }),
     )
 

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { TenantId } from "../../../src/domain/agent.ts"
 import { IdempotencyKey, Job, type JobEvent } from "../../../src/domain/job.ts"
+import type { Page } from "../../../src/domain/storage.ts"
 import { Agents } from "../../../src/services/agents/Agents.ts"
 import { prune } from "../../../src/services/jobs/JobRetention.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
@@ -98,6 +99,68 @@ describeDatabases("jobs", (database) => {
       )
       assert.deepStrictEqual(yield* of({ status: "running" }), [])
       assert.strictEqual((yield* Effect.flip(jobs.list(tenant, {}, { cursor: "!" })))._tag, "CursorInvalid")
+    }),
+  )
+
+  test(
+    "are listed in pages that one answer can hold, each exactly once",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      const made = yield* Effect.forEach([900, 900, 1, 900, 900, 900, 900, 900], (kilobytes) =>
+        jobs.enqueue(tenant, agent.id, { task: "x".repeat(kilobytes * 1000) }),
+      )
+      const huge = JSON.stringify(answer("y".repeat(5_000_000)))
+      yield* sql`UPDATE jobs SET result = ${huge} WHERE id = ${made[2]?.id ?? ""}`
+      const sizes: Array<number> = []
+      const seen: Array<string> = []
+      let cursor: string | undefined
+      do {
+        const page: Page<Job> = yield* jobs.list(tenant, { agent_id: agent.id }, { limit: 6, cursor })
+        sizes.push(page.items.length)
+        seen.push(...page.items.map((job) => job.id))
+        cursor = page.next_cursor
+      } while (cursor !== undefined)
+      assert.deepStrictEqual(seen, made.map((job) => job.id).toReversed())
+      // The one that is too large for any page has one to itself.
+      assert.deepStrictEqual(sizes, [4, 1, 1, 2])
+    }),
+  )
+
+  test(
+    "are read without the copy of their agent, and followed without their task",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const agents = yield* Agents
+      const sql = yield* SqlClient.SqlClient
+      const { agent, tenant } = yield* makeAgent()
+      yield* agents.update(tenant, agent.id, { name: "second version" })
+      const job = yield* jobs.enqueue(tenant, agent.id, { task: "x" })
+      assert.strictEqual(job.agent_version, 2)
+      const step = { job_id: job.id, event: 1, name: "a", status: "failed", started_at: 0, finished_at: 0 }
+      yield* sql`INSERT INTO job_steps ${sql.insert(step)}`
+      const before = yield* jobs.get(tenant, job.id)
+
+      // What cannot be decoded shows that it is not looked at.
+      yield* sql`UPDATE jobs SET agent = ${"unreadable"} WHERE id = ${job.id}`
+      assert.deepStrictEqual(yield* jobs.get(tenant, job.id), before)
+      assert.deepStrictEqual((yield* jobs.list(tenant)).items, [before])
+      yield* sql`UPDATE jobs SET task = ${"unreadable"} WHERE id = ${job.id}`
+      const first = yield* Stream.runHead(jobs.events(tenant, job.id))
+      assert.deepInclude(yield* Effect.fromOption(first), { _tag: "Step", id: 1 })
+    }),
+  )
+
+  test(
+    "of an older gateway, which did not write the version of their agent beside it, are read all the same",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { job, tenant } = yield* enqueueOne()
+      yield* sql`UPDATE jobs SET agent_version = NULL WHERE id = ${job.id}`
+      assert.deepStrictEqual(yield* jobs.get(tenant, job.id), job)
+      assert.deepStrictEqual((yield* jobs.list(tenant)).items, [job])
     }),
   )
 
@@ -296,6 +359,24 @@ describeDatabases("jobs", (database) => {
       assert.strictEqual(yield* countOf("job_steps"), 0)
       assert.strictEqual((yield* jobs.get(tenant, open.id)).status, "queued")
     }),
+  )
+
+  it.effect("stay as long as their idempotency keys, however short their retention", () =>
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { agent, tenant } = yield* makeAgent()
+      const request = jobs.enqueue(tenant, agent.id, { task: "x" }, key)
+      const keyed = yield* request
+      const other = yield* jobs.enqueue(tenant, agent.id, { task: "x" })
+      yield* jobs.cancel(tenant, keyed.id)
+      yield* jobs.cancel(tenant, other.id)
+      yield* TestClock.adjust("23 hours")
+      assert.strictEqual(yield* prune, 1)
+      assert.strictEqual((yield* request).id, keyed.id)
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(yield* prune, 1)
+      assert.notStrictEqual((yield* request).id, keyed.id)
+    }).pipe(Effect.provide(services(database.layer, { ...still, retention: Duration.hours(1) }))),
   )
 
   test(

@@ -14,7 +14,8 @@ describeDatabases("Ledger", (database) => {
       yield* ledger.record(calls)
       yield* ledger.record(calls)
       yield* ledger.record([callRecord({ job: "job", cost: 5 })])
-      assert.deepStrictEqual({ ...(yield* ledger.spent("job")) }, { calls: 3, unpriced: 0, tokens: 45, cost: 12 })
+      const tokens = { input_tokens: 30, output_tokens: 15, cached_tokens: 0 }
+      assert.deepStrictEqual((yield* ledger.spent(["job"]))("job"), { calls: 3, unpriced: 0, ...tokens, cost: 12 })
       const sums = yield* sql<{ calls: number; cost: number }>`SELECT calls, cost FROM ledger_hours WHERE tenant = ''`
       assert.deepStrictEqual(
         sums.map(({ calls, cost }) => [calls, cost]),

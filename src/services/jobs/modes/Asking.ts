@@ -76,7 +76,8 @@ export const makeAsking = (context: JobContext, router: Router["Service"], ledge
       step,
       Said,
       Effect.gen(function* () {
-        const limit = limitReached(agent.limits, yield* Effect.mapError(ledger.spent(jobId), routingFailure))
+        const spent = yield* Effect.mapError(ledger.spent([jobId]), routingFailure)
+        const limit = limitReached(agent.limits, spent(jobId))
         if (limit !== undefined) return yield* limit
         const { call, cut, escalateBelow, independent, refused, target, text } = yield* router
           .call({

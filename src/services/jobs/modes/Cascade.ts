@@ -30,7 +30,8 @@ export const notesOf = (facts: {
   readonly tier: number
   readonly cut: boolean
   readonly echo: boolean
-  readonly corrected?: boolean
+  /** Which answer a refuted draft came to. */
+  readonly refuted?: "correction" | "draft"
 }): { readonly note?: string } => {
   const notes = [
     facts.echo
@@ -40,9 +41,10 @@ export const notesOf = (facts: {
       ? `Cheaper targets stayed below the cascade's threshold; this is from target ${facts.tier + 1}.`
       : "",
     facts.cut ? "The answer was cut off at the longest output of its model." : "",
-    facts.corrected === true
+    facts.refuted === "correction"
       ? "The draft was refuted; the answer is its correction, which was not verified again."
       : "",
+    facts.refuted === "draft" ? "The draft was refuted and its model gave no correction; the answer is the draft." : "",
   ].filter((note) => note !== "")
   return notes.length === 0 ? {} : { note: notes.join(" ") }
 }

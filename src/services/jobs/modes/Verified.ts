@@ -65,16 +65,19 @@ export const verified = Effect.fn("modes.verified")(function* (context: JobConte
   })
 
   const verdict = verdictOf(checks, samples, agreement)
-  const correction =
+  const corrected =
     verdict === "refuted"
       ? yield* asking.say("correct", {
           role: "proposer",
           system,
           instruction: fill(prompts.correction, { draft: draft.text, findings: findingsOf(checks) }),
           tier,
+          // What was found out is worth more than a failed job.
+          optional: true,
         })
       : undefined
 
+  const correction = corrected === undefined || saysNothing(corrected) ? undefined : corrected
   const final = correction ?? draft
   const others = [questions.said, ...answers, ...(reconciled === undefined ? [] : [reconciled.said])]
   const result: VerifiedResult = {
@@ -83,7 +86,12 @@ export const verified = Effect.fn("modes.verified")(function* (context: JobConte
     agreement,
     checks,
     samples,
-    ...notesOf({ tier, cut: final.cut, echo: others.some(isEcho), corrected: correction !== undefined }),
+    ...notesOf({
+      tier,
+      cut: final.cut,
+      echo: others.some(isEcho),
+      ...(verdict === "refuted" && { refuted: correction === undefined ? "draft" : "correction" }),
+    }),
   }
   return result
 })
@@ -109,7 +117,7 @@ const drafted = Effect.fnUntraced(function* (context: JobContext, asking: Asking
 /** Whether each sample agrees with the draft. The same words agree without asking; a refusal and an echo say nothing. */
 const compared = Effect.fnUntraced(function* (asking: Asking, draft: Said, said: ReadonlyArray<Said>, tier: number) {
   const certain = said.map((sample) => {
-    if (sample.refused || sample.text.trim() === "" || isEcho(sample)) return null
+    if (saysNothing(sample) || isEcho(sample)) return null
     return plain(sample.text) === plain(draft.text) ? true : undefined
   })
   const open = said.flatMap((_, i) => (certain[i] === undefined ? [i] : []))
@@ -129,6 +137,9 @@ const compared = Effect.fnUntraced(function* (asking: Asking, draft: Said, said:
     return comparison.value?.samples.find(({ sample }) => sample === open.indexOf(i) + 1)?.agrees ?? null
   })
 })
+
+/** A refusal, or nothing at all. */
+const saysNothing = ({ refused, text }: Said): boolean => refused || text.trim() === ""
 
 /** White space and case do not make another answer. */
 const plain = (text: string): string => text.trim().replaceAll(/\s+/g, " ").toLowerCase()

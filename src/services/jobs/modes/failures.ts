@@ -64,12 +64,13 @@ export const nothingSaid = (call: StepCall): JobFailure =>
 export const limitReached = (limits: AgentLimits, spent: Spent): JobFailure | undefined => {
   const { max_cost_micro_usd = Infinity, max_tokens = Infinity } = limits
   const cost = `${spent.cost} micro-USD${spent.unpriced === 0 ? "" : ` and ${spent.unpriced} calls of unknown cost`}`
-  const used = `Spent so far: ${spent.tokens} tokens in ${spent.calls} calls, ${cost}.`
+  const tokens = spent.input_tokens + spent.output_tokens
+  const used = `Spent so far: ${tokens} tokens in ${spent.calls} calls, ${cost}.`
   const failure = (code: string, title: string, limit: string) =>
     new JobFailure({
       problem: makeProblem({ code, status: 422, title, detail: `${limit} ${used}`, retryable: false }),
     })
-  if (spent.tokens >= max_tokens) {
+  if (tokens >= max_tokens) {
     return failure("token-limit-reached", "The job used up its tokens.", `limits.max_tokens is ${max_tokens}.`)
   }
   if (spent.cost >= max_cost_micro_usd) {

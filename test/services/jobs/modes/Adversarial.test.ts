@@ -70,6 +70,34 @@ describe("verdicts", () => {
     }),
   )
 
+  it.effect("however many objections the rounds came to, all of them can be resolved", () =>
+    Effect.gen(function* () {
+      const many = (round: number) => Array.from({ length: 20 }, (_, i) => major(`${round}: objection ${i + 1}`))
+      const numbers = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
+      const { result } = yield* debating(
+        {
+          propose: "41",
+          critique: nth(critique(many(1)), critique(many(2)), critique([major("the last one")], numbers(40))),
+          respond: { action: "revise", answer: "42", rebuttal: "" },
+          judge: judge("sound", 0.9, [1]),
+        },
+        { options: { rounds: 3 }, limits: { max_rounds: 3 } },
+      )
+      assert.strictEqual(result.verdict, "revised")
+      assert.strictEqual(result.objections.filter(({ status }) => status === "resolved").length, 41)
+      const judged = yield* debating(
+        {
+          propose: "41",
+          critique: nth(critique(many(1)), critique(many(2)), critique(many(3))),
+          respond: { action: "revise", answer: "42", rebuttal: "" },
+          judge: judge("sound", 0.9, numbers(60)),
+        },
+        { options: { rounds: 3 }, limits: { max_rounds: 3 } },
+      )
+      assert.deepInclude(judged.result, { verdict: "revised", confidence: 0.9 })
+    }),
+  )
+
   it.effect("upheld after a rebuttal that the judge accepts", () =>
     Effect.gen(function* () {
       const { result, upstream } = yield* debating(

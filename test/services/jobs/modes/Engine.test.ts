@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Latch, Layer, Schedule } from "effect"
 import type { Mode } from "../../../../src/domain/agent.ts"
 import { UpstreamError } from "../../../../src/domain/upstream.ts"
 import * as JobRunner from "../../../../src/services/jobs/JobRunner.ts"
@@ -57,6 +57,60 @@ describeDatabases("modes as durable jobs", (database) => {
       const job = yield* ended(tenant, yield* (yield* Jobs).enqueue(tenant, agent.id, { task: "What is 6 × 7?" }))
       assert.deepInclude(job, { status: "completed", attempt: 2, cost_micro_usd: 630 })
       assert.strictEqual(upstream.requests.length, 4)
+    }).pipe(Effect.provide(engine(database, upstream)))
+  })
+
+  it.live("a job that is cancelled during a call counts that call, and does not know what it cost", () => {
+    const asked = Latch.makeUnsafe()
+    const critique = () => {
+      asked.openUnsafe()
+      return { hangs: true }
+    }
+    const upstream = new ScriptedUpstream(
+      [status("provider1"), status("provider2")],
+      replying({ ...answers, critique }),
+    )
+    return Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { agent, tenant } = yield* makeAgent()
+      const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "What is 6 × 7?" })
+      yield* asked.await
+      assert.deepInclude(yield* jobs.get(tenant, id), { cost_micro_usd: 300 })
+      assert.strictEqual((yield* jobs.cancel(tenant, id)).status, "cancelled")
+      const job = yield* Effect.repeat(jobs.get(tenant, id), {
+        until: (job) => job.usage.calls === 2,
+        schedule: Schedule.spaced("20 millis"),
+      })
+      assert.isNull(job.cost_micro_usd)
+      assert.deepStrictEqual((yield* jobs.list(tenant)).items, [job])
+    }).pipe(Effect.provide(engine(database, upstream)), Effect.timeout("4 seconds"))
+  })
+
+  it.live("a job that takes too long counts the call that it was in", () => {
+    const upstream = new ScriptedUpstream(
+      [status("provider1"), status("provider2")],
+      replying({ ...answers, critique: { hangs: true } }),
+    )
+    return Effect.gen(function* () {
+      const { agent, tenant } = yield* makeAgent({ timeout_seconds: 1 })
+      const job = yield* ended(tenant, yield* (yield* Jobs).enqueue(tenant, agent.id, { task: "What is 6 × 7?" }))
+      const usage = { input_tokens: 10, output_tokens: 5, cached_tokens: 0, calls: 2 }
+      assert.deepInclude(job, { status: "timed_out", usage, cost_micro_usd: null })
+    }).pipe(Effect.provide(engine(database, upstream)))
+  })
+
+  it.live("a job of which one sample fails counts the others, which are interrupted", () => {
+    const propose = (_: unknown, index: number) => {
+      if (index === 0) return "42"
+      return index === 3 ? new UpstreamError({ code: "invalid-request" }) : { hangs: true }
+    }
+    const upstream = new ScriptedUpstream([status("provider1"), status("provider2")], replying({ ...answers, propose }))
+    return Effect.gen(function* () {
+      const { agent, tenant } = yield* makeAgent()
+      const queued = yield* (yield* Jobs).enqueue(tenant, agent.id, { task: "What is 6 × 7?", mode: "verified" })
+      const job = yield* ended(tenant, queued)
+      const usage = { input_tokens: 10, output_tokens: 5, cached_tokens: 0, calls: 3 }
+      assert.deepInclude(job, { status: "failed", usage, cost_micro_usd: null })
     }).pipe(Effect.provide(engine(database, upstream)))
   })
 

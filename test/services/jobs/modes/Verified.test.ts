@@ -74,6 +74,20 @@ describe("verdicts", () => {
     }),
   )
 
+  it.effect.each<readonly [string, unknown]>([
+    ["is refused", { refusal: "I will not." }],
+    ["is empty", " \n"],
+  ])("refuted: the draft stays when its correction %s, and the result says so", ([, correct]) =>
+    Effect.gen(function* () {
+      const { result } = yield* verifying({ ...good, propose: "41", reconcile: reconcile(true, false), correct })
+      assert.deepInclude(result, { verdict: "refuted", answer: "41", agreement: 1 })
+      assert.strictEqual(
+        result.note,
+        "The draft was refuted and its model gave no correction; the answer is the draft.",
+      )
+    }),
+  )
+
   it.effect("inconclusive: a check that nobody can decide, or none at all", () =>
     Effect.gen(function* () {
       const undecided = yield* verifying({ ...good, reconcile: reconcile(true, null) })
