@@ -1,60 +1,12 @@
 /** The gateway's console in a real browser, on a real gateway whose models play a part. */
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Redacted } from "effect"
-import type { BrowserContextOptions, Page } from "playwright-core"
-import { GatewayClient } from "../../src/client/index.ts"
+import type { Locator, Page } from "playwright-core"
 import { mintToken } from "../../src/services/access/mintToken.ts"
-import type { CallRecord } from "../../src/services/routing/CallRecord.ts"
 import { callRecord } from "../services/routing/callRecords.ts"
-import { accessibilityViolations, DESKTOP, hasBrowser, openPage, PHONE } from "../support/browser.ts"
-import { tokenFor } from "../support/gateway.ts"
-import { DETAIL, OBJECTION, REVISION, setStage, TASK } from "./gateway/stage.ts"
-
-/** Said by the browser itself about answers that a test asks for. */
-const ASKED_FOR = /Failed to load resource: (the server responded with a status of (401|404)|net::ERR_FAILED)/
-
-type Stage = Effect.Success<ReturnType<typeof setStage>>
-interface Scene extends Stage {
-  readonly page: Page
-  readonly token: string
-  readonly client: GatewayClient
-  /** Signs in with {@link token} and waits for the first view. */
-  readonly enter: () => Promise<void>
-}
-
-/** A page at the console of a gateway of its own. When the play is over, nothing may have been complained about. */
-const scene = (
-  play: (scene: Scene) => Promise<void>,
-  {
-    calls = [],
-    roles = [],
-    ...options
-  }: BrowserContextOptions & {
-    readonly calls?: ReadonlyArray<CallRecord>
-    readonly roles?: ReadonlyArray<string>
-  } = {},
-) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const stage = yield* setStage(calls)
-      const token = yield* tokenFor("dana", { tenant: "acme", roles })
-      const { complaints, page } = yield* openPage(options)
-      const enter = async () => {
-        await page.goto(stage.consoleUrl)
-        await page.getByLabel("Token").fill(token)
-        await page.keyboard.press("Enter")
-        await page.getByRole("heading", { name: "Agents", exact: true }).waitFor()
-      }
-      const client = new GatewayClient({ baseUrl: stage.gateway.url, token })
-      yield* Effect.promise(() => play({ ...stage, page, token, client, enter }))
-      assert.deepStrictEqual(
-        complaints.filter((complaint) => !ASKED_FOR.test(complaint)),
-        [],
-      )
-    }),
-  )
-
-const text = (page: Page, selector: string): Promise<string> => page.locator(selector).innerText()
+import { accessibilityViolations, DESKTOP, focused, hasBrowser, PHONE, soon } from "../support/browser.ts"
+import { scene } from "./gateway/scene.ts"
+import { DETAIL, OBJECTION, REVISION, TASK } from "./gateway/stage.ts"
 
 /** Presses Tab until the focus is where it should be; a keyboard that cannot get there is what a test is to find. */
 const tabTo = async (page: Page, role: "link" | "button" | "textbox", name: string | RegExp): Promise<void> => {
@@ -66,7 +18,19 @@ const tabTo = async (page: Page, role: "link" | "button" | "textbox", name: stri
   assert.fail(`no way to ${name} by keyboard`)
 }
 
-const focused = (page: Page): Promise<string> => page.locator(":focus").innerText()
+/** Waits until something is on the page once and has all of these texts in it. */
+const says = (what: Locator, parts: ReadonlyArray<string>): Promise<void> =>
+  soon(async () => {
+    const texts = await what.allInnerTexts()
+    assert.strictEqual(texts.length, 1, `${what} is there once`)
+    for (const part of parts) assert.include(texts[0], part)
+  })
+
+const counts = (what: Locator, count: number): Promise<void> =>
+  soon(async () => assert.strictEqual(await what.count(), count, String(what)))
+
+const hasFocus = (page: Page, name: string): Promise<void> =>
+  soon(async () => assert.include(await focused(page), name))
 
 describe.runIf(hasBrowser)("the gateway's console", () => {
   it.live("lets in who has a token, tells others why not, and keeps the token to itself", () =>
@@ -102,8 +66,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
             await page.getByRole("alert").filter({ hasText: why }).waitFor()
           }
           await enter()
-          const owner = await text(page, ".owner")
-          for (const part of ["dana", "acme", "admin", "until"]) assert.include(owner, part)
+          await says(page.locator(".owner"), ["dana", "acme", "admin", "until"])
 
           const [, , signature = "none"] = token.split(".")
           const everywhere = await page.evaluate<string>(
@@ -115,8 +78,9 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
           assert.notInclude(everywhere, signature)
           assert.deepStrictEqual(await page.evaluate("indexedDB.databases().then((known) => known.length)"), 0)
           await page.getByRole("button", { name: "Sign out" }).click()
+          await page.getByLabel("Token").waitFor()
           assert.strictEqual(await page.getByLabel("Token").inputValue(), "")
-          assert.strictEqual(await page.getByRole("alert").count(), 0)
+          await counts(page.getByRole("alert"), 0)
         },
         { roles: ["admin"] },
       )
@@ -143,12 +107,12 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await page.keyboard.insertText(token)
       await page.keyboard.press("Enter")
       await page.getByText("No agents yet.").waitFor()
-      assert.strictEqual(await focused(page), "Agents")
+      await hasFocus(page, "Agents")
       await tabTo(page, "link", "New agent")
       await page.keyboard.press("Enter")
       await page.getByRole("heading", { name: "New agent" }).waitFor()
-      assert.strictEqual(await page.title(), "New agent · sealgate gateway")
-      assert.strictEqual(await page.getByRole("link", { name: "Agents" }).getAttribute("aria-current"), "true")
+      await soon(async () => assert.strictEqual(await page.title(), "New agent · sealgate gateway"))
+      await page.locator('a[aria-current="true"]', { hasText: "Agents" }).waitFor()
 
       await tabTo(page, "button", "Create agent")
       await page.keyboard.press("Enter")
@@ -173,13 +137,13 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       const debate = page.getByRole("region", { name: "Debate" })
       const steps = page.getByRole("region", { name: "Steps", exact: true }).locator("tbody tr")
       await debate.getByText("The proposal is being written").waitFor()
-      assert.include(await focused(page), "localStorage")
-      assert.strictEqual(await steps.count(), 0)
+      await hasFocus(page, "localStorage")
+      await counts(steps, 0)
 
       const order = ["Proposal", "Round 1: critique", "Round 1: response", "Round 2: critique", "Judgement"]
       for (const [i, label] of order.entries()) {
         await fake.received(i + 1)
-        assert.strictEqual(await steps.count(), i)
+        await counts(steps, i)
         gate.next()
         await steps.nth(i).getByText(label, { exact: true }).waitFor()
         await debate.getByRole("heading", { name: label.replace(/: response/, ": critique") }).waitFor()
@@ -187,17 +151,17 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       const answer = page.getByRole("region", { name: "Answer" })
       await answer.getByText(REVISION).waitFor()
       await answer.getByText("0.86").waitFor()
-      assert.include(await answer.innerText(), "uncalibrated")
+      await says(answer, ["uncalibrated"])
       await page.getByRole("status").filter({ hasText: "The job is completed." }).waitFor({ state: "attached" })
-      const said = await debate.innerText()
-      for (const part of [OBJECTION, DETAIL, "major", "minor", "resolved", "The proposer revised the answer."]) {
-        assert.include(said, part)
-      }
-      assert.include(await steps.first().innerText(), "gemini-3.8-flash")
-      assert.match(await steps.first().innerText(), /420\s+90\s+\$0\.000653/)
-      assert.strictEqual(await page.getByRole("button", { name: "Cancel" }).count(), 0)
+      await says(debate, [OBJECTION, DETAIL, "major", "minor", "resolved", "The proposer revised the answer."])
+      await says(steps.first(), ["gemini-3.8-flash"])
+      await steps
+        .first()
+        .filter({ hasText: /420\s*90\s*\$0\.000653/ })
+        .waitFor()
+      await counts(page.getByRole("button", { name: "Cancel" }), 0)
       await page.getByText("The job as JSON").click()
-      assert.include(await text(page, "details pre"), '"verdict": "revised"')
+      await says(page.locator("details pre"), ['"verdict": "revised"'])
     }),
   )
 
@@ -209,15 +173,15 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await enter()
       await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
       const region = page.getByRole("region", { name: "Verification" })
-      await region.waitFor()
-      const said = await region.innerText()
       assert.isDefined(result)
       assert.isTrue("checks" in result)
-      for (const { independent_answer, note, question } of "checks" in result ? result.checks : []) {
-        for (const part of [question, independent_answer, note]) assert.include(said, part)
-      }
-      assert.match(said, /agrees[^]*agrees[^]*agrees/)
-      assert.match(said, /consistent[^]*consistent/)
+      const checks = "checks" in result ? result.checks : []
+      await says(
+        region,
+        checks.flatMap(({ independent_answer, note, question }) => [question, independent_answer, note]),
+      )
+      await region.filter({ hasText: /agrees[^]*agrees[^]*agrees/ }).waitFor()
+      await region.filter({ hasText: /consistent[^]*consistent/ }).waitFor()
     }),
   )
 
@@ -246,10 +210,10 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       const dialog = page.getByRole("dialog", { name: "Delete Second?" })
       await dialog.waitFor()
       // What is chosen by pressing Enter at once does no harm.
-      assert.strictEqual(await focused(page), "Keep it")
+      await hasFocus(page, "Keep it")
       await page.keyboard.press("Escape")
       await dialog.waitFor({ state: "detached" })
-      assert.include(await focused(page), "Delete")
+      await hasFocus(page, "Delete")
       assert.strictEqual((await client.agents.list()).items.length, 2)
       await page.keyboard.press("Enter")
       await dialog.waitFor()
@@ -276,10 +240,10 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await page.getByRole("link", { name: "Jobs" }).click()
       await page.getByRole("link", { name: "open 20" }).waitFor()
       await page.locator("tbody tr").first().getByText("Reviewer").waitFor()
-      assert.strictEqual(await page.locator("tbody tr").count(), 20)
+      await counts(page.locator("tbody tr"), 20)
       await page.getByRole("button", { name: "Older" }).click()
       await page.getByRole("link", { name: "one that is done" }).waitFor()
-      assert.strictEqual(await page.locator("tbody tr").count(), 2)
+      await counts(page.locator("tbody tr"), 2)
       await page.getByLabel("Status").selectOption("completed")
       await page.getByText("1 job shown").waitFor()
       await page.getByLabel("Status").selectOption("failed")
@@ -333,8 +297,9 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
           const chart = page.getByRole("img", { name: `Actual and baseline cost per ${interval}` })
           await chart.waitFor()
           await page.getByText("The same as a table").click()
-          const rows = await page.locator("figure tbody tr").allInnerTexts()
-          const shown = rows.map((row) => row.split("\t"))
+          const table = page.locator("figure tbody tr")
+          await table.first().waitFor()
+          const shown = (await table.allInnerTexts()).map((row) => row.split("\t"))
           const from = shown[0]?.[0]?.replace(" UTC", "Z").replace(" ", "T") ?? ""
           const stats = await client.routing.stats({ from, to: new Date(NOW), interval })
           assert.isAtMost(NOW - Date.parse(from), hours * HOUR)
@@ -347,13 +312,15 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
               ),
             ]),
           )
-          assert.strictEqual(await chart.locator(".bar.actual").count(), rows.length)
-          assert.include((await page.locator("#chart-words").textContent()) ?? "", `${stats.calls} calls`)
+          await counts(chart.locator(".bar.actual"), shown.length)
+          await page
+            .locator("#chart-words")
+            .filter({ hasText: `${stats.calls} calls` })
+            .waitFor({ state: "attached" })
           await page.getByText("The same as a table").click()
         }
-        const totals = await text(page, ".figures")
         // 1,234 and 9,000 against 5,000 and 1,000.
-        for (const part of ["−$0.004234", "$0.0102", "$0.006000", "3 calls"]) assert.include(totals, part)
+        await says(page.locator(".figures"), ["−$0.004234", "$0.0102", "$0.006000", "3 calls"])
         await page.getByText("Baseline: the same input").waitFor()
         await page.getByLabel("Whose calls").selectOption("all")
         await page.getByText("4 calls").first().waitFor()
@@ -371,12 +338,12 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await page.getByRole("link", { name: "Savings" }).click()
       await page.getByText("No calls in 24 hours.").waitFor()
       // Only administrators may ask for all tenants.
-      assert.strictEqual(await page.getByLabel("Whose calls").count(), 0)
+      await counts(page.getByLabel("Whose calls"), 0)
       await page.evaluate(`location.hash = "#/jobs/01890a5d-ac96-774b-bcce-b302099a8057"`)
       const alert = page.getByRole("alert")
       await alert.filter({ hasText: "There is no such job." }).waitFor()
-      assert.match(await alert.innerText(), /Trace id [0-9a-f]{32}/)
-      assert.include(await alert.innerText(), "Go back to the list.")
+      await alert.filter({ hasText: /Trace id [0-9a-f]{32}/ }).waitFor()
+      await says(alert, ["Go back to the list."])
     }),
   )
 
@@ -387,10 +354,16 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       const handle = await client.agents.execute(id, { task: markup })
       await handle.wait()
       await enter()
-      for (const hash of ["#/agents", `#/agents/${id}`, "#/jobs", `#/jobs/${handle.id}`]) {
+      for (const [hash, own] of [
+        ["#/agents", "New agent"],
+        [`#/agents/${id}`, "Its latest jobs"],
+        ["#/jobs", "newest first"],
+        [`#/jobs/${handle.id}`, "The job as JSON"],
+      ] as const) {
         await page.evaluate(`location.hash = "${hash}"`)
+        await page.getByText(own).waitFor()
         await page.getByText("<b>bold</b>").first().waitFor()
-        assert.strictEqual(await page.locator("main img, main b").count(), 0)
+        await counts(page.locator("main img, main b"), 0)
       }
     }),
   )
@@ -450,8 +423,10 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
 
               const look = async (view: string) => {
                 assert.deepStrictEqual(await accessibilityViolations(page), [], view)
-                const width = await page.evaluate<number>("document.documentElement.scrollWidth")
-                assert.isAtMost(width, viewport.width, view)
+                await soon(async () => {
+                  const width = await page.evaluate<number>("document.documentElement.scrollWidth")
+                  assert.isAtMost(width, viewport.width, view)
+                })
               }
               await page.goto(consoleUrl)
               await page.getByLabel("Token").fill("x")

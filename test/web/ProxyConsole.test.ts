@@ -2,9 +2,9 @@
 import { readFile } from "node:fs/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Page } from "playwright-core"
+import type { Locator, Page } from "playwright-core"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
-import { accessibilityViolations, hasBrowser, openPage, PHONE } from "../support/browser.ts"
+import { accessibilityViolations, focused, hasBrowser, Held, openPage, PHONE, soon } from "../support/browser.ts"
 import { run, sealgate } from "../support/cli.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
 import { behind, startProxy } from "../support/proxy.ts"
@@ -17,7 +17,19 @@ const ask = async (page: Page, question: string): Promise<void> => {
   await page.getByLabel("Your question").press("Enter")
 }
 
-const refused = (page: Page) => page.locator(".exchange").last().getByText("✕ Refused", { exact: true })
+/** Waits until something is on the page with this text in it. */
+const says = (what: Locator, text: string | RegExp): Promise<void> =>
+  what.filter({ hasText: text }).waitFor({ state: "attached" })
+
+const counts = (what: Locator, count: number): Promise<void> =>
+  soon(async () => assert.strictEqual(await what.count(), count, String(what)))
+
+const hasFocus = (page: Page, name: string): Promise<void> =>
+  soon(async () => assert.strictEqual(await focused(page), name))
+
+const exchangeOf = (page: Page, question: string) => page.locator(".exchange", { hasText: question })
+
+const refused = (page: Page, question: string) => exchangeOf(page, question).getByText("✕ Refused", { exact: true })
 
 describe.runIf(hasBrowser)("the proxy's console", () => {
   it.live("seals a chat, shows the wire beside its meaning, and nothing of it is readable on the path", () =>
@@ -29,23 +41,25 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         page.on("request", (request) => sent.push(`${request.url()} ${request.postData() ?? ""}`))
         await page.goto(`${proxy.url}/console`)
         // Without a pin there is nothing to ask.
-        assert.isTrue(await page.getByLabel("Your question").isDisabled())
+        await soon(async () => assert.isTrue(await page.getByLabel("Your question").isDisabled()))
         await page.getByLabel("Key id to pin").fill("nonsense")
         await page.getByRole("button", { name: "Pin this identity" }).click()
-        assert.include(await page.getByRole("alert").textContent(), "is not a key id")
+        await says(page.getByRole("alert"), "is not a key id")
         await page.getByLabel("Key id to pin").fill(proxy.kid)
         await page.keyboard.press("Enter")
 
         await ask(page, "purple elephants")
         await page.getByText(ANSWER_VERIFIED).waitFor()
-        assert.strictEqual(await page.locator(".answer").textContent(), "The model answered: purple elephants")
+        await says(page.locator(".answer"), /^The model answered: purple elephants$/)
         // Every crossing was verified or is not a secret, and the chain has a link per frame and the proof.
-        const states = await page.locator(".crossing .state").allTextContents()
-        assert.deepStrictEqual([...new Set(states)].sort(), ["○ not secret", "● sealed here", "✓ verified"].sort())
-        const frames = await page.locator(".crossing", { hasText: /^proxy → youFrame/ }).count()
-        assert.isAtLeast(frames, 2)
-        assert.strictEqual(await page.locator(".chain li").count(), frames + 1)
-        assert.include(await page.locator(".crossings").textContent(), "“purple")
+        await soon(async () => {
+          const states = await page.locator(".crossing .state").allTextContents()
+          assert.deepStrictEqual([...new Set(states)].sort(), ["○ not secret", "● sealed here", "✓ verified"].sort())
+          const frames = await page.locator(".crossing", { hasText: /^proxy → youFrame/ }).count()
+          assert.isAtLeast(frames, 2)
+          assert.strictEqual(await page.locator(".chain li").count(), frames + 1)
+        })
+        await says(page.locator(".crossings"), "“purple")
 
         // The conversation goes on, in the same session.
         await ask(page, "and more")
@@ -67,7 +81,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         await page.getByText(ANSWER_VERIFIED).waitFor()
         await page.goto("about:blank")
         await page.goto(`${proxy.url}/console`)
-        assert.strictEqual(await page.locator(".trust code").first().textContent(), proxy.kid)
+        await says(page.locator(".trust code").first(), proxy.kid)
 
         await page.getByRole("button", { name: "Change" }).click()
         await page.getByLabel("Key id to pin").fill(OTHER_PIN)
@@ -75,11 +89,11 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         const completions: Array<string> = []
         page.on("request", (request) => request.url().endsWith("/v1/completions") && completions.push(request.url()))
         await ask(page, "a secret")
-        await refused(page).waitFor()
-        const said = (await page.locator(".exchange").last().textContent()) ?? ""
-        assert.include(said, "This is not the proxy that you pinned. Nothing was sealed.")
-        assert.include(said, proxy.kid)
-        assert.include(await page.locator(".crossing.refused").textContent(), "The offer of a session")
+        await refused(page, "a secret").waitFor()
+        const exchange = exchangeOf(page, "a secret")
+        await says(exchange, "This is not the proxy that you pinned. Nothing was sealed.")
+        await says(exchange, proxy.kid)
+        await says(page.locator(".crossing.refused"), "The offer of a session")
         assert.deepStrictEqual(completions, [])
       })
     }),
@@ -99,12 +113,12 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         })
         await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
         await ask(page, "one two three")
-        await refused(page).waitFor()
-        assert.include(await page.locator(".exchange").textContent(), "Somebody interfered. This is not an answer.")
-        assert.include(await page.locator(".crossing.refused").textContent(), "Frame 1")
+        await refused(page, "one two three").waitFor()
+        await says(page.locator(".exchange"), "Somebody interfered. This is not an answer.")
+        await says(page.locator(".crossing.refused"), "Frame 1")
         // What was refused is said to those who do not see it as well, and is no part of the conversation.
-        assert.include(await page.getByRole("status").textContent(), "Somebody interfered")
-        assert.strictEqual(await page.getByRole("button", { name: /Download/ }).count(), 0)
+        await says(page.getByRole("status"), "Somebody interfered")
+        await counts(page.getByRole("button", { name: /Download/ }), 0)
       })
     }),
   )
@@ -115,21 +129,18 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
       const { complaints, page } = yield* openPage()
       yield* Effect.promise(async () => {
         await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
-        const reasons: Array<string> = []
-        for (const intrusion of ["flip", "drop", "repeat", "cut", "key"]) {
+        for (const [intrusion, reason] of [
+          ["flip", "not authentic"],
+          ["drop", "was due, but"],
+          ["repeat", "was due, but"],
+          ["cut", "ended before"],
+          ["key", "differs from"],
+        ] as const) {
           await page.getByLabel("On the way to you, there is").selectOption(intrusion)
-          await ask(page, `some words to ${intrusion}`)
-          await refused(page).waitFor()
-          reasons.push((await page.locator(".exchange").last().locator(".note p").textContent()) ?? "")
-        }
-        for (const [i, reason] of [
-          /not authentic/,
-          /was due, but/,
-          /was due, but/,
-          /ended before/,
-          /differs from/,
-        ].entries()) {
-          assert.match(reasons[i] ?? "", reason)
+          const question = `some words to ${intrusion}`
+          await ask(page, question)
+          await refused(page, question).waitFor()
+          await says(exchangeOf(page, question).locator(".note p"), reason)
         }
         await page.getByLabel("On the way to you, there is").selectOption("none")
         await ask(page, "alone again")
@@ -179,14 +190,133 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         await page.getByText("✕ No answer").waitFor()
         upstream.script({ text: ["one ", "two"], delivery: { breaks: { after: 1, how: "silence" } } })
         await ask(page, "endless")
-        await page.locator(".exchange").last().locator(".answer").waitFor()
+        await exchangeOf(page, "endless").locator(".answer").waitFor()
         await page.getByRole("button", { name: "Stop" }).click()
         await page.getByText("■ Stopped").waitFor()
         await ask(page, "well?")
         await page.getByText(ANSWER_VERIFIED).waitFor()
         await page.getByRole("button", { name: "New conversation" }).click()
-        assert.strictEqual(await page.locator(".exchange").count(), 0)
+        await counts(page.locator(".exchange"), 0)
       })
+    }),
+  )
+
+  it.live("keeps the focus of who works by keyboard, and asks once however often Enter is pressed", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        const press = (name: string) => page.getByRole("button", { name, exact: true }).press("Enter")
+        await page.goto(`${proxy.url}/console`)
+        await page.getByLabel("Key id to pin").fill(proxy.kid)
+        await press("Pin this identity")
+        await hasFocus(page, "Your question")
+        await press("Change")
+        await hasFocus(page, "Key id to pin")
+        await page.keyboard.insertText(" nonsense")
+        await page.keyboard.press("Enter")
+        await says(page.getByRole("alert"), "is not a key id")
+        await press("Keep it as it is")
+        await hasFocus(page, "Change")
+        await press("Change")
+        await page.getByLabel("Key id to pin").waitFor()
+        await counts(page.getByRole("alert"), 0)
+        await press("Forget")
+        await hasFocus(page, "Key id to pin")
+        await page.keyboard.insertText(proxy.kid)
+        await page.keyboard.press("Enter")
+        await hasFocus(page, "Your question")
+
+        const held = new Held()
+        await page.route("**/v1/completions", held.hold)
+        await page.keyboard.insertText("once")
+        await page.getByRole("button", { name: "Seal and send" }).focus()
+        await page.keyboard.press("Enter")
+        await hasFocus(page, "Your question")
+        await page.keyboard.press("Enter")
+        // Wherever it is pressed: what sends never becomes what stops.
+        await page.getByRole("button", { name: "Seal and send" }).press("Enter")
+        await held.one()
+        await page.getByRole("button", { name: "Stop" }).focus()
+        held.next()
+        await page.getByText(ANSWER_VERIFIED).waitFor()
+        await hasFocus(page, "Stop")
+        await counts(page.locator(".exchange"), 1)
+
+        await ask(page, "never")
+        await held.one()
+        await press("Stop")
+        await page.getByText("■ Stopped").waitFor()
+        await hasFocus(page, "Stop")
+        held.next()
+        await press("New conversation")
+        await hasFocus(page, "Your question")
+      })
+    }),
+  )
+
+  it.live("scrolls to what is new only for who asked it or reads there", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { page } = yield* openPage({ viewport: PHONE })
+      yield* Effect.promise(async () => {
+        const top = () => page.evaluate<number>("scrollY")
+        const held = new Held()
+        await page.route("**/v1/completions", held.hold)
+        await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+        await page.getByText("✓ ready").waitFor()
+        assert.strictEqual(await top(), 0)
+
+        const long = "word ".repeat(100).trim()
+        await ask(page, `first ${long}`)
+        await held.one()
+        await soon(async () => assert.isAbove(await top(), 0))
+        // A page hears of scrolling with its next frame.
+        await page.evaluate("scrollTo(0, 0)")
+        await page.evaluate("new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
+        held.next()
+        await page.getByText(ANSWER_VERIFIED).waitFor()
+        assert.strictEqual(await top(), 0)
+
+        // Whoever is at the end stays there.
+        await ask(page, `second ${long}`)
+        await held.one()
+        await soon(async () => assert.isAbove(await top(), 0))
+        held.next()
+        const second = exchangeOf(page, "second").getByText(ANSWER_VERIFIED)
+        await second.waitFor()
+        await soon(async () => {
+          const box = await second.boundingBox()
+          assert.isTrue(box !== null && box.y >= 0 && box.y + box.height <= PHONE.height, JSON.stringify(box))
+        })
+      })
+    }),
+  )
+
+  it.live("works where the browser denies storage, and then remembers nothing", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      for (const denial of [
+        `Object.defineProperty(globalThis, "localStorage", { get() { throw new DOMException("no", "SecurityError") } })`,
+        `Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError") }`,
+      ]) {
+        const { complaints, page } = yield* openPage()
+        yield* Effect.promise(async () => {
+          await page.addInitScript(denial)
+          await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+          await ask(page, "hello")
+          await page.getByText(ANSWER_VERIFIED).waitFor()
+          await page.getByRole("button", { name: "Change" }).click()
+          await page.getByRole("button", { name: "Forget" }).click()
+          await page.getByLabel("Key id to pin").fill(proxy.kid)
+          await page.keyboard.press("Enter")
+          await page.getByText("✓ Pinned").waitFor()
+          await page.goto("about:blank")
+          await page.goto(`${proxy.url}/console`)
+          await page.getByLabel("Key id to pin").waitFor()
+          assert.deepStrictEqual(complaints, [])
+        })
+      }
     }),
   )
 
@@ -198,7 +328,9 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         yield* Effect.promise(async () => {
           const look = async () => {
             assert.deepStrictEqual(await accessibilityViolations(page), [])
-            assert.strictEqual(await page.evaluate("document.documentElement.scrollWidth"), PHONE.width)
+            await soon(async () =>
+              assert.strictEqual(await page.evaluate("document.documentElement.scrollWidth"), PHONE.width),
+            )
           }
           await page.goto(`${proxy.url}/console`)
           await page.getByText("✓ ready").waitFor()
@@ -213,7 +345,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           await look()
           await page.getByLabel("On the way to you, there is").selectOption("flip")
           await ask(page, "hello again")
-          await refused(page).waitFor()
+          await refused(page, "hello again").waitFor()
           await look()
         })
       }),

@@ -82,7 +82,7 @@ export const AgentsView = () => {
           ))}
         </ul>
       </div>
-      <Pager pages={pages} next={value?.next_cursor} />
+      <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />
       {doomed !== undefined && (
         <DeleteAgent
           agent={doomed}

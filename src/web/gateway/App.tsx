@@ -32,25 +32,32 @@ const ViewOf = ({ route }: { readonly route: Route }) => {
   }
 }
 
+interface Access {
+  readonly session?: SignedIn
+  /** Why there is no session any more. */
+  readonly reason?: Failure
+}
+
 const TITLE = "sealgate: agent gateway"
 
 export const App = () => {
   const route = useRoute()
-  const [session, setSession] = useState<SignedIn>()
-  const [reason, setReason] = useState<Failure>()
+  const [{ reason, session }, setAccess] = useState<Access>({})
   const [said, setSaid] = useState("")
   const announce = useCallback((text: string) => setSaid(text), [])
 
-  const end = useCallback((owner: Owner) => {
-    setReason(whyEnded(owner, Date.now()))
-    setSession(undefined)
-  }, [])
+  // A refusal may come late: it ends no session but the one whose token was refused.
+  const end = useCallback(
+    (owner: Owner) =>
+      setAccess((access) => (access.session?.owner === owner ? { reason: whyEnded(owner, Date.now()) } : access)),
+    [],
+  )
 
   if (session === undefined) {
     return (
       <>
         <Bar title={TITLE} />
-        <SignIn reason={reason} onSignedIn={setSession} onEnd={end} />
+        <SignIn reason={reason} onSignedIn={(session) => setAccess({ session })} onEnd={end} />
       </>
     )
   }
@@ -61,9 +68,8 @@ export const App = () => {
           route={route}
           owner={session.owner}
           onSignOut={() => {
-            setReason(undefined)
             setSaid("")
-            setSession(undefined)
+            setAccess({})
           }}
         />
       </Bar>

@@ -21,11 +21,13 @@ export const DeleteAgent = ({
   useLayoutEffect(() => dialog.current?.showModal(), [])
 
   const remove = () =>
-    run(async () => {
-      await gateway.agents.remove(agent.id)
-      deleted.current = true
-      dialog.current?.close()
-    })
+    run(
+      () => gateway.agents.remove(agent.id),
+      () => {
+        deleted.current = true
+        dialog.current?.close()
+      },
+    )
 
   return (
     <dialog ref={dialog} aria-labelledby="delete-title" onClose={() => onClose(deleted.current)}>

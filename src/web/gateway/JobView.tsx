@@ -1,5 +1,5 @@
-import { useEffect } from "preact/hooks"
-import type { Job } from "../../client/GatewayJobs.ts"
+import { useLayoutEffect } from "preact/hooks"
+import type { Job, Step } from "../../client/GatewayJobs.ts"
 import { isEnded } from "../../domain/job.ts"
 import { Answer } from "./Answer.tsx"
 import { useSession } from "./context.ts"
@@ -13,22 +13,24 @@ import { Badge, Loading, Problem } from "./parts.tsx"
 import { hrefOf } from "./route.ts"
 import { STATUS } from "./status.ts"
 import { StepTable } from "./StepTable.tsx"
-import { labelOf } from "./steps.ts"
+import { endOf } from "./steps.ts"
 import { useAction } from "./useAction.ts"
 import { useJob } from "./useJob.ts"
 import { Verification } from "./Verification.tsx"
 import { View } from "./View.tsx"
 
 /** Says what happens to the job, as it happens. */
-const useNews = (job: Job | undefined, lastStep: string | undefined) => {
+const useNews = (job: Job | undefined, steps: ReadonlyArray<Step>) => {
   const { announce } = useSession()
   const status = job?.status
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (status !== undefined) announce(`The job is ${STATUS[status].word}.`)
   }, [status])
-  useEffect(() => {
-    if (lastStep !== undefined && status !== undefined && !isEnded(status)) announce(`${labelOf(lastStep)}: done.`)
-  }, [lastStep])
+  useLayoutEffect(() => {
+    const last = steps.at(-1)
+    if (last !== undefined && status !== undefined && !isEnded(status)) announce(endOf(last))
+    // A step that is done again has the name of the one that failed.
+  }, [steps.length])
 }
 
 export const JobView = ({ id }: { readonly id: string }) => {
@@ -37,7 +39,7 @@ export const JobView = ({ id }: { readonly id: string }) => {
   const { busy, failure: refused, run } = useAction()
   const job = state?.job
   const steps = state === undefined ? [] : stepsOf(state)
-  useNews(job, steps.at(-1)?.name)
+  useNews(job, steps)
 
   if (job === undefined) {
     return (
@@ -53,7 +55,11 @@ export const JobView = ({ id }: { readonly id: string }) => {
   const debate = adversarialResult(job)
   const verified = verifiedResult(job)
   const task = taskText(job.task)
-  const cancel = () => run(async () => hear({ type: "read", job: await gateway.jobs.cancel(id) }))
+  const cancel = () =>
+    run(
+      () => gateway.jobs.cancel(id),
+      (job) => hear({ type: "read", job }),
+    )
 
   return (
     <View

@@ -24,19 +24,11 @@ export const JobsView = () => {
   const { cursor } = pages
   const now = useNow(1000)
   const { busy, failure, reload, value } = useLoad(
-    async (signal) => {
-      const page = await gateway.jobs.list({
-        limit: PAGE,
-        signal,
-        ...(status && { status }),
-        ...(cursor && { cursor }),
-      })
-      return { page, of: `${status} ${cursor}` }
-    },
+    (signal) => gateway.jobs.list({ limit: PAGE, signal, ...(status && { status }), ...(cursor && { cursor }) }),
     [gateway, status, cursor],
     { every: EVERY_MS },
   )
-  const jobs = value?.page.items ?? []
+  const jobs = value?.items ?? []
   const names = useAgentNames(jobs.map((job) => job.agent_id))
 
   const choose = (chosen: string) => {
@@ -81,12 +73,12 @@ export const JobsView = () => {
         </Empty>
       )}
       {jobs.length > 0 && (
-        <div class="card" aria-busy={busy && value?.of !== `${status} ${cursor}`}>
+        <div class="card" aria-busy={busy}>
           <JobTable jobs={jobs} names={names} now={now} />
         </div>
       )}
       <div class="row">
-        <Pager pages={pages} next={value?.page.next_cursor} />
+        <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />
         {jobs.length > 0 && (
           <p class="small muted">
             {plural(jobs.length, "job")} shown, newest first; kept up to date while you look at this page.

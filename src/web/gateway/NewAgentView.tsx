@@ -22,11 +22,13 @@ export const NewAgentView = () => {
     const checked = checkAgent(fields)
     setMistakes(checked.ok ? {} : checked.mistakes)
     if (!checked.ok) return form.current !== null && focusMistake(form.current)
-    run(async () => {
-      const agent = await gateway.agents.create(checked.value)
-      announce(`${agent.name} was made.`)
-      location.hash = hrefOf({ view: "agent", id: agent.id })
-    })
+    run(
+      () => gateway.agents.create(checked.value),
+      (agent) => {
+        announce(`${agent.name} was made.`)
+        location.hash = hrefOf({ view: "agent", id: agent.id })
+      },
+    )
   }
   /** What a text field has in common with every other. */
   const text = (name: TextFields) => ({

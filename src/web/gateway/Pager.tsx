@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks"
+import { useRef, useState } from "preact/hooks"
 
 /** Pages of a list that only knows the next one: the cursors of the pages so far, the first of which needs none. */
 export const useCursors = () => {
@@ -22,14 +22,22 @@ const Step = ({ children, onStep }: { readonly children: string; readonly onStep
 export const Pager = ({
   next,
   pages,
+  settled,
 }: {
   readonly pages: ReturnType<typeof useCursors>
   readonly next: string | undefined
-}) =>
-  pages.page === 1 && next === undefined ? null : (
+  /** Whether `next` follows on this page; until then it follows on the one that was shown before. */
+  readonly settled: boolean
+}) => {
+  const shown = useRef(false)
+  // While a page loads the buttons stay, and with them the focus.
+  if (settled) shown.current = pages.page > 1 || next !== undefined
+  if (!shown.current) return null
+  return (
     <nav class="row" aria-label="Pages">
       <Step onStep={pages.page === 1 ? undefined : pages.newer}>Newer</Step>
       <span class="muted small">Page {pages.page}</span>
-      <Step onStep={next === undefined ? undefined : () => pages.older(next)}>Older</Step>
+      <Step onStep={next === undefined || !settled ? undefined : () => pages.older(next)}>Older</Step>
     </nav>
   )
+}

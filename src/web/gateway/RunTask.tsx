@@ -29,13 +29,15 @@ export const RunTask = ({ agent }: { readonly agent: Agent }) => {
     const checked = checkTask(fields, max_rounds)
     setMistakes(checked.ok ? {} : checked.mistakes)
     if (!checked.ok) return form.current !== null && focusMistake(form.current)
-    run(async () => {
-      const body = JSON.stringify(checked.value)
-      if (attempt.current?.body !== body) attempt.current = { body, idempotencyKey: SecureRandom.uuidV4Unsafe() }
-      const { idempotencyKey } = attempt.current
-      const job = await gateway.agents.execute(agent.id, checked.value, { idempotencyKey })
-      location.hash = hrefOf({ view: "job", id: job.id })
-    })
+    const body = JSON.stringify(checked.value)
+    if (attempt.current?.body !== body) attempt.current = { body, idempotencyKey: SecureRandom.uuidV4Unsafe() }
+    const { idempotencyKey } = attempt.current
+    run(
+      () => gateway.agents.execute(agent.id, checked.value, { idempotencyKey }),
+      (job) => {
+        location.hash = hrefOf({ view: "job", id: job.id })
+      },
+    )
   }
   const change = (name: keyof TaskFields) => (event: { readonly currentTarget: { readonly value: string } }) => {
     const { value } = event.currentTarget

@@ -29,12 +29,11 @@ export const SavingsView = () => {
         scope,
         signal,
       })
-      return { stats, range, scope }
+      return { stats, range }
     },
     [gateway, range, scope],
     { every: EVERY_MS },
   )
-  const stale = busy && (value?.range !== range || value.scope !== scope)
 
   return (
     <View
@@ -78,7 +77,7 @@ export const SavingsView = () => {
       {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
       {value === undefined && failure === undefined && <Loading what="savings" />}
       {value !== undefined && (
-        <div class="stack" aria-busy={stale}>
+        <div class="stack" aria-busy={busy}>
           {value.stats.calls === 0 ? (
             <Empty title={`No calls in ${RANGES[value.range].label}.`}>
               What every call cost, and what it would have cost at the baseline, appears here.{" "}

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useLayoutEffect, useRef, useState } from "preact/hooks"
 import { baseUrl } from "../shared/render.tsx"
 import type { Failure } from "./failure.ts"
 import { Problem } from "./parts.tsx"
@@ -20,7 +20,7 @@ export const SignIn = ({
   const [failure, setFailure] = useState(reason)
   const [busy, setBusy] = useState(false)
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = "Sign in · sealgate gateway"
     field.current?.focus()
   }, [])

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact"
-import { useEffect, useRef } from "preact/hooks"
+import { useLayoutEffect, useRef } from "preact/hooks"
 
 /** One view: its heading gets the focus when it is newly shown, so that keyboards and screen readers start there. */
 export const View = ({
@@ -12,8 +12,9 @@ export const View = ({
   readonly children: ComponentChildren
 }) => {
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => heading.current?.focus(), [])
-  useEffect(() => {
+  // Before anything else can happen: nobody finds the view without its name, or the focus where the last view was.
+  useLayoutEffect(() => heading.current?.focus(), [])
+  useLayoutEffect(() => {
     document.title = `${title} · sealgate gateway`
   }, [title])
   return (

@@ -47,5 +47,15 @@ export const explain = (error: unknown): Failure => {
   return { title: "Something went wrong in this page.", detail, issues: [], advice: "Load the page again." }
 }
 
+/** `next`, or `known` if that says the same and only has another trace: what was said is not to be said again. */
+export const renewed = (known: Failure | undefined, next: Failure): Failure =>
+  known !== undefined && withoutTrace(known) === withoutTrace(next) ? known : next
+
+const withoutTrace = (failure: Failure): string => JSON.stringify({ ...failure, traceId: undefined })
+
+/** Whether it is of no use to ask for the same again: somebody else has to, or it is not there. */
+export const isFinal = (error: unknown): boolean =>
+  error instanceof GatewayProblem && [401, 403, 404].includes(error.problem.status)
+
 /** Whether the gateway refused the token, so that only another one helps. */
 export const isSignedOut = (error: unknown): boolean => error instanceof GatewayProblem && error.problem.status === 401

@@ -60,7 +60,7 @@ export const age = (time: string, now: number): string => {
 
 /** `2026-11-21 14:03 UTC` */
 export const moment = (time: string | number): string =>
-  `${new Date(time).toISOString().slice(0, 16).replace("T", " ")} UTC`
+  `${new Date(time).toISOString().slice(0, -":00.000Z".length).replace("T", " ")} UTC`
 
 /** Ids of jobs that were made together begin alike, so both ends are shown. */
 export const shortId = (id: string): string => `${id.slice(0, 8)}…${id.slice(-4)}`

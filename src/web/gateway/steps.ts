@@ -41,6 +41,10 @@ export const labelOf = (name: string): string => {
   return `${label(number)}${tier > 1 ? `, target ${tier}` : ""}${repair ? ", asked again" : ""}`
 }
 
+/** How a step ended, in a sentence. */
+export const endOf = ({ name, status }: Pick<Step, "name" | "status">): string =>
+  `${labelOf(name)}: ${status === "failed" ? "failed" : "done"}.`
+
 /** Where each step lies between the first one's start and `end`: offset and length as parts of 1. */
 export const timeline = (
   steps: ReadonlyArray<Pick<Step, "started_at" | "finished_at">>,

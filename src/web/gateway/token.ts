@@ -14,9 +14,12 @@ export interface Owner {
   readonly tenant: string
   readonly roles: ReadonlyArray<string>
   readonly admin: boolean
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, and a moment that a `Date` can be: tokens may name one far beyond. */
   readonly expires: number
 }
+
+/** The last moment that a `Date` can be, in milliseconds since the epoch; the first one is as far on the other side. */
+const LAST_MOMENT = 8.64e15
 
 const decodeClaims = Schema.decodeUnknownOption(Schema.fromJsonString(Claims))
 
@@ -51,6 +54,6 @@ export const ownerOf = (token: string): Owner | undefined => {
     tenant: claims.tenant ?? claims.sub,
     roles,
     admin: roles.includes(ADMIN_ROLE),
-    expires: claims.exp * 1000,
+    expires: Math.max(-LAST_MOMENT, Math.min(LAST_MOMENT, claims.exp * 1000)),
   }
 }

@@ -1,11 +1,12 @@
 /** Something that a person asks for and the gateway does: once at a time, with what went wrong. */
-import { useRef, useState } from "preact/hooks"
+import { useLayoutEffect, useRef, useState } from "preact/hooks"
 import { explain, type Failure } from "./failure.ts"
 
 export interface Action {
   readonly busy: boolean
   readonly failure: Failure | undefined
-  readonly run: (act: () => Promise<void>) => void
+  /** Does `act`, then `done` with what came of it: only for who is still there to see it. */
+  readonly run: <A>(act: () => Promise<A>, done: (value: A) => void) => void
 }
 
 export const useAction = (): Action => {
@@ -13,12 +14,22 @@ export const useAction = (): Action => {
   const [failure, setFailure] = useState<Failure>()
   // A second click can come before the page has been drawn anew.
   const running = useRef(false)
-  const run = (act: () => Promise<void>) => {
+  const shown = useRef(true)
+  useLayoutEffect(
+    () => () => {
+      shown.current = false
+    },
+    [],
+  )
+  const run = <A>(act: () => Promise<A>, done: (value: A) => void) => {
     if (running.current) return
     running.current = true
     setBusy(true)
     setFailure(undefined)
     void act()
+      .then((value) => {
+        if (shown.current) done(value)
+      })
       .catch((error: unknown) => setFailure(explain(error)))
       .finally(() => {
         running.current = false

@@ -1,11 +1,11 @@
-/** One job, followed: read once, then its event stream, which the client takes up again when it is cut. */
+/** One job, followed: looked at now and then, and by its event stream, which the client takes up again when it is cut. */
 import { useEffect, useReducer, useState } from "preact/hooks"
 import { isEnded } from "../../domain/job.ts"
 import { useSession } from "./context.ts"
-import { explain, type Failure } from "./failure.ts"
+import { explain, type Failure, isFinal, renewed } from "./failure.ts"
 import { type JobNews, type JobState, withNews } from "./jobState.ts"
 
-/** How often a job that is waiting for its turn is looked at: the stream says nothing before its first step. */
+/** How often a job is looked at: the stream says nothing before its first step, and nothing at all when it fails. */
 const EVERY_MS = 2000
 
 export interface FollowedJob {
@@ -26,38 +26,51 @@ export const useJob = (id: string): FollowedJob => {
     const controller = new AbortController()
     const { signal } = controller
     let timer: ReturnType<typeof setTimeout> | undefined
+    let following = false
+    let known: Failure | undefined
 
-    const read = async () => {
-      const job = await gateway.jobs.get(id, { signal })
-      if (!signal.aborted) hear({ type: "read", job })
-      return job
+    const heard = (news: JobNews) => {
+      if (signal.aborted) return
+      known = undefined
+      setFailure(undefined)
+      hear(news)
     }
     const failed = (error: unknown) => {
-      if (!signal.aborted) setFailure(explain(error))
+      if (signal.aborted) return
+      known = renewed(known, explain(error))
+      setFailure(known)
     }
-    const look = () => {
-      clearTimeout(timer)
-      timer = setTimeout(() => {
-        if (document.hidden) return look()
-        read().then((job) => {
-          if (!isEnded(job.status)) look()
-        }, failed)
-      }, EVERY_MS)
+    const read = async () => {
+      const job = await gateway.jobs.get(id, { signal })
+      heard({ type: "read", job })
+      return job
     }
     const follow = async () => {
-      const job = await read()
-      setFailure(undefined)
-      if (isEnded(job.status)) return
-      look()
       hear({ type: "following" })
       for await (const event of gateway.jobs.events(id, { signal })) {
-        hear(event)
+        heard(event)
         // Status, attempt and cost are the job's own.
         if (event.type === "step") read().catch(failed)
       }
       clearTimeout(timer)
     }
-    follow().catch(failed)
+    const look = async () => {
+      try {
+        const job = await read()
+        if (isEnded(job.status)) return
+        if (!following) follow().catch(failed)
+        following = true
+      } catch (error) {
+        failed(error)
+        if (isFinal(error)) return
+      }
+      again()
+    }
+    const again = () => {
+      if (signal.aborted) return
+      timer = setTimeout(() => (document.hidden ? again() : void look()), EVERY_MS)
+    }
+    void look()
     return () => {
       controller.abort()
       clearTimeout(timer)

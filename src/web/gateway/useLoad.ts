@@ -1,12 +1,12 @@
 /** Reading from the gateway: what was read stays on the page until there is something newer. */
 import { useEffect, useState } from "preact/hooks"
-import { explain, type Failure } from "./failure.ts"
+import { explain, type Failure, renewed } from "./failure.ts"
 
 export interface Loaded<A> {
   readonly value: A | undefined
   /** Why the last attempt failed; `value` is then from before. */
   readonly failure: Failure | undefined
-  /** Whether what is shown is not yet what was asked for last. */
+  /** Whether what was asked for last is still to come: `value` and `failure` are then of what was asked before. */
   readonly busy: boolean
   readonly reload: () => void
 }
@@ -16,27 +16,40 @@ export interface LoadOptions {
   readonly every?: number
 }
 
+interface Answered<A> extends Pick<Loaded<A>, "value" | "failure"> {
+  /** What it was an answer to, good or bad; empty before the first one. */
+  readonly answered: ReadonlyArray<unknown>
+}
+
 /** Reads whenever `inputs` change, and again as `options` say. */
 export const useLoad = <A>(
   load: (signal: AbortSignal) => Promise<A>,
   inputs: ReadonlyArray<unknown>,
   { every }: LoadOptions = {},
 ): Loaded<A> => {
-  const [state, setState] = useState<Omit<Loaded<A>, "reload">>({ value: undefined, failure: undefined, busy: true })
   const [turn, setTurn] = useState(0)
+  const asked = [...inputs, turn]
+  const [{ answered, failure, value }, setState] = useState<Answered<A>>({
+    value: undefined,
+    failure: undefined,
+    answered: [],
+  })
 
   useEffect(() => {
     const controller = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
     let reading = false
+    let known: Failure | undefined
 
     const read = async () => {
       reading = true
       try {
         const value = await load(controller.signal)
-        if (!controller.signal.aborted) setState({ value, failure: undefined, busy: false })
+        known = undefined
+        if (!controller.signal.aborted) setState({ value, failure: undefined, answered: asked })
       } catch (error) {
-        if (!controller.signal.aborted) setState(({ value }) => ({ value, failure: explain(error), busy: false }))
+        known = renewed(known, explain(error))
+        if (!controller.signal.aborted) setState(({ value }) => ({ value, failure: known, answered: asked }))
       }
       reading = false
       if (every !== undefined && !controller.signal.aborted && !document.hidden) timer = setTimeout(again, every)
@@ -47,7 +60,6 @@ export const useLoad = <A>(
       if (every !== undefined && !document.hidden && !reading) again()
     }
 
-    setState((state) => ({ ...state, busy: true }))
     again()
     document.addEventListener("visibilitychange", seen)
     return () => {
@@ -56,7 +68,9 @@ export const useLoad = <A>(
       document.removeEventListener("visibilitychange", seen)
     }
     // `load` is new at every render; what it depends on is named by `inputs`.
-  }, [...inputs, every, turn])
+  }, [...asked, every])
 
-  return { ...state, reload: () => setTurn((turn) => turn + 1) }
+  // Known as soon as something else is asked for, and not only when reading it begins.
+  const busy = asked.length !== answered.length || asked.some((input, i) => input !== answered[i])
+  return { value, failure, busy, reload: () => setTurn((turn) => turn + 1) }
 }

@@ -1,18 +1,21 @@
-import { useState } from "preact/hooks"
+import { useRef, useState } from "preact/hooks"
 import { Bar } from "../shared/render.tsx"
 import { Chat } from "./Chat.tsx"
-import { pinsInLink, rememberedPins, rememberPins } from "./pins.ts"
+import { pinsInLink, rememberedPins, rememberPins, storeOf } from "./pins.ts"
 import { Receipt } from "./Receipt.tsx"
 import { Trust } from "./Trust.tsx"
 import { useConversation } from "./useConversation.ts"
+import { useFocusNext } from "./useFocusNext.ts"
 import { type ProxyState, useReadiness } from "./useReadiness.ts"
 import { Wire } from "./Wire.tsx"
+
+const store = storeOf(() => localStorage)
 
 /** Pins that came with the link are new; otherwise the ones from last time. */
 const firstPins = (): ReadonlyArray<string> => {
   const linked = pinsInLink(location.hash)
-  if (linked.length === 0) return rememberedPins(localStorage)
-  rememberPins(localStorage, linked)
+  if (linked.length === 0) return rememberedPins(store)
+  rememberPins(store, linked)
   return linked
 }
 
@@ -37,9 +40,14 @@ export const App = () => {
   const { ask, clear, exchanges, stop } = useConversation(pins)
   const shown = exchanges.find(({ id }) => id === chosen) ?? exchanges.at(-1)
 
+  const question = useRef<HTMLTextAreaElement>(null)
+  const focusNext = useFocusNext()
+
   const pin = (next: ReadonlyArray<string>) => {
-    rememberPins(localStorage, next)
+    rememberPins(store, next)
     setPins(next)
+    // Whoever pinned an identity can ask now; the field takes the focus once it is enabled.
+    if (next.length > 0) focusNext(question)
   }
   return (
     <>
@@ -56,13 +64,18 @@ export const App = () => {
           )}
           <Trust pins={pins} onPins={pin} />
           <Chat
+            field={question}
             exchanges={exchanges}
             shown={shown?.id}
             hint={hintFor(state)}
             disabled={pins.length === 0}
             onShow={setChosen}
             onStop={stop}
-            onClear={clear}
+            onClear={() => {
+              clear()
+              // The button that had the focus goes with the conversation.
+              question.current?.focus()
+            }}
             onAsk={(question, intrusion) => {
               setChosen(undefined)
               void ask(question, intrusion)

@@ -1,4 +1,5 @@
-import { useEffect, useId, useRef, useState } from "preact/hooks"
+import type { RefObject } from "preact"
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks"
 import type { Exchange } from "./exchanges.ts"
 import { INTRUSIONS, type Intrusion } from "./intruder.ts"
 
@@ -60,6 +61,8 @@ const announcement = (exchange: Exchange | undefined): string => {
 }
 
 interface ComposerProps {
+  /** Of the question. */
+  readonly field: RefObject<HTMLTextAreaElement | null>
   readonly busy: boolean
   readonly disabled: boolean
   readonly onAsk: (question: string, intrusion: Intrusion) => void
@@ -68,15 +71,17 @@ interface ComposerProps {
 
 const isIntrusion = (value: string): value is Intrusion => Object.hasOwn(INTRUSIONS, value)
 
-const Composer = ({ busy, disabled, onAsk, onStop }: ComposerProps) => {
+const Composer = ({ busy, disabled, field, onAsk, onStop }: ComposerProps) => {
   const [question, setQuestion] = useState("")
   const [intrusion, setIntrusion] = useState<Intrusion>("none")
   const questionField = useId()
   const intrusionField = useId()
+  const ready = !busy && !disabled && question.trim() !== ""
   const send = () => {
-    if (busy || disabled || question.trim() === "") return
+    if (!ready) return
     onAsk(question.trim(), intrusion)
     setQuestion("")
+    field.current?.focus()
   }
   return (
     <form
@@ -90,6 +95,7 @@ const Composer = ({ busy, disabled, onAsk, onStop }: ComposerProps) => {
         <label for={questionField}>Your question</label>
         <textarea
           id={questionField}
+          ref={field}
           rows={2}
           value={question}
           disabled={disabled}
@@ -117,15 +123,13 @@ const Composer = ({ busy, disabled, onAsk, onStop }: ComposerProps) => {
             ))}
           </select>
         </div>
-        {busy ? (
-          <button type="button" class="push" onClick={onStop}>
-            Stop
-          </button>
-        ) : (
-          <button type="submit" class="primary push" disabled={disabled || question.trim() === ""}>
-            Seal and send
-          </button>
-        )}
+        {/* Both stay, also when they cannot be used, so that neither is pressed for the other or takes the focus away. */}
+        <button type="button" class="push" aria-disabled={!busy} onClick={onStop}>
+          Stop
+        </button>
+        <button type="submit" class="primary" aria-disabled={!ready}>
+          Seal and send
+        </button>
       </div>
     </form>
   )
@@ -139,10 +143,34 @@ interface ChatProps extends Omit<ComposerProps, "busy"> {
   readonly hint: string
 }
 
-export const Chat = ({ exchanges, hint, onClear, onShow, shown, ...composer }: ChatProps) => {
+/** Keeps an element in view while what comes before it changes with `inputs`: for who looks at it, or when told to. */
+const useFollowed = (inputs: ReadonlyArray<unknown>) => {
+  const element = useRef<HTMLDivElement>(null)
+  const seen = useRef(false)
+  // Asked after scrolling and not at every change: where things are costs a layout of the page.
+  useLayoutEffect(() => {
+    const look = () => {
+      const { bottom = -1, top = -1 } = element.current?.getBoundingClientRect() ?? {}
+      seen.current = top >= 0 && bottom <= innerHeight
+    }
+    look()
+    addEventListener("scroll", look)
+    return () => removeEventListener("scroll", look)
+  }, [])
+  useLayoutEffect(() => {
+    if (seen.current) element.current?.scrollIntoView({ block: "nearest" })
+  }, inputs)
+  return {
+    element,
+    follow: () => {
+      seen.current = true
+    },
+  }
+}
+
+export const Chat = ({ exchanges, hint, onAsk, onClear, onShow, shown, ...composer }: ChatProps) => {
   const last = exchanges.at(-1)
-  const end = useRef<HTMLDivElement>(null)
-  useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [exchanges.length, last?.answer, last?.status])
+  const end = useFollowed([exchanges.length, last?.answer, last?.status])
   return (
     <section class="card stack chat" aria-label="Chat">
       <div class="row">
@@ -164,11 +192,18 @@ export const Chat = ({ exchanges, hint, onClear, onShow, shown, ...composer }: C
           />
         ))}
       </ol>
-      <div ref={end} />
+      <div ref={end.element} />
       <p class="visually-hidden" role="status">
         {announcement(last)}
       </p>
-      <Composer {...composer} busy={last?.status === "asking"} />
+      <Composer
+        {...composer}
+        busy={last?.status === "asking"}
+        onAsk={(question, intrusion) => {
+          end.follow()
+          onAsk(question, intrusion)
+        }}
+      />
     </section>
   )
 }

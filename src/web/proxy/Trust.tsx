@@ -1,16 +1,24 @@
-import { useId, useState } from "preact/hooks"
+import type { RefObject } from "preact"
+import { useId, useRef, useState } from "preact/hooks"
 import { readPins } from "./pins.ts"
+import { useFocusNext } from "./useFocusNext.ts"
 
 interface TrustProps {
   readonly pins: ReadonlyArray<string>
   readonly onPins: (pins: ReadonlyArray<string>) => void
 }
 
-const Pinned = ({ onChange, pins }: { readonly pins: ReadonlyArray<string>; readonly onChange: () => void }) => (
+interface PinnedProps {
+  readonly pins: ReadonlyArray<string>
+  readonly change: RefObject<HTMLButtonElement | null>
+  readonly onChange: () => void
+}
+
+const Pinned = ({ change, onChange, pins }: PinnedProps) => (
   <section class="card trust" aria-label="Trust">
     <div class="row">
       <span class="badge good">✓ Pinned</span>
-      <button type="button" class="quiet push" onClick={onChange}>
+      <button type="button" class="quiet push" ref={change} onClick={onChange}>
         Change
       </button>
     </div>
@@ -29,15 +37,20 @@ export const Trust = ({ onPins, pins }: TrustProps) => {
   const [changing, setChanging] = useState(false)
   const [text, setText] = useState("")
   const [mistake, setMistake] = useState<string>()
+  const change = useRef<HTMLButtonElement>(null)
+  const input = useRef<HTMLInputElement>(null)
+  const focusNext = useFocusNext()
   const field = useId()
   const hint = useId()
   if (pins.length > 0 && !changing) {
     return (
       <Pinned
         pins={pins}
+        change={change}
         onChange={() => {
-          setText(pins.join("\n"))
+          setText(pins.join(" "))
           setChanging(true)
+          focusNext(input)
         }}
       />
     )
@@ -62,6 +75,7 @@ export const Trust = ({ onPins, pins }: TrustProps) => {
           <label for={field}>Key id to pin</label>
           <input
             id={field}
+            ref={input}
             type="text"
             class="mono"
             autocomplete="off"
@@ -87,15 +101,24 @@ export const Trust = ({ onPins, pins }: TrustProps) => {
           </button>
           {pins.length > 0 && (
             <>
-              <button type="button" onClick={() => setChanging(false)}>
+              <button
+                type="button"
+                onClick={() => {
+                  setMistake(undefined)
+                  setChanging(false)
+                  focusNext(change)
+                }}
+              >
                 Keep it as it is
               </button>
               <button
                 type="button"
                 onClick={() => {
+                  setMistake(undefined)
                   setChanging(false)
                   setText("")
                   onPins([])
+                  focusNext(input)
                 }}
               >
                 Forget

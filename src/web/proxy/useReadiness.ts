@@ -2,9 +2,16 @@
 import { useEffect, useState } from "preact/hooks"
 import { baseUrl } from "../shared/render.tsx"
 
+interface Provider {
+  readonly provider: string
+  readonly configured: boolean
+  readonly model: string
+}
+
 export interface ProxyState {
   readonly ready: boolean
-  readonly providers: ReadonlyArray<{ readonly provider: string; readonly model: string; readonly circuit: string }>
+  /** Those that are configured. */
+  readonly providers: ReadonlyArray<Provider>
   readonly tls: { readonly mode: "off" | "tls" | "mtls" }
   readonly key_storage: "guarded" | "plain"
 }
@@ -17,7 +24,7 @@ export const useReadiness = (): ProxyState | undefined => {
       const response = await fetch(`${baseUrl()}/ready`, { signal: controller.signal })
       // Shown and not acted upon, and the page came from the same server, so its shape is taken as it is.
       const said = (await response.json()) as Omit<ProxyState, "ready">
-      setState({ ...said, ready: response.ok })
+      setState({ ...said, providers: said.providers.filter(({ configured }) => configured), ready: response.ok })
     }
     // Without it the page says less; whatever is wrong shows with the first question.
     look().catch(() => undefined)

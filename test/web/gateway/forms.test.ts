@@ -4,7 +4,7 @@ import { GatewayProblem, Unreachable } from "../../../src/client/errors.ts"
 import { CreateAgent } from "../../../src/domain/agent.ts"
 import { ExecuteRequest } from "../../../src/domain/job.ts"
 import { makeProblem } from "../../../src/domain/problem.ts"
-import { explain, isSignedOut } from "../../../src/web/gateway/failure.ts"
+import { explain, failureOf, isFinal, isSignedOut, renewed } from "../../../src/web/gateway/failure.ts"
 import { checkAgent, checkTask, NEW_AGENT } from "../../../src/web/gateway/forms.ts"
 
 describe("the form of an agent", () => {
@@ -99,6 +99,25 @@ describe("failures", () => {
     assert.match(adviceOn(400, "cursor-invalid"), /first page/)
     assert.match(explain(new Unreachable("away")).advice, /running/)
     assert.strictEqual(explain("odd").detail, "odd")
+  })
+
+  it("stay as they were said when they only have another trace", () => {
+    const of = (trace_id: string, detail = "No database.") =>
+      failureOf(makeProblem({ code: "unavailable", status: 503, title: "Come back later.", detail, trace_id }))
+    const known = of("a")
+    assert.strictEqual(renewed(known, of("b")), known)
+    const other = of("b", "No provider.")
+    assert.strictEqual(renewed(known, other), other)
+    assert.strictEqual(renewed(undefined, known), known)
+  })
+
+  it("are final when asking again is of no use", () => {
+    const problem = (status: number) => new GatewayProblem(makeProblem({ code: "x", status, title: "t" }))
+    assert.deepStrictEqual(
+      [401, 403, 404, 429, 500, 503].filter((status) => isFinal(problem(status))),
+      [401, 403, 404],
+    )
+    assert.isFalse(isFinal(new Unreachable("away")))
   })
 
   it("tell a refused token from everything else", () => {

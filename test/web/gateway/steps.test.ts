@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Job, Step } from "../../../src/client/GatewayJobs.ts"
 import { debateOf } from "../../../src/web/gateway/debate.ts"
 import { stepsOf, taskText, withNews } from "../../../src/web/gateway/jobState.ts"
-import { labelOf, timeline } from "../../../src/web/gateway/steps.ts"
+import { endOf, labelOf, timeline } from "../../../src/web/gateway/steps.ts"
 
 const step = (name: string, members: Partial<Step> = {}): Step => ({
   name,
@@ -55,6 +55,13 @@ describe("steps", () => {
       "Round 1: critique, target 3, asked again",
       "who-knows",
     ])
+  })
+
+  it("are said to have failed when they have", () => {
+    assert.deepStrictEqual(
+      [endOf(step("propose", { status: "failed" })), endOf(step("propose"))],
+      ["Proposal: failed.", "Proposal: done."],
+    )
   })
 
   it("lie in their time, side by side where they were", () => {

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { moment } from "../../../src/web/gateway/format.ts"
 import { ownerOf, tokenIn } from "../../../src/web/gateway/token.ts"
 import { tokenFor } from "../../support/gateway.ts"
 
@@ -18,6 +19,16 @@ describe("tokens", () => {
 
   it("say when they expire, in milliseconds", () => {
     assert.strictEqual(ownerOf(unsigned({ sub: "a", exp: 1_700_000_000 }))?.expires, 1_700_000_000_000)
+  })
+
+  it("expire at a moment that can be written, whatever they say", () => {
+    const expiry = (exp: number) => moment(ownerOf(unsigned({ sub: "a", exp }))?.expires ?? Number.NaN)
+    assert.deepStrictEqual([9_999_999_999_999, Number.MAX_VALUE, -Number.MAX_VALUE, 0].map(expiry), [
+      "+275760-09-13 00:00 UTC",
+      "+275760-09-13 00:00 UTC",
+      "-271821-04-20 00:00 UTC",
+      "1970-01-01 00:00 UTC",
+    ])
   })
 
   it("are none when a part is missing, unreadable or without the claims", () => {

@@ -1,0 +1,306 @@
+/** The gateway's console when answers are slow, late or missing, and for people who do not see it. */
+import { assert, describe, it } from "@effect/vitest"
+import { SignJWT } from "jose"
+import type { Page, Route } from "playwright-core"
+import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problem.ts"
+import { focused, hasBrowser, Held, soon } from "../support/browser.ts"
+import { SECRET } from "../support/gateway.ts"
+import { scene } from "./gateway/scene.ts"
+
+const JOB = /\/api\/v1\/jobs\/[0-9a-f-]{36}$/
+const EVENTS = /\/api\/v1\/jobs\/[0-9a-f-]{36}\/events/
+const LISTS = /\/api\/v1\/(agents|jobs)(\?|$)/
+
+/** An outage, every answer of which has a trace of its own. `asked` counts what was refused. */
+const outage = () => {
+  const state = { asked: 0, on: false }
+  const answer = async (route: Route): Promise<void> => {
+    if (!state.on) return route.continue()
+    state.asked++
+    const trace_id = String(state.asked).padStart(32, "0")
+    const problem = makeProblem({ code: "unavailable", status: 503, title: "Come back later.", trace_id })
+    await route.fulfill({ status: 503, contentType: PROBLEM_CONTENT_TYPE, body: JSON.stringify(problem) })
+  }
+  return { state, answer }
+}
+
+const pageIs = (page: Page, n: number): Promise<void> =>
+  soon(async () =>
+    assert.include(await page.getByRole("navigation", { name: "Pages" }).allInnerTexts(), `Newer\nPage ${n}\nOlder`),
+  )
+
+/** Lets time pass in the page until `enough`. */
+const passing = (page: Page, ms: number, enough: () => void): Promise<void> =>
+  soon(async () => {
+    await page.clock.fastForward(ms)
+    enough()
+  })
+
+describe.runIf(hasBrowser)("the gateway's console, when not everything goes well,", () => {
+  it.live("lets in whoever has a token that never expires", () =>
+    scene(async ({ enter, page }) => {
+      const token = await new SignJWT({})
+        .setProtectedHeader({ alg: "HS256" })
+        .setSubject("dana")
+        .setIssuer("sealgate")
+        .setAudience("sealgate")
+        .setExpirationTime(9_999_999_999_999)
+        .sign(new TextEncoder().encode(SECRET))
+      await enter(token)
+      await page.locator(".owner", { hasText: "until +275760-09-13 00:00 UTC" }).waitFor()
+    }),
+  )
+
+  it.live("names and focuses a view as soon as it is there", () =>
+    scene(async ({ consoleUrl, page, token }) => {
+      await page.goto(consoleUrl)
+      await page.getByLabel("Token").waitFor()
+      // Hears of a heading before anything else can happen in the page.
+      await page.evaluate(`
+        globalThis.seen = []
+        new MutationObserver(() => {
+          const heading = document.querySelector("h2")
+          if (heading === globalThis.heading) return
+          globalThis.heading = heading
+          const focus = document.activeElement
+          seen.push([heading.innerText, document.title, focus.innerText || focus.id])
+        }).observe(document.body, { childList: true, subtree: true })`)
+      await page.getByLabel("Token").fill(token)
+      await page.keyboard.press("Enter")
+      await page.getByRole("link", { name: "New agent" }).click()
+      await page.getByRole("heading", { name: "New agent" }).waitFor()
+      await page.getByRole("button", { name: "Sign out" }).click()
+      await page.getByLabel("Token").waitFor()
+      assert.deepStrictEqual(await page.evaluate("seen"), [
+        ["Agents", "Agents · sealgate gateway", "Agents"],
+        ["New agent", "New agent · sealgate gateway", "New agent"],
+        ["Sign in", "Sign in · sealgate gateway", "token"],
+      ])
+    }),
+  )
+
+  it.live("turns one page at a time, however often it is told to while the page loads", () =>
+    scene(async ({ client, enter, page }) => {
+      for (let i = 0; i < 41; i++) await client.agents.create({ name: `agent ${i}` })
+      await enter()
+      await page.getByRole("link", { name: "agent 40", exact: true }).waitFor()
+      const held = new Held()
+      await page.route(LISTS, held.hold)
+      await page.getByRole("button", { name: "Older" }).focus()
+      await page.keyboard.press("Enter")
+      await pageIs(page, 2)
+      await page.keyboard.press("Enter")
+      await held.one()
+      await pageIs(page, 2)
+      held.letGo()
+      await page.getByRole("link", { name: "agent 20", exact: true }).waitFor()
+      await pageIs(page, 2)
+      await page.keyboard.press("Enter")
+      await page.getByRole("link", { name: "agent 0", exact: true }).waitFor()
+      await pageIs(page, 3)
+    }),
+  )
+
+  it.live("does not turn the page of other rows than are asked for, and keeps the focus on its buttons", () =>
+    scene(async ({ client, enter, gate, page }) => {
+      const { id } = await client.agents.create({ name: "Reviewer" })
+      gate.hold()
+      for (let i = 0; i < 21; i++) await client.agents.execute(id, { task: `open ${i}` })
+      await enter()
+      await page.getByRole("link", { name: "Jobs" }).click()
+      await page.getByRole("link", { name: "open 20" }).waitFor()
+      // There and back: the last page knows of no next one while the first one loads.
+      await page.getByRole("button", { name: "Older" }).press("Enter")
+      await page.getByRole("link", { name: "open 0", exact: true }).waitFor()
+      const held = new Held()
+      await page.route(LISTS, held.hold)
+      await page.getByRole("button", { name: "Newer" }).press("Enter")
+      await held.one()
+      await soon(async () => assert.strictEqual(await focused(page), "Newer"))
+      held.letGo()
+      await page.getByRole("link", { name: "open 20" }).waitFor()
+      await soon(async () => assert.strictEqual(await focused(page), "Newer"))
+
+      await page.unroute(LISTS)
+      const asked: Array<string> = []
+      page.on("request", (request) => asked.push(request.url()))
+      const filtered = new Held()
+      await page.route(/status=/, filtered.hold)
+      await page.getByLabel("Status").selectOption("completed")
+      await filtered.one()
+      await page.getByRole("button", { name: "Older" }).press("Enter")
+      filtered.letGo()
+      await page.getByText("No job is completed.").waitFor()
+      assert.deepStrictEqual(
+        asked.filter((url) => url.includes("status=") && url.includes("cursor=")),
+        [],
+      )
+    }),
+  )
+
+  it.live("goes on with a job when an outage is over, and says once that there is one", () =>
+    scene(async ({ client, enter, fake, gate, page }) => {
+      const { id } = await client.agents.create({ name: "Reviewer" })
+      gate.hold()
+      const handle = await client.agents.execute(id, { task: "one that takes long" })
+      await fake.received(1)
+      const { answer, state } = outage()
+      await page.route(JOB, answer)
+      // Whatever is new is read, not heard.
+      await page.route(EVENTS, () => undefined)
+      await page.clock.install()
+      await enter()
+      await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+      const running = page.getByText("Status: running")
+      await running.waitFor()
+      state.on = true
+      const alert = page.getByRole("alert").filter({ hasText: "Come back later." })
+      await passing(page, 2000, () => assert.isAbove(state.asked, 0))
+      await alert.waitFor()
+      const said = await alert.innerText()
+      const before = state.asked
+      // A look asks three times before it gives up.
+      await passing(page, 2000, () => assert.isAbove(state.asked, before + 6))
+      assert.strictEqual(await alert.innerText(), said)
+      state.on = false
+      await soon(async () => {
+        await page.clock.fastForward(2000)
+        assert.strictEqual(await alert.count(), 0)
+      })
+      await running.waitFor()
+      gate.release()
+      await handle.wait()
+      await page.getByRole("region", { name: "Answer" }).waitFor()
+    }),
+  )
+
+  it.live("looks at a job that could not be read at first, but not at one that is not there", () =>
+    scene(async ({ client, enter, fake, gate, page }) => {
+      const { id } = await client.agents.create({ name: "Reviewer" })
+      gate.hold()
+      const handle = await client.agents.execute(id, { task: "one that takes long" })
+      await fake.received(1)
+      const { answer, state } = outage()
+      state.on = true
+      await page.route(JOB, answer)
+      await page.clock.install()
+      await enter()
+      await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+      await page.getByRole("alert").filter({ hasText: "Come back later." }).waitFor()
+      state.on = false
+      await soon(async () => {
+        await page.clock.fastForward(2000)
+        assert.strictEqual(await page.getByText("Status: running").count(), 1)
+      })
+      assert.strictEqual(await page.getByRole("alert").count(), 0)
+      await page.evaluate(`location.hash = "#/jobs/01890a5d-ac96-774b-bcce-b302099a8057"`)
+      await page.getByRole("alert").filter({ hasText: "There is no such job." }).waitFor()
+      const asked: Array<string> = []
+      page.on("request", (request) => asked.push(request.url()))
+      await page.clock.runFor(10_000)
+      await page.getByRole("button", { name: "Try again" }).click()
+      await soon(async () => assert.isAtLeast(asked.length, 1))
+      assert.strictEqual(asked.length, 1)
+    }),
+  )
+
+  it.live("says once that a list cannot be read", () =>
+    scene(async ({ enter, page }) => {
+      await page.clock.install()
+      await enter()
+      const { answer, state } = outage()
+      state.on = true
+      await page.route(LISTS, answer)
+      await page.getByRole("link", { name: "Jobs" }).click()
+      const alert = page.getByRole("alert").filter({ hasText: "Come back later." })
+      await alert.waitFor()
+      const said = await alert.innerText()
+      const before = state.asked
+      await passing(page, 3000, () => assert.isAbove(state.asked, before + 6))
+      assert.strictEqual(await alert.innerText(), said)
+      // Whoever tries again hears how that went.
+      await page.getByRole("button", { name: "Try again" }).click()
+      await soon(async () => assert.notInclude(await alert.allInnerTexts(), said))
+    }),
+  )
+
+  it.live("says of every step how it ended, also of one that is done again", () =>
+    scene(async ({ client, enter, fake, gate, page }) => {
+      const { id } = await client.agents.create({ name: "Reviewer" })
+      gate.hold()
+      const handle = await client.agents.execute(id, { task: "x" })
+      await fake.received(1)
+      const job = await client.jobs.get(handle.id)
+      const step = {
+        name: "propose",
+        provider: "provider1",
+        model: "small",
+        usage: null,
+        cost_micro_usd: null,
+        started_at: job.created_at,
+        finished_at: job.created_at,
+      }
+      const steps: Array<typeof step & { status: string }> = []
+      await page.route(JOB, (route) => route.fulfill({ json: { ...job, status: "running", steps } }))
+      await page.route(EVENTS, () => undefined)
+      await page.clock.install()
+      await enter()
+      await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+      const says = (text: string) =>
+        soon(async () => {
+          await page.clock.fastForward(2000)
+          assert.deepStrictEqual(await page.getByRole("status").allTextContents(), [text])
+        })
+      await says("The job is running.")
+      steps.push({ ...step, status: "failed" })
+      await says("Proposal: failed.")
+      steps.push({ ...step, status: "completed" })
+      await says("Proposal: done.")
+    }),
+  )
+
+  it.live("leaves people where they went when an answer comes late", () =>
+    scene(async ({ client, enter, page }) => {
+      const { id } = await client.agents.create({ name: "Reviewer" })
+      await enter()
+      await page.evaluate(`location.hash = "#/agents/${id}"`)
+      const held = new Held()
+      await page.route("**/execute", held.hold)
+      await page.getByRole("textbox", { name: "Task" }).fill("one that starts slowly")
+      await page.getByRole("button", { name: "Run", exact: true }).click()
+      await held.one()
+      await page.getByRole("link", { name: "Jobs" }).click()
+      await page.getByText("No jobs yet.").waitFor()
+      held.letGo()
+      // It appears when the list is read again, which is after the late answer.
+      await page.getByRole("link", { name: "one that starts slowly" }).waitFor()
+      assert.strictEqual(await page.evaluate("location.hash"), "#/jobs")
+    }),
+  )
+
+  it.live("does not end a session because of what an earlier one asked", () =>
+    scene(async ({ client, enter, page, token }) => {
+      const { id } = await client.agents.create({ name: "Reviewer" })
+      await enter()
+      await page.evaluate(`location.hash = "#/agents/${id}"`)
+      const held = new Held(async (route) => {
+        const problem = makeProblem({ code: "unauthorized", status: 401, title: "Who are you?" })
+        await route.fulfill({ status: 401, contentType: PROBLEM_CONTENT_TYPE, body: JSON.stringify(problem) })
+      })
+      await page.route("**/execute", held.hold)
+      await page.getByRole("textbox", { name: "Task" }).fill("x")
+      await page.getByRole("button", { name: "Run", exact: true }).click()
+      await held.one()
+      await page.getByRole("button", { name: "Sign out" }).click()
+      await page.getByLabel("Token").fill(token)
+      await page.keyboard.press("Enter")
+      await page.getByRole("heading", { name: "Run a task" }).waitFor()
+      const answered = page.waitForResponse("**/execute")
+      held.letGo()
+      await (await answered).finished()
+      await page.getByRole("link", { name: "Jobs" }).click()
+      await page.getByText("No jobs yet.").waitFor()
+      assert.strictEqual(await page.getByLabel("Token").count(), 0)
+    }),
+  )
+})

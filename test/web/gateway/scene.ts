@@ -1,0 +1,53 @@
+/** A signed-in person at the console of a gateway of their own. */
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import type { BrowserContextOptions, Page } from "playwright-core"
+import { GatewayClient } from "../../../src/client/index.ts"
+import type { CallRecord } from "../../../src/services/routing/CallRecord.ts"
+import { openPage } from "../../support/browser.ts"
+import { tokenFor } from "../../support/gateway.ts"
+import { setStage } from "./stage.ts"
+
+/** Said by the browser itself about answers that a test asks for. */
+const ASKED_FOR = /Failed to load resource: (the server responded with a status of (401|404|503)|net::ERR_FAILED)/
+
+type Stage = Effect.Success<ReturnType<typeof setStage>>
+export interface Scene extends Stage {
+  readonly page: Page
+  readonly token: string
+  readonly client: GatewayClient
+  /** Signs in with {@link token}, or another one, and waits for the first view. */
+  readonly enter: (token?: string) => Promise<void>
+}
+
+/** A page at the console of a gateway of its own. When the play is over, nothing may have been complained about. */
+export const scene = (
+  play: (scene: Scene) => Promise<void>,
+  {
+    calls = [],
+    roles = [],
+    ...options
+  }: BrowserContextOptions & {
+    readonly calls?: ReadonlyArray<CallRecord>
+    readonly roles?: ReadonlyArray<string>
+  } = {},
+) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const stage = yield* setStage(calls)
+      const token = yield* tokenFor("dana", { tenant: "acme", roles })
+      const { complaints, page } = yield* openPage(options)
+      const enter = async (own = token) => {
+        await page.goto(stage.consoleUrl)
+        await page.getByLabel("Token").fill(own)
+        await page.keyboard.press("Enter")
+        await page.getByRole("heading", { name: "Agents", exact: true }).waitFor()
+      }
+      const client = new GatewayClient({ baseUrl: stage.gateway.url, token })
+      yield* Effect.promise(() => play({ ...stage, page, token, client, enter }))
+      assert.deepStrictEqual(
+        complaints.filter((complaint) => !ASKED_FOR.test(complaint)),
+        [],
+      )
+    }),
+  )
