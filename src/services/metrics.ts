@@ -89,7 +89,7 @@ export const METRICS = {
     type: "counter",
     labels: ["form", "status"],
     unit: "{response}",
-    meaning: "sealed answers, streams and problems by outcome",
+    meaning: "sealed answers, streams and problems by outcome; status `abandoned`: a stream not read to its end",
     server: "proxy",
   },
   sealgate_upstream_calls_total: {

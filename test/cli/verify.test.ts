@@ -183,6 +183,7 @@ describe("sealgate verify", () => {
         { receipt, statements: proof },
         { receipt, proof: 1 },
         { receipt, proof: end.proof },
+        { proof, receipt: end.receipt },
         { proof, completion: end.completion },
         wire.replace(/"response_nonce":"[^"]*"/, '"response_nonce":1'),
         wire.replace(/"ciphertext":"[^"]*"/, '"ciphertext":1'),

@@ -2,6 +2,9 @@
  * Session keys in the memory of the real process, read from outside: there, without access rights, while the session
  * lives, and nowhere at all once it ended.
  */
+import { createPrivateKey } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -11,11 +14,22 @@ import { requestInfo } from "../../src/domain/transcript.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { PAUSED } from "../support/pauseAtExit.ts"
 import { findInMemory, findPrivateKey, formsOf } from "../support/memory.ts"
-import { ephemeralPrivateKey, hpkeSecrets } from "../support/protocol/reference.ts"
-import { runProxy, type RunningProxyProcess } from "../support/processes.ts"
+import {
+  ephemeralPrivateKey,
+  fromB64u,
+  hex,
+  hpkeSeal,
+  hpkeSecrets,
+  publicKeyOf,
+  responseKeys,
+  text,
+} from "../support/protocol/reference.ts"
+import { temporaryFolder } from "../support/proxy.ts"
+import { run, runProxy, type RunningProxyProcess } from "../support/processes.ts"
 import { beginSession, jsonOf, payloadOf, post, seal } from "../support/sealing.ts"
 
 const REQUESTS = 8
+const OPENS_PLAINLY = new URL("../support/opensPlainly.ts", import.meta.url).pathname
 
 /** A session whose key was used `REQUESTS` times, and that key in all its forms, as found in the proxy's memory. */
 const useSession = async (proxy: RunningProxyProcess) => {
@@ -105,7 +119,28 @@ describe.runIf(process.platform === "linux")("a session key in guarded memory", 
   )
 })
 
-describe.runIf(process.platform === "linux")("what HPKE derives from a session key", () => {
+describe.runIf(process.platform === "linux")("the identity key", () => {
+  it.live("is in guarded memory alone, when it was made and when it was read", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const keyFile = join(folder, "key.pem")
+      for (const _ of ["made", "read"]) {
+        const proxy = yield* runProxy({ folder, env: { ATTESTATION_KEY_FILE: keyFile } })
+        const der = createPrivateKey(readFileSync(keyFile)).export({ format: "der", type: "pkcs8" })
+        const places = findInMemory(proxy.pid, [
+          ["seed", der.subarray(-32)],
+          ["base64", text(der.toString("base64").slice(24))],
+        ])
+        assert.deepStrictEqual(
+          places.map((place) => place.replace(/ at .*/, "")),
+          ["seed in ---p"],
+        )
+      }
+    }),
+  )
+})
+
+describe.runIf(process.platform === "linux")("what is derived from a session key", () => {
   it.live("is gone when the request was answered", () =>
     Effect.gen(function* () {
       const proxy = yield* runProxy()
@@ -115,17 +150,53 @@ describe.runIf(process.platform === "linux")("what HPKE derives from a session k
         for (let n = 0; n < REQUESTS; n++) {
           const seed = randomBytes(32)
           const id = crypto.randomUUID()
-          const { body, secret } = await sealRequest(session, id, payloadOf(session, { prompt: "one two" }, id), seed)
+          const payload = payloadOf(session, { prompt: "one two", stream: n % 2 === 0 }, id)
+          const { body, enc, secret } = await sealRequest(session, id, payload, seed)
           const response = await post(proxy, "/v1/completions", body)
           assert.strictEqual(response.status, 200)
-          await response.text()
+          const [, nonce = ""] = /"response_nonce":"([^"]*)"/.exec(await response.text()) ?? []
           const info = requestInfo(session.attestationHash)
           const secrets = hpkeSecrets(await ephemeralPrivateKey(seed), session.publicKey, info)
           assert.deepStrictEqual(secrets.exported, Buffer.from(secret))
-          needles.push(...Object.entries(secrets))
+          const { commitKey, key, prk } = responseKeys(secret, enc, fromB64u(nonce))
+          needles.push(...Object.entries({ ...secrets, prk, commitKey, responseKey: key }))
         }
         assert.deepStrictEqual(findInMemory(proxy.pid, needles), [])
       })
+    }),
+  )
+
+  it.live("is gone too when the key is in plain memory", () =>
+    Effect.gen(function* () {
+      const secret = randomBytes(32)
+      const recipient = publicKeyOf("X25519", secret)
+      const context = { info: text("info"), aad: text("aad") }
+      const sent = yield* Effect.promise(() =>
+        Promise.all(
+          Array.from({ length: REQUESTS }, async () => {
+            const seed = randomBytes(32)
+            const { ciphertext, enc } = await hpkeSeal(recipient, context, text("Sealed."), seed)
+            const secrets = hpkeSecrets(await ephemeralPrivateKey(seed), recipient, context.info)
+            const request = {
+              info: hex(context.info),
+              aad: hex(context.aad),
+              enc: hex(enc),
+              ciphertext: hex(ciphertext),
+            }
+            return { request, needles: Object.entries(secrets) }
+          }),
+        ),
+      )
+      const requests = JSON.stringify(sent.map(({ request }) => request))
+      const opening = yield* run([hex(secret), requests], { module: OPENS_PLAINLY })
+      yield* Effect.promise(() => opening.line((line) => (line === "opened" ? line : undefined)))
+      assert.deepStrictEqual(
+        findInMemory(
+          opening.pid,
+          sent.flatMap(({ needles }) => needles),
+        ),
+        [],
+      )
     }),
   )
 })

@@ -41,8 +41,8 @@ export const trustFor = Effect.fnUntraced(function* (
   const believed = pins.length > 0 ? pins : [...vouched.keys()]
   if (believed.length === 0) {
     return yield* unusable(
-      `The file says that ${signerOf(evidence) ?? "somebody"} signed it. Anybody can sign: ask the proxy's operator for ` +
-        "their key id, and give it with --pin, or give --keys with a file of keys that you trust.",
+      `The file says that ${signerOf(evidence) ?? "somebody"} signed it. Anybody can sign: ask the proxy's operator ` +
+        "for their key id, and give it with --pin, or give --keys with a file of keys that you trust.",
     )
   }
   const trust: TrustOptions = { pins: believed, keys }

@@ -1,12 +1,14 @@
 /**
  * The file that holds the attestation key: an Ed25519 private key as unencrypted PKCS #8 in PEM (RFC 8410), readable
- * by its owner alone. It is decoded from bytes to bytes, so that the key never becomes a string that cannot be wiped.
+ * by its owner alone. It is decoded and encoded from bytes to bytes, so that the key never becomes a string that cannot
+ * be wiped.
  */
 import { randomFillSync, randomUUID } from "node:crypto"
 import { type FileHandle, link, mkdir, open, rm } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Effect, Schema } from "effect"
 import type { Bytes } from "../../domain/bytes.ts"
+import { secretBytes } from "./secretBytes.ts"
 
 const HEADER = "-----BEGIN PRIVATE KEY-----"
 const FOOTER = "-----END PRIVATE KEY-----"
@@ -41,7 +43,7 @@ const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/
 
 /** Base64 bytes to bytes, white space skipped; `undefined` at anything else. */
 const decodeBase64Bytes = (text: Uint8Array): Bytes | undefined => {
-  const decoded = new Uint8Array(Math.ceil((text.length * 3) / 4))
+  const decoded = secretBytes(Math.ceil((text.length * 3) / 4))
   let length = 0
   let buffer = 0
   let bits = 0
@@ -66,12 +68,12 @@ const seedOf = (pem: Buffer): Bytes | undefined => {
   if (start < 0 || end < start) return undefined
   const der = decodeBase64Bytes(pem.subarray(start + HEADER.length, end))
   if (der === undefined) return undefined
-  const seed =
+  const isKey =
     der.length === PKCS8_PREFIX.length + SEED_BYTES && PKCS8_PREFIX.equals(der.subarray(0, PKCS8_PREFIX.length))
-      ? der.slice(PKCS8_PREFIX.length)
-      : undefined
+  const seed = secretBytes(SEED_BYTES)
+  if (isKey) seed.set(der.subarray(PKCS8_PREFIX.length))
   der.fill(0)
-  return seed
+  return isKey ? seed : undefined
 }
 
 const readSeed = Effect.fnUntraced(function* (path: string, file: FileHandle) {
@@ -102,16 +104,31 @@ const readSeed = Effect.fnUntraced(function* (path: string, file: FileHandle) {
   })
 })
 
+/** Base64 of bytes whose number is a multiple of three. */
+const encodeBase64Bytes = (bytes: Uint8Array): Bytes => {
+  const encoded = secretBytes((bytes.length / 3) * 4)
+  for (let i = 0; i < encoded.length; i++) {
+    const at = Math.floor((i * 6) / 8)
+    const pair = ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
+    encoded[i] = BASE64.charCodeAt((pair >> (10 - ((i * 6) % 8))) & 63)
+  }
+  return encoded
+}
+
 const pemOf = (seed: Bytes): Buffer => {
-  const der = Buffer.concat([PKCS8_PREFIX, seed])
-  const pem = Buffer.from(`${HEADER}\n${der.toString("base64")}\n${FOOTER}\n`)
+  const der = secretBytes(PKCS8_PREFIX.length + SEED_BYTES)
+  der.set(PKCS8_PREFIX)
+  der.set(seed, PKCS8_PREFIX.length)
+  const encoded = encodeBase64Bytes(der)
+  const pem = Buffer.concat([Buffer.from(`${HEADER}\n`), encoded, Buffer.from(`\n${FOOTER}\n`)])
   der.fill(0)
+  encoded.fill(0)
   return pem
 }
 
 /** Writes a new key, readable by its owner alone, and returns its 32-byte seed. An existing file is never replaced. */
 export const createKeyFile = Effect.fnUntraced(function* (path: string) {
-  const seed = randomFillSync(new Uint8Array(SEED_BYTES))
+  const seed = randomFillSync(secretBytes(SEED_BYTES))
   const pem = pemOf(seed)
   yield* Effect.tryPromise({
     try: async () => {

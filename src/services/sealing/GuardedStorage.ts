@@ -7,6 +7,7 @@
  */
 import type { Bytes } from "../../domain/bytes.ts"
 import type { AgreementKey, KeyStorage, SigningKey } from "./KeyVault.ts"
+import { secretBytes } from "./secretBytes.ts"
 
 /** The few functions used of `sodium-native`, which has no types of its own. */
 interface Sodium {
@@ -104,7 +105,7 @@ const makeStorage = (sodium: Sodium): KeyStorage => {
       return {
         publicKey,
         agree: (peer) => {
-          const shared = new Uint8Array(AGREEMENT_BYTES)
+          const shared = secretBytes(AGREEMENT_BYTES)
           slot.read((bytes) => sodium.crypto_scalarmult(shared, bytes, peer))
           return shared
         },

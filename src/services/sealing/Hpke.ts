@@ -14,6 +14,7 @@ import {
 import { type Bytes, concat, u64, utf8 } from "../../domain/bytes.ts"
 import { ENC_BYTES, EXPORT_BYTES, KEY_BYTES, NONCE_BYTES, SUITE, TAG_BYTES } from "../../domain/transcript.ts"
 import type { AgreementKey } from "./KeyVault.ts"
+import { secretBytes } from "./secretBytes.ts"
 
 const HASH_BYTES = 32
 const EMPTY = new Uint8Array(0)
@@ -57,7 +58,11 @@ class NativeKdf implements KdfInterface {
   }
 
   buildLabeledIkm(label: Uint8Array, ikm: Uint8Array): Uint8Array {
-    return this.remember(concat(VERSION_LABEL, this.suiteId, label, ikm))
+    const prefix = concat(VERSION_LABEL, this.suiteId, label)
+    const labeled = secretBytes(prefix.length + ikm.length)
+    labeled.set(prefix)
+    labeled.set(ikm, prefix.length)
+    return this.remember(labeled)
   }
 
   buildLabeledInfo(label: Uint8Array, info: Uint8Array, length: number): Uint8Array {
@@ -66,14 +71,16 @@ class NativeKdf implements KdfInterface {
 
   extractSync(salt: Uint8Array, ikm: Uint8Array): Bytes {
     const key = salt.length === 0 ? new Uint8Array(HASH_BYTES) : salt
-    return this.remember(new Uint8Array(createHmac("sha256", key).update(ikm).digest()))
+    return this.remember(new Uint8Array(exactBuffer(createHmac("sha256", key).update(ikm).digest())))
   }
 
   expandSync(prk: Uint8Array, info: Uint8Array, length: number): Bytes {
-    const output = new Uint8Array(length)
+    const output = secretBytes(length)
     let block: Uint8Array = EMPTY
     for (let offset = 0, counter = 1; offset < length; offset += HASH_BYTES, counter++) {
-      block = createHmac("sha256", prk).update(block).update(info).update(Uint8Array.of(counter)).digest()
+      const next = createHmac("sha256", prk).update(block).update(info).update(Uint8Array.of(counter)).digest()
+      block.fill(0)
+      block = next
       output.set(block.subarray(0, length - offset), offset)
     }
     block.fill(0)
@@ -171,7 +178,8 @@ const nativeAead: AeadInterface = {
 /** The buffer behind `bytes`, copied only when it holds more than them. */
 const exactBuffer = (bytes: Buffer<ArrayBuffer>): ArrayBuffer => {
   if (bytes.byteLength === bytes.buffer.byteLength) return bytes.buffer
-  const copy = new Uint8Array(bytes)
+  const copy = secretBytes(bytes.length)
+  copy.set(bytes)
   bytes.fill(0)
   return copy.buffer
 }
@@ -208,9 +216,10 @@ export const hpkeOpen = async (input: OpenInput): Promise<OpenOutput> => {
       info: input.info,
     })
     const plaintext = new Uint8Array(await context.open(input.ciphertext, input.aad))
-    const secret = new Uint8Array(await context.export(input.exportContext, EXPORT_BYTES))
     // The export is one of the KDF's outputs, which are about to be overwritten.
-    return { plaintext, secret: secret.slice() }
+    const secret = secretBytes(EXPORT_BYTES)
+    secret.set(new Uint8Array(await context.export(input.exportContext, EXPORT_BYTES)))
+    return { plaintext, secret }
   } finally {
     kdf.wipe()
   }

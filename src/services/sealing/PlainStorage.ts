@@ -6,6 +6,7 @@
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomFillSync, sign } from "node:crypto"
 import type { Bytes } from "../../domain/bytes.ts"
 import type { AgreementKey, KeyStorage, SigningKey } from "./KeyVault.ts"
+import { secretBytes } from "./secretBytes.ts"
 
 // RFC 8410 §7: PKCS #8 and SubjectPublicKeyInfo of these curves are a fixed prefix and the 32 raw bytes.
 const PKCS8_PREFIX = { x25519: "302e020100300506032b656e04220420", ed25519: "302e020100300506032b657004220420" }
@@ -14,7 +15,7 @@ const KEY_BYTES = 32
 
 /** Runs `use` with the key as Node's crypto wants it, and overwrites the encoding made for that. */
 const withPrivateKey = <A>(curve: keyof typeof PKCS8_PREFIX, secret: Bytes, use: (key: KeyObject) => A): A => {
-  const der = Buffer.alloc(48)
+  const der = Buffer.from(secretBytes(48).buffer)
   der.write(PKCS8_PREFIX[curve], "hex")
   der.set(secret, 16)
   try {
@@ -31,7 +32,7 @@ export const plainStorage = (): KeyStorage => {
   const held = new Set<Bytes>()
 
   const hold = (fill: (secret: Bytes) => void) => {
-    const secret = new Uint8Array(KEY_BYTES)
+    const secret = secretBytes(KEY_BYTES)
     fill(secret)
     held.add(secret)
     return {
@@ -59,11 +60,11 @@ export const plainStorage = (): KeyStorage => {
         agree: (peer) => {
           const spki = Buffer.concat([Buffer.from(SPKI_X25519_PREFIX, "hex"), peer])
           const publicKey = createPublicKey({ key: spki, format: "der", type: "spki" })
-          return withPrivateKey(
-            "x25519",
-            read(),
-            (privateKey) => new Uint8Array(diffieHellman({ privateKey, publicKey })),
+          const { buffer, byteLength, byteOffset } = withPrivateKey("x25519", read(), (privateKey) =>
+            diffieHellman({ privateKey, publicKey }),
           )
+          // No copy: whoever overwrites what is returned overwrites the secret itself.
+          return new Uint8Array(buffer, byteOffset, byteLength)
         },
         destroy,
       }

@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Layer, Redacted, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Layer, Metric, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatChunk } from "../../../src/domain/chat.ts"
 import { type StreamEvent, UpstreamError, type UpstreamRequest } from "../../../src/domain/upstream.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
+import { framesSealed, sealedResponses } from "../../../src/services/sealing/SealingMetrics.ts"
 import { Sessions } from "../../../src/services/sealing/Sessions.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import * as reference from "../../support/protocol/reference.ts"
@@ -303,6 +304,46 @@ describe("a stream", () => {
       ),
     )
   })
+
+  it.effect.each([
+    ["before its first event", 0, 0],
+    ["in the middle", 3, 3],
+  ] as const)("whose client goes away %s is counted as abandoned, with the frames sealed so far", ([, read, sealed]) =>
+    Effect.gen(function* () {
+      const counts = Effect.all({
+        frames: Metric.value(framesSealed),
+        abandoned: Metric.value(sealedResponses("stream", "abandoned")),
+        complete: Metric.value(sealedResponses("stream", "complete")),
+      }).pipe(Effect.map(({ abandoned, complete, frames }) => [frames.count, abandoned.count, complete.count] as const))
+      const offer = yield* beginSession
+      const [frames, abandoned, complete] = yield* counts
+      const answering = Effect.gen(function* () {
+        const completions = yield* SealedCompletions
+        const request = yield* sealChat(offer, { prompt: "x", stream: true })
+        const answer = yield* completions.handle(request.envelope)
+        assert.strictEqual(answer._tag, "Stream")
+        if (answer._tag === "Stream") yield* Stream.runDrain(Stream.take(answer.events, read))
+      })
+      yield* Effect.scoped(answering)
+      assert.deepStrictEqual(yield* counts, [frames + sealed, abandoned + 1, complete])
+      yield* exchange(offer, { prompt: "x", stream: true })
+      const [, ...statuses] = yield* counts
+      assert.deepStrictEqual(statuses, [abandoned + 1, complete + 1])
+    }).pipe(
+      Effect.provide(
+        layerStreaming(
+          Stream.concat(
+            Stream.fromIterable(Array.from({ length: 8 }, () => delta("word "))).pipe(Stream.rechunk(1)),
+            Stream.make({
+              _tag: "Finished",
+              served: { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null },
+              attempts: [],
+            } satisfies StreamEvent),
+          ),
+        ),
+      ),
+    ),
+  )
 
   it.effect("that does not finish in time when the proxy stops ends with a signed abort", () => {
     const endless = Stream.concat(Stream.make(delta("one ")), Stream.never)

@@ -1,0 +1,7 @@
+import type { Bytes } from "../../domain/bytes.ts"
+
+/**
+ * Memory for a secret, all zero, that stays in one place until it is overwritten. V8 keeps the bytes of a small
+ * `new Uint8Array(length)` in its heap, and leaves copies behind when it moves them or lends them to native code.
+ */
+export const secretBytes = (length: number): Bytes => new Uint8Array(new ArrayBuffer(length))

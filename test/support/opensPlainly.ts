@@ -1,0 +1,22 @@
+/** Opens requests with a key in plain storage, given as hex and JSON, overwrites what came out, and stays. */
+import { responseExportContext } from "../../src/domain/transcript.ts"
+import { hpkeOpen } from "../../src/services/sealing/Hpke.ts"
+import { plainStorage } from "../../src/services/sealing/PlainStorage.ts"
+
+const own = (hex: string) => new Uint8Array(Buffer.from(hex, "hex"))
+const [secret = "", requests = ""] = process.argv.slice(2)
+const key = plainStorage().agreementKey(own(secret))
+for (const { aad, ciphertext, enc, info } of JSON.parse(requests) as ReadonlyArray<Record<string, string>>) {
+  const opened = await hpkeOpen({
+    key,
+    enc: own(enc ?? ""),
+    info: own(info ?? ""),
+    aad: own(aad ?? ""),
+    ciphertext: own(ciphertext ?? ""),
+    exportContext: responseExportContext,
+  })
+  opened.plaintext.fill(0)
+  opened.secret.fill(0)
+}
+process.stdout.write("opened\n")
+setInterval(() => undefined, 60_000)
