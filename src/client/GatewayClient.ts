@@ -7,7 +7,7 @@ import { SecureRandom } from "effect/crypto"
 import { Agent as AgentSchema, agentETag, type CreateAgent, type UpdateAgent } from "../domain/agent.ts"
 import type { Interval } from "../domain/intervals.ts"
 import { type ExecuteRequest, IdempotencyKey } from "../domain/job.ts"
-import { RoutingSettings as RoutingSettingsSchema, type RoutingSettingsInput } from "../domain/routing.ts"
+import { PricedRoutingSettings, type RoutingSettingsInput } from "../domain/routing.ts"
 import { routingETag } from "../domain/routingChecks.ts"
 import { RoutingStatsReport } from "../domain/savings.ts"
 import {
@@ -27,11 +27,11 @@ import type { GatewayClientOptions } from "./GatewayClientService.ts"
 import { encodeJob, JobHandle, JobsClient } from "./GatewayJobs.ts"
 
 export type Agent = typeof AgentSchema.Encoded
-export type RoutingSettings = typeof RoutingSettingsSchema.Encoded
+export type RoutingSettings = typeof PricedRoutingSettings.Encoded
 export type RoutingStats = typeof RoutingStatsReport.Encoded
 
 const encodeAgent = Schema.encodeSync(AgentSchema)
-const encodeSettings = Schema.encodeSync(RoutingSettingsSchema)
+const encodeSettings = Schema.encodeSync(PricedRoutingSettings)
 const encodeStats = Schema.encodeSync(RoutingStatsReport)
 
 const toTime = (time: string | Date | undefined) => (time === undefined ? undefined : DateTime.makeUnsafe(time))
@@ -60,7 +60,7 @@ class AgentsClient {
     return mapPage(page, encodeAgent)
   }
 
-  /** Members given replace the agent's, `null` removes an optional one, `limits` are merged. */
+  /** Members given replace the agent's, `null` removes an optional one, `limits` are merged in the same way. */
   async update(id: string, payload: UpdateAgent, options?: Precondition): Promise<Agent> {
     const headers = ifVersion(options, agentETag)
     const { body } = await run(this.connection.api.agents.update({ params: { id }, headers, payload }), options)

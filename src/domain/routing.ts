@@ -84,6 +84,29 @@ const settings = {
 export const RoutingSettings = Schema.Struct({ version: Schema.Int, ...settings })
 export type RoutingSettings = typeof RoutingSettings.Type
 
-/** What an administrator sends. A `version` says which version the change was made to. */
-export const RoutingSettingsInput = Schema.Struct({ version: Schema.optionalKey(Schema.Int), ...settings })
+/** What a model costs at the moment, `null` where nobody knows. Shipped prices say when and where they were found. */
+export const EffectivePrice = Schema.Struct({
+  ...TargetName.fields,
+  prices: Schema.NullOr(Prices),
+  as_of: Schema.optionalKey(Schema.String),
+  source: Schema.optionalKey(Schema.String),
+})
+export type EffectivePrice = typeof EffectivePrice.Type
+
+/** The routing in force, with what its targets and its baseline cost. */
+export const PricedRoutingSettings = Schema.Struct({
+  ...RoutingSettings.fields,
+  effective_prices: Schema.Array(EffectivePrice),
+})
+export type PricedRoutingSettings = typeof PricedRoutingSettings.Type
+
+/**
+ * What an administrator sends. A `version` says which version the change was made to. `effective_prices` are there so
+ * that what was read can be sent back; they change nothing.
+ */
+export const RoutingSettingsInput = Schema.Struct({
+  version: Schema.optionalKey(Schema.Int),
+  ...settings,
+  effective_prices: Schema.optionalKey(Schema.Unknown),
+})
 export type RoutingSettingsInput = typeof RoutingSettingsInput.Type

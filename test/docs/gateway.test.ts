@@ -1,8 +1,11 @@
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { GatewayApi } from "../../src/http/gateway/Api.ts"
 import { TRANSITIONS } from "../../src/domain/job.ts"
+import { StorageUnavailable } from "../../src/domain/storage.ts"
+import { UPSTREAM_STATUS } from "../../src/domain/upstream.ts"
+import { NoTarget } from "../../src/services/routing/RoutingErrors.ts"
 import { JobSettings } from "../../src/services/jobs/JobSettings.ts"
 
 const guide = readFileSync("docs/gateway.md", "utf8")
@@ -21,6 +24,24 @@ describe("docs/gateway.md", () => {
     const [first, most] = [Duration.toSeconds(crashBase), Duration.toSeconds(crashCap)]
     assert.include(says, `it waits first, ${first} s and then twice as long each time, up to ${most} s`)
     assert.include(says, `After more than ${maxCrashes} it is \`failed\``)
+  })
+
+  it("names every code that a job's problem may have, and no other", () => {
+    const table = /A job that failed or timed out says why[^]*?\n\n(\|[^]*?)\n\n/.exec(guide)?.[1] ?? ""
+    const codes = [...table.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell = ""]) =>
+      [...cell.matchAll(/`(.+?)`/g)].map(([, code]) => code),
+    )
+    const ofJobs = readdirSync("src/services/jobs", { recursive: true, encoding: "utf8" })
+      .filter((path) => path.endsWith(".ts"))
+      .flatMap((path) => [
+        ...readFileSync(`src/services/jobs/${path}`, "utf8").matchAll(/(?:\bcode: |failure\()"(.*?)"/g),
+      ])
+      .map(([, code = ""]) => code)
+    const ofRouting = NoTarget.fields.reason.literals.map((reason) => new NoTarget({ reason }).code)
+    const { code: ofStorage } = new StorageUnavailable({ reason: "ConnectionError" })
+    assert.includeMembers(ofJobs, ["internal", "job-timed-out", "job-crashed-workers", "cost-limit-reached"])
+    const real = new Set([...ofJobs, ...ofRouting, ofStorage, ...Object.keys(UPSTREAM_STATUS)])
+    assert.sameMembers(codes, [...real])
   })
 
   it("shows every state and every transition, and no other", () => {

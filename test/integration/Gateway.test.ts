@@ -349,6 +349,10 @@ describeDatabases("the gateway", (database) => {
       const put = yield* admin.routing.putConfig({ headers: { "if-match": '"0"' }, payload })
       assert.strictEqual(put.headers.etag, '"1"')
       assert.deepStrictEqual((yield* admin.routing.config({})).body, { ...payload, version: 1 })
+      assert.deepStrictEqual(
+        before.effective_prices.map(({ provider, source }) => [provider, source]),
+        [["echo", "built in"]],
+      )
       assert.deepInclude(yield* Effect.flip(admin.routing.putConfig({ headers: { "if-match": '"0"' }, payload })), {
         status: 412,
         code: "routing-config-stale",
@@ -376,6 +380,36 @@ describeDatabases("the gateway", (database) => {
         const again = yield* clientFor(next, token)
         const done = yield* again.jobs.get({ params: job, query: { wait: 30 } })
         assert.deepInclude(done, { status: "completed", attempt: 1 })
+      }),
+    ),
+  )
+
+  it.live("forgets a job when JOB_RETENTION is over, as it was when the job ended", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const url = yield* databaseUrl(database)
+        const token = yield* tokenFor("alice")
+        /** Runs a job under this retention. */
+        const runJob = Effect.fnUntraced(function* (retention: string) {
+          const gateway = yield* startGateway(url, { JOB_RETENTION: retention })
+          const api = yield* clientFor(gateway, token)
+          const { body: agent } = yield* api.agents.create({ payload: { name: "a" } })
+          const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
+          const { status } = yield* api.jobs.get({ params: job, query: { wait: 30 } })
+          assert.strictEqual(status, "completed")
+          yield* gateway.stop
+          return job
+        })
+        const kept = yield* runJob("1h")
+        const forgotten = yield* runJob("1ms")
+        // What has expired goes when a gateway starts, and then every hour.
+        const api = yield* clientFor(yield* startGateway(url), token)
+        const gone = yield* Effect.flip(api.jobs.get({ params: forgotten, query: {} })).pipe(
+          Effect.retry({ schedule: Schedule.spaced("10 millis") }),
+          Effect.timeout("10 seconds"),
+        )
+        assert.deepInclude(gone, { status: 404, code: "job-not-found" })
+        assert.strictEqual((yield* api.jobs.get({ params: kept, query: {} })).status, "completed")
       }),
     ),
   )

@@ -16,6 +16,7 @@ import {
   tokenFor,
 } from "../support/gateway.ts"
 import { assertDeclared, parsePrometheus } from "../support/prometheus.ts"
+import { openSocket } from "../support/sockets.ts"
 
 const MISSING = "01890a5d-ac96-774b-bcce-b302099a8057"
 const AGENT = { name: "a" }
@@ -276,6 +277,23 @@ describe("what the gateway refuses", () => {
         const answer = yield* call(gateway, "GET", path, { token })
         assert.deepInclude(checked(answer, path), { status: 500, code: "internal", retryable: false })
         assert.notInclude(answer.text, "canary")
+      }),
+    ),
+  )
+})
+
+describe("a connection to the gateway", () => {
+  it.live("is closed when nobody has used it for KEEP_ALIVE_TIMEOUT", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const gateway = yield* gatewayWith({ KEEP_ALIVE_TIMEOUT: "100ms" })
+        const request = "GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+        const connection = yield* openSocket(Number(new URL(gateway.url).port), request)
+        // Node gives a second more than it was told, for a request that is on its way.
+        const received = yield* Effect.promise(() => connection.ended)
+        assert.match(received, /^HTTP\/1\.1 200 /)
+        // In whole seconds.
+        assert.match(received, /^keep-alive: timeout=0\r$/im)
       }),
     ),
   )

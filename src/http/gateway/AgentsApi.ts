@@ -4,7 +4,7 @@ import { CreateAgent, UpdateAgent } from "../../domain/agent.ts"
 import { ExecuteRequest, IdempotencyKey } from "../../domain/job.ts"
 import { problem } from "../shared/ProblemApi.ts"
 import { Authorization, RateClass } from "./Authorization.ts"
-import { pageOf, pageQuery } from "./pages.ts"
+import { LIST, pageOf, pageQuery } from "./pages.ts"
 import { Agent, Job } from "./resources.ts"
 
 const params = { id: Schema.String }
@@ -28,7 +28,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       query: pageQuery,
       success: AgentPage,
       error: [400, 503].map(problem),
-    }).annotateMerge(OpenApi.annotations({ summary: "List agents", description: "Newest first." })),
+    }).annotateMerge(OpenApi.annotations({ summary: "List agents", description: LIST })),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       success: AgentWithTag,
@@ -44,7 +44,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       OpenApi.annotations({
         summary: "Change an agent",
         description:
-          "Members given replace the agent's, `null` removes an optional one, `limits` are merged. With `If-Match`, only the version that the ETag names is changed.",
+          "Members given replace the agent's, `null` removes an optional one, `limits` are merged in the same way. With `If-Match`, only the version that the ETag names is changed.",
       }),
     ),
     HttpApiEndpoint.delete("remove", "/:id", {

@@ -4,7 +4,7 @@ import { JobStatus } from "../../domain/job.ts"
 import { Problem } from "../../domain/problem.ts"
 import { problem } from "../shared/ProblemApi.ts"
 import { Authorization } from "./Authorization.ts"
-import { pageOf, pageQuery } from "./pages.ts"
+import { LIST, pageOf, pageQuery } from "./pages.ts"
 import { Job, JobStep } from "./resources.ts"
 
 /** The longest that a poll may wait, in seconds. */
@@ -39,7 +39,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       },
       success: JobPage,
       error: [400, 503].map(problem),
-    }).annotateMerge(OpenApi.annotations({ summary: "List jobs", description: "Newest first." })),
+    }).annotateMerge(OpenApi.annotations({ summary: "List jobs", description: LIST })),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       query: {

@@ -31,7 +31,13 @@ export class RoutingApi extends HttpApiGroup.make("routing")
       error: [503].map(problem),
     })
       .middleware(AdminOnly)
-      .annotateMerge(OpenApi.annotations({ summary: "Read the routing configuration" })),
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read the routing configuration",
+          description:
+            "`effective_prices` has what every target and the baseline cost now, shipped prices with their date and source.",
+        }),
+      ),
     HttpApiEndpoint.put("putConfig", "/config", {
       headers: { "if-match": Schema.optionalKey(Schema.String) },
       payload: RoutingSettingsInput,
@@ -42,7 +48,8 @@ export class RoutingApi extends HttpApiGroup.make("routing")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Replace the routing configuration",
-          description: "Checked as a whole, then in force from the next call on. Earlier versions are kept.",
+          description:
+            "Checked as a whole, then in force from the next call on. Earlier versions are kept. `effective_prices` may be sent back and change nothing; prices of your own belong into `targets`.",
         }),
       ),
   )

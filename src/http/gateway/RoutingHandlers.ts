@@ -1,9 +1,10 @@
-import { DateTime, Effect } from "effect"
+import { Clock, DateTime, Effect } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { ADMIN_ROLE, AccessDenied } from "../../domain/identity.ts"
 import { countIntervals, type Interval, MAX_INTERVALS } from "../../domain/intervals.ts"
 import type { RoutingSettings } from "../../domain/routing.ts"
 import { routingETag } from "../../domain/routingChecks.ts"
+import { effectivePrices } from "../../services/routing/Prices.ts"
 import { RoutingConfig } from "../../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../../services/routing/RoutingStats.ts"
 import { GatewayApi } from "./Api.ts"
@@ -11,7 +12,12 @@ import { CurrentAdmin, CurrentUser } from "./Authorization.ts"
 import { answered, RequestInvalid } from "./problems.ts"
 
 const withTag = (settings: RoutingSettings) =>
-  HttpApiSchema.withHeaders({ body: settings, headers: { etag: routingETag(settings) } })
+  Effect.map(Clock.currentTimeMillis, (now) =>
+    HttpApiSchema.withHeaders({
+      body: { ...settings, effective_prices: effectivePrices(settings, now) },
+      headers: { etag: routingETag(settings) },
+    }),
+  )
 
 interface StatsRequest {
   readonly from?: DateTime.Utc
@@ -48,12 +54,12 @@ export const RoutingHandlers = HttpApiBuilder.group(
 
     return handlers.handleAll({
       stats: ({ query }) => answered(report(query)),
-      config: () => answered(Effect.andThen(CurrentAdmin, Effect.map(routing.current, withTag))),
+      config: () => answered(Effect.andThen(CurrentAdmin, Effect.flatMap(routing.current, withTag))),
       putConfig: ({ headers, payload }) =>
         answered(
           Effect.gen(function* () {
             const { subject } = yield* CurrentAdmin
-            return withTag(yield* routing.put(payload, { by: subject, ifMatch: headers["if-match"] }))
+            return yield* withTag(yield* routing.put(payload, { by: subject, ifMatch: headers["if-match"] }))
           }),
         ),
     })

@@ -6,18 +6,14 @@
  *
  * What they leave out: cache writes and cache storage, batch, flex and priority tiers, audio, regional surcharges.
  */
-import type { ProviderId } from "../../domain/upstream.ts"
-
-/** Changes whenever a row does; every ledger row names the version it was priced with. */
-export const PRICE_TABLE = { version: "shipped-2026-11-21", as_of: "2026-11-21" } as const
+import type { PublishedModel } from "../../domain/publishedModels.ts"
 
 type Usd = readonly [input: number, output: number, cachedInput: number]
 
 /** Dates are days in UTC. `from` is the first day on which the price holds; without it, it holds from the beginning. */
 export interface ListPrice {
-  readonly model: string
-  /** Only at this provider; otherwise wherever a model of that name is offered. */
-  readonly provider?: ProviderId
+  /** Wherever a model of that name is offered. */
+  readonly model: PublishedModel
   readonly usd: Usd
   /** What every token of a request costs whose input is longer than this many tokens. */
   readonly above?: readonly [inputTokens: number, usd: Usd]
@@ -80,13 +76,11 @@ export const LIST_PRICES: ReadonlyArray<ListPrice> = [
   { model: "gemini-2.5-pro", context: 1_048_576, usd: [1.25, 10, 0.125], above: [200_000, [2.5, 15, 0.25]], ...google },
   { model: "gemini-2.5-flash", context: 1_048_576, usd: [0.3, 2.5, 0.03], ...google },
   { model: "gemini-2.5-flash-lite", context: 1_048_576, usd: [0.1, 0.4, 0.01], ...google },
-
-  {
-    model: "echo-1",
-    context: 1_000_000,
-    provider: "echo",
-    usd: [0, 0, 0],
-    as_of: PRICE_TABLE.as_of,
-    source: "built in",
-  },
 ]
+
+export const PRICE_TABLE = {
+  /** Changes whenever a row does; every ledger row names the version it was priced with. */
+  version: "shipped-2026-11-21",
+  /** The day of the newest price. */
+  as_of: LIST_PRICES.reduce((newest, { as_of }) => (as_of > newest ? as_of : newest), ""),
+} as const

@@ -1,7 +1,7 @@
 /** What a model costs: the operator's price if there is one, else the shipped list price, else unknown. */
 import { DateTime } from "effect"
 import type { Prices } from "../../domain/money.ts"
-import type { RoutingSettings } from "../../domain/routing.ts"
+import type { EffectivePrice, RoutingSettings } from "../../domain/routing.ts"
 import { sameTarget, type TargetName } from "../../domain/targets.ts"
 import { LIST_PRICES, type ListPrice, PRICE_TABLE } from "./PriceTable.ts"
 
@@ -34,23 +34,29 @@ const toPrices = ({ above, usd: [input, output, cached] }: ListPrice): Prices =>
       }),
 })
 
-const byModel = Map.groupBy(LIST_PRICES, (row) => row.model)
+const byModel = Map.groupBy(LIST_PRICES, (row): string => row.model)
 
-/** The rows of a model, its snapshots included. Echo costs nothing whatever model it is asked to play. */
-const rowsOf = (target: TargetName): ReadonlyArray<ListPrice> => {
-  const model = target.provider === "echo" ? ECHO : target.model
-  const rows = byModel.get(model) ?? byModel.get(model.replace(SNAPSHOT, "")) ?? []
-  return rows.filter(({ provider }) => provider === undefined || provider === target.provider)
+/** The rows of a model, its snapshots included. */
+const rowsOf = (model: string): ReadonlyArray<ListPrice> =>
+  byModel.get(model) ?? byModel.get(model.replace(SNAPSHOT, "")) ?? []
+
+/** Echo costs nothing, whatever model it is asked to play. */
+const ECHO_PRICE: PriceQuote = {
+  prices: { input: 0, output: 0, cached_input: 0 },
+  version: PRICE_TABLE.version,
+  source: "built in",
 }
-const ECHO = "echo-1"
+const ECHO_CONTEXT_TOKENS = 1_000_000
 
 /** The longest input of a model in tokens, where it is known. */
-export const contextOf = (target: TargetName): number | undefined => rowsOf(target)[0]?.context
+export const contextOf = ({ model, provider }: TargetName): number | undefined =>
+  provider === "echo" ? ECHO_CONTEXT_TOKENS : rowsOf(model)[0]?.context
 
 /** The shipped price of a target on the day of `at` (milliseconds since the epoch), `null` if there is none. */
 export const shippedPrice = (target: TargetName, at: number): PriceQuote | null => {
+  if (target.provider === "echo") return ECHO_PRICE
   const day = DateTime.formatIsoDateUtc(DateTime.makeUnsafe(at))
-  const row = rowsOf(target).findLast(({ from }) => from === undefined || from <= day)
+  const row = rowsOf(target.model).findLast(({ from }) => from === undefined || from <= day)
   if (row === undefined) return null
   return { prices: toPrices(row), version: PRICE_TABLE.version, as_of: row.as_of, source: row.source }
 }
@@ -73,4 +79,19 @@ export const priceOf = (
     (served === null ? null : shippedPrice({ provider: target.provider, model: served }, at)) ??
     shippedPrice(target, at)
   )
+}
+
+/** What every target and the baseline cost at `at`, with the date and source of shipped prices. */
+export const effectivePrices = (
+  settings: Pick<RoutingSettings, "baseline" | "targets" | "version">,
+  at: number,
+): ReadonlyArray<EffectivePrice> => {
+  const { baseline, targets } = settings
+  const all = targets.some((target) => sameTarget(target, baseline)) ? targets : [...targets, baseline]
+  return all.map(({ model, provider }) => {
+    const quote = priceOf(settings, { provider, model }, at)
+    if (quote === null) return { provider, model, prices: null }
+    const { version: _, ...price } = quote
+    return { provider, model, ...price }
+  })
 }

@@ -19,25 +19,14 @@ import { defaultUpstreamSettings, type UpstreamSettings } from "../upstream/Upst
 import { defaultSettings, faultPolicyOf } from "./DefaultSettings.ts"
 import { shippedPrice } from "./Prices.ts"
 
-/** A version that is or was in force. */
-export interface StoredSettings {
-  readonly settings: RoutingSettings
-  /** Who stored it: the subject of an administrator's token. */
-  readonly by: string
-  readonly at: DateTime.Utc
-}
-
 export interface PutOptions {
+  /** Who changes it: the subject of an administrator's token, which is kept with the version. */
   readonly by: string
   /** An `If-Match` header, as it was sent; without it, a version that the settings name must be the one in force. */
   readonly ifMatch?: string | undefined
 }
 
-const Row = Schema.Struct({
-  document: Schema.fromJsonString(RoutingSettings),
-  stored_by: Schema.String,
-  stored_at: Schema.DateTimeUtcFromMillis,
-})
+const Row = Schema.Struct({ document: Schema.fromJsonString(RoutingSettings) })
 const decode = decodeRows("routing_configs", Row)
 const encode = encodeRow("routing_configs", Row)
 
@@ -51,8 +40,6 @@ export class RoutingConfig extends Context.Service<
       input: RoutingSettingsInput,
       options: PutOptions,
     ) => Effect.Effect<RoutingSettings, RoutingSettingsInvalid | RoutingSettingsStale | StorageUnavailable>
-    /** The stored versions, newest first. */
-    readonly history: (limit: number) => Effect.Effect<ReadonlyArray<StoredSettings>, StorageUnavailable>
   }
 >()("sealgate/services/routing/RoutingConfig") {
   /** `upstream` is the fault policy that the process was started with: the default for what is not configured. */
@@ -68,7 +55,9 @@ export class RoutingConfig extends Context.Service<
           const [newest] = yield* sql`SELECT version FROM routing_configs ORDER BY version DESC LIMIT 1`
           if (newest === undefined) return defaultSettings(yield* status, upstream, yield* Clock.currentTimeMillis)
           if (known !== undefined && known.version === newest["version"]) return known
-          const rows = yield* decode(yield* sql`SELECT * FROM routing_configs WHERE version = ${newest["version"]}`)
+          const rows = yield* decode(
+            yield* sql`SELECT document FROM routing_configs WHERE version = ${newest["version"]}`,
+          )
           const settings = rows[0]?.document
           if (settings === undefined) return yield* Effect.die(new Error("A stored routing configuration is gone."))
           yield* configure(faultPolicyOf(upstream, settings))
@@ -93,24 +82,17 @@ export class RoutingConfig extends Context.Service<
             hasPrice: (target) => shippedPrice(target, now.epochMilliseconds) !== null,
           })
           if (errors.length > 0) return yield* new RoutingSettingsInvalid({ errors })
-          const settings: RoutingSettings = { ...input, version: before.version + 1 }
-          const row = yield* encode({ document: settings, stored_by: by, stored_at: now })
+          const { effective_prices: _, ...given } = input
+          const settings: RoutingSettings = { ...given, version: before.version + 1 }
+          const { document } = yield* encode({ document: settings })
+          const row = { version: settings.version, document, stored_by: by, stored_at: now.epochMilliseconds }
           // Versions follow each other without gaps, so of two changes to the same version one finds its row taken.
-          const stored = yield* sql`INSERT INTO routing_configs ${sql.insert({ version: settings.version, ...row })}
+          const stored = yield* sql`INSERT INTO routing_configs ${sql.insert(row)}
             ON CONFLICT DO NOTHING RETURNING version`
           return stored.length > 0 ? settings : yield* new RoutingSettingsStale({ version: settings.version })
         }, unavailable)
 
-        const history = Effect.fn("RoutingConfig.history")(function* (limit: number) {
-          const rows = yield* sql`SELECT * FROM routing_configs ORDER BY version DESC LIMIT ${limit}`
-          return (yield* decode(rows)).map((row): StoredSettings => ({
-            settings: row.document,
-            by: row.stored_by,
-            at: row.stored_at,
-          }))
-        }, unavailable)
-
-        return RoutingConfig.of({ current: unavailable(current), put, history })
+        return RoutingConfig.of({ current: unavailable(current), put })
       }),
     )
 }

@@ -66,8 +66,6 @@ export class RoutingStats extends Context.Service<
   RoutingStats,
   {
     readonly report: (query: StatsQuery) => Effect.Effect<RoutingStatsReport, StorageUnavailable>
-    /** The same report from the rows of the ledger alone, however many there are: what the sums are checked against. */
-    readonly reportFromCalls: (query: StatsQuery) => Effect.Effect<RoutingStatsReport, StorageUnavailable>
   }
 >()("sealgate/services/routing/RoutingStats") {
   static readonly layer = Layer.effect(
@@ -115,12 +113,7 @@ export class RoutingStats extends Context.Service<
         return yield* toReport(query, (yield* Effect.all(parts)).flat())
       }, unavailable)
 
-      const reportFromCalls = Effect.fn("RoutingStats.reportFromCalls")(function* (query: StatsQuery) {
-        const { from, to } = query
-        return yield* toReport(query, yield* fromCalls(DateTime.toEpochMillis(from), DateTime.toEpochMillis(to), query))
-      }, unavailable)
-
-      return RoutingStats.of({ report, reportFromCalls })
+      return RoutingStats.of({ report })
     }),
   )
 }

@@ -3,8 +3,8 @@
  * that a caller who invents model names can neither fill memory nor get text into telemetry: some providers serve
  * whatever name they are asked for, and what a sealed request asks for is sealed.
  */
+import { PUBLISHED_MODELS } from "../../domain/publishedModels.ts"
 import type { ProviderId } from "../../domain/upstream.ts"
-import { LIST_PRICES } from "../routing/PriceTable.ts"
 import type { Provider } from "./Provider.ts"
 import type { Target } from "./Targets.ts"
 
@@ -14,8 +14,7 @@ export const MAX_NAMED_MODELS = 64
 /** Stands for every model that has no name here, and for what is no name. */
 export const OTHER = "other"
 
-/** Names that vendors publish, which say nothing of whoever asks for them. */
-const PUBLISHED: ReadonlySet<string> = new Set(LIST_PRICES.map(({ model }) => model))
+const PUBLISHED: ReadonlySet<string> = new Set(PUBLISHED_MODELS)
 
 /** What names of models and finish reasons look like: no text that somebody wrote passes for one. */
 const NAME = /^[\w.:/@+-]{1,128}$/

@@ -458,8 +458,14 @@ describeDatabases("job runner", (database) => {
     }),
   )
 
-  it.live("counts what it did", () =>
-    Effect.gen(function* () {
+  it.live("counts what it did", () => {
+    let failing = 1
+    const program: Program = (context) =>
+      Effect.gen(function* () {
+        yield* text(context, "only", Effect.succeed("x"))
+        return failing-- > 0 ? yield* failure(true) : answer("x")
+      })
+    return Effect.gen(function* () {
       const { job, tenant } = yield* enqueueOne()
       yield* ended(tenant, job)
       const jobs = yield* Jobs
@@ -475,16 +481,14 @@ describeDatabases("job runner", (database) => {
       assert.deepInclude(stateOf("sealgate_jobs_ended_total", done), { count: 1 })
       assert.deepInclude(stateOf("sealgate_job_duration_seconds", done), { count: 1 })
       assert.deepInclude(stateOf("sealgate_job_step_duration_seconds", done), { count: 1 })
+      // The first attempt failed after its step, and the second found it.
+      assert.deepInclude(stateOf("sealgate_job_retries_total", { mode: "adversarial" }), { count: 1 })
+      assert.deepInclude(stateOf("sealgate_job_steps_replayed_total", { mode: "adversarial" }), { count: 1 })
       assert.deepInclude(stateOf("sealgate_jobs_open", { status: "running" }), { value: 0 })
       assert.deepInclude(stateOf("sealgate_job_queue_depth"), { value: 0 })
       assert.deepInclude(stateOf("sealgate_job_queue_age_seconds"), { value: 0 })
-    }).pipe(
-      Effect.provide(
-        gateway(database.layer, (context) => Effect.as(text(context, "only", Effect.succeed("x")), answer("x"))),
-      ),
-      Effect.provideService(Metric.MetricRegistry, new Map()),
-    ),
-  )
+    }).pipe(Effect.provide(gateway(database.layer, program)), Effect.provideService(Metric.MetricRegistry, new Map()))
+  })
 
   it.live("works on as many jobs at a time as it has workers", () => {
     let now = 0

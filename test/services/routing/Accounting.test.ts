@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Layer } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer, Metric } from "effect"
 import type { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { RoutingSettingsInput } from "../../../src/domain/routing.ts"
@@ -156,6 +156,38 @@ describe("the rows of a request", () => {
       assert.isTrue(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause))
       assert.deepStrictEqual(yield* figures, [["provider1", "interrupted", 1, null, 0]])
     }),
+  )
+})
+
+it.effect("metrics add up what calls cost beside the baseline, and count those that cannot be compared", () => {
+  const upstream = new ScriptedUpstream(everyone)
+  const targets = [target("provider1/large", { prices: prices(10, 40) }), target("provider2/unpriced")]
+  return Effect.gen(function* () {
+    upstream.script = () => ({ usage: usage(10, 10) })
+    yield* call({ mode: "verified" })
+    yield* call({ mode: "verified", extra: true })
+    yield* call({ policy: { allow: ["unpriced"] } })
+    upstream.script = () => ({ usage: null })
+    yield* call()
+    // One that was tried in vain, and the one that served.
+    upstream.script = () => ({ failing: [{ outcome: "truncated", usage: usage(100, 10) }], usage: usage(10, 10) })
+    yield* call()
+    const counted = (yield* Metric.snapshot).flatMap(({ attributes, id, state }) =>
+      "count" in state ? [`${id} ${attributes?.["strategy"]} ${attributes?.["mode"]} ${state.count}`] : [],
+    )
+    assert.sameMembers(counted, [
+      // 10 × 10 + 10 × 40 twice, only one of them in place of a call to the baseline.
+      "sealgate_routing_cost_micro_usd_total fallback verified 1000",
+      "sealgate_routing_baseline_micro_usd_total fallback verified 500",
+      // 100 × 10 + 10 × 40 for what broke off; the baseline would not have made that call.
+      "sealgate_routing_cost_micro_usd_total fallback none 1400",
+      "sealgate_routing_baseline_micro_usd_total fallback none 0",
+      // Without a price, without usage, and without a price again.
+      "sealgate_routing_unpriced_calls_total fallback none 3",
+    ])
+  }).pipe(
+    Effect.provide(routing(upstream, settings({ targets }))),
+    Effect.provideService(Metric.MetricRegistry, new Map()),
   )
 })
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Prices } from "../../../src/domain/money.ts"
-import { contextOf, priceOf, shippedPrice } from "../../../src/services/routing/Prices.ts"
+import { contextOf, effectivePrices, priceOf, shippedPrice } from "../../../src/services/routing/Prices.ts"
 import { LIST_PRICES, PRICE_TABLE } from "../../../src/services/routing/PriceTable.ts"
 
 const IN_2026 = Date.UTC(2026, 10, 21)
@@ -11,17 +11,25 @@ describe("the shipped price table", () => {
   it("gives every row a date, a source and prices in the right unit", () => {
     for (const row of LIST_PRICES) {
       assert.match(row.as_of, /^20\d\d-\d\d-\d\d$/, row.model)
-      assert.isAtMost(row.as_of.localeCompare(PRICE_TABLE.as_of), 0, row.model)
-      assert.match(row.source, /^(https:\/\/|built in$)/, row.model)
-      const quote = shippedPrice({ provider: row.provider ?? "provider1", model: row.model }, IN_2026)
+      assert.match(row.source, /^https:\/\//, row.model)
+      const quote = shippedPrice(provider1(row.model), IN_2026)
       assert.isTrue(quote !== null && Schema.is(Prices)(quote.prices), row.model)
       assert.isAtMost(row.usd[2], row.usd[0], `${row.model}: cached input is never dearer than input`)
     }
   })
 
   it("lists no model twice for the same day", () => {
-    const keys = LIST_PRICES.map(({ from, model, provider }) => `${provider}/${model}/${from}`)
+    const keys = LIST_PRICES.map(({ from, model }) => `${model}/${from}`)
     assert.strictEqual(new Set(keys).size, keys.length)
+  })
+
+  it("is as old as its newest price", () => {
+    assert.strictEqual(
+      PRICE_TABLE.as_of,
+      LIST_PRICES.map(({ as_of }) => as_of)
+        .sort()
+        .at(-1),
+    )
   })
 })
 
@@ -54,6 +62,7 @@ describe("shippedPrice", () => {
 
   it("knows the context of what it prices", () => {
     assert.strictEqual(contextOf({ provider: "provider3", model: "claude-haiku-4-5" }), 200_000)
+    assert.strictEqual(contextOf({ provider: "echo", model: "anything" }), 1_000_000)
     assert.isUndefined(contextOf(provider1("unheard-of")))
   })
 })
@@ -78,5 +87,33 @@ describe("priceOf", () => {
     assert.strictEqual(priceOf(settings, provider1("gpt-4.1"), IN_2026, "gpt-4.1-mini")?.prices.input, 400_000)
     assert.strictEqual(priceOf(settings, provider1("gpt-4.1"), IN_2026, "deployment-17")?.prices.input, 2_000_000)
     assert.isNull(priceOf(settings, provider1("unheard-of"), IN_2026, "deployment-17"))
+  })
+})
+
+describe("effectivePrices", () => {
+  it("say of every target and the baseline what it costs, since when and who says so", () => {
+    const own = { input: 1, output: 2, cached_input: 0 }
+    const target = (model: string) => ({ ...provider1(model), max_context_tokens: 1000 })
+    const targets = [{ ...target("gpt-5"), prices: own }, target("gemini-3.8-flash"), target("unheard-of")]
+    const at = (time: number) => effectivePrices({ version: 7, baseline: provider1("gpt-4.1"), targets }, time)
+    const list = (input: number, output: number, cached_input: number) => ({
+      prices: { input, output, cached_input },
+      as_of: "2026-09-20",
+      source: "https://ai.google.dev/gemini-api/docs/pricing",
+    })
+    assert.deepStrictEqual(at(IN_2026), [
+      { ...provider1("gpt-5"), prices: own, source: "routing configuration" },
+      { ...provider1("gemini-3.8-flash"), ...list(750_000, 3_750_000, 75_000) },
+      { ...provider1("unheard-of"), prices: null },
+      {
+        ...provider1("gpt-4.1"),
+        prices: { input: 2_000_000, output: 8_000_000, cached_input: 500_000 },
+        as_of: "2026-03-01",
+        source: "https://developers.openai.com/api/docs/pricing",
+      },
+    ])
+    assert.deepInclude(at(Date.UTC(2027, 0, 1))[1], list(1_500_000, 7_500_000, 150_000))
+    // A baseline that is a target is not told twice.
+    assert.strictEqual(effectivePrices({ version: 7, baseline: provider1("gpt-5"), targets }, IN_2026).length, 3)
   })
 })
