@@ -45,13 +45,15 @@ const wordOf = (part: { readonly type: string; readonly chunk?: unknown }): stri
   return typeof content === "string" ? content : ""
 }
 
-/** Reads until the first words are there. */
-const begin = async (stream: SealedStream): Promise<void> => {
+type Parts = ReturnType<SealedStream[typeof Symbol.asyncIterator]>
+
+/** Reads until the first words are there, and gives what is to be read on. */
+const begin = async (stream: SealedStream): Promise<Parts> => {
   const parts = stream[Symbol.asyncIterator]()
   for (;;) {
     const { done, value } = await parts.next()
     if (done === true) throw new Error("the stream ended before it said anything")
-    if (wordOf(value) === OPENING) return
+    if (wordOf(value) === OPENING) return parts
   }
 }
 
@@ -63,8 +65,7 @@ const finished = async (stream: SealedStream): Promise<void> => {
 }
 
 /** The client has checked the end record's receipt and the proof over all frames before it says so. */
-const aborted = async (stream: SealedStream, words: number, pauseMs = 0): Promise<void> => {
-  const parts = stream[Symbol.asyncIterator]()
+const aborted = async (parts: Parts, words: number, pauseMs = 0): Promise<void> => {
   const reading = async () => {
     for (let next = await parts.next(); next.done !== true; next = await parts.next()) {
       if (pauseMs > 0) await setTimeout(pauseMs)
@@ -97,8 +98,7 @@ const load = async (proxy: RunningProxyProcess, provider: HeldProvider) => {
     Promise.all(
       Array.from({ length: IN_FLIGHT[manner] }, async (_, n) => {
         const stream = await client(n).stream({ prompt: manner })
-        await begin(stream)
-        return stream
+        return { stream, parts: await begin(stream) }
       }),
     )
   const finishing = await streams("finishes")
@@ -109,9 +109,9 @@ const load = async (proxy: RunningProxyProcess, provider: HeldProvider) => {
   )
   while (provider.open() < Object.values(IN_FLIGHT).reduce((sum, count) => sum + count)) await setTimeout(20)
   const ends = Promise.all([
-    ...finishing.map(finished),
-    ...hanging.map((stream) => aborted(stream, 1)),
-    ...flooding.slice(STALLED).map((stream) => aborted(stream, 1 + FLOOD_WORDS, SLOW_MS)),
+    ...finishing.map(({ stream }) => finished(stream)),
+    ...hanging.map(({ parts }) => aborted(parts, 1)),
+    ...flooding.slice(STALLED).map(({ parts }) => aborted(parts, 1 + FLOOD_WORDS, SLOW_MS)),
     ...waiting,
   ])
   // Looked at later, when the process is gone: until then a failure is not one that nobody handles.
