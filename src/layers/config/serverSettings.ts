@@ -82,7 +82,7 @@ export const serverSettings = (port: number) => ({
   ),
 })
 
-interface TlsFileSettings {
+export interface TlsFileSettings {
   readonly tlsCertFile: string | undefined
   readonly tlsKeyFile: string | undefined
   readonly tlsClientCaFile: string | undefined
