@@ -125,7 +125,8 @@ export class Agents extends Context.Service<
             WHERE tenant = ${tenant} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
           const { items, ...next } = pageOf(found, limit)
           if (items.length === 0) return { items: [] }
-          const rows = yield* sql`SELECT document FROM agents WHERE id IN ${sql.in(items)} ORDER BY id DESC`
+          const rows = yield* sql`SELECT document FROM agents
+            WHERE tenant = ${tenant} AND id IN ${sql.in(items)} ORDER BY id DESC`
           return { ...next, items: (yield* decode(rows)).map((row) => row.document) }
         }, unavailable),
 
