@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import { hasOpenssl, httpsFetch, makeCertificate } from "../support/certificates.ts"
 import { connectFrom, addressOf, destroyAll, inParallel, listen, manyConnections, trickle } from "./abuse/Attackers.ts"
 import { attackersAt, startGatewayProcess, startProxyProcess } from "./abuse/Server.ts"
-import { gatewayRound, KB, sealedRound, underAttack, until } from "./abuse/UnderAttack.ts"
+import { gatewayRound, KB, MB, sealedRound, underAttack, until } from "./abuse/UnderAttack.ts"
 
 /** The longest head that is read: before there is a request, a connection cannot make the server keep more. */
 const HEAD = 16 * 1024
@@ -198,6 +198,8 @@ it.live("a flood of sessions ends at their limits, by address and in all", () =>
         count: maxLive,
         // 4.5 kB each as documented, and as much again for the answers under way.
         allowed: maxLive * 9 * KB,
+        // A key pair and a signature for each of 12,000 sessions within a few seconds.
+        litter: 250 * MB,
         attack: async (atHeight) => {
           const each = 70
           const request =

@@ -66,6 +66,8 @@ it.live("streams that nobody reads stop at their provider, cost bounded memory, 
         // socket, as text and as bytes, a third longer for their encoding. That makes less than a megabyte, and as much
         // is let go of while the streams run up to that point.
         allowed: count * 2 * MB,
+        // Up to 9 MB went through each of them before it came to a stand, as text, chunks and sealed.
+        litter: 300 * MB,
         attack: async (atHeight) => {
           const sockets = await askAndPause(proxy, count, { prompt: "x", stream: true })
           let last = -1
