@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config"
 
 const conditions = ["@sealgate/source", "node", "import", "default"]
 
-const BROWSER = ["test/web/*Console.test.ts"]
+const BROWSER = ["test/web/*.test.ts"]
 
 export default defineConfig({
   resolve: { conditions },

@@ -8,7 +8,7 @@ import { ConfigProvider, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { SealedClient } from "../src/client/SealedClient.ts"
-import { layerProxy, proxySettingsFromEnvironment } from "../src/layers/Proxy.ts"
+import { SealedProxy } from "../src/layers/Proxy.ts"
 import { layerUpstream } from "../src/layers/Upstream.ts"
 import { Attestation } from "../src/services/sealing/Attestation.ts"
 import { compare, report } from "./measure.ts"
@@ -40,8 +40,10 @@ const plainServer = Effect.acquireRelease(
 )
 
 export const benchHttp = Effect.gen(function* () {
-  const settings = yield* proxySettingsFromEnvironment
-  const context = yield* Layer.build(layerProxy(settings).pipe(Layer.provideMerge(layerUpstream(settings))))
+  const settings = yield* SealedProxy.settings()
+  const context = yield* Layer.build(
+    SealedProxy.layerNoDeps(settings).pipe(Layer.provideMerge(layerUpstream(settings))),
+  )
   const server = yield* HttpServer.HttpServer.pipe(Effect.provideContext(context))
   const { kid } = yield* Attestation.pipe(Effect.provideContext(context))
   const plain = yield* plainServer

@@ -51,6 +51,7 @@ const say = (what: string, value: number, unit: string) => console.log(`${what.p
 
 const unlimited = {
   RATE_LIMIT_COMPLETIONS: "0",
+  RATE_LIMIT_PROBES: "0",
   MAX_CONCURRENT_PER_CLIENT: "0",
   MAX_CONNECTIONS_PER_CLIENT: "10000",
   UPSTREAM_CONCURRENCY: "10000",
@@ -85,7 +86,7 @@ const proxyFigures = Effect.gen(function* () {
     const empty = memoryOf(one)
     const port = Number(new URL(one.url).port)
     const sockets = Array.from({ length: CONNECTIONS }, () => connect(port, "127.0.0.1"))
-    for (const socket of sockets) socket.write("GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
+    for (const socket of sockets) socket.write("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
     await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once("data", resolve))))
     say("proxy, an idle connection", (memoryOf(one) - empty) / CONNECTIONS, "kB")
     for (const socket of sockets) socket.destroy()

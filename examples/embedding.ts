@@ -5,14 +5,7 @@ import { join } from "node:path"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
-import {
-  Attestation,
-  gatewaySettingsWith,
-  layerGateway,
-  layerProxy,
-  proxySettingsFromEnvironment,
-  Upstream,
-} from "sealgate"
+import { Attestation, Gateway, SealedProxy, Upstream } from "sealgate"
 import { SealedClientService } from "sealgate/client"
 
 const folder = mkdtempSync(join(tmpdir(), "sealgate-embedding-"))
@@ -22,20 +15,16 @@ const urlOf = ({ address }: HttpServer.HttpServer["Service"]) =>
   `http://${NetAddress.isInetAddress(address) ? NetAddress.formatInet(address) : ""}`
 
 const program = Effect.gen(function* () {
-  const proxy = yield* proxySettingsFromEnvironment
   // What is given here counts in place of what the environment says.
-  const gateway = yield* gatewaySettingsWith({
+  const proxy = yield* SealedProxy.settings({ ...here, attestationKeyFile: join(folder, "key.pem") })
+  const gateway = yield* Gateway.settings({
     ...here,
     jwtSecret: Redacted.make("a secret of at least thirty-two bytes"),
     databaseUrl: { kind: "sqlite", filename: join(folder, "gateway.db") },
   })
   // Any layer that provides `Upstream` will do: here the built-in echo, in place of the configured providers.
-  const proxyContext = yield* Layer.build(
-    layerProxy({ ...proxy, ...here, attestationKeyFile: join(folder, "key.pem") }).pipe(
-      Layer.provide(Upstream.layerEcho),
-    ),
-  )
-  const gatewayContext = yield* Layer.build(layerGateway(gateway).pipe(Layer.provide(Upstream.layerEcho)))
+  const proxyContext = yield* Layer.build(SealedProxy.layerNoDeps(proxy).pipe(Layer.provide(Upstream.layerEcho)))
+  const gatewayContext = yield* Layer.build(Gateway.layerNoDeps(gateway).pipe(Layer.provide(Upstream.layerEcho)))
   console.log(`gateway on ${yield* Effect.provideContext(Effect.map(HttpServer.HttpServer, urlOf), gatewayContext)}`)
 
   const { baseUrl, pin } = yield* Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** `npm run build:web`: bundles the consoles of both servers into dist/web, where the servers find them. */
+/** `npm run build:web`: bundles the pages that the servers show into dist/web, where they find them. */
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -27,11 +27,13 @@ const licencesOf = (modules: ReadonlyArray<string>): string => {
     .join(`\n${"-".repeat(80)}\n\n`)
 }
 
-for (const component of ["proxy", "gateway"]) {
-  const target = pathOf(`dist/web/${component}`)
+const source = (path: string): string => readFileSync(pathOf(`src/web/${path}`), "utf8")
+
+for (const page of ["proxy", "gateway", "reference"]) {
+  const target = pathOf(`dist/web/${page}`)
   mkdirSync(target, { recursive: true })
   const bundle = await rolldown({
-    input: pathOf(`src/web/${component}/main.tsx`),
+    input: pathOf(`src/web/${page}/main.tsx`),
     platform: "browser",
     tsconfig: pathOf("src/web/tsconfig.json"),
     logLevel: "warn",
@@ -40,8 +42,7 @@ for (const component of ["proxy", "gateway"]) {
   await bundle.close()
   place(`${target}/main.js`, output[0].code)
   place(`${target}/licences.txt`, licencesOf(output[0].moduleIds))
-  place(`${target}/index.html`, readFileSync(pathOf(`src/web/${component}/index.html`), "utf8"))
-  for (const file of ["style.css", "icon.svg"]) {
-    place(`${target}/${file}`, readFileSync(pathOf(`src/web/shared/${file}`), "utf8"))
-  }
+  place(`${target}/index.html`, source(`${page}/index.html`))
+  place(`${target}/style.css`, `${source("shared/base.css")}\n${source(`${page}/${page}.css`)}`)
+  place(`${target}/icon.svg`, source("shared/icon.svg"))
 }

@@ -12,7 +12,7 @@ const FOLDERS = ["src", "test", "examples", "scripts", "bench"].filter((folder) 
 const steps: ReadonlyArray<readonly [name: string, command: string, args: ReadonlyArray<string>]> = [
   ["types and Effect diagnostics", checker, ["--noEmit", "-p", "tsconfig.json"]],
   ["declarations of the package", checker, ["--noEmit", "-p", "scripts/tsconfig.build.json"]],
-  ["types of the consoles", checker, ["--noEmit", "-p", "src/web/tsconfig.json"]],
+  ["types of the pages", checker, ["--noEmit", "-p", "src/web/tsconfig.json"]],
   ["lint", "node_modules/.bin/oxlint", ["--deny-warnings", ...FOLDERS]],
   ["format", "node_modules/.bin/oxfmt", ["--check", ...FOLDERS]],
 ]

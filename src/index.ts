@@ -1,19 +1,13 @@
 /** `sealgate`: the servers as Effect Layers, to be run by the `sealgate` command or embedded in a program. */
-export { type ProxySettings, layerProxy, proxySettingsFromEnvironment } from "./layers/Proxy.ts"
-export {
-  Gateway,
-  type GatewaySettings,
-  gatewaySettingsFromEnvironment,
-  gatewaySettingsWith,
-  layerGateway,
-  type RunningGateway,
-} from "./layers/Gateway.ts"
-export { layerLogging } from "./layers/Logging.ts"
-export { GatewayApi } from "./http/gateway/Api.ts"
-export { ProxyApi } from "./http/proxy/Api.ts"
+export { type ProxySettings, SealedProxy } from "./layers/Proxy.ts"
+export { Gateway, type GatewaySettings } from "./layers/Gateway.ts"
+export type { Running } from "./layers/serve.ts"
+export { layerLogging } from "./server/telemetry/Logging.ts"
+export { GatewayApi } from "./api/gateway/GatewayApi.ts"
+export { ProxyApi } from "./api/proxy/ProxyApi.ts"
 export { Attestation } from "./services/sealing/Attestation.ts"
 export { Upstream } from "./services/upstream/Upstream.ts"
 export { UpstreamError } from "./domain/upstream.ts"
 export { layerUpstream, type UpstreamConfiguration } from "./layers/Upstream.ts"
-export { layerTelemetry } from "./layers/Telemetry.ts"
-export { type ConnectorSettings, layerConnector } from "./layers/Connector.ts"
+export { layerTelemetry } from "./server/telemetry/Telemetry.ts"
+export { Connector, type ConnectorSettings } from "./layers/Connector.ts"

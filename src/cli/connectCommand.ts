@@ -5,8 +5,8 @@ import { NetAddress } from "effect/net"
 import { isLoopback } from "../domain/hostName.ts"
 import { parsed } from "../layers/config/codecs.ts"
 import { DEFAULT_CONNECTOR_PORT } from "../layers/config/connectorSettings.ts"
-import { type ConnectorSettings, layerConnector } from "../layers/Connector.ts"
-import { layerLogging } from "../layers/Logging.ts"
+import { Connector, type ConnectorSettings } from "../layers/Connector.ts"
+import { layerLogging } from "../server/telemetry/Logging.ts"
 import { unusable } from "./CommandFailed.ts"
 import { jsonFlag, logLevelFlag, pinsFlag, proxyFlag, requireTrust, trustOnFirstUseFlag } from "./flags.ts"
 import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
@@ -82,7 +82,7 @@ const announce = (settings: ConnectorSettings) =>
     yield* Effect.logInfo(
       `sealing to ${String(settings.sealed.baseUrl)}; base URL for programs: OPENAI_BASE_URL=${url}`,
     )
-    if (settings.allowRemote && !isLoopback(settings.host)) {
+    if (!isLoopback(settings.host)) {
       yield* Effect.logWarning("other machines may use this connector; what they send to it is not sealed on the way")
     }
     if (settings.receipts?.evidence === true) {
@@ -119,7 +119,6 @@ export const connectCommand = Command.make(
     const settings: ConnectorSettings = {
       host,
       port,
-      allowRemote: input.allowRemote,
       allowedHosts: input.allowHost,
       sealed: {
         baseUrl: input.proxy,
@@ -135,7 +134,7 @@ export const connectCommand = Command.make(
       ...(input.pin.length > 0 ? {} : { onVerified: trusting() }),
     }
     const app = Layer.effectDiscard(announce(settings)).pipe(
-      Layer.provideMerge(layerConnector(settings)),
+      Layer.provideMerge(Connector.layer(settings)),
       Layer.provide(
         layerLogging({
           logLevel: Option.getOrElse(input.logLevel, () => "info" as const),

@@ -3,12 +3,9 @@ import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { ADMIN_ROLE } from "../domain/identity.ts"
 import { type GatewaySettings, gatewaySettings } from "../layers/config/gatewaySettings.ts"
-import { gatewaySettingsWith, layerGateway } from "../layers/Gateway.ts"
+import { Gateway } from "../layers/Gateway.ts"
 import { forDevelopment } from "../layers/GatewayAccess.ts"
-import { layerLogging } from "../layers/Logging.ts"
-import { urlOf } from "../layers/serverUrl.ts"
-import { layerTelemetry } from "../layers/Telemetry.ts"
-import { layerUpstream } from "../layers/Upstream.ts"
+import { urlOf } from "../server/serverUrl.ts"
 import { mintToken } from "../services/access/mintToken.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
@@ -26,6 +23,7 @@ const printToken = Effect.fnUntraced(function* (settings: GatewaySettings, url: 
     issuer: settings.jwtIssuer,
     audience: settings.jwtAudience,
     subject: "dev",
+    tenant: "dev",
     roles: [ADMIN_ROLE],
     ttl: DEV_TOKEN_TTL,
   })
@@ -60,14 +58,9 @@ const serve = Effect.fnUntraced(function* ({ dev, logLevel }: Flags) {
     ...(dev ? { dev } : {}),
     ...Option.match(logLevel, { onNone: () => ({}), onSome: (logLevel) => ({ logLevel }) }),
   }
-  const settings = forDevelopment(yield* gatewaySettingsWith(flags))
-  const app = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace)).pipe(
-    Layer.provideMerge(layerGateway(settings)),
-    Layer.provideMerge(layerUpstream(settings)),
-    Layer.provide(layerTelemetry(settings, "sealgate-gateway")),
-    Layer.provide(layerLogging(settings)),
-  )
-  return yield* Layer.launch(app)
+  const settings = forDevelopment(yield* Gateway.settings(flags))
+  const beside = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))
+  return yield* Layer.launch(Gateway.layerWith(settings, beside))
 })
 
 export const gatewayCommand = Command.make(

@@ -3,11 +3,8 @@ import { Command } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { proxySettings } from "../layers/config/proxySettings.ts"
-import { layerLogging } from "../layers/Logging.ts"
-import { layerProxy, type ProxySettings, proxySettingsFromEnvironment } from "../layers/Proxy.ts"
-import { urlOf } from "../layers/serverUrl.ts"
-import { layerTelemetry } from "../layers/Telemetry.ts"
-import { layerUpstream } from "../layers/Upstream.ts"
+import { type ProxySettings, SealedProxy } from "../layers/Proxy.ts"
+import { urlOf } from "../server/serverUrl.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
@@ -38,15 +35,10 @@ const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
 type LogLevel = ProxySettings["logLevel"]
 
 const serve = Effect.fnUntraced(function* (logLevel: Option.Option<LogLevel>) {
-  const configured = yield* proxySettingsFromEnvironment
+  const configured = yield* SealedProxy.settings()
   const settings = { ...configured, logLevel: Option.getOrElse(logLevel, () => configured.logLevel) }
-  const app = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace)).pipe(
-    Layer.provideMerge(layerProxy(settings)),
-    Layer.provideMerge(layerUpstream(settings)),
-    Layer.provide(layerTelemetry(settings, "sealgate-proxy")),
-    Layer.provide(layerLogging(settings)),
-  )
-  return yield* Layer.launch(app)
+  const beside = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))
+  return yield* Layer.launch(SealedProxy.layerWith(settings, beside))
 })
 
 export const proxyCommand = Command.make("proxy", { logLevel: logLevelFlag("LOG_LEVEL") }, ({ logLevel }) =>

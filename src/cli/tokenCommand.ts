@@ -1,10 +1,12 @@
 import { Console, DateTime, Duration, Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
-import { TenantId } from "../domain/agent.ts"
+import { ClaimedTenant, Subject } from "../domain/identity.ts"
 import { DurationText } from "../layers/config/codecs.ts"
 import { tokenSettings } from "../layers/config/gatewaySettings.ts"
-import { ConfigurationMistakes, decodeSettings } from "../layers/config/Setting.ts"
+import { ConfigurationMistakes } from "../domain/configuration.ts"
+import { decodeSettings } from "../layers/config/Setting.ts"
 import { mintToken } from "../services/access/mintToken.ts"
+import { unusable } from "./CommandFailed.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 
 export const tokenCommand = Command.make(
@@ -13,12 +15,12 @@ export const tokenCommand = Command.make(
     sub: Flag.String("sub").pipe(
       Flag.withMetavar("name"),
       Flag.withDescription("Who the token is for: its subject (required)"),
-      Flag.withSchema(TenantId),
+      Flag.withSchema(Subject),
     ),
     tenant: Flag.String("tenant").pipe(
       Flag.withMetavar("name"),
-      Flag.withDescription("Whose agents and jobs it opens (default: the same as --sub)"),
-      Flag.withSchema(TenantId),
+      Flag.withDescription("Whose agents and jobs it opens (required, unless JWT_USERS_ARE_TENANTS is 1)"),
+      Flag.withSchema(ClaimedTenant),
       Flag.optional,
     ),
     role: Flag.String("role").pipe(
@@ -35,7 +37,7 @@ export const tokenCommand = Command.make(
     json: Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false)),
   },
   Effect.fn(function* (input) {
-    const { jwtAudience, jwtIssuer, jwtSecret } = yield* decodeSettings(tokenSettings)
+    const { jwtAudience, jwtIssuer, jwtSecret, jwtUsersAreTenants } = yield* decodeSettings(tokenSettings)
     if (jwtSecret === undefined) {
       return yield* new ConfigurationMistakes({
         mistakes: [
@@ -47,7 +49,12 @@ export const tokenCommand = Command.make(
         ],
       })
     }
-    const tenant = Option.getOrElse(input.tenant, () => input.sub)
+    const tenant = Option.getOrUndefined(input.tenant)
+    if (tenant === undefined && !jwtUsersAreTenants) {
+      return yield* unusable(
+        "--tenant is missing: say whose agents and jobs the token opens, such as --tenant acme. (Where users are tenants, set JWT_USERS_ARE_TENANTS=1 here as for the gateway.)",
+      )
+    }
     const expires = DateTime.addDuration(yield* DateTime.now, input.ttl)
     const token = Redacted.value(
       yield* mintToken({
@@ -65,7 +72,7 @@ export const tokenCommand = Command.make(
         ? JSON.stringify({
             token,
             sub: input.sub,
-            tenant,
+            ...(tenant === undefined ? {} : { tenant }),
             roles: input.role,
             expires_in: Duration.toSeconds(input.ttl),
             expires_at: DateTime.formatIso(expires),
@@ -85,7 +92,7 @@ whoever knows the gateway's secret; in production, tokens come from your identit
       description: "A gateway with a new secret",
     },
     {
-      command: "export TOKEN=$(sealgate token --sub alice)\n  sealgate agents",
+      command: "export TOKEN=$(sealgate token --sub alice --tenant acme)\n  sealgate agents",
       description: "With the same JWT_SECRET, a token for an hour, and its first use",
     },
     {

@@ -2,6 +2,8 @@ import { Console, Effect, FileSystem, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { isObject } from "../client/decode.ts"
 import { SealgateError } from "../client/errors.ts"
+import { fromUtf8 } from "../domain/bytes.ts"
+import { parseIJson } from "../domain/iJson.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
 import { jsonFlag, pinsFlag } from "./flags.ts"
 import { INTERRUPTED, withGuide } from "./help/Guide.ts"
@@ -16,8 +18,17 @@ const KEYS_TIMEOUT_MS = 10_000
 
 const readText = Effect.fnUntraced(function* (path: string) {
   const files = yield* FileSystem.FileSystem
-  return yield* Effect.mapError(files.readFileString(path), ({ reason }) =>
+  const bytes = yield* Effect.mapError(files.readFile(path), ({ reason }) =>
     unusable(`${path} cannot be read${reason._tag === "NotFound" ? ": there is no such file" : ""}.`),
+  )
+  return yield* Effect.try({
+    try: () => fromUtf8(bytes),
+    catch: () => unusable(`${path} is not UTF-8.`),
+  }).pipe(
+    Effect.filterOrFail(
+      (text) => !text.startsWith("\uFEFF"),
+      () => unusable(`${path} begins with a byte order mark: keep what was printed as it is.`),
+    ),
   )
 })
 
@@ -25,22 +36,35 @@ const isSealgateError = (error: unknown): error is SealgateError => error instan
 
 const isUrl = (text: string): boolean => /^https?:\/\//.test(text)
 
-const fetchText = (url: string) =>
+const fetchBytes = (url: string) =>
   Effect.tryPromise({
-    try: async () => (await fetch(url, { signal: AbortSignal.timeout(KEYS_TIMEOUT_MS) })).text(),
+    try: async () =>
+      new Uint8Array(await (await fetch(url, { signal: AbortSignal.timeout(KEYS_TIMEOUT_MS) })).arrayBuffer()),
     catch: () => unusable(`${url} gives no keys.`),
   })
 
 /** The JWKs of a key set. */
 const readKeys = Effect.fnUntraced(function* (source: string) {
-  const text = yield* isUrl(source) ? fetchText(source) : readText(source)
+  const json = yield* isUrl(source) ? fetchBytes(source) : readText(source)
   const set = yield* Effect.try({
-    try: (): unknown => JSON.parse(text),
+    try: () => parseIJson(json),
     catch: () => unusable(`${source} is not a JWKS.`),
   })
   if (!isObject(set) || !Array.isArray(set["keys"])) return yield* unusable(`${source} is not a JWKS.`)
   return set["keys"] as ReadonlyArray<unknown>
 })
+
+const orNotGenuine = (json: boolean) =>
+  Effect.catchIf(isSealgateError, (error) =>
+    Effect.andThen(
+      Console.log(
+        json
+          ? printableJson({ valid: false, code: error.code, reason: error.message })
+          : `${red("✗")} This is not genuine. ${printableLine(error.message)}`,
+      ),
+      Effect.fail(new CommandFailed({ message: "", exitCode: 1 })),
+    ),
+  )
 
 export const verifyCommand = Command.make(
   "verify",
@@ -61,24 +85,13 @@ export const verifyCommand = Command.make(
     json: jsonFlag("Print JSON"),
   },
   Effect.fn(function* (input) {
-    const found = yield* Effect.flatMap(readText(input.file), readEvidence)
+    const found = yield* Effect.flatMap(readText(input.file), readEvidence).pipe(orNotGenuine(input.json))
     const given = Option.isNone(input.keys) ? [] : yield* readKeys(input.keys.value)
     // Keys from a URL are whatever is there today: they count if they are pinned, and are never believed for themselves.
     const fromUrl = Option.exists(input.keys, isUrl)
     const evidence = fromUrl ? { ...found, keys: [...found.keys, ...given] } : found
     const trust = yield* trustFor(evidence, input.pin, fromUrl ? [] : given)
-    const verified = yield* check(evidence, trust).pipe(
-      Effect.catchIf(isSealgateError, (error) =>
-        Effect.andThen(
-          Console.log(
-            input.json
-              ? printableJson({ valid: false, code: error.code, reason: error.message })
-              : `${red("✗")} This is not genuine. ${printableLine(error.message)}`,
-          ),
-          Effect.fail(new CommandFailed({ message: "", exitCode: 1 })),
-        ),
-      ),
-    )
+    const verified = yield* check(evidence, trust).pipe(orNotGenuine(input.json))
     yield* Console.log(
       input.json ? printableJson({ valid: true, kind: kindOf(verified), ...verified }) : explain(verified),
     )

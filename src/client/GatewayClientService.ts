@@ -2,8 +2,8 @@
 import { Context, Effect, Layer } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
-import { GatewayApi } from "../http/gateway/Api.ts"
-import { Authorization } from "../http/gateway/Authorization.ts"
+import { GatewayApi } from "../api/gateway/GatewayApi.ts"
+import { Authorization } from "../api/gateway/Authorization.ts"
 
 export interface GatewayClientOptions {
   /** Where the gateway is, such as `https://gateway.example.com`. */

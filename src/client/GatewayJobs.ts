@@ -1,8 +1,8 @@
 /** Jobs as the gateway's client sees them: read, waited for, followed, cancelled. */
-import { Effect, Schedule, Schema, Stream } from "effect"
+import { Duration, Effect, Schema, Stream } from "effect"
 import { isEnded, Job as JobSchema, type JobStatus, JobStep } from "../domain/job.ts"
-import { Unreachable } from "./errors.ts"
 import { type CallOptions, type Connection, given, mapPage, type Page, type PageOptions, run } from "./gatewayCalls.ts"
+import { makePatience } from "./patience.ts"
 
 export type Job = typeof JobSchema.Encoded
 export type Step = typeof JobStep.Encoded
@@ -10,16 +10,31 @@ export type Step = typeof JobStep.Encoded
 /** What happens to a job: steps as they finish, then its end. */
 export type JobEvent = { readonly type: "step"; readonly step: Step } | { readonly type: "ended"; readonly job: Job }
 
-/** How long one poll waits, in seconds; the most that the gateway allows. */
-const POLL_SECONDS = 60
-/** Polls begin at least this far apart. */
-const POLL_INTERVAL = "1 second"
-/** How often in a row an event stream is taken up without anything new, and the first pause in between. */
-const MAX_FRUITLESS_STREAMS = 5
-const PAUSE_MS = 500
+/** How long one poll waits: less than proxies give an answer, of which many cut at 30 s. */
+const POLL = Duration.seconds(25)
 
 export const encodeJob = Schema.encodeSync(JobSchema)
 const encodeStep = Schema.encodeSync(JobStep)
+
+/**
+ * Polls until the job has ended. After a poll that was cut or refused comes one that does not wait: whatever cuts long
+ * requests lets it through, and it takes none of the tenant's places for requests that wait.
+ */
+export const untilEnded = Effect.fnUntraced(function* ({ api }: Connection, id: string) {
+  const patience = yield* makePatience
+  const poll = (query: { readonly wait?: number }) => api.jobs.get({ params: { id }, query })
+  for (;;) {
+    const waited = yield* patience.ask(poll({ wait: Duration.toSeconds(POLL) }), POLL)
+    if (waited !== undefined && isEnded(waited.status)) return waited
+    if (waited !== undefined) {
+      // A gateway that shuts down answers at once; the pause keeps that from becoming a stream of requests.
+      yield* patience.pause
+      continue
+    }
+    const looked = yield* patience.ask(poll({}))
+    if (looked !== undefined && isEnded(looked.status)) return looked
+  }
+})
 
 export class JobsClient {
   private readonly connection: Connection
@@ -40,12 +55,12 @@ export class JobsClient {
     return mapPage(page, encodeJob)
   }
 
-  /** The job once it has ended, however long that takes; `signal` ends the waiting, not the job. */
+  /**
+   * The job once it has ended, however long that takes; `signal` ends the waiting, not the job. Rejects when the gateway
+   * has been away for two minutes.
+   */
   async wait(id: string, options?: CallOptions): Promise<Job> {
-    const poll = this.connection.repeatable.jobs.get({ params: { id }, query: { wait: POLL_SECONDS } })
-    // A gateway that shuts down answers at once; the interval keeps that from becoming a stream of requests.
-    const ended = Effect.repeat(poll, { until: (job) => isEnded(job.status), schedule: Schedule.fixed(POLL_INTERVAL) })
-    return encodeJob(await run(ended, options))
+    return encodeJob(await run(untilEnded(this.connection, id), options))
   }
 
   /** Ends the job; one that has ended stays as it is. */
@@ -53,26 +68,30 @@ export class JobsClient {
     return encodeJob(await run(this.connection.repeatable.jobs.cancel({ params: { id } }), options))
   }
 
-  /** Every step as it finishes, then the ended job. A stream that is cut is taken up where it broke off. */
+  /**
+   * Every step as it finishes, then the ended job. A stream that is cut is taken up where it broke off. Rejects when the
+   * gateway has been away for two minutes.
+   */
   async *events(id: string, options?: CallOptions): AsyncGenerator<JobEvent, void> {
     let last: string | undefined
-    let fruitless = 0
-    while (fruitless < MAX_FRUITLESS_STREAMS) {
-      if (fruitless > 0) await run(Effect.sleep(PAUSE_MS * 2 ** (fruitless - 1)), options)
-      fruitless += 1
+    const patience = await run(makePatience, options)
+    for (;;) {
       const headers = last === undefined ? {} : { "last-event-id": Number(last) }
-      const stream = await run(this.connection.repeatable.jobs.events({ params: { id }, headers }), options)
+      const stream = await run(patience.ask(this.connection.api.jobs.events({ params: { id }, headers })), options)
+      if (stream === undefined) continue
+      let news = false
       // A cut or an `error` event ends this stream; the next one goes on after the last event.
       const events = Stream.toAsyncIterable(Stream.catch(stream, () => Stream.empty))
       for await (const event of untilAborted(events, options?.signal)) {
         if (event.event === "error") break
-        fruitless = 0
+        news = true
         last = event.id
         if (event.event === "step") yield { type: "step", step: encodeStep(event.data) }
         else return yield { type: "ended", job: encodeJob(event.data) }
       }
+      await run(patience.hear, options)
+      if (!news) await run(patience.pause, options)
     }
-    throw new Unreachable("The gateway's event stream broke off again and again.")
   }
 }
 

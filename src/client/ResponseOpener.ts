@@ -12,8 +12,9 @@ import {
   frameNonce,
   RESPONSE_NONCE_BYTES,
 } from "../domain/transcript.ts"
+import { equalJson, mustAgree, mustBeSound } from "./agreement.ts"
 import { proofClaimsFrom, receiptClaimsFrom, STATUSES } from "./claims.ts"
-import { decodeBytes, type JsonObject, literal, objectMember, parseObjectBytes, problemFrom, string } from "./decode.ts"
+import { decodeBytes, type JsonObject, literal, objectMember, parseObject, problemFrom, string } from "./decode.ts"
 import { Tampered } from "./errors.ts"
 import { deriveResponseKeys, openFrame, type ResponseKeys, sha256 } from "./primitives.ts"
 import type { SentRequest } from "./sealRequest.ts"
@@ -102,7 +103,7 @@ export class ResponseOpener {
       this.payloads.push(payload)
       this.dataChain = this.chain
     }
-    const object = parseObjectBytes(payload, `frame ${index}`)
+    const object = parseObject(payload, `frame ${index}`)
     this.onFrame?.({ index, final, size: ciphertext.length, chain: encodeBase64Url(this.chain), payload: object })
     return object
   }
@@ -119,10 +120,10 @@ export class ResponseOpener {
     this.must(receipt.request_hash === encodeBase64Url(this.sent.requestHash), "is about another request")
     this.must(receipt.form === this.form && receipt.status === status, "contradicts the end record")
     this.must(
-      JSON.stringify([receipt.finish_reasons, receipt.usage]) ===
-        JSON.stringify([record["finish_reasons"], record["usage"]]),
+      equalJson([receipt.finish_reasons, receipt.usage], [record["finish_reasons"], record["usage"]]),
       "contradicts the end record",
     )
+    mustBeSound(receipt, this.sent.session.begunAt)
     this.must(receipt.count === this.payloads.length, "counts other frames than came")
     this.must(receipt.root === encodeBase64Url(this.dataChain), "covers other frames than came")
     this.must(
@@ -149,14 +150,9 @@ export class ResponseOpener {
   /** Verifies the terminal proof of a stream whose end record was verified. */
   async prove(statement: string, end: VerifiedEnd): Promise<ProofClaims> {
     const proof = proofClaimsFrom(await verifyStatement("proof", statement, this.trusted))
-    if (
-      proof.iss !== this.sent.session.kid ||
-      proof.session_id !== this.sent.session.id ||
-      proof.request_hash !== encodeBase64Url(this.sent.requestHash) ||
-      proof.status !== end.status ||
-      proof.count !== this.frames ||
-      proof.root !== encodeBase64Url(this.chain)
-    ) {
+    // The receipt was held against all that is known here, so what the proof repeats of it need only be the same.
+    mustAgree(end.receipt, proof)
+    if (proof.root !== encodeBase64Url(this.chain)) {
       throw new Tampered("The terminal proof does not cover this stream.")
     }
     return proof

@@ -6,10 +6,11 @@ import { encodeBase64Url } from "../domain/bytes.ts"
 import { parseStatement } from "../domain/statement.ts"
 import { type JsonObject, problemFrom, string, strings } from "./decode.ts"
 import { deliver } from "./delivery.ts"
-import { NoPins, PinMismatch, SealedProblem, SealgateError, Tampered } from "./errors.ts"
+import { NoPins, PinMismatch, SealedProblem, SealgateError, StreamTruncated, Tampered } from "./errors.ts"
 import { randomBytes } from "./primitives.ts"
 import { ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
-import { expectEvent, nextEvent, SealedStream } from "./SealedStream.ts"
+import { nextEvent, SealedStream } from "./SealedStream.ts"
+import { expectEvent } from "./streamParts.ts"
 import { sealRequest, type SentRequest } from "./sealRequest.ts"
 import { serverSentEvents } from "./serverSentEvents.ts"
 import { type ClientSession, verifySession } from "./session.ts"
@@ -36,6 +37,11 @@ export interface RequestOptions {
   readonly signal?: AbortSignal
   /** Which provider must serve the request; without it the proxy's order decides. */
   readonly provider?: string
+  /**
+   * Whether a stream may begin again with another provider after something of it came (the default). With `false` a
+   * provider that fails then ends the stream with `AnswerIncomplete` at once, without a second call.
+   */
+  readonly restart?: boolean
   /** A UUID that names the request in the receipt; made up when absent. */
   readonly requestId?: string
   /** Called with every frame of the answer once it was verified, before what it holds is handed out. */
@@ -91,7 +97,7 @@ export class SealedClient {
 
   /** One whole answer. Throws a `SealgateError`, or the signal's reason when it fires. */
   async complete(input: ChatInput, options: RequestOptions = {}): Promise<SealedCompletion> {
-    const { response, sent } = await this.send({ ...input, stream: false }, options)
+    const { response, sent } = await this.send({ ...input, stream: false }, "application/json", options)
     const body = await readAnswer(response, options.signal)
     const opener = await this.opener(sent, "complete", body, options.onFrame)
     const [answer, last, ...more] = strings(body, "frames")
@@ -115,15 +121,13 @@ export class SealedClient {
    * Throws a `SealgateError`, or the signal's reason when it fires, now or while it is read.
    */
   async stream(input: ChatInput, options: RequestOptions = {}): Promise<SealedStream> {
-    const { response, sent } = await this.send({ ...input, stream: true }, options)
-    if (!isEventStream(response) || response.body === null) {
-      await hangUp(response)
-      throw new Tampered("An unsealed answer came instead of a sealed stream.")
-    }
+    const { response, sent } = await this.send({ ...input, stream: true }, "text/event-stream", options)
+    if (response.body === null) throw new StreamTruncated({ chunks: [] })
     const events = serverSentEvents(response.body)
     try {
       const opening = expectEvent(await nextEvent(events, [], options.signal), "open")
-      return new SealedStream(await this.opener(sent, "stream", opening, options.onFrame), events, options.signal)
+      const opener = await this.opener(sent, "stream", opening, options.onFrame)
+      return new SealedStream(opener, events, options)
     } catch (error) {
       await events.return(undefined)
       throw error
@@ -143,7 +147,7 @@ export class SealedClient {
    * Seals and sends. A proxy that has ended the session, is about to, or finds the request stale by its clock has not
    * served it: then it is sealed again in a new session, once.
    */
-  private async send(completion: object, { provider, requestId, signal }: RequestOptions) {
+  private async send(completion: object, mediaType: string, { provider, requestId, restart, signal }: RequestOptions) {
     const id = requestId ?? globalThis.crypto.randomUUID()
     for (let again = true; ; again = false) {
       const session = await this.takeSession(signal)
@@ -151,11 +155,12 @@ export class SealedClient {
         request_id: id,
         issued_at: Date.now() + session.clockOffset,
         ...(provider === undefined ? {} : { provider }),
+        ...(restart === undefined ? {} : { restart }),
         completion,
       }
       const sent = await sealRequest(session, id, JSON.stringify(payload)).catch(nothingSealed)
       const delivered = await deliver(this.transport, sent, signal)
-      if (delivered.type === "answer") return { sent, response: await onlySealed(delivered.response) }
+      if (delivered.type === "answer") return { sent, response: await onlySealed(delivered.response, mediaType) }
       const isSealed = delivered.type === "sealed-problem"
       const { error, sessionOver } = isSealed ? await this.openProblem(sent, delivered.refusal) : delivered
       // A proxy that answers under seal still has the session.
@@ -219,9 +224,6 @@ export class SealedClient {
 const isUsable = (session: ClientSession): boolean =>
   session.requestsLeft > 0 && Date.now() + session.clockOffset < session.usableUntil
 
-const isEventStream = (response: Response): boolean =>
-  response.headers.get("content-type")?.startsWith("text/event-stream") === true
-
 /** The key id in a statement's header; who that is gets verified afterwards. */
 const signerOf = (statement: string): string => {
   const kid = parseStatement(statement)?.kid
@@ -235,11 +237,13 @@ const nothingSealed = (error: unknown): never => {
   throw error
 }
 
-/** Lets through what may be sealed. */
-const onlySealed = async (response: Response): Promise<Response> => {
-  if (response.status === 200) return response
+/** Lets through what may be sealed: status 200 and the media type of what was asked for, nothing else. */
+const onlySealed = async (response: Response, mediaType: string): Promise<Response> => {
+  const contentType = response.headers.get("content-type") ?? "no content type"
+  const [type = ""] = contentType.split(";")
+  if (response.status === 200 && type.trim().toLowerCase() === mediaType) return response
   await hangUp(response)
-  throw new Tampered(`An unsealed answer with status ${response.status} came instead of a sealed one.`)
+  throw new Tampered(`An unsealed answer (${response.status}, ${contentType}) came instead of a sealed one.`)
 }
 
 /** `promise`, unless `signal` fires first. */

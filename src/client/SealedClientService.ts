@@ -3,7 +3,8 @@ import { Context, Data, Effect, Layer, Stream } from "effect"
 import type { ChatInput } from "../domain/chat.ts"
 import { SealgateError } from "./errors.ts"
 import { type RequestOptions, SealedClient, type SealedClientOptions, type SealedCompletion } from "./SealedClient.ts"
-import type { StreamEnd, StreamPart } from "./SealedStream.ts"
+import type { StreamEnd } from "./SealedStream.ts"
+import type { StreamPart } from "./streamParts.ts"
 
 /** A request that did not come to a verified end; `reason` is one of the client's own errors. */
 export class SealedClientError extends Data.TaggedError("SealedClientError")<{ readonly reason: SealgateError }> {

@@ -2,16 +2,11 @@
 import { ChatAccumulator } from "../domain/chatStream.ts"
 import type { ChatChunk, ChatCompletion } from "../domain/chat.ts"
 import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
-import { integer, isObject, type JsonObject, parseObject, string } from "./decode.ts"
 import { AnswerIncomplete, StreamTruncated, Tampered } from "./errors.ts"
 import type { ResponseOpener, VerifiedEnd } from "./ResponseOpener.ts"
 import type { ServerSentEvent } from "./serverSentEvents.ts"
+import { frameOf, partOf, proofOf, type StreamPart } from "./streamParts.ts"
 import type { RevealedExchange } from "./verify.ts"
-
-/** One verified part of a stream. After a `restart` everything before it is void: show nothing of it any more. */
-export type StreamPart =
-  | { readonly type: "delta"; readonly chunk: ChatChunk }
-  | { readonly type: "restart"; readonly reason: string; readonly provider: string; readonly model: string }
 
 /** How a stream ended, with receipt and terminal proof verified. */
 export interface StreamEnd {
@@ -34,12 +29,12 @@ export class SealedStream implements AsyncIterable<StreamPart> {
   private readonly parts: AsyncGenerator<StreamPart>
   private taken = false
 
-  constructor(opener: ResponseOpener, events: Events, signal: AbortSignal | undefined) {
+  constructor(opener: ResponseOpener, events: Events, options: StreamOptions = {}) {
     const { promise, reject, resolve } = Promise.withResolvers<StreamEnd>()
     // Whoever only iterates learns of a failure there, and need not look at `end` as well.
     promise.catch(() => undefined)
     this.end = promise
-    const parts = verifiedParts(opener, events, signal, resolve, reject)
+    const parts = verifiedParts(opener, events, options, resolve, reject)
     const leave = parts.return.bind(parts)
     // A generator that was never asked for anything runs no `finally`, so whoever leaves it then is seen off here.
     parts.return = async (value) => {
@@ -67,6 +62,12 @@ export class SealedStream implements AsyncIterable<StreamPart> {
 
 type Events = AsyncIterator<ServerSentEvent>
 
+interface StreamOptions {
+  readonly signal?: AbortSignal
+  /** `false` where the proxy was asked not to begin again. */
+  readonly restart?: boolean
+}
+
 /** Hangs up, and settles `end` for whoever stops early. Neither does anything where all of it was read. */
 const close = async (events: Events, reject: (error: unknown) => void): Promise<void> => {
   reject(new Tampered("The stream was not read to its end, so nothing about its end is known."))
@@ -76,7 +77,7 @@ const close = async (events: Events, reject: (error: unknown) => void): Promise<
 async function* verifiedParts(
   opener: ResponseOpener,
   events: Events,
-  signal: AbortSignal | undefined,
+  { restart, signal }: StreamOptions,
   resolve: (end: StreamEnd) => void,
   reject: (error: unknown) => void,
 ): AsyncGenerator<StreamPart> {
@@ -91,6 +92,7 @@ async function* verifiedParts(
       if (!final) {
         const part = partOf(payload)
         if (part.type === "restart") {
+          if (restart === false) throw new Tampered("The stream begins again, which it was asked not to.")
           answer = new ChatAccumulator()
           chunks = []
         } else {
@@ -144,34 +146,3 @@ const isOver = (events: Events): Promise<boolean> =>
     ({ done }) => done === true,
     (error: unknown) => !(error instanceof Tampered),
   )
-
-/** The JSON data of `event`, which must be the one that is due. */
-export const expectEvent = (event: ServerSentEvent, name: string): JsonObject => {
-  if (event.event !== name) throw new Tampered(`A ${name} event was due, but ${event.event} came.`)
-  return parseObject(event.data, `the ${name} event`)
-}
-
-const frameOf = (event: ServerSentEvent, seq: number): { readonly data: string; readonly final: boolean } => {
-  const frame = expectEvent(event, "frame")
-  if (integer(frame, "seq") !== seq) throw new Tampered(`Frame ${seq} was due, but ${String(frame["seq"])} came.`)
-  const final = frame["final"] ?? false
-  if (typeof final !== "boolean") throw new Tampered("final is neither true nor false.")
-  return { data: string(frame, "ciphertext"), final }
-}
-
-const proofOf = (event: ServerSentEvent): string => string(expectEvent(event, "proof"), "proof")
-
-const partOf = (payload: JsonObject): StreamPart => {
-  const { delta, restart } = payload
-  if (isObject(restart)) {
-    return {
-      type: "restart",
-      reason: string(restart, "reason"),
-      provider: string(restart, "provider"),
-      model: string(restart, "model"),
-    }
-  }
-  if (!isObject(delta)) throw new Tampered("A frame holds neither a delta nor a restart.")
-  // The frame is authentic, so this is what the proxy sent: a chunk that its own schema made.
-  return { type: "delta", chunk: delta as unknown as ChatChunk }
-}

@@ -41,7 +41,7 @@ export const receiptClaimsFrom = (object: JsonObject): ReceiptClaims => {
     iat: integer(object, "iat"),
     jti: string(object, "jti"),
     session_id: string(object, "session_id"),
-    form: literal(object, "form", ["complete", "stream", "problem"]),
+    form: literal(object, "form", ["complete", "stream"]),
     status: literal(object, "status", STATUSES),
     provider: string(object, "provider"),
     model: string(object, "model"),

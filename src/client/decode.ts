@@ -2,7 +2,8 @@
  * Decoders for the few JSON shapes a client reads. They are small on purpose: the client runs in browsers, where a
  * schema library would weigh more than everything else together.
  */
-import { type Bytes, decodeBase64Url, fromUtf8 } from "../domain/bytes.ts"
+import { type Bytes, decodeBase64Url } from "../domain/bytes.ts"
+import { NotIJson, parseIJson } from "../domain/iJson.ts"
 import type { Problem } from "../domain/problem.ts"
 import { Tampered } from "./errors.ts"
 
@@ -13,26 +14,16 @@ export const isObject = (value: unknown): value is JsonObject =>
 
 const wrong = (what: string, expected: string) => new Tampered(`${what} is not ${expected}.`)
 
-/** Parses JSON text into an object. */
-export const parseObject = (text: string, what: string): JsonObject => {
+/** Parses I-JSON, as text or as bytes, into an object. */
+export const parseObject = (json: string | Uint8Array, what: string): JsonObject => {
   let value: unknown
   try {
-    value = JSON.parse(text)
-  } catch {
-    throw wrong(what, "JSON")
+    value = parseIJson(json)
+  } catch (cause) {
+    throw new Tampered(`${what} is not I-JSON: ${cause instanceof NotIJson ? cause.message : String(cause)}`, { cause })
   }
   if (!isObject(value)) throw wrong(what, "a JSON object")
   return value
-}
-
-export const parseObjectBytes = (bytes: Uint8Array, what: string): JsonObject => {
-  let text: string
-  try {
-    text = fromUtf8(bytes)
-  } catch {
-    throw wrong(what, "UTF-8")
-  }
-  return parseObject(text, what)
 }
 
 export const string = (object: JsonObject, member: string): string => {

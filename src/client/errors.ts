@@ -10,7 +10,6 @@ export type SealgateErrorCode =
   | "tampered"
   | "stream-truncated"
   | "answer-incomplete"
-  | "answer-restarted"
   | "problem"
   | "unreachable"
 
@@ -114,20 +113,6 @@ export class AnswerIncomplete extends SealgateError {
   }
 }
 
-/**
- * The provider failed in the middle of a streamed answer and another one took over, so what was handed out is void, in a
- * format that has no way to say so. Only `createSealedFetch` throws this.
- */
-export class AnswerRestarted extends SealgateError {
-  readonly code = "answer-restarted"
-  constructor(reason: string) {
-    super(
-      `The provider failed in the middle of the answer (${reason}), and what came so far is void. ` +
-        'Ask again, or use release: "verified", which waits for the whole answer.',
-    )
-  }
-}
-
 /** What a proxy says, unsealed, of requests that it did not serve. A hint: on the path anybody can say it. */
 const NOT_SERVED = new Set(["draining", "session-gone", "rate-limited"])
 const TIMEOUT = 408
@@ -181,8 +166,11 @@ export class Unreachable extends SealgateError {
 export class GatewayProblem extends SealgateError {
   readonly code = "problem"
   readonly problem: Problem
-  constructor(problem: Problem) {
+  /** Milliseconds after which to try again, if the gateway said so. */
+  readonly retryAfterMs: number | undefined
+  constructor(problem: Problem, retryAfterMs?: number) {
     super(problem.detail === undefined ? problem.title : `${problem.title} ${problem.detail}`)
     this.problem = problem
+    this.retryAfterMs = retryAfterMs
   }
 }

@@ -1,9 +1,10 @@
 /** How the gateway's client makes its calls: which are repeated, what rejects, and how lists and versions are written. */
-import { Cause, Effect, Exit, Option, Schedule, Schema } from "effect"
-import { HttpClient, HttpClientError } from "effect/http"
+import { Cause, Clock, Context, Duration, Effect, Exit, Option, Result, Schedule, Schema } from "effect"
+import { Headers, HttpClient, HttpClientError } from "effect/http"
 import { Problem } from "../domain/problem.ts"
 import { GatewayProblem, Unreachable } from "./errors.ts"
 import { type GatewayClientOptions, makeGatewayApi } from "./GatewayClientService.ts"
+import { originHint } from "./originHint.ts"
 
 export interface CallOptions {
   readonly signal?: AbortSignal
@@ -31,12 +32,26 @@ export interface Page<A> {
 const RETRIES = 2
 const BACK_OFF = Schedule.exponential("250 millis")
 
+/** Where the pause is noted, in milliseconds, that the last answer to a call asks for. */
+const AskedPause = Context.Reference<{ ms: number | undefined }>("sealgate/client/gatewayCalls/AskedPause", {
+  defaultValue: () => ({ ms: undefined }),
+})
+
+const notePause = HttpClient.tap(({ headers }) =>
+  Effect.gen(function* () {
+    const pause = yield* AskedPause
+    const now = yield* Clock.currentTimeMillis
+    const asked = Result.getOrUndefined(Headers.parseRetryAfter(headers["retry-after"] ?? ""))
+    pause.ms = asked === undefined ? undefined : Duration.toMillis(Headers.retryAfterDelay(asked, now))
+  }),
+)
+
 export const connect = (options: GatewayClientOptions) => {
   const repeat = (client: HttpClient.HttpClient) =>
-    HttpClient.retryTransient(client, { schedule: BACK_OFF, times: RETRIES })
+    HttpClient.retryTransient(notePause(client), { schedule: BACK_OFF, times: RETRIES })
   return Effect.runSync(
     Effect.all({
-      api: makeGatewayApi(options),
+      api: makeGatewayApi(options, notePause),
       /** For requests that do the same when they are repeated. */
       repeatable: makeGatewayApi(options, repeat),
     }),
@@ -54,13 +69,6 @@ export const untilNotInFlight = <A, E>(request: Effect.Effect<A, E>): Effect.Eff
     times: RETRIES,
   })
 
-const toError = (cause: Cause.Cause<unknown>, signal: AbortSignal | undefined): unknown => {
-  if (signal?.aborted === true) return signal.reason
-  const error = Option.getOrElse(Cause.findErrorOption(cause), () => Cause.squash(cause))
-  if (isProblem(error)) return new GatewayProblem(error)
-  return HttpClientError.isHttpClientError(error) ? unreachable(error) : error
-}
-
 /** `fetch` tells why in the cause of its error, and only there. */
 const reasonOf = (cause: unknown): string => {
   if (!(cause instanceof Error)) return String(cause)
@@ -72,16 +80,30 @@ const unreachable = (error: HttpClientError.HttpClientError): Unreachable => {
   const { origin } = new URL(request.url)
   const message =
     reason._tag === "TransportError"
-      ? `${origin} could not be reached: ${reasonOf(reason.cause ?? reason)}`
+      ? `${origin} could not be reached: ${reasonOf(reason.cause ?? reason)}${originHint(origin)}`
       : `${origin} did not give an answer that this client understands.`
   return new Unreachable(message, { cause: error })
 }
 
+/** The same, failing with `GatewayProblem` when the gateway refused and with `Unreachable` when there was no answer. */
+export const withErrors = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E | GatewayProblem | Unreachable> =>
+  Effect.suspend(() => {
+    const pause = { ms: undefined }
+    return call.pipe(
+      Effect.provideService(AskedPause, pause),
+      Effect.mapError((error) => {
+        if (isProblem(error)) return new GatewayProblem(error, pause.ms)
+        return HttpClientError.isHttpClientError(error) ? unreachable(error) : error
+      }),
+    )
+  })
+
 /** Rejects with `GatewayProblem`, with `Unreachable`, or with the reason of an abort. */
-export const run = async <A, E>(effect: Effect.Effect<A, E>, options?: CallOptions): Promise<A> => {
-  const exit = await Effect.runPromiseExit(effect, options)
+export const run = async <A, E>(call: Effect.Effect<A, E>, options?: CallOptions): Promise<A> => {
+  const exit = await Effect.runPromiseExit(withErrors(call), options)
   if (Exit.isSuccess(exit)) return exit.value
-  throw toError(exit.cause, options?.signal)
+  if (options?.signal?.aborted === true) throw options.signal.reason
+  throw Option.getOrElse(Cause.findErrorOption(exit.cause), () => Cause.squash(exit.cause))
 }
 
 export const given = <A extends object>(options: A): { readonly [K in keyof A]: Exclude<A[K], undefined> } =>

@@ -21,13 +21,17 @@ export {
 } from "./SealedClient.ts"
 export { createSealedFetch, type SealedFetchOptions, type VerifiedAnswer } from "./sealedFetch.ts"
 export { SealedClientService } from "./SealedClientService.ts"
-export { SealedStream, type StreamEnd, type StreamPart } from "./SealedStream.ts"
+export { SealedStream, type StreamEnd } from "./SealedStream.ts"
+export type { ProvenExchange } from "./agreement.ts"
+export type { StreamPart } from "./streamParts.ts"
 export { thumbprint, type TrustOptions } from "./trust.ts"
 export {
+  type Evidence,
   proveExchange,
-  type ProvenExchange,
   type RecordedStream,
   type RevealedExchange,
+  type VerifiedEvidence,
+  verifyEvidence,
   verifyProof,
   verifyReceipt,
 } from "./verify.ts"

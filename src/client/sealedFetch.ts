@@ -4,19 +4,21 @@
  */
 import type { ChatInput } from "../domain/chat.ts"
 import type { PublicJwk, ReceiptClaims } from "../domain/statement.ts"
+import { withoutSlashes } from "../domain/url.ts"
 import { isObject, type JsonObject } from "./decode.ts"
 import { AnswerIncomplete, SealedProblem, Unreachable } from "./errors.ts"
 import { errorResponse, problemAnswer } from "./openai/errorResponse.ts"
 import { bodyOf, eventsOf, type Release } from "./openai/eventStream.ts"
 import { type Model, modelOf, modelsFromReadiness } from "./openai/models.ts"
 import { type Fetch, type RequestOptions, SealedClient, type SealedClientOptions } from "./SealedClient.ts"
-import { readBody } from "./transport.ts"
+import { objectIn, readBody } from "./transport.ts"
 import type { RevealedExchange } from "./verify.ts"
 
 export interface SealedFetchOptions extends SealedClientOptions {
   /**
-   * When a streamed answer is handed out. `streaming` (default): as it comes; a provider that breaks and is replaced in
-   * the middle ends the stream with `AnswerRestarted`. `verified`: after all of it was verified, in one piece.
+   * When a streamed answer is handed out. `streaming` (default): as it comes; a provider that fails in the middle ends
+   * the stream with `AnswerIncomplete`, because what was handed out cannot be taken back. `verified`: after all of it
+   * was verified, in one piece.
    */
   readonly release?: Release
   /** Which provider must serve every request; without it the proxy's order decides. */
@@ -73,7 +75,7 @@ class SealedFetch {
     const { method } = request
     const { pathname } = new URL(request.url)
     if (pathname.endsWith("/chat/completions") && method === "POST") return this.answer(request)
-    const [listed, id] = /\/models(?:\/(.+))?$/.exec(pathname) ?? []
+    const [listed, id] = /\/models(?:\/(.+))?$/s.exec(pathname) ?? []
     if (listed !== undefined && method === "GET") return this.describeModels(id, request.signal)
     return errorResponse({
       status: 404,
@@ -85,9 +87,13 @@ class SealedFetch {
   }
 
   private async answer(request: Request): Promise<Response> {
-    const input = parseObject(await request.text())
+    const input = objectIn(new Uint8Array(await request.arrayBuffer()))
     if (input === undefined) {
-      return errorResponse({ status: 400, code: "invalid_json", message: "The request's body is not a JSON object." })
+      return errorResponse({
+        status: 400,
+        code: "invalid_json",
+        message: "The request's body is not a JSON object, of I-JSON (RFC 7493).",
+      })
     }
     const { signal } = request
     // Holds on to the request itself: once that is collected as garbage, its signal may no longer follow the caller's.
@@ -127,8 +133,11 @@ class SealedFetch {
   ): Promise<Response> {
     const hangUp = new AbortController()
     const either = AbortSignal.any([signal, hangUp.signal])
-    const stream = await this.client.stream(chatInput(input), this.requestOptions(requestId, either))
     const release = this.options.release ?? "streaming"
+    const stream = await this.client.stream(chatInput(input), {
+      ...this.requestOptions(requestId, either),
+      restart: release === "verified",
+    })
     const asked = input["stream_options"]
     const events = eventsOf(stream, {
       release,
@@ -163,10 +172,10 @@ class SealedFetch {
 
   private async models(signal: AbortSignal): Promise<ReadonlyArray<Model> | undefined> {
     if (this.options.models !== undefined) return this.options.models.map((id) => modelOf(id, "sealgate"))
-    const url = `${String(this.options.baseUrl).replace(/\/+$/, "")}/ready`
+    const url = `${withoutSlashes(String(this.options.baseUrl))}/ready`
     // A proxy that is not ready says 503 and still names its models.
     const response = await this.fetch(url, { method: "GET", redirect: "error", signal })
-    return modelsFromReadiness(parseObject(await readBody(response)))
+    return modelsFromReadiness(objectIn(await readBody(response)))
   }
 }
 
@@ -184,12 +193,3 @@ const refusal = (error: SealedProblem | AnswerIncomplete, requestId: string): Re
 
 // Whether it is a request that can be served is for the proxy to say, as it is for an OpenAI endpoint.
 const chatInput = (input: JsonObject): ChatInput => input as unknown as ChatInput
-
-const parseObject = (text: string): JsonObject | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}

@@ -10,10 +10,13 @@ export interface ServerSentEvent {
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024
 const LINE_END = /\r\n|\n|\r/
 
-/** The events of `body` in order. Ends when the body ends; an unfinished event at its end is dropped. */
+/**
+ * The events of `body` in order. Ends when the body ends; an unfinished event at its end is dropped. Throws `Tampered` at
+ * what is not UTF-8.
+ */
 export async function* serverSentEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent> {
   const reader = body.getReader()
-  const decoder = new TextDecoder()
+  const decoder = new TextDecoder("utf-8", { fatal: true })
   let unfinished = ""
   let afterCarriageReturn = false
   let event = ""
@@ -23,7 +26,7 @@ export async function* serverSentEvents(body: ReadableStream<Uint8Array>): Async
     for (;;) {
       const { done, value } = await reader.read()
       if (done) return
-      const text = decoder.decode(value, { stream: true })
+      const text = decode(decoder, value)
       if (text === "") continue
       // Only what is new is searched, so that a long line in small pieces costs no more than in one. An LF that begins it
       // may be the second half of a CRLF whose CR ended the last line.
@@ -46,6 +49,14 @@ export async function* serverSentEvents(body: ReadableStream<Uint8Array>): Async
   } finally {
     // Whoever stops reading early hangs up; a body that failed or ended has nothing left to cancel.
     await reader.cancel().catch(() => undefined)
+  }
+}
+
+const decode = (decoder: TextDecoder, piece: Uint8Array): string => {
+  try {
+    return decoder.decode(piece, { stream: true })
+  } catch (cause) {
+    throw new Tampered("An event of the stream is not UTF-8.", { cause })
   }
 }
 

@@ -15,6 +15,8 @@ export interface ClientSession {
   readonly attestationHash: Bytes
   /** Key id of the identity that signed the offer. */
   readonly kid: string
+  /** When it began: whole seconds since the epoch, on the proxy's clock. */
+  readonly begunAt: number
   /** When to begin a new session, some time before this one ends: milliseconds since the epoch, on the proxy's clock. */
   readonly usableUntil: number
   /** Longest ciphertext accepted, in bytes. */
@@ -66,6 +68,7 @@ export const verifySession = async (
     publicKey: decodeBytes(offer.public_key, "public_key", PUBLIC_KEY_BYTES),
     attestationHash: await sha256(utf8(attestation)),
     kid: iss,
+    begunAt: iat,
     usableUntil: offer.expires_at * 1000 - Math.min(RENEWAL_MARGIN_MS, lifetime / 2),
     maxRequestBytes: offer.max_request_bytes,
     clockOffset: iat * 1000 + MEAN_TRUNCATION_MS - now,

@@ -1,6 +1,9 @@
 /** HTTP to one proxy: what was asked, what came back, and what is known about a request that got no answer. */
+import type { Bytes } from "../domain/bytes.ts"
+import { withoutSlashes } from "../domain/url.ts"
 import { isObject, type JsonObject, parseObject, problemFrom } from "./decode.ts"
 import { SealedProblem, Tampered, Unreachable } from "./errors.ts"
+import { originHint } from "./originHint.ts"
 
 /** The part of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
@@ -41,7 +44,7 @@ export class Transport {
   private readonly fetch: Fetch
 
   constructor(baseUrl: string | URL, fetch: Fetch | undefined) {
-    this.baseUrl = String(baseUrl).replace(/\/+$/, "")
+    this.baseUrl = withoutSlashes(String(baseUrl))
     this.fetch = fetch ?? ((url, init) => globalThis.fetch(url, init))
   }
 
@@ -54,7 +57,7 @@ export class Transport {
       const { body, retryAfterMs, status } = await readRefusal(response, NOT_SERVING)
       throw new SealedProblem(problemFrom(body ?? {}, status), false, retryAfterMs, false)
     }
-    return parseObject(await readText(response, NOT_SERVING), "the answer")
+    return parseObject(await readBytes(response, NOT_SERVING), "the answer")
   }
 
   /** Posts something that may be served, and paid for, by the time that sending it fails. */
@@ -63,16 +66,28 @@ export class Transport {
     return this.request(path, init, { mayHaveBeenServed: true, signal })
   }
 
-  private async request(path: string, init: RequestInit, { mayHaveBeenServed, signal }: Exchange): Promise<Response> {
+  private async request(path: string, init: RequestInit, exchange: Exchange): Promise<Response> {
+    const response = await this.answerTo(path, init, exchange)
+    if (!isRedirect(response)) return response
+    await hangUp(response)
+    const message = `${this.baseUrl} sends its callers elsewhere, which is not followed; give the address that it leads to.`
+    throw new Unreachable(message, {}, exchange.mayHaveBeenServed)
+  }
+
+  private async answerTo(path: string, init: RequestInit, { mayHaveBeenServed, signal }: Exchange): Promise<Response> {
     try {
-      return await this.fetch(this.baseUrl + path, { ...init, redirect: "error" })
+      // Not "error": asked so, Node loses the body where `fetch` repeats a request by itself (after 421).
+      return await this.fetch(this.baseUrl + path, { ...init, redirect: "manual" })
     } catch (cause) {
       if (signal?.aborted === true) throw signal.reason
-      const message = `${this.baseUrl} could not be reached: ${reasonOf(cause)}`
+      const message = `${this.baseUrl} could not be reached: ${reasonOf(cause)}${originHint(this.baseUrl)}`
       throw new Unreachable(message, { cause }, mayHaveBeenServed && !NOT_CONNECTED.has(codeOf(cause)))
     }
   }
 }
+
+/** Browsers hide where it leads to, and its status. */
+const isRedirect = ({ status, type }: Response): boolean => type === "opaqueredirect" || (status >= 300 && status < 400)
 
 const postOf = (body: object, headers: Readonly<Record<string, string>> = {}) => ({
   method: "POST",
@@ -85,34 +100,33 @@ export const readRefusal = async (response: Response, exchange: Exchange): Promi
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN)
   return {
     status: response.status,
-    body: parseBody(await readText(response, exchange)),
+    body: objectIn(await readBytes(response, exchange)),
     retryAfterMs: Number.isFinite(seconds) ? seconds * 1000 : undefined,
   }
 }
 
 /** The JSON object that a served request was answered with. */
 export const readAnswer = async (response: Response, signal: AbortSignal | undefined): Promise<JsonObject> =>
-  parseObject(await readText(response, { mayHaveBeenServed: true, signal }), "the answer")
+  parseObject(await readBytes(response, { mayHaveBeenServed: true, signal }), "the answer")
 
 /** Gives up a body that will not be read, so that its connection is freed. */
 export const hangUp = async (response: Response): Promise<void> => {
   await response.body?.cancel().catch(() => undefined)
 }
 
-/** `Response.text` for bodies of strangers: throws `Tampered` when there is no end to it. */
-export const readBody = async ({ body }: Response): Promise<string> => {
-  if (body === null) return ""
+/** `Response.bytes` for bodies of strangers: throws `Tampered` when there is no end to it. */
+export const readBody = async ({ body }: Response): Promise<Bytes> => {
+  if (body === null) return new Uint8Array()
   const reader = body.getReader()
-  const decoder = new TextDecoder()
-  let text = ""
+  const pieces: Array<Bytes> = []
   let size = 0
   try {
     for (;;) {
       const { done, value } = await reader.read()
-      if (done) return text + decoder.decode()
+      if (done) return new Uint8Array(await new Blob(pieces).arrayBuffer())
       size += value.length
       if (size > MAX_BODY_BYTES) throw new Tampered("The body of an answer is too large.")
-      text += decoder.decode(value, { stream: true })
+      pieces.push(value)
     }
   } finally {
     // A body that failed or ended has nothing left to cancel.
@@ -120,8 +134,8 @@ export const readBody = async ({ body }: Response): Promise<string> => {
   }
 }
 
-/** The body as text. A connection that breaks here broke before there was an answer. */
-const readText = (response: Response, { mayHaveBeenServed, signal }: Exchange): Promise<string> =>
+/** The body. A connection that breaks here broke before there was an answer. */
+const readBytes = (response: Response, { mayHaveBeenServed, signal }: Exchange): Promise<Bytes> =>
   readBody(response).catch((cause: unknown) => {
     if (signal?.aborted === true) throw signal.reason
     if (cause instanceof Tampered) throw cause
@@ -129,10 +143,10 @@ const readText = (response: Response, { mayHaveBeenServed, signal }: Exchange): 
     throw new Unreachable(message, { cause }, mayHaveBeenServed)
   })
 
-const parseBody = (text: string): JsonObject | undefined => {
+/** The JSON object that a body of strangers holds, if it does. */
+export const objectIn = (body: Bytes): JsonObject | undefined => {
   try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
+    return parseObject(body, "the body")
   } catch {
     return undefined
   }

@@ -1,30 +1,37 @@
 /** Offline verification: what a receipt, a proof or a revealed exchange is worth, long after the proxy forgot it. */
 import { type Bytes, decodeBase64Url, equalBytes, utf8 } from "../domain/bytes.ts"
 import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
+import { blockSize, STREAM_FLOOR } from "../domain/padding.ts"
 import {
   chainLink,
   chainSeed,
   commitmentLength,
   KEY_BYTES,
   requestCommitmentPrefix,
+  RESPONSE_NONCE_BYTES,
   responseCommitmentPrefix,
+  TAG_BYTES,
 } from "../domain/transcript.ts"
+import { mustAgree, mustBeSound, mustFit, type ProvenExchange } from "./agreement.ts"
 import { proofClaimsFrom, receiptClaimsFrom } from "./claims.ts"
-import { decodeBytes, type JsonObject, parseObject } from "./decode.ts"
+import { decodeBytes, parseObject } from "./decode.ts"
 import { Tampered } from "./errors.ts"
 import { hmac, sha256 } from "./primitives.ts"
 import { type TrustOptions, trustKeys, verifyStatement } from "./trust.ts"
 
 /**
- * Checks a receipt's signature and shape and returns its claims.
+ * Checks a receipt's signature and shape, and that it does not contradict itself, and returns its claims.
  *
  * @throws `PinMismatch` when its key is not pinned, `KeyMissing` when it is and is not among `keys`, `Tampered` when
  * anything about it is wrong.
  * @example
  * const claims = await verifyReceipt(receipt, { pins: [kid], keys: await (await fetch(`${proxy}/v1/keys`)).json() })
  */
-export const verifyReceipt = async (receipt: string, trust: TrustOptions): Promise<ReceiptClaims> =>
-  receiptClaimsFrom(await verifyStatement("receipt", receipt, await trustKeys(trust), trust.pins))
+export const verifyReceipt = async (receipt: string, trust: TrustOptions): Promise<ReceiptClaims> => {
+  const claims = receiptClaimsFrom(await verifyStatement("receipt", receipt, await trustKeys(trust), trust.pins))
+  mustBeSound(claims)
+  return claims
+}
 
 /** A stream as it can be recorded on the path: no keys are needed to check its proof. */
 export interface RecordedStream {
@@ -34,14 +41,17 @@ export interface RecordedStream {
   readonly frames: ReadonlyArray<string>
 }
 
-/** The chain over frames whose last one is final (sealed protocol §5). */
-const chainRoot = async (requestHash: Bytes, recorded: RecordedStream): Promise<Bytes> => {
-  let chain = await sha256(chainSeed(requestHash, decodeBytes(recorded.response_nonce, "response_nonce")))
+/** The chain after the data frames, and after all frames, whose last one is final (sealed protocol §6). */
+const chainRoots = async (requestHash: string, recorded: RecordedStream) => {
+  const nonce = decodeBytes(recorded.response_nonce, "response_nonce", RESPONSE_NONCE_BYTES)
+  let data = await sha256(chainSeed(decodeBytes(requestHash, "request_hash"), nonce))
+  let all = data
   for (const [index, frame] of recorded.frames.entries()) {
+    data = all
     const final = index === recorded.frames.length - 1
-    chain = await sha256(chainLink(chain, index, final, await sha256(decodeBytes(frame, "frame"))))
+    all = await sha256(chainLink(data, index, final, await sha256(decodeBytes(frame, "frame"))))
   }
-  return chain
+  return { data, all }
 }
 
 /**
@@ -56,9 +66,10 @@ export const verifyProof = async (
   recorded?: RecordedStream,
 ): Promise<ProofClaims> => {
   const claims = proofClaimsFrom(await verifyStatement("proof", proof, await trustKeys(trust), trust.pins))
+  if (claims.count === 0) throw new Tampered("The proof contradicts itself: a stream has a final frame.")
   if (recorded === undefined) return claims
-  const root = await chainRoot(decodeBytes(claims.request_hash, "request_hash"), recorded)
-  if (claims.count !== recorded.frames.length || !equalBytes(root, decodeBytes(claims.root, "root"))) {
+  const { all } = await chainRoots(claims.request_hash, recorded)
+  if (claims.count !== recorded.frames.length || !matches(claims.root, all)) {
     throw new Tampered("The proof does not cover the recorded frames.")
   }
   return claims
@@ -76,13 +87,6 @@ export interface RevealedExchange {
   readonly request: string
   /** JSON text of each data frame's payload, in order. */
   readonly responses: ReadonlyArray<string>
-}
-
-/** What a revealed exchange was found to be. */
-export interface ProvenExchange {
-  readonly receipt: ReceiptClaims
-  readonly request: JsonObject
-  readonly responses: ReadonlyArray<JsonObject>
 }
 
 /** Recomputes the commitment over the data frames' payloads. */
@@ -115,9 +119,74 @@ export const proveExchange = async (exchange: RevealedExchange, trust: TrustOpti
   if (!matches(receipt.response_commitment, await responseCommitment(commitKey, payloads))) {
     throw new Tampered("The receipt does not commit to this answer.")
   }
-  return {
+  const proven: ProvenExchange = {
     receipt,
     request: parseObject(exchange.request, "request"),
     responses: exchange.responses.map((response) => parseObject(response, "response")),
+  }
+  mustFit(proven)
+  return proven
+}
+
+/** All that is left of one exchange, or any part of it. */
+export interface Evidence {
+  readonly receipt?: string | undefined
+  readonly proof?: string | undefined
+  /** Only with `proof`. */
+  readonly recording?: RecordedStream | undefined
+  readonly exchange?: RevealedExchange | undefined
+}
+
+/** What evidence was found to be. */
+export interface VerifiedEvidence {
+  /** The identity that signed all of it. */
+  readonly iss: string
+  readonly receipt?: ReceiptClaims
+  readonly proof?: ProofClaims
+  readonly exchange?: ProvenExchange
+}
+
+/**
+ * Checks everything there is of one exchange, each by itself and each against the others: genuine parts that contradict
+ * each other prove nothing.
+ *
+ * @throws `PinMismatch` when a key is not pinned, `KeyMissing` when it is and is not among `keys`, `Tampered` when
+ * anything is wrong, or when two parts contradict each other.
+ * @example
+ * const { exchange } = await verifyEvidence({ ...end.statements, exchange: end.evidence }, { pins, keys })
+ */
+export const verifyEvidence = async (evidence: Evidence, trust: TrustOptions): Promise<VerifiedEvidence> => {
+  const { recording } = evidence
+  const exchange = evidence.exchange === undefined ? undefined : await proveExchange(evidence.exchange, trust)
+  const statement = evidence.receipt ?? evidence.exchange?.receipt
+  if (exchange !== undefined && statement !== evidence.exchange?.receipt) {
+    throw new Tampered("The receipt is not that of the revealed exchange.")
+  }
+  const receipt = exchange?.receipt ?? (statement === undefined ? undefined : await verifyReceipt(statement, trust))
+  const proof = evidence.proof === undefined ? undefined : await verifyProof(evidence.proof, trust, recording)
+  if (recording !== undefined && proof === undefined) throw new Tampered("A recording is nothing without its proof.")
+  const iss = (receipt ?? proof)?.iss
+  if (iss === undefined) throw new Tampered("There is nothing signed in it.")
+  if (receipt !== undefined && proof !== undefined) mustAgree(receipt, proof)
+  if (receipt !== undefined && recording !== undefined) {
+    const { data } = await chainRoots(receipt.request_hash, recording)
+    if (!matches(receipt.root, data)) throw new Tampered("The receipt does not cover the recorded frames.")
+  }
+  if (exchange !== undefined && recording !== undefined) mustHold(recording, evidence.exchange?.responses ?? [])
+  return {
+    iss,
+    ...(receipt === undefined ? {} : { receipt }),
+    ...(proof === undefined ? {} : { proof }),
+    ...(exchange === undefined ? {} : { exchange }),
+  }
+}
+
+/** Recorded frames of a stream cannot be opened by a verifier, but their sizes follow from what was in them. */
+const mustHold = ({ frames }: RecordedStream, responses: ReadonlyArray<string>): void => {
+  for (const [index, response] of responses.entries()) {
+    const size = blockSize(utf8(response).length, STREAM_FLOOR) + TAG_BYTES
+    if (decodeBytes(frames[index] ?? "", "frame").length !== size) {
+      throw new Tampered(`Recorded frame ${index} cannot hold what is revealed of it.`)
+    }
   }
 }

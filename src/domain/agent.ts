@@ -1,9 +1,12 @@
 /** Agents: what a tenant sets up once and then gives tasks to. */
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
+import { TargetFilter } from "./targets.ts"
 
-/** Who owns a row. Taken from the caller's token; one tenant never sees another's rows. */
+/**
+ * Who owns a row: what the caller's token claims, or its user behind a prefix. One tenant never sees another's rows.
+ */
 export const TenantId = Schema.String.check(
-  Schema.isPattern(/^[^\p{Cc}\p{Cs}]{1,255}$/u, { expected: "1 to 255 characters without control characters" }),
+  Schema.isPattern(/^[^\p{Cc}\p{Cs}]{1,260}$/u, { expected: "1 to 260 characters without control characters" }),
 ).pipe(Schema.brand("TenantId"))
 export type TenantId = typeof TenantId.Type
 
@@ -15,7 +18,30 @@ export type AgentId = typeof AgentId.Type
 export const Mode = Schema.Literals(["adversarial", "verified"])
 export type Mode = typeof Mode.Type
 
+/** Longer than any mode's name: what is longer is not even looked at. */
+const MAX_MODE_NAME = 32
+
+/** A mode as callers may write it: `Adversarial` is `adversarial`. */
+export const ModeName = Schema.String.check(Schema.isMaxLength(MAX_MODE_NAME))
+  .annotate({
+    description: `${Mode.literals.join(" or ")}, in any case`,
+    examples: [...Mode.literals],
+  })
+  .pipe(
+    Schema.decodeTo(
+      Mode,
+      SchemaTransformation.transform<Mode, string>({
+        // Whether it is one, its schema looks at next.
+        decode: (name) => name.toLowerCase() as Mode,
+        encode: (mode) => mode,
+      }),
+    ),
+  )
+
 const MAX_NAME = 200
+const MAX_ROLE = 1000
+/** Every call of a model sends them along, and every job keeps a copy. */
+const MAX_INSTRUCTIONS = 100_000
 const MAX_METADATA_ENTRIES = 32
 const MAX_METADATA_KEY = 64
 const MAX_METADATA_VALUE = 1024
@@ -28,13 +54,6 @@ export const Metadata = Schema.Record(
   Schema.String.check(Schema.isMaxLength(MAX_METADATA_VALUE)),
 ).check(Schema.isMaxProperties(MAX_METADATA_ENTRIES))
 export type Metadata = typeof Metadata.Type
-
-/** Patterns `provider/model`, `*` for any run of characters; what `deny` matches is never used. */
-export const ModelPolicy = Schema.Struct({
-  allow: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
-  deny: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
-})
-export type ModelPolicy = typeof ModelPolicy.Type
 
 export const Rounds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 }))
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
@@ -67,15 +86,17 @@ const ChangedLimits = Schema.Struct({
 })
 
 const Name = Schema.String.check(Schema.isBetweenLength(1, MAX_NAME))
+const AgentRole = Schema.String.check(Schema.isMaxLength(MAX_ROLE))
+const Instructions = Schema.String.check(Schema.isMaxLength(MAX_INSTRUCTIONS))
 
 /** `version` counts updates from 1; it is the resource's ETag. */
 export const Agent = Schema.Struct({
   id: AgentId,
   name: Name,
-  role: Schema.optionalKey(Schema.String),
-  instructions: Schema.optionalKey(Schema.String),
+  role: Schema.optionalKey(AgentRole),
+  instructions: Schema.optionalKey(Instructions),
   default_mode: Mode,
-  model_policy: ModelPolicy,
+  model_policy: TargetFilter,
   limits: AgentLimits,
   metadata: Metadata,
   version: PositiveInt,
@@ -87,10 +108,10 @@ export type Agent = typeof Agent.Type
 /** A new agent; whatever is left out takes its default. */
 export const CreateAgent = Schema.Struct({
   name: Name,
-  role: Schema.optionalKey(Schema.String),
-  instructions: Schema.optionalKey(Schema.String),
-  default_mode: Schema.optionalKey(Mode),
-  model_policy: Schema.optionalKey(ModelPolicy),
+  role: Schema.optionalKey(AgentRole),
+  instructions: Schema.optionalKey(Instructions),
+  default_mode: Schema.optionalKey(ModeName),
+  model_policy: Schema.optionalKey(TargetFilter),
   limits: Schema.optionalKey(PartialLimits),
   metadata: Schema.optionalKey(Metadata),
 })
@@ -99,10 +120,10 @@ export type CreateAgent = typeof CreateAgent.Type
 /** A change: members given replace the agent's, `null` removes an optional one, `limits` are merged in the same way. */
 export const UpdateAgent = Schema.Struct({
   name: Schema.optionalKey(Name),
-  role: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  instructions: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  default_mode: Schema.optionalKey(Mode),
-  model_policy: Schema.optionalKey(ModelPolicy),
+  role: Schema.optionalKey(Schema.NullOr(AgentRole)),
+  instructions: Schema.optionalKey(Schema.NullOr(Instructions)),
+  default_mode: Schema.optionalKey(ModeName),
+  model_policy: Schema.optionalKey(TargetFilter),
   limits: Schema.optionalKey(ChangedLimits),
   metadata: Schema.optionalKey(Metadata),
 })

@@ -133,8 +133,16 @@ const options = {
   ),
 }
 
+/** A member that must not be there: an open schema would keep it, and one of two questions would be dropped in silence. */
+const absent = (message: string) => Schema.optionalKey(Schema.Never.annotate({ message }))
+
 /** A Chat Completions request in its one normal form: with `messages`. */
-export const ChatRequest = open({ ...options, messages: Schema.Array(Message).check(Schema.isMinLength(1)) })
+export const ChatRequest = open({
+  ...options,
+  messages: Schema.Array(Message).check(Schema.isMinLength(1)),
+  prompt: absent("Give either messages or a prompt"),
+  system: absent("Only a prompt has a system beside it; put it into messages"),
+})
 export type ChatRequest = typeof ChatRequest.Type
 
 /** The shorthand: one `prompt`, optionally under a `system` message, in place of `messages`. */
@@ -142,8 +150,7 @@ export const PromptRequest = open({
   ...options,
   prompt: Schema.NonEmptyString,
   system: Schema.optionalKey(Schema.String),
-  // Otherwise malformed messages would pass as a member that this product has no name for.
-  messages: Schema.optionalKey(Schema.Never),
+  messages: absent("Give either messages or a prompt"),
 })
 export type PromptRequest = typeof PromptRequest.Type
 

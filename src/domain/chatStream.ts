@@ -137,7 +137,7 @@ class Members {
 }
 
 /** Strings that name something or stand for a whole, so that a second one replaces the first. */
-const WHOLE: ReadonlySet<string> = new Set([
+export const WHOLE: ReadonlySet<string> = new Set([
   "id",
   "type",
   "index",

@@ -1,14 +1,33 @@
 /** Who calls, as a verified token says it, and what they may not do. */
 import { Schema } from "effect"
-import type { TenantId } from "./agent.ts"
+import { TenantId } from "./agent.ts"
 
 /** The role that opens the routing configuration. */
 export const ADMIN_ROLE = "admin"
 
+const Name = Schema.String.check(
+  Schema.isPattern(/^[^\p{Cc}\p{Cs}]{1,255}$/u, { expected: "1 to 255 characters without control characters" }),
+)
+
+/** A user, as the `sub` of a token names one. */
+export const Subject = Name
+
+const USER_TENANT_PREFIX = "user:"
+
+/** A tenant, as the `tenant` of a token names one. None can be taken for the tenant that a user is. */
+export const ClaimedTenant = Name.check(
+  Schema.makeFilter((name: string) => !name.startsWith(USER_TENANT_PREFIX), {
+    message: `a tenant that does not begin with ${USER_TENANT_PREFIX}`,
+  }),
+).pipe(Schema.brand("TenantId"))
+
+/** The tenant that a user is, where users are tenants. */
+export const tenantOfUser = (subject: string): TenantId => TenantId.make(USER_TENANT_PREFIX + subject)
+
 export interface Identity {
   /** The token's `sub`. */
   readonly subject: string
-  /** The token's `tenant`, or its `sub`: whose rows the caller sees. */
+  /** Whose rows the caller sees: the token's `tenant` or, where users are tenants, the user's own. */
   readonly tenant: TenantId
   readonly roles: ReadonlyArray<string>
 }

@@ -1,6 +1,6 @@
 /** Jobs: one task given to one agent, worked on until it ends, whatever happens to the servers meanwhile. */
 import { Schema } from "effect"
-import { AgentId, Metadata, Mode, Rounds } from "./agent.ts"
+import { AgentId, Metadata, Mode, ModeName, Rounds } from "./agent.ts"
 import { Message } from "./chat.ts"
 import { Problem } from "./problem.ts"
 import { JobResult } from "./verdict.ts"
@@ -44,7 +44,7 @@ export const JobOptions = Schema.Struct({
 export type JobOptions = typeof JobOptions.Type
 
 const execute = {
-  mode: Schema.optionalKey(Mode),
+  mode: Schema.optionalKey(ModeName),
   options: Schema.optionalKey(JobOptions),
   metadata: Schema.optionalKey(Metadata),
 }

@@ -39,7 +39,8 @@ export const pad = (payload: Uint8Array, floor: number): Bytes => {
 export const unpad = (block: Bytes, floor: number): Bytes | undefined => {
   if (block.length < HEADER) return undefined
   const length = new DataView(block.buffer, block.byteOffset).getUint32(0)
-  if (HEADER + length > block.length || block.length !== blockSize(length, floor)) return undefined
+  // This is another size, too, where the length points beyond the block.
+  if (block.length !== blockSize(length, floor)) return undefined
   let padding = 0
   for (let i = HEADER + length; i < block.length; i++) padding |= block[i] ?? 0
   return padding === 0 ? block.subarray(HEADER, HEADER + length) : undefined

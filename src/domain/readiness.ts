@@ -31,7 +31,11 @@ export const TlsReadiness = Schema.Struct({
 export type TlsReadiness = typeof TlsReadiness.Type
 
 export const Readiness = Schema.Struct({
-  status: Schema.Literals(["ready", "unavailable"]),
+  /**
+   * `unavailable`: requests should go elsewhere, because it is shutting down or lacks something of its own. `degraded`:
+   * it serves, and a provider is left alone, which other processes would find as it is.
+   */
+  status: Schema.Literals(["ready", "degraded", "unavailable"]),
   draining: Schema.Boolean,
   providers: Schema.Array(ProviderReadiness),
   tls: TlsReadiness,

@@ -25,16 +25,6 @@ export type Strategy = typeof Strategy.Type
 const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 const Count = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
-/** `weight` is 1 and matters to `weighted` only; `prices` override the shipped ones; `quality` is 0 to 1. */
-export const Target = Schema.Struct({
-  ...TargetName.fields,
-  weight: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))),
-  quality: Schema.optionalKey(Fraction),
-  max_context_tokens: Count(1, 100_000_000),
-  prices: Schema.optionalKey(Prices),
-})
-export type Target = typeof Target.Type
-
 /**
  * What the fault policy's numbers may be, over the API and from the environment. Both take the same, because the API
  * shows the environment's policy until somebody stores another. Waits are in milliseconds.
@@ -47,6 +37,20 @@ export const POLICY_BOUNDS = {
 
 const { failures, retries, waitMs } = POLICY_BOUNDS
 const WaitMs = Count(waitMs.minimum, waitMs.maximum)
+
+/**
+ * `weight` is 1 and matters to `weighted` only; `prices` override the shipped ones; `quality` is 0 to 1;
+ * `first_token_ms` counts in place of that in `timeouts`.
+ */
+export const Target = Schema.Struct({
+  ...TargetName.fields,
+  weight: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))),
+  quality: Schema.optionalKey(Fraction),
+  max_context_tokens: Count(1, 100_000_000),
+  prices: Schema.optionalKey(Prices),
+  first_token_ms: Schema.optionalKey(WaitMs),
+})
+export type Target = typeof Target.Type
 
 /** How often the same target is tried again, and how the jittered waits between the tries grow. */
 export const Retry = Schema.Struct({

@@ -81,6 +81,11 @@ export const settingsIssues = (
     report("retry.max_delay_ms", "must not be below base_delay_ms")
   }
   const { first_token_ms, idle_ms, total_ms } = settings.timeouts
+  targets.forEach((target, i) => {
+    if ((target.first_token_ms ?? 0) > total_ms) {
+      report(`targets.${i}.first_token_ms`, "must not be above timeouts.total_ms")
+    }
+  })
   if (total_ms < Math.max(first_token_ms, idle_ms)) {
     report("timeouts.total_ms", "must not be below the other timeouts")
   }

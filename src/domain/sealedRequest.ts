@@ -9,6 +9,8 @@ export const SealedRequest = Schema.Struct({
   issued_at: Schema.Int,
   /** Which provider must serve the request. */
   provider: Schema.optionalKey(Schema.NonEmptyString),
+  /** Whether a stream may begin again after a chunk of it was sealed; by default it may. */
+  restart: Schema.optionalKey(Schema.Boolean),
   completion: ChatInput,
 })
 export type SealedRequest = typeof SealedRequest.Type

@@ -3,7 +3,9 @@
  * `{"alg":"Ed25519","typ":…,"kid":…}` (RFC 9864). This file builds and takes apart the text; signing and checking
  * happen where the keys are.
  */
-import { type Bytes, decodeBase64Url, encodeBase64Url, fromUtf8, utf8 } from "./bytes.ts"
+import { type Bytes, decodeBase64Url, encodeBase64Url, utf8 } from "./bytes.ts"
+import { parseIJson } from "./iJson.ts"
+import { iJsonOf } from "./surrogates.ts"
 import type { EndStatus, Form } from "./transcript.ts"
 
 export const STATEMENT_TYPES = {
@@ -58,7 +60,7 @@ export interface ReceiptClaims extends Issued {
   /** The client's `request_id`. */
   readonly jti: string
   readonly session_id: string
-  readonly form: Form
+  readonly form: Exclude<Form, "problem">
   readonly status: EndStatus
   /** Which provider and model really served the request. */
   readonly provider: string
@@ -100,7 +102,7 @@ export interface ClaimsOf {
 /** Text whose UTF-8 bytes a statement's signature covers. */
 export const signingInput = <Kind extends StatementKind>(kind: Kind, kid: string, claims: ClaimsOf[Kind]): string => {
   const header = { alg: "Ed25519", typ: STATEMENT_TYPES[kind], kid }
-  return `${encodeBase64Url(utf8(JSON.stringify(header)))}.${encodeBase64Url(utf8(JSON.stringify(claims)))}`
+  return `${encodeBase64Url(utf8(JSON.stringify(header)))}.${encodeBase64Url(utf8(iJsonOf(claims)))}`
 }
 
 /** A compact JWS from its {@link signingInput} and the 64-byte signature over it. */
@@ -148,7 +150,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const parseJson = (bytes: Uint8Array): unknown => {
   try {
-    return JSON.parse(fromUtf8(bytes))
+    return parseIJson(bytes)
   } catch {
     return undefined
   }

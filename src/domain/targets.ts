@@ -2,38 +2,55 @@
 import { Schema } from "effect"
 import { ProviderId } from "./upstream.ts"
 
-/** A model at a provider. */
-export const TargetName = Schema.Struct({ provider: ProviderId, model: Schema.NonEmptyString })
+const MAX_MODEL = 256
+const MAX_PATTERNS = 64
+const MAX_PATTERN = 256
+
+/** A model at a provider; its name has up to 256 characters. */
+export const TargetName = Schema.Struct({
+  provider: ProviderId,
+  model: Schema.String.check(Schema.isBetweenLength(1, MAX_MODEL)),
+})
 export type TargetName = typeof TargetName.Type
 
 /** Whether two names mean the same model at the same provider. */
 export const sameTarget = (a: TargetName, b: TargetName): boolean => a.provider === b.provider && a.model === b.model
 
+const Patterns = Schema.Array(Schema.String.check(Schema.isBetweenLength(1, MAX_PATTERN))).check(
+  Schema.isMaxLength(MAX_PATTERNS),
+)
+
 /**
  * Which targets may be used. A pattern is matched against `provider/model`, the model, and the provider; `*` stands
- * for any text. What `deny` matches is out, whatever `allow` says; without `allow` everything else is in.
+ * for any text. What `deny` matches is out, whatever `allow` says; without `allow` everything else is in. Both have up to
+ * 64 patterns of up to 256 characters: every call of a model matches them all against every target.
  */
 export const TargetFilter = Schema.Struct({
-  allow: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
-  deny: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  allow: Schema.optionalKey(Patterns),
+  deny: Schema.optionalKey(Patterns),
 })
 export type TargetFilter = typeof TargetFilter.Type
 
 /**
- * Whether `text` is what `pattern` describes. Linear in the length of both for every `*`: patterns come from tenants,
- * and as regular expressions some of them would take for ever.
+ * Whether `text` is what `pattern` describes. Each part between two `*` is looked for once, behind the one before it:
+ * patterns come from tenants, and as regular expressions some of them would take for ever.
  */
 const matches = (pattern: string, text: string): boolean => {
-  const [head = "", ...parts] = pattern.split("*")
-  const tail = parts.pop()
-  if (tail === undefined) return text === head
-  if (!text.startsWith(head) || !text.endsWith(tail) || text.length < head.length + tail.length) return false
-  const end = text.length - tail.length
-  let position = head.length
-  for (const part of parts) {
-    const found = text.indexOf(part, position)
-    if (found === -1 || found + part.length > end) return false
-    position = found + part.length
+  const first = pattern.indexOf("*")
+  if (first === -1) return text === pattern
+  const last = pattern.lastIndexOf("*")
+  const end = text.length - (pattern.length - 1 - last)
+  if (end < first || !text.startsWith(pattern.slice(0, first)) || !text.endsWith(pattern.slice(last + 1))) return false
+  let position = first
+  let star = first
+  while (star < last) {
+    const next = pattern.indexOf("*", star + 1)
+    if (next > star + 1) {
+      const found = text.indexOf(pattern.slice(star + 1, next), position)
+      position = found + next - star - 1
+      if (found === -1 || position > end) return false
+    }
+    star = next
   }
   return true
 }

@@ -1,9 +1,14 @@
 /** What both components say to and hear from model providers. */
 import { Schema } from "effect"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, type FinishReason, Usage } from "./chat.ts"
+import { AttemptOutcome, failureCodes, UpstreamCode } from "./failures.ts"
 
-/** Slots 1 and 2 are OpenAI-compatible, 3 is Anthropic's Messages API, 4 the Gemini API, `echo` is built in. */
-export const ProviderId = Schema.Literals(["provider1", "provider2", "provider3", "provider4", "echo"])
+/** The places that an operator can put a provider in; whose API is spoken in each is said where they are configured. */
+export const SLOTS = ["provider1", "provider2", "provider3", "provider4"] as const
+export type Slot = (typeof SLOTS)[number]
+
+/** The provider in a slot, or `echo`, which is built in. */
+export const ProviderId = Schema.Literals([...SLOTS, "echo"])
 export type ProviderId = typeof ProviderId.Type
 
 /** A model of a provider. */
@@ -12,6 +17,8 @@ export interface UpstreamTarget {
   readonly model: string
   /** The model's context window in tokens, where it is known. */
   readonly contextTokens?: number | undefined
+  /** How long its first output may take, in milliseconds, where that is not as for its provider. */
+  readonly firstTokenMs?: number | undefined
 }
 
 export interface UpstreamRequest {
@@ -22,40 +29,12 @@ export interface UpstreamRequest {
   readonly targets?: ReadonlyArray<UpstreamTarget> | undefined
   /**
    * Whether the caller of a stream can take {@link StreamEvent} `Restarted` (the default). Without it, a stream that
-   * breaks after output began fails with `upstream-truncated` or `upstream-timeout`.
+   * breaks after output began fails at once with `upstream-interrupted`.
    */
   readonly restart?: boolean | undefined
   /** Told of every call as it ends, also when the caller goes away: for whoever has to account for all of them. */
   readonly onAttempt?: ((attempt: Attempt) => void) | undefined
 }
-
-/** How one call to one provider failed. */
-export const FailureKind = Schema.Literals([
-  /** 429, or 503 with `Retry-After`. */
-  "rate-limited",
-  /** Other 5xx, connection refused or reset, DNS or TLS failure. */
-  "unavailable",
-  /** No connection, no answer, no first token, or no further chunk in time. */
-  "timeout",
-  /** The answer ended before the provider said that it was finished. */
-  "truncated",
-  /** Not JSON, wrong content type, a shape the format does not allow, or more than its limits allow. */
-  "garbage",
-  "context-too-long",
-  "content-filtered",
-  "invalid-request",
-  /** This product's own credentials were refused. */
-  "unauthorized",
-  /** The provider does not have the model, or this product's account has no access to it. */
-  "unknown-model",
-  /** The request has something that the provider's format cannot express; nothing was sent. */
-  "unsupported",
-])
-export type FailureKind = typeof FailureKind.Type
-
-/** How a call ended. `interrupted`: the caller went away, so it may have cost more than the provider had said by then. */
-export const AttemptOutcome = Schema.Literals(["success", ...FailureKind.literals, "interrupted"])
-export type AttemptOutcome = typeof AttemptOutcome.Type
 
 /** One call to one provider, as accounting sees it: everything it was, nothing it said. Times in ms since the epoch. */
 export const Attempt = Schema.Struct({
@@ -101,57 +80,6 @@ export type StreamEvent =
   | { readonly _tag: "Restarted"; readonly reason: string; readonly provider: ProviderId; readonly model: string }
   | { readonly _tag: "Finished"; readonly served: Served; readonly attempts: ReadonlyArray<Attempt> }
 
-/** HTTP status with which each kind of failure reaches the caller. */
-export const UPSTREAM_STATUS = {
-  "invalid-request": 400,
-  "context-too-long": 400,
-  "provider-not-configured": 422,
-  unsupported: 422,
-  "unknown-model": 422,
-  "content-filtered": 422,
-  "rate-limited": 429,
-  "upstream-unauthorized": 502,
-  "upstream-unavailable": 502,
-  "upstream-protocol": 502,
-  "upstream-truncated": 502,
-  overloaded: 503,
-  "upstream-timeout": 504,
-} as const
-export type UpstreamCode = keyof typeof UPSTREAM_STATUS
-
-/** A sentence per kind of failure that is safe to show anywhere: it quotes neither prompt nor provider. */
-export const UPSTREAM_TITLE: Readonly<Record<UpstreamCode, string>> = {
-  "invalid-request": "The provider refused the request as invalid.",
-  "context-too-long": "The request is longer than the model's context.",
-  "provider-not-configured": "The requested provider is not configured here.",
-  unsupported: "The provider cannot express this request.",
-  "unknown-model": "The provider does not have this model; ask for another, or tell its operator if you named none.",
-  "content-filtered": "The provider's content filter refused the request.",
-  "rate-limited": "The provider's rate limit is exhausted; try again later.",
-  "upstream-unauthorized": "The provider refused this proxy's credentials; tell its operator.",
-  "upstream-unavailable": "The provider could not be reached or failed.",
-  "upstream-protocol": "The provider's answer could not be understood.",
-  "upstream-truncated": "The provider's answer broke off before its end.",
-  overloaded: "No provider has capacity right now; try again later.",
-  "upstream-timeout": "The provider did not answer in time.",
-}
-
-const UpstreamCode = Schema.Literals([
-  "invalid-request",
-  "context-too-long",
-  "provider-not-configured",
-  "unsupported",
-  "unknown-model",
-  "content-filtered",
-  "rate-limited",
-  "upstream-unauthorized",
-  "upstream-unavailable",
-  "upstream-protocol",
-  "upstream-truncated",
-  "overloaded",
-  "upstream-timeout",
-]) satisfies Schema.Schema<UpstreamCode>
-
 /**
  * A provider call that failed for good. `message` is safe for logs and spans; `detail` may quote the prompt, so it is
  * redacted until it is put inside a seal or an answer to the caller.
@@ -167,11 +95,12 @@ export class UpstreamError extends Schema.TaggedError<UpstreamError>()("Upstream
   attempts: Schema.optionalKey(Schema.Array(Attempt)),
 }) {
   override get message(): string {
-    return this.provider === undefined ? UPSTREAM_TITLE[this.code] : `${this.provider}: ${UPSTREAM_TITLE[this.code]}`
+    const { title } = failureCodes[this.code]
+    return this.provider === undefined ? title : `${this.provider}: ${title}`
   }
   /** HTTP status for the caller. */
   get status(): number {
-    return UPSTREAM_STATUS[this.code]
+    return failureCodes[this.code].status
   }
   /** Whether the same request may succeed later without being changed. */
   get retryable(): boolean {

@@ -1,16 +1,16 @@
 /** The connector, wired. */
 import { Effect, Layer } from "effect"
-import { HttpRouter } from "effect/http"
 import { createSealedFetch, type SealedFetchOptions, type VerifiedAnswer } from "../client/sealedFetch.ts"
 import { layerConnectorRoutes } from "../http/connector/Connector.ts"
-import type { HostRules } from "../http/connector/hosts.ts"
 import { openReceiptFolder, type ReceiptFolderSettings } from "../http/connector/ReceiptFolder.ts"
-import { Drain } from "../services/lifecycle/Drain.ts"
+import { hostRules } from "../http/shared/Hosts.ts"
 import { connectorServerSettings } from "./config/connectorSettings.ts"
-import { layerDrainFirst, layerNodeServer } from "./NodeServer.ts"
+import { serve, start } from "./serve.ts"
 
-export interface ConnectorSettings extends HostRules {
+export interface ConnectorSettings {
   readonly host: string
+  /** Names to be asked by, beside those of this machine. */
+  readonly allowedHosts: ReadonlyArray<string>
   readonly port: number
   /** The proxy, its pins, and how answers are handed out. */
   readonly sealed: Omit<SealedFetchOptions, "onVerified">
@@ -32,20 +32,23 @@ const onVerified = Effect.fnUntraced(function* (settings: ConnectorSettings) {
 })
 
 /** A connector: listens, serves, and on closing waits for what is in flight. Gives the bound address (`HttpServer`). */
-export const layerConnector = (settings: ConnectorSettings) =>
+const layerConnector = (settings: ConnectorSettings) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const server = yield* connectorServerSettings(settings.host, settings.port)
       const routes = layerConnectorRoutes({
-        allowedHosts: settings.allowedHosts,
-        allowRemote: settings.allowRemote,
+        hosts: hostRules(settings),
         fetch: createSealedFetch({ ...settings.sealed, onVerified: yield* onVerified(settings) }),
         maxBodyBytes: MAX_BODY_BYTES,
       })
-      return layerDrainFirst.pipe(
-        Layer.provideMerge(HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true })),
-        Layer.provideMerge(layerNodeServer(server)),
-        Layer.provideMerge(Drain.layer({ grace: server.shutdownGrace })),
-      )
+      return serve(server, { routes, services: Layer.empty })
     }),
   )
+
+/** The connector, to be embedded. */
+export const Connector = {
+  /** As a layer. It stops when its scope closes. */
+  layer: layerConnector,
+  /** The same for programs without Effect. Rejects when the port is taken. */
+  start: (settings: ConnectorSettings) => start(layerConnector(settings)),
+}

@@ -22,7 +22,8 @@ export const forDevelopment = (settings: GatewaySettings): GatewaySettings =>
 /** What tokens are checked with. */
 export const tokenSettingsOf = (settings: GatewaySettings): TokenSettings => {
   const { jwtAudience: audience, jwtIssuer: issuer, jwtJwksFile, jwtJwksUrl, jwtSecret: secret } = settings
+  const { jwtPreviousSecret: previousSecret, jwtUsersAreTenants: usersAreTenants } = settings
   const jwks =
     jwtJwksUrl !== undefined ? { url: jwtJwksUrl } : jwtJwksFile !== undefined ? { file: jwtJwksFile } : undefined
-  return { secret, previousSecret: settings.jwtPreviousSecret, jwks, issuer, audience }
+  return { secret, previousSecret, jwks, issuer, audience, usersAreTenants }
 }

@@ -1,13 +1,12 @@
 /** The sealed proxy, wired. */
 import { Effect, Layer } from "effect"
-import { HttpRouter } from "effect/http"
-import { ProxyApi } from "../http/proxy/Api.ts"
-import { ProxyLimits } from "../http/proxy/ProxyLimits.ts"
+import { JSON_LIMITS } from "../domain/iJson.ts"
+import { ProxyApi } from "../api/proxy/ProxyApi.ts"
+import { PROXY_PROBLEMS } from "../api/proxy/problemCodes.ts"
+import { proxyKindOf } from "../http/proxy/ProxyLimits.ts"
 import { SealedHandlers } from "../http/proxy/SealedHandlers.ts"
-import { layerOwnSpans } from "../http/shared/requestSpan.ts"
 import { layerSurface, layerSystem } from "../http/shared/Surface.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
-import { Drain } from "../services/lifecycle/Drain.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
 import * as RuntimeMetrics from "../services/lifecycle/RuntimeMetrics.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
@@ -15,17 +14,12 @@ import { KeyVault } from "../services/sealing/KeyVault.ts"
 import { SealedCompletions } from "../services/sealing/SealedCompletions.ts"
 import { SealedExchange } from "../services/sealing/SealedExchange.ts"
 import { Sessions } from "../services/sealing/Sessions.ts"
-import { proxySettings } from "./config/proxySettings.ts"
-import { tlsRule } from "./config/serverSettings.ts"
+import { proxyRules, proxySettings } from "./config/proxySettings.ts"
 import { type Decoded, decodeSettings } from "./config/Setting.ts"
-import { layerDiscreetTracer } from "./DiscreetTracer.ts"
-import { layerDrainFirst, layerNodeServer } from "./NodeServer.ts"
-import { layerRateLimits } from "./SharedState.ts"
+import { layerRateLimits } from "../server/redis/SharedState.ts"
+import { embeddable, serve } from "./serve.ts"
 
 export type ProxySettings = Decoded<typeof proxySettings>
-
-/** What the environment says, or every mistake in it. */
-export const proxySettingsFromEnvironment = decodeSettings(proxySettings, { rules: [tlsRule] })
 
 /**
  * Longest ciphertext, in bytes, whose request fits into a body of `maxRequestBytes`: base64url takes four characters for
@@ -69,33 +63,41 @@ const layerServices = (settings: ProxySettings) => {
   )
 }
 
-const layerRoutes = (settings: ProxySettings) =>
-  layerSurface(ProxyApi, { component: "proxy", settings, malformedCode: "malformed", namesRequest: false }).pipe(
-    Layer.provide([SealedHandlers, layerSystem(ProxyApi)]),
-  )
+const layerRoutes = (settings: ProxySettings) => {
+  const kindOf = proxyKindOf({
+    read: settings.rateLimitRead,
+    init: settings.rateLimitInit,
+    completions: settings.rateLimitCompletions,
+    concurrent: settings.maxConcurrentPerClient,
+  })
+  return layerSurface(ProxyApi, {
+    component: "proxy",
+    settings,
+    jsonLimits: JSON_LIMITS,
+    kindOf,
+    problemCodes: PROXY_PROBLEMS,
+    malformedCode: "malformed",
+    namesRequest: false,
+  }).pipe(Layer.provide([SealedHandlers, layerSystem(ProxyApi)]))
+}
 
 /**
  * The sealed proxy: listens, serves, and on closing drains, ends what is open, overwrites its keys and stops. It needs
  * the providers (`Upstream`), and gives the bound address (`HttpServer`) and its identity (`Attestation`).
  */
-export const layerProxy = (settings: ProxySettings) =>
-  layerDrainFirst.pipe(
-    Layer.provideMerge(
-      HttpRouter.serve(layerRoutes(settings), { disableLogger: true, disableListenLog: true }).pipe(
-        Layer.provide(layerReadiness(settings)),
-        Layer.provide([RuntimeMetrics.layer("proxy"), layerOwnSpans]),
-        Layer.provide([layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer]),
-        Layer.provide(
-          Layer.succeed(ProxyLimits, {
-            init: settings.rateLimitInit,
-            completions: settings.rateLimitCompletions,
-            concurrent: settings.maxConcurrentPerClient,
-          }),
-        ),
-      ),
+const layerProxy = (settings: ProxySettings) =>
+  serve(settings, {
+    routes: layerRoutes(settings).pipe(
+      Layer.provide(layerReadiness(settings)),
+      Layer.provide(RuntimeMetrics.layer("proxy")),
+      Layer.provide([layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer]),
     ),
-    Layer.provideMerge(layerNodeServer(settings)),
-    Layer.provideMerge(layerServices(settings)),
-    Layer.provideMerge(Drain.layer({ grace: settings.shutdownGrace })),
-    Layer.provide(layerDiscreetTracer),
-  )
+    services: layerServices(settings),
+  })
+
+/** The sealed proxy, to be embedded. Settings come from the environment; what is given here wins. */
+export const SealedProxy = embeddable({
+  name: "sealgate-proxy",
+  settings: (given: Partial<ProxySettings> = {}) => decodeSettings(proxySettings, { given, rules: proxyRules }),
+  layerNoDeps: layerProxy,
+})

@@ -1,20 +1,17 @@
 /** The providers that the environment configures, behind the fault policy; the built-in echo when there are none. */
 import { Effect, Layer } from "effect"
 import { hostName, isLoopback } from "../domain/hostName.ts"
+import { type Slot, SLOTS } from "../domain/upstream.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../services/upstream/UpstreamSettings.ts"
 import { layerUpstreamHttpClient } from "../services/upstream/UpstreamHttpClient.ts"
-import * as Anthropic from "../services/upstream/providers/Anthropic.ts"
-import * as Gemini from "../services/upstream/providers/Gemini.ts"
-import * as OpenAiCompatible from "../services/upstream/providers/OpenAiCompatible.ts"
-import { echo } from "../services/upstream/providers/Echo.ts"
+import { echo } from "../services/upstream/providers/echo/Echo.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
 import { showKeyRefusals } from "../services/upstream/UpstreamMetrics.ts"
-import type { Decoded } from "./config/Setting.ts"
-import { type Slot, SLOTS, type upstreamSettings } from "./config/upstreamSettings.ts"
-import type { ServerSettings } from "./NodeServer.ts"
-import { layerCircuitStore } from "./SharedState.ts"
+import { PROVIDERS, type UpstreamConfiguration } from "./config/upstreamSettings.ts"
+import type { ServerSettings } from "./config/serverSettings.ts"
+import { layerCircuitStore } from "../server/redis/SharedState.ts"
 
-export type UpstreamConfiguration = Decoded<typeof upstreamSettings>
+export type { UpstreamConfiguration } from "./config/upstreamSettings.ts"
 
 /** The fault policy that the settings describe. */
 export const policyOf = (configured: UpstreamConfiguration): UpstreamSettings => ({
@@ -40,17 +37,11 @@ export const policyOf = (configured: UpstreamConfiguration): UpstreamSettings =>
   circuit: {
     ...defaultUpstreamSettings.circuit,
     failures: configured.circuitFailures,
+    slow: configured.circuitSlow,
     open: configured.circuitOpen,
     maxOpen: configured.circuitMaxOpen,
   },
 })
-
-const WIRE_FORMATS = {
-  provider1: OpenAiCompatible,
-  provider2: OpenAiCompatible,
-  provider3: Anthropic,
-  provider4: Gemini,
-} as const
 
 /** The port of a URL, that of its scheme if it names none. */
 const portOf = ({ port, protocol }: URL): number => (port !== "" ? Number(port) : protocol === "https:" ? 443 : 80)
@@ -67,7 +58,8 @@ const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: Upstre
   yield* showKeyRefusals(slot)
   const options = { id: slot, apiKey, baseUrl: baseUrl.href, defaultModel: configured[`${slot}Model`] }
   const server = { address: baseUrl.hostname, port: portOf(baseUrl) }
-  return [{ ...(yield* WIRE_FORMATS[slot].make(options)), server }]
+  const firstToken = configured[`${slot}FirstTokenTimeout`]
+  return [{ ...(yield* PROVIDERS[slot].api.make(options)), server, firstToken }]
 })
 
 /** The configured providers as `Upstream`. */

@@ -179,7 +179,8 @@ export const METRICS = {
     type: "gauge",
     labels: [],
     unit: "s",
-    meaning: "age of the oldest job waiting for a worker; 0 when none does",
+    meaning:
+      "age of the oldest job waiting for a worker, those that failed and wait for a retry left out; 0 when none does",
     server: "gateway",
   },
   sealgate_jobs_enqueued_total: {

@@ -100,7 +100,8 @@ describe("sealgate doctor", () => {
       yield* Effect.promise(() => failureOf(proxy.client().complete({ prompt: "Hi" })))
       const { code, errors, says } = yield* examine(proxy.url, "--pin", proxy.kid)
       assert.strictEqual(code, 1)
-      assert.sameMembers([...errors], ["ready", "providers"])
+      assert.deepStrictEqual([...errors], ["providers"])
+      assert.include(says("ready"), "degraded")
       assert.include(says("providers"), "provider1 (model-1)")
     }).pipe(Effect.scoped),
   )
@@ -143,6 +144,17 @@ describe("sealgate doctor", () => {
       const plain = yield* examine(`https://127.0.0.1:${port}`)
       assert.deepStrictEqual([plain.code, plain.errors], [1, ["reachable"]])
       assert.include(plain.says("reachable"), "does not speak TLS")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("finds a proxy that does not know its own name", () =>
+    Effect.gen(function* () {
+      const { kid, port } = yield* startProxy()
+      // Reaches this machine, but is no name of it.
+      const { code, errors, says, told } = yield* examine(`http://0.0.0.0:${port}`, "--pin", kid)
+      assert.deepStrictEqual([code, errors], [1, ["reachable"]])
+      assert.include(says("reachable"), "does not answer under that name")
+      assert.include(JSON.stringify(told.findings), "adds it to ALLOWED_HOSTS")
     }).pipe(Effect.scoped),
   )
 

@@ -95,21 +95,20 @@ describe("commands for a gateway", () => {
       const bob = as(token)
       assert.strictEqual((yield* bob(runCommand, "Hello.")).code, 0)
       const client = new GatewayClient({ baseUrl: url, token })
-      const instructions = "x".repeat(900_000)
-      for (const name of ["1", "2", "3", "4", "5"]) {
-        yield* Effect.promise(() => client.agents.create({ name, instructions }))
-      }
+      const instructions = "x".repeat(100_000)
+      const names = Array.from({ length: 12 }, (_, i) => String(i))
+      for (const name of names) yield* Effect.promise(() => client.agents.create({ name, instructions }))
       assert.isDefined((yield* Effect.promise(() => client.agents.list())).next_cursor, "not all fit one page")
 
       const listed = (...args: ReadonlyArray<string>) =>
         Effect.map(bob(agentsCommand, "--json", ...args), ({ stdout }) =>
           (JSON.parse(stdout) as ReadonlyArray<{ name: string }>).map(({ name }) => name),
         )
-      assert.deepStrictEqual(yield* listed(), ["5", "4", "3", "2", "1", "command-line"])
-      assert.deepStrictEqual(yield* listed("--limit", "2"), ["5", "4"])
+      assert.deepStrictEqual(yield* listed(), [...names.toReversed(), "command-line"])
+      assert.deepStrictEqual(yield* listed("--limit", "2"), ["11", "10"])
 
       assert.strictEqual((yield* bob(runCommand, "Once more.")).code, 0)
-      assert.lengthOf(yield* listed(), 6, "takes its own agent again, though it is on the last page")
+      assert.lengthOf(yield* listed(), 13, "takes its own agent again, though it is on the last page")
     }),
   )
 })

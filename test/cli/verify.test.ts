@@ -28,7 +28,7 @@ const answered = Effect.gen(function* () {
   const end = yield* ask
   const write = (content: unknown): string => {
     const path = join(folder, `${Math.random()}.txt`)
-    writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content))
+    writeFileSync(path, typeof content === "string" || Buffer.isBuffer(content) ? content : JSON.stringify(content))
     return path
   }
   const wire = answers.at(-1) ?? ""
@@ -238,6 +238,88 @@ describe("sealgate verify", () => {
       assert.strictEqual((yield* verify([file, "--keys", keys])).code, 0)
       const pinned = ["--pin", proxy.kid, "--keys", `${proxy.url}/v1/keys`]
       assert.strictEqual((yield* verify([write(end.statements.receipt), ...pinned])).code, 0)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("calls nothing genuine that contradicts itself, though all of it is signed", () =>
+    Effect.gen(function* () {
+      const { end, wire, write } = yield* answered
+      const identity = identityFrom(Buffer.alloc(32, 0x22))
+      const signed = (kind: "receipt" | "proof", claims: object) =>
+        statement(identity, kind, { ...claims, iss: identity.kid }).statement
+      const trust = ["--pin", identity.kid, "--keys", write({ keys: [identity.jwk] })]
+      const receipt = signed("receipt", { ...end.receipt, count: 5 })
+      const proof = signed("proof", { ...end.proof, status: "aborted", count: 99, root: end.receipt.root })
+      const both = yield* sealgate(["verify", write({ receipt, proof }), ...trust])
+      assert.strictEqual(both.code, 1, both.stdout)
+      assert.include(both.stdout, "✗")
+      assert.include(both.stdout, 'status ("complete" and "aborted"), count with the final frame (6 and 99)')
+      for (const alone of [receipt, proof]) assert.strictEqual((yield* verify([write(alone), ...trust])).code, 0)
+
+      const told = yield* verify([write({ receipt, proof }), ...trust, "--json"])
+      assert.strictEqual(told.code, 1)
+      assert.deepInclude(JSON.parse(told.stdout), { valid: false, code: "tampered" })
+      // With the recording, which the proof covers and the receipt does not.
+      const [open = "", ...frames] = eventsOf(wire).filter(({ event }) => event !== "proof")
+      const recording = {
+        response_nonce: Object(JSON.parse(Object(open).data))["response_nonce"],
+        frames: frames.map(({ data }) => Object(JSON.parse(data))["ciphertext"]),
+      }
+      const covering = signed("proof", end.proof)
+      const whole = { receipt: signed("receipt", end.receipt), proof: covering, recording }
+      assert.strictEqual((yield* verify([write(whole), ...trust])).code, 0)
+      const uncovered = { ...whole, receipt: signed("receipt", { ...end.receipt, root: end.proof.root }) }
+      const caught = yield* verify([write(uncovered), ...trust])
+      assert.strictEqual(caught.code, 1)
+      assert.include(caught.stdout, "The receipt does not cover the recorded frames")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("takes no recording that a client would have refused, whatever its proof covers", () =>
+    Effect.gen(function* () {
+      const { keys, proxy, wire, write } = yield* answered
+      const trust = ["--pin", proxy.kid, "--keys", keys]
+      const events = eventsOf(wire)
+      const proof = events.at(-1)
+      for (const [recorded, told] of [
+        [wire.replace('"seq":1', '"seq":2'), "Frame 1 was due, but 2 came"],
+        [wire.replace('"seq":0', '"seq":0,"final":true'), "A proof event was due, but frame came"],
+        [wire.replace(',"final":true', ""), "A frame event was due, but proof came"],
+        [`: a comment\n\nevent: frame2\ndata: {}\n\n${wire}`, "A open event was due, but frame2 came"],
+        [`${wire}event: bye\ndata: {}\n\n`, "goes on after its proof"],
+        [wire.replace('{"seq":0', '{"seq":7,"seq":0'), "two members"],
+        [wire.replace(/event: proof\n/, `event: proof\ndata: ${proof?.data}\n\nevent: proof\n`), "after its proof"],
+      ] as const) {
+        assert.notStrictEqual(recorded, wire)
+        const { code, stderr, stdout } = yield* verify([write(recorded), ...trust])
+        assert.strictEqual(code, 1, stderr)
+        assert.include(stdout, told)
+      }
+      assert.strictEqual((yield* verify([write(`: a comment\n\n${wire}`), ...trust])).code, 0)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("reads no file that two programs could read differently", () =>
+    Effect.gen(function* () {
+      const { end, keySet, proxy, write } = yield* answered
+      const json = JSON.stringify({ ...end.evidence, ...keySet })
+      const trust = ["--pin", proxy.kid]
+      for (const [file, told] of [
+        [json.replace("{", '{"request":"another question",'), 'two members "request"'],
+        [json.replace("{", '{"note":"\\ud83d",'), "surrogate"],
+        [`\uFEFF${json}`, "byte order mark"],
+        [
+          Buffer.concat([Buffer.from(json.slice(0, -1)), Buffer.from(',"note":"'), Buffer.of(0xff, 0x22, 0x7d)]),
+          "UTF-8",
+        ],
+      ] as const) {
+        const { code, stderr } = yield* verify([write(file), ...trust])
+        assert.strictEqual(code, 2)
+        assert.include(stderr, told)
+      }
+      assert.strictEqual((yield* verify([write(`\n ${json}\r\n`), ...trust])).code, 0)
+      const spoilt = `{"keys":[],${JSON.stringify(keySet).slice(1)}`
+      assert.strictEqual((yield* verify([write(json), ...trust, "--keys", write(spoilt)])).code, 2)
     }).pipe(Effect.scoped),
   )
 })

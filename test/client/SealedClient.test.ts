@@ -8,7 +8,7 @@ import {
   Tampered,
   Unreachable,
 } from "../../src/client/index.ts"
-import { FakeProxy, json, problem } from "../support/protocol/FakeProxy.ts"
+import { FakeProxy, json, JSON_TYPE, problem } from "../support/protocol/FakeProxy.ts"
 import { b64u, type Claims, fromB64u, identityFrom, jws, statement } from "../support/protocol/reference.ts"
 
 const NOW = 1_767_225_600_000
@@ -80,6 +80,13 @@ describe("sessions", () => {
     pass(5_000)
     await Promise.all(Array.from({ length: 10 }, () => client.complete(HELLO)))
     assert.strictEqual(proxy.callsTo(INIT).length, 2)
+  })
+
+  it("may be two seconds long, and no shorter", async () => {
+    proxy.ttlSeconds = 2
+    assert.strictEqual((await connect().complete(HELLO)).receipt.form, "complete")
+    proxy.ttlSeconds = 1
+    assert.match((await failure(connect().complete(HELLO))).message, /expired before it could be used/)
   })
 
   it("may be short", async () => {
@@ -488,7 +495,22 @@ describe("requests", () => {
     const [call] = proxy.callsTo(COMPLETIONS)
     assert.sameMembers(Object.keys(call?.body ?? {}), ["session_id", "enc", "ciphertext"])
     assert.notInclude(String(call?.init.body), "secret-model")
-    assert.strictEqual(call?.init.redirect, "error")
+  })
+
+  it("are sent nowhere else than to the address that was given", async () => {
+    for (const path of [INIT, COMPLETIONS]) {
+      const client = connect({
+        fetch: (url, init) => {
+          assert.notStrictEqual(init.redirect, "follow")
+          if (!url.endsWith(path)) return proxy.fetch(url, init)
+          return Promise.resolve(new Response("", { status: 307, headers: { location: "https://elsewhere.test/" } }))
+        },
+      })
+      const error = await failure(client.complete(HELLO))
+      assert.instanceOf(error, Unreachable)
+      assert.include(error.message, "not followed")
+      assert.strictEqual(error.mayHaveBeenServed, path === COMPLETIONS)
+    }
   })
 
   it("have names of their own when none is given", async () => {
@@ -498,6 +520,15 @@ describe("requests", () => {
     const ids = proxy.opened.map(({ payload }) => String(payload["request_id"]))
     assert.strictEqual(new Set(ids).size, 2)
     for (const id of ids) assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  })
+
+  it("that are just as large as they may be are sent", async () => {
+    await connect().complete(HELLO)
+    const { length } = fromB64u(String(proxy.callsTo(COMPLETIONS)[0]?.body["ciphertext"]))
+    proxy.maxRequestBytes = length
+    assert.strictEqual((await connect().complete(HELLO)).receipt.form, "complete")
+    proxy.maxRequestBytes = length - 1
+    assert.strictEqual((await problemOf(connect().complete(HELLO))).problem.code, "too-large")
   })
 
   it("that are too large are not sent", async () => {
@@ -547,7 +578,9 @@ describe("requests", () => {
             if (!url.endsWith(path)) return proxy.fetch(url, init)
             sent++
             setImmediate(() => controller.abort(reason))
-            return at === "before an answer" ? fired(signal) : heeding(new Response(), signal)
+            return at === "before an answer"
+              ? fired(signal)
+              : heeding(new Response(null, { headers: JSON_TYPE }), signal)
           },
         })
         const thrown = await client.complete(HELLO, { signal }).then(
@@ -582,7 +615,9 @@ describe("a body without end", () => {
           hungUp = true
         },
       })
-    proxy.hooks = { respond: (asked) => (asked === path ? new Response(endless(), { status }) : undefined) }
+    proxy.hooks = {
+      respond: (asked) => (asked === path ? new Response(endless(), { status, headers: JSON_TYPE }) : undefined),
+    }
     const error = await failure(connect().complete(HELLO))
     assert.instanceOf(error, Tampered)
     assert.include(error.message, "too large")
@@ -690,6 +725,44 @@ describe("an unsealed success is tampering", () => {
   })
 })
 
+describe("an answer whose seals are all right is still tampering", () => {
+  const changing = (change: (response: Response) => ResponseInit) =>
+    connect({
+      fetch: async (url, init) => {
+        const response = await proxy.fetch(url, init)
+        return url.endsWith(COMPLETIONS) ? new Response(response.body, change(response)) : response
+      },
+    })
+  const complete = (client: SealedClient) => client.complete(HELLO)
+  const stream = async (client: SealedClient) => (await client.stream(HELLO)).text()
+
+  it.each([201, 202, 203, 206, 299])("with status %d", async (status) => {
+    const client = changing(({ headers }) => ({ headers, status }))
+    assert.match((await failure(complete(client))).message, new RegExp(String(status)))
+    assert.instanceOf(await failure(stream(client)), Tampered)
+  })
+
+  it.each(["text/plain", "text/html; charset=utf-8", "text/event-streams", "application/jsonp", ""])(
+    "with the content type %s",
+    async (type) => {
+      const client = changing(() => ({ headers: type === "" ? {} : { "content-type": type } }))
+      assert.instanceOf(await failure(complete(client)), Tampered)
+      assert.instanceOf(await failure(stream(client)), Tampered)
+    },
+  )
+
+  it("in the form that was not asked for", async () => {
+    const json = changing(() => ({ headers: JSON_TYPE }))
+    const events = changing(() => ({ headers: { "content-type": "text/event-stream" } }))
+    assert.instanceOf(await failure(stream(json)), Tampered)
+    assert.instanceOf(await failure(complete(events)), Tampered)
+    // Parameters and case mean nothing (RFC 9110 §8.3.1).
+    const spelt = (type: string) => changing(() => ({ headers: { "content-type": type } }))
+    assert.strictEqual((await complete(spelt("Application/JSON ; charset=utf-8"))).receipt.form, "complete")
+    assert.strictEqual(await stream(spelt("text/event-stream;charset=utf-8")), HELLO.prompt)
+  })
+})
+
 describe("a complete answer", () => {
   const tampered = async () => {
     const error = await failure(connect().complete(HELLO))
@@ -745,7 +818,9 @@ describe("a complete answer", () => {
     proxy.hooks = {
       respond: (path) =>
         path === COMPLETIONS
-          ? new Response(new ReadableStream({ pull: (controller) => controller.error(new TypeError("terminated")) }))
+          ? new Response(new ReadableStream({ pull: (controller) => controller.error(new TypeError("terminated")) }), {
+              headers: JSON_TYPE,
+            })
           : undefined,
     }
     assert.instanceOf(await failure(connect().complete(HELLO)), Unreachable)
@@ -796,6 +871,10 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
     ["missing software", { software: undefined }],
     ["iat", { iat: -1 }],
     ["model", { model: 5 }],
+    ["received_at, before its session began", { received_at: NOW / 1000 - 1 }],
+    ["received_at, after the end", { received_at: NOW / 1000 + 1 }],
+    ["completed_at, before it began", { completed_at: NOW / 1000 - 1 }],
+    ["completed_at, after the receipt", { completed_at: NOW / 1000 + 1 }],
   ])("with a wrong %s is refused", async (_, change) => {
     proxy.hooks = { receiptClaims: (claims) => ({ ...claims, ...change }) }
     assert.instanceOf(await failure(request()), Tampered)
@@ -824,6 +903,25 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
       receipt: (receipt) => statement(stranger, "receipt", { ...claims(receipt), iss: stranger.kid }).statement,
     }
     assert.instanceOf(await failure(client.complete(HELLO)), Tampered)
+  })
+
+  it("that orders the members of its usage otherwise than the end record says the same", async () => {
+    const usage = { a: { b: 1, c: [1, { d: null }] }, e: 2 }
+    proxy.script = { usage }
+    proxy.hooks = { record: (record) => ({ ...record, usage: { e: 2, a: { c: [1, { d: null }], b: 1 } } }) }
+    assert.deepStrictEqual<unknown>((await request()).receipt.usage, usage)
+    for (const other of [
+      { ...usage, e: 3 },
+      { a: usage.a },
+      { ...usage, f: 1 },
+      { a: { b: 1, c: [1] }, e: 2 },
+      { a: { b: 1, c: [1, { d: 0 }] }, e: 2 },
+      { a: { b: 1, c: [1, { toString: null }] }, e: 2 },
+      [usage],
+    ]) {
+      proxy.hooks = { record: (record) => ({ ...record, usage: other }) }
+      assert.instanceOf(await failure(request()), Tampered, JSON.stringify(other))
+    }
   })
 
   it.each<readonly [string, (record: Claims) => unknown]>([

@@ -105,6 +105,19 @@ describe("a stream", () => {
     if (error instanceof StreamTruncated) assert.strictEqual(error.prefix.chunks.length, 1)
   })
 
+  it("that was asked not to begin again, and does, was tampered with", async () => {
+    const restart = { restart: { reason: "truncated", provider: "provider2", model: "m2" } }
+    proxy.script = { payloads: [restart] }
+    for (const wish of [true, false]) {
+      const stream = await connect().stream(PROMPT, { restart: wish })
+      const error = await collect(stream).catch((error: unknown) => error)
+      assert.strictEqual(error instanceof Tampered, !wish)
+      assert.strictEqual(proxy.opened.at(-1)?.payload["restart"], wish)
+    }
+    await connect().stream(PROMPT)
+    assert.notProperty(proxy.opened.at(-1)?.payload, "restart")
+  })
+
   it("gives its text as often as it is asked for, also after it was read", async () => {
     const stream = await connect().stream(PROMPT)
     assert.strictEqual((await collect(stream)).length, 4)
@@ -113,6 +126,24 @@ describe("a stream", () => {
     const read = await connect().stream(PROMPT)
     assert.strictEqual(await read.text(), "one two three")
     assert.instanceOf(await collect(read).catch((error: unknown) => error), TypeError)
+  })
+
+  it("may have more frames than a byte can count", async () => {
+    const words = Array.from({ length: 700 }, (_, index) => `${index} `)
+    const chunk = (content: string) => ({
+      delta: {
+        id: "c",
+        object: "chat.completion.chunk",
+        created: 1,
+        model: "m",
+        choices: [{ index: 0, delta: { content } }],
+      },
+    })
+    proxy.script = { payloads: words.map(chunk) }
+    const stream = await connect().stream(PROMPT)
+    assert.strictEqual(await stream.text(), words.join(""))
+    const { proof, receipt } = await stream.end
+    assert.deepStrictEqual([receipt.count, proof.count], [700, 701])
   })
 
   it("may hold nothing but its end", async () => {
@@ -264,9 +295,16 @@ describe("a stream is tampered with", () => {
     ["status", { status: "failed" }],
     ["status's kind", { status: "fine" }],
     ["iat", { iat: 1.5 }],
+    ["iat, before the receipt", { iat: 1 }],
   ])("when the proof has a wrong %s", async (_, change) => {
     proxy.hooks = { proofClaims: (claims) => ({ ...claims, ...change }) }
     assert.instanceOf((await read()).error, Tampered)
+  })
+
+  it("when receipt and proof agree about another number of frames than came", async () => {
+    const more = (claims: Claims) => ({ ...claims, count: Number(claims["count"]) + 1 })
+    proxy.hooks = { receiptClaims: more, proofClaims: more }
+    assert.match(String((await read()).error), /counts other frames than came/)
   })
 
   it("when somebody else signed the proof, or it is another statement", async () => {

@@ -3,8 +3,17 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { NoPins, PinMismatch, Tampered, thumbprint } from "../../src/client/index.ts"
 import { keysByThumbprint, trustKeys, verifyStatement } from "../../src/client/trust.ts"
-import { assembleStatement, signingInput } from "../../src/domain/statement.ts"
-import { b64u, fromB64u, fromHex, identityFrom, jws, statement, text } from "../support/protocol/reference.ts"
+import { assembleStatement, parseStatement, signingInput } from "../../src/domain/statement.ts"
+import {
+  b64u,
+  fromB64u,
+  fromHex,
+  identityFrom,
+  jws,
+  signParts,
+  statement,
+  text,
+} from "../support/protocol/reference.ts"
 
 const identity = identityFrom(Buffer.alloc(32, 0x42))
 const stranger = identityFrom(Buffer.alloc(32, 0x43))
@@ -135,6 +144,40 @@ describe("statements", () => {
     ["a list", []],
   ])("whose header has %s are refused though the signature is right", async (_, header) => {
     assert.instanceOf(await verify(jws(identity.seed, header, CLAIMS).statement), Tampered)
+  })
+
+  it("whose header or claims are not I-JSON are refused though the signature is right", async () => {
+    const header = text(JSON.stringify(HEADER))
+    const claims = text(JSON.stringify(CLAIMS))
+    const spoilt = (json: Buffer): ReadonlyArray<Buffer> => [
+      text(json.toString().replace("{", '{"iss":"somebody","alg":"none",')),
+      text(
+        json
+          .toString()
+          .replace(
+            /"([a-z]+)":/,
+            (member, name) => `"\\u00${name.charCodeAt(0).toString(16)}${name.slice(1)}":1,${member}`,
+          ),
+      ),
+      text(json.toString().replace("}", ',"x":"\\ud800"}')),
+      Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), json]),
+      Buffer.concat([json.subarray(0, -1), text(',"x":"'), Buffer.from([0xff]), text('"}')]),
+    ]
+    assert.notInstanceOf(await verify(signParts(identity.seed, header, claims).statement), Error)
+    for (const json of spoilt(header)) {
+      assert.instanceOf(await verify(signParts(identity.seed, json, claims).statement), Tampered, String(json))
+    }
+    for (const json of spoilt(claims)) {
+      assert.instanceOf(await verify(signParts(identity.seed, header, json).statement), Tampered, String(json))
+    }
+  })
+
+  it("are taken apart only with a signature of 64 bytes", () => {
+    const input = parts(HEADER, CLAIMS)
+    for (const length of [0, 1, 63, 65, 128]) {
+      assert.isUndefined(parseStatement(`${input}.${b64u(Buffer.alloc(length))}`), String(length))
+    }
+    assert.strictEqual(parseStatement(`${input}.${b64u(Buffer.alloc(64))}`)?.kid, identity.kid)
   })
 
   it("signed with another algorithm are refused, whatever key they use", async () => {

@@ -8,11 +8,20 @@ import {
   type RecordedStream,
   type RevealedExchange,
   Tampered,
+  verifyEvidence,
   verifyProof,
   verifyReceipt,
 } from "../../src/client/index.ts"
 import { exchangeNamed, published, unhex } from "../support/protocol/published.ts"
-import { b64u, type Claims, identityFrom, statement } from "../support/protocol/reference.ts"
+import {
+  b64u,
+  type Claims,
+  identityFrom,
+  requestCommitment,
+  responseCommitment,
+  statement,
+  text,
+} from "../support/protocol/reference.ts"
 
 const identity = identityFrom(Buffer.from(published.identity.seed, "hex"))
 const stranger = identityFrom(Buffer.alloc(32, 1))
@@ -160,8 +169,8 @@ describe("an exchange, revealed", () => {
     [
       "its parts cut elsewhere",
       {
-        responses: revealed.responses.map((text, i) =>
-          i === 0 ? text.slice(0, -1) : i === 1 ? `${(revealed.responses[0] ?? "").slice(-1)}${text}` : text,
+        responses: revealed.responses.map((json, i) =>
+          i === 0 ? json.slice(0, -1) : i === 1 ? `${(revealed.responses[0] ?? "").slice(-1)}${json}` : json,
         ),
       },
     ],
@@ -177,5 +186,185 @@ describe("an exchange, revealed", () => {
   it("is not proven by another identity's receipt", async () => {
     const forged = statement(stranger, "receipt", { ...response.receipt_claims, iss: stranger.kid }).statement
     assert.instanceOf(await outcome(proveExchange({ ...revealed, receipt: forged }, trust)), PinMismatch)
+  })
+})
+
+describe("what there is of one exchange", () => {
+  const receiptClaims = response.receipt_claims ?? {}
+  const proofClaims = response.proof_claims ?? {}
+  const count = Number(receiptClaims["count"])
+  const iat = Number(receiptClaims["iat"])
+  const signedReceipt = (change: Claims) => statement(identity, "receipt", { ...receiptClaims, ...change }).statement
+  const signedProof = (change: Claims) => statement(identity, "proof", { ...proofClaims, ...change }).statement
+  const nothing = b64u(Buffer.alloc(32))
+
+  /** The exchange with parts of its question and answer changed, and a receipt that commits to just that. */
+  const committed = (
+    change: (payload: Claims) => Claims,
+    changeAnswer: (payload: Claims, index: number) => Claims = (payload) => payload,
+    claims: Claims = {},
+  ): RevealedExchange => {
+    const commitKey = unhex(response.commit_key)
+    const question = JSON.stringify(change(JSON.parse(revealed.request)))
+    const responses = revealed.responses.map((text, index) => JSON.stringify(changeAnswer(JSON.parse(text), index)))
+    const receipt = signedReceipt({
+      request_commitment: b64u(requestCommitment(commitKey, text(question))),
+      response_commitment: b64u(responseCommitment(commitKey, responses.map(text))),
+      ...claims,
+    })
+    return { ...revealed, receipt, request: question, responses }
+  }
+  const same = (payload: Claims) => payload
+
+  const tampered = async (evidence: Parameters<typeof verifyEvidence>[0], told: RegExp) => {
+    const error = await outcome(verifyEvidence(evidence, trust))
+    assert.instanceOf(error, Tampered)
+    assert.match(error.message, told)
+  }
+
+  it("is verified, in whatever part it is there", async () => {
+    const all = { receipt, proof, recording: recorded, exchange: revealed }
+    const verified = await verifyEvidence(all, trust)
+    assert.strictEqual(verified.iss, identity.kid)
+    assert.deepStrictEqual(verified.exchange?.receipt, verified.receipt)
+    assert.strictEqual(verified.proof?.count, count + 1)
+    for (const part of [
+      { receipt },
+      { proof },
+      { exchange: revealed },
+      { receipt, proof },
+      { proof, recording: recorded },
+      { receipt, proof, recording: recorded },
+      { proof, recording: recorded, exchange: revealed },
+      { exchange: committed(same) },
+    ]) {
+      assert.strictEqual((await verifyEvidence(part, trust)).iss, identity.kid)
+    }
+    await tampered({}, /nothing signed/)
+    await tampered({ receipt, recording: recorded }, /without its proof/)
+    await tampered({ receipt: signedReceipt({ software: "x" }), exchange: revealed }, /not that of the revealed/)
+  })
+
+  it.each<readonly [string, Claims, Claims, RegExp]>([
+    ["count", {}, { count: 99 }, /count with the final frame \(8 and 99\)/],
+    ["count of the receipt", { count: 5 }, {}, /count with the final frame \(6 and 8\)/],
+    ["status", {}, { status: "aborted" }, /status \("complete" and "aborted"\)/],
+    ["status of the receipt", { status: "failed" }, {}, /status \("failed" and "complete"\)/],
+    ["form", { form: "complete", count: 1 }, { count: 2 }, /form \("complete" and "stream"\)/],
+    ["session_id", {}, { session_id: b64u(Buffer.alloc(16)) }, /different exchanges: session_id/],
+    ["request_hash", {}, { request_hash: nothing }, /different exchanges: request_hash/],
+    ["time", {}, { iat: iat - 1 }, /backwards: the proof's iat \(\d+\) is before the receipt's iat/],
+    ["several", { status: "failed" }, { count: 9 }, /status .*, count with/],
+  ])("contradicts itself when receipt and proof differ in %s", async (_, ofReceipt, ofProof, told) => {
+    await tampered({ receipt: signedReceipt(ofReceipt), proof: signedProof(ofProof) }, told)
+  })
+
+  it("contradicts itself when two identities signed it, both believed", async () => {
+    const both = { pins: [identity.kid, stranger.kid], keys: { keys: [identity.jwk, stranger.jwk] } }
+    const other = statement(stranger, "proof", { ...proofClaims, iss: stranger.kid }).statement
+    const error = await outcome(verifyEvidence({ receipt, proof: other }, both))
+    assert.instanceOf(error, Tampered)
+    assert.match(error.message, /different exchanges: iss/)
+  })
+
+  it.each<readonly [string, Claims, RegExp]>([
+    ["was complete before it came", { completed_at: iat - 10 }, /completed_at \(\d+\) is before received_at/],
+    ["was signed before it was complete", { iat: iat - 1 }, /the receipt's iat \(\d+\) is before completed_at/],
+    ["has a whole answer in parts", { form: "complete" }, /one data frame, not 7/],
+    ["has a whole answer in no part", { form: "complete", count: 0 }, /one data frame, not 0/],
+    ["is of a form that has no receipts", { form: "problem" }, /form/],
+  ])("contradicts itself when the receipt %s", async (_, change, told) => {
+    await tampered({ receipt: signedReceipt(change) }, told)
+  })
+
+  it("holds a recording against both its statements", async () => {
+    await tampered({ receipt: signedReceipt({ root: nothing }), proof, recording: recorded }, /receipt does not cover/)
+    await tampered({ receipt, proof: signedProof({ root: nothing }), recording: recorded }, /proof does not cover/)
+    for (const counted of [count, count + 2]) {
+      await tampered({ proof: signedProof({ count: counted }), recording: recorded }, /proof does not cover/)
+    }
+    await tampered({ receipt, proof, recording: { ...recorded, response_nonce: "AAAA" } }, /response_nonce/)
+    const none = { response_nonce: recorded.response_nonce, frames: [] }
+    await tampered({ proof, recording: none }, /proof does not cover/)
+    const { root } = receiptClaims
+    await tampered({ proof: signedProof({ count: 0, root }), recording: none }, /a stream has a final frame/)
+    await tampered({ proof: signedProof({ count: 0 }) }, /a stream has a final frame/)
+  })
+
+  it("holds a recording against what is revealed, as far as sizes tell", async () => {
+    // Every signature and commitment is right; only, what is revealed did not fit into what was recorded.
+    const longer = committed(same, (payload, index) =>
+      index === 3 ? { ...payload, padding: "x".repeat(600) } : payload,
+    )
+    await tampered({ exchange: longer, proof, recording: recorded }, /frame 3 cannot hold/)
+    assert.isDefined((await verifyEvidence({ exchange: longer, proof }, trust)).exchange)
+  })
+
+  it("takes as many frames as are revealed", async () => {
+    for (const counted of [count - 1, count + 1]) {
+      await tampered({ exchange: { ...revealed, receipt: signedReceipt({ count: counted }) } }, /number of data frames/)
+    }
+  })
+
+  const stream = (completion: Claims) => ({ completion: { ...completion, stream: false } })
+  const asked = (payload: Claims): Claims => Object(payload["completion"])
+  const inLast = (change: Claims) => (payload: Claims, index: number) =>
+    index === count - 1 ? { delta: { ...Object(payload["delta"]), ...change } } : payload
+
+  it.each<readonly [string, RevealedExchange, RegExp]>([
+    ["the receipt's request", committed((payload) => ({ ...payload, request_id: "other" })), /jti/],
+    [
+      "the form",
+      committed((payload) => ({ ...payload, ...stream(asked(payload)) })),
+      /form \("stream" and "complete"\)/,
+    ],
+    [
+      "the provider",
+      committed((payload) => ({ ...payload, provider: "provider9" })),
+      /provider \("provider2" and "provider9"/,
+    ],
+    ["beginning again", committed((payload) => ({ ...payload, restart: false })), /begins again/],
+    ["who took over", committed(same, same, { provider: "provider1" }), /provider \("provider1" and "provider2"/],
+    ["the model", committed(same, same, { model: "model-c" }), /model \("model-c" and "model-b"/],
+    [
+      "why it ended",
+      committed(same, same, { finish_reasons: ["stop"] }),
+      /finish_reasons \(\["stop"\] and \["tool_calls"\]/,
+    ],
+    ["the tokens", committed(same, inLast({ usage: { total_tokens: 1 } })), /usage/],
+    ["what a frame holds", committed(same, () => ({})), /neither a delta nor a restart/],
+  ])("is no proof when question, answer and receipt differ about %s", async (_, exchange, told) => {
+    await tampered({ exchange }, told)
+  })
+
+  it("need not know of an answer that broke off what its parts would have said", async () => {
+    const broken = { status: "failed", finish_reasons: [], usage: null, model: "unknown", provider: "provider2" }
+    const exchange = committed(same, same, broken)
+    assert.strictEqual((await verifyEvidence({ exchange }, trust)).receipt?.status, "failed")
+  })
+
+  it("is as strict with a whole answer", async () => {
+    const whole = exchangeNamed("complete")
+    const [answer] = whole.response.frames
+    const base = {
+      receipt: whole.response.receipt ?? "",
+      commit_key: b64u(unhex(whole.response.commit_key)),
+      request: whole.request.payload,
+      responses: [answer?.payload ?? ""],
+    }
+    assert.isDefined((await verifyEvidence({ exchange: base }, trust)).exchange)
+    const resigned = (payload: string, claims: Claims = {}) => ({
+      ...base,
+      responses: [payload],
+      receipt: statement(identity, "receipt", {
+        ...whole.response.receipt_claims,
+        response_commitment: b64u(responseCommitment(unhex(whole.response.commit_key), [text(payload)])),
+        ...claims,
+      }).statement,
+    })
+    await tampered({ exchange: resigned(base.responses[0] ?? "", { finish_reasons: [] }) }, /finish_reasons/)
+    await tampered({ exchange: resigned(base.responses[0] ?? "", { usage: null }) }, /usage/)
+    await tampered({ exchange: resigned("{}") }, /no completion/)
+    await tampered({ exchange: resigned('{"restart":{}}') }, /no completion/)
   })
 })

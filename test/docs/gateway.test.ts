@@ -1,12 +1,24 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration } from "effect"
-import { GatewayApi } from "../../src/http/gateway/Api.ts"
+import { GatewayApi } from "../../src/api/gateway/GatewayApi.ts"
+import { GATEWAY_PROBLEMS } from "../../src/api/gateway/problemCodes.ts"
+import { descriptionOf, operationsIn } from "../../src/http/shared/Description.ts"
 import { TRANSITIONS } from "../../src/domain/job.ts"
 import { StorageUnavailable } from "../../src/domain/storage.ts"
-import { UPSTREAM_STATUS } from "../../src/domain/upstream.ts"
+import { failureCodes } from "../../src/domain/failures.ts"
 import { NoTarget } from "../../src/services/routing/RoutingErrors.ts"
 import { JobSettings } from "../../src/services/jobs/JobSettings.ts"
+
+/** What is answered where there is no operation. */
+const OF_NO_OPERATION = ["not-found", "method-not-allowed"]
+
+/** The codes that a description names. */
+const codesIn = (document: ReturnType<typeof descriptionOf>): ReadonlyArray<string> => {
+  const responses = operationsIn(document).flatMap(({ responses }) => Object.values(responses))
+  const descriptions = responses.map(({ description }) => description)
+  return [...new Set(descriptions.flatMap((text) => [...text.matchAll(/`(.+?)`/g)].map(([, code = ""]) => code)))]
+}
 
 const guide = readFileSync("docs/gateway.md", "utf8")
 
@@ -40,8 +52,18 @@ describe("docs/gateway.md", () => {
     const ofRouting = NoTarget.fields.reason.literals.map((reason) => new NoTarget({ reason }).code)
     const { code: ofStorage } = new StorageUnavailable({ reason: "ConnectionError" })
     assert.includeMembers(ofJobs, ["internal", "job-timed-out", "job-crashed-workers", "cost-limit-reached"])
-    const real = new Set([...ofJobs, ...ofRouting, ofStorage, ...Object.keys(UPSTREAM_STATUS)])
+    // A job's calls may always be begun again, so none is told that it was not to be.
+    const ofCalls = Object.keys(failureCodes).filter((code) => code !== "upstream-interrupted")
+    const real = new Set([...ofJobs, ...ofRouting, ofStorage, ...ofCalls])
     assert.sameMembers(codes, [...real])
+  })
+
+  it("names every code of a problem, and no other", () => {
+    const [, table = ""] = /### Problems[^]*?\n\n(\|[^]*?)\n\n/.exec(guide) ?? []
+    const codes = [...table.matchAll(/^\| [\d, ]+ \| (.*) \|$/gm)].flatMap(([, cell = ""]) =>
+      [...cell.matchAll(/`([a-z-]+)`/g)].map(([, code]) => code),
+    )
+    assert.sameMembers(codes, [...codesIn(descriptionOf(GatewayApi, GATEWAY_PROBLEMS)), ...OF_NO_OPERATION])
   })
 
   it("shows every state and every transition, and no other", () => {

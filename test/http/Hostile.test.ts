@@ -117,14 +117,14 @@ describe("a request that is wrong", () => {
       // Announced: refused before any of it was sent.
       const announced = yield* openSocket(
         proxy.port,
-        "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99999999\r\n\r\n",
+        "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 99999999\r\n\r\n",
       )
       const refused = yield* Effect.promise(() => announced.ended)
       assert.strictEqual((yield* Effect.promise(() => rawProblemOf(refused))).code, "too-large")
       // Not announced: refused as soon as it is too much, although it never ends.
       const chunked = yield* openSocket(
         proxy.port,
-        `POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n2000\r\n${"x".repeat(0x2000)}\r\n`,
+        `POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n2000\r\n${"x".repeat(0x2000)}\r\n`,
       )
       const answer = yield* Effect.promise(() => chunked.receives(/\}/))
       assert.strictEqual((yield* Effect.promise(() => rawProblemOf(unchunked(answer)))).code, "too-large")
@@ -132,11 +132,42 @@ describe("a request that is wrong", () => {
   )
 })
 
+it.live("a body and a head may be as large as they may, and not larger", () =>
+  Effect.gen(function* () {
+    const largest = 4096
+    const proxy = yield* startProxy({ settings: { maxRequestBytes: largest, maxBodyMemory: largest } })
+    const head = "POST /v1/init HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\n"
+    const statusOf = Effect.fnUntraced(function* (request: string) {
+      const connection = yield* openSocket(proxy.port, request)
+      return /^HTTP\/1\.1 (\d{3}) /.exec(yield* Effect.promise(() => connection.ended))?.[1]
+    })
+    for (const [bytes, status] of [
+      [largest - 1, "200"],
+      [largest, "200"],
+      [largest + 1, "413"],
+    ] as const) {
+      const body = "{}".padEnd(bytes)
+      assert.strictEqual(
+        yield* statusOf(`${head}content-length: ${bytes}\r\n\r\n${body}`),
+        status,
+        `${bytes} announced`,
+      )
+      const pieces = [body.slice(0, 1000), body.slice(1000)].map((part) => `${part.length.toString(16)}\r\n${part}\r\n`)
+      const chunked = `${head}transfer-encoding: chunked\r\n\r\n${pieces.join("")}0\r\n\r\n`
+      assert.strictEqual(yield* statusOf(chunked), status, `${bytes} in chunks`)
+    }
+    const get = (bytes: number) =>
+      `GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx: ${"y".repeat(bytes)}\r\n\r\n`
+    assert.strictEqual(yield* statusOf(get(16 * 1024 - 100)), "200")
+    assert.strictEqual(yield* statusOf(get(16 * 1024)), "431")
+  }),
+)
+
 /** An answer in chunks of which there is one. */
 const unchunked = (text: string): string =>
   text.replace(/\r\n\r\n[0-9a-f]+\r\n/i, "\r\n\r\n").replace(/\r\n0?\r?\n?$/, "")
 
-const OK = "GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+const OK = "GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
 
 it.live("garbage on the socket gets a problem document or nothing, and harms nobody else", () =>
   Effect.gen(function* () {
@@ -148,12 +179,15 @@ it.live("garbage on the socket gets a problem document or nothing, and harms nob
       [Buffer.from("16030100c8010000c403035d", "hex"), 400],
       ["GET / HTTP/9.9\r\n\r\n", 400],
       ["GET /health HTTP/1.1\r\n\r\n", 400],
-      ["GET /health HTTP/1.1\r\nhost: x\r\nhost y\r\n\r\n", 400],
-      ["POST /v1/init HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n", 400],
-      ["POST /v1/init HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", 400],
-      ["POST /v1/init HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n", 400],
-      [`GET /health HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(20_000)}\r\n\r\n`, 431],
-      [`GET /${"y".repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, 431],
+      ["GET /health HTTP/1.1\r\nhost: localhost\r\nhost y\r\n\r\n", 400],
+      ["POST /v1/init HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n", 400],
+      [
+        "POST /v1/init HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        400,
+      ],
+      ["POST /v1/init HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n", 400],
+      [`GET /health HTTP/1.1\r\nhost: localhost\r\nx: ${"y".repeat(20_000)}\r\n\r\n`, 431],
+      [`GET /${"y".repeat(20_000)} HTTP/1.1\r\nhost: localhost\r\n\r\n`, 431],
     ]
     for (const [bytes, status] of garbage) {
       const connection = yield* openSocket(proxy.port, bytes)
@@ -175,9 +209,9 @@ it.live("senders that are slow with their head or their body are timed out", () 
       settings: { headersTimeout: Duration.millis(500), requestTimeout: Duration.millis(1000) },
     })
     const slow = [
-      "GET /health HTTP/1.1\r\nhost: x\r\nx-slow:",
-      "POST /v1/init HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{",
-      "POST /v1/init HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\n",
+      "GET /health HTTP/1.1\r\nhost: localhost\r\nx-slow:",
+      "POST /v1/init HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{",
+      "POST /v1/init HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\n",
     ]
     yield* Effect.forEach(
       slow,

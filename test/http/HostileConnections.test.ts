@@ -42,9 +42,9 @@ it.live("a refused sender that goes on sending is cut, its answer not having end
     const proxy = yield* startProxy({
       settings: { headersTimeout: Duration.millis(500), requestTimeout: Duration.millis(1000) },
     })
-    const head = "POST /v1/init HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+    const head = "POST /v1/init HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     const cases = [
-      ["GET /health HTTP/1.1\r\nhost: x\r\nx-slow:", " ", 408],
+      ["GET /health HTTP/1.1\r\nhost: localhost\r\nx-slow:", " ", 408],
       [`${head}content-length: 1000000\r\n\r\n{`, " ", 408],
       [`${head}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`, "1\r\n \r\n", 408],
       ["nonsense\r\n\r\n", "more", 400],
@@ -134,10 +134,10 @@ it.live("a request to upgrade is served as if it had not asked, and its connecti
     const { body } = yield* Effect.promise(async () => seal(await beginSession(proxy), { prompt: "x", stream: true }))
     for (const protocol of ["websocket", "h2c", "x"]) {
       const upgrade = { connection: "Upgrade", upgrade: protocol, "sec-websocket-version": "13" }
-      const lines = Object.entries({ host: "x", ...upgrade }).map(([name, value]) => `${name}: ${value}\r\n`)
+      const lines = Object.entries({ host: "localhost", ...upgrade }).map(([name, value]) => `${name}: ${value}\r\n`)
       const connection = yield* openSocket(proxy.port, `GET /health HTTP/1.1\r\n${lines.join("")}\r\n`)
       yield* Effect.promise(() => connection.receives(/^HTTP\/1\.1 200 OK\r\n[^]*"status":"ok"/))
-      connection.write("GET /nope HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+      connection.write("GET /nope HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
       assert.match(yield* Effect.promise(() => connection.ended), /HTTP\/1\.1 404 Not Found\r\n/)
     }
     const upgrade = { connection: "Upgrade", upgrade: "x" }
@@ -160,44 +160,67 @@ it.live("what is no HTTP behind an answer under way does not get into that answe
   }),
 )
 
-it.live("bodies on their way in share so much memory, and the slowest make way for the others", () =>
+it.live("what is announced and not sent takes nobody's room", () =>
   Effect.gen(function* () {
-    const proxy = yield* startProxy({ settings: { maxRequestBytes: 32 * 1024, maxBodyMemory: 64 * 1024 } })
-    const head = "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
-    const send = (framing: string) => openSocket(proxy.port, `${head}${framing}`)
-    const announced = "content-length: 32000\r\n\r\n{"
-    const first = yield* send(announced)
-    // Counts as much as the longest body that it may become.
-    const second = yield* send("transfer-encoding: chunked\r\n\r\n1\r\n{\r\n")
-    const held = () => [first, second].map(({ socket }) => socket.readableEnded)
+    const proxy = yield* startProxy({ settings: { maxBodyMemory: 1024 * 1024 } })
     const session = yield* Effect.promise(() => beginSession(proxy))
-    // What is small does not ask for room, what is large makes room.
-    assert.deepStrictEqual(held(), [false, false])
-    const { body } = yield* Effect.promise(() => seal(session, { prompt: "x".repeat(10_000) }))
-    const large = yield* openSocket(proxy.port, postOf("/v1/completions", body, { connection: "close" }))
-    assert.match(yield* Effect.promise(() => large.ended), /^HTTP\/1\.1 200 /)
+    const uploads = yield* Effect.forEach(
+      Array.from({ length: 8 }),
+      Effect.fnUntraced(function* () {
+        const { body } = yield* Effect.promise(() => seal(session, { prompt: "x".repeat(30_000) }))
+        const request = postOf("/v1/completions", body, { connection: "close" })
+        const connection = yield* openSocket(proxy.port, request.slice(0, 20_000))
+        return { connection, rest: request.slice(20_000) }
+      }),
+    )
+    const head =
+      "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n"
+    const silent = yield* Effect.forEach(Array.from({ length: 250 }), () => openSocket(proxy.port, head, "127.0.0.2"))
+    yield* Effect.sleep("100 millis")
+    for (const { connection, rest } of uploads) {
+      connection.write(rest)
+      assert.match(yield* Effect.promise(() => connection.ended), /^HTTP\/1\.1 200 /)
+    }
+    for (const { socket } of silent) assert.isFalse(socket.readableEnded)
+  }),
+)
+
+it.live("bodies on their way in share so much memory, and whoever has most of it makes way", () =>
+  Effect.gen(function* () {
+    const budget = 64 * 1024
+    const proxy = yield* startProxy({ settings: { maxRequestBytes: budget, maxBodyMemory: budget } })
+    const session = yield* Effect.promise(() => beginSession(proxy))
+    const head = "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    const part = (framing: string, bytes: number, from: string) =>
+      openSocket(proxy.port, `${head}${framing}\r\n${" ".repeat(bytes)}`, from)
+    const announced = "content-length: 60000\r\n"
+    const chunked = `transfer-encoding: chunked\r\n\r\n${(16_001).toString(16)}`
+    const modest = yield* part(announced, 15_000, "127.0.0.3")
+    const [first, second] = [yield* part(announced, 16_000, "127.0.0.2"), yield* part(chunked, 16_000, "127.0.0.2")]
+    const held = () => [first, second, modest].map(({ socket }) => !socket.readableEnded)
+    assert.deepStrictEqual(held(), [true, true, true])
+    const upload = Effect.fnUntraced(function* (characters: number) {
+      const { body } = yield* Effect.promise(() => seal(session, { prompt: "x".repeat(characters) }))
+      const honest = yield* openSocket(proxy.port, postOf("/v1/completions", body, { connection: "close" }))
+      assert.match(yield* Effect.promise(() => honest.ended), /^HTTP\/1\.1 200 /)
+    })
+    // With it there is too much, once the others have come.
+    yield* Effect.repeat(upload(15_000), { until: () => first.socket.readableEnded })
     const refused = yield* Effect.promise(() => first.ended)
     assert.match(refused, /^HTTP\/1\.1 408 [^]*connection: close\r\n[^]*urn:sealgate:problem:timeout/i)
-    assert.isFalse(second.socket.readableEnded)
+    assert.deepStrictEqual(held(), [false, true, true])
     // The room of what has ended is free again.
-    for (let i = 0; i < 5; i++) {
-      const { body } = yield* Effect.promise(() => seal(session, { prompt: "x".repeat(10_000) }))
-      const next = yield* openSocket(proxy.port, postOf("/v1/completions", body, { connection: "close" }))
-      assert.match(yield* Effect.promise(() => next.ended), /^HTTP\/1\.1 200 /)
-    }
-    assert.isFalse(second.socket.readableEnded)
-    yield* send(announced)
-    yield* send(announced)
-    assert.match(yield* Effect.promise(() => second.ended), /^HTTP\/1\.1 408 /)
+    for (let i = 0; i < 5; i++) yield* upload(15_000)
+    assert.deepStrictEqual(held(), [false, true, true])
   }),
 )
 
 it.live("requests piled up on one connection are answered up to a few, and cut beyond", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy()
-    const request = "GET /health HTTP/1.1\r\nhost: x\r\n\r\n"
+    const request = "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
     const few = yield* openSocket(proxy.port, request.repeat(15))
-    few.write("GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+    few.write("GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
     const answered = yield* Effect.promise(() => few.ended)
     assert.lengthOf(answered.match(/HTTP\/1\.1 200 OK/g) ?? [], 16)
     const many = yield* openSocket(proxy.port, request.repeat(1000))

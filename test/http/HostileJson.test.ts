@@ -3,21 +3,24 @@ import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SealedProblem } from "../../src/client/errors.ts"
-import { utf8 } from "../../src/domain/bytes.ts"
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../../src/domain/jsonLimits.ts"
+import { concat, utf8 } from "../../src/domain/bytes.ts"
+import { JSON_LIMITS } from "../../src/domain/iJson.ts"
 import { COMPLETE_FLOOR, pad } from "../../src/domain/padding.ts"
 import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
 import { startProxy } from "../support/proxy.ts"
-import { beginSession, jsonOf, post, sealBlock } from "../support/sealing.ts"
+import { beginSession, jsonOf, openedProblem, payloadOf, post, seal, sealBlock } from "../support/sealing.ts"
 import { failureOf } from "../support/tamper.ts"
 
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth)
+const { depth: MAX_JSON_DEPTH, values: MAX_JSON_VALUES } = JSON_LIMITS
 const LIMITS = new RegExp(`${MAX_JSON_DEPTH} levels and ${MAX_JSON_VALUES} values`)
+const GATEWAY_LIMITS = new RegExp(`${MAX_JSON_DEPTH} levels and 8192 values`)
 
 /** Just under the limits, and just over them: as the value of a member `x` of the body. */
 const DEEPEST = nested(MAX_JSON_DEPTH - 1)
 const TOO_DEEP = nested(MAX_JSON_DEPTH)
-const TOO_MANY = `[${"0,".repeat(MAX_JSON_VALUES)}0]`
+const values = (count: number): string => `[${"0,".repeat(count - 1)}0]`
+const TOO_MANY = values(MAX_JSON_VALUES + 1)
 
 describe("a body nested too deeply, or with too many values, is refused", () => {
   it.live("by the proxy", () =>
@@ -56,10 +59,12 @@ describe("a body nested too deeply, or with too many values, is refused", () => 
         problemIn(yield* create(DEEPEST, token)).errors?.map(({ path }) => path),
         ["payload.x"],
       )
-      for (const x of [TOO_DEEP, nested(500_000), TOO_MANY]) {
+      // Two more are the members of the body.
+      assert.isUndefined(problemIn(yield* create(values(8192 - 2), token)).detail)
+      for (const x of [TOO_DEEP, nested(500_000), values(8192 - 1)]) {
         const problem = problemIn(yield* create(x, token))
         assert.deepStrictEqual([problem.status, problem.code], [400, "invalid-request"])
-        assert.match(problem.detail ?? "", LIMITS)
+        assert.match(problem.detail ?? "", GATEWAY_LIMITS)
         assert.strictEqual(problem.instance, "/api/v1/agents")
       }
       assert.strictEqual((yield* create(TOO_DEEP)).status, 401)
@@ -92,12 +97,109 @@ describe("a body nested too deeply, or with too many values, is refused", () => 
   )
 })
 
+/** What is JSON to `JSON.parse` and not I-JSON (RFC 7493), as the value of a member `x`, and what is told of it. */
+const NOT_I_JSON: ReadonlyArray<readonly [value: string | Uint8Array<ArrayBuffer>, told: string]> = [
+  ['{"a":1,"b":[],"a":1}', 'An object has two members "a".'],
+  ['{"a":1,"\\u0061":2}', 'An object has two members "a".'],
+  ['"\\ud83d"', "A string has half of a surrogate pair."],
+  ['{"\\udc4b\\ud83d":1}', "A string has half of a surrogate pair."],
+  // Cut short, overlong, and half of a pair in what looks like UTF-8.
+  [new Uint8Array([0x22, 0xe2, 0x82, 0x22]), "It is not UTF-8."],
+  [new Uint8Array([0x22, 0xc1, 0x81, 0x22]), "It is not UTF-8."],
+  [new Uint8Array([0x22, 0xed, 0xa0, 0xbd, 0x22]), "It is not UTF-8."],
+]
+const BOM = new Uint8Array([0xef, 0xbb, 0xbf])
+const MARKED = "It begins with a byte order mark."
+
+const bytesOf = (value: string | Uint8Array): Uint8Array => (typeof value === "string" ? utf8(value) : value)
+
+/** `json` with the member `x` added to its object. */
+const withX = (json: object, x: string | Uint8Array) =>
+  concat(utf8(`${JSON.stringify(json).slice(0, -1)},"x":`), bytesOf(x), utf8("}"))
+
+describe("a body that is not I-JSON is refused", () => {
+  it.live("by the proxy", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const session = yield* Effect.promise(() => beginSession(proxy))
+      const { body } = yield* Effect.promise(() => seal(session, { prompt: "hello" }))
+      const send = (path: string, body: Uint8Array<ArrayBuffer>) =>
+        Effect.promise(async () => {
+          const headers = { "content-type": "application/json" }
+          const response = await fetch(proxy.url + path, { method: "POST", headers, body })
+          return { status: response.status, problem: await jsonOf(response) }
+        })
+      const nonce = { client_nonce: body.enc }
+      for (const [path, json] of [
+        ["/v1/init", nonce],
+        ["/v1/completions", body],
+      ] as const) {
+        for (const [body, told] of [
+          ...NOT_I_JSON.map(([value, told]) => [withX(json, value), told] as const),
+          [concat(BOM, utf8(JSON.stringify(json))), MARKED] as const,
+        ]) {
+          const { problem, status } = yield* send(path, body)
+          assert.deepStrictEqual([status, problem["code"], problem["detail"]], [400, "malformed", told])
+        }
+      }
+      // Of two, one that is good does not help the other.
+      const twice = withX(body, '1,"enc":"AAAA"')
+      assert.strictEqual((yield* send("/v1/completions", twice)).problem["code"], "malformed")
+      // Nothing was used up by then, and what nobody knows does no harm, noncharacters and pairs in it neither.
+      const known = withX(body, '{"\\ud83d\\udc4b":["\\uffff","\u{1F44B}"]}')
+      assert.strictEqual((yield* send("/v1/completions", known)).status, 200)
+    }),
+  )
+
+  it.live("by the gateway", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
+      const token = yield* tokenFor("alice")
+      for (const [body, told] of [
+        ...NOT_I_JSON.map(([value, told]) => [withX({ name: "a" }, value), told] as const),
+        [concat(BOM, utf8('{"name":"a"}')), MARKED] as const,
+      ]) {
+        const response = yield* Effect.promise(() =>
+          fetch(`${gateway.url}/api/v1/agents`, {
+            method: "POST",
+            headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+            body,
+          }),
+        )
+        const problem = yield* Effect.promise(() => jsonOf(response))
+        assert.deepStrictEqual([response.status, problem["code"], problem["detail"]], [400, "invalid-request", told])
+      }
+    }),
+  )
+
+  it.live("within the seal, under the seal", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const session = yield* Effect.promise(() => beginSession(proxy))
+      const ask = (json: string, x: string | Uint8Array<ArrayBuffer>, before: Uint8Array<ArrayBuffer>) =>
+        Effect.promise(() => openedProblem(proxy, session, concat(before, withX(JSON.parse(json), x))))
+      const good = payloadOf(session, { prompt: "hello" })
+      for (const [x, told, before] of [
+        ...NOT_I_JSON.map(([value, told]) => [value, told, new Uint8Array()] as const),
+        ["1", MARKED, BOM] as const,
+      ]) {
+        const { problem, status } = yield* ask(good, x, before)
+        assert.strictEqual(status, 400)
+        assert.deepStrictEqual([problem["code"], problem["detail"]], ["invalid-request", told])
+      }
+      // Two questions in one request, of which two verifiers could each read one.
+      const twice = yield* ask(good, '1,"completion":{"prompt":"goodbye"}', new Uint8Array())
+      assert.strictEqual(twice.problem["detail"], 'An object has two members "completion".')
+    }),
+  )
+})
+
 it.live("of very many wrong members only the first are told", () =>
   Effect.gen(function* () {
     const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
     const token = yield* tokenFor("alice")
     const few = `{"name":"a","model_policy":{"allow":[${Array.from({ length: 20 }, () => 1).join(",")}]}}`
-    const many = `{"name":"a","model_policy":{"allow":[${Array.from({ length: 30_000 }, () => 1).join(",")}]}}`
+    const many = `{"name":"a","model_policy":{"allow":[${Array.from({ length: 8000 }, () => 1).join(",")}]}}`
     const told = (body: string) => call(gateway, "POST", "/api/v1/agents", { token, body })
     assert.lengthOf(problemIn(yield* told(few)).errors ?? [], 20)
     const answer = yield* told(many)

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { DRAINING, renderProblems } from "../../src/http/shared/Problems.ts"
+import { DRAINING, renderProblems, retryAfter } from "../../src/http/shared/Problems.ts"
 
 it.effect("a server that stops in the middle of a request says when to come back, as one that refuses it does", () =>
   Effect.gen(function* () {
@@ -14,3 +14,8 @@ it.effect("a server that stops in the middle of a request says when to come back
     assert.deepStrictEqual(yield* Effect.promise(() => web.json()), { ...DRAINING })
   }),
 )
+
+it("Retry-After is in whole seconds, none of which is too early, and at least one", () => {
+  const cases = [0, 1, 999, 1000, 1000.5, 1001, 59_999, 60_000].map((ms) => Number(retryAfter(ms)["retry-after"]))
+  assert.deepStrictEqual(cases, [1, 1, 1, 1, 2, 2, 60, 60])
+})

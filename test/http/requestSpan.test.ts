@@ -4,13 +4,12 @@ import { Effect, Fiber, Layer, Logger } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { withRequestSpan } from "../../src/http/shared/requestSpan.ts"
 import type { RouteTable } from "../../src/http/shared/RouteTable.ts"
-import { layerDiscreetTracer } from "../../src/layers/DiscreetTracer.ts"
-import { layerTelemetry } from "../../src/layers/Telemetry.ts"
+import { layerDiscreetTracer } from "../../src/server/telemetry/DiscreetTracer.ts"
+import { layerTelemetry } from "../../src/server/telemetry/Telemetry.ts"
 import { otlpCollector } from "../support/otlpCollector.ts"
 import { testSettings } from "../support/proxy.ts"
 
-const routes: RouteTable = {
-  methods: () => ["GET"],
+const routes: Pick<RouteTable, "label"> = {
   label: (_, url) => (url.startsWith("/things/") ? "/things/:id" : "unknown"),
 }
 

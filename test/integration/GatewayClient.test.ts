@@ -15,6 +15,7 @@ import { IdempotencyInFlight } from "../../src/domain/job.ts"
 import { problemOf } from "../../src/http/gateway/problems.ts"
 import { problemResponse } from "../../src/http/shared/Problems.ts"
 import { sqlite } from "../support/databases.ts"
+import { asPageOf } from "../support/plainRequest.ts"
 import { databaseUrl, gatedUpstream, SECRET, startGateway, tokenFor } from "../support/gateway.ts"
 
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
@@ -32,12 +33,13 @@ const collect = async <A>(items: AsyncIterable<A>): Promise<Array<A>> => {
 }
 
 /** A gateway whose provider waits for the gate, and a client of it. */
-const gated = Effect.gen(function* () {
+const gatedWith = Effect.fnUntraced(function* (environment: Readonly<Record<string, string>>) {
   const upstream = yield* gatedUpstream
-  const gateway = yield* startGateway(yield* databaseUrl(sqlite), {}, upstream.layer)
+  const gateway = yield* startGateway(yield* databaseUrl(sqlite), environment, upstream.layer)
   const token = yield* tokenFor("alice", { roles: ["admin"] })
   return { upstream, gateway, token, client: new GatewayClient({ baseUrl: gateway.url, token }) }
 })
+const gated = gatedWith({})
 
 describe("GatewayClient", () => {
   it.live("does with promises what the API offers, in the form of the wire", () =>
@@ -108,6 +110,24 @@ describe("GatewayClient", () => {
         const stranger = new GatewayClient({ baseUrl: gateway.url, token: async () => "guess" })
         const refused = yield* Effect.promise(() => rejection(stranger.agents.list()))
         assert.deepInclude(refused instanceof GatewayProblem ? refused.problem : {}, { status: 401 })
+        // An address that reaches this machine, but is no name of it.
+        const elsewhere = new GatewayClient({ baseUrl: gateway.url.replace("127.0.0.1", "0.0.0.0"), token: "x" })
+        const page = new GatewayClient({ baseUrl: gateway.url, token: "x", fetch: asPageOf("https://evil.example") })
+        for (const call of ["list", "create", "get", "remove", "execute"] as const) {
+          const ask = ({ agents }: GatewayClient) => {
+            if (call === "create") return agents.create({ name: "a" })
+            if (call === "execute") return agents.execute("a", { task: "x" })
+            return call === "list" ? agents.list() : agents[call]("a")
+          }
+          const misdirected = yield* Effect.promise(() => rejection(ask(elsewhere)))
+          assert.instanceOf(misdirected, GatewayProblem, call)
+          assert.deepInclude(misdirected.problem, { status: 421, code: "misdirected", retryable: false })
+          assert.include(misdirected.message, "ALLOWED_HOSTS")
+          const foreign = yield* Effect.promise(() => rejection(ask(page)))
+          assert.instanceOf(foreign, GatewayProblem, call)
+          assert.deepInclude(foreign.problem, { status: 403, code: "cross-origin", retryable: false })
+          assert.include(foreign.message, "ALLOWED_ORIGINS")
+        }
         const nowhere = new GatewayClient({ baseUrl: "http://127.0.0.1:1", token: "x" })
         assert.instanceOf(yield* Effect.promise(() => rejection(nowhere.agents.create({ name: "a" }))), Unreachable)
       }),
@@ -212,6 +232,29 @@ describe("GatewayClient", () => {
           assert.deepInclude(reused instanceof GatewayProblem ? reused.problem : {}, { code: "idempotency-key-reused" })
           assert.strictEqual(sent.length, 5)
         })
+      }),
+    ),
+  )
+
+  it.live("waits for a job and follows it when the tenant has no place left for requests that wait", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { client, upstream } = yield* gatedWith({ MAX_WAITING_PER_TENANT: "1" })
+        const waiting = yield* Effect.promise(async () => {
+          const { id } = await client.agents.create({ name: "a" })
+          const handle = await client.agents.execute(id, { task: "x" })
+          const first = handle.wait()
+          const others = [client.jobs.wait(handle.id), client.jobs.wait(handle.id)]
+          return { all: Promise.all([first, ...others]), followed: collect(client.jobs.events(handle.id)) }
+        })
+        yield* Effect.sleep("2500 millis")
+        yield* upstream.open
+        const all = yield* Effect.promise(() => waiting.all)
+        assert.deepStrictEqual(
+          all.map(({ status }) => status),
+          ["completed", "completed", "completed"],
+        )
+        assert.strictEqual((yield* Effect.promise(() => waiting.followed)).at(-1)?.type, "ended")
       }),
     ),
   )

@@ -89,6 +89,19 @@ describe("what the gateway refuses", () => {
         errors: ["payload.misspelt", "payload.name", "payload.limits.max_rounds", "payload.metadata.a"],
       },
     ],
+    [
+      "POST /api/v1/agents",
+      {
+        status: 400,
+        code: "invalid-request",
+        body: {
+          name: "a",
+          role: "x".repeat(1001),
+          model_policy: { allow: ["x".repeat(257)], deny: Array.from({ length: 65 }, () => "*") },
+        },
+        errors: ["payload.role", "payload.model_policy.allow.0", "payload.model_policy.deny"],
+      },
+    ],
     ["GET /api/v1/agents?limit=0", { status: 400, code: "invalid-request", errors: ["query.limit"] }],
     ["GET /api/v1/agents?limit=101", { status: 400, code: "invalid-request", errors: ["query.limit"] }],
     ["GET /api/v1/agents?limit=ten", { status: 400, code: "invalid-request", errors: ["query.limit"] }],
@@ -115,10 +128,15 @@ describe("what the gateway refuses", () => {
     ],
     [`POST ${execute}`, { status: 404, code: "agent-not-found", body: { task: "x" } }],
     [`POST ${execute}`, { status: 400, code: "invalid-request", body: { task: "" }, errors: ["payload.task"] }],
-    [`POST ${execute}`, { status: 400, code: "invalid-request", body: {} }],
+    [`POST ${execute}`, { status: 400, code: "invalid-request", body: {}, errors: ["payload"] }],
     [
       `POST ${execute}`,
-      { status: 400, code: "invalid-request", body: { task: "x", messages: [{ role: "user", content: "y" }] } },
+      {
+        status: 400,
+        code: "invalid-request",
+        body: { task: "x", messages: [{ role: "user", content: "y" }] },
+        errors: ["payload"],
+      },
     ],
     [
       `POST ${execute}`,
@@ -175,9 +193,7 @@ describe("what the gateway refuses", () => {
           assert.strictEqual(problem.retryable, false, request)
           if (errors !== undefined) {
             const paths = (problem.errors ?? []).map((issue) => issue.path)
-            // A body that is one of two things also hears what it lacks for being the other one.
-            if (path === execute) assert.includeMembers(paths, [...errors], `${request} ${answer.text}`)
-            else assert.sameMembers(paths, [...errors], `${request} ${answer.text}`)
+            assert.sameMembers(paths, [...errors], `${request} ${answer.text}`)
           }
           if (header !== undefined) assert.strictEqual(answer.headers.get(header[0]), header[1], request)
         }),
@@ -200,7 +216,7 @@ describe("what the gateway refuses", () => {
               socket.on("close", () => resolve(text))
               socket.on("error", reject)
               socket.write(
-                `POST /api/v1/agents HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
+                `POST /api/v1/agents HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
               )
               socket.write(`2000\r\n${"x".repeat(0x2000)}\r\n0\r\n\r\n`)
             }),
@@ -282,6 +298,27 @@ describe("what the gateway refuses", () => {
   )
 })
 
+describe("what the gateway answers to those who may ask", () => {
+  test("is kept by no cache, whatever it is", (gateway, token) =>
+    Effect.gen(function* () {
+      const created = yield* call(gateway, "POST", "/api/v1/agents", { token, body: AGENT })
+      const agent = `/api/v1/agents/${created.json["id"]}`
+      const answers = [
+        created,
+        yield* call(gateway, "GET", "/api/v1/agents", { token }),
+        yield* call(gateway, "GET", agent, { token }),
+        yield* call(gateway, "PATCH", agent, { token, body: { name: "b" } }),
+        yield* call(gateway, "POST", `${agent}/execute`, { token, body: { task: "x" } }),
+        yield* call(gateway, "GET", "/api/v1/routing/stats", { token }),
+        yield* call(gateway, "DELETE", agent, { token }),
+      ]
+      for (const { headers, status } of answers) {
+        assert.isBelow(status, 300)
+        assert.strictEqual(headers.get("cache-control"), "no-store")
+      }
+    }))
+})
+
 describe("a connection to the gateway", () => {
   it.live("is closed when nobody has used it for KEEP_ALIVE_TIMEOUT", () =>
     Effect.scoped(
@@ -345,6 +382,29 @@ describe("the gateway's rate limits", () => {
         assert.strictEqual(yield* read(alice, "192.0.2.2"), 429)
         assert.strictEqual(yield* read(bob, "192.0.2.1"), 429)
         assert.strictEqual(yield* read(bob, "192.0.2.3"), 200)
+      }),
+    { RATE_LIMIT_READ: "1", TRUSTED_PROXIES: "127.0.0.1" },
+  )
+
+  test(
+    "count a tenant once for all who call for it, wherever from",
+    (gateway) =>
+      Effect.gen(function* () {
+        const anna = yield* tokenFor("anna", { tenant: "acme" })
+        const alice = yield* tokenFor("alice", { tenant: "acme" })
+        const other = yield* tokenFor("alice", { tenant: "other" })
+        const read = (token: string, address: string) =>
+          call(gateway, "GET", "/api/v1/agents", { token, headers: { "x-forwarded-for": address } })
+        assert.strictEqual((yield* read(anna, "192.0.2.1")).status, 200)
+        const refused = yield* read(alice, "192.0.2.2")
+        assert.strictEqual(refused.status, 429)
+        assert.match(refused.headers.get("retry-after") ?? "", /^(60|59)$/)
+        assert.match(
+          refused.headers.get("ratelimit") ?? "",
+          /^"read-per-address";r=0;t=\d+, "read-per-tenant";r=0;t=(60|59)$/,
+        )
+        assert.include(checked(refused, "/api/v1/agents").detail, "from one tenant")
+        assert.strictEqual((yield* read(other, "192.0.2.3")).status, 200)
       }),
     { RATE_LIMIT_READ: "1", TRUSTED_PROXIES: "127.0.0.1" },
   )
@@ -454,14 +514,14 @@ describe("what operators ask the gateway", () => {
       assertDeclared(parsePrometheus(metrics.text))
       assert.notInclude(metrics.text, MISSING)
       const docs = yield* call(gateway, "GET", "/docs")
-      assert.deepStrictEqual([docs.status, docs.text.includes("sealgate gateway")], [200, true])
+      assert.deepStrictEqual([docs.status, docs.headers.get("content-type")], [200, "text/html; charset=utf-8"])
       const { json: openApi } = yield* call(gateway, "GET", "/openapi.json")
       assert.deepInclude(openApi, { openapi: "3.1.0" })
       assert.include(JSON.stringify(openApi["paths"]), "idempotency-key")
-      assert.include(JSON.stringify(openApi), '"bearer"')
+      assert.include(JSON.stringify(openApi), '"bearer":{"type":"http","scheme":"bearer"}')
     }))
 
-  it.live("is 503 while every circuit is open", () =>
+  it.live("is degraded, and takes requests, while every circuit is open", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const open = Layer.effect(
@@ -475,7 +535,7 @@ describe("what operators ask the gateway", () => {
         ).pipe(Layer.provide(Upstream.layerEcho))
         const gateway = yield* gatewayWith({}, open)
         const ready = yield* call(gateway, "GET", "/ready")
-        assert.deepStrictEqual([ready.status, ready.json["status"]], [503, "unavailable"])
+        assert.deepStrictEqual([ready.status, ready.json["status"]], [200, "degraded"])
       }),
     ),
   )

@@ -37,7 +37,7 @@ describe("sealgate gateway", () => {
             gateway.line((line) => /console: (http:[^"\s]+)/.exec(line)?.[1]),
           )
           assert.strictEqual(consoleUrl, `${gateway.url}/console`)
-          const token = yield* tokenOf("--sub", "alice")
+          const token = yield* tokenOf("--sub", "alice", "--tenant", "alice")
           const admin = yield* tokenOf("--sub", "ops", "--tenant", "acme", "--role", "admin", "--ttl", "5min")
           assert.match(token, /^[\w-]+\.[\w-]+\.[\w-]+$/)
           const created = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
@@ -59,7 +59,7 @@ describe("sealgate gateway", () => {
       Effect.scoped(
         Effect.gen(function* () {
           const first = yield* started([], { env: { JOB_WORKERS: "0" } })
-          const token = yield* tokenOf("--sub", "alice")
+          const token = yield* tokenOf("--sub", "alice", "--tenant", "alice")
           const { json: agent } = yield* call(first, "POST", "/api/v1/agents", { token, body: { name: "a" } })
           const { json: job } = yield* call(first, "POST", `/api/v1/agents/${agent["id"]}/execute`, {
             token,
@@ -113,7 +113,7 @@ describe("sealgate gateway", () => {
           assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
           const token = yield* Effect.promise(() => running.line((line) => /export TOKEN=(.+)$/.exec(line)?.[1]))
           assert.strictEqual((yield* call({ url }, "GET", "/api/v1/routing/config", { token })).status, 200)
-          const other = yield* tokenOf("--sub", "alice", "--role", "admin")
+          const other = yield* tokenOf("--sub", "alice", "--tenant", "dev", "--role", "admin")
           assert.strictEqual(problemIn(yield* call({ url }, "GET", "/api/v1/agents", { token: other })).status, 401)
           running.kill("SIGTERM")
           assert.strictEqual(yield* exitOf(running), 0)
@@ -125,13 +125,45 @@ describe("sealgate gateway", () => {
 
 describe("sealgate token", () => {
   it.live(
+    "asks whose tenant it is for, unless users are tenants",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const without = yield* run(["token", "--sub", "acme"], { env })
+          assert.strictEqual(yield* exitOf(without), 2)
+          assert.match(without.stderr.join("\n"), /--tenant is missing.*JWT_USERS_ARE_TENANTS=1/)
+          const reserved = yield* run(["token", "--sub", "acme", "--tenant", "user:alice"], { env })
+          assert.strictEqual(yield* exitOf(reserved), 2)
+          const users = { ...env, JWT_USERS_ARE_TENANTS: "1" }
+          const printed = yield* run(["token", "--sub", "acme"], { env: users })
+          assert.strictEqual(yield* exitOf(printed), 0)
+          const claims = printed.stdout.join("").split(".")[1] ?? ""
+          assert.notProperty(JSON.parse(Buffer.from(claims, "base64url").toString()), "tenant")
+        }),
+      ),
+    PROCESSES_MS,
+  )
+
+  it.live(
     "prints JSON on request, and needs the gateway's secret",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const args = ["--sub", "alice", "--role", "admin", "--role", "auditor", "--ttl", "90", "--json"]
+          const args = [
+            "--sub",
+            "alice",
+            "--tenant",
+            "acme",
+            "--role",
+            "admin",
+            "--role",
+            "auditor",
+            "--ttl",
+            "90",
+            "--json",
+          ]
           const printed: unknown = JSON.parse(yield* tokenOf(...args))
-          assert.deepInclude(printed, { sub: "alice", tenant: "alice", roles: ["admin", "auditor"], expires_in: 90 })
+          assert.deepInclude(printed, { sub: "alice", tenant: "acme", roles: ["admin", "auditor"], expires_in: 90 })
           const without = yield* run(["token", "--sub", "alice"])
           assert.strictEqual(yield* exitOf(without), 1)
           assert.match(without.stderr.join("\n"), /JWT_SECRET: is missing/)

@@ -12,6 +12,7 @@ import {
   hasArrived,
   problemIn,
   startGateway,
+  type TestGateway,
   tokenFor,
 } from "../support/gateway.ts"
 
@@ -27,10 +28,17 @@ const beginSlowCreate = (url: string, token: string) => {
   })
   const body = '{"name":"slow"}'
   socket.write(
-    `POST /api/v1/agents HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
+    `POST /api/v1/agents HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
   )
   return { answer, finish: () => socket.write(body.slice(5)) }
 }
+
+/** What `/ready` says once the shutdown has begun. */
+const drains = (gateway: TestGateway) =>
+  call(gateway, "GET", "/ready").pipe(
+    Effect.repeat({ until: ({ status }) => status === 503, schedule: Schedule.spaced("10 millis") }),
+    Effect.timeout("5 seconds"),
+  )
 
 describe("a gateway that stops", () => {
   it.live("says so, begins no new jobs, and finishes what is in flight", () =>
@@ -44,10 +52,7 @@ describe("a gateway that stops", () => {
         yield* hasArrived(gateway)
 
         const stopping = yield* Effect.forkChild(gateway.stop)
-        const ready = yield* call(gateway, "GET", "/ready").pipe(
-          Effect.repeat({ until: ({ status }) => status === 503, schedule: Schedule.spaced("10 millis") }),
-          Effect.timeout("5 seconds"),
-        )
+        const ready = yield* drains(gateway)
         assert.deepInclude(ready.json, { status: "unavailable", draining: true })
         const refused = yield* execute
         assert.deepInclude(problemIn(refused), { status: 503, code: "draining", retryable: true })
@@ -65,7 +70,7 @@ describe("a gateway that stops", () => {
 })
 
 describe("jobs of a gateway that stops", () => {
-  it.live("go back at once, and none is begun, while a request in flight still takes its time", () =>
+  it.live("keep what the call under way gave and cost, and go back while others still take their time", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const upstream = yield* gatedUpstream
@@ -75,25 +80,29 @@ describe("jobs of a gateway that stops", () => {
         const execute = call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, { token, body: { task: "x" } })
         const first = yield* execute
         yield* execute
-        const statusOf = (answer: Answer) =>
-          Effect.map(call(gateway, "GET", `/api/v1/jobs/${answer.json["id"]}`, { token }), ({ json }) => json["status"])
+        const jobOf = (answer: Answer) =>
+          Effect.map(call(gateway, "GET", `/api/v1/jobs/${answer.json["id"]}`, { token }), ({ json }) => json)
         const untilStatus = (answer: Answer, status: string) =>
-          statusOf(answer).pipe(
-            Effect.repeat({ until: (now) => now === status, schedule: Schedule.spaced("10 millis") }),
+          jobOf(answer).pipe(
+            Effect.repeat({ until: (job) => job["status"] === status, schedule: Schedule.spaced("10 millis") }),
             Effect.timeout("10 seconds"),
           )
         yield* untilStatus(first, "running")
+        yield* Effect.repeat(Effect.sync(upstream.entered), { until: (calls) => calls === 1 })
         const slow = beginSlowCreate(gateway.url, token)
         yield* hasArrived(gateway)
 
         const stopping = yield* Effect.forkChild(gateway.stop)
-        yield* untilStatus(first, "queued")
-        const calls = upstream.entered()
+        yield* drains(gateway)
+        assert.strictEqual((yield* jobOf(first))["status"], "running")
         yield* upstream.open
+        const back = yield* untilStatus(first, "queued")
+        assert.deepInclude(back, { attempt: 1, cost_micro_usd: 0 })
+        assert.deepInclude(back["usage"], { calls: 1 })
         // As long as an idle worker takes to look for work on its own.
         yield* Effect.sleep("1200 millis")
-        assert.strictEqual(yield* statusOf(first), "queued")
-        assert.strictEqual(upstream.entered(), calls)
+        assert.deepStrictEqual(yield* jobOf(first), back)
+        assert.strictEqual(upstream.entered(), 1)
 
         slow.finish()
         assert.match(yield* Effect.promise(() => slow.answer), /^HTTP\/1\.1 201 /)

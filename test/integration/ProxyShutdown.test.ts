@@ -152,7 +152,7 @@ describe("while the proxy shuts down", () => {
       const scope = yield* Scope.make()
       const proxy = yield* Scope.provide(startProxy({ settings: { shutdownGrace: Duration.minutes(10) } }), scope)
       const sockets = yield* Effect.forEach(
-        ["", "POST /v1/init HTTP/1.1\r\n", "POST /v1/init HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{"],
+        ["", "POST /v1/init HTTP/1.1\r\n", "POST /v1/init HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{"],
         (bytes) => openSocket(proxy.port, bytes),
       )
       yield* Effect.promise(async () => (await fetch(`${proxy.url}/health`)).text())

@@ -3,7 +3,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { assert, describe, it } from "@effect/vitest"
 import { APICallError, generateText, isStepCount, jsonSchema, Output, streamText, tool } from "ai"
 import { Effect } from "effect"
-import { AnswerRestarted, PinMismatch, type SealedFetchOptions, Tampered } from "../../src/client/index.ts"
+import { AnswerIncomplete, PinMismatch, type SealedFetchOptions, Tampered } from "../../src/client/index.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
 import { changing, changingEvents, failureOf } from "../support/tamper.ts"
@@ -143,7 +143,7 @@ describe("AI SDK", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("never takes what was tampered with, cut or restarted for an answer", () =>
+  it.live("never takes what was tampered with, cut or interrupted for an answer", () =>
     Effect.gen(function* () {
       const { fake, model } = yield* setup({ failover: true })
       const flip = changing((body) =>
@@ -164,8 +164,8 @@ describe("AI SDK", () => {
       assert.instanceOf(causeOf(errors[0]), Tampered)
 
       fake.when({ key: "key-1" }).script({ text: ["void ", "void"], delivery: { breaks: { after: 1, how: "cut" } } })
-      const restarted = yield* Effect.promise(() => read(streamText({ model: model(), prompt: "Hi", ...quiet })))
-      assert.instanceOf(causeOf(restarted.errors[0]), AnswerRestarted)
+      const interrupted = yield* Effect.promise(() => read(streamText({ model: model(), prompt: "Hi", ...quiet })))
+      assert.instanceOf(causeOf(interrupted.errors[0]), AnswerIncomplete)
     }).pipe(Effect.scoped),
   )
 

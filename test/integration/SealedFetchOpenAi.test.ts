@@ -11,7 +11,6 @@ import OpenAI, {
 } from "openai"
 import {
   AnswerIncomplete,
-  AnswerRestarted,
   PinMismatch,
   type SealedFetchOptions,
   StreamTruncated,
@@ -230,7 +229,7 @@ describe("a streamed answer", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("ends with AnswerRestarted when another provider takes over, unless it was held", () =>
+  it.live("ends with its provider, and costs no second call, unless it was held", () =>
     Effect.gen(function* () {
       const { fake, openai } = yield* setup({ failover: true })
       const broken = { text: ["void ", "void"], delivery: { breaks: { after: 1, how: "cut" as const } } }
@@ -241,11 +240,23 @@ describe("a streamed answer", () => {
         // No model: every provider takes its own.
         openai(options).chat.completions.create({ messages, stream: true } as never)
       const streamed = yield* Effect.promise(async () => failureOf(collect((await read({})) as never)))
-      assert.instanceOf(streamed, AnswerRestarted)
+      assert.instanceOf(streamed, AnswerIncomplete)
+      assert.deepInclude(streamed.problem, { code: "upstream-interrupted", retryable: true })
+      assert.strictEqual(fake.requests.length, 1)
       const held = yield* Effect.promise(async () =>
         collect((await read({ release: "verified" })) as unknown as AsyncIterable<OpenAI.ChatCompletionChunk>),
       )
       assert.strictEqual(held.map(({ choices }) => choices[0]?.delta.content ?? "").join(""), "from the second")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("changes its provider as long as nothing was handed out", () =>
+    Effect.gen(function* () {
+      const { fake, openai } = yield* setup({ failover: true })
+      fake.when({ model: "model-1" }).always({ text: ["void"], delivery: { breaks: { after: 0, how: "cut" } } })
+      fake.when({ model: "model-2" }).always({ text: "from the second" })
+      const streamed = openai().chat.completions.stream({ messages: ask("Hi").messages } as never)
+      assert.strictEqual(yield* Effect.promise(() => streamed.finalContent()), "from the second")
     }).pipe(Effect.scoped),
   )
 

@@ -7,7 +7,7 @@ import { ConfigProvider, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { Attestation } from "../../src/services/sealing/Attestation.ts"
-import { layerProxy, proxySettingsFromEnvironment } from "../../src/layers/Proxy.ts"
+import { SealedProxy } from "../../src/layers/Proxy.ts"
 import { layerUpstream } from "../../src/layers/Upstream.ts"
 import { type ChatInput, type Message, SealedClient } from "../../src/client/index.ts"
 import { type Fake, FakeUpstream } from "../support/FakeUpstream.ts"
@@ -22,7 +22,7 @@ const SLOTS = [
 /** A proxy as its environment configures it, on a free port, and a client that pins it. */
 const proxied = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {
   const folder = mkdtempSync(join(tmpdir(), "sealgate-test-"))
-  const settings = yield* proxySettingsFromEnvironment.pipe(
+  const settings = yield* SealedProxy.settings().pipe(
     Effect.provideService(
       ConfigProvider.ConfigProvider,
       ConfigProvider.fromEnv({
@@ -30,7 +30,9 @@ const proxied = Effect.fnUntraced(function* (env: Readonly<Record<string, string
       }),
     ),
   )
-  const context = yield* Layer.build(layerProxy(settings).pipe(Layer.provideMerge(layerUpstream(settings))))
+  const context = yield* Layer.build(
+    SealedProxy.layerNoDeps(settings).pipe(Layer.provideMerge(layerUpstream(settings))),
+  )
   return yield* Effect.gen(function* () {
     const server = yield* HttpServer.HttpServer
     const { kid } = yield* Attestation

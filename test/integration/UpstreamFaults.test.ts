@@ -165,7 +165,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
           assert.strictEqual(served.provider, BACKUP)
           assert.deepStrictEqual(
             attempts.map(({ outcome }) => outcome),
-            ["unavailable", "unavailable", "unavailable", "success"],
+            ["unreachable", "unreachable", "unreachable", "success"],
           )
         }),
     ),
@@ -179,7 +179,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
       const { ms, value } = yield* taken(all.upstream.complete(ask()))
       assert.deepStrictEqual(
         value.attempts.map(({ outcome }) => outcome),
-        ["timeout", "success"],
+        ["connect-timeout", "success"],
       )
       assert.strictEqual(silent.connections(), 1)
       // The client's timers are coarse: they may be late by a second.
@@ -213,6 +213,17 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
       }),
     )
   })
+
+  it.live("silence that comments or pings fill is none", () =>
+    Effect.gen(function* () {
+      const all = yield* setUp(SHORT)
+      all.target.always({ text: ["a ", "b"], delivery: { gap: 2.5 * SHORT_MS, gapPings: 9 } })
+      const { finished, restarts, text } = yield* hear(all.upstream, ask())
+      assert.strictEqual(text, "a b")
+      assert.strictEqual(restarts.length, 0)
+      assert.strictEqual(finished?.served.provider, wire.provider)
+    }),
+  )
 
   it.live("a whole answer that does not come, or not to its end: the same", () =>
     every(
@@ -274,7 +285,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
         all.target.always({ text: "a b c d", delivery: { breaks: { after: 2, how } } })
         const events: Array<StreamEvent> = []
         const error = yield* Effect.flip(readInto(all.upstream, ask({ restart: false }), events))
-        assert.strictEqual(error.code, "upstream-truncated")
+        assert.strictEqual(error.code, "upstream-interrupted")
         assert.strictEqual(error.provider, wire.provider)
         assert.strictEqual(heard(events).text, "a b ")
         assert.isUndefined(heard(events).finished)
@@ -400,6 +411,51 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
         }),
       ),
     ).pipe(Effect.provideService(References.MinimumLogLevel, "None")),
+  )
+
+  it.live("what another try cannot change is asked for once, then the next target is", () =>
+    every(MODES, (mode) =>
+      every(
+        [
+          [fault.status(307, { headers: { location: "https://elsewhere.example/" } }), "upstream-protocol"],
+          [fault.status(429, { body: { error: { code: "insufficient_quota" } } }), "upstream-unauthorized"],
+          [fault.status(200, { body: { error: { code: "insufficient_quota" } } }), "upstream-unauthorized"],
+          [fault.status(400, { body: { error: { code: "model_not_found" } } }), "unknown-model"],
+          [fault.status(200, { body: { error: { code: "model_not_found" } } }), "unknown-model"],
+        ] as const,
+        ([trouble, code]) =>
+          Effect.gen(function* () {
+            const all = yield* setUp()
+            all.target.always(trouble)
+            const { served } = yield* request(all, mode)
+            assert.strictEqual(served?.provider, BACKUP)
+            assert.strictEqual(all.target.requests.length, 1)
+            const error = yield* Effect.flip(request(all, mode, ask({ provider: wire.provider })))
+            assert.strictEqual(error.code, code)
+            assert.strictEqual(all.target.requests.length, 2)
+          }),
+      ),
+    ).pipe(Effect.provideService(References.MinimumLogLevel, "None")),
+  )
+
+  it.live("an error with status 200 is the error that it is", () =>
+    every(MODES, (mode) =>
+      Effect.gen(function* () {
+        const all = yield* setUp()
+        all.target.script(
+          fault.status(200, { body: { error: { code: 429, message: "slow" } }, headers: { "retry-after": "1" } }),
+          { text: "patience" },
+          fault.status(200, { body: { error: { code: "content_filter", message: "not this" } } }),
+        )
+        assert.strictEqual((yield* request(all, mode)).text, "patience")
+        assert.isAtLeast(pauses(all.target.requests)[0] ?? 0, 1_000)
+        const error = yield* Effect.flip(request(all, mode))
+        assert.strictEqual(error.code, "content-filtered")
+        assert.strictEqual(error.detail && Redacted.value(error.detail), "not this")
+        assert.strictEqual(all.target.requests.length, 3)
+        assert.strictEqual(all.backup.requests.length, 0)
+      }),
+    ),
   )
 
   it.live("garbage, wrong content type, too large, without end: bounded and typed", () => {

@@ -8,10 +8,10 @@ import { valueOf } from "../support/prometheus.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { beginSession } from "../support/sealing.ts"
 import { postOf } from "../support/sockets.ts"
-import { addressOf, connectFrom, destroyAll, inParallel } from "./abuse/Attackers.ts"
+import { addressOf, connectFrom, destroyAll, inParallel, manyConnections } from "./abuse/Attackers.ts"
 import { FLOOD_BYTES, startFloodingProvider } from "./abuse/FloodingProvider.ts"
-import { attackersAt, metricsOf, type ProxyProcess, startProxyProcess } from "./abuse/Server.ts"
-import { MB, sealedRound, underAttack, until } from "./abuse/UnderAttack.ts"
+import { attackersAt, metricsOf, type ProxyProcess, startGatewayProcess, startProxyProcess } from "./abuse/Server.ts"
+import { gatewayRound, KB, MB, MIB, sealedRound, underAttack, until } from "./abuse/UnderAttack.ts"
 
 /** Below `MAX_CONCURRENT_PER_CLIENT`, which is 64 by default. */
 const PER_ADDRESS = 50
@@ -98,5 +98,56 @@ it.live("streams that nobody reads stop at their provider, cost bounded memory, 
         },
       }),
     )
+  }),
+)
+
+const GET = "GET /console/main.js HTTP/1.1\r\nhost: x\r\n\r\n"
+
+/** Connections that ask for more than the system takes off the server's hands, read nothing, and send `more`. */
+const askAndLeave = async (port: number, count: number, more: string | Uint8Array) => {
+  const sockets = await manyConnections(port, count, 10)
+  for (const socket of sockets) {
+    socket.pause().write(GET.repeat(15))
+    socket.write(more)
+  }
+  return sockets
+}
+
+it.live("documents that nobody reads are held once, and bodies behind them as what they are", () =>
+  Effect.gen(function* () {
+    const gateway = yield* startGatewayProcess({ WRITE_TIMEOUT: "10s" })
+    const round = yield* Effect.promise(() => gatewayRound(gateway))
+    const count = 240
+    const attack = (more: string | Uint8Array) => async (atHeight: () => Promise<void>) => {
+      const sockets = await askAndLeave(gateway.port, count, more)
+      await new Promise((resolve) => setTimeout(resolve, 3000))
+      await atHeight()
+      await until("the server has cut them", () => attackersAt(gateway) === 0)
+      destroyAll(sockets)
+    }
+    // A request under way and 15 that wait behind it, of some 2 kB each, and as much again; the document has 300 kB.
+    const connection = 100 * KB
+    const inPieces =
+      "POST /api/v1/agents HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n" +
+      "1\r\nx\r\n".repeat(20_000)
+    yield* Effect.promise(async () => {
+      await underAttack({
+        name: "documents that nobody reads",
+        server: gateway,
+        round,
+        count,
+        allowed: count * connection,
+        attack: attack(GET),
+      })
+      await underAttack({
+        name: "bodies in pieces of a byte behind them",
+        server: gateway,
+        round,
+        count,
+        // 64 KiB of each are taken, in a buffer that may be twice as large for a while.
+        allowed: count * (connection + (2 * MIB) / 16),
+        attack: attack(inPieces),
+      })
+    })
   }),
 )

@@ -142,7 +142,7 @@ describe("a proxy with 200 streams in flight", () => {
       const provider = yield* runHeldProvider
       const proxy = yield* startProxy(provider, GRACE_MS)
       const idle = yield* Effect.forEach(Array.from({ length: IDLE }), () =>
-        openSocket(Number(new URL(proxy.url).port), "GET /health HTTP/1.1\r\nhost: x\r\n\r\n"),
+        openSocket(Number(new URL(proxy.url).port), "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"),
       )
       yield* Effect.promise(async () => {
         for (const socket of idle) await socket.receives(/"ok"/)

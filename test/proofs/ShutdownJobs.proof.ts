@@ -76,16 +76,24 @@ const jobOf = Effect.fnUntraced(function* (gateway: Gateway, token: string, id: 
   return {
     status: json["status"],
     attempt: json["attempt"],
+    costKnown: json["cost_micro_usd"] !== null,
     steps: steps.map(({ name, status }) => `${name} ${status}`),
   }
 })
 
-/** Every call that was answered was made once; those in flight at the signal, once more. */
-const expectedCalls = Array.from({ length: JOBS }, (_, n) =>
-  ["proposer", "critic", "critic", "judge"].map((role) => `task-${n} ${role}`),
-).flat()
+/** Whether the calls under way at the signal are answered within the grace period. */
+type Answered = "in time" | "too late"
 
-const handsOver = Effect.fnUntraced(function* (database: Effect.Effect<string, never, Scope.Scope>) {
+/** Every call that was answered was made once; those that were broken off, once more. */
+const expectedCalls = (answered: Answered) =>
+  Array.from({ length: JOBS }, (_, n) =>
+    ["proposer", "critic", ...(answered === "in time" ? [] : ["critic"]), "judge"].map((role) => `task-${n} ${role}`),
+  ).flat()
+
+const handsOver = Effect.fnUntraced(function* (
+  database: Effect.Effect<string, never, Scope.Scope>,
+  answered: Answered,
+) {
   const url = yield* database
   const provider = yield* runJobProvider
   const token = yield* tokenFor("alice")
@@ -93,13 +101,13 @@ const handsOver = Effect.fnUntraced(function* (database: Effect.Effect<string, n
   const port = Number(new URL(first.url).port)
   const { execute, ids } = yield* occupy(first, provider, token)
   const idle = yield* Effect.forEach(Array.from({ length: IDLE }), () =>
-    openSocket(port, "GET /health HTTP/1.1\r\nhost: x\r\n\r\n"),
+    openSocket(port, "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"),
   )
   const body = '{"name":"slow"}'
   // A request whose body is on its way keeps the gateway from ending, so that it can be looked at.
   const slow = yield* openSocket(
     port,
-    `POST /api/v1/agents HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`,
+    `POST /api/v1/agents HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`,
   )
   // It was admitted before the signal once its body is asked for.
   yield* Effect.promise(() => slow.receives(/^HTTP\/1\.1 100 /))
@@ -117,30 +125,32 @@ const handsOver = Effect.fnUntraced(function* (database: Effect.Effect<string, n
   assert.strictEqual((yield* call(first, "GET", "/health")).status, 200)
   const refused = yield* call(first, "POST", execute, { token, body: { task: "late" } })
   assert.deepInclude(problemIn(refused), { status: 503, code: "draining", retryable: true })
-  const [followed, answered] = yield* Fiber.join(waiting)
+  const [followed, looked] = yield* Fiber.join(waiting)
   assert.strictEqual(followed.status, 200)
   assert.notInclude(followed.text, "event: ended")
-  assert.strictEqual(answered.status, 200)
-  // The jobs go back at once, whatever else still takes its time.
-  yield* until(() => provider.requests().every(({ ending }) => ending !== undefined))
+  assert.strictEqual(looked.status, 200)
+  if (answered === "in time") provider.release()
   slow.write(body.slice(5))
   yield* Effect.promise(() => slow.receives(/^HTTP\/1\.1 201 /m))
   assert.strictEqual(yield* exitOf(first), 0)
+  yield* until(() => provider.requests().every(({ ending }) => ending !== undefined))
   assert.isBelow(performance.now() - signalled, GRACE_MS + MARGIN_MS)
   for (const socket of idle) yield* Effect.promise(() => socket.ended)
   assert.deepStrictEqual(first.stderr, [])
 
   const onlooker = yield* startGateway(provider, url, 0)
   for (const id of ids) {
-    const { attempt, status, steps } = yield* jobOf(onlooker, token, id)
-    assert.deepStrictEqual({ status, attempt, steps }, { status: "queued", attempt: 1, steps: ["propose completed"] })
+    const { attempt, costKnown, status, steps } = yield* jobOf(onlooker, token, id)
+    const stored = answered === "in time" ? ["propose completed", "critique-1 completed"] : ["propose completed"]
+    assert.deepStrictEqual({ status, attempt, steps }, { status: "queued", attempt: 1, steps: stored })
+    assert.strictEqual(costKnown, answered === "in time")
   }
   onlooker.kill("SIGTERM")
   assert.strictEqual(yield* exitOf(onlooker), 0)
 
   provider.release()
   yield* finish(yield* startGateway(provider, url), token, ids)
-  assert.sameMembers(provider.calls(), expectedCalls)
+  assert.sameMembers(provider.calls(), expectedCalls(answered))
 }, Effect.scoped)
 
 const finish = Effect.fnUntraced(function* (gateway: Gateway, token: string, ids: ReadonlyArray<string>) {
@@ -154,9 +164,16 @@ const finish = Effect.fnUntraced(function* (gateway: Gateway, token: string, ids
 })
 
 describe("a gateway with 50 jobs in flight", () => {
-  it.live("hands them to the next process on the embedded database", () => handsOver(sqliteFile))
+  it.live.each<Answered>(["in time", "too late"])(
+    "hands them to the next process on the embedded database, calls answered %s",
+    (answered) => handsOver(sqliteFile, answered),
+  )
 
-  it.live.skipIf(!postgresIsThere)("hands them to the next process on Postgres", () => handsOver(postgresSchema))
+  describe.skipIf(!postgresIsThere)("on Postgres", () => {
+    it.live.each<Answered>(["in time", "too late"])("hands them to the next process, calls answered %s", (answered) =>
+      handsOver(postgresSchema, answered),
+    )
+  })
 })
 
 /** The same database, by way of a relay. */

@@ -135,6 +135,7 @@ const failure = new UpstreamError({ code: "upstream-protocol", provider: "echo",
 
 const dying: Provider = {
   id: "provider1",
+  apiName: "openai",
   defaultModel: "m",
   complete: () => Effect.die(defect()),
   stream: () => Stream.concat(Stream.succeed(delta.chunk), Stream.die(defect())),

@@ -78,7 +78,7 @@ describe("what a gateway's operator can see", () => {
               PROVIDER1_API_KEY: PROVIDER_KEY,
               PROVIDER1_BASE_URL: fake.openAi,
               UPSTREAM_RETRIES: "0",
-              JOB_MAX_ATTEMPTS: "1",
+              JOB_RETRY_FOR: "0",
             },
             "configured",
           )

@@ -2,14 +2,14 @@
 import { Context, Effect, Layer, Logger } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
-import { type ConnectorSettings, layerConnector } from "../../src/layers/Connector.ts"
+import { Connector, type ConnectorSettings } from "../../src/layers/Connector.ts"
 
 /** Starts a connector that runs until the scope closes. */
 export const startConnector = Effect.fnUntraced(function* (
   settings: Partial<ConnectorSettings> & Pick<ConnectorSettings, "sealed">,
 ) {
   const context = yield* Layer.build(
-    layerConnector({ host: "127.0.0.1", port: 0, allowRemote: false, allowedHosts: [], ...settings }).pipe(
+    Connector.layer({ host: "127.0.0.1", port: 0, allowedHosts: [], ...settings }).pipe(
       Layer.provide(Logger.layer([])),
     ),
   )

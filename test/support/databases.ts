@@ -41,6 +41,27 @@ export const sqliteFile: Effect.Effect<string, never, Scope.Scope> = Effect.map(
 const admin = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>): Effect.Effect<A, E | SqlError.SqlError> =>
   Effect.provide(effect, PostgresClient.layer({ url: Redacted.make(POSTGRES_URL), maxConnections: 1 }))
 
+/** The URL of a database of its own, whose sessions begin with `settings`. */
+export const postgresDatabase = (
+  settings: Readonly<Record<string, string>>,
+): Effect.Effect<string, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.gen(function* () {
+        const name = `sealgate_${SecureRandom.uuidV7Unsafe().replaceAll("-", "")}`
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`CREATE DATABASE ${sql(name)}`
+        for (const [setting, value] of Object.entries(settings)) {
+          yield* sql`ALTER DATABASE ${sql(name)} SET ${sql.literal(`${setting} = ${value}`)}`
+        }
+        return name
+      }).pipe(admin, Effect.orDie),
+      (name) =>
+        SqlClient.SqlClient.use((sql) => sql`DROP DATABASE ${sql(name)} WITH (FORCE)`).pipe(admin, Effect.orDie),
+    ),
+    (name) => Object.assign(new URL(POSTGRES_URL), { pathname: name }).toString(),
+  )
+
 /** The URL of a schema of its own. */
 export const postgresSchema: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(

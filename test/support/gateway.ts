@@ -2,8 +2,8 @@
 import { ConfigProvider, Context, Duration, Effect, Exit, Latch, Layer, Redacted, Schema, Scope, Stream } from "effect"
 import { HttpServer } from "effect/http"
 import { Problem as ProblemSchema, type Problem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problem.ts"
-import { gatewaySettingsFromEnvironment, layerGateway } from "../../src/layers/Gateway.ts"
-import { urlOf } from "../../src/layers/serverUrl.ts"
+import { Gateway } from "../../src/layers/Gateway.ts"
+import { urlOf } from "../../src/server/serverUrl.ts"
 import { layerUpstream } from "../../src/layers/Upstream.ts"
 import { mintToken } from "../../src/services/access/mintToken.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
@@ -18,7 +18,12 @@ export const databaseUrl = ({ kind }: Pick<TestDatabase, "kind">): Effect.Effect
 type Environment = Readonly<Record<string, string>>
 
 /** No limits, so that a test meets only those that it sets. */
-const UNLIMITED: Environment = { RATE_LIMIT_READ: "0", RATE_LIMIT_WRITE: "0", RATE_LIMIT_EXECUTE: "0" }
+const UNLIMITED: Environment = {
+  RATE_LIMIT_READ: "0",
+  RATE_LIMIT_PROBES: "0",
+  RATE_LIMIT_WRITE: "0",
+  RATE_LIMIT_EXECUTE: "0",
+}
 
 export interface TestGateway {
   readonly url: string
@@ -32,7 +37,7 @@ export const startGateway = Effect.fnUntraced(function* (
   environment: Environment = {},
   upstream: Layer.Layer<Upstream> | "configured" = Upstream.layerEcho,
 ) {
-  const settings = yield* gatewaySettingsFromEnvironment.pipe(
+  const settings = yield* Gateway.settings().pipe(
     Effect.provideService(
       ConfigProvider.ConfigProvider,
       ConfigProvider.fromEnv({
@@ -49,7 +54,7 @@ export const startGateway = Effect.fnUntraced(function* (
     ),
   )
   const scope = yield* Scope.fork(yield* Scope.Scope)
-  const layer = layerGateway(settings).pipe(
+  const layer = Gateway.layerNoDeps(settings).pipe(
     Layer.provide(upstream === "configured" ? layerUpstream(settings) : upstream),
   )
   const context = yield* Layer.buildWithMemoMap(layer, yield* Layer.makeMemoMap, scope)
@@ -57,7 +62,7 @@ export const startGateway = Effect.fnUntraced(function* (
   return { url: urlOf(address, false), stop: Scope.close(scope, Exit.void) } satisfies TestGateway
 })
 
-/** A token for `subject`, who is their own tenant unless another is named. */
+/** A token for `subject`, of a tenant of the same name unless another is given. */
 export const tokenFor = Effect.fnUntraced(function* (
   subject: string,
   options: { readonly tenant?: string; readonly roles?: ReadonlyArray<string> } = {},
@@ -67,6 +72,7 @@ export const tokenFor = Effect.fnUntraced(function* (
     issuer: "sealgate",
     audience: "sealgate",
     subject,
+    tenant: subject,
     roles: [],
     ttl: Duration.hours(1),
     ...options,
@@ -104,7 +110,7 @@ export const call = (gateway: Pick<TestGateway, "url">, method: string, path: st
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
-    const isJson = /json/.test(response.headers.get("content-type") ?? "")
+    const isJson = text !== "" && /json/.test(response.headers.get("content-type") ?? "")
     return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : {} }
   })
 
@@ -120,16 +126,21 @@ export const problemIn = (answer: Answer): Problem => {
   return Schema.decodeUnknownSync(ProblemSchema)(answer.json)
 }
 
-/** An echo whose calls wait until the gate opens; `entered` counts them. */
+/** An echo whose calls wait until the gate opens; `entered` counts them, `waiting` those that have not been let go of. */
 export const gatedUpstream = Effect.gen(function* () {
   const gate = yield* Latch.make()
   let entered = 0
-  const enter = Effect.andThen(
-    Effect.sync(() => {
-      entered += 1
-    }),
-    gate.await,
-  )
+  let waiting = 0
+  const enter = Effect.suspend(() => {
+    entered += 1
+    waiting += 1
+    return Effect.ensuring(
+      gate.await,
+      Effect.sync(() => {
+        waiting -= 1
+      }),
+    )
+  })
   const layer = Layer.effect(
     Upstream,
     Effect.map(Upstream, (echo) =>
@@ -140,5 +151,5 @@ export const gatedUpstream = Effect.gen(function* () {
       }),
     ),
   ).pipe(Layer.provide(Upstream.layerEcho))
-  return { layer, open: gate.open, entered: () => entered }
+  return { layer, open: gate.open, entered: () => entered, waiting: () => waiting }
 })

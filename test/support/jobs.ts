@@ -12,18 +12,20 @@ import { JobQueue } from "../../src/services/jobs/JobQueue.ts"
 import * as JobRunner from "../../src/services/jobs/JobRunner.ts"
 import { Jobs } from "../../src/services/jobs/Jobs.ts"
 import { JobSettings } from "../../src/services/jobs/JobSettings.ts"
+import { Drain } from "../../src/services/lifecycle/Drain.ts"
 import { Ledger } from "../../src/services/routing/Ledger.ts"
 import type { DatabaseLayer } from "./databases.ts"
 
 const defaults = JobSettings.defaultValue()
 
-/** Short where the product is patient, so that tests need not be. Leases and delays are whole seconds. */
+/**
+ * Short where the product is patient, so that tests need not be. Not so leases: a machine that is busy for as long as one
+ * lasts would take jobs from workers that live. Delays are whole seconds.
+ */
 const quick: JobSettings = {
   ...defaults,
   workers: 4,
   retryBase: Duration.millis(1),
-  lease: Duration.seconds(2),
-  leaseRefresh: Duration.millis(500),
   poll: Duration.millis(50),
 }
 
@@ -37,11 +39,17 @@ export const services = (database: DatabaseLayer, settings: Partial<JobSettings>
 
 export type Program = JobProgram["Service"]["run"]
 
-/** The same with workers that run `program`. */
-export const gateway = (database: DatabaseLayer, program: Program, settings?: Partial<JobSettings>) =>
+/** The same with workers that run `program`, until its scope closes or its `Drain` is told to drain. */
+export const gateway = (
+  database: DatabaseLayer,
+  program: Program,
+  settings?: Partial<JobSettings>,
+  grace = Duration.seconds(20),
+) =>
   JobRunner.layer.pipe(
     Layer.provide(Layer.succeed(JobProgram, { run: program })),
     Layer.provideMerge(services(database, settings)),
+    Layer.provideMerge(Drain.layer({ grace })),
   )
 
 /** A gateway that one can stop: its services, and what shuts it down. Starting it twice is two processes. */

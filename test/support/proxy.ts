@@ -7,7 +7,7 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { decodeSettings } from "../../src/layers/config/Setting.ts"
 import { proxySettings } from "../../src/layers/config/proxySettings.ts"
-import { layerProxy, type ProxySettings } from "../../src/layers/Proxy.ts"
+import { type ProxySettings, SealedProxy } from "../../src/layers/Proxy.ts"
 import { layerUpstream } from "../../src/layers/Upstream.ts"
 import { SealedClient, type SealedClientOptions } from "../../src/client/SealedClient.ts"
 import { Attestation } from "../../src/services/sealing/Attestation.ts"
@@ -40,6 +40,8 @@ export const testSettings = Effect.gen(function* () {
     host: "127.0.0.1",
     port: 0,
     attestationKeyFile: join(folder, "attestation.pem"),
+    rateLimitRead: 0,
+    rateLimitProbes: 0,
     rateLimitInit: 0,
     rateLimitCompletions: 0,
     maxConcurrentPerClient: 0,
@@ -64,7 +66,7 @@ export interface ProxyOptions {
 export const startProxy = Effect.fnUntraced(function* (options: ProxyOptions = {}) {
   const settings: ProxySettings = { ...(yield* testSettings), ...options.settings }
   const context = yield* Layer.build(
-    layerProxy(settings).pipe(
+    SealedProxy.layerNoDeps(settings).pipe(
       Layer.provide(options.upstream ?? Layer.orDie(layerUpstream(settings))),
       Layer.provide(options.services ?? Logger.layer([])),
     ),

@@ -1,12 +1,14 @@
 /** Sealed requests by hand, for tests that need what the client does not let out: the envelope, and bad ones. */
 import { randomUUID } from "node:crypto"
-import { decodeBase64Url, encodeBase64Url } from "../../src/domain/bytes.ts"
-import { hpkeSeal, randomBytes } from "../../src/client/primitives.ts"
+import { type Bytes, decodeBase64Url, encodeBase64Url } from "../../src/domain/bytes.ts"
+import { COMPLETE_FLOOR, pad } from "../../src/domain/padding.ts"
+import { hpkeSeal, randomBytes, sha256 } from "../../src/client/primitives.ts"
+import { ResponseOpener } from "../../src/client/ResponseOpener.ts"
 import { type SealedRequestBody, sealRequest, type SentRequest } from "../../src/client/sealRequest.ts"
 import { type ClientSession, verifySession } from "../../src/client/session.ts"
 import { keysByThumbprint, type TrustedKeys } from "../../src/client/trust.ts"
-import { requestAad, requestInfo } from "../../src/domain/transcript.ts"
-import type { JsonObject } from "../../src/client/decode.ts"
+import { requestAad, requestInfo, requestTranscript } from "../../src/domain/transcript.ts"
+import { type JsonObject, string, strings } from "../../src/client/decode.ts"
 import type { RunningProxy } from "./proxy.ts"
 
 type Reachable = Pick<RunningProxy, "url">
@@ -49,12 +51,8 @@ export const seal = (session: ClientSession, completion: object): Promise<SentRe
 /** Seals any bytes as a block, in an HPKE context of the session or a wrong one. */
 export const sealBlock = async (
   session: ClientSession,
-  block: Uint8Array<ArrayBuffer>,
-  wrong: {
-    readonly publicKey?: Uint8Array<ArrayBuffer>
-    readonly info?: Uint8Array<ArrayBuffer>
-    readonly aad?: Uint8Array<ArrayBuffer>
-  } = {},
+  block: Bytes,
+  wrong: { readonly publicKey?: Bytes; readonly info?: Bytes; readonly aad?: Bytes } = {},
 ): Promise<SealedRequestBody> => {
   const { ciphertext, enc } = await hpkeSeal(
     wrong.publicKey ?? session.publicKey,
@@ -63,6 +61,24 @@ export const sealBlock = async (
     block,
   )
   return { session_id: session.id, enc: encodeBase64Url(enc), ciphertext: encodeBase64Url(ciphertext) }
+}
+
+/** Sends any bytes as the payload of a request, and opens the problem that must come of it. */
+export const openedProblem = async (proxy: Reachable, session: ClientSession, payload: Bytes) => {
+  const { ciphertext, enc, secret } = await hpkeSeal(
+    session.publicKey,
+    requestInfo(session.attestationHash),
+    requestAad(session.idBytes),
+    pad(payload, COMPLETE_FLOOR),
+  )
+  const body = { session_id: session.id, enc: encodeBase64Url(enc), ciphertext: encodeBase64Url(ciphertext) }
+  const requestHash = await sha256(requestTranscript(session.attestationHash, enc, await sha256(ciphertext)))
+  const response = await post(proxy, "/v1/completions", body)
+  const answer = await jsonOf(response)
+  const [frame = ""] = strings(answer, "frames")
+  const sent = { session, requestId: "", body, payload, enc, secret, requestHash }
+  const opener = await ResponseOpener.begin(sent, new Map(), "problem", string(answer, "response_nonce"))
+  return { status: response.status, problem: await opener.open(frame, true) }
 }
 
 /** The same base64url text with byte `index` of what it stands for changed. */

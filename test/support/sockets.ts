@@ -13,14 +13,15 @@ export interface OpenSocket {
   readonly receives: (pattern: RegExp) => Promise<string>
 }
 
-/** A connection to 127.0.0.1 on which `bytes` were written; closed with the scope. */
+/** A connection to 127.0.0.1 on which `bytes` were written; closed with the scope. All of 127.0.0.0/8 is this machine. */
 export const openSocket = (
   port: number,
   bytes: string | Uint8Array = "",
+  localAddress = "127.0.0.1",
 ): Effect.Effect<OpenSocket, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.promise(async (): Promise<OpenSocket> => {
-      const socket = connect(port, "127.0.0.1")
+      const socket = connect({ port, host: "127.0.0.1", localAddress })
       let text = ""
       const waiting = new Set<() => void>()
       const look = () => {

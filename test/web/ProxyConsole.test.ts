@@ -99,6 +99,60 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
+  it.live("asks before a link replaces what is pinned, and never calls a link's pin checked", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        const trust = page.getByRole("region", { name: "Trust" })
+        const question = page.getByRole("region", { name: "Another identity" })
+        const checked = trust.getByText("✓ Pinned", { exact: true })
+        const unchecked = trust.getByText("○ From a link, not checked", { exact: true })
+        const press = (name: string) => page.getByRole("button", { name, exact: true }).click()
+        const open = async (fragment = "") => {
+          await page.goto("about:blank")
+          await page.goto(`${proxy.url}/console${fragment}`)
+        }
+        // With nothing to lose a link is believed, but it stays the link's word, now and at the next visit.
+        await open(`#pin=${proxy.kid}`)
+        await unchecked.waitFor()
+        await open()
+        await unchecked.waitFor()
+        await counts(checked, 0)
+        // It counts as checked when a person says so; after that the same link changes nothing.
+        await press("I checked it")
+        await checked.waitFor()
+        await open(`#pin=${proxy.kid}`)
+        await checked.waitFor()
+        await counts(question, 0)
+
+        // Another identity is shown beside the pinned one, which stays in force until somebody decides.
+        await open(`#pin=${OTHER_PIN}`)
+        await says(question, proxy.kid)
+        await says(question, OTHER_PIN)
+        assert.deepStrictEqual(await trust.locator("code").allTextContents(), [proxy.kid, "sealgate"])
+        await ask(page, "still yours?")
+        await page.getByText(ANSWER_VERIFIED).waitFor()
+        await press("Keep what is pinned")
+        await counts(question, 0)
+        await hasFocus(page, "Your question")
+        await page.reload()
+        await checked.waitFor()
+        await counts(question, 0)
+
+        // A link that is opened while the page is there asks, too.
+        await page.goto(`${proxy.url}/console#pin=${OTHER_PIN}`)
+        await says(question, OTHER_PIN)
+        await press("Pin what the link names")
+        await unchecked.waitFor()
+        await counts(checked, 0)
+        assert.deepStrictEqual(await trust.locator("code").allTextContents(), [OTHER_PIN, "sealgate"])
+        await ask(page, "a secret")
+        await refused(page, "a secret").waitFor()
+      })
+    }),
+  )
+
   it.live("shows that somebody on the path changed an answer", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
@@ -346,6 +400,12 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           await page.getByLabel("On the way to you, there is").selectOption("flip")
           await ask(page, "hello again")
           await refused(page, "hello again").waitFor()
+          await look()
+          await page.goto(`${proxy.url}/console#pin=${OTHER_PIN}`)
+          await page.getByRole("button", { name: "Pin what the link names" }).waitFor()
+          await look()
+          await page.getByRole("button", { name: "Pin what the link names" }).press("Enter")
+          await page.getByText("○ From a link, not checked").waitFor()
           await look()
         })
       }),

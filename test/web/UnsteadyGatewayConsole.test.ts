@@ -39,7 +39,7 @@ const passing = (page: Page, ms: number, enough: () => void): Promise<void> =>
 describe.runIf(hasBrowser)("the gateway's console, when not everything goes well,", () => {
   it.live("lets in whoever has a token that never expires", () =>
     scene(async ({ enter, page }) => {
-      const token = await new SignJWT({})
+      const token = await new SignJWT({ tenant: "dana" })
         .setProtectedHeader({ alg: "HS256" })
         .setSubject("dana")
         .setIssuer("sealgate")

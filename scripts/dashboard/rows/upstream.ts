@@ -20,7 +20,7 @@ export const upstream: Row = {
     ),
     graph(
       "Errors by kind",
-      "`unauthorized`: the key; `rate-limited`: the quota; `timeout`, `unavailable`: the provider.",
+      "`unauthorized`: the key; `rate-limited`: the quota; `unreachable`, `unavailable`, `timeout`: the provider; `slow`: long thoughts.",
       "cps",
       {
         expr: rate("sealgate_upstream_errors_total", { by: ["provider", "kind"] }),

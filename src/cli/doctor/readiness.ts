@@ -9,12 +9,12 @@ const list = (providers: ReadonlyArray<ConfiguredProvider>): string =>
 
 const providers = (readiness: Readiness): ReadonlyArray<Finding> => {
   const configured = readiness.providers.filter((provider) => provider.configured)
-  const open = configured.filter(({ circuit }) => circuit === "open")
-  const rest = configured.filter(({ circuit }) => circuit !== "open")
+  const failing = configured.filter(({ circuit }) => circuit !== "closed")
+  const rest = configured.filter(({ circuit }) => circuit === "closed")
   const fix = "Look at the provider's status page, and at the proxy's log for why: key, quota, address, model."
   const findings: Array<Finding> = []
-  if (open.length > 0) {
-    const says = `Not ready, because calls failed lately: ${list(open)}.`
+  if (failing.length > 0) {
+    const says = `Left alone but for a try now and then, because calls failed lately: ${list(failing)}.`
     findings.push(rest.length === 0 ? error("providers", says, fix) : warning("providers", says, fix))
   }
   if (rest.some(({ provider }) => provider === "echo")) {
@@ -40,6 +40,7 @@ const state = ({ draining, sessions, status, tls }: Readiness): ReadonlyArray<Fi
   const findings: Array<Finding> = []
   if (draining) findings.push(error("ready", "The proxy is shutting down.", "Wait for it to start again."))
   else if (status === "ready") findings.push(ok("ready", "The proxy says that it is ready."))
+  else if (status === "degraded") findings.push(ok("ready", "The proxy says that it is ready, but degraded."))
   else findings.push(error("ready", "The proxy says that it is not ready.", "See what else is found here."))
   if (tls.last_reload_error !== null) {
     const says = `The proxy could not take over changed certificate files: ${tls.last_reload_error}`

@@ -2,6 +2,7 @@
 import { Clock, Effect, Result } from "effect"
 import { isObject } from "../../client/decode.ts"
 import { hostName, isLoopback } from "../../domain/hostName.ts"
+import { problemType } from "../../domain/problem.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 import { type CertificateSeen, type NoAnswer, probe } from "./probe.ts"
 
@@ -67,6 +68,14 @@ const certificate = ({ objection, validUntil }: CertificateSeen, now: number): F
     : ok("certificate", `The certificate is good until ${until}.`)
 }
 
+/** A sealgate that does not want to be asked says why. */
+const refused = (body: unknown, status: number): Finding | undefined => {
+  if (!isObject(body) || !string(body["type"]).startsWith(problemType(""))) return undefined
+  return error("reachable", `The proxy refuses (${status}): ${string(body["title"])}`, string(body["detail"]))
+}
+
+const string = (value: unknown): string => (typeof value === "string" ? value : "")
+
 export interface Transport {
   readonly findings: ReadonlyArray<Finding>
   /** Whether looking any further makes sense. */
@@ -88,11 +97,12 @@ export const examineTransport = Effect.fnUntraced(function* (proxy: URL, ca: str
       address(proxy),
       reached
         ? ok("reachable", `The proxy answers; it is ${software}.`)
-        : error(
+        : (refused(body, status) ??
+          error(
             "reachable",
             `Something answers (${status}), but it is no sealgate.`,
             "Check the address, path included.",
-          ),
+          )),
       ...certified,
     ],
     reached,

@@ -2,18 +2,16 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import { isObject, type JsonObject } from "../../client/decode.ts"
-import { serverSentEvents } from "../../client/serverSentEvents.ts"
-import type { RecordedStream, RevealedExchange } from "../../client/verify.ts"
+import { type ServerSentEvent, serverSentEvents } from "../../client/serverSentEvents.ts"
+import { Tampered } from "../../client/errors.ts"
+import { expectEvent, frameOf, proofOf } from "../../client/streamParts.ts"
+import type * as verify from "../../client/verify.ts"
+import { jsonFault } from "../../domain/iJson.ts"
 import { parseStatement, STATEMENT_TYPES } from "../../domain/statement.ts"
 import { unusable } from "../CommandFailed.ts"
 
 /** All of it belongs together: there is one receipt, and the exchange has no other. */
-export interface Evidence {
-  readonly receipt: string | undefined
-  readonly proof: string | undefined
-  /** Only with a proof. */
-  readonly recording: RecordedStream | undefined
-  readonly exchange: RevealedExchange | undefined
+export interface Evidence extends verify.Evidence {
   /** What the file shows, for people to read, of what is signed in it. */
   readonly copies: {
     readonly receipt: JsonObject | undefined
@@ -127,27 +125,51 @@ const fromStatement = Effect.fnUntraced(function* (statement: string) {
   }
 })
 
+/** Fails where a client would have refused the stream that was recorded, though the proof covers its frames. */
+const mustBeInOrder = (events: ReadonlyArray<ServerSentEvent>) =>
+  Effect.try({
+    try: () => {
+      const left = events.values()
+      const next = (): ServerSentEvent => {
+        const event = left.next()
+        if (event.done === true) throw new Tampered("The recording ends before the proof of the stream.")
+        return event.value
+      }
+      expectEvent(next(), "open")
+      for (let seq = 0; !frameOf(next(), seq).final; seq++) continue
+      proofOf(next())
+      if (left.next().done !== true) throw new Tampered("The recorded stream goes on after its proof.")
+    },
+    // What reads events throws nothing else.
+    catch: (error) => error as Tampered,
+  })
+
 /** A stream as it was on the wire. */
 const fromEvents = Effect.fnUntraced(function* (text: string) {
   const parts: Array<JsonObject> = []
   const frames: Array<unknown> = []
-  for (const { data, event } of yield* Effect.tryPromise({
+  const events = yield* Effect.tryPromise({
     try: () => Array.fromAsync(serverSentEvents(new Blob([text]).stream())),
     catch: () => UNKNOWN,
-  })) {
+  })
+  for (const { data, event } of events) {
     const value = parseJson(data)
     const { ciphertext, proof, response_nonce } = isObject(value) ? value : {}
     if (event === "frame") frames.push(ciphertext)
     else if (event === "open") parts.push({ response_nonce })
     else if (event === "proof") parts.push({ proof })
   }
-  return yield* fromParts([...parts, { frames }])
+  const evidence = yield* fromParts([...parts, { frames }])
+  yield* mustBeInOrder(events)
+  return evidence
 })
 
 /** Finds out what `text` is. Fails when there is nothing in it that is signed, or something that cannot be checked. */
-export const readEvidence = (text: string) => {
-  const trimmed = text.trim()
-  const value = parseJson(trimmed)
-  if (isObject(value)) return fromJson(value)
-  return /^event: ?open$/m.test(text) ? fromEvents(text) : fromStatement(trimmed)
-}
+export const readEvidence = Effect.fnUntraced(function* (text: string) {
+  const value = parseJson(text)
+  if (isObject(value)) {
+    const fault = jsonFault(text)
+    return fault === undefined ? yield* fromJson(value) : yield* unusable(`It could be read in two ways. ${fault}`)
+  }
+  return yield* /^event: ?open$/m.test(text) ? fromEvents(text) : fromStatement(text.trim())
+})

@@ -1,23 +1,19 @@
 /** Checks evidence against pins, offline. */
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
+import { completionOf } from "../../client/agreement.ts"
 import type { JsonObject } from "../../client/decode.ts"
 import { KeyMissing, SealgateError, Tampered } from "../../client/errors.ts"
-import { type ProvenExchange, proveExchange, verifyProof, verifyReceipt } from "../../client/verify.ts"
+import { type VerifiedEvidence, verifyEvidence } from "../../client/verify.ts"
 import { keysByThumbprint, type TrustOptions } from "../../client/trust.ts"
-import type { ChatChunk, ChatCompletion } from "../../domain/chat.ts"
-import { accumulate } from "../../domain/chatStream.ts"
-import { parseStatement, type ProofClaims, type ReceiptClaims } from "../../domain/statement.ts"
+import { parseStatement } from "../../domain/statement.ts"
 import { type CommandFailed, unusable } from "../CommandFailed.ts"
 import type { Evidence } from "./Evidence.ts"
 
-export interface Verified {
+export interface Verified extends Omit<VerifiedEvidence, "iss"> {
   readonly kid: string
-  readonly receipt?: ReceiptClaims
-  readonly proof?: ProofClaims
-  /** Whether the recording was found to be exactly what the proof covers. */
+  /** Whether there is a recording, which was found to be exactly what the proof covers. */
   readonly recorded: boolean
-  readonly exchange?: ProvenExchange
 }
 
 const signerOf = (evidence: Evidence): string | undefined =>
@@ -49,14 +45,6 @@ export const trustFor = Effect.fnUntraced(function* (
   return { trust, believed }
 })
 
-/** The answer that a proven exchange has; in a stream, what came before a restart is void. */
-export const completionOf = ({ receipt, responses }: ProvenExchange): ChatCompletion => {
-  // The frames were proven to be the proxy's, and these are the two shapes it makes.
-  if (receipt.form !== "stream") return responses[0] as unknown as ChatCompletion
-  const last = responses.slice(responses.findLastIndex(({ restart }) => restart !== undefined) + 1)
-  return accumulate(last.map(({ delta }) => delta as ChatChunk))
-}
-
 /** Fails when the file shows something else than what was found to be signed. */
 const compare = (name: string, shown: JsonObject | undefined, signed: unknown): void => {
   // Through JSON, where what is `undefined` is not there.
@@ -66,30 +54,12 @@ const compare = (name: string, shown: JsonObject | undefined, signed: unknown): 
 }
 
 const verifyAll = async (evidence: Evidence, trust: TrustOptions): Promise<Verified> => {
-  const exchange = evidence.exchange === undefined ? undefined : await proveExchange(evidence.exchange, trust)
-  const receipt = evidence.receipt === undefined ? undefined : await verifyReceipt(evidence.receipt, trust)
-  const proof = evidence.proof === undefined ? undefined : await verifyProof(evidence.proof, trust, evidence.recording)
-  const claims = receipt ?? proof
-  if (claims === undefined) throw new Tampered("There is nothing signed in it.")
-  if (
-    receipt !== undefined &&
-    proof !== undefined &&
-    (receipt.request_hash !== proof.request_hash ||
-      receipt.session_id !== proof.session_id ||
-      receipt.iss !== proof.iss)
-  ) {
-    throw new Tampered("The receipt and the proof are about different exchanges.")
-  }
+  const { iss, ...verified } = await verifyEvidence(evidence, trust)
+  const { exchange, proof, receipt } = verified
   compare("receipt", evidence.copies.receipt, receipt)
   compare("proof", evidence.copies.proof, proof)
   if (exchange !== undefined) compare("completion", evidence.copies.completion, completionOf(exchange))
-  return {
-    kid: claims.iss,
-    recorded: proof !== undefined && evidence.recording !== undefined,
-    ...(receipt === undefined ? {} : { receipt }),
-    ...(proof === undefined ? {} : { proof }),
-    ...(exchange === undefined ? {} : { exchange }),
-  }
+  return { kid: iss, recorded: evidence.recording !== undefined, ...verified }
 }
 
 /** Fails with the `SealgateError` that says what is wrong, or with `CommandFailed` when that cannot be found out. */

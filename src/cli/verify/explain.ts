@@ -1,9 +1,9 @@
 /** What verified evidence proves, in plain words. */
 import { DateTime } from "effect"
-import type { ProvenExchange } from "../../client/verify.ts"
+import { completionOf, type ProvenExchange } from "../../client/agreement.ts"
 import { printableLine } from "../printable.ts"
 import { bold, dim, green } from "../terminal.ts"
-import { completionOf, type Verified } from "./check.ts"
+import type { Verified } from "./check.ts"
 
 const time = (seconds: number): string => DateTime.formatIso(DateTime.makeUnsafe(seconds * 1000))
 

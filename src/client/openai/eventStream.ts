@@ -1,6 +1,5 @@
 /** A sealed stream as the server-sent events of OpenAI Chat Completions. */
 import type { ChatChunk } from "../../domain/chat.ts"
-import { AnswerRestarted } from "../errors.ts"
 import type { SealedStream, StreamEnd } from "../SealedStream.ts"
 
 /**
@@ -23,14 +22,14 @@ const render = (chunk: ChatChunk): string => `data: ${JSON.stringify(chunk)}\n\n
 
 /**
  * The events, as text. Neither a finish reason nor `[DONE]` is ever given out before receipt and proof were verified, so
- * a client that knows no more than OpenAI's format does not take a part for the whole. Throws what the stream throws,
- * and `AnswerRestarted` when something that was already given out is void.
+ * a client that knows no more than OpenAI's format does not take a part for the whole. Throws what the stream throws.
+ * Only a stream whose release is `verified` may begin again.
  */
 export async function* eventsOf(stream: SealedStream, options: EventStreamOptions): AsyncGenerator<string, void> {
   const gate = new Gate(options.release)
   for await (const part of stream) {
     if (part.type === "restart") {
-      if (!gate.forget()) throw new AnswerRestarted(part.reason)
+      gate.forget()
     } else if (options.includeUsage || !isUsageAlone(part.chunk)) {
       if (gate.passes(part.chunk)) yield render(part.chunk)
     }
@@ -46,7 +45,6 @@ class Gate {
   held: Array<ChatChunk> = []
   private readonly release: Release
   private readonly finished = new Set<number>()
-  private released = false
 
   constructor(release: Release) {
     this.release = release
@@ -60,15 +58,13 @@ class Gate {
       (chunk.choices.length === 0 && this.finished.size > 0) ||
       chunk.choices.some(({ index }) => this.finished.has(index))
     if (waits) this.held.push(chunk)
-    else this.released = true
     return !waits
   }
 
-  /** Forgets what is held; `false` when something was handed out, which cannot be taken back. */
-  forget(): boolean {
+  /** Forgets what is held. */
+  forget(): void {
     this.held = []
     this.finished.clear()
-    return !this.released
   }
 }
 

@@ -11,14 +11,17 @@ import {
   HttpServerRequest as ServerRequest,
   HttpServerResponse,
 } from "effect/http"
-import { errorBody } from "../../client/openai/errorResponse.ts"
+import { errorBody, problemAnswer } from "../../client/openai/errorResponse.ts"
 import { describeCause } from "../../domain/defect.ts"
 import { SOFTWARE } from "../../domain/software.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
+import { type HostRules, hostRefusal } from "../shared/Hosts.ts"
+import { originRefusal } from "../shared/Origins.ts"
 import { failureAnswer, refuse } from "./answers.ts"
-import { type HostRules, isAllowedHost } from "./hosts.ts"
 
-export interface ConnectorOptions extends HostRules {
+export interface ConnectorOptions {
+  /** By which names it may be asked. */
+  readonly hosts: HostRules
   /** The sealed `fetch` that everything is answered with. */
   readonly fetch: typeof globalThis.fetch
   /** Largest request body, in bytes. */
@@ -33,17 +36,14 @@ const SOMEWHERE = "http://connector.invalid"
 const isCompletion = (request: Request): boolean =>
   request.method === "POST" && new URL(request.url, SOMEWHERE).pathname.endsWith("/chat/completions")
 
+const NO_ORIGINS: ReadonlySet<string> = new Set()
+
 /** Why a request is not looked at any further. */
 const objection = (request: Request, options: ConnectorOptions) => {
-  const host = request.headers["host"] ?? ""
-  if (!isAllowedHost(host, options)) {
-    const message = "This connector does not answer under that name. Name it with --allow-host if it is yours."
-    return refuse({ status: 403, code: "host_not_allowed", message })
-  }
-  // Programs send no Origin. A page's request could cost money even though the page could not read the answer.
-  if (request.headers["origin"] !== undefined) {
-    return refuse({ status: 403, code: "origin_not_allowed", message: "Web pages may not use this connector." })
-  }
+  const refusal =
+    hostRefusal(request, options.hosts, "--allow-host") ??
+    originRefusal(request, NO_ORIGINS, "Web pages may not use this connector.")
+  if (refusal !== undefined) return refuse(problemAnswer(refusal.problem, undefined))
   if (Number(request.headers["content-length"] ?? 0) > options.maxBodyBytes) return tooLarge(options)
   if (isCompletion(request) && !/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
     return refuse({ status: 415, code: "unsupported_media_type", message: "Send application/json." })

@@ -3,8 +3,8 @@ import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { type Agent, agentETag, AgentId, AgentNotFound } from "../../domain/agent.ts"
 import { Agents } from "../../services/agents/Agents.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
-import { GatewayApi } from "./Api.ts"
-import { CurrentUser } from "./Authorization.ts"
+import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
+import { CurrentUser } from "../../api/gateway/Authorization.ts"
 import { answered } from "./problems.ts"
 
 /** When a new job is worth asking for, in seconds. */

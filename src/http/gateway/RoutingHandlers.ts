@@ -7,8 +7,8 @@ import { routingETag } from "../../domain/routingChecks.ts"
 import { effectivePrices } from "../../services/routing/Prices.ts"
 import { RoutingConfig } from "../../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../../services/routing/RoutingStats.ts"
-import { GatewayApi } from "./Api.ts"
-import { CurrentAdmin, CurrentUser } from "./Authorization.ts"
+import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
+import { CurrentAdmin, CurrentUser } from "../../api/gateway/Authorization.ts"
 import { answered, RequestInvalid } from "./problems.ts"
 
 const withTag = (settings: RoutingSettings) =>

@@ -5,6 +5,7 @@ import type { AgentNotFound, AgentStale } from "../../domain/agent.ts"
 import { agentETag } from "../../domain/agent.ts"
 import type { AccessDenied, TokenKeysUnavailable, TokenRefused } from "../../domain/identity.ts"
 import type { IdempotencyInFlight, IdempotencyMismatch, JobNotFound } from "../../domain/job.ts"
+import { MALFORMED } from "../../api/gateway/problemCodes.ts"
 import { makeProblem, type Problem, ProblemIssue } from "../../domain/problem.ts"
 import { routingETag, type RoutingSettingsInvalid, type RoutingSettingsStale } from "../../domain/routingChecks.ts"
 import type { CursorInvalid, StorageUnavailable } from "../../domain/storage.ts"
@@ -35,9 +36,6 @@ export class RequestInvalid extends Schema.TaggedError<RequestInvalid>()("Reques
   }
 }
 
-/** The code of every request that does not have the expected shape. */
-export const MALFORMED = "invalid-request"
-
 /** Everything that the gateway refuses a request for. */
 export type Refusal =
   | AccessDenied
@@ -62,10 +60,7 @@ export const problemOf = (error: Refusal): Problem => {
     case "Draining":
       return DRAINING
     case "RateLimited":
-      return limited(
-        error,
-        `At most ${error.limit} of this kind per minute are accepted from one tenant and from one address.`,
-      )
+      return limited(error, `At most ${error.limit} of this kind per minute are accepted from one tenant.`)
     case "TooManyInFlight":
       return limited(error, `At most ${error.limit} long polls and event streams of one tenant may be open.`)
     default: {

@@ -1,7 +1,9 @@
-import { Context } from "effect"
+import type { KindOf, RequestKind } from "../shared/ClientLimits.ts"
 
-/** What one client may ask of the proxy. */
-export interface ProxyLimitSettings {
+/** What one client may ask of the proxy. 0 is no limit. */
+export interface ProxyLimits {
+  /** Requests per minute that only read. */
+  readonly read: number
   /** Sessions per minute. */
   readonly init: number
   /** Completions per minute. */
@@ -10,6 +12,19 @@ export interface ProxyLimitSettings {
   readonly concurrent: number
 }
 
-export class ProxyLimits extends Context.Service<ProxyLimits, ProxyLimitSettings>()(
-  "sealgate/http/proxy/ProxyLimits",
-) {}
+/** Whatever neither reads nor begins a session counts as a completion. */
+export const proxyKindOf = (limits: ProxyLimits): KindOf => {
+  const kind = (name: "read" | "init" | "completions", inFlight: number): RequestKind => ({
+    name,
+    perMinute: limits[name],
+    inFlight,
+    ofProcess: false,
+  })
+  const read = kind("read", 0)
+  const init = kind("init", 0)
+  const completions = kind("completions", limits.concurrent)
+  return (method, route) => {
+    if (method === "GET" || method === "HEAD") return read
+    return route?.path === "/v1/init" ? init : completions
+  }
+}

@@ -1,19 +1,16 @@
 import { Effect, Stream } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { type Bytes, encodeBase64Url } from "../../domain/bytes.ts"
-import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
-import { RateLimits } from "../../services/access/RateLimits.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { Attestation } from "../../services/sealing/Attestation.ts"
-import { type SealedAnswer, SealedCompletions, type SealedEvent } from "../../services/sealing/SealedCompletions.ts"
+import { type SealedAnswer, SealedCompletions } from "../../services/sealing/SealedCompletions.ts"
+import type { SealedEvent } from "../../services/sealing/sealStream.ts"
 import { Sessions } from "../../services/sealing/Sessions.ts"
-import { clientIdentity } from "../shared/ClientIdentity.ts"
 import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
 import { retryAfter } from "../shared/Problems.ts"
-import { ProxyApi } from "./Api.ts"
+import { ProxyApi } from "../../api/proxy/ProxyApi.ts"
 import { drainingResponse, refusalResponse } from "./problems.ts"
-import { ProxyLimits } from "./ProxyLimits.ts"
 
 const NO_STORE = { "cache-control": "no-store" }
 
@@ -54,40 +51,26 @@ export const SealedHandlers = HttpApiBuilder.group(
     const sessions = yield* Sessions
     const completions = yield* SealedCompletions
     const attestation = yield* Attestation
-    const rates = yield* RateLimits
-    const concurrency = yield* ConcurrencyLimits
-    const limits = yield* ProxyLimits
     const drain = yield* Drain
     const keys = { keys: [attestation.jwk] }
 
-    const init = Effect.fnUntraced(function* (
-      request: HttpServerRequest.HttpServerRequest,
-      clientNonce: string | undefined,
-    ) {
+    const init = Effect.fnUntraced(function* (clientNonce: string | undefined) {
       yield* drain.inFlight
       if (yield* drain.draining) return drainingResponse()
-      yield* rates.take(`init:${clientIdentity(request).whose}`, limits.init)
       return HttpServerResponse.jsonUnsafe(yield* sessions.begin(clientNonce), { headers: NO_STORE })
     })
 
-    const complete = Effect.fnUntraced(function* (
-      request: HttpServerRequest.HttpServerRequest,
-      envelope: Parameters<typeof completions.handle>[0],
-    ) {
+    const complete = Effect.fnUntraced(function* (envelope: Parameters<typeof completions.handle>[0]) {
       yield* drain.inFlight
       if (yield* drain.draining) return drainingResponse()
-      const { whose } = clientIdentity(request)
-      yield* rates.take(`completions:${whose}`, limits.completions)
-      yield* concurrency.enter(whose, limits.concurrent)
       return render(yield* completions.handle(envelope))
     })
 
     // The scope of these effects is the request's, which stays open until the response is written out.
     return handlers.handleAll({
-      init: ({ payload, request }) =>
-        init(request, payload?.client_nonce).pipe(Effect.catch((error) => Effect.succeed(refusalResponse(error)))),
-      completions: ({ payload, request }) =>
-        complete(request, payload).pipe(Effect.catch((error) => Effect.succeed(refusalResponse(error)))),
+      init: ({ payload }) => init(payload?.client_nonce),
+      completions: ({ payload }) =>
+        complete(payload).pipe(Effect.catch((error) => Effect.succeed(refusalResponse(error)))),
       keys: () => Effect.succeed(HttpServerResponse.jsonUnsafe(keys, { headers: NO_STORE })),
     })
   }),

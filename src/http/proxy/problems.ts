@@ -1,10 +1,8 @@
 /** How the proxy's refusals before opening look on the wire (sealed protocol §4.8). */
 import type { HttpServerResponse } from "effect/http"
 import { makeProblem } from "../../domain/problem.ts"
-import type { TooManyInFlight } from "../../services/access/ConcurrencyLimits.ts"
-import type { RateLimited } from "../../services/access/RateLimits.ts"
 import type { OpeningError } from "../../services/sealing/SealedExchange.ts"
-import { DRAINING, limited, limitedHeaders, problemResponse, retryAfter, SOON_MS } from "../shared/Problems.ts"
+import { DRAINING, problemResponse, retryAfter, SOON_MS } from "../shared/Problems.ts"
 
 // One body for every way in which opening can fail: the reason would tell an attacker something.
 const unopenable = makeProblem({
@@ -17,8 +15,8 @@ const unopenable = makeProblem({
 const replayed = makeProblem({
   code: "replayed",
   status: 409,
-  title: "This request was served before.",
-  detail: "Every request needs a fresh HPKE context; seal it again.",
+  title: "This request came before, and may have been served.",
+  detail: "Its bytes were sent twice, or its HPKE context used twice. Seal it again only if it may be served twice.",
 })
 
 const sessionGone = makeProblem({
@@ -34,9 +32,7 @@ export const drainingResponse = (): HttpServerResponse.HttpServerResponse =>
   problemResponse(DRAINING, retryAfter(SOON_MS))
 
 /** The answer to a request that was not opened. */
-export const refusalResponse = (
-  error: OpeningError | RateLimited | TooManyInFlight,
-): HttpServerResponse.HttpServerResponse => {
+export const refusalResponse = (error: OpeningError): HttpServerResponse.HttpServerResponse => {
   switch (error._tag) {
     case "Unopenable":
       return problemResponse(unopenable)
@@ -52,16 +48,6 @@ export const refusalResponse = (
           title: "The ciphertext is too large.",
           detail: `At most ${error.maxBytes} bytes are accepted.`,
         }),
-      )
-    case "RateLimited":
-      return problemResponse(
-        limited(error, `At most ${error.limit} per minute are accepted from one client.`),
-        limitedHeaders(error),
-      )
-    case "TooManyInFlight":
-      return problemResponse(
-        limited(error, `At most ${error.limit} may be in flight from one client.`),
-        limitedHeaders(error),
       )
   }
 }

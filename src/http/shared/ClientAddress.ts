@@ -1,27 +1,6 @@
-import { Option, Result } from "effect"
+import { Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { IpNetwork, NetAddress } from "effect/net"
-
-/** Prefix of an IPv6 address that belongs to one subscriber: everything below it is theirs to choose. */
-const SUBSCRIBER_PREFIX = 64
-
-/** An IP address as `show` writes it; IPv4 mapped into IPv6 is IPv4. Other text is left as it is. */
-const withAddress = (text: string, show: (address: NetAddress.IpAddress) => string): string =>
-  Result.match(NetAddress.ipFromString(text), {
-    onFailure: () => text,
-    onSuccess: (address) => show(NetAddress.toCanonical(address)),
-  })
-
-/** The one way to write an IP address. Other text is left as it is. */
-export const canonicalAddress = (text: string): string => withAddress(text, NetAddress.formatIp)
-
-/** Whom an IP address stands for: itself, or the /64 of an IPv6 address. Other text is left as it is. */
-export const subscriberOf = (text: string): string =>
-  withAddress(text, (address) =>
-    NetAddress.isIpv4Address(address)
-      ? NetAddress.formatIp(address)
-      : IpNetwork.format(IpNetwork.fromAddressUnsafe(address, SUBSCRIBER_PREFIX)),
-  )
+import { subscriberOf } from "../../domain/ipAddress.ts"
 
 /**
  * Where a request comes from, as the address that it stands for. Forwarded addresses were put in place before, if they came from a trusted proxy.

@@ -9,7 +9,7 @@ const durations = histogram("sealgate_http_request_duration_seconds")
 
 /** Observes `app`, the whole handling of `request` up to its response. */
 export const observe =
-  (routes: RouteTable) =>
+  (routes: Pick<RouteTable, "label">) =>
   <E, R>(
     request: HttpServerRequest.HttpServerRequest,
     app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,

@@ -1,57 +1,90 @@
-/** What every request of both servers passes first: addresses, a span, observation, problem documents, body limits. */
-import { ByteSize, Effect } from "effect"
+/**
+ * What every request of both servers passes first: addresses, a span, observation, problem documents, who may ask at all,
+ * limits. What is refused here is refused by its head alone.
+ */
+import { ByteSize, Effect, Result } from "effect"
 import { HttpIncomingMessage, HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { IpNetwork } from "effect/net"
+import type { JsonLimits } from "../../domain/iJson.ts"
 import { makeBodyMemory } from "./BodyMemory.ts"
+import { CountedPolicies, type KindOf, makeCountRequest } from "./ClientLimits.ts"
+import { type HostRules, hostRefusal } from "./Hosts.ts"
 import { observe } from "./HttpMetrics.ts"
 import { withBodyLimits } from "./JsonBody.ts"
-import { type RenderOptions, renderProblems } from "./Problems.ts"
+import { originRefusal, sharedWith } from "./Origins.ts"
+import { makeRespond, type RenderOptions, renderProblems, tooMany } from "./Problems.ts"
+import { type PolicyState, rateLimitFields } from "./rateLimitFields.ts"
 import { withRequestSpan } from "./requestSpan.ts"
+import type { RouteTable } from "./RouteTable.ts"
 
 export interface OutermostSettings extends RenderOptions {
+  readonly routes: RouteTable
   /** Networks whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
   /** Bytes of all bodies together that are on their way in. */
   readonly maxBodyMemory: number
+  /** What the JSON of a body may be. */
+  readonly jsonLimits: JsonLimits
+  /** By which names the server may be asked. */
+  readonly hosts: HostRules
+  /** Origins of pages, beside its own, that may use it. */
+  readonly origins: ReadonlySet<string>
+  /** As what requests are counted. */
+  readonly kindOf: KindOf
 }
 
-/** Status of a request that is refused by its head alone. */
-const refusedUnread = (
-  { headers, source }: HttpServerRequest.HttpServerRequest,
-  maxBodyBytes: number,
-): 400 | 413 | undefined => {
-  // A body that announces itself as too large; others are cut off where the limit is.
-  if (Number(headers["content-length"] ?? 0) > maxBodyBytes) return 413
-  // RFC 9112 §3.2 demands it of HTTP/1.1. The server itself would refuse such a request without saying why.
-  const hostless = headers["host"] === undefined && "httpVersion" in source && source.httpVersion === "1.1"
-  return hostless ? 400 : undefined
-}
+/** A body that announces itself as too large; others are cut off where the limit is. */
+const announcesTooMuch = ({ headers }: HttpServerRequest.HttpServerRequest, maxBodyBytes: number): boolean =>
+  Number(headers["content-length"] ?? 0) > maxBodyBytes
+
+/** What the operator can do for a page of another origin. */
+const MAY_BE_ALLOWED = "If it may use this server, its operator adds the page's origin to ALLOWED_ORIGINS."
 
 export const layerOutermost = (settings: OutermostSettings) => {
+  const { hosts, jsonLimits, kindOf, maxBodyBytes, origins, routes } = settings
+  const shared = sharedWith(origins)
   const forwarded = HttpMiddleware.xForwardedHeaders({ trustedProxies: settings.trustedProxies })
   const render = renderProblems(settings)
-  const observed = observe(settings.routes)
-  const spanned = withRequestSpan(settings.routes)
-  const hold = makeBodyMemory(settings.maxBodyMemory)
-  const maxBody = ByteSize.bytes(settings.maxBodyBytes)
+  const respond = makeRespond(settings)
+  const observed = observe(routes)
+  const spanned = withRequestSpan(routes)
+  const limits = { maxBodyBytes, jsonLimits, hold: makeBodyMemory(settings.maxBodyMemory) }
+  const maxBody = ByteSize.bytes(maxBodyBytes)
   return HttpRouter.middleware(
-    (app) =>
-      forwarded(
-        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-          const refused = refusedUnread(request, settings.maxBodyBytes)
-          const limited =
-            refused === undefined
-              ? app.pipe(
-                  Effect.provideService(
-                    HttpServerRequest.HttpServerRequest,
-                    withBodyLimits(request, settings.maxBodyBytes, hold),
-                  ),
-                  Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBody),
-                )
-              : Effect.succeed(HttpServerResponse.empty({ status: refused }))
-          return spanned(request, observed(request, render(request, limited)))
-        }),
-      ),
+    Effect.map(makeCountRequest, (countRequest) => {
+      /** What `app` answers to a request that may come in. */
+      const handle = Effect.fnUntraced(function* <E, R>(
+        request: HttpServerRequest.HttpServerRequest,
+        app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
+      ) {
+        const kind = kindOf(request.method, routes.find(request.method, request.url))
+        const counted = yield* Effect.result(countRequest(request, kind))
+        if (Result.isFailure(counted)) return yield* respond(request, tooMany(counted.failure))
+        if (announcesTooMuch(request, maxBodyBytes)) return HttpServerResponse.empty({ status: 413 })
+        return yield* app.pipe(
+          Effect.provideService(HttpServerRequest.HttpServerRequest, withBodyLimits(request, limits)),
+          Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBody),
+        )
+      })
+      return (app) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (asItCame) =>
+          forwarded(
+            Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+              const refusal =
+                hostRefusal(asItCame, hosts, "ALLOWED_HOSTS") ?? originRefusal(request, origins, MAY_BE_ALLOWED)
+              const states: Array<PolicyState> = []
+              const answer =
+                refusal === undefined
+                  ? shared(request)(render(request, handle(request, app))).pipe(
+                      Effect.map((response) => HttpServerResponse.setHeaders(response, rateLimitFields(states))),
+                      Effect.provideService(CountedPolicies, states),
+                    )
+                  : respond(request, refusal)
+              return spanned(request, observed(request, answer))
+            }),
+          ),
+        )
+    }),
     { global: true },
   )
 }

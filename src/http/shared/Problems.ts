@@ -2,16 +2,17 @@
  * One renderer for everything that goes wrong outside a handler's own answers: unknown routes, wrong methods, bodies
  * that are too large or do not decode, and defects all become problem documents that tell a caller what to do.
  */
-import { Cause, Effect, Option, SchemaIssue } from "effect"
+import { Cause, Effect, Option } from "effect"
 import { HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { describeCause } from "../../domain/defect.ts"
-import { JSON_LIMITS_DETAIL } from "../../domain/jsonLimits.ts"
+import type { NotIJson } from "../../domain/iJson.ts"
+import { misfits } from "../../domain/misfits.ts"
 import { makeProblem, type Problem, PROBLEM_CONTENT_TYPE, type ProblemIssue } from "../../domain/problem.ts"
 import type { TooManyInFlight } from "../../services/access/ConcurrencyLimits.ts"
 import type { RateLimited } from "../../services/access/RateLimits.ts"
 import { isBodyOvertaken } from "./BodyMemory.ts"
-import { isJsonTooComplex } from "./JsonBody.ts"
+import { isNotIJson } from "./JsonBody.ts"
 import { pathOf, type RouteTable } from "./RouteTable.ts"
 
 export const problemResponse = (
@@ -49,25 +50,29 @@ export const limited = (error: RateLimited | TooManyInFlight, detail: string): P
     detail,
   })
 
-/** When it may have more: nobody can know how long others take, so soon. */
+/** When it may have more: nobody can know how long what is in flight takes, so soon. */
 export const limitedHeaders = (error: RateLimited | TooManyInFlight): Readonly<Record<string, string>> =>
   retryAfter(error._tag === "RateLimited" ? error.retryAfterMs : SOON_MS)
 
-const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+/** A problem document with the headers that tell a caller what to do next. */
+export interface Rendered {
+  readonly problem: Problem
+  readonly headers?: Readonly<Record<string, string>>
+}
 
-/** How many wrong members are told at once: a body of a megabyte has room for thousands, each told at length. */
-const MAX_ISSUES = 64
+/** A client had its share of one kind of requests. */
+export const tooMany = (error: RateLimited | TooManyInFlight): Rendered => ({
+  problem: limited(
+    error,
+    error._tag === "RateLimited"
+      ? `At most ${error.limit} of this kind per minute are accepted from one client.`
+      : `At most ${error.limit} of this kind may be in flight from one client.`,
+  ),
+  headers: limitedHeaders(error),
+})
 
-/** The first members of a request that did not decode: where, and what was expected there. */
 const issuesOf = (error: HttpApiError.HttpApiSchemaError): ReadonlyArray<ProblemIssue> =>
-  formatIssue(error.cause.issue)
-    .issues.slice(0, MAX_ISSUES)
-    .map((issue) => ({
-      path: [error.kind.toLowerCase(), ...(issue.path ?? [])]
-        .map((segment) => String(typeof segment === "object" ? segment.key : segment))
-        .join("."),
-      message: issue.message,
-    }))
+  misfits(error.cause.issue, [error.kind.toLowerCase()])
 
 /** The first error or defect of a cause that is what `is` accepts. */
 const firstIn = <A>(cause: Cause.Cause<unknown>, is: (error: unknown) => error is A): A | undefined => {
@@ -82,7 +87,7 @@ const isSchemaError = (error: unknown): error is HttpApiError.HttpApiSchemaError
   HttpApiError.HttpApiSchemaError.is(error)
 
 export interface RenderOptions {
-  readonly routes: RouteTable
+  readonly routes: Pick<RouteTable, "methods">
   readonly maxBodyBytes: number
   /** The code of a request that does not decode. */
   readonly malformedCode: string
@@ -99,11 +104,6 @@ export const requestMembers = (
     ...(Option.isNone(span) ? {} : { trace_id: span.value.traceId }),
   }))
 
-interface Rendered {
-  readonly problem: Problem
-  readonly headers?: Readonly<Record<string, string>>
-}
-
 const problemFor = (
   status: number,
   request: HttpServerRequest.HttpServerRequest,
@@ -113,8 +113,7 @@ const problemFor = (
   switch (status) {
     case 404: {
       const methods = options.routes.methods(request.url)
-      // Where the path takes the method, it is what stands for a parameter that names nothing.
-      if (methods.length === 0 || methods.includes(request.method)) {
+      if (methods.length === 0) {
         const detail = "See /openapi.json."
         return { problem: makeProblem({ code: "not-found", status, title: "There is nothing here.", detail }) }
       }
@@ -176,24 +175,29 @@ const problemFor = (
   }
 }
 
-const tooComplex = (options: RenderOptions): Rendered => ({
+const notIJson = ({ message: detail }: NotIJson, options: RenderOptions): Rendered => ({
   problem: makeProblem({
     code: options.malformedCode,
     status: 400,
-    title: "The request body is nested too deeply, or has too many members.",
-    detail: JSON_LIMITS_DETAIL,
+    title: "The request body is not JSON as it is taken here.",
+    detail,
   }),
 })
 
 const isEmpty = (response: HttpServerResponse.HttpServerResponse): boolean =>
   response.body._tag === "Empty" || response.headers["content-type"]?.startsWith("text/plain") === true
 
-/** Renders what `app` fails or dies with, and the framework's own bodyless errors, as problem documents. */
-export const renderProblems = (options: RenderOptions) => {
-  const respond = (request: HttpServerRequest.HttpServerRequest, { headers, problem }: Rendered) =>
-    options.namesRequest
+/** Answers a request with a problem, which names the request where problems do. */
+export const makeRespond =
+  ({ namesRequest }: Pick<RenderOptions, "namesRequest">) =>
+  (request: HttpServerRequest.HttpServerRequest, { headers, problem }: Rendered) =>
+    namesRequest
       ? Effect.map(requestMembers(request), (members) => problemResponse({ ...problem, ...members }, headers))
       : Effect.succeed(problemResponse(problem, headers))
+
+/** Renders what `app` fails or dies with, and the framework's own bodyless errors, as problem documents. */
+export const renderProblems = (options: RenderOptions) => {
+  const respond = makeRespond(options)
   return <E, R>(
     request: HttpServerRequest.HttpServerRequest,
     app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
@@ -207,7 +211,8 @@ export const renderProblems = (options: RenderOptions) => {
         // A caller that went away gets no answer; the server's own handling of the interruption ends the request.
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
         if (firstIn(cause, isBodyOvertaken) !== undefined) return respond(request, problemFor(408, request, options))
-        if (firstIn(cause, isJsonTooComplex) !== undefined) return respond(request, tooComplex(options))
+        const fault = firstIn(cause, isNotIJson)
+        if (fault !== undefined) return respond(request, notIJson(fault, options))
         const malformed = firstIn(cause, isSchemaError)
         return Effect.flatMap(HttpServerError.causeResponse(cause), ([response]) => {
           const issues = malformed === undefined ? undefined : issuesOf(malformed)

@@ -1,14 +1,21 @@
-/** Which paths exist and which methods they take: for 405 answers, and as bounded labels of metrics and logs. */
-interface Route {
+/** Which paths exist and which methods they take: for what counts requests by kind, labels them, and refuses methods. */
+import { Context } from "effect"
+import { FindMyWay } from "effect/http"
+
+export interface Route {
   readonly method: string
+  /** With its parameters as `:name`. */
   readonly path: string
-  readonly segments: ReadonlyArray<string>
+  /** Those of its endpoint. */
+  readonly annotations: Context.Context<never>
 }
 
 export interface RouteTable {
+  /** What serves a request; `HEAD` is served by what serves `GET`. */
+  readonly find: (method: string, url: string) => Route | undefined
   /** Methods that the path of `url` takes; empty when there is no such path. */
   readonly methods: (url: string) => ReadonlyArray<string>
-  /** The route's path with its parameters as `:name`, or `unknown`. */
+  /** The route's path as a bounded label of metrics and logs; `unknown` where there is none. */
   readonly label: (method: string, url: string) => string
 }
 
@@ -18,43 +25,50 @@ export const pathOf = (url: string): string => {
   return end < 0 ? url : url.slice(0, end)
 }
 
-const segmentsOf = (url: string): ReadonlyArray<string> =>
-  pathOf(url)
-    .split("/")
-    .filter((segment) => segment !== "")
-
 /** What of an API says where its endpoints are. */
 export interface Endpoints {
   readonly groups: Readonly<
-    Record<string, { readonly endpoints: Readonly<Record<string, { readonly method: string; readonly path: string }>> }>
+    Record<
+      string,
+      {
+        readonly endpoints: Readonly<
+          Record<
+            string,
+            { readonly method: string; readonly path: `/${string}`; readonly annotations: Route["annotations"] }
+          >
+        >
+      }
+    >
   >
 }
 
-/** The routes of an API and those that are served beside it, each of them as `[method, path]`. */
+/**
+ * The routes of an API and those that are served beside it, each of them as `[method, path]`. They are found as the
+ * server's router finds them, however a path is spelt: nothing is served as one route and counted as another.
+ */
 export const makeRouteTable = (
   api: Endpoints,
-  beside: ReadonlyArray<readonly [method: string, path: string]>,
+  beside: ReadonlyArray<readonly [method: string, path: `/${string}`]>,
 ): RouteTable => {
-  const routes: Array<Route> = []
-  const add = (method: string, path: string) => routes.push({ method, path, segments: segmentsOf(path) })
+  const router = FindMyWay.make<Route>()
+  const known = new Set<string>()
+  const add = (method: string, path: `/${string}`, annotations: Route["annotations"]) => {
+    router.on(method, path, { method, path, annotations })
+    known.add(method)
+  }
   for (const group of Object.values(api.groups)) {
-    for (const endpoint of Object.values(group.endpoints)) add(endpoint.method, endpoint.path)
+    for (const { annotations, method, path } of Object.values(group.endpoints)) add(method, path, annotations)
   }
-  for (const [method, path] of beside) add(method, path)
+  for (const [method, path] of beside) add(method, path, Context.empty())
 
-  const matching = (url: string): ReadonlyArray<Route> => {
-    const segments = segmentsOf(url)
-    return routes.filter(
-      (route) =>
-        route.segments.length === segments.length &&
-        route.segments.every((expected, i) => expected.startsWith(":") || expected === segments[i]),
-    )
-  }
+  const find = (method: string, url: string): Route | undefined =>
+    router.find(method === "HEAD" ? "GET" : method, url)?.handler
   return {
-    methods: (url) => [
-      ...new Set(matching(url).flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]))),
-    ],
-    label: (method, url) =>
-      matching(url).find((route) => route.method === (method === "HEAD" ? "GET" : method))?.path ?? "unknown",
+    find,
+    methods: (url) =>
+      [...known]
+        .filter((method) => router.find(method, url) !== undefined)
+        .flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])),
+    label: (method, url) => find(method, url)?.path ?? "unknown",
   }
 }

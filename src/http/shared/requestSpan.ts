@@ -46,7 +46,7 @@ const spanExit = (
  * problems and jobs name its trace, and providers are told of the caller's. It ends with the head of the answer.
  */
 export const withRequestSpan =
-  (routes: RouteTable) =>
+  (routes: Pick<RouteTable, "label">) =>
   <E, R>(
     request: HttpServerRequest.HttpServerRequest,
     app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,

@@ -3,6 +3,7 @@
  * same table decodes the environment, prints `--help`, and is compared with docs/operations.md by a test.
  */
 import { Config, Effect, Option, Result, Schema, String } from "effect"
+import { ConfigurationMistakes, type Mistake, type Rule } from "../../domain/configuration.ts"
 
 export interface Setting<A> {
   readonly variable: string
@@ -40,27 +41,6 @@ export type Decoded<Settings extends Readonly<Record<string, Setting<unknown>>>>
   readonly [Key in keyof Settings]: Settings[Key] extends Setting<infer A> ? A : never
 }
 
-const Mistake = Schema.Struct({ variable: Schema.String, problem: Schema.String })
-export type Mistake = typeof Mistake.Type
-
-/** What several settings have to be together. */
-export interface Rule<Values> {
-  /** The settings that it looks at. */
-  readonly of: ReadonlyArray<keyof Values>
-  /** What is wrong with them; looked for when all of them could be decoded, so that nothing is blamed twice. */
-  readonly mistakes: (values: Values) => ReadonlyArray<Mistake>
-}
-
-/** Everything that is wrong with the configuration, all at once. */
-export class ConfigurationMistakes extends Schema.TaggedError<ConfigurationMistakes>()("ConfigurationMistakes", {
-  mistakes: Schema.Array(Mistake),
-}) {
-  override get message(): string {
-    const lines = this.mistakes.map(({ problem, variable }) => `  ${variable}: ${problem}`)
-    return `The configuration has ${lines.length === 1 ? "a mistake" : `${lines.length} mistakes`}:\n${lines.join("\n")}`
-  }
-}
-
 /** An empty variable counts as absent, as compose files and CI systems write it. */
 const textOf = Effect.fnUntraced(function* (variable: string) {
   const found = yield* Config.option(Config.String(variable))
@@ -83,12 +63,6 @@ const read = Effect.fnUntraced(
 )
 
 const firstLine = (message: string): string => message.split("\n")[0] ?? message
-
-/** Fails with everything in `values` that is against the rules. */
-export const checkRules = <Values>(values: Values, rules: ReadonlyArray<Rule<Values>>) => {
-  const mistakes = rules.flatMap((rule) => rule.mistakes(values))
-  return mistakes.length === 0 ? Effect.void : Effect.fail(new ConfigurationMistakes({ mistakes }))
-}
 
 interface DecodeOptions<Values> {
   /** Values that count in place of what the configuration provider says, which is not read then. */

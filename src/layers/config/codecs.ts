@@ -38,7 +38,7 @@ const parseDuration = (text: string): Duration.Duration | undefined => {
 const ROUNDING_MS = 1e-6
 
 /** `300` and `300s` are seconds; also `500ms`, `5m`, `1h`, `5 minutes`. */
-export const durationText = (longest: Duration.Duration) =>
+export const durationText = (longest: Duration.Duration, shortest = Duration.millis(1)) =>
   parsed(
     Schema.Duration,
     (text) => {
@@ -47,13 +47,17 @@ export const durationText = (longest: Duration.Duration) =>
       const exact = Duration.toMillis(duration)
       const millis = Math.round(exact)
       const isWhole = Math.abs(exact - millis) < ROUNDING_MS
-      return isWhole && millis >= 1 && millis <= Duration.toMillis(longest) ? Duration.millis(millis) : undefined
+      const fits = millis >= Duration.toMillis(shortest) && millis <= Duration.toMillis(longest)
+      return isWhole && fits ? Duration.millis(millis) : undefined
     },
-    `a duration of whole milliseconds from 1ms to ${Duration.format(longest)}, such as 300, 300s or 5 minutes`,
+    `a duration of whole milliseconds from ${Duration.format(shortest)} to ${Duration.format(longest)}, such as 300, 300s or 5 minutes`,
   )
 
 /** For spans of time that nothing waits for. A century is within what dates can hold. */
 export const DurationText = durationText(Duration.days(36_500))
+
+/** The same, or none at all. */
+export const PatienceText = durationText(Duration.days(36_500), Duration.zero)
 
 /**
  * For waits. Node's timers take 2^31 - 1 milliseconds, some 24.8 days, and fire at once beyond that; this leaves room
@@ -119,19 +123,57 @@ const canonicalNetwork = (network: IpNetwork.IpNetwork): IpNetwork.IpNetwork => 
     : network
 }
 
+/** Comma-separated parts, each of which `parse` gives a value for. */
+const listText = <A>(of: Schema.Schema<A>, parse: (part: string) => A | undefined, expected: string) =>
+  parsed(
+    Schema.Array(of),
+    (text) => {
+      const parts = text
+        .split(",")
+        .map((part) => part.trim())
+        .filter((part) => part !== "")
+      const values = parts.map(parse).filter((value) => value !== undefined)
+      return values.length === parts.length ? values : undefined
+    },
+    expected,
+  )
+
+const parseNetwork = (text: string): IpNetwork.IpNetwork | undefined => {
+  const network = IpNetwork.fromString(text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`)
+  return Result.isSuccess(network) ? canonicalNetwork(network.success) : undefined
+}
+
 /** Comma-separated IP addresses or networks in CIDR notation. */
-export const NetworksText = parsed(
-  Schema.Array(Schema.declare(IpNetwork.isIpNetwork)),
-  (text) => {
-    const networks = text
-      .split(",")
-      .map((part) => part.trim())
-      .filter((part) => part !== "")
-      .map((part) => IpNetwork.fromString(part.includes("/") ? part : `${part}/${part.includes(":") ? 128 : 32}`))
-    const valid = networks.flatMap((network) => (Result.isSuccess(network) ? [canonicalNetwork(network.success)] : []))
-    return valid.length === networks.length ? valid : undefined
-  },
+export const NetworksText = listText(
+  Schema.declare(IpNetwork.isIpNetwork),
+  parseNetwork,
   "IP addresses or networks, such as 10.0.0.0/8,192.0.2.7",
+)
+
+/** A name, or an address with or without the brackets that IPv6 ones have in URLs. */
+const parseHost = (text: string): string | undefined => {
+  const address = /^\[.*\]$/.test(text) ? text.slice(1, -1) : text
+  if (Result.isSuccess(NetAddress.ipFromString(address))) return address
+  return /^[\w.-]+$/.test(text) ? text : undefined
+}
+
+/** Comma-separated names and addresses by which a server is asked; `*` is any. */
+export const HostsText = listText(
+  Schema.String,
+  (text) => (text === "*" ? text : parseHost(text)),
+  "host names or addresses without ports, such as sealgate.example.com,10.0.0.7, or * for any",
+)
+
+/** Comma-separated origins of web pages (RFC 6454 §6.2), as browsers send them. */
+export const OriginsText = listText(
+  Schema.String,
+  (text) => {
+    if (!/^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]+\/?$/i.test(text) || !URL.canParse(text)) return undefined
+    const { host, origin, protocol } = new URL(text)
+    // Those of browser extensions and of applications have no origin in the URL standard, but send one.
+    return origin === "null" ? `${protocol}//${host}` : origin
+  },
+  "origins of web pages, such as https://app.example.com,http://localhost:5173",
 )
 
 export const UrlText = parsed(

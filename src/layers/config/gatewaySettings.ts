@@ -1,10 +1,11 @@
 /** Settings of the agent gateway. */
 import { Redacted, Schema } from "effect"
+import type { Rule } from "../../domain/configuration.ts"
 import { hostName, isLoopback } from "../../domain/hostName.ts"
-import { DurationText, FlagText, intText, parsed, PlainText, RateText, UrlText } from "./codecs.ts"
-import { serverSettings, tlsRule } from "./serverSettings.ts"
-import { type Decoded, optionalSetting, type Rule, setting } from "./Setting.ts"
-import { upstreamSettings } from "./upstreamSettings.ts"
+import { DurationText, FlagText, intText, parsed, PatienceText, PlainText, RateText, UrlText } from "./codecs.ts"
+import { serverRules, serverSettings } from "./serverSettings.ts"
+import { type Decoded, optionalSetting, setting } from "./Setting.ts"
+import { timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
 
 /** An HS256 key is at least as long as its hash (RFC 7518 §3.2). */
 const MIN_SECRET_BYTES = 32
@@ -45,6 +46,12 @@ export const tokenSettings = {
   ),
   jwtIssuer: setting("JWT_ISSUER", PlainText, "sealgate", "Issuer (iss) that tokens must name"),
   jwtAudience: setting("JWT_AUDIENCE", PlainText, "sealgate", "Audience (aud) that tokens must name"),
+  jwtUsersAreTenants: setting(
+    "JWT_USERS_ARE_TENANTS",
+    FlagText,
+    "0",
+    "1: a token without a tenant opens what is its user's own; otherwise it is refused",
+  ),
 }
 
 /** What only the gateway has. */
@@ -79,13 +86,12 @@ const ownGatewaySettings = {
     "0",
     "1: listen on 127.0.0.1 only, make a secret if there is none, print an admin token",
   ),
-  rateLimitRead: setting(
-    "RATE_LIMIT_READ",
+  rateLimitWrite: setting(
+    "RATE_LIMIT_WRITE",
     RateText,
-    "600",
-    "Reading requests per minute of a tenant, and of an address; 0 is no limit",
+    "120",
+    "Requests that change something per minute of a tenant, and of a client; 0 is no limit",
   ),
-  rateLimitWrite: setting("RATE_LIMIT_WRITE", RateText, "120", "The same for requests that change something"),
   rateLimitExecute: setting("RATE_LIMIT_EXECUTE", RateText, "60", "The same for new jobs"),
   maxWaitingPerTenant: setting(
     "MAX_WAITING_PER_TENANT",
@@ -94,16 +100,17 @@ const ownGatewaySettings = {
     "Long polls and event streams of one tenant at once; 0 is no limit",
   ),
   jobWorkers: setting("JOB_WORKERS", intText(0, 10_000), "16", "Jobs that this process works on at once; 0: none"),
-  jobMaxAttempts: setting(
-    "JOB_MAX_ATTEMPTS",
-    intText(1, 100),
-    "3",
-    "How often a job is tried before a failure that may pass is final",
+  jobRetryFor: setting(
+    "JOB_RETRY_FOR",
+    PatienceText,
+    "1h",
+    "How long a job's step is tried again before a failure that may pass is final; 0: not at all",
   ),
   jobRetention: setting("JOB_RETENTION", DurationText, "30d", "How long ended jobs are kept"),
 }
 
-export const gatewaySettings = { ...serverSettings(3000), ...upstreamSettings, ...ownGatewaySettings }
+// Tasks of agents are what reasoning models are for, and nobody watches them think.
+export const gatewaySettings = { ...serverSettings(3000), ...upstreamSettings("120s"), ...ownGatewaySettings }
 export type GatewaySettings = Decoded<typeof gatewaySettings>
 
 /** What tokens are checked with. Without anything to check them with there is no gateway, except for development. */
@@ -133,4 +140,4 @@ const tokenRule: Rule<Pick<GatewaySettings, "dev" | "jwtJwksFile" | "jwtJwksUrl"
   ],
 }
 
-export const gatewayRules = [tlsRule, tokenRule]
+export const gatewayRules = [...serverRules, tokenRule, ...timeLimitRules]

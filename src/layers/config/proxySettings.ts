@@ -2,9 +2,9 @@
 import { Schema } from "effect"
 import { ROUTING_TAG } from "../../domain/routingTag.ts"
 import { intText, parsed, PlainText, RateText, TimerText } from "./codecs.ts"
-import { serverSettings } from "./serverSettings.ts"
+import { serverRules, serverSettings } from "./serverSettings.ts"
 import { optionalSetting, setting } from "./Setting.ts"
-import { upstreamSettings } from "./upstreamSettings.ts"
+import { timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
 
 const RoutingTagText = parsed(
   Schema.String,
@@ -14,7 +14,7 @@ const RoutingTagText = parsed(
 
 export const proxySettings = {
   ...serverSettings(3001),
-  ...upstreamSettings,
+  ...upstreamSettings("60s"),
   attestationKeyFile: setting(
     "ATTESTATION_KEY_FILE",
     PlainText,
@@ -48,3 +48,5 @@ export const proxySettings = {
     "Completions and streams in flight from one client; 0 is no limit",
   ),
 }
+
+export const proxyRules = [...serverRules, ...timeLimitRules]

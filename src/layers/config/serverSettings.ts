@@ -2,15 +2,20 @@
 import {
   BytesText,
   FlagText,
+  HostsText,
   intText,
   literalText,
   NetworksText,
+  OriginsText,
   PlainText,
   PortText,
+  RateText,
   RedisUrlText,
   TimerText,
 } from "./codecs.ts"
-import { optionalSetting, type Rule, setting } from "./Setting.ts"
+import type { Rule } from "../../domain/configuration.ts"
+import { tlsRule } from "../../server/tls/Tls.ts"
+import { type Decoded, optionalSetting, setting } from "./Setting.ts"
 import { telemetrySettings } from "./telemetrySettings.ts"
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "none"] as const
@@ -18,12 +23,29 @@ export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "none"] as
 export const serverSettings = (port: number) => ({
   port: setting("PORT", PortText, String(port), "Port to listen on; 0 takes a free one"),
   host: setting("HOST", PlainText, "0.0.0.0", "Address to listen on"),
+  allowedHosts: optionalSetting(
+    "ALLOWED_HOSTS",
+    HostsText,
+    "Names by which the server may be asked (Host), beside loopback ones; * is any. Default: those of this machine while HOST is loopback, else any",
+  ),
+  allowedOrigins: setting(
+    "ALLOWED_ORIGINS",
+    OriginsText,
+    ",",
+    "Origins of web pages, beside its own, that may use the server from a browser",
+  ),
   maxRequestBytes: setting("MAX_REQUEST_BYTES", BytesText, "1MiB", "Largest request body"),
   maxBodyMemory: setting(
     "MAX_BODY_MEMORY",
     BytesText,
     "256MiB",
-    "Memory for all request bodies that are being received; beyond it, the one that takes longest is refused",
+    "Memory for all request bodies that are being received; beyond it, whoever holds most of it is refused",
+  ),
+  maxAnswerMemory: setting(
+    "MAX_ANSWER_MEMORY",
+    BytesText,
+    "256MiB",
+    "Memory for all answers that wait for their readers; beyond it, whoever reads least is cut",
   ),
   maxConnections: setting("MAX_CONNECTIONS", intText(1, 1_000_000), "10000", "Connections at once; more are refused"),
   maxConnectionsPerClient: setting(
@@ -47,6 +69,18 @@ export const serverSettings = (port: number) => ({
     "Bytes per second that a reader must take on average while an answer waits for it; slower ones are cut too",
   ),
   keepAliveTimeout: setting("KEEP_ALIVE_TIMEOUT", TimerText, "75s", "How long an idle connection is kept"),
+  rateLimitRead: setting(
+    "RATE_LIMIT_READ",
+    RateText,
+    "600",
+    "Reading requests per minute and client, and at the gateway per tenant; 0 is no limit",
+  ),
+  rateLimitProbes: setting(
+    "RATE_LIMIT_PROBES",
+    RateText,
+    "600",
+    "Requests for /health, /ready and /metrics per minute and client, counted by each process; 0 is no limit",
+  ),
   trustedProxies: setting(
     "TRUSTED_PROXIES",
     NetworksText,
@@ -66,7 +100,12 @@ export const serverSettings = (port: number) => ({
     "TLSv1.2",
     "Oldest TLS version accepted",
   ),
-  shutdownGrace: setting("SHUTDOWN_GRACE", TimerText, "20s", "How long requests in flight may take at shutdown"),
+  shutdownGrace: setting(
+    "SHUTDOWN_GRACE",
+    TimerText,
+    "20s",
+    "How long requests and model calls in flight may take at shutdown",
+  ),
   console: setting("CONSOLE", FlagText, "on", "Whether the page at /console is served"),
   logLevel: setting("LOG_LEVEL", literalText(...LOG_LEVELS), "info", "Least severe level that is logged"),
   logFormat: optionalSetting(
@@ -82,22 +121,26 @@ export const serverSettings = (port: number) => ({
   ),
 })
 
-export interface TlsFileSettings {
-  readonly tlsCertFile: string | undefined
-  readonly tlsKeyFile: string | undefined
-  readonly tlsClientCaFile: string | undefined
+export interface BodySettings {
+  readonly maxRequestBytes: number
+  readonly maxBodyMemory: number
 }
 
-/** Half a pair of certificate and key would mean plain HTTP where HTTPS was wished for. */
-export const tlsRule: Rule<TlsFileSettings> = {
-  of: ["tlsCertFile", "tlsKeyFile", "tlsClientCaFile"],
-  mistakes: ({ tlsCertFile, tlsClientCaFile, tlsKeyFile }) =>
-    [tlsCertFile, tlsKeyFile, tlsClientCaFile].every((file) => file === undefined)
-      ? []
-      : [
-          { variable: "TLS_CERT_FILE", file: tlsCertFile },
-          { variable: "TLS_KEY_FILE", file: tlsKeyFile },
+/** Else the largest body could not arrive, whoever sent it. */
+const memoryRule: Rule<BodySettings> = {
+  of: ["maxRequestBytes", "maxBodyMemory"],
+  mistakes: ({ maxBodyMemory, maxRequestBytes }) =>
+    maxBodyMemory < maxRequestBytes
+      ? [
+          {
+            variable: "MAX_BODY_MEMORY",
+            problem: "is less than MAX_REQUEST_BYTES; the largest body has to fit into it",
+          },
         ]
-          .filter(({ file }) => file === undefined)
-          .map(({ variable }) => ({ variable, problem: "is missing; TLS needs a certificate and its key" })),
+      : [],
 }
+
+/** What the settings of both servers have to be together. */
+export const serverRules = [memoryRule, tlsRule]
+
+export type ServerSettings = Decoded<ReturnType<typeof serverSettings>>

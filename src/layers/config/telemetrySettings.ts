@@ -9,7 +9,7 @@ import { optionalSetting, setting } from "./Setting.ts"
 const RatioText = parsed(
   Schema.Finite,
   (text) => {
-    const ratio = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN
+    const ratio = /^(\d+|\d*\.\d+)$/.test(text) ? Number(text) : Number.NaN
     return ratio >= 0 && ratio <= 1 ? ratio : undefined
   },
   "a number from 0 to 1",

@@ -1,12 +1,25 @@
 /** Settings of the model providers and of the policy that deals with their faults. */
 import { durationText, intText, PlainText, parsed, SecretText, UrlText } from "./codecs.ts"
-import { optionalSetting, setting } from "./Setting.ts"
+import { type Decoded, optionalSetting, type Setting, setting } from "./Setting.ts"
 import { Duration, Schema } from "effect"
+import type { Rule } from "../../domain/configuration.ts"
 import { POLICY_BOUNDS } from "../../domain/routing.ts"
-import type { ProviderId } from "../../domain/upstream.ts"
+import { type Slot, SLOTS } from "../../domain/upstream.ts"
+import { anthropic } from "../../services/upstream/providers/anthropic/Anthropic.ts"
+import { gemini } from "../../services/upstream/providers/gemini/Gemini.ts"
+import { mistral } from "../../services/upstream/providers/mistral/Mistral.ts"
+import { openAi } from "../../services/upstream/providers/openai/OpenAi.ts"
+import type { ProviderDescriptor } from "../../services/upstream/providers/shared/Descriptor.ts"
 
-export const SLOTS = ["provider1", "provider2", "provider3", "provider4"] as const satisfies ReadonlyArray<ProviderId>
-export type Slot = (typeof SLOTS)[number]
+/** Whose API is spoken in each slot. */
+export const PROVIDERS: Readonly<Record<Slot, ProviderDescriptor>> = {
+  provider1: openAi,
+  provider2: mistral,
+  provider3: anthropic,
+  provider4: gemini,
+}
+
+const numberOf = (slot: Slot): string => slot.slice("provider".length)
 
 const parseOrder = (text: string): ReadonlyArray<Slot> | undefined => {
   const named = text.split(",").map((part) =>
@@ -15,7 +28,7 @@ const parseOrder = (text: string): ReadonlyArray<Slot> | undefined => {
       .toLowerCase()
       .replace(/^provider/, ""),
   )
-  const slots = named.flatMap((name) => SLOTS.filter((slot) => slot === `provider${name}`))
+  const slots = named.flatMap((name) => SLOTS.filter((slot) => numberOf(slot) === name))
   return slots.length === named.length && new Set(slots).size === slots.length ? slots : undefined
 }
 
@@ -28,71 +41,52 @@ const OrderText = parsed(
 const COUNT = intText(1, 1_000_000)
 const WAIT = durationText(Duration.millis(POLICY_BOUNDS.waitMs.maximum))
 
-export const upstreamSettings = {
-  provider1ApiKey: optionalSetting(
-    "PROVIDER1_API_KEY",
-    SecretText,
-    "API key of provider 1, which enables it; OpenAI-compatible",
-    ["OPENAI_API_KEY"],
-  ),
-  provider1BaseUrl: setting(
-    "PROVIDER1_BASE_URL",
-    UrlText,
-    "https://api.openai.com/v1",
-    "Its endpoint, version included; any OpenAI-compatible server",
-    ["OPENAI_BASE_URL"],
-  ),
-  provider1Model: setting("PROVIDER1_MODEL", PlainText, "gpt-6-sol", "Its model when a request names none", [
-    "OPENAI_MODEL",
-  ]),
-  provider2ApiKey: optionalSetting(
-    "PROVIDER2_API_KEY",
-    SecretText,
-    "API key of provider 2, which enables it; OpenAI-compatible",
-    ["MISTRAL_API_KEY"],
-  ),
-  provider2BaseUrl: setting(
-    "PROVIDER2_BASE_URL",
-    UrlText,
-    "https://api.mistral.ai/v1",
-    "Its endpoint, version included; any OpenAI-compatible server",
-    ["MISTRAL_BASE_URL"],
-  ),
-  provider2Model: setting("PROVIDER2_MODEL", PlainText, "mistral-large-latest", "Its model when a request names none", [
-    "MISTRAL_MODEL",
-  ]),
-  provider3ApiKey: optionalSetting(
-    "PROVIDER3_API_KEY",
-    SecretText,
-    "API key of provider 3, which enables it; Anthropic Messages API",
-    ["ANTHROPIC_API_KEY"],
-  ),
-  provider3BaseUrl: setting("PROVIDER3_BASE_URL", UrlText, "https://api.anthropic.com", "Its endpoint", [
-    "ANTHROPIC_BASE_URL",
-  ]),
-  provider3Model: setting("PROVIDER3_MODEL", PlainText, "claude-sonnet-5-5", "Its model when a request names none", [
-    "ANTHROPIC_MODEL",
-  ]),
-  provider4ApiKey: optionalSetting(
-    "PROVIDER4_API_KEY",
-    SecretText,
-    "API key of provider 4, which enables it; Google Gemini API",
-    ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-  ),
-  provider4BaseUrl: setting(
-    "PROVIDER4_BASE_URL",
-    UrlText,
-    "https://generativelanguage.googleapis.com",
-    "Its endpoint",
-    ["GEMINI_BASE_URL"],
-  ),
-  provider4Model: setting("PROVIDER4_MODEL", PlainText, "gemini-3.8-flash", "Its model when a request names none", [
-    "GEMINI_MODEL",
-  ]),
+type SlotSettings = {
+  readonly [S in Slot as `${S}ApiKey`]: Setting<typeof SecretText.Type | undefined>
+} & {
+  readonly [S in Slot as `${S}BaseUrl`]: Setting<URL>
+} & {
+  readonly [S in Slot as `${S}Model`]: Setting<string>
+} & {
+  readonly [S in Slot as `${S}FirstTokenTimeout`]: Setting<Duration.Duration | undefined>
+}
+
+const settingsOf = (slot: Slot) => {
+  const { aliases, api, baseUrl, model } = PROVIDERS[slot]
+  const variable = slot.toUpperCase()
+  return {
+    [`${slot}ApiKey`]: optionalSetting(
+      `${variable}_API_KEY`,
+      SecretText,
+      `API key of provider ${numberOf(slot)}, which enables it; ${api.title}`,
+      aliases.apiKey,
+    ),
+    [`${slot}BaseUrl`]: setting(`${variable}_BASE_URL`, UrlText, baseUrl, api.endpoint, aliases.baseUrl),
+    [`${slot}Model`]: setting(
+      `${variable}_MODEL`,
+      PlainText,
+      model,
+      "Its model when a request names none",
+      aliases.model,
+    ),
+    [`${slot}FirstTokenTimeout`]: optionalSetting(
+      `${variable}_FIRST_TOKEN_TIMEOUT`,
+      WAIT,
+      "How long the first output of its streams may take, where that differs from UPSTREAM_FIRST_TOKEN_TIMEOUT",
+    ),
+  }
+}
+
+// The compiler does not put together what each slot has under names of its own.
+const slotSettings = Object.assign({}, ...SLOTS.map(settingsOf)) as SlotSettings
+
+/** `firstTokenTimeout` is the default, as one would write it. */
+export const upstreamSettings = (firstTokenTimeout: string) => ({
+  ...slotSettings,
   providerOrder: setting(
     "PROVIDER_ORDER",
     OrderText,
-    "1,2,3,4",
+    SLOTS.map(numberOf).join(","),
     "Order in which providers are tried for a request that names none; the others follow",
   ),
   connectTimeout: setting("UPSTREAM_CONNECT_TIMEOUT", WAIT, "5s", "How long connecting to a provider may take"),
@@ -105,10 +99,15 @@ export const upstreamSettings = {
   firstTokenTimeout: setting(
     "UPSTREAM_FIRST_TOKEN_TIMEOUT",
     WAIT,
-    "10s",
+    firstTokenTimeout,
     "How long the first output of a stream may take; then the next provider is tried",
   ),
-  idleTimeout: setting("UPSTREAM_IDLE_TIMEOUT", WAIT, "15s", "How long a stream may pause between two chunks"),
+  idleTimeout: setting(
+    "UPSTREAM_IDLE_TIMEOUT",
+    WAIT,
+    "15s",
+    "How long a stream may be silent after its first output; comments and pings are not silence",
+  ),
   totalTimeout: setting(
     "UPSTREAM_TOTAL_TIMEOUT",
     WAIT,
@@ -136,8 +135,42 @@ export const upstreamSettings = {
     "UPSTREAM_CIRCUIT_FAILURES",
     intText(POLICY_BOUNDS.failures.minimum, POLICY_BOUNDS.failures.maximum),
     "3",
-    "Failed requests in a row after which a provider is left alone for a while: its circuit opens",
+    "Failed requests in a row after which a model, or a provider that cannot be reached, is left alone for a while: its circuit opens",
+  ),
+  circuitSlow: setting(
+    "UPSTREAM_CIRCUIT_SLOW",
+    intText(POLICY_BOUNDS.failures.minimum, POLICY_BOUNDS.failures.maximum),
+    "10",
+    "The same for requests that were too slow, which are counted apart",
   ),
   circuitOpen: setting("UPSTREAM_CIRCUIT_OPEN", WAIT, "5s", "How long it is left alone the first time; it doubles"),
-  circuitMaxOpen: setting("UPSTREAM_CIRCUIT_MAX_OPEN", WAIT, "60s", "Longest time that it is left alone"),
-}
+  circuitMaxOpen: setting("UPSTREAM_CIRCUIT_MAX_OPEN", WAIT, "10s", "Longest time that it is left alone"),
+})
+export type UpstreamConfiguration = Decoded<ReturnType<typeof upstreamSettings>>
+
+type TimeLimit = Extract<keyof UpstreamConfiguration, `${string}Timeout`>
+
+/** Only their variables are looked at, which are the same whatever the default. */
+const SETTINGS = upstreamSettings("60s")
+
+const limits = [
+  "connectTimeout",
+  "answerTimeout",
+  "firstTokenTimeout",
+  ...SLOTS.map((slot) => `${slot}FirstTokenTimeout` as const),
+  "idleTimeout",
+] as const
+
+/** With a limit that the total cuts off, no other provider would ever be asked. */
+export const timeLimitRules = limits.map((limit): Rule<Pick<UpstreamConfiguration, TimeLimit>> => ({
+  of: [limit, "totalTimeout"],
+  mistakes: ({ [limit]: given, totalTimeout }) =>
+    given === undefined || Duration.isLessThanOrEqualTo(given, totalTimeout)
+      ? []
+      : [
+          {
+            variable: SETTINGS[limit].variable,
+            problem: `is ${Duration.format(given)}, longer than UPSTREAM_TOTAL_TIMEOUT (${Duration.format(totalTimeout)}), which would end requests before another provider is asked`,
+          },
+        ],
+}))

@@ -22,6 +22,12 @@ const int8AsNumber: PgTypes.Codec<number | bigint> = {
     Result.succeed(Number(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getBigInt64(0))),
 }
 
+/**
+ * The queue keeps times without a zone. In a server's own, the hour that comes twice in autumn would hide jobs for its
+ * length, and the one that is left out in spring would take them from workers that live.
+ */
+const SESSION = { timezone: "UTC" }
+
 export interface PostgresConfig {
   /** `postgres://user:password@host:port/database`, with libpq's parameters. */
   readonly url: Redacted.Redacted
@@ -39,6 +45,7 @@ export const layer = ({ maxConnections = 10, url }: PostgresConfig) => {
     maxConnections,
     types,
     keepAlive: KEEP_ALIVE,
+    startupParameters: SESSION,
     ...(named ? {} : { applicationName: "sealgate" }),
   })
 }

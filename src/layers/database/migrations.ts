@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import { agents } from "./migrations/agents.ts"
 import { jobAgentVersion } from "./migrations/job_agent_version.ts"
+import { jobFailures } from "./migrations/job_failures.ts"
 import { jobs } from "./migrations/jobs.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
@@ -21,6 +22,7 @@ export const migrations = {
   "0003_routing_configs": statements(...routingConfigs),
   "0004_ledger_calls": statements(...ledgerCalls),
   "0005_job_agent_version": statements(...jobAgentVersion),
+  "0006_job_failures": statements(...jobFailures),
 }
 
 /** Brings the database up to date. Several processes may do so at once: one applies the steps, the others wait. */

@@ -25,10 +25,20 @@ export class RateLimits extends Context.Service<
   {
     /** Takes one of the `limit` requests per minute that `key` has. A limit of 0 lets everything through. */
     readonly take: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
+    /** The same of what every process is asked by itself: it is counted in this one alone, whoever shares the rest. */
+    readonly takeHere: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
   }
 >()("sealgate/services/access/RateLimits") {
   /** Buckets in this process alone. */
-  static readonly layer = Layer.suspend(() => Layer.effect(RateLimits, Effect.map(localLimiter, enforce)))
+  static readonly layer = Layer.suspend(() =>
+    Layer.effect(
+      RateLimits,
+      Effect.map(localLimiter, (limiter) => {
+        const take = enforce(limiter)
+        return RateLimits.of({ take, takeHere: take })
+      }),
+    ),
+  )
 
   /**
    * Buckets in the store that is given, and in this process alone while that fails: nobody is locked out and nobody is
@@ -37,28 +47,26 @@ export class RateLimits extends Context.Service<
   static readonly layerShared = Layer.effect(
     RateLimits,
     Effect.gen(function* () {
-      const local = enforce(yield* localLimiter)
-      return enforce(yield* RateLimiter.make, local)
+      const takeHere = enforce(yield* localLimiter)
+      return RateLimits.of({ take: enforce(yield* RateLimiter.make, takeHere), takeHere })
     }),
   )
 }
 
+type Take = RateLimits["Service"]["take"]
+
 /** Limits enforced with one limiter; what its store cannot count, `standIn` does. */
-const enforce = (limiter: RateLimiter.RateLimiter, standIn?: RateLimits["Service"]): RateLimits["Service"] =>
-  RateLimits.of({
-    take: Effect.fnUntraced(function* (key, limit) {
-      if (limit === 0) return { limit, remaining: Infinity, resetAfterMs: 0 }
-      return yield* limiter.consume({ algorithm: "token-bucket", window: WINDOW, limit, key }).pipe(
-        Effect.map(({ remaining, resetAfter }) => ({ limit, remaining, resetAfterMs: Duration.toMillis(resetAfter) })),
-        Effect.catchReason("RateLimiterError", "RateLimitExceeded", (exceeded) =>
-          Effect.fail(new RateLimited({ limit, retryAfterMs: Duration.toMillis(exceeded.retryAfter) })),
-        ),
-        // The store in memory does not fail, so without a stand-in a failure is a defect.
-        Effect.catchTag("RateLimiterError", (error) =>
-          standIn === undefined ? Effect.die(error) : standIn.take(key, limit),
-        ),
-      )
-    }),
+const enforce = (limiter: RateLimiter.RateLimiter, standIn?: Take): Take =>
+  Effect.fnUntraced(function* (key, limit) {
+    if (limit === 0) return { limit, remaining: Infinity, resetAfterMs: 0 }
+    return yield* limiter.consume({ algorithm: "token-bucket", window: WINDOW, limit, key }).pipe(
+      Effect.map(({ remaining, resetAfter }) => ({ limit, remaining, resetAfterMs: Duration.toMillis(resetAfter) })),
+      Effect.catchReason("RateLimiterError", "RateLimitExceeded", (exceeded) =>
+        Effect.fail(new RateLimited({ limit, retryAfterMs: Duration.toMillis(exceeded.retryAfter) })),
+      ),
+      // The store in memory does not fail, so without a stand-in a failure is a defect.
+      Effect.catchTag("RateLimiterError", (error) => (standIn === undefined ? Effect.die(error) : standIn(key, limit))),
+    )
   })
 
 /**

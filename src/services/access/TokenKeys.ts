@@ -3,7 +3,7 @@
  * with an algorithm that the key is for: a public key is never taken for a shared secret (RFC 8725 §2.1, §3.1).
  */
 import { readFile } from "node:fs/promises"
-import { Clock, Duration, Effect, Redacted, Schema, Semaphore } from "effect"
+import { Clock, Duration, Effect, FiberHandle, Redacted, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { createLocalJWKSet, type CryptoKey, errors, type JSONWebKeySet, type JWSHeaderParameters } from "jose"
 import { TokenKeysUnavailable, TokenRefused } from "../../domain/identity.ts"
@@ -20,11 +20,13 @@ const SYMMETRIC = ["HS256"]
 const ASYMMETRIC = ["RS256", "ES256", "Ed25519", "EdDSA"]
 
 /** Keys that were loaded are loaded again after this long, so that keys that were withdrawn stop counting. */
-const MAX_AGE = Duration.toMillis("10 minutes")
+const RELOAD_AFTER = Duration.toMillis("10 minutes")
+/** Keys that could not be loaded again count for this long: an outage passes, and whoever cuts the issuer off gains little. */
+const MAX_AGE = Duration.toMillis("1 day")
 /** A key that is not known is looked for at most this often: anybody can send a token that names one. */
 const COOLDOWN = Duration.toMillis("30 seconds")
-/** How soon after a failure loading is tried again. */
-const RETRY_AFTER_FAILURE = Duration.toMillis("5 seconds")
+/** How long after a failure nothing is loaded. */
+const COOLDOWN_AFTER_FAILURE = Duration.toMillis("5 seconds")
 const LOAD_TIMEOUT = Duration.seconds(5)
 
 /** A shared secret, for HS256 alone. It becomes a key that cannot be read back. */
@@ -94,41 +96,45 @@ const loadSet = Effect.fnUntraced(function* (location: JwksLocation) {
 })
 
 /**
- * Public keys of an issuer, loaded again when they are old and, at most every 30 s, when a token names one that is not
- * among them. Keys that cannot be loaded again stay; a file that cannot be read at start is an error.
+ * Public keys of an issuer, loaded again in the background when they are old and, at most every 30 s, when a token names
+ * one that is not among them. Only a token whose key is not known waits for that. Keys that cannot be loaded again count
+ * for a day; a file that cannot be read at start is an error.
  */
 export const jwksKeys = Effect.fnUntraced(function* (location: JwksLocation) {
   const client = yield* HttpClient.HttpClient
-  const lock = yield* Semaphore.make(1)
-  let keys: ReturnType<typeof createLocalJWKSet> | undefined
-  let loadedAt = -Infinity
-  let nextTry = -Infinity
+  let loaded: { readonly keys: ReturnType<typeof createLocalJWKSet>; readonly at: number } | undefined
+  let nextLoad = -Infinity
 
   const load = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    nextTry = now + RETRY_AFTER_FAILURE
-    keys = yield* loadSet(location)
-    loadedAt = now
-    nextTry = now + COOLDOWN
+    const at = yield* Clock.currentTimeMillis
+    const keys = yield* loadSet(location)
+    loaded = { keys, at }
+    nextLoad = (yield* Clock.currentTimeMillis) + COOLDOWN
   }).pipe(Effect.provideService(HttpClient.HttpClient, client))
 
-  /** Loads the keys, unless that was tried just now. */
-  const refresh = lock.withPermit(
-    Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      now < nextTry
-        ? Effect.void
-        : Effect.catch(load, (error) => Effect.logWarning(`Token keys were not loaded. ${error.message}`)),
-    ),
+  const reload = Effect.catch(
+    load,
+    Effect.fnUntraced(function* (error) {
+      nextLoad = (yield* Clock.currentTimeMillis) + COOLDOWN_AFTER_FAILURE
+      yield* Effect.logWarning(`Token keys were not loaded. ${error.message}`)
+    }),
   )
 
-  const current = Effect.gen(function* () {
-    if ((yield* Clock.currentTimeMillis) - loadedAt >= MAX_AGE) yield* refresh
-    return keys ?? (yield* new TokenKeysUnavailable())
+  // The loading belongs to nobody's request: it goes on when the request ends that asked for it, and others wait for it.
+  const loading = yield* FiberHandle.make<void, never>()
+  const run = yield* FiberHandle.runtime(loading)<never>()
+  /** Begins to load the keys, unless that is under way or was tried just now. */
+  const refresh = Effect.map(Clock.currentTimeMillis, (now) => {
+    if (now >= nextLoad) run(reload, { onlyIfMissing: true })
   })
+  const refreshed = Effect.andThen(refresh, FiberHandle.awaitEmpty(loading))
 
-  const select = (set: NonNullable<typeof keys>, header: JWSHeaderParameters) =>
+  const age = Effect.map(Clock.currentTimeMillis, (now) => now - (loaded?.at ?? -Infinity))
+  const known = Effect.map(age, (age) => (age < MAX_AGE ? loaded?.keys : undefined))
+
+  const keyIn = (keys: ReturnType<typeof createLocalJWKSet>, header: JWSHeaderParameters) =>
     Effect.tryPromise({
-      try: () => set(header),
+      try: () => keys(header),
       catch: (error) =>
         error instanceof errors.JWKSNoMatchingKey
           ? ("unknown" as const)
@@ -136,20 +142,27 @@ export const jwksKeys = Effect.fnUntraced(function* (location: JwksLocation) {
             ? new TokenKeysUnavailable()
             : new TokenRefused({ presented: true }),
     })
+  const select = Effect.fnUntraced(function* (header: JWSHeaderParameters) {
+    const keys = yield* known
+    return keys === undefined ? yield* new TokenKeysUnavailable() : yield* keyIn(keys, header)
+  })
 
-  yield* "file" in location ? load : refresh
+  yield* "file" in location ? load : refreshed
+  yield* Effect.sleep(COOLDOWN).pipe(
+    Effect.andThen(Effect.flatMap(age, (age) => (age < RELOAD_AFTER ? Effect.void : refresh))),
+    Effect.forever,
+    Effect.forkScoped,
+  )
 
   return {
     algorithms: ASYMMETRIC,
     keyFor: Effect.fnUntraced(function* (header) {
-      const first = yield* current
+      if ((yield* known) === undefined) yield* refreshed
       return yield* Effect.catchIf(
-        select(first, header),
+        select(header),
         (error) => error === "unknown",
         () =>
-          refresh.pipe(
-            Effect.andThen(current),
-            Effect.flatMap((second) => select(second, header)),
+          Effect.andThen(refreshed, select(header)).pipe(
             Effect.mapError((error) => (error === "unknown" ? new TokenRefused({ presented: true }) : error)),
           ),
       )

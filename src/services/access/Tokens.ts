@@ -5,8 +5,14 @@
 import { Clock, Context, Effect, Layer, Redacted, Schema } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { decodeProtectedHeader, jwtVerify } from "jose"
-import { TenantId } from "../../domain/agent.ts"
-import { type Identity, type TokenKeysUnavailable, TokenRefused } from "../../domain/identity.ts"
+import {
+  ClaimedTenant,
+  type Identity,
+  Subject,
+  tenantOfUser,
+  type TokenKeysUnavailable,
+  TokenRefused,
+} from "../../domain/identity.ts"
 import { type JwksLocation, jwksKeys, type JwksUnreadable, secretKeys, type TokenKeys } from "./TokenKeys.ts"
 
 export interface TokenSettings {
@@ -20,6 +26,8 @@ export interface TokenSettings {
   readonly issuer: string
   /** The `aud` that tokens must have, alone or among others. */
   readonly audience: string
+  /** Whether a token without `tenant` opens what is its user's own; otherwise it is refused. */
+  readonly usersAreTenants: boolean
 }
 
 /** Longest token that is looked at, in characters. */
@@ -28,8 +36,8 @@ const MAX_TOKEN_LENGTH = 8192
 const CLOCK_SKEW_SECONDS = 30
 
 const Claims = Schema.Struct({
-  sub: TenantId,
-  tenant: Schema.optionalKey(TenantId),
+  sub: Subject,
+  tenant: Schema.optionalKey(ClaimedTenant),
   roles: Schema.optionalKey(Schema.Array(Schema.String)),
 })
 const decodeClaims = Schema.decodeUnknownEffect(Claims)
@@ -76,8 +84,9 @@ export class Tokens extends Context.Service<
               ),
             ),
           )
-          const { roles = [], sub, tenant = sub } = yield* Effect.mapError(decodeClaims(payload), refused)
-          return { subject: sub, tenant, roles }
+          const { roles = [], sub, tenant } = yield* Effect.mapError(decodeClaims(payload), refused)
+          if (tenant !== undefined) return { subject: sub, tenant, roles }
+          return settings.usersAreTenants ? { subject: sub, tenant: tenantOfUser(sub), roles } : yield* refused()
         })
 
         return Tokens.of({

@@ -8,7 +8,7 @@ export interface MintOptions {
   readonly issuer: string
   readonly audience: string
   readonly subject: string
-  /** Default: the subject. */
+  /** Without one, the token counts only where users are tenants. */
   readonly tenant?: string | undefined
   readonly roles: ReadonlyArray<string>
   readonly ttl: Duration.Duration

@@ -35,11 +35,11 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
     orElse: () => (_id: string) => Effect.void,
   })
 
-  const earlier = Effect.fnUntraced(function* ({ body, key, route, tenant }: KeyedRequest, now: number) {
-    yield* sql`DELETE FROM idempotency_keys
-      WHERE tenant = ${tenant} AND route = ${route} AND key = ${key} AND expires_at <= ${now}`
+  /** The job that was created under this key, if one was. */
+  const earlier = Effect.fnUntraced(function* ({ body, key, route, tenant }: KeyedRequest) {
+    const now = yield* Clock.currentTimeMillis
     const rows = yield* sql<{ fingerprint: string; job_id: JobId }>`SELECT fingerprint, job_id FROM idempotency_keys
-      WHERE tenant = ${tenant} AND route = ${route} AND key = ${key}`
+      WHERE tenant = ${tenant} AND route = ${route} AND key = ${key} AND expires_at > ${now}`
     if (rows[0] !== undefined && rows[0].fingerprint !== fingerprintOf(body)) return yield* new IdempotencyMismatch()
     return rows[0]?.job_id
   })
@@ -52,9 +52,11 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
     const id = JSON.stringify([tenant, route, key])
     const once = Effect.gen(function* () {
       yield* lock(id)
-      const now = yield* Clock.currentTimeMillis
-      const known = yield* earlier(request, now)
+      const known = yield* earlier(request)
       if (known !== undefined) return known
+      const now = yield* Clock.currentTimeMillis
+      yield* sql`DELETE FROM idempotency_keys
+        WHERE tenant = ${tenant} AND route = ${route} AND key = ${key} AND expires_at <= ${now}`
       const job_id = yield* create
       const fingerprint = fingerprintOf(request.body)
       const record = { tenant, route, key, fingerprint, job_id, expires_at: now + KEPT_MS }
@@ -65,6 +67,15 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
       Effect.suspend(() => (underWay.has(id) ? new IdempotencyInFlight() : Effect.sync(() => underWay.add(id)))),
       () => sql.withTransaction(once),
       () => Effect.sync(() => underWay.delete(id)),
+    ).pipe(
+      // Whoever holds the key may only be reading what the first of them created.
+      Effect.catchIf(
+        (error) => error instanceof IdempotencyInFlight,
+        (refusal) =>
+          Effect.flatMap(earlier(request), (known) =>
+            known === undefined ? Effect.fail(refusal) : Effect.succeed(known),
+          ),
+      ),
     )
   }
 }

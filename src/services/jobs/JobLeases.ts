@@ -11,6 +11,7 @@ import { makeProblem, type Problem } from "../../domain/problem.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
 import type { JobResult } from "../../domain/verdict.ts"
 import { unavailable } from "../storage.ts"
+import { afterCrash, afterFailure } from "./delays.ts"
 import { jobEnded, jobRetried, jobTakenOver } from "./JobMetrics.ts"
 import { type Element, JobQueue } from "./JobQueue.ts"
 import { decodeJobs, encodeCall, encodeProblem, encodeResult, type JobRow } from "./JobRows.ts"
@@ -42,6 +43,15 @@ export type Ending =
   | { readonly status: "completed"; readonly result: JobResult }
   | { readonly status: "failed" | "timed_out"; readonly problem: Problem }
 
+/** Why an attempt failed. */
+export interface Failure {
+  readonly problem: Problem
+  /** How long the upstream asked to be left alone. */
+  readonly retryAfter: Duration.Duration
+  /** A fault of this product, whose kind nobody knows. It may have been bad luck, once. */
+  readonly isFault: boolean
+}
+
 /** `false`: the job was no longer this worker's, and nothing was written. */
 type Fenced = Effect.Effect<boolean, StorageUnavailable>
 
@@ -56,9 +66,9 @@ export class JobLeases extends Context.Service<
     readonly isHeld: (lease: Lease) => Fenced
     readonly recordStep: (lease: Lease, step: FinishedStep) => Fenced
     readonly end: (lease: Lease, ending: Ending) => Fenced
-    /** Puts the job back for its next attempt, after `delay`. */
-    readonly retry: (lease: Lease, delay: Duration.Duration) => Fenced
-    /** Puts the job back as it is, for a server that shuts down: no attempt is used. */
+    /** Puts the job back for its next attempt, after a while; ends it where none may help, or it failed for too long. */
+    readonly fail: (lease: Lease, failure: Failure) => Fenced
+    /** Puts the job back as it is, for other processes to take at once: no attempt is used. */
     readonly release: (lease: Lease) => Fenced
   }
 >()("sealgate/services/jobs/JobLeases") {
@@ -95,7 +105,7 @@ export class JobLeases extends Context.Service<
       }, sql.withTransaction)
 
       /** Takes the job from the worker that died with it, if one did; says how many did in a row. */
-      const afterCrash = Effect.fnUntraced(function* (element: Element) {
+      const takeOver = Effect.fnUntraced(function* (element: Element) {
         const rows = yield* sql<{ crashes: number; mode: Mode }>`
           UPDATE jobs SET status = 'queued', lease = NULL, crashes = crashes + 1
           WHERE id = ${element.job} AND turn = ${element.turn} AND status = 'running' RETURNING crashes, mode`
@@ -129,10 +139,10 @@ export class JobLeases extends Context.Service<
       return JobLeases.of({
         start: Effect.fn("JobLeases.start")(
           function* (element) {
-            const crashes = yield* afterCrash(element)
+            const crashes = yield* takeOver(element)
             const suspicion = crashes - settings.innocentCrashes
             if (suspicion > 0 && crashes <= settings.maxCrashes) {
-              yield* putBack(element, doubling(settings.crashBase, suspicion, settings.crashCap))
+              yield* putBack(element, afterCrash(settings, suspicion))
               return Option.none()
             }
             const lease = yield* take(element)
@@ -153,12 +163,13 @@ export class JobLeases extends Context.Service<
         recordStep: Effect.fn("JobLeases.recordStep")(
           function* (lease, step) {
             const id = lease.job.id
+            const status = step.outcome === null ? "failed" : "completed"
             const rows = yield* sql<{ last_event: number }>`
-              UPDATE jobs SET last_event = last_event + 1, crashes = 0, ran_ms = ${yield* ranMs(lease)}
+              UPDATE jobs SET last_event = last_event + 1, crashes = 0, ran_ms = ${yield* ranMs(lease)},
+                failing_since = CASE WHEN ${status} = 'completed' THEN NULL ELSE failing_since END
               WHERE ${held(lease)} RETURNING last_event`
             const [row] = rows
             if (row === undefined) return false
-            const status = step.outcome === null ? "failed" : "completed"
             // Written again, after a commit whose answer was lost, a step is there already. An index says so of one that
             // succeeded; others are looked for, and not before the job's row is locked and so that commit is over.
             const same = sql`job_id = ${id} AND name = ${step.name} AND status = ${status}
@@ -184,14 +195,25 @@ export class JobLeases extends Context.Service<
 
         end: Effect.fn("JobLeases.end")(finish, unavailable),
 
-        retry: Effect.fn("JobLeases.retry")(
-          function* (lease, delay) {
-            const { id, mode, turn } = lease.job
+        fail: Effect.fn("JobLeases.fail")(
+          function* (lease, { isFault, problem, retryAfter }) {
+            const { faults, id, mode, turn } = lease.job
+            const [row] = yield* sql<{ failing_since: number | null }>`
+              SELECT failing_since FROM jobs WHERE ${held(lease)}`
+            if (row === undefined) return false
+            const now = yield* Clock.currentTimeMillis
+            const since = row.failing_since ?? now
+            const failingFor = Duration.millis(Math.max(0, now - since))
+            const left = Duration.subtract(settings.retryFor, failingFor)
+            const mayHelp = isFault ? faults === 0 : problem.retryable
+            if (!mayHelp || !Duration.isPositive(left)) return yield* finish(lease, { status: "failed", problem })
             const rows = yield* sql`
               UPDATE jobs SET status = 'queued', attempt = attempt + 1, turn = turn + 1, crashes = 0, lease = NULL,
-                ran_ms = ${yield* ranMs(lease)}
+                ran_ms = ${yield* ranMs(lease)}, failing_since = ${since}, faults = faults + ${isFault ? 1 : 0}
               WHERE ${held(lease)} RETURNING id`
             if (rows.length === 0) return false
+            // The last attempt is made when the time is over, not before.
+            const delay = Duration.min(yield* afterFailure(settings, failingFor, retryAfter), left)
             yield* queue.offer({ job: id, turn: turn + 1 }, delay)
             yield* sql.afterCommit(jobRetried(mode))
             return true
@@ -200,20 +222,23 @@ export class JobLeases extends Context.Service<
           unavailable,
         ),
 
-        release: Effect.fn("JobLeases.release")(function* (lease) {
-          const rows = yield* sql`
-            UPDATE jobs SET status = 'queued', lease = NULL, ran_ms = ${yield* ranMs(lease)}
-            WHERE ${held(lease)} RETURNING id`
-          return rows.length > 0
-        }, unavailable),
+        release: Effect.fn("JobLeases.release")(
+          function* (lease) {
+            const { id, turn } = lease.job
+            const rows = yield* sql`
+              UPDATE jobs SET status = 'queued', turn = turn + 1, lease = NULL, ran_ms = ${yield* ranMs(lease)}
+              WHERE ${held(lease)} RETURNING id`
+            if (rows.length === 0) return false
+            yield* queue.offer({ job: id, turn: turn + 1 })
+            return true
+          },
+          sql.withTransaction,
+          unavailable,
+        ),
       })
     }),
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
-
-/** Doubles from `base` with every further time, from the first, up to `cap`. */
-export const doubling = (base: Duration.Duration, times: number, cap: Duration.Duration): Duration.Duration =>
-  Duration.min(Duration.times(base, 2 ** (times - 1)), cap)
 
 const crashed = (crashes: number): Problem =>
   makeProblem({

@@ -31,7 +31,7 @@ export const jobEnded = (mode: Mode, status: JobStatus, lasted: Duration.Duratio
 export const stepFinished = (mode: Mode, status: JobStep["status"], took: Duration.Duration) =>
   Metric.update(stepDuration({ mode, status }), Duration.toSeconds(took))
 
-/** Jobs that have not ended, and for how many milliseconds the oldest of those that wait has been waiting. */
+/** Jobs that have not ended, and the age in milliseconds of the oldest that waits for a worker, and not for a retry. */
 export interface QueueState {
   readonly queued: number
   readonly running: number

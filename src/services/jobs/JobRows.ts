@@ -69,6 +69,10 @@ const JobRow = Schema.Struct({
   lease: Schema.NullOr(Schema.String),
   /** What workers have spent on it so far, as of the last write. */
   ran_ms: Schema.Int,
+  /** When it first failed since a step finished. */
+  failing_since: Schema.NullOr(Time),
+  /** How often it was tried again after a fault of this product. */
+  faults: Schema.Int,
 })
 export type JobRow = typeof JobRow.Type
 export const decodeJobs = decodeRows("jobs", JobRow)

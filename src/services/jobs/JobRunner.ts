@@ -1,16 +1,20 @@
 /**
  * The workers: each takes a job, runs the program on it, and writes how it ended. A job leaves a worker in exactly one
  * way: it ends, it goes back for its next attempt, it goes back as it is (shutdown), or it was no longer this worker's.
+ *
+ * When a shutdown begins, steps that are under way may still finish, because what they call is paid for: no other begins,
+ * and a job goes back as soon as it has none left. What takes longer than the grace period is broken off.
  */
-import { Cause, Clock, Deferred, Duration, Effect, Exit, Layer, Option, Result, Schedule, Schema } from "effect"
+import { Cause, Clock, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Result, Schedule, Schema } from "effect"
 import { SqlError } from "effect/sql"
 import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
 import { StorageUnavailable } from "../../domain/storage.ts"
 import { storedSpan } from "../../domain/traceContext.ts"
 import { JobResult } from "../../domain/verdict.ts"
+import { Drain } from "../lifecycle/Drain.ts"
 import { databaseFailed } from "../storage.ts"
-import { doubling, JobLeases, type Lease } from "./JobLeases.ts"
+import { JobLeases, type Lease } from "./JobLeases.ts"
 import { type JobFailure, JobProgram } from "./JobProgram.ts"
 import { type Element, JobQueue } from "./JobQueue.ts"
 import { JobSettings } from "./JobSettings.ts"
@@ -18,9 +22,10 @@ import { JobSignals, stopped, type Subscription } from "./JobSignals.ts"
 import { jobMessage } from "./jobMessage.ts"
 import { makeStep } from "./JobSteps.ts"
 
-type Outcome = "gone" | "timed-out" | Exit.Exit<JobResult, JobFailure>
+type Outcome = "gone" | "parked" | "timed-out" | Exit.Exit<JobResult, JobFailure>
 
 const make = Effect.gen(function* () {
+  const drain = yield* Drain
   const leases = yield* JobLeases
   const program = yield* JobProgram
   const queue = yield* JobQueue
@@ -53,24 +58,28 @@ const make = Effect.gen(function* () {
     const left = agent.limits.timeout_seconds * 1000 - ran_ms
     if (left <= 0) return "timed-out"
     const gone = yield* Deferred.make<void, StorageUnavailable>()
+    const parked = yield* Deferred.make<void>()
     const record = (step: Parameters<typeof leases.recordStep>[1]) => persistently(leases.recordStep(lease, step))
-    const step = makeStep({ lease, gone, record })
+    const step = makeStep({ lease, draining: drain.draining, parked, gone, record })
     const { traceId } = storedSpan(traceparent)
     const context = { jobId, tenant, agent, task, mode, options, attempt, traceId, step }
-    return yield* Effect.raceFirst(
+    return yield* Effect.raceAllFirst<Effect.Effect<Outcome, StorageUnavailable>>([
       program.run(context).pipe(
         Effect.filterOrElse(isResult, () => Effect.die(new Error("A program's result does not fit its schema."))),
         Effect.exit,
         Effect.timeoutOption(left),
         Effect.map(Option.getOrElse((): Outcome => "timed-out")),
       ),
-      Effect.as(Effect.raceFirst(Deferred.await(gone), watch(lease, stop)), "gone" as const),
-    )
+      Effect.as(Deferred.await(parked), "parked"),
+      Effect.as(Deferred.await(gone), "gone"),
+      Effect.as(watch(lease, stop), "gone"),
+    ])
   })
 
   const settle = Effect.fnUntraced(function* (lease: Lease, outcome: Outcome) {
     yield* Effect.annotateCurrentSpan("job.outcome", nameOf(outcome))
     if (outcome === "gone") return yield* Effect.logDebug("The job is no longer this worker's")
+    if (outcome === "parked") return yield* persistently(leases.release(lease))
     if (outcome === "timed-out") {
       const problem = timedOut(lease.job.agent.limits.timeout_seconds)
       return yield* persistently(leases.end(lease, { status: "timed_out", problem }))
@@ -80,21 +89,17 @@ const make = Effect.gen(function* () {
     }
     const failure = Option.getOrUndefined(Cause.findErrorOption(outcome.cause))
     if (failure === undefined) yield* logDefect(outcome.cause)
-    if (failure !== undefined && failure.problem.retryable && lease.job.attempt < settings.maxAttempts) {
-      return yield* persistently(leases.retry(lease, backOff(lease.job.attempt, failure.retryAfterMs ?? 0)))
-    }
-    const problem = failure?.problem ?? INTERNAL
-    return yield* persistently(leases.end(lease, { status: "failed", problem }))
+    return yield* persistently(
+      leases.fail(lease, {
+        problem: failure?.problem ?? INTERNAL,
+        retryAfter: Duration.millis(failure?.retryAfterMs ?? 0),
+        isFault: failure === undefined,
+      }),
+    )
   })
 
-  /** Before the next attempt: doubling, or as long as the upstream asked for, up to the cap. */
-  const backOff = (attempt: number, asked: number): Duration.Duration =>
-    Duration.max(
-      doubling(settings.retryBase, attempt, settings.retryCap),
-      Duration.min(Duration.millis(asked), settings.retryCap),
-    )
-
   const work = Effect.fnUntraced(function* (element: Element) {
+    yield* drain.inFlight
     // Before the job is this worker's, so that no cancellation after that goes unheard.
     const stop = yield* signals.subscribe(stopped(element.job))
     yield* Effect.uninterruptibleMask(
@@ -113,22 +118,37 @@ const make = Effect.gen(function* () {
     )
   }, Effect.scoped)
 
-  const worker = queue.take(work).pipe(
+  /** Waits for an element and works on it. A shutdown ends the waiting, and not the work. */
+  const turn = Effect.suspend(() => {
+    let busy = false
+    const take = queue.take((element) => {
+      busy = true
+      return work(element)
+    })
+    return Effect.raceFirst(
+      take,
+      Effect.andThen(drain.begun, () => (busy ? Effect.never : Effect.void)),
+    )
+  }).pipe(
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause)
         : Effect.andThen(tellFault(cause), Effect.sleep(settings.poll)),
     ),
-    Effect.forever,
   )
+  const worker = Effect.repeat(turn, { until: () => drain.draining })
 
   const workers = Array.from({ length: settings.workers }, () => worker)
-  yield* Effect.forkScoped(Effect.all(workers, { concurrency: "unbounded", discard: true }))
+  const working = yield* Effect.forkScoped(Effect.all(workers, { concurrency: "unbounded", discard: true }))
+  yield* drain.aborted.pipe(
+    Effect.catch(() => Fiber.interrupt(working)),
+    Effect.forkScoped,
+  )
 })
 
 /**
- * Takes jobs until its scope closes; then every job in flight goes back to the queue. Layers that it depends on (the
- * database above all) close after it.
+ * Takes jobs until a shutdown begins or its scope closes. By then every job in flight has ended or gone back to the
+ * queue. Layers that it depends on (the database above all) close after it.
  */
 export const layer = Layer.effectDiscard(make)
 

@@ -4,11 +4,11 @@ import { Context, Duration } from "effect"
 export interface JobSettings {
   /** Jobs that this process works on at the same time. */
   readonly workers: number
-  /** How often a job is tried before a retryable failure is final. */
-  readonly maxAttempts: number
-  /** Back-off before the second attempt; it doubles with each further one. Rounded up to whole seconds. */
+  /** How long a job is tried again without a step having finished, before a failure that may pass is final. */
+  readonly retryFor: Duration.Duration
+  /** The longest wait before the second attempt; further ones grow with the time that it has been failing. */
   readonly retryBase: Duration.Duration
-  /** The longest back-off, also where an upstream asks for a longer one. */
+  /** The longest wait, also where an upstream asks for a longer one. */
   readonly retryCap: Duration.Duration
   /** How often in a row a job's workers may die without the job finishing a step before the job is failed. */
   readonly maxCrashes: number
@@ -34,7 +34,7 @@ export interface JobSettings {
 export const JobSettings = Context.Reference<JobSettings>("sealgate/services/jobs/JobSettings", {
   defaultValue: () => ({
     workers: 16,
-    maxAttempts: 3,
+    retryFor: Duration.hours(1),
     retryBase: Duration.seconds(2),
     retryCap: Duration.minutes(5),
     maxCrashes: 10,

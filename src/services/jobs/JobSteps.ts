@@ -7,15 +7,41 @@ import { type JobContext, JobFailure, type StepOutcome } from "./JobProgram.ts"
 
 export interface StepsOptions {
   readonly lease: Lease
+  /** Whether no step may begin any more. */
+  readonly draining: Effect.Effect<boolean>
+  /** Completed when a step may not begin, and none is under way. */
+  readonly parked: Deferred.Deferred<void>
   /** Stores a step; `false` when the job is no longer this worker's. */
   readonly record: (step: FinishedStep) => Effect.Effect<boolean, StorageUnavailable>
   /** Completed when the job is no longer this worker's, failed when a step could not be stored. */
   readonly gone: Deferred.Deferred<void, StorageUnavailable>
 }
 
-export const makeStep = ({ gone, lease, record }: StepsOptions): JobContext["step"] => {
+export const makeStep = ({ draining, gone, lease, parked, record }: StepsOptions): JobContext["step"] => {
   const { mode } = lease.job
   const used = new Set<string>()
+  let underWay = 0
+  let waiting = 0
+
+  const tellWhenParked = Effect.suspend(() =>
+    underWay === 0 && waiting > 0 ? Deferred.succeed(parked, undefined) : Effect.void,
+  )
+
+  /** Holds a step back for the next process: the runner interrupts it with the program. */
+  const park = Effect.suspend(() => {
+    waiting++
+    return Effect.andThen(tellWhenParked, Effect.never)
+  })
+
+  const counted = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => underWay++),
+      () => effect,
+      () => {
+        underWay--
+        return tellWhenParked
+      },
+    )
 
   /** Whether the step is on disk. If not, the runner is told, and interrupts the program. */
   const store = Effect.fnUntraced(function* (step: FinishedStep) {
@@ -60,7 +86,8 @@ export const makeStep = ({ gone, lease, record }: StepsOptions): JobContext["ste
       const known = lease.finished.get(name)
       if (known !== undefined) return replay(known)
       // The span only adds to what `effect` sees, so what it requires stays what it was.
-      return Effect.withSpan(run, "job.step", { attributes: { "job.step": name } }) as typeof run
+      const step = Effect.withSpan(run, "job.step", { attributes: { "job.step": name } }) as typeof run
+      return Effect.flatMap(draining, (late) => (late ? park : counted(step)))
     })
   }
 }

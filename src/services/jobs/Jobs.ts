@@ -101,6 +101,8 @@ export class Jobs extends Context.Service<
           crashes: 0,
           lease: null,
           ran_ms: 0,
+          failing_since: null,
+          faults: 0,
           last_event: 0,
           task: taskOf(request),
           options: request.options ?? {},
@@ -195,15 +197,17 @@ export class Jobs extends Context.Service<
         ),
 
         queueState: Effect.gen(function* () {
-          const rows = yield* sql<{ status: JobStatus; jobs: number; oldest: number }>`
-            SELECT status, COUNT(*) AS jobs, MIN(created_at) AS oldest FROM jobs WHERE finished_at IS NULL GROUP BY status`
+          // A job that waits for its next attempt says nothing about whether there are workers enough.
+          const rows = yield* sql<{ status: JobStatus; jobs: number; oldest: number | null }>`
+            SELECT status, COUNT(*) AS jobs, MIN(CASE WHEN failing_since IS NULL THEN created_at END) AS oldest
+            FROM jobs WHERE finished_at IS NULL GROUP BY status`
           const now = yield* Clock.currentTimeMillis
           const queued = rows.find((row) => row.status === "queued")
           const running = rows.find((row) => row.status === "running")
           return {
             queued: queued?.jobs ?? 0,
             running: running?.jobs ?? 0,
-            oldestQueuedMs: queued === undefined ? 0 : Math.max(0, now - queued.oldest),
+            oldestQueuedMs: Math.max(0, now - (queued?.oldest ?? now)),
           }
         }).pipe(unavailable),
       })

@@ -1,4 +1,4 @@
-/** Readiness of a server: what it needs, looked at without calling any provider. */
+/** Readiness of a server: what it needs of its own, and how its providers are, without calling any of them. */
 import { Context, DateTime, Effect, Option } from "effect"
 import type { ConfiguredProvider, ProviderReadiness, Readiness } from "../../domain/readiness.ts"
 import { ProviderId } from "../../domain/upstream.ts"
@@ -19,7 +19,7 @@ export class ReadinessProbe extends Context.Service<
     readonly report: Effect.Effect<Readiness>
   }
 >()("sealgate/services/lifecycle/ReadinessProbe") {
-  /** Ready: not draining, a circuit lets calls through, and what the server has of its own is in order. */
+  /** Unavailable: draining, or something of its own is not in order. Degraded: a provider's circuit is not closed. */
   static readonly make = Effect.fnUntraced(function* (own: Effect.Effect<OwnReadiness>) {
     const upstream = yield* Upstream
     const drain = yield* Drain
@@ -29,9 +29,9 @@ export class ReadinessProbe extends Context.Service<
       const draining = yield* drain.draining
       const configured = (yield* upstream.status).map(providerReadiness)
       const providers = [...configured, ...withoutKey(configured)]
-      const usable = configured.some((provider) => provider.circuit !== "open")
+      const degraded = configured.some((provider) => provider.circuit !== "closed")
       const { members, ok } = yield* own
-      const status = !draining && usable && ok ? ("ready" as const) : ("unavailable" as const)
+      const status: Readiness["status"] = draining || !ok ? "unavailable" : degraded ? "degraded" : "ready"
       return { status, draining, providers, tls: yield* tls, redis: yield* redis, ...members }
     })
     return ReadinessProbe.of({ report })

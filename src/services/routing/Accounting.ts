@@ -1,9 +1,10 @@
 /** Turns the calls that an answer took into rows of the ledger, each with its cost and its baseline. */
 import { SecureRandom } from "effect/crypto"
+import { ruleOf } from "../../domain/failures.ts"
 import type { StepCall } from "../../domain/job.ts"
 import { addCost, costOf, NO_TOKENS, type Tokens, tokensOf } from "../../domain/money.ts"
 import type { RoutingSettings } from "../../domain/routing.ts"
-import type { Attempt, AttemptOutcome } from "../../domain/upstream.ts"
+import type { Attempt } from "../../domain/upstream.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { priceOf } from "./Prices.ts"
 
@@ -18,22 +19,9 @@ export interface Account {
   readonly extra: boolean
 }
 
-/**
- * Failures that come before a model runs. Providers do not charge for them, so without other word from the provider
- * their tokens are 0. What a call that broke off later has cost is not known unless the provider said so.
- */
-const BEFORE_THE_MODEL: ReadonlySet<AttemptOutcome> = new Set([
-  "rate-limited",
-  "unavailable",
-  "unauthorized",
-  "invalid-request",
-  "context-too-long",
-  "unknown-model",
-  "unsupported",
-])
-
+/** What a call used: nothing, unless the provider says otherwise, where it failed before a model ran. */
 const tokensUsed = ({ outcome, usage }: Attempt): Tokens | null =>
-  tokensOf(usage) ?? (BEFORE_THE_MODEL.has(outcome) ? NO_TOKENS : null)
+  tokensOf(usage) ?? (ruleOf(outcome)?.billed === false ? NO_TOKENS : null)
 
 /**
  * The rows of one request, in the order of its calls. The baseline is priced for the call that served: another model

@@ -82,7 +82,11 @@ export class Router extends Context.Service<
         const answer = readAnswer(
           upstream.stream({
             completion: request.completion,
-            targets: targets.map((target) => ({ ...target, contextTokens: target.max_context_tokens })),
+            targets: targets.map((target) => ({
+              ...target,
+              contextTokens: target.max_context_tokens,
+              firstTokenMs: target.first_token_ms,
+            })),
             onAttempt: (attempt) => attempts.push(attempt),
           }),
         )

@@ -12,7 +12,7 @@ export interface Candidate {
 }
 
 /** How often `latency` tries another target than the fastest, so that it notices when that changes. */
-export const EXPLORATION = 0.1
+const EXPLORATION = 0.1
 
 type Order = (candidates: ReadonlyArray<Candidate>) => Effect.Effect<ReadonlyArray<Candidate>>
 

@@ -7,7 +7,7 @@ import { randomFillSync, randomUUID } from "node:crypto"
 import { type FileHandle, link, mkdir, open, rm } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Effect, Schema } from "effect"
-import type { Bytes } from "../../domain/bytes.ts"
+import { type Bytes, utf8 } from "../../domain/bytes.ts"
 import { secretBytes } from "./secretBytes.ts"
 
 const HEADER = "-----BEGIN PRIVATE KEY-----"
@@ -41,8 +41,8 @@ const cannot = (path: string, verb: string) => (cause: unknown) =>
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-/** Base64 bytes to bytes, white space skipped; `undefined` at anything else. */
-const decodeBase64Bytes = (text: Uint8Array): Bytes | undefined => {
+/** Base64 bytes to bytes, white space skipped; nothing, if there is anything else. The caller overwrites what it gets. */
+const decodeBase64Bytes = (text: Uint8Array): Bytes => {
   const decoded = secretBytes(Math.ceil((text.length * 3) / 4))
   let length = 0
   let buffer = 0
@@ -51,7 +51,7 @@ const decodeBase64Bytes = (text: Uint8Array): Bytes | undefined => {
     const char = String.fromCharCode(code)
     if (/[\s=]/.test(char)) continue
     const value = BASE64.indexOf(char)
-    if (value < 0) return undefined
+    if (value < 0) return decoded.fill(0).subarray(0, 0)
     buffer = ((buffer << 6) | value) & 0xffff
     bits += 6
     if (bits < 8) continue
@@ -67,7 +67,6 @@ const seedOf = (pem: Buffer): Bytes | undefined => {
   const end = pem.indexOf(FOOTER)
   if (start < 0 || end < start) return undefined
   const der = decodeBase64Bytes(pem.subarray(start + HEADER.length, end))
-  if (der === undefined) return undefined
   const isKey =
     der.length === PKCS8_PREFIX.length + SEED_BYTES && PKCS8_PREFIX.equals(der.subarray(0, PKCS8_PREFIX.length))
   const seed = secretBytes(SEED_BYTES)
@@ -92,10 +91,14 @@ const readSeed = Effect.fnUntraced(function* (path: string, file: FileHandle) {
       remedy: `Run chmod 600 ${path}; if others may have read it, make a new key with sealgate keygen and new pins.`,
     })
   }
-  const pem = Buffer.alloc(stat.size)
-  yield* Effect.tryPromise({ try: () => file.read(pem, 0, stat.size, 0), catch: cannot(path, "read") })
-  const seed = seedOf(pem)
-  pem.fill(0)
+  const pem = secretBytes(stat.size)
+  const seed = yield* Effect.tryPromise({
+    try: () => file.read(pem, 0, stat.size, 0),
+    catch: cannot(path, "read"),
+  }).pipe(
+    Effect.map(() => seedOf(Buffer.from(pem.buffer))),
+    Effect.ensuring(Effect.sync(() => pem.fill(0))),
+  )
   if (seed !== undefined) return seed
   return yield* new KeyFileError({
     path,
@@ -115,12 +118,17 @@ const encodeBase64Bytes = (bytes: Uint8Array): Bytes => {
   return encoded
 }
 
-const pemOf = (seed: Bytes): Buffer => {
+const pemOf = (seed: Bytes): Bytes => {
   const der = secretBytes(PKCS8_PREFIX.length + SEED_BYTES)
   der.set(PKCS8_PREFIX)
   der.set(seed, PKCS8_PREFIX.length)
   const encoded = encodeBase64Bytes(der)
-  const pem = Buffer.concat([Buffer.from(`${HEADER}\n`), encoded, Buffer.from(`\n${FOOTER}\n`)])
+  const head = utf8(`${HEADER}\n`)
+  const foot = utf8(`\n${FOOTER}\n`)
+  const pem = secretBytes(head.length + encoded.length + foot.length)
+  pem.set(head)
+  pem.set(encoded, head.length)
+  pem.set(foot, head.length + encoded.length)
   der.fill(0)
   encoded.fill(0)
   return pem
@@ -156,7 +164,11 @@ export const createKeyFile = Effect.fnUntraced(function* (path: string) {
             remedy: "Choose another path: a key in use is never overwritten.",
           })
         : cannot(path, "written")(cause),
-  }).pipe(Effect.ensuring(Effect.sync(() => pem.fill(0))), Effect.uninterruptible)
+  }).pipe(
+    Effect.ensuring(Effect.sync(() => pem.fill(0))),
+    Effect.onError(() => Effect.sync(() => seed.fill(0))),
+    Effect.uninterruptible,
+  )
   return seed
 })
 

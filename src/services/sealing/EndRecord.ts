@@ -2,6 +2,7 @@
 import { Clock, Effect } from "effect"
 import { encodeBase64Url, utf8 } from "../../domain/bytes.ts"
 import type { Problem } from "../../domain/problem.ts"
+import { iJsonOf } from "../../domain/surrogates.ts"
 import { SOFTWARE } from "../../domain/software.ts"
 import type { EndStatus, Form } from "../../domain/transcript.ts"
 import type { Served } from "../../domain/upstream.ts"
@@ -19,17 +20,23 @@ const WIDEST_NUMBER = "0".repeat(22)
 export interface Ending {
   readonly opened: Opened
   readonly requestId: string
-  readonly form: Form
+  readonly form: Exclude<Form, "problem">
   readonly status: EndStatus
+  /** Milliseconds since the epoch, from {@link endingNow}. */
+  readonly endedAt: number
   readonly served: Omit<Served, "provider"> & { readonly provider: string }
   readonly problem?: Problem
 }
+
+/** When a response ends that ends now. However the clock is set meanwhile, the times of an exchange never run backwards. */
+export const endingNow = ({ receivedAt }: Opened): Effect.Effect<number> =>
+  Effect.map(Clock.currentTimeMillis, (now) => Math.max(now, receivedAt))
 
 /** The JSON bytes of the end record. To be called once, after the last data frame. */
 export const endRecord = Effect.fnUntraced(function* (ending: Ending) {
   const { form, opened, problem, requestId, served, status } = ending
   const attestation = yield* Attestation
-  const seconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  const seconds = Math.floor(ending.endedAt / 1000)
   const frames = opened.sealer.dataSummary()
   const receipt = attestation.sign("receipt", {
     iat: seconds,
@@ -49,7 +56,7 @@ export const endRecord = Effect.fnUntraced(function* (ending: Ending) {
     prompt_persisted: false,
     software: SOFTWARE,
   })
-  const json = JSON.stringify({
+  const json = iJsonOf({
     status,
     finish_reasons: served.finishReasons,
     usage: served.usage,
@@ -77,10 +84,10 @@ const missingDigits = (value: unknown): number =>
 const base64Length = (bytes: number): number => Math.ceil((bytes * 4) / 3)
 
 /** The statement over all frames of a stream. To be called after the final frame was sealed. */
-export const terminalProof = Effect.fnUntraced(function* (opened: Opened, status: EndStatus) {
+export const terminalProof = Effect.fnUntraced(function* (opened: Opened, status: EndStatus, endedAt: number) {
   const attestation = yield* Attestation
   return attestation.sign("proof", {
-    iat: Math.floor((yield* Clock.currentTimeMillis) / 1000),
+    iat: Math.floor(endedAt / 1000),
     session_id: opened.sessionId,
     request_hash: encodeBase64Url(opened.sealer.requestHash),
     ...opened.sealer.summary(),

@@ -6,7 +6,7 @@
  * limited number: one allocation per session would fail at some twenty thousand sessions.
  */
 import type { Bytes } from "../../domain/bytes.ts"
-import type { AgreementKey, KeyStorage, SigningKey } from "./KeyVault.ts"
+import type { AgreementKey, KeyStorage, SigningKey } from "./KeyStorage.ts"
 import { secretBytes } from "./secretBytes.ts"
 
 /** The few functions used of `sodium-native`, which has no types of its own. */

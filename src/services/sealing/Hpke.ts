@@ -13,7 +13,7 @@ import {
 } from "@hpke/core"
 import { type Bytes, concat, u64, utf8 } from "../../domain/bytes.ts"
 import { ENC_BYTES, EXPORT_BYTES, KEY_BYTES, NONCE_BYTES, SUITE, TAG_BYTES } from "../../domain/transcript.ts"
-import type { AgreementKey } from "./KeyVault.ts"
+import type { AgreementKey } from "./KeyStorage.ts"
 import { secretBytes } from "./secretBytes.ts"
 
 const HASH_BYTES = 32
@@ -75,14 +75,10 @@ class NativeKdf implements KdfInterface {
   }
 
   expandSync(prk: Uint8Array, info: Uint8Array, length: number): Bytes {
+    if (length > HASH_BYTES) throw new RangeError("nothing of this suite is longer than one block of HKDF")
     const output = secretBytes(length)
-    let block: Uint8Array = EMPTY
-    for (let offset = 0, counter = 1; offset < length; offset += HASH_BYTES, counter++) {
-      const next = createHmac("sha256", prk).update(block).update(info).update(Uint8Array.of(counter)).digest()
-      block.fill(0)
-      block = next
-      output.set(block.subarray(0, length - offset), offset)
-    }
+    const block = createHmac("sha256", prk).update(info).update(Uint8Array.of(1)).digest()
+    output.set(block.subarray(0, length))
     block.fill(0)
     return this.remember(output)
   }
@@ -215,10 +211,12 @@ export const hpkeOpen = async (input: OpenInput): Promise<OpenOutput> => {
       enc: input.enc,
       info: input.info,
     })
+    const exported = new Uint8Array(await context.export(input.exportContext, EXPORT_BYTES))
+    // Last of what can fail, because nobody would overwrite the plaintext then.
     const plaintext = new Uint8Array(await context.open(input.ciphertext, input.aad))
-    // The export is one of the KDF's outputs, which are about to be overwritten.
+    // What was exported is one of the KDF's outputs, which are about to be overwritten.
     const secret = secretBytes(EXPORT_BYTES)
-    secret.set(new Uint8Array(await context.export(input.exportContext, EXPORT_BYTES)))
+    secret.set(exported)
     return { plaintext, secret }
   } finally {
     kdf.wipe()

@@ -5,7 +5,7 @@
  */
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomFillSync, sign } from "node:crypto"
 import type { Bytes } from "../../domain/bytes.ts"
-import type { AgreementKey, KeyStorage, SigningKey } from "./KeyVault.ts"
+import type { AgreementKey, KeyStorage, SigningKey } from "./KeyStorage.ts"
 import { secretBytes } from "./secretBytes.ts"
 
 // RFC 8410 §7: PKCS #8 and SubjectPublicKeyInfo of these curves are a fixed prefix and the 32 raw bytes.

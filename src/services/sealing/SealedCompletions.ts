@@ -4,22 +4,18 @@
  */
 import { Context, Effect, Layer, Metric, type Scope, type Stream } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
+import { iJsonOf } from "../../domain/surrogates.ts"
 import type { UpstreamError, UpstreamRequest } from "../../domain/upstream.ts"
 import { type Aborted, Drain } from "../lifecycle/Drain.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { Attestation } from "./Attestation.ts"
-import { endRecord } from "./EndRecord.ts"
+import { endingNow, endRecord } from "./EndRecord.ts"
 import { readRequest } from "./readRequest.ts"
 import { type Envelope, type Opened, type OpeningError, SealedExchange } from "./SealedExchange.ts"
 import { problemOf, type Refused } from "./sealedProblem.ts"
 import { sealFrame } from "./sealFrame.ts"
-import { sealStream } from "./sealStream.ts"
+import { type SealedEvent, sealStream } from "./sealStream.ts"
 import { sealedResponses } from "./SealingMetrics.ts"
-
-/** One event of a sealed stream after its `open` event. */
-export type SealedEvent =
-  | { readonly _tag: "Frame"; readonly seq: number; readonly final: boolean; readonly ciphertext: Bytes }
-  | { readonly _tag: "Proof"; readonly proof: string }
 
 export type SealedAnswer =
   | { readonly _tag: "Complete"; readonly responseNonce: Bytes; readonly frames: ReadonlyArray<Bytes> }
@@ -49,7 +45,7 @@ export class SealedCompletions extends Context.Service<
   )
 }
 
-const json = (value: unknown): Bytes => utf8(JSON.stringify(value))
+const json = (value: unknown): Bytes => utf8(iJsonOf(value))
 
 const refuse = Effect.fnUntraced(function* ({ sealer }: Opened, error: Refused | UpstreamError | Aborted) {
   const problem = problemOf(error)
@@ -70,7 +66,8 @@ const complete = Effect.fnUntraced(function* (opened: Opened, requestId: string,
   const { sealer } = opened
   const { completion, served } = yield* Effect.raceFirst(upstream.complete(request), drain.aborted)
   const answer = yield* sealFrame(sealer, "complete", json(completion), false)
-  const end = yield* endRecord({ opened, requestId, form: "complete", status: "complete", served })
+  const endedAt = yield* endingNow(opened)
+  const end = yield* endRecord({ opened, endedAt, requestId, form: "complete", status: "complete", served })
   const frames = [answer, yield* sealFrame(sealer, "complete", end, true)]
   yield* Metric.update(sealedResponses("complete", "complete"), 1)
   return { _tag: "Complete", responseNonce: sealer.responseNonce, frames } satisfies SealedAnswer

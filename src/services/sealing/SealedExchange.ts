@@ -35,7 +35,7 @@ export type OpeningError = SessionGone | Replayed | Unopenable | CiphertextTooLa
 
 export interface Opened {
   readonly sessionId: string
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, and not before the session began, however the clock was set meanwhile. */
   readonly receivedAt: number
   /** The JSON payload. Overwritten when the scope closes; overwrite it earlier if it is no longer needed. */
   readonly payload: Bytes
@@ -109,7 +109,7 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
       ),
       (sealer) => Effect.sync(() => sealer.destroy()),
     )
-    return { sessionId: session.id, receivedAt, payload, sealer }
+    return { sessionId: session.id, receivedAt: Math.max(receivedAt, session.begunAt), payload, sealer }
   })
 
   return SealedExchange.of({

@@ -9,7 +9,8 @@ import { routingTagBytes } from "../../domain/routingTag.ts"
 import type { SessionLimits, SessionOffer } from "../../domain/statement.ts"
 import { SESSION_ID_BYTES, SUITE, VERSION } from "../../domain/transcript.ts"
 import { Attestation } from "./Attestation.ts"
-import { type AgreementKey, KeyVault } from "./KeyVault.ts"
+import type { AgreementKey } from "./KeyStorage.ts"
+import { KeyVault } from "./KeyVault.ts"
 import { RandomBytes } from "./RandomBytes.ts"
 import { type SessionEnd, sessionsCreated, sessionsEnded, sessionsLive } from "./SealingMetrics.ts"
 import { sha256 } from "./sha256.ts"
@@ -36,6 +37,7 @@ export interface Session {
   /** SHA-256 of the ASCII bytes of the attestation statement. */
   readonly attestationHash: Bytes
   /** Milliseconds since the epoch. */
+  readonly begunAt: number
   readonly expiresAt: number
 }
 
@@ -155,6 +157,7 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
           idBytes,
           key,
           attestationHash: sha256(utf8(statement)),
+          begunAt: now,
           expiresAt: offer.expires_at * 1000,
           claimed: new Set(),
         })

@@ -1,8 +1,8 @@
 /** What an opened request asks for. */
-import { Clock, Effect, Metric, Redacted, Schema, SchemaIssue } from "effect"
-import { fromUtf8 } from "../../domain/bytes.ts"
+import { Clock, Effect, Metric, Redacted, Schema } from "effect"
 import { normalize } from "../../domain/chat.ts"
-import { isWithinJsonLimits, JSON_LIMITS_DETAIL } from "../../domain/jsonLimits.ts"
+import { iJsonText } from "../../domain/iJson.ts"
+import { misfits } from "../../domain/misfits.ts"
 import { SealedRequest } from "../../domain/sealedRequest.ts"
 import { MAX_SKEW_MS } from "../../domain/transcript.ts"
 import { ProviderId, UpstreamError, type UpstreamRequest } from "../../domain/upstream.ts"
@@ -11,31 +11,23 @@ import { Refused } from "./sealedProblem.ts"
 import { openingsFailed } from "./SealingMetrics.ts"
 
 const decodeRequest = Schema.decodeUnknownEffect(Schema.fromJsonString(SealedRequest))
-const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 const isProvider = Schema.is(ProviderId)
 
 const invalid = (title: string, more: Partial<Pick<Refused, "detail" | "errors">> = {}) =>
   new Refused({ status: 400, code: "invalid-request", title, ...more })
 
-const pathOf = (path: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined): string =>
-  (path ?? []).map((segment) => String(typeof segment === "object" ? segment.key : segment)).join(".")
-
 /** Decodes the payload of a request, and overwrites it. Whatever is wrong with it is told inside the seal. */
 export const readRequest = Effect.fnUntraced(function* (opened: Opened) {
-  const request = yield* Effect.try({
-    try: () => fromUtf8(opened.payload),
-    catch: () => invalid("The payload is not UTF-8."),
+  const request = yield* Effect.suspend(() => {
+    const text = iJsonText(opened.payload)
+    return typeof text === "string"
+      ? Effect.succeed(text)
+      : Effect.fail(invalid("The request is not JSON as it is taken here.", { detail: Redacted.make(text.message) }))
   }).pipe(
-    Effect.filterOrFail(isWithinJsonLimits, () =>
-      invalid("The request is nested too deeply, or has too many members.", {
-        detail: Redacted.make(JSON_LIMITS_DETAIL),
-      }),
-    ),
     Effect.flatMap(decodeRequest),
-    Effect.catchTag("SchemaError", ({ issue }) => {
-      const errors = formatIssue(issue).issues.map(({ message, path }) => ({ path: pathOf(path), message }))
-      return Effect.fail(invalid("The request does not have the expected shape.", { errors: Redacted.make(errors) }))
-    }),
+    Effect.catchTag("SchemaError", ({ issue }) =>
+      Effect.fail(invalid("The request does not have the expected shape.", { errors: Redacted.make(misfits(issue)) })),
+    ),
     Effect.ensuring(Effect.sync(() => opened.payload.fill(0))),
   )
   if (Math.abs((yield* Clock.currentTimeMillis) - request.issued_at) > MAX_SKEW_MS) {
@@ -47,10 +39,10 @@ export const readRequest = Effect.fnUntraced(function* (opened: Opened) {
       detail: Redacted.make("issued_at must be within 60 s of the proxy's clock; begin a new session to calibrate."),
     })
   }
-  const { provider } = request
+  const { provider, restart } = request
   if (provider !== undefined && !isProvider(provider)) {
     return yield* new UpstreamError({ code: "provider-not-configured" })
   }
-  const upstream: UpstreamRequest = { completion: normalize(request.completion), provider }
+  const upstream: UpstreamRequest = { completion: normalize(request.completion), provider, restart }
   return { id: request.request_id, stream: request.completion.stream === true, upstream }
 })

@@ -1,18 +1,24 @@
 /** A provider's stream as sealed events, up to the end record and the terminal proof. */
 import { Effect, Metric, Pull, Stream } from "effect"
-import { utf8 } from "../../domain/bytes.ts"
+import { type Bytes, utf8 } from "../../domain/bytes.ts"
+import type { ChatChunk } from "../../domain/chat.ts"
 import type { Problem } from "../../domain/problem.ts"
+import { iJsonOf, PairJoiner } from "../../domain/surrogates.ts"
 import type { EndStatus } from "../../domain/transcript.ts"
 import { type StreamEvent, UpstreamError, type UpstreamRequest } from "../../domain/upstream.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { Attestation } from "./Attestation.ts"
-import { endRecord, type Ending, terminalProof } from "./EndRecord.ts"
-import type { SealedEvent } from "./SealedCompletions.ts"
+import { endingNow, endRecord, type Ending, terminalProof } from "./EndRecord.ts"
 import type { Opened } from "./SealedExchange.ts"
 import { problemOf } from "./sealedProblem.ts"
 import { sealFrame } from "./sealFrame.ts"
 import { sealedResponses } from "./SealingMetrics.ts"
+
+/** One event of a sealed stream after its `open` event. */
+export type SealedEvent =
+  | { readonly _tag: "Frame"; readonly seq: number; readonly final: boolean; readonly ciphertext: Bytes }
+  | { readonly _tag: "Proof"; readonly proof: string }
 
 /**
  * Begins a stream. Fails if it ends or breaks before its first event; afterwards the events say how it ended, whatever
@@ -30,6 +36,7 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, requestId
     finishReasons: [],
     usage: null,
   }
+  const joiner = new PairJoiner()
   let ended = false
 
   const frame = (payload: Uint8Array, final: boolean): Effect.Effect<SealedEvent> =>
@@ -40,12 +47,14 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, requestId
       ciphertext,
     }))
 
-  const data = (payload: unknown) =>
-    Effect.map(frame(utf8(JSON.stringify(payload)), false), (sealed): ReadonlyArray<SealedEvent> => [sealed])
+  const data = (payload: unknown) => frame(utf8(iJsonOf(payload)), false)
+  const deltas = (chunks: ReadonlyArray<ChatChunk>) => Effect.forEach(chunks, (delta) => data({ delta }))
 
   const end = Effect.fnUntraced(function* (status: EndStatus, problem?: Problem) {
+    const endedAt = yield* endingNow(opened)
     const record = yield* endRecord({
       opened,
+      endedAt,
       requestId,
       form: "stream",
       status,
@@ -55,7 +64,7 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, requestId
     const last = yield* frame(record, true)
     ended = true
     yield* Metric.update(sealedResponses("stream", status), 1)
-    const proof = yield* terminalProof(opened, status)
+    const proof = yield* terminalProof(opened, status, endedAt)
     return [last, { _tag: "Proof", proof }] satisfies ReadonlyArray<SealedEvent>
   })
 
@@ -63,15 +72,16 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, requestId
     switch (event._tag) {
       case "Delta":
         served = { ...served, provider: event.provider, model: event.chunk.model }
-        return data({ delta: event.chunk })
+        return deltas(joiner.add(event.chunk))
       case "Restarted": {
         const { _tag: _, ...restart } = event
         served = { ...served, provider: event.provider, model: event.model }
-        return data({ restart })
+        joiner.clear()
+        return Effect.map(data({ restart }), (sealed) => [sealed])
       }
       case "Finished":
         served = event.served
-        return end("complete")
+        return Effect.zipWith(deltas(joiner.end()), end("complete"), (held, end) => [...held, ...end])
     }
   }
 

@@ -1,7 +1,8 @@
 /** Why a request that was opened is not served, or not to its end, as it is told inside the seal. */
 import { Redacted, Schema } from "effect"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
-import { UPSTREAM_TITLE, type UpstreamError } from "../../domain/upstream.ts"
+import { failureCodes } from "../../domain/failures.ts"
+import type { UpstreamError } from "../../domain/upstream.ts"
 import type { Aborted } from "../lifecycle/Drain.ts"
 
 /** A request that was opened but will not be served. */
@@ -28,7 +29,7 @@ export const problemOf = (error: Refused | UpstreamError | Aborted): Problem => 
       return makeProblem({
         code: error.code,
         status: error.status,
-        title: UPSTREAM_TITLE[error.code],
+        title: failureCodes[error.code].title,
         ...(error.detail === undefined ? {} : { detail: Redacted.value(error.detail) }),
       })
     case "Refused":

@@ -1,6 +1,7 @@
 /** Keeps the books of calls to providers: for callers, metrics, spans and the log. */
 import { Cause, Clock, Effect, Exit, Option, PubSub, Stream } from "effect"
-import type { Attempt, AttemptOutcome } from "../../domain/upstream.ts"
+import { type AttemptOutcome, ruleOf } from "../../domain/failures.ts"
+import type { Attempt } from "../../domain/upstream.ts"
 import type { Progress } from "./Calls.ts"
 import type { ProviderFailure } from "./Provider.ts"
 import type { TargetBook } from "./TargetBook.ts"
@@ -44,7 +45,7 @@ export const makeAttempts = Effect.fnUntraced(function* (book: TargetBook) {
     }
     told(attempt)
     if (attempt.outcome === "success") book.succeeded(target, finishedAt)
-    const model = book.label(target)
+    const model = book.label(target.provider.id, target.model)
     yield* PubSub.publish(ended, attempt)
     yield* countAttempt(attempt, model)
     yield* annotateCall(attempt, model, served)
@@ -64,8 +65,7 @@ const outcomeOf = (
   return failure?.kind ?? (expired ? "timeout" : "interrupted")
 }
 
-/** Only the operator can mend a key that is refused, so it is told; everything else is in the metrics. */
 const logFailure = ({ cause, outcome, provider }: Attempt, model: string): Effect.Effect<void> =>
-  Effect.logWithLevel(outcome === "unauthorized" ? "Warn" : "Debug")("Provider call failed").pipe(
+  Effect.logWithLevel(ruleOf(outcome)?.operator ? "Warn" : "Debug")("Provider call failed").pipe(
     Effect.annotateLogs({ provider, model, outcome, cause }),
   )

@@ -2,7 +2,8 @@
 import { Clock, Duration, Effect, Stream } from "effect"
 import type { ChatChunk, ChatRequest } from "../../domain/chat.ts"
 import { placeOfError, typeOfError } from "../../domain/defect.ts"
-import type { Completed, FailureKind, Served, StreamEvent, UpstreamRequest } from "../../domain/upstream.ts"
+import type { FailureKind } from "../../domain/failures.ts"
+import type { Completed, Served, StreamEvent, UpstreamRequest } from "../../domain/upstream.ts"
 import { ProviderFailure, type StreamWatch } from "./Provider.ts"
 import { servedBy, StreamOutcome } from "./StreamOutcome.ts"
 import type { Target } from "./Targets.ts"
@@ -29,7 +30,7 @@ export interface Call<A> {
   readonly mayGoOn: () => boolean
 }
 
-const timedOut = Effect.fail(new ProviderFailure({ kind: "timeout" }))
+const timedOut = (kind: "slow" | "timeout") => Effect.fail(new ProviderFailure({ kind }))
 
 const withModel = (request: ChatRequest, model: string): ChatRequest =>
   request.model === model ? request : { ...request, model }
@@ -55,7 +56,7 @@ export const completeCall = (request: ChatRequest): Call<Omit<Completed, "attemp
   mayGoOn: () => true,
   once: (target, progress, timeouts) =>
     Effect.suspend(() => target.provider.complete(withModel(request, target.model))).pipe(
-      Effect.timeoutOrElse({ duration: timeouts.answer, orElse: () => timedOut }),
+      Effect.timeoutOrElse({ duration: timeouts.answer, orElse: () => timedOut("slow") }),
       Effect.map((completion) => {
         const served = servedBy(target.provider.id, completion)
         progress.served = () => served
@@ -102,14 +103,15 @@ export const streamCall = (
       working = true
       progress.working()
     }
-    const resumeWaiting = Effect.sync(() => {
+    const waitOn = () => {
       waitingSince = clock.currentTimeMillisUnsafe()
-    })
+    }
 
     const watch: StreamWatch = {
+      alive: waitOn,
       thinking: () => {
         works()
-        waitingSince = clock.currentTimeMillisUnsafe()
+        waitOn()
       },
       spent: (usage) => outcome.spent(usage),
     }
@@ -132,18 +134,20 @@ export const streamCall = (
         voided = undefined
       }
       emitted = true
-      return Effect.andThen(emit(events), resumeWaiting)
+      return Effect.andThen(emit(events), Effect.sync(waitOn))
     }
 
     // One fiber that watches a timestamp costs nothing per chunk. It never sleeps longer than the idle time, so it is
-    // awake in time for an idle period that begins while it sleeps.
+    // awake in time for an idle period that begins while it sleeps. Until there is output, a thought can only prolong
+    // the time that a model has: what follows it may be thought unseen.
     const silence = Effect.gen(function* () {
       const idle = Duration.toMillis(timeouts.idle)
       const firstToken = Duration.toMillis(timeouts.firstToken)
       while (true) {
         const now = clock.currentTimeMillisUnsafe()
-        const due = working ? (waitingSince ?? now) + idle : startedAt + firstToken
-        if (now >= due) return yield* timedOut
+        const idleAt = working ? (waitingSince ?? now) + idle : 0
+        const due = producing ? idleAt : Math.max(startedAt + firstToken, idleAt)
+        if (now >= due) return yield* timedOut(producing ? "timeout" : "slow")
         yield* Effect.sleep(Math.min(due - now, idle))
       }
     })

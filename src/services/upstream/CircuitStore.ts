@@ -1,6 +1,67 @@
-/** Circuits that are shared as long as their store works, and kept by this process alone while it does not. */
-import { Context, Effect, Layer } from "effect"
+/** Where circuits are kept: in memory and bounded, or shared as long as the shared store works. */
+import { Context, Duration, Effect, Layer } from "effect"
 import { CircuitBreaker } from "effect/persistence"
+import { isStranger } from "./TargetBook.ts"
+
+type Store = CircuitBreaker.CircuitBreakerStore["Service"]
+
+/** Circuits that a process remembers. */
+export const MAX_CIRCUITS = 2048
+
+/** How many of those that were not asked for the longest are looked at for one that can be forgotten. */
+const LOOKED_AT = 64
+
+/** Whether a circuit keeps nobody away: it is closed, or its next call is its probe. */
+const letsThrough = (state: CircuitBreaker.State): boolean => {
+  switch (state._tag) {
+    case "Closed":
+      return true
+    case "HalfOpen":
+      return !state.probing
+    case "Open":
+      return Duration.isZero(state.retryAfter)
+  }
+}
+
+const newCircuit: Effect.Effect<Store> = Effect.suspend(() =>
+  Effect.map(Effect.scoped(Layer.build(CircuitBreaker.layerStoreMemory())), (services) =>
+    Context.get(services, CircuitBreaker.CircuitBreakerStore),
+  ),
+)
+
+/**
+ * Circuits in memory. The library's store forgets a key when it was idle for an hour; until then whoever invents models
+ * could fill memory. This one has a store per key, so that it can forget one: when there are too many, the one that was
+ * not asked for the longest and keeps nobody away, or the very oldest where they all do.
+ */
+export const layerCircuitsInMemory: Layer.Layer<CircuitBreaker.CircuitBreakerStore> = Layer.sync(
+  CircuitBreaker.CircuitBreakerStore,
+  () => {
+    // In the order in which they were last asked for.
+    const circuits = new Map<string, Store>()
+
+    const forgetOne = Effect.fnUntraced(function* () {
+      const candidates = [...circuits.keys().take(LOOKED_AT)]
+      for (const key of candidates) {
+        const circuit = circuits.get(key)
+        if (circuit !== undefined && letsThrough(yield* circuit.state(key))) return void circuits.delete(key)
+      }
+      if (candidates[0] !== undefined) circuits.delete(candidates[0])
+    })
+
+    return CircuitBreaker.CircuitBreakerStore.of({
+      admit: Effect.fnUntraced(function* (key) {
+        const circuit = circuits.get(key) ?? (yield* newCircuit)
+        circuits.delete(key)
+        if (circuits.size >= MAX_CIRCUITS) yield* forgetOne()
+        circuits.set(key, circuit)
+        return yield* circuit.admit(key)
+      }),
+      record: (outcome) => circuits.get(outcome.key)?.record(outcome) ?? Effect.undefined,
+      state: (key) => circuits.get(key)?.state(key) ?? Effect.succeed({ _tag: "Closed", key }),
+    })
+  },
+)
 
 /** A call that the local store admitted is told apart by its generation, which no store makes negative. */
 const toLocal = (generation: number): number => -1 - generation
@@ -8,24 +69,24 @@ const isLocal = (generation: number): boolean => generation < 0
 
 /**
  * The store of `shared`, with one in memory that stands in for it call by call while it fails. What a circuit learned
- * in one of them is not carried over to the other: it is learned again within a few calls.
+ * in one of them is not carried over to the other: it is learned again within a few calls. Circuits of targets that may
+ * be made up are always kept in memory, where they are bounded.
  */
 export const withLocalFallback = <E, R>(shared: Layer.Layer<CircuitBreaker.CircuitBreakerStore, E, R>) =>
   Layer.effect(
     CircuitBreaker.CircuitBreakerStore,
     Effect.gen(function* () {
       const store = Context.get(yield* Layer.build(shared), CircuitBreaker.CircuitBreakerStore)
-      const local = Context.get(
-        yield* Layer.build(CircuitBreaker.layerStoreMemory()),
-        CircuitBreaker.CircuitBreakerStore,
-      )
+      const local = Context.get(yield* Layer.build(layerCircuitsInMemory), CircuitBreaker.CircuitBreakerStore)
       const admitLocally = (key: string) =>
         Effect.map(local.admit(key), (admission) => ({ ...admission, generation: toLocal(admission.generation) }))
       return CircuitBreaker.CircuitBreakerStore.of({
         admit: (key) =>
-          Effect.catchReason(store.admit(key), "CircuitBreakerError", "CircuitBreakerStoreError", () =>
-            admitLocally(key),
-          ),
+          isStranger(key)
+            ? admitLocally(key)
+            : Effect.catchReason(store.admit(key), "CircuitBreakerError", "CircuitBreakerStoreError", () =>
+                admitLocally(key),
+              ),
         record: (outcome) =>
           isLocal(outcome.generation)
             ? local.record({ ...outcome, generation: toLocal(outcome.generation) })
@@ -37,9 +98,11 @@ export const withLocalFallback = <E, R>(shared: Layer.Layer<CircuitBreaker.Circu
                 () => Effect.undefined,
               ),
         state: (key) =>
-          Effect.catchReason(store.state(key), "CircuitBreakerError", "CircuitBreakerStoreError", () =>
-            local.state(key),
-          ),
+          isStranger(key)
+            ? local.state(key)
+            : Effect.catchReason(store.state(key), "CircuitBreakerError", "CircuitBreakerStoreError", () =>
+                local.state(key),
+              ),
       })
     }),
   )

@@ -1,12 +1,12 @@
-/** A circuit per target, so that a target that is down is left alone until it works again. */
+/** Circuits, so that what is down is left alone until it works again: see {@link Suspect} for what has one. */
 import { Cause, Context, Deferred, Duration, Effect, Exit, Option, Schedule, type Scope, Stream } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import { failureRules, type Suspect } from "../../domain/failures.ts"
 import type { ProviderId } from "../../domain/upstream.ts"
 import { measure } from "../lifecycle/Measurements.ts"
 import type { BulkheadFull } from "./Bulkhead.ts"
-import { failureRules } from "./FailureRules.ts"
 import type { ProviderFailure } from "./Provider.ts"
-import type { CalledTarget, TargetBook } from "./TargetBook.ts"
+import type { CalledTarget, KnownTarget, TargetBook } from "./TargetBook.ts"
 import { showCircuit } from "./UpstreamMetrics.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
@@ -14,36 +14,72 @@ export type CircuitState = "closed" | "half-open" | "open"
 
 /** From best to worst. */
 const STATES: ReadonlyArray<CircuitState> = ["closed", "half-open", "open"]
+const best = (states: ReadonlyArray<CircuitState>): CircuitState =>
+  STATES.find((state) => states.includes(state)) ?? "closed"
+const worst = (states: ReadonlyArray<CircuitState>): CircuitState =>
+  STATES.findLast((state) => states.includes(state)) ?? "closed"
+
+/** What is known of a provider without calling it. */
+export interface ProviderCircuits {
+  /** It is open only when nothing of the provider can be called. */
+  readonly state: CircuitState
+  /** The targets that were called so far, each with the worst circuit that a call of it passes. */
+  readonly targets: ReadonlyArray<readonly [KnownTarget, CircuitState]>
+}
+
+/** A call on its way through its circuits. */
+export interface Passage {
+  /**
+   * To be called when the target shows that it works, perhaps long before the call ends: if it is a probe, the circuit
+   * closes then, because an answer can take minutes, and as long as its reader likes.
+   */
+  readonly working: () => void
+  /** Whether it is to show that a circuit can be closed again, and has not done so yet. */
+  readonly isProbe: () => boolean
+}
+
+type Failure = ProviderFailure | BulkheadFull | CircuitBreaker.CircuitBreakerError
 
 export interface Circuits {
-  /**
-   * Runs a call through the circuit with this key, which sees one outcome of it, whatever retries are inside. A call may
-   * say that the target is `working` before it ends: if it is the probe, the circuit closes then, because an answer can
-   * take minutes, and as long as its reader likes.
-   */
+  /** Runs a call through the circuits of its target, which see one outcome of it, whatever retries are inside. */
   readonly guard: <A, R>(
-    key: string,
-    call: (working: () => void) => Effect.Effect<A, ProviderFailure | BulkheadFull, R>,
-  ) => Effect.Effect<A, ProviderFailure | BulkheadFull | CircuitBreaker.CircuitBreakerError, R>
-  readonly stateOf: (target: CalledTarget) => Effect.Effect<CircuitState>
-  /** The best state of any target of a provider: it is open only when nothing of it can be called. */
-  readonly bestOf: (provider: ProviderId) => Effect.Effect<CircuitState>
+    target: CalledTarget,
+    call: (passage: Passage) => Effect.Effect<A, Failure, R>,
+  ) => Effect.Effect<A, Failure, R>
+  readonly statesOf: (provider: ProviderId) => Effect.Effect<ProviderCircuits>
 }
+
+/** From the outermost to the innermost, with what tells their circuits apart. */
+const SUSPECTS: Readonly<Record<Suspect, (target: CalledTarget) => string>> = {
+  provider: ({ provider }) => provider,
+  target: ({ key }) => key,
+  pace: ({ key }) => `${key}${PACE}`,
+}
+const PACE = "#pace"
 
 /**
- * Only failures that say that the target is unwell count. A refused request, or a caller that goes away, says nothing
- * about it; such a probe frees its slot for the next one.
+ * What an exit says about a suspect. A refused request, or a caller that goes away, says nothing; such a probe frees
+ * its slot for the next one.
  */
-const outcomeOf = (exit: Exit.Exit<unknown, ProviderFailure | BulkheadFull>): CircuitBreaker.Outcome => {
-  if (Exit.isSuccess(exit)) return CircuitBreaker.success
-  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-  if (error === undefined || error._tag === "BulkheadFull") return CircuitBreaker.ignored
-  if (!failureRules[error.kind].unwell) return CircuitBreaker.ignored
-  return CircuitBreaker.failure({ retryAfter: error.retryAfterMs })
+const outcomeFor =
+  (suspect: Suspect) =>
+  (exit: Exit.Exit<unknown, Failure>): CircuitBreaker.Outcome => {
+    if (Exit.isSuccess(exit)) return CircuitBreaker.success
+    const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+    if (error?._tag !== "ProviderFailure") return CircuitBreaker.ignored
+    const { against, heard } = failureRules[error.kind]
+    if (against === suspect) return CircuitBreaker.failure({ retryAfter: error.retryAfterMs })
+    return suspect === "provider" && heard ? CircuitBreaker.success : CircuitBreaker.ignored
+  }
+
+/** What the circuits that a call passes know of each other. */
+interface Passing {
+  readonly worked: Deferred.Deferred<void>
+  probes: boolean
 }
 
-/** Done once the call that asks for admission has shown that its target works; absent outside of a call. */
-const Working = Context.Reference<Deferred.Deferred<void> | undefined>("sealgate/services/upstream/Circuits/Working", {
+/** The call that asks for admission; absent outside of one. */
+const CurrentPassing = Context.Reference<Passing | undefined>("sealgate/services/upstream/Circuits/CurrentPassing", {
   defaultValue: () => undefined,
 })
 
@@ -68,10 +104,11 @@ const withEarlySuccess = (
     ...store,
     admit: Effect.fnUntraced(function* (key) {
       const admission = yield* store.admit(key)
-      const working = yield* Working
-      if (admission.probe && working !== undefined) {
+      const passing = yield* CurrentPassing
+      if (admission.probe && passing !== undefined) {
+        passing.probes = true
         // The breaker closes this scope with the call. A report that has begun is finished, so that it is logged.
-        yield* Effect.interruptible(Deferred.await(working)).pipe(
+        yield* Effect.interruptible(Deferred.await(passing.worked)).pipe(
           Effect.andThen(succeed(key, admission.generation)),
           Effect.uninterruptible,
           Effect.forkScoped,
@@ -92,18 +129,26 @@ export const makeCircuits = Effect.fnUntraced(function* (
   settings: UpstreamSettings["circuit"],
   book: TargetBook,
 ): Effect.fn.Return<Circuits, never, CircuitBreaker.CircuitBreakerStore | Scope.Scope> {
-  const tripPolicy = CircuitBreaker.consecutive(settings.failures)
-  const store = withEarlySuccess(yield* CircuitBreaker.CircuitBreakerStore, tripPolicy, (transition) =>
-    onTransition(transition),
-  )
-  const breaker = yield* CircuitBreaker.make({
-    tripPolicy,
-    openDuration: openings(settings),
-    maxOpenDuration: settings.maxOpen,
-  }).pipe(Effect.provideService(CircuitBreaker.CircuitBreakerStore, store))
+  const store = yield* CircuitBreaker.CircuitBreakerStore
 
-  const stateOf = (target: CalledTarget): Effect.Effect<CircuitState> =>
-    breaker.state(target.key).pipe(
+  const makeBreaker = Effect.fnUntraced(function* (failures: number) {
+    const tripPolicy = CircuitBreaker.consecutive(failures)
+    const breaker = yield* CircuitBreaker.make({
+      tripPolicy,
+      openDuration: openings(settings),
+      maxOpenDuration: settings.maxOpen,
+    }).pipe(
+      Effect.provideService(
+        CircuitBreaker.CircuitBreakerStore,
+        withEarlySuccess(store, tripPolicy, (transition) => onTransition(transition)),
+      ),
+    )
+    yield* breaker.transitions.pipe(Stream.runForEach(onTransition), Effect.forkScoped({ startImmediately: true }))
+    return breaker
+  })
+
+  const stateAt = (key: string): Effect.Effect<CircuitState> =>
+    store.state(key).pipe(
       Effect.map((state): CircuitState => {
         if (state._tag === "Closed") return "closed"
         // A circuit whose time is over lets the next call through as its probe.
@@ -113,39 +158,68 @@ export const makeCircuits = Effect.fnUntraced(function* (
       Effect.orElseSucceed(() => "closed" as const),
     )
 
-  const bestOf = (provider: ProviderId): Effect.Effect<CircuitState> =>
-    Effect.map(Effect.forEach(book.of(provider), stateOf), (states) =>
-      states.length === 0 ? "closed" : (STATES.find((state) => states.includes(state)) ?? "closed"),
+  const statesOf = Effect.fnUntraced(function* (provider: ProviderId) {
+    const called = book.of(provider)
+    const [own, ...states] = yield* Effect.forEach(
+      [provider, ...called.flatMap((target) => [SUSPECTS.target(target), SUSPECTS.pace(target)])],
+      stateAt,
+      { concurrency: "unbounded" },
     )
+    const connection = own ?? "closed"
+    const targets = called.map(
+      (target, index) => [target, worst([connection, ...states.slice(2 * index, 2 * index + 2)])] as const,
+    )
+    const circuits: ProviderCircuits = {
+      state: targets.length === 0 ? connection : best(targets.map(([, state]) => state)),
+      targets,
+    }
+    return circuits
+  })
 
-  const show = (provider: ProviderId) => Effect.flatMap(bestOf(provider), (state) => showCircuit(provider, state))
+  const show = (provider: ProviderId) => Effect.flatMap(statesOf(provider), ({ state }) => showCircuit(provider, state))
   // A circuit's time runs out without a transition, so its state is looked up whenever somebody wants to see it.
   const showAll = Effect.forEach(book.providers, show, { discard: true })
   yield* showAll
   yield* measure(showAll)
   const onTransition = Effect.fnUntraced(function* (transition: CircuitBreaker.Transition) {
-    const target = book.byKey(transition.key)
-    if (target === undefined) return
-    const { label: model, provider } = target
+    const provider = book.providers.find((id) => transition.key === id || transition.key.startsWith(`${id}/`))
+    if (provider === undefined) return
+    const name = transition.key.slice(provider.length + 1)
+    const suspect: Suspect = name === "" ? "provider" : name.endsWith(PACE) ? "pace" : "target"
+    const about = {
+      provider,
+      ...(name === "" ? {} : { model: book.label(provider, name.replace(PACE, "")) }),
+      suspect,
+    }
     yield* show(provider)
     yield* transition.to === "Open"
       ? Effect.logWarning("Circuit opened").pipe(
-          Effect.annotateLogs({ provider, model, openForMs: Duration.toMillis(transition.retryAfter) }),
+          Effect.annotateLogs({ ...about, openForMs: Duration.toMillis(transition.retryAfter) }),
         )
       : Effect.logInfo(transition.to === "Closed" ? "Circuit closed" : "Circuit probed").pipe(
-          Effect.annotateLogs({ provider, model }),
+          Effect.annotateLogs(about),
         )
   })
-  yield* breaker.transitions.pipe(Stream.runForEach(onTransition), Effect.forkScoped({ startImmediately: true }))
+
+  const onFailures = yield* makeBreaker(settings.failures)
+  const breakers = { provider: onFailures, target: onFailures, pace: yield* makeBreaker(settings.slow) }
 
   return {
-    guard: (key, call) =>
+    guard: <A, R>(target: CalledTarget, call: (passage: Passage) => Effect.Effect<A, Failure, R>) =>
       Effect.suspend(() => {
-        const working = Deferred.makeUnsafe<void>()
-        const guarded = call(() => Deferred.doneUnsafe(working, Effect.void))
-        return breaker.execute(guarded, { key, classify: outcomeOf }).pipe(Effect.provideService(Working, working))
+        const passing: Passing = { worked: Deferred.makeUnsafe<void>(), probes: false }
+        const guardedBy = (suspect: Suspect) => (inner: Effect.Effect<A, Failure, R>) =>
+          breakers[suspect].execute(inner, { key: SUSPECTS[suspect](target), classify: outcomeFor(suspect) })
+        return call({
+          working: () => void Deferred.doneUnsafe(passing.worked, Effect.void),
+          isProbe: () => passing.probes && !Deferred.isDoneUnsafe(passing.worked),
+        }).pipe(
+          guardedBy("pace"),
+          guardedBy("target"),
+          guardedBy("provider"),
+          Effect.provideService(CurrentPassing, passing),
+        )
       }),
-    stateOf,
-    bestOf,
+    statesOf,
   }
 })

@@ -1,18 +1,19 @@
 /**
  * What happens to a request, whatever goes wrong with the providers it is offered to. From outside in: the time limit
- * of the request → failover across targets → circuit per target → bulkhead per provider → retry → time limits of one
- * call. `FailureRules` says what follows from each kind of failure, `Misses` which error a caller sees in the end.
+ * of the request → failover across targets → circuits of provider and target → bulkhead per provider → retry → time
+ * limits of one call. `failureRules` says what follows from each kind of failure, `TargetFailures` which error a caller
+ * sees in the end.
  */
 import { Clock, Duration, Effect, Option, Result, ScopedRef } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
-import type { Attempt, UpstreamRequest } from "../../domain/upstream.ts"
+import { failureRules } from "../../domain/failures.ts"
+import { type Attempt, ProviderId, type UpstreamRequest } from "../../domain/upstream.ts"
 import { makeAttempts } from "./Attempts.ts"
 import { makeBackoff } from "./Backoff.ts"
-import { makeBulkhead } from "./Bulkhead.ts"
+import { type Bulkhead, makeBulkhead } from "./Bulkhead.ts"
 import type { Call, Progress } from "./Calls.ts"
-import { makeCircuits } from "./Circuits.ts"
-import { failureRules } from "./FailureRules.ts"
-import { brokenOff, errorOf, mayFit, type Miss, missOf, outOfTime } from "./Misses.ts"
+import { makeCircuits, type Passage } from "./Circuits.ts"
+import { brokenOff, errorOf, mayFit, type TargetFailure, targetFailureOf, outOfTime } from "./TargetFailures.ts"
 import type { Provider, ProviderFailure } from "./Provider.ts"
 import { TargetBook } from "./TargetBook.ts"
 import { type Target, targetsOf } from "./Targets.ts"
@@ -26,7 +27,7 @@ interface Journey {
   readonly settings: UpstreamSettings
   readonly attempts: Array<Attempt>
   readonly onAttempt: UpstreamRequest["onAttempt"]
-  readonly misses: Array<Miss>
+  readonly failures: Array<TargetFailure>
   /** In milliseconds since the epoch. */
   readonly deadline: number
   /** Whether the time limit has passed, so that a call that it cuts off is not taken for an abandoned one. */
@@ -35,20 +36,29 @@ interface Journey {
   called: Target | undefined
 }
 
+/**
+ * The time limits of a call: what is said of its target counts before what is said of its provider, or of all. Who has
+ * more time of its own for the first output has it for a whole answer too.
+ */
+const timeoutsOf = (
+  { firstTokenMs, provider }: Target,
+  { timeouts }: UpstreamSettings,
+): UpstreamSettings["timeouts"] => {
+  const own = firstTokenMs === undefined ? provider.firstToken : Duration.millis(firstTokenMs)
+  return own === undefined ? timeouts : { ...timeouts, firstToken: own, answer: Duration.max(timeouts.answer, own) }
+}
+
 export const makeFaultPolicy = Effect.fnUntraced(function* (
   providers: ReadonlyArray<Provider>,
   initial: UpstreamSettings,
 ) {
   const book = new TargetBook(providers)
   const attempts = yield* makeAttempts(book)
-  const newBulkhead = makeBulkhead(initial.bulkhead)
-  const bulkheads = yield* Effect.all({
-    provider1: newBulkhead,
-    provider2: newBulkhead,
-    provider3: newBulkhead,
-    provider4: newBulkhead,
-    echo: newBulkhead,
-  })
+  const bulkheads = Object.fromEntries(
+    yield* Effect.forEach(ProviderId.literals, (id) =>
+      Effect.map(makeBulkhead(initial.bulkhead), (bulkhead): [ProviderId, Bulkhead] => [id, bulkhead]),
+    ),
+  ) as Record<ProviderId, Bulkhead> // Every id has its entry.
   const store = yield* CircuitBreaker.CircuitBreakerStore
   const prepare = (settings: UpstreamSettings) =>
     makeCircuits(settings.circuit, book).pipe(
@@ -62,14 +72,14 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     journey: Journey,
     target: Target,
     call: Call<A>,
-    working: Progress["working"],
+    { working }: Passage,
   ): Effect.Effect<A, ProviderFailure> =>
     Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
       const cause: Attempt["cause"] =
-        journey.called === target ? "retry" : journey.misses.length > 0 ? "failover" : "first"
+        journey.called === target ? "retry" : journey.failures.length > 0 ? "failover" : "first"
       journey.called = target
       const progress: Progress = { firstOutputAt: undefined, served: () => undefined, working }
-      return whileInFlight(target.provider.id, call.once(target, progress, journey.settings.timeouts)).pipe(
+      return whileInFlight(target.provider.id, call.once(target, progress, timeoutsOf(target, journey.settings))).pipe(
         Effect.onExit((exit) => {
           const ended = { target, cause, startedAt, progress, exit, expired: journey.expired }
           return attempts.settle(ended, (attempt) => {
@@ -77,13 +87,13 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
             journey.onAttempt?.(attempt)
           })
         }),
-        withCallSpan(target.provider, book.label(target), cause),
+        withCallSpan(target.provider, book.label(target.provider.id, target.model), cause),
       )
     })
 
-  /** Whether a target is tried once more after a failure. */
-  const again = (journey: Journey, call: Call<unknown>, { kind, retryAfterMs }: ProviderFailure) => {
-    if (!failureRules[kind].retry || !call.mayGoOn()) return Effect.succeed(false)
+  /** Whether a target is tried once more after a failure. A probe is one try, so that nobody waits long for its word. */
+  const again = (journey: Journey, call: Call<unknown>, passage: Passage, { kind, retryAfterMs }: ProviderFailure) => {
+    if (!failureRules[kind].retry || !call.mayGoOn() || passage.isProbe()) return Effect.succeed(false)
     if (retryAfterMs === undefined) return Effect.succeed(true)
     if (retryAfterMs > Duration.toMillis(journey.settings.retry.maxRetryAfter)) return Effect.succeed(false)
     return Effect.map(Clock.currentTimeMillis, (now) => now + retryAfterMs < journey.deadline)
@@ -96,26 +106,26 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     { backoff, circuits }: Effect.Success<ReturnType<typeof prepare>>,
   ) {
     for (const target of targets) {
-      if (!mayFit(target, journey.misses)) continue
-      const guarded = circuits.guard(book.called(target).key, (working) =>
-        attempt(journey, target, call, working).pipe(
+      if (!mayFit(target, journey.failures)) continue
+      const guarded = circuits.guard(book.called(target), (passage) =>
+        attempt(journey, target, call, passage).pipe(
           Effect.retry({
             schedule: backoff,
             times: journey.settings.retry.times,
-            while: (failure) => again(journey, call, failure),
+            while: (failure) => again(journey, call, passage, failure),
           }),
           bulkheads[target.provider.id].enter,
         ),
       )
       const served = yield* Effect.result(guarded)
       if (Result.isSuccess(served)) return { value: served.success, attempts: journey.attempts }
-      const miss = missOf(target, served.failure)
-      journey.misses.push(call.mayGoOn() ? miss : brokenOff(miss))
+      const failed = targetFailureOf(target, served.failure)
+      journey.failures.push(call.mayGoOn() ? failed : brokenOff(failed))
       if (served.failure._tag === "BulkheadFull") yield* countSkip(target.provider.id, "bulkhead")
       if (served.failure._tag === "CircuitBreakerError") yield* countSkip(target.provider.id, "circuit")
-      if (journey.misses.at(-1)?.failover === false) break
+      if (journey.failures.at(-1)?.failover === false) break
     }
-    return yield* errorOf(journey.misses, journey.attempts)
+    return yield* errorOf(journey.failures, journey.attempts)
   })
 
   /** Serves a request with `call`, or says why no target did. */
@@ -129,7 +139,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
         settings: prepared.settings,
         attempts: [],
         onAttempt: request.onAttempt,
-        misses: [],
+        failures: [],
         deadline: (yield* Clock.currentTimeMillis) + total,
         expired: false,
         called: undefined,

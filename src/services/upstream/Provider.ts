@@ -2,9 +2,10 @@
  * What stands behind `Upstream`: one model provider, called once. A provider translates between Chat Completions and
  * its own wire format and says how a call failed; whether to wait, retry or go elsewhere is the fault policy's business.
  */
-import { type Effect, Schema, type Stream } from "effect"
+import { type Duration, type Effect, Schema, type Stream } from "effect"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, Usage } from "../../domain/chat.ts"
-import { FailureKind, type ProviderId } from "../../domain/upstream.ts"
+import { FailureKind } from "../../domain/failures.ts"
+import type { ProviderId } from "../../domain/upstream.ts"
 
 /**
  * One failed call. `message` names only the kind, because spans and logs record it; what the provider said may quote
@@ -25,6 +26,8 @@ export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("Prov
 
 /** Hears, while a stream is read, what its chunks do not say. */
 export interface StreamWatch {
+  /** Something came, be it a chunk, a comment or a ping: the connection stands, whatever the model does. */
+  readonly alive: () => void
   /** More came of what the model thinks: it is at work, although a reader of the chunks sees nothing of it. */
   readonly thinking: () => void
   /** What the answer has cost so far. */
@@ -33,10 +36,14 @@ export interface StreamWatch {
 
 export interface Provider {
   readonly id: ProviderId
+  /** What spans call the API that it speaks, after the conventions for `gen_ai.provider.name`. */
+  readonly apiName: string
   /** The model used when a request names none. */
   readonly defaultModel: string
   /** Where it is called, for spans; absent for what is built in. */
   readonly server?: { readonly address: string; readonly port: number }
+  /** How long the first output of a stream may take, where that is not as for every provider. */
+  readonly firstToken?: Duration.Duration | undefined
   /** One whole answer. */
   readonly complete: (request: ChatRequest) => Effect.Effect<ChatCompletion, ProviderFailure>
   /**

@@ -3,12 +3,13 @@
  * that a caller who invents model names can neither fill memory nor get text into telemetry: some providers serve
  * whatever name they are asked for, and what a sealed request asks for is sealed.
  */
+import { createHash } from "node:crypto"
 import { PUBLISHED_MODELS } from "../../domain/publishedModels.ts"
 import type { ProviderId } from "../../domain/upstream.ts"
 import type { Provider } from "./Provider.ts"
 import type { Target } from "./Targets.ts"
 
-/** Models of one provider that get a circuit of their own; the rest share one. */
+/** Models of one provider, beside published ones, that are known by their names. */
 export const MAX_NAMED_MODELS = 64
 
 /** Stands for every model that has no name here, and for what is no name. */
@@ -22,22 +23,33 @@ const NAME = /^[\w.:/@+-]{1,128}$/
 /** A name from outside if it is safe to show, else {@link OTHER}. */
 export const nameOrOther = (text: string): string => (NAME.test(text) ? text : OTHER)
 
+/** Begins what stands for a model in the key of a stranger; no name begins with it. */
+const STRANGER = "?"
+
 export interface CalledTarget {
   readonly provider: ProviderId
-  /** Its model, or {@link OTHER} for those that share a circuit. For this process alone. */
-  readonly model: string
-  /** What telemetry calls its model. */
-  readonly label: string
-  /** Identifies the target's circuit. */
+  /**
+   * Identifies the target wherever it is remembered: `provider/model`. A model that is neither configured nor published
+   * and never served is a stranger, who may be made up: a hash stands for its name.
+   */
   readonly key: string
+}
+
+/** A target that is no stranger. */
+export interface KnownTarget extends CalledTarget {
+  readonly model: string
   /** In milliseconds since the epoch. */
   lastSuccess: number | undefined
 }
 
+/** Whether a key is that of a target that may be made up. */
+export const isStranger = (key: string): boolean => key.includes(`/${STRANGER}`)
+
 export class TargetBook {
   private readonly configured: ReadonlyMap<ProviderId, Set<string>>
   private readonly known: ReadonlyMap<ProviderId, Set<string>>
-  private readonly calledTargets = new Map<string, CalledTarget>()
+  private readonly knownTargets = new Map<string, KnownTarget>()
+  private readonly successes = new Map<ProviderId, number>()
 
   constructor(providers: ReadonlyArray<Provider>) {
     const defaults = () => new Map(providers.map(({ defaultModel, id }) => [id, new Set([defaultModel])]))
@@ -49,43 +61,48 @@ export class TargetBook {
     return [...this.known.keys()]
   }
 
-  /** What telemetry calls the target's model: its name if an operator configured it or its vendor published it. */
-  label({ model, provider }: Target): string {
-    return PUBLISHED.has(model) || this.configured.get(provider.id)?.has(model) === true ? model : OTHER
+  /** What telemetry calls a model: its name if an operator configured it or its vendor published it. */
+  label(provider: ProviderId, model: string): string {
+    return PUBLISHED.has(model) || this.configured.get(provider)?.has(model) === true ? model : OTHER
   }
 
   /** Notes that the configuration names a target. */
-  configure(target: Target): void {
-    add(this.configured.get(target.provider.id), target.model)
-    add(this.known.get(target.provider.id), target.model)
+  configure({ model, provider }: Target): void {
+    add(this.configured.get(provider.id), model)
+    add(this.known.get(provider.id), model)
   }
 
   /** Notes that a target is called. */
-  called(target: Target): CalledTarget {
-    const model = this.known.get(target.provider.id)?.has(target.model) === true ? target.model : OTHER
-    const key = `${target.provider.id}/${model}`
-    const before = this.calledTargets.get(key)
+  called({ model, provider: { id } }: Target): CalledTarget {
+    if (!PUBLISHED.has(model) && this.known.get(id)?.has(model) !== true) {
+      return { provider: id, key: `${id}/${STRANGER}${createHash("sha256").update(model).digest("base64url")}` }
+    }
+    const key = `${id}/${model}`
+    const before = this.knownTargets.get(key)
     if (before !== undefined) return before
-    const label = model === OTHER ? OTHER : this.label(target)
-    const entry = { provider: target.provider.id, model, label, key, lastSuccess: undefined }
-    this.calledTargets.set(key, entry)
+    const entry = { provider: id, key, model, lastSuccess: undefined }
+    this.knownTargets.set(key, entry)
     return entry
   }
 
   /** Notes that a target served at `now`. */
   succeeded(target: Target, now: number): void {
-    add(this.known.get(target.provider.id), target.model)
-    this.called(target).lastSuccess = now
+    const { id } = target.provider
+    this.successes.set(id, now)
+    add(this.known.get(id), target.model)
+    const { key } = this.called(target)
+    const known = this.knownTargets.get(key)
+    if (known !== undefined) known.lastSuccess = now
   }
 
-  /** The target whose circuit has this key. */
-  byKey(key: string): CalledTarget | undefined {
-    return this.calledTargets.get(key)
+  /** When any target of a provider last served, in milliseconds since the epoch. */
+  lastSuccess(provider: ProviderId): number | undefined {
+    return this.successes.get(provider)
   }
 
-  /** The targets of a provider that were called so far. */
-  of(provider: ProviderId): ReadonlyArray<CalledTarget> {
-    return [...this.calledTargets.values()].filter((target) => target.provider === provider)
+  /** The targets of a provider that were called so far, without strangers. */
+  of(provider: ProviderId): ReadonlyArray<KnownTarget> {
+    return [...this.knownTargets.values()].filter((target) => target.provider === provider)
   }
 }
 

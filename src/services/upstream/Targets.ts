@@ -8,6 +8,7 @@ export interface Target {
   readonly provider: Provider
   readonly model: string
   readonly contextTokens?: number | undefined
+  readonly firstTokenMs?: number | undefined
 }
 
 /**

@@ -1,11 +1,12 @@
 /** Calls to model providers, whatever their wire format and whatever goes wrong on the way. */
 import { Context, Effect, Layer, Queue, Stream } from "effect"
-import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import type * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type { Attempt, Completed, StreamEvent, UpstreamError, UpstreamRequest } from "../../domain/upstream.ts"
 import { completeCall, streamCall } from "./Calls.ts"
+import { layerCircuitsInMemory } from "./CircuitStore.ts"
 import { makeFaultPolicy } from "./FaultPolicy.ts"
 import type { Provider } from "./Provider.ts"
-import { echo } from "./providers/Echo.ts"
+import { echo } from "./providers/echo/Echo.ts"
 import { type ProviderStatus } from "./UpstreamStatus.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "./UpstreamSettings.ts"
 
@@ -69,7 +70,7 @@ export class Upstream extends Context.Service<
 
   /** Providers behind the fault policy, with circuits in memory. */
   static readonly layer = (options: UpstreamOptions): Layer.Layer<Upstream> =>
-    Layer.provide(Upstream.layerNoDeps(options), CircuitBreaker.layerStoreMemory())
+    Layer.provide(Upstream.layerNoDeps(options), layerCircuitsInMemory)
 
   /** Serves everything from the built-in echo: for the demo, for tests, and when no provider key is set. */
   static readonly layerEcho = Upstream.layer({ providers: [echo] })

@@ -3,7 +3,8 @@
  * known (see `TargetBook`), everything else is from closed lists.
  */
 import { Effect, Metric } from "effect"
-import type { Attempt, ProviderId, UpstreamCode } from "../../domain/upstream.ts"
+import type { UpstreamCode } from "../../domain/failures.ts"
+import type { Attempt, ProviderId } from "../../domain/upstream.ts"
 import { counter, gauge, histogram } from "../metrics.ts"
 
 const calls = counter("sealgate_upstream_calls_total")

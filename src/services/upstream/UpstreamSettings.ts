@@ -7,9 +7,9 @@ export interface UpstreamSettings {
     readonly connect: Duration.Duration
     /** Until a whole answer, from the start of a call that does not stream. */
     readonly answer: Duration.Duration
-    /** Until the first output of a stream, or the first thought that it shows, from the start of the call. */
+    /** Until the first output of a stream, from the start of the call; thoughts that it shows prolong it by `idle` each. */
     readonly firstToken: Duration.Duration
-    /** Between two chunks of a stream, or two thoughts; the time that a slow reader takes does not count. */
+    /** Of silence after the first output, comments and pings being none; the time that a slow reader takes does not count. */
     readonly idle: Duration.Duration
     /** For a request as a whole, whatever it goes through: waiting, retries, failover, and reading the answer. */
     readonly total: Duration.Duration
@@ -37,6 +37,8 @@ export interface UpstreamSettings {
   readonly circuit: {
     /** Requests in a row that a target must fail, each with all its retries, before its circuit opens. */
     readonly failures: number
+    /** The same for requests that were too slow, which are counted apart. */
+    readonly slow: number
     /** How long a circuit stays open the first time. Every opening is jittered to between 80 % and 120 %. */
     readonly open: Duration.Duration
     /** By what each opening in a row is longer than the one before. */
@@ -50,7 +52,7 @@ export const defaultUpstreamSettings: UpstreamSettings = {
   timeouts: {
     connect: Duration.seconds(5),
     answer: Duration.seconds(120),
-    firstToken: Duration.seconds(10),
+    firstToken: Duration.seconds(60),
     idle: Duration.seconds(15),
     total: Duration.minutes(10),
   },
@@ -62,5 +64,5 @@ export const defaultUpstreamSettings: UpstreamSettings = {
     maxRetryAfter: Duration.seconds(20),
   },
   bulkhead: { calls: 512, waiting: 512, maxWait: Duration.seconds(2) },
-  circuit: { failures: 3, open: Duration.seconds(5), factor: 2, maxOpen: Duration.seconds(60) },
+  circuit: { failures: 3, slow: 10, open: Duration.seconds(5), factor: 2, maxOpen: Duration.seconds(10) },
 }

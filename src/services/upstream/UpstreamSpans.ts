@@ -1,27 +1,22 @@
 /** Spans of provider calls after OpenTelemetry's semantic conventions for generative AI; never any content. */
 import { Effect } from "effect"
-import type { Attempt, ProviderId, Served } from "../../domain/upstream.ts"
+import type { Attempt, Served } from "../../domain/upstream.ts"
 import type { Provider } from "./Provider.ts"
 import { nameOrOther, OTHER } from "./TargetBook.ts"
 
-/** `gen_ai.provider.name` names the API that is spoken, as the conventions ask for compatible providers. */
-const GEN_AI_PROVIDER: Readonly<Record<ProviderId, string>> = {
-  provider1: "openai",
-  provider2: "openai",
-  provider3: "anthropic",
-  provider4: "gcp.gemini",
-  echo: "sealgate.echo",
-}
-
 /** Runs one call in a client span of its own. `model` is the label of the target's model. */
-export const withCallSpan = ({ id, server }: Pick<Provider, "id" | "server">, model: string, cause: Attempt["cause"]) =>
+export const withCallSpan = (
+  { apiName, id, server }: Pick<Provider, "apiName" | "id" | "server">,
+  model: string,
+  cause: Attempt["cause"],
+) =>
   Effect.withSpan(
     `chat ${model}`,
     {
       kind: "client",
       attributes: {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": GEN_AI_PROVIDER[id],
+        "gen_ai.provider.name": apiName,
         "gen_ai.request.model": model,
         "sealgate.provider": id,
         "sealgate.attempt.cause": cause,

@@ -17,10 +17,10 @@ export interface ProviderStatus {
   readonly provider: ProviderId
   /** Its default model. */
   readonly model: string
-  /** The best circuit of its targets: it is open only when nothing of the provider can be called. */
+  /** It is open only when nothing of the provider can be called. */
   readonly circuit: CircuitState
   readonly lastSuccess: Option.Option<number>
-  /** The targets that were called so far. */
+  /** The targets that were called so far, without those that may be made up. */
   readonly targets: ReadonlyArray<TargetStatus>
 }
 
@@ -29,19 +29,16 @@ export const statusOf = Effect.fnUntraced(function* (
   circuits: Circuits,
   book: TargetBook,
 ): Effect.fn.Return<ProviderStatus> {
-  const called = book.of(id)
-  const successes = called.flatMap(({ lastSuccess }) => lastSuccess ?? [])
+  const { state, targets } = yield* circuits.statesOf(id)
   return {
     provider: id,
     model: defaultModel,
-    circuit: yield* circuits.bestOf(id),
-    lastSuccess: successes.length === 0 ? Option.none() : Option.some(Math.max(...successes)),
-    targets: yield* Effect.forEach(called, (target) =>
-      Effect.map(circuits.stateOf(target), (circuit) => ({
-        model: target.model,
-        circuit,
-        lastSuccess: Option.fromUndefinedOr(target.lastSuccess),
-      })),
-    ),
+    circuit: state,
+    lastSuccess: Option.fromUndefinedOr(book.lastSuccess(id)),
+    targets: targets.map(([{ lastSuccess, model }, circuit]) => ({
+      model,
+      circuit,
+      lastSuccess: Option.fromUndefinedOr(lastSuccess),
+    })),
   }
 })

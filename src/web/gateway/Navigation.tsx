@@ -1,6 +1,6 @@
-import { moment } from "./format.ts"
+import { moment } from "../shared/format.ts"
 import { hrefOf, type Route, sectionOf } from "./route.ts"
-import type { Owner } from "./token.ts"
+import type { Owner } from "./session/token.ts"
 
 const SECTIONS = [
   { section: "agents", label: "Agents" },
@@ -34,7 +34,7 @@ export const Navigation = ({
       <p class="small">
         <span class="visually-hidden">Signed in as </span>
         <strong>{owner.subject}</strong>
-        {owner.tenant !== owner.subject && <> of {owner.tenant}</>}
+        {owner.tenant !== undefined && <> of {owner.tenant}</>}
         {owner.roles.length > 0 && <> ({owner.roles.join(", ")})</>}
         <span class="muted until"> until {moment(owner.expires)}</span>
       </p>

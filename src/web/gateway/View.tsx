@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact"
 import { useLayoutEffect, useRef } from "preact/hooks"
+import type { Failure } from "./failure.ts"
 
 /** One view: its heading gets the focus when it is newly shown, so that keyboards and screen readers start there. */
 export const View = ({
@@ -29,3 +30,54 @@ export const View = ({
     </div>
   )
 }
+
+/** Shown until the first answer is there; late, so that quick answers do not flicker. */
+export const Loading = ({ what }: { readonly what: string }) => <p class="muted loading">Loading {what}…</p>
+
+/** What could be here, and how to get it. */
+export const Empty = ({ children, title }: { readonly title: string; readonly children: ComponentChildren }) => (
+  <div class="card empty">
+    <p>
+      <strong>{title}</strong>
+    </p>
+    <p class="muted">{children}</p>
+  </div>
+)
+
+/** Why something failed, what to do, and by what it can be found in the logs. */
+export const Problem = ({
+  failure,
+  onRetry,
+}: {
+  readonly failure: Failure
+  readonly onRetry?: (() => void) | undefined
+}) => (
+  <div class="note bad" role="alert">
+    <p>
+      <strong>{failure.title}</strong>
+      {failure.detail !== undefined && <> {failure.detail}</>}
+    </p>
+    {failure.issues.length > 0 && (
+      <ul class="issues">
+        {failure.issues.map(({ message, path }) => (
+          <li key={`${path} ${message}`}>
+            <code>{path}</code>: {message}
+          </li>
+        ))}
+      </ul>
+    )}
+    <p>{failure.advice}</p>
+    {failure.traceId !== undefined && (
+      <p class="small">
+        Trace id <code>{failure.traceId}</code>
+      </p>
+    )}
+    {onRetry !== undefined && (
+      <p>
+        <button type="button" onClick={onRetry}>
+          Try again
+        </button>
+      </p>
+    )}
+  </div>
+)

@@ -1,4 +1,5 @@
 /** Which view the address shows. Nothing but the view's name and an id is ever in it. */
+import { useEffect, useState } from "preact/hooks"
 
 export type Route =
   | { readonly view: "agents" }
@@ -62,4 +63,15 @@ export const sectionOf = (route: Route): "agents" | "jobs" | "savings" => {
     default:
       return route.view
   }
+}
+
+/** The route in the address. Places within the page leave it as it is. */
+export const useRoute = (): Route => {
+  const [route, setRoute] = useState(() => routeOf(location.hash) ?? HOME)
+  useEffect(() => {
+    const follow = () => setRoute((known) => routeOf(location.hash) ?? known)
+    addEventListener("hashchange", follow)
+    return () => removeEventListener("hashchange", follow)
+  }, [])
+  return route
 }

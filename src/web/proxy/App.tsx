@@ -1,28 +1,26 @@
 import { useRef, useState } from "preact/hooks"
 import { Bar } from "../shared/render.tsx"
+import { AnotherIdentity } from "./AnotherIdentity.tsx"
 import { Chat } from "./Chat.tsx"
-import { pinsInLink, rememberedPins, rememberPins, storeOf } from "./pins.ts"
+import type { Pinned } from "./pins.ts"
 import { Receipt } from "./Receipt.tsx"
 import { Trust } from "./Trust.tsx"
 import { useConversation } from "./useConversation.ts"
 import { useFocusNext } from "./useFocusNext.ts"
+import { usePins } from "./usePins.ts"
 import { type ProxyState, useReadiness } from "./useReadiness.ts"
 import { Wire } from "./Wire.tsx"
 
-const store = storeOf(() => localStorage)
-
-/** Pins that came with the link are new; otherwise the ones from last time. */
-const firstPins = (): ReadonlyArray<string> => {
-  const linked = pinsInLink(location.hash)
-  if (linked.length === 0) return rememberedPins(store)
-  rememberPins(store, linked)
-  return linked
-}
+const STATUS = {
+  ready: { class: "badge good", text: "✓ ready" },
+  degraded: { class: "badge warn", text: "! ready, but a provider fails" },
+  unavailable: { class: "badge bad", text: "✕ not ready" },
+} as const
 
 const About = ({ state }: { readonly state: ProxyState | undefined }) =>
   state === undefined ? null : (
     <>
-      <span class={state.ready ? "badge good" : "badge bad"}>{state.ready ? "✓ ready" : "✕ not ready"}</span>
+      <span class={STATUS[state.status].class}>{STATUS[state.status].text}</span>
       <span class="badge">{state.providers.map(({ model, provider }) => `${provider} (${model})`).join(", ")}</span>
       <span class="badge">session keys in {state.key_storage} memory</span>
     </>
@@ -34,20 +32,19 @@ const hintFor = (state: ProxyState | undefined): string =>
     : "Each question is sealed in this page; each piece of the answer is checked before you see it."
 
 export const App = () => {
-  const [pins, setPins] = useState(firstPins)
+  const { decline, offered, pin, pinned } = usePins()
   const [chosen, setChosen] = useState<number>()
   const state = useReadiness()
-  const { ask, clear, exchanges, stop } = useConversation(pins)
+  const { ask, clear, exchanges, stop } = useConversation(pinned.pins)
   const shown = exchanges.find(({ id }) => id === chosen) ?? exchanges.at(-1)
 
   const question = useRef<HTMLTextAreaElement>(null)
   const focusNext = useFocusNext()
 
-  const pin = (next: ReadonlyArray<string>) => {
-    rememberPins(store, next)
-    setPins(next)
-    // Whoever pinned an identity can ask now; the field takes the focus once it is enabled.
-    if (next.length > 0) focusNext(question)
+  // Whoever pinned an identity, or kept one, can ask now; the field takes the focus once it is enabled.
+  const pinAndAsk = (next: Pinned) => {
+    pin(next)
+    if (next.pins.length > 0) focusNext(question)
   }
   return (
     <>
@@ -62,13 +59,24 @@ export const App = () => {
               over https.
             </p>
           )}
-          <Trust pins={pins} onPins={pin} />
+          {offered !== undefined && (
+            <AnotherIdentity
+              pinned={pinned.pins}
+              offered={offered}
+              onKeep={() => {
+                decline()
+                focusNext(question)
+              }}
+              onTake={() => pinAndAsk({ pins: offered, from: "link" })}
+            />
+          )}
+          <Trust pinned={pinned} onPin={pinAndAsk} />
           <Chat
             field={question}
             exchanges={exchanges}
             shown={shown?.id}
             hint={hintFor(state)}
-            disabled={pins.length === 0}
+            disabled={pinned.pins.length === 0}
             onShow={setChosen}
             onStop={stop}
             onClear={() => {

@@ -1,30 +1,44 @@
 import type { RefObject } from "preact"
 import { useId, useRef, useState } from "preact/hooks"
-import { readPins } from "./pins.ts"
+import { type Pinned, readPins } from "./pins.ts"
 import { useFocusNext } from "./useFocusNext.ts"
 
-interface TrustProps {
-  readonly pins: ReadonlyArray<string>
-  readonly onPins: (pins: ReadonlyArray<string>) => void
-}
+export const Pins = ({ pins }: { readonly pins: ReadonlyArray<string> }) => (
+  <>
+    {pins.map((pin) => (
+      <code key={pin}>{pin}</code>
+    ))}
+  </>
+)
 
-interface PinnedProps {
-  readonly pins: ReadonlyArray<string>
+interface BelievedProps {
+  readonly pinned: Pinned
   readonly change: RefObject<HTMLButtonElement | null>
   readonly onChange: () => void
+  readonly onChecked: () => void
 }
 
-const Pinned = ({ change, onChange, pins }: PinnedProps) => (
+const Believed = ({ change, onChange, onChecked, pinned }: BelievedProps) => (
   <section class="card trust" aria-label="Trust">
     <div class="row">
-      <span class="badge good">✓ Pinned</span>
+      {pinned.from === "person" ? (
+        <span class="badge good">✓ Pinned</span>
+      ) : (
+        <span class="badge warn">○ From a link, not checked</span>
+      )}
       <button type="button" class="quiet push" ref={change} onClick={onChange}>
         Change
       </button>
     </div>
-    {pins.map((pin) => (
-      <code key={pin}>{pin}</code>
-    ))}
+    <Pins pins={pinned.pins} />
+    {pinned.from === "link" && (
+      <div class="row">
+        <p class="small">Whoever made the link chose it. Compare it with what the operator of this proxy told you.</p>
+        <button type="button" onClick={onChecked}>
+          I checked it
+        </button>
+      </div>
+    )}
     <p class="small muted">
       Nothing is sealed to anybody else. This page comes from the proxy itself: it shows how sealing works, but against
       a proxy that serves you another page only the <code>sealgate</code> command and the client library help.
@@ -32,8 +46,14 @@ const Pinned = ({ change, onChange, pins }: PinnedProps) => (
   </section>
 )
 
+interface TrustProps {
+  readonly pinned: Pinned
+  readonly onPin: (pinned: Pinned) => void
+}
+
 /** Which identity the reader believes, and how to say so. */
-export const Trust = ({ onPins, pins }: TrustProps) => {
+export const Trust = ({ onPin, pinned }: TrustProps) => {
+  const { pins } = pinned
   const [changing, setChanging] = useState(false)
   const [text, setText] = useState("")
   const [mistake, setMistake] = useState<string>()
@@ -44,9 +64,10 @@ export const Trust = ({ onPins, pins }: TrustProps) => {
   const hint = useId()
   if (pins.length > 0 && !changing) {
     return (
-      <Pinned
-        pins={pins}
+      <Believed
+        pinned={pinned}
         change={change}
+        onChecked={() => onPin({ pins, from: "person" })}
         onChange={() => {
           setText(pins.join(" "))
           setChanging(true)
@@ -61,7 +82,7 @@ export const Trust = ({ onPins, pins }: TrustProps) => {
     if ("mistake" in read) return setMistake(read.mistake)
     setMistake(undefined)
     setChanging(false)
-    onPins(read.pins)
+    onPin({ pins: read.pins, from: "person" })
   }
   return (
     <section class="card stack trust" aria-label="Trust">
@@ -117,7 +138,7 @@ export const Trust = ({ onPins, pins }: TrustProps) => {
                   setMistake(undefined)
                   setChanging(false)
                   setText("")
-                  onPins([])
+                  onPin({ pins: [], from: "person" })
                   focusNext(input)
                 }}
               >

@@ -1,11 +1,7 @@
 /** Files to keep: what `sealgate verify` takes. */
 import type { StreamEnd } from "../../client/SealedStream.ts"
 import type { Exchange } from "./exchanges.ts"
-
-const memberOf = (text: string, member: string): unknown => {
-  const value: unknown = JSON.parse(text)
-  return typeof value === "object" && value !== null ? Reflect.get(value, member) : undefined
-}
+import { objectIn } from "./objectIn.ts"
 
 /** Receipt, proof, the public keys to check them with, and the sealed stream that the proof is about. No plaintext. */
 export const receiptFile = (exchange: Exchange, end: StreamEnd): string => {
@@ -14,8 +10,8 @@ export const receiptFile = (exchange: Exchange, end: StreamEnd): string => {
     {
       statements: end.statements,
       recording: {
-        response_nonce: opening === undefined ? "" : memberOf(opening.text, "response_nonce"),
-        frames: exchange.wire.filter(({ what }) => what === "frame").map(({ text }) => memberOf(text, "ciphertext")),
+        response_nonce: opening === undefined ? "" : objectIn(opening.text)["response_nonce"],
+        frames: exchange.wire.filter(({ what }) => what === "frame").map(({ text }) => objectIn(text)["ciphertext"]),
       },
       keys: exchange.keys,
     },

@@ -1,6 +1,7 @@
 /** What the console knows of its questions and answers, and how it learns it, step by step. */
 import type { VerifiedFrame } from "../../client/ResponseOpener.ts"
-import type { StreamEnd, StreamPart } from "../../client/SealedStream.ts"
+import type { StreamEnd } from "../../client/SealedStream.ts"
+import type { StreamPart } from "../../client/streamParts.ts"
 import type { PublicJwk } from "../../domain/statement.ts"
 import { explain, type Explained } from "./explain.ts"
 import type { Crossing } from "./wiretap.ts"

@@ -1,5 +1,5 @@
 /** What it means that something crossed the wire, in a sentence for somebody who never read the protocol. */
-import { isObject, type JsonObject } from "../../client/decode.ts"
+import { objectIn } from "./objectIn.ts"
 import type { Crossing } from "./wiretap.ts"
 
 export interface Explained {
@@ -13,15 +13,6 @@ export interface Explained {
   readonly state: "open" | "own" | "sealed" | "signed" | "verified" | "refused" | "unread"
   /** Length on the wire, in bytes. */
   readonly bytes: number
-}
-
-const objectIn = (text: string): JsonObject => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : {}
-  } catch {
-    return {}
-  }
 }
 
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length

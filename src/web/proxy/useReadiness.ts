@@ -9,7 +9,8 @@ interface Provider {
 }
 
 export interface ProxyState {
-  readonly ready: boolean
+  /** Whether it takes requests, and whether a provider is left alone. */
+  readonly status: "ready" | "degraded" | "unavailable"
   /** Those that are configured. */
   readonly providers: ReadonlyArray<Provider>
   readonly tls: { readonly mode: "off" | "tls" | "mtls" }
@@ -23,8 +24,8 @@ export const useReadiness = (): ProxyState | undefined => {
     const look = async () => {
       const response = await fetch(`${baseUrl()}/ready`, { signal: controller.signal })
       // Shown and not acted upon, and the page came from the same server, so its shape is taken as it is.
-      const said = (await response.json()) as Omit<ProxyState, "ready">
-      setState({ ...said, providers: said.providers.filter(({ configured }) => configured), ready: response.ok })
+      const said = (await response.json()) as ProxyState
+      setState({ ...said, providers: said.providers.filter(({ configured }) => configured) })
     }
     // Without it the page says less; whatever is wrong shows with the first question.
     look().catch(() => undefined)

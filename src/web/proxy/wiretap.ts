@@ -1,6 +1,7 @@
 /** The wire as somebody sees it who listens in: every request and answer, and the events of streams as they pass. */
 import type { Fetch } from "../../client/SealedClient.ts"
 import { type ServerSentEvent, serverSentEvents } from "../../client/serverSentEvents.ts"
+import { encodeBase64Url } from "../../domain/bytes.ts"
 import { type Intrusion, passFrame, passOffer } from "./intruder.ts"
 
 /** Something that crossed the wire, as text. */
@@ -22,11 +23,7 @@ export interface Tap {
 const KEY_BYTES = 32
 
 /** 32 random bytes in base64url. */
-const someKey = (): string =>
-  btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(KEY_BYTES))))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replace(/=+$/, "")
+const someKey = (): string => encodeBase64Url(crypto.getRandomValues(new Uint8Array(KEY_BYTES)))
 
 async function* pass(events: AsyncIterable<ServerSentEvent>, intrusion: Intrusion): AsyncGenerator<ServerSentEvent> {
   let frame = 0

@@ -7,17 +7,19 @@ export const mount = (app: ComponentChild): void => {
   render(app, root)
 }
 
+const icon = (): string => document.querySelector<HTMLLinkElement>("link[rel=icon]")?.href ?? ""
+
 /** The bar at the top: what this is, and how it stands. */
 export const Bar = ({ children, title }: { readonly title: string; readonly children?: ComponentChild }) => (
   <header class="bar">
     <a class="skip" href="#main">
       Skip to the content
     </a>
-    <img src="console/icon.svg" alt="" />
+    <img src={icon()} alt="" />
     <h1>{title}</h1>
     {children}
   </header>
 )
 
-/** Where the server is that this page came from: the page is at `<base>/console`. */
+/** Where the server is that this page came from: the page is right below it, as `<base>/console` is. */
 export const baseUrl = (): string => new URL(".", document.baseURI).href.replace(/\/$/, "")

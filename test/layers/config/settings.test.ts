@@ -7,12 +7,14 @@ import { encodeBase64Url } from "../../../src/domain/bytes.ts"
 import { RoutingSettings } from "../../../src/domain/routing.ts"
 import { routingTagBytes } from "../../../src/domain/routingTag.ts"
 import { proxySettings } from "../../../src/layers/config/proxySettings.ts"
+import type { ConfigurationMistakes } from "../../../src/domain/configuration.ts"
 import { decodeSettings } from "../../../src/layers/config/Setting.ts"
 import { upstreamSettings } from "../../../src/layers/config/upstreamSettings.ts"
-import { gatewaySettingsFromEnvironment, gatewaySettingsWith } from "../../../src/layers/Gateway.ts"
-import { proxySettingsFromEnvironment } from "../../../src/layers/Proxy.ts"
+import { Gateway } from "../../../src/layers/Gateway.ts"
+import { SealedProxy } from "../../../src/layers/Proxy.ts"
 import { policyOf } from "../../../src/layers/Upstream.ts"
 import { defaultSettings } from "../../../src/services/routing/DefaultSettings.ts"
+import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import { run } from "../../support/processes.ts"
 
 type Environment = Readonly<Record<string, string>>
@@ -38,6 +40,12 @@ describe("settings", () => {
       assert.strictEqual(defaults.rateLimitInit, 60)
       assert.strictEqual(defaults.rateLimitCompletions, 600)
       assert.strictEqual(Duration.toSeconds(defaults.shutdownGrace), 20)
+      assert.strictEqual(Duration.toSeconds(defaults.firstTokenTimeout), 60)
+      assert.strictEqual(Duration.toSeconds(defaults.circuitMaxOpen), 10)
+      const gateway = yield* inEnvironment({ JWT_SECRET: TOKEN_SECRET })(Gateway.settings())
+      assert.strictEqual(Duration.toSeconds(gateway.firstTokenTimeout), 120)
+      assert.deepStrictEqual(policyOf(defaults), defaultUpstreamSettings)
+      assert.strictEqual(defaults.provider1FirstTokenTimeout, undefined)
       assert.strictEqual(defaults.provider1ApiKey, undefined)
       assert.strictEqual(defaults.tlsCertFile, undefined)
       assert.deepStrictEqual(defaults.trustedProxies, [])
@@ -83,6 +91,75 @@ describe("settings", () => {
         trustedProxies.map((network) => IpNetwork.format(network)),
         ["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32", "::1/128", "10.0.0.1/32", "10.1.0.0/16"],
       )
+    }),
+  )
+
+  it.effect("are taken up to their bounds, and not beyond", () =>
+    Effect.gen(function* () {
+      const takes = (variable: string, text: string) =>
+        Effect.map(Effect.option(decode({ [variable]: text })), Option.isSome)
+      const most = String(Number.MAX_SAFE_INTEGER)
+      const beyond = "9007199254740992"
+      const bounds: ReadonlyArray<
+        readonly [variable: string, taken: ReadonlyArray<string>, not: ReadonlyArray<string>]
+      > = [
+        // Nothing at all is no size: it would refuse every body, every answer and every reader.
+        [
+          "MAX_REQUEST_BYTES",
+          ["1", "1B", "1kb", most],
+          ["0", "0MiB", "00", "-1", "0.5MiB", "1TiB", "1e3", "MiB", beyond],
+        ],
+        ["MAX_BODY_MEMORY", ["1", most], ["0", "0 kB", beyond, `${most}kB`]],
+        ["MAX_ANSWER_MEMORY", ["1", most], ["0", "0 kB", beyond]],
+        ["WRITE_MIN_RATE", ["1", most], ["0", beyond]],
+        ["MAX_CONNECTIONS", ["1", "1000000"], ["0", "1000001"]],
+        ["MAX_CONNECTIONS_PER_CLIENT", ["1", "1000000"], ["0", "1000001"]],
+        ["MAX_CONCURRENT_PER_CLIENT", ["0", "1000000"], ["1000001", "-1", "+1"]],
+        ["RATE_LIMIT_READ", ["0", "1000000000"], ["1000000001", "0.5"]],
+        ["RATE_LIMIT_PROBES", ["0", "1000000000"], ["1000000001"]],
+        ["SESSION_MAX_REQUESTS", ["1", "65536"], ["0", "65537"]],
+        ["SESSION_MAX_LIVE", ["1", "1000000"], ["0", "1000001"]],
+        ["PORT", ["0", "65535"], ["65536"]],
+        ["WRITE_TIMEOUT", ["1ms", "24d"], ["0", "0ms", "2073600001ms"]],
+      ]
+      for (const [variable, taken, not] of bounds) {
+        for (const text of taken) assert.isTrue(yield* takes(variable, text), `${variable}=${text}`)
+        for (const text of not) assert.isFalse(yield* takes(variable, text), `${variable}=${text}`)
+      }
+    }),
+  )
+
+  it.effect("read hosts and origins as people write them, and nothing else", () =>
+    Effect.gen(function* () {
+      const defaults = yield* decode({})
+      assert.deepStrictEqual([defaults.allowedHosts, defaults.allowedOrigins], [undefined, []])
+      const { allowedHosts, allowedOrigins } = yield* decode({
+        ALLOWED_HOSTS: "sealgate.example.com, my_host,10.0.0.7,[2001:db8::1],::1 ,*",
+        ALLOWED_ORIGINS:
+          "https://app.example.com/, HTTP://Localhost:5173,https://a.example:443,chrome-extension://abc/",
+      })
+      assert.deepStrictEqual(allowedHosts, ["sealgate.example.com", "my_host", "10.0.0.7", "2001:db8::1", "::1", "*"])
+      assert.deepStrictEqual(allowedOrigins, [
+        "https://app.example.com",
+        "http://localhost:5173",
+        "https://a.example",
+        "chrome-extension://abc",
+      ])
+      for (const text of ["a.example:443", "[::1]:80", "http://a.example", "a/b", "a b", "*.example.com", "[a]", "é"]) {
+        const { message } = yield* Effect.flip(decode({ ALLOWED_HOSTS: `localhost,${text}` }))
+        assert.include(message, "ALLOWED_HOSTS: expected host names or addresses without ports", text)
+      }
+      for (const text of [
+        "*",
+        "null",
+        "app.example.com",
+        "https://a.example/b",
+        "https://u@a.example",
+        "https://a?b",
+      ]) {
+        const { message } = yield* Effect.flip(decode({ ALLOWED_ORIGINS: text }))
+        assert.include(message, "ALLOWED_ORIGINS: expected origins of web pages", text)
+      }
     }),
   )
 
@@ -172,9 +249,7 @@ describe("settings", () => {
           text,
         )
       }
-      const retention = inEnvironment({ JWT_SECRET: TOKEN_SECRET, JOB_RETENTION: "365d" })(
-        gatewaySettingsFromEnvironment,
-      )
+      const retention = inEnvironment({ JWT_SECRET: TOKEN_SECRET, JOB_RETENTION: "365d" })(Gateway.settings())
       assert.strictEqual(Duration.toDays((yield* retention).jobRetention), 365)
     }),
   )
@@ -183,11 +258,10 @@ describe("settings", () => {
     Effect.gen(function* () {
       const texts = ["0", "1", "5", "10", "1000", "1000000", "1ms", "0.5ms", "10min", "1h", "61min", "24d", "30d"]
       const taken: Record<string, Array<string>> = {}
-      for (const { variable } of Object.values(upstreamSettings).filter(({ variable }) =>
-        variable.startsWith("UPSTREAM_"),
-      )) {
+      const settings = upstreamSettings("60s")
+      for (const { variable } of Object.values(settings).filter(({ variable }) => variable.startsWith("UPSTREAM_"))) {
         for (const text of texts) {
-          const decoded = yield* Effect.option(inEnvironment({ [variable]: text })(decodeSettings(upstreamSettings)))
+          const decoded = yield* Effect.option(inEnvironment({ [variable]: text })(decodeSettings(settings)))
           if (Option.isNone(decoded)) continue
           ;(taken[variable] ??= []).push(text)
           const routing = defaultSettings([{ provider: "provider1", model: "m" }], policyOf(decoded.value), 0)
@@ -207,7 +281,7 @@ describe("settings", () => {
         settings: Effect.Effect<unknown, E>,
         env: Environment,
       ) => Effect.map(Effect.flip(inEnvironment(env)(settings)), (error) => error.mistakes.map((each) => each.variable))
-      const gateway = (env: Environment) => blamed(gatewaySettingsFromEnvironment, env)
+      const gateway = (env: Environment) => blamed(Gateway.settings(), env)
       assert.deepStrictEqual(yield* gateway({ PORT: "abc", TLS_CERT_FILE: "/x" }), [
         "PORT",
         "TLS_KEY_FILE",
@@ -217,13 +291,38 @@ describe("settings", () => {
       assert.deepStrictEqual(yield* gateway({ JWT_SECRET: "short" }), ["JWT_SECRET"])
       const two = { JWT_JWKS_FILE: "/x", JWT_JWKS_URL: "http://keys.example.com", TLS_CLIENT_CA_FILE: "/x" }
       assert.deepStrictEqual(yield* gateway(two), ["TLS_CERT_FILE", "TLS_KEY_FILE", "JWT_JWKS_FILE", "JWT_JWKS_URL"])
-      const proxy = yield* blamed(proxySettingsFromEnvironment, { SESSION_TTL: "soon", TLS_KEY_FILE: "/x" })
+      const sizes = (maxBodyMemory: string) => ({ MAX_REQUEST_BYTES: "1000", MAX_BODY_MEMORY: maxBodyMemory })
+      assert.deepStrictEqual(yield* blamed(SealedProxy.settings(), sizes("999")), ["MAX_BODY_MEMORY"])
+      assert.deepStrictEqual(yield* gateway(sizes("999")), ["MAX_BODY_MEMORY", "JWT_SECRET"])
+      assert.strictEqual((yield* inEnvironment(sizes("1000"))(SealedProxy.settings())).maxBodyMemory, 1000)
+      const proxy = yield* blamed(SealedProxy.settings(), { SESSION_TTL: "soon", TLS_KEY_FILE: "/x" })
       assert.deepStrictEqual(proxy, ["SESSION_TTL", "TLS_CERT_FILE"])
 
       // What is given counts as if the environment said it, and in its place.
       const given = { dev: true, port: 1234 }
-      const settings = yield* inEnvironment({ PORT: "abc" })(gatewaySettingsWith(given))
+      const settings = yield* inEnvironment({ PORT: "abc" })(Gateway.settings(given))
       assert.deepInclude(settings, given)
+    }),
+  )
+
+  it.effect("name every time limit that the one for the whole request would cut off", () =>
+    Effect.gen(function* () {
+      const env = { UPSTREAM_TOTAL_TIMEOUT: "50s", PROVIDER3_FIRST_TOKEN_TIMEOUT: "51s", UPSTREAM_IDLE_TIMEOUT: "50s" }
+      const secret = { JWT_SECRET: TOKEN_SECRET }
+      const problems = <E extends ConfigurationMistakes>(settings: Effect.Effect<unknown, E>, more: Environment = {}) =>
+        Effect.map(Effect.flip(inEnvironment({ ...env, ...more })(settings)), ({ mistakes }) =>
+          mistakes.map(({ problem, variable }) => `${variable} ${problem.replace(/,.*/, "")}`),
+        )
+      assert.deepStrictEqual(yield* problems(SealedProxy.settings()), [
+        "UPSTREAM_ANSWER_TIMEOUT is 2m",
+        "UPSTREAM_FIRST_TOKEN_TIMEOUT is 1m",
+        "PROVIDER3_FIRST_TOKEN_TIMEOUT is 51s",
+      ])
+      assert.deepStrictEqual(yield* problems(Gateway.settings(), secret), [
+        "UPSTREAM_ANSWER_TIMEOUT is 2m",
+        "UPSTREAM_FIRST_TOKEN_TIMEOUT is 2m",
+        "PROVIDER3_FIRST_TOKEN_TIMEOUT is 51s",
+      ])
     }),
   )
 

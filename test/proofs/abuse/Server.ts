@@ -78,6 +78,8 @@ export const heldBy = async (server: Server): Promise<number> => {
   for (let i = 0; i < 2; i++) {
     server.kill("SIGUSR2")
     await setTimeout(50)
+    // A busy server gets to the signal when it gets to this.
+    await metricsOf(server)
   }
   const families = await metricsOf(server)
   const kind = (kind: string) => valueOf(families, "sealgate_process_memory_bytes", { kind })

@@ -38,22 +38,44 @@ it.layer(RateLimits.layer)((it) => {
     }),
   )
 
+  it.effect("a full bucket gathers nothing", () =>
+    Effect.gen(function* () {
+      const take = allowed("full", 6)
+      assert.isTrue(yield* take)
+      // What was taken is back after ten seconds; the time since then counts for nothing.
+      yield* TestClock.adjust("19900 millis")
+      for (let n = 0; n < 6; n++) assert.isTrue(yield* take)
+      assert.strictEqual(yield* take, 10_000)
+    }),
+  )
+
   it.effect("only so many callers are remembered, and the ones heard of last are", () =>
     Effect.gen(function* () {
-      const crowd = 99_999
-      assert.isTrue(yield* allowed("patient", 1))
-      assert.isTrue(yield* allowed("busy", 1))
-      for (let n = 0; n < crowd; n++) {
+      for (const name of ["busy", "forgotten", "remembered"]) assert.isTrue(yield* allowed(name, 1))
+      // One more than there is room for, with these three.
+      for (let n = 0; n < 99_998; n++) {
         yield* allowed(`stranger ${n}`, 1)
         if (n % 10_000 === 0) assert.isNumber(yield* allowed("busy", 1))
       }
+      assert.isNumber(yield* allowed("remembered", 1))
       assert.isNumber(yield* allowed("busy", 1))
-      assert.isTrue(yield* allowed("patient", 1))
+      assert.isTrue(yield* allowed("forgotten", 1))
     }),
   )
 })
 
 it.layer(ConcurrencyLimits.layer)((it) => {
+  it.effect("a limit is how many there may be, and 0 is none", () =>
+    Effect.gen(function* () {
+      const limits = yield* ConcurrencyLimits
+      for (const limit of [1, 2, 3]) {
+        for (let n = 0; n < limit; n++) yield* limits.enter(`up to ${limit}`, limit)
+        assert.strictEqual((yield* Effect.flip(limits.enter(`up to ${limit}`, limit))).limit, limit)
+      }
+      for (let n = 0; n < 1000; n++) yield* limits.enter("free", 0)
+    }).pipe(Effect.scoped),
+  )
+
   it.effect("places are given back when their scope closes, however it does", () =>
     Effect.gen(function* () {
       const limits = yield* ConcurrencyLimits

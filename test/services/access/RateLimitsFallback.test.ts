@@ -29,6 +29,23 @@ const switched = () => {
 
 const take = Effect.flatMap(RateLimits, (limits) => limits.take("caller", 3))
 
+it.effect("what every process is asked by itself does not ask the store", () => {
+  const { layer, store } = switched()
+  return Effect.gen(function* () {
+    const limits = yield* RateLimits
+    const takeHere = limits.takeHere("caller", 2)
+    for (const works of [true, false]) {
+      store.works = works
+      assert.deepInclude(yield* takeHere, { limit: 2, remaining: works ? 1 : 0 })
+    }
+    assert.strictEqual((yield* Effect.flip(takeHere))._tag, "RateLimited")
+    assert.strictEqual(store.asked, 0)
+    // Nor does it take from what is shared.
+    store.works = true
+    assert.deepInclude(yield* take, { remaining: 2 })
+  }).pipe(Effect.provide(layer))
+})
+
 it.effect("a store that fails is stood in for by this process's own buckets, until it works again", () => {
   const { layer, store } = switched()
   return Effect.gen(function* () {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Clock, Duration, Effect, Layer, Redacted, Ref } from "effect"
+import { Clock, Duration, Effect, Exit, Fiber, Layer, Redacted, Ref, Scope } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import {
@@ -46,15 +46,21 @@ const eddsa = await keyPair("EdDSA", "eddsa")
 const attacker = await keyPair("RS256", "rsa")
 const PUBLISHED = [rsa.jwk, ec.jwk, ed.jwk, eddsa.jwk]
 
+/** What an issuer's key endpoint does: publishes keys, fails, or takes requests and never answers. */
+type Published = ReadonlyArray<JWK> | "down" | "hanging"
+
 /** An issuer's key endpoint that counts how often it is asked. */
-const issuer = (keys: Ref.Ref<ReadonlyArray<JWK> | "down">, asked: Ref.Ref<number>) =>
+const issuer = (keys: Ref.Ref<Published>, asked: Ref.Ref<number>) =>
   Layer.succeed(
     HttpClient.HttpClient,
     HttpClient.make((request) =>
       Effect.gen(function* () {
         yield* Ref.update(asked, (count) => count + 1)
         const published = yield* Ref.get(keys)
-        const response = published === "down" ? new Response("", { status: 500 }) : Response.json({ keys: published })
+        if (published === "hanging") return yield* Effect.never
+        // What an issuer that fails says is no set of keys, whatever it looks like.
+        const response =
+          published === "down" ? Response.json({ keys: [] }, { status: 500 }) : Response.json({ keys: published })
         return HttpClientResponse.fromWeb(request, response)
       }),
     ),
@@ -65,11 +71,12 @@ const settings = (overrides: Partial<TokenSettings> = {}): TokenSettings => ({
   jwks: { url: new URL("https://issuer.example/keys") },
   issuer: ISSUER,
   audience: AUDIENCE,
+  usersAreTenants: false,
   ...overrides,
 })
 
 const setUp = Effect.fnUntraced(function* (overrides: Partial<TokenSettings> = {}) {
-  const keys = yield* Ref.make<ReadonlyArray<JWK> | "down">(PUBLISHED)
+  const keys = yield* Ref.make<Published>(PUBLISHED)
   const asked = yield* Ref.make(0)
   const context = yield* Layer.build(Tokens.layerNoDeps(settings(overrides)).pipe(Layer.provide(issuer(keys, asked))))
   const verify = (token: string) =>
@@ -89,7 +96,7 @@ interface TokenOptions {
 /** A good token, changed. A claim that is `undefined` is left out. */
 const token = Effect.fnUntraced(function* ({ claims, header, key }: TokenOptions = {}) {
   const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-  const all = { sub: "alice", iss: ISSUER, aud: AUDIENCE, exp: now + 600, ...claims }
+  const all = { sub: "alice", tenant: "acme", iss: ISSUER, aud: AUDIENCE, exp: now + 600, ...claims }
   return yield* Effect.promise(() =>
     new SignJWT(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)))
       .setProtectedHeader({ alg: "HS256", ...header })
@@ -105,9 +112,20 @@ const encode = (value: unknown): string => base64url.encode(JSON.stringify(value
 /** A token put together by hand, with whatever header and signature one likes. */
 const forged = (header: object, signature: string) =>
   Effect.map(Clock.currentTimeMillis, (now) => {
-    const claims = { sub: "alice", iss: ISSUER, aud: AUDIENCE, exp: Math.floor(now / 1000) + 600, roles: ["admin"] }
+    const exp = Math.floor(now / 1000) + 600
+    const claims = { sub: "alice", tenant: "acme", iss: ISSUER, aud: AUDIENCE, exp, roles: ["admin"] }
     return `${encode(header)}.${encode(claims)}.${signature}`
   })
+
+/** Fails unless the effect ends without the clock being moved. */
+const atOnce = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.raceFirst(
+    effect,
+    Effect.andThen(TestClock.withLive(Effect.sleep("2 seconds")), Effect.die(new Error("It waits."))),
+  )
+
+/** Lets what is under way get as far as it can. */
+const settled = TestClock.withLive(Effect.sleep("50 millis"))
 
 const REAL_TIME = Date.UTC(2030, 0, 1)
 const IN_AN_HOUR = REAL_TIME / 1000 + 3600
@@ -119,10 +137,10 @@ describe("Tokens", () => {
       const { verify } = yield* setUp()
       assert.deepStrictEqual(yield* verify(yield* token()), {
         subject: "alice",
-        tenant: TenantId.make("alice"),
+        tenant: ACME,
         roles: [],
       })
-      const claims = { tenant: "acme", roles: ["admin", "other"], aud: ["elsewhere", AUDIENCE] }
+      const claims = { roles: ["admin", "other"], aud: ["elsewhere", AUDIENCE] }
       for (const pair of [rsa, ec, ed, eddsa]) {
         assert.deepStrictEqual(yield* verify(yield* signedBy(pair, { claims })), {
           subject: "alice",
@@ -176,7 +194,11 @@ describe("Tokens", () => {
     "a kid that is a path": signedBy(attacker, { header: { kid: "../../../../dev/null" } }),
     "a crit that nobody knows": forged({ alg: "HS256", crit: ["exp"], exp: 1 }, base64url.encode("x")),
     "a crit that nobody knows, well signed": Effect.promise(() =>
-      new CompactSign(new TextEncoder().encode(JSON.stringify({ sub: "a", iss: ISSUER, aud: AUDIENCE, exp: now + 60 })))
+      new CompactSign(
+        new TextEncoder().encode(
+          JSON.stringify({ sub: "a", tenant: "acme", iss: ISSUER, aud: AUDIENCE, exp: now + 60 }),
+        ),
+      )
         .setProtectedHeader({ alg: "HS256", crit: ["urn:x"], "urn:x": true })
         .sign(secretBytes, { crit: { "urn:x": true } }),
     ),
@@ -189,7 +211,11 @@ describe("Tokens", () => {
     "a sub that is no text": token({ claims: { sub: 7 } }),
     "a sub with control characters": token({ claims: { sub: "alice\u0000" } }),
     "an endless sub": token({ claims: { sub: "a".repeat(256) } }),
+    "no tenant": token({ claims: { tenant: undefined } }),
+    "no tenant, and the name of one as its sub": token({ claims: { tenant: undefined, sub: "acme" } }),
+    "the tenant of a user": token({ claims: { tenant: "user:alice" } }),
     "an empty tenant": token({ claims: { tenant: "" } }),
+    "an endless tenant": token({ claims: { tenant: "a".repeat(256) } }),
     "a tenant that is no text": token({ claims: { tenant: ["acme"] } }),
     "roles that are no list": token({ claims: { roles: "admin" } }),
     "another issuer": token({ claims: { iss: "elsewhere" } }),
@@ -201,7 +227,7 @@ describe("Tokens", () => {
     ),
     "claims changed after signing": Effect.map(token(), (good) => {
       const [header, , signature] = good.split(".")
-      const claims = { sub: "bob", iss: ISSUER, aud: AUDIENCE, exp: now + 600, roles: ["admin"] }
+      const claims = { sub: "bob", tenant: "acme", iss: ISSUER, aud: AUDIENCE, exp: now + 600, roles: ["admin"] }
       return `${header}.${encode(claims)}.${signature}`
     }),
     "no signature": Effect.map(token(), (good) => good.slice(0, good.lastIndexOf(".") + 1)),
@@ -248,6 +274,24 @@ describe("Tokens", () => {
   )
 })
 
+describe("Tokens where users are tenants", () => {
+  it.effect("open what is the user's own, which no token can claim as a tenant", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(REAL_TIME)
+      const { verify } = yield* setUp({ usersAreTenants: true })
+      const tenantOf = (claims: Record<string, unknown>) =>
+        Effect.map(Effect.flatMap(token({ claims }), verify), ({ tenant }) => tenant)
+      assert.strictEqual(yield* tenantOf({ tenant: undefined }), "user:alice")
+      assert.strictEqual(yield* tenantOf({ tenant: undefined, sub: "acme" }), "user:acme")
+      assert.strictEqual(yield* tenantOf({ tenant: undefined, sub: "a".repeat(255) }), `user:${"a".repeat(255)}`)
+      assert.strictEqual(yield* tenantOf({ tenant: "acme" }), "acme")
+      for (const tenant of ["user:alice", "user:", ""]) {
+        assert.strictEqual((yield* Effect.flip(tenantOf({ tenant })))._tag, "TokenRefused")
+      }
+    }),
+  )
+})
+
 describe("Tokens with rotating keys", () => {
   it.effect("takes tokens of the secret and of the one before it, and of no third one", () =>
     Effect.gen(function* () {
@@ -270,9 +314,11 @@ describe("Tokens with rotating keys", () => {
       const { asked, keys, verify } = yield* setUp()
       const fresh = yield* Effect.promise(() => keyPair("ES256", "fresh"))
       yield* Effect.flip(verify(yield* signedBy(fresh)))
-      assert.strictEqual(yield* Ref.get(asked), 1)
       yield* Ref.set(keys, [fresh.jwk])
-      yield* TestClock.adjust("30 seconds")
+      yield* TestClock.adjust("29999 millis")
+      yield* Effect.flip(verify(yield* signedBy(fresh)))
+      assert.strictEqual(yield* Ref.get(asked), 1)
+      yield* TestClock.adjust("1 millis")
       yield* verify(yield* signedBy(fresh))
       assert.strictEqual(yield* Ref.get(asked), 2)
       const unknown = yield* signedBy(attacker, { header: { kid: "unknown" } })
@@ -285,28 +331,91 @@ describe("Tokens with rotating keys", () => {
     }),
   )
 
-  it.effect("forgets a key that was withdrawn, after ten minutes", () =>
+  it.effect("asks once for all tokens that name an unknown key, and no sooner than 5 s after that failed", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(REAL_TIME)
-      const { keys, verify } = yield* setUp()
+      const { asked, keys, verify } = yield* setUp()
+      yield* Ref.set(keys, "hanging")
+      yield* TestClock.adjust("40 seconds")
+      const unknown = yield* signedBy(attacker, { header: { kid: "unknown" } })
+      const guesses = Effect.forEach(
+        Array.from({ length: 50 }, () => unknown),
+        (text) => Effect.flip(verify(text)),
+        { concurrency: "unbounded" },
+      )
+      const guessing = yield* Effect.forkChild(guesses)
+      yield* settled
+      // The keys that are known count meanwhile.
+      yield* atOnce(verify(yield* signedBy(rsa)))
+      assert.strictEqual(yield* Ref.get(asked), 2)
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual((yield* Fiber.join(guessing)).length, 50)
+      yield* TestClock.adjust("4999 millis")
+      yield* atOnce(guesses)
+      assert.strictEqual(yield* Ref.get(asked), 2)
+      yield* Ref.set(keys, PUBLISHED)
+      yield* TestClock.adjust("1 millis")
+      yield* guesses
+      assert.strictEqual(yield* Ref.get(asked), 3)
+    }),
+  )
+
+  it.effect("forgets a key that was withdrawn after ten minutes, whether or not tokens come", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(REAL_TIME)
+      const { asked, keys, verify } = yield* setUp()
       yield* Ref.set(keys, [ec.jwk])
       const withdrawn = yield* signedBy(rsa, { claims: { exp: IN_AN_HOUR } })
+      yield* TestClock.adjust("599 seconds")
       yield* verify(withdrawn)
-      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual(yield* Ref.get(asked), 1)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* Ref.get(asked), 2)
       assert.strictEqual((yield* Effect.flip(verify(withdrawn)))._tag, "TokenRefused")
     }),
   )
 
-  it.effect("keeps its keys while the issuer is down, and says so when it has none", () =>
+  for (const state of ["down", "hanging"] as const) {
+    it.effect(`keeps no token waiting for an issuer that is ${state}`, () =>
+      Effect.gen(function* () {
+        yield* TestClock.setTime(REAL_TIME)
+        const { asked, keys, verify } = yield* setUp()
+        const good = yield* signedBy(rsa, { claims: { exp: IN_AN_HOUR } })
+        yield* Ref.set(keys, state)
+        yield* TestClock.adjust("10 minutes")
+        assert.strictEqual(yield* Ref.get(asked), 2)
+        yield* Effect.repeat(atOnce(verify(good)), { times: 20 })
+        assert.strictEqual(yield* Ref.get(asked), 2)
+      }),
+    )
+  }
+
+  it.effect("takes the keys of an issuer that is away for a day, and asks again as soon as a token comes", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(REAL_TIME)
-      const { asked, keys, verify } = yield* setUp()
-      const good = yield* signedBy(rsa, { claims: { exp: IN_AN_HOUR } })
+      const { keys, verify } = yield* setUp()
+      const good = yield* signedBy(rsa, { claims: { exp: REAL_TIME / 1000 + 48 * 3600 } })
       yield* Ref.set(keys, "down")
-      yield* TestClock.adjust("11 minutes")
+      yield* TestClock.adjust(Duration.seconds(24 * 3600 - 1))
+      yield* atOnce(verify(good))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Effect.flip(verify(good)))._tag, "TokenKeysUnavailable")
+      yield* Ref.set(keys, PUBLISHED)
+      yield* TestClock.adjust("5 seconds")
       yield* verify(good)
-      yield* verify(good)
+    }),
+  )
+
+  it.effect("does not wait for a hanging issuer when it closes", () =>
+    Effect.gen(function* () {
+      const keys = yield* Ref.make<Published>(PUBLISHED)
+      const asked = yield* Ref.make(0)
+      const scope = yield* Scope.make()
+      yield* Layer.buildWithScope(Layer.provide(Tokens.layerNoDeps(settings()), issuer(keys, asked)), scope)
+      yield* Ref.set(keys, "hanging")
+      yield* TestClock.adjust("10 minutes")
       assert.strictEqual(yield* Ref.get(asked), 2)
+      yield* atOnce(Scope.close(scope, Exit.void))
     }),
   )
 
@@ -342,7 +451,7 @@ describe("Tokens with rotating keys", () => {
   it.effect("answers with 503 as long as there never were keys, and recovers", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(REAL_TIME)
-      const keys = yield* Ref.make<ReadonlyArray<JWK> | "down">("down")
+      const keys = yield* Ref.make<Published>("down")
       const asked = yield* Ref.make(0)
       const tokens = yield* Layer.build(Tokens.layerNoDeps(settings()).pipe(Layer.provide(issuer(keys, asked))))
       const verify = (text: string) =>

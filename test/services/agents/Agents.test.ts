@@ -77,13 +77,41 @@ describeDatabases("agents", (database) => {
       Effect.gen(function* () {
         const agents = yield* Agents
         const tenant = yield* newTenant
-        const instructions = "x".repeat(900_000)
-        yield* Effect.forEach(Array.from({ length: 5 }), () => agents.create(tenant, { name: "big", instructions }))
+        const instructions = "x".repeat(100_000)
+        yield* Effect.forEach(Array.from({ length: 12 }), () => agents.create(tenant, { name: "big", instructions }))
         const first = yield* agents.list(tenant)
-        assert.strictEqual(first.items.length, 4)
+        assert.strictEqual(first.items.length, 10)
         const rest = yield* agents.list(tenant, { cursor: first.next_cursor })
-        assert.strictEqual(rest.items.length, 1)
+        assert.strictEqual(rest.items.length, 2)
         assert.isUndefined(rest.next_cursor)
+      }),
+    )
+
+    it.effect("are as large as they may be, and no larger", () =>
+      Effect.gen(function* () {
+        const agents = yield* Agents
+        const tenant = yield* newTenant
+        const decode = Schema.decodeUnknownEffect(CreateAgent)
+        const patterns = Array.from({ length: 64 }, () => "x".repeat(256))
+        const largest = {
+          name: "x".repeat(200),
+          role: "x".repeat(1000),
+          instructions: "x".repeat(100_000),
+          model_policy: { allow: patterns, deny: patterns },
+        }
+        const { id } = yield* agents.create(tenant, yield* decode(largest))
+        assert.deepInclude(yield* agents.get(tenant, id), largest)
+        for (const larger of [
+          { ...largest, name: `${largest.name}x` },
+          { ...largest, role: `${largest.role}x` },
+          { ...largest, instructions: `${largest.instructions}x` },
+          { ...largest, model_policy: { allow: [...patterns, "x"] } },
+          { ...largest, model_policy: { deny: [...patterns, "x"] } },
+          { ...largest, model_policy: { allow: ["x".repeat(257)] } },
+          { ...largest, model_policy: { allow: [""] } },
+        ]) {
+          yield* Effect.flip(decode(larger))
+        }
       }),
     )
 
@@ -180,6 +208,6 @@ describeDatabases("agents", (database) => {
 })
 
 it("accepts as tenant what a database can keep", () => {
-  for (const bad of ["", "a\u0000b", "\ud800", "x".repeat(256)]) assert.isFalse(Schema.is(TenantId)(bad), bad)
-  for (const good of ["auth0|42", "žluť", "x".repeat(255)]) assert.isTrue(Schema.is(TenantId)(good), good)
+  for (const bad of ["", "a\u0000b", "\ud800", "x".repeat(261)]) assert.isFalse(Schema.is(TenantId)(bad), bad)
+  for (const good of ["auth0|42", "žluť", "x".repeat(260)]) assert.isTrue(Schema.is(TenantId)(good), good)
 })

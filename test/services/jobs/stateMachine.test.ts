@@ -27,7 +27,7 @@ const Operation = Schema.Union([
 ])
 type Operation = typeof Operation.Type
 
-const problem = makeProblem({ code: "scripted", status: 500, title: "As scripted." })
+const problem = makeProblem({ code: "scripted", status: 500, title: "As scripted.", retryable: true })
 
 /** Performs operations on one job; `true` means that it took effect. */
 const makeActor = Effect.gen(function* () {
@@ -77,7 +77,7 @@ const makeActor = Effect.gen(function* () {
       case "release":
         return yield* leases.release(lease)
       case "retry":
-        return yield* leases.retry(lease, Duration.zero)
+        return yield* leases.fail(lease, { problem, retryAfter: Duration.zero, isFault: false })
     }
   })
   return { held, perform, read }

@@ -2,8 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Layer, Metric } from "effect"
 import type { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { AttemptOutcome } from "../../../src/domain/failures.ts"
 import type { RoutingSettingsInput } from "../../../src/domain/routing.ts"
 import { UpstreamError } from "../../../src/domain/upstream.ts"
+import { StorageUnavailable } from "../../../src/domain/storage.ts"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"
 import { Router } from "../../../src/services/routing/Router.ts"
 import { RoutingConfig } from "../../../src/services/routing/RoutingConfig.ts"
@@ -29,6 +31,20 @@ const test = (
 const figures = Effect.map(ledgerRows, (rows) =>
   rows.map((row) => [row["provider"], row["outcome"], row["first_of_request"], row["cost"], row["baseline"]]),
 )
+
+/** Failures that come before a model runs. */
+const FREE: ReadonlySet<string> = new Set([
+  "rate-limited",
+  "unavailable",
+  "redirected",
+  "unreachable",
+  "connect-timeout",
+  "unauthorized",
+  "invalid-request",
+  "context-too-long",
+  "unknown-model",
+  "unsupported",
+])
 
 describe("the rows of a request", () => {
   test("hold everything about each call", {}, (upstream) =>
@@ -80,6 +96,7 @@ describe("the rows of a request", () => {
         ["provider2", "success", 0, 300, 3000],
       ])
       assert.deepInclude(routed.call, { calls: 2, cost_micro_usd: 1700, provider: "provider2" })
+      assert.deepStrictEqual(routed.target, { provider: "provider2", model: "small" })
     }),
   )
 
@@ -98,6 +115,29 @@ describe("the rows of a request", () => {
       assert.isNull(routed.call.cost_micro_usd)
       assert.deepStrictEqual(routed.call.usage, { input_tokens: 10, output_tokens: 10, cached_tokens: 0 })
     }),
+  )
+
+  for (const outcome of AttemptOutcome.literals) {
+    if (outcome === "success") continue
+    const free = FREE.has(outcome)
+    test(`${free ? "know that" : "do not know what"} ${outcome} ${free ? "is free" : "has cost"}`, {}, (upstream) =>
+      Effect.gen(function* () {
+        upstream.script = () => ({ failing: [{ outcome }] })
+        yield* call()
+        assert.deepStrictEqual((yield* figures)[0], ["provider1", outcome, 1, free ? 0 : null, 0])
+      }),
+    )
+  }
+
+  test(
+    "cost what the model that served costs, where its price is known",
+    { targets: [target("provider1/gpt-4.1")], baseline: { provider: "provider1", model: "gpt-4.1" } },
+    (upstream) =>
+      Effect.gen(function* () {
+        upstream.script = () => ({ servedModel: "gpt-4.1-mini", usage: usage(1000, 0) })
+        yield* call()
+        assert.deepStrictEqual(yield* figures, [["provider1", "success", 1, 400, 2000]])
+      }),
   )
 
   test(
@@ -156,6 +196,38 @@ describe("the rows of a request", () => {
       assert.isTrue(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause))
       assert.deepStrictEqual(yield* figures, [["provider1", "interrupted", 1, null, 0]])
     }),
+  )
+})
+
+it.effect("rows are written again when the database was away for a moment", () => {
+  const upstream = new ScriptedUpstream(everyone)
+  let away = 2
+  const unsteady = Layer.effect(
+    Ledger,
+    Effect.map(Ledger, (ledger) =>
+      Ledger.of({
+        ...ledger,
+        record: (rows) =>
+          Effect.suspend(() =>
+            away-- > 0 ? Effect.fail(new StorageUnavailable({ reason: "ConnectionError" })) : ledger.record(rows),
+          ),
+      }),
+    ),
+  ).pipe(Layer.provide(Ledger.layer))
+  return Effect.gen(function* () {
+    yield* RoutingConfig.use((config) => config.put(settings(), { by: "test" }))
+    const routed = yield* call()
+    assert.strictEqual(routed.text, "ok")
+    assert.strictEqual(away, -1)
+    assert.strictEqual((yield* ledgerRows).length, 1)
+  }).pipe(
+    Effect.provide(
+      Router.layer.pipe(
+        Layer.provideMerge(Layer.merge(RoutingConfig.layer(), unsteady)),
+        Layer.provideMerge(Layer.merge(upstream.layer, sqlite.layer)),
+      ),
+    ),
+    passingTime,
   )
 })
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import type { RoutingSettingsInput } from "../../../src/domain/routing.ts"
 import type { Router } from "../../../src/services/routing/Router.ts"
 import { call, completion, drawing, prices, routing, settings, target } from "./RouterFixture.ts"
@@ -89,6 +89,24 @@ describe("who is asked", () => {
   )
 
   test(
+    "a request and its answer together may fill a target's context, and no more",
+    {
+      targets: [
+        target("provider1/large", { max_context_tokens: 100, prices: prices(10, 40) }),
+        target("provider2/long", { max_context_tokens: 101 }),
+      ],
+    },
+    (upstream) =>
+      Effect.gen(function* () {
+        // Estimated as 4 tokens for the message and one for its text.
+        for (const max_tokens of [95, 96]) yield* call({ completion: { ...completion("abc"), max_tokens } })
+        assert.deepStrictEqual(upstream.offered, [["provider1/large", "provider2/long"], ["provider2/long"]])
+        const error = yield* Effect.flip(call({ completion: { ...completion("abc"), max_completion_tokens: 97 } }))
+        assert.deepInclude(error, { _tag: "NoTarget", reason: "context" })
+      }),
+  )
+
+  test(
     "a cost limit leaves out what has no price",
     { targets: [target("provider1/large", { prices: prices(10, 40) }), target("provider2/unpriced")] },
     (upstream) =>
@@ -97,6 +115,24 @@ describe("who is asked", () => {
         assert.deepStrictEqual(upstream.offered, [["provider1/large"]])
         const error = yield* Effect.flip(call({ pricedOnly: true, policy: { deny: ["provider1"] } }))
         assert.deepInclude(error, { _tag: "NoTarget", reason: "price" })
+      }),
+  )
+
+  test(
+    "a target's own time for its first token is passed on, and no other's is",
+    {
+      targets: [target("provider1/large", { first_token_ms: 9000, prices: prices(10, 40) }), target("provider2/small")],
+    },
+    (upstream) =>
+      Effect.gen(function* () {
+        yield* call()
+        assert.sameDeepMembers(
+          upstream.requests[0]?.targets?.map(({ firstTokenMs, model }) => [model, firstTokenMs]) ?? [],
+          [
+            ["large", 9000],
+            ["small", undefined],
+          ],
+        )
       }),
   )
 
@@ -155,6 +191,22 @@ describe("latency", () => {
   )
 })
 
+describe("latency of a call that its caller gave up", () => {
+  test("says nothing about the target", { strategy: "latency" }, (upstream) =>
+    Effect.gen(function* () {
+      upstream.script = () => ({ hangs: true })
+      for (let i = 1; i <= 3; i++) {
+        const fiber = yield* Effect.forkChild(call(), { startImmediately: true })
+        while (upstream.requests.length < i) yield* Effect.yieldNow
+        yield* Fiber.interrupt(fiber)
+      }
+      upstream.script = () => ({})
+      yield* call()
+      assert.strictEqual(upstream.offered.at(-1)?.[0], "provider1/large")
+    }),
+  )
+})
+
 describe("cascade", () => {
   const cascade: Partial<RoutingSettingsInput> = {
     strategy: "cascade",
@@ -208,6 +260,26 @@ describe("independence", () => {
           ["provider3/other", "provider1/small", "provider2/large", "provider1/large"],
         ])
         assert.isTrue(routed.independent)
+      }),
+  )
+
+  test(
+    "who judges differs from everybody whose answers it judges",
+    {
+      targets: [
+        target("provider1/large", { prices: prices(10, 40) }),
+        target("provider2/small"),
+        target("provider3/other"),
+      ],
+    },
+    (upstream) =>
+      Effect.gen(function* () {
+        const others = [proposer, { provider: "provider2", model: "small" }] as const
+        yield* call({ independentOf: others })
+        yield* call({ independentOf: others.toReversed() })
+        const order = ["provider3/other", "provider1/large", "provider2/small"]
+        assert.deepStrictEqual(upstream.offered, [order, order])
+        assert.isFalse((yield* call({ independentOf: others, policy: { deny: ["other"] } })).independent)
       }),
   )
 

@@ -119,7 +119,11 @@ describeDatabases("RoutingConfig", (database) => {
           settings({
             strategy: "cascade",
             baseline: { provider: "provider4", model: "unheard-of" },
-            targets: [target("provider1/a"), target("provider2/gpt-5"), target("provider1/a")],
+            targets: [
+              target("provider1/a", { first_token_ms: 51 }),
+              target("provider2/gpt-5", { first_token_ms: 50 }),
+              target("provider1/a"),
+            ],
             roles: { judge: { allow: ["provider3"] } },
             retry: { max_retries: 1, base_delay_ms: 100, max_delay_ms: 50 },
             timeouts: { first_token_ms: 100, idle_ms: 100, total_ms: 50 },
@@ -139,6 +143,7 @@ describeDatabases("RoutingConfig", (database) => {
           "baseline",
           "roles.judge",
           "retry.max_delay_ms",
+          "targets.0.first_token_ms",
           "timeouts.total_ms",
         ],
       )

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Random } from "effect"
 import type { Strategy, Target } from "../../../src/domain/routing.ts"
 import { ENOUGH_MEASUREMENTS, FirstTokenTimes } from "../../../src/services/routing/FirstTokenTimes.ts"
-import { type Candidate, EXPLORATION, orderBy } from "../../../src/services/routing/Strategies.ts"
+import { type Candidate, orderBy } from "../../../src/services/routing/Strategies.ts"
 import { drawing, target } from "./RouterFixture.ts"
 
 interface Traits extends Partial<Pick<Target, "weight" | "quality">> {
@@ -47,9 +47,9 @@ describe("orderBy", () => {
     }),
   )
 
-  it.effect("weighted: first place falls in proportion to the weights, and never to a weight of 0", () =>
+  it.effect("weighted: first place falls in proportion to the weights, 1 without one, and never to a weight of 0", () =>
     Effect.gen(function* () {
-      const traits = { none: { weight: 0 }, one: { weight: 1 }, three: { weight: 3 } }
+      const traits = { none: { weight: 0 }, one: {}, three: { weight: 3 } }
       const draws = 4000
       const orders = yield* Effect.all(Array.from({ length: draws }, () => order("weighted", traits)))
       const share = orders.filter(([first]) => first === "three").length / draws
@@ -62,7 +62,7 @@ describe("orderBy", () => {
   it.effect("latency: the fastest first, and before it whoever was not measured enough", () =>
     Effect.gen(function* () {
       const traits = { slow: { firstTokenMs: 900 }, fast: { firstTokenMs: 100 } }
-      assert.deepStrictEqual(yield* order("latency", traits).pipe(drawing(EXPLORATION)), ["fast", "slow"])
+      assert.deepStrictEqual(yield* order("latency", traits).pipe(drawing(0.1)), ["fast", "slow"])
       assert.deepStrictEqual(yield* order("latency", { ...traits, fresh: {} }).pipe(drawing(0)), [
         "fresh",
         "fast",
@@ -74,11 +74,13 @@ describe("orderBy", () => {
   it.effect("latency: now and then another one goes first, and the rest stay in order", () =>
     Effect.gen(function* () {
       const traits = { slow: { firstTokenMs: 900 }, fast: { firstTokenMs: 100 }, middle: { firstTokenMs: 500 } }
-      const explored = order("latency", traits).pipe(drawing(EXPLORATION - 0.01, 0.99))
-      assert.deepStrictEqual(yield* explored, ["slow", "fast", "middle"])
+      assert.deepStrictEqual(yield* order("latency", traits).pipe(drawing(0.099, 0.99)), ["slow", "fast", "middle"])
+      assert.deepStrictEqual(yield* order("latency", traits).pipe(drawing(0.099, 0)), ["middle", "fast", "slow"])
+      assert.deepStrictEqual(yield* order("latency", traits).pipe(drawing(0.1)), ["fast", "middle", "slow"])
       const orders = yield* Effect.all(Array.from({ length: 2000 }, () => order("latency", traits)))
       const share = orders.filter(([first]) => first !== "fast").length / orders.length
-      assert.closeTo(share, EXPLORATION, 0.03)
+      // Four standard deviations of a share of 0.1 in 2,000 draws are 0.027.
+      assert.closeTo(share, 0.1, 0.03)
     }).pipe(Random.withSeed("exploration")),
   )
 })
@@ -96,6 +98,17 @@ describe("FirstTokenTimes", () => {
     for (let i = 0; i < 20; i++) times.add(name, 700, 0)
     assert.strictEqual(times.median(name, 0), 700)
     assert.isUndefined(times.median({ ...name, model: "other" }, 0))
+  })
+
+  it("has the middle one of the last 31 measurements, and nothing of those before", () => {
+    const times = new FirstTokenTimes()
+    for (const ms of [5, 1, 4, 2, 3]) times.add(name, ms, 0)
+    assert.strictEqual(times.median(name, 0), 3)
+    for (let i = 0; i < 31; i++) times.add(name, 700, 0)
+    for (let i = 0; i < 15; i++) times.add(name, 100, 0)
+    assert.strictEqual(times.median(name, 0), 700)
+    times.add(name, 100, 0)
+    assert.strictEqual(times.median(name, 0), 100)
   })
 
   it("forgets what is old, so a target that recovered is tried again", () => {

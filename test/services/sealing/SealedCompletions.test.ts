@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer, Metric, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatChunk } from "../../../src/domain/chat.ts"
+import { jsonFault } from "../../../src/domain/iJson.ts"
 import { type StreamEvent, UpstreamError, type UpstreamRequest } from "../../../src/domain/upstream.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
@@ -96,6 +97,99 @@ describe("sizes", () => {
   })
 })
 
+describe("the times of an exchange", () => {
+  it.effect.each([false, true])("never run backwards, however the clock is set (streamed: %s)", (stream) => {
+    const served = { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null } as const
+    const setBack = TestClock.setTime(100_000)
+    const upstream = Layer.mock(Upstream)({
+      complete: () =>
+        Effect.as(setBack, {
+          completion: { ...chunk(""), object: "chat.completion", choices: [] },
+          served,
+          attempts: [],
+        }),
+      stream: () =>
+        Stream.fromIterable<StreamEvent>([delta("a"), { _tag: "Finished", served, attempts: [] }]).pipe(
+          Stream.tap(() => setBack),
+        ),
+    })
+    return Effect.gen(function* () {
+      yield* TestClock.setTime(200_700)
+      const offer = yield* beginSession
+      yield* TestClock.setTime(190_000)
+      const { payloads, proof } = yield* exchange(offer, { prompt: "x", stream })
+      const { completed_at, iat, received_at } = claimsOf(payloads.at(-1)?.["receipt"])
+      assert.strictEqual(claimsOf(offer.attestation)["iat"], 200)
+      assert.deepStrictEqual([received_at, completed_at, iat], [200, 200, 200])
+      if (stream) assert.strictEqual(claimsOf(proof)["iat"], 200)
+    }).pipe(Effect.provide(layerSealing().pipe(Layer.provide(upstream))))
+  })
+})
+
+describe("what providers cut between the two halves of a character", () => {
+  const HALF = "\ud83d"
+  const served = { provider: "provider1", model: `m${HALF}`, finishReasons: [`stop${HALF}`], usage: { [HALF]: HALF } }
+  // Not what the types say, but what a provider may send.
+  const finished = { _tag: "Finished", served, attempts: [] } as unknown as StreamEvent
+  const assertIJson = (payloads: ReadonlyArray<Record<string, unknown>>) => {
+    for (const payload of payloads) assert.isUndefined(jsonFault(JSON.stringify(payload)))
+    const record = payloads.at(-1) ?? {}
+    const { finish_reasons, model, usage } = claimsOf(record["receipt"])
+    assert.deepStrictEqual([finish_reasons, usage], [record["finish_reasons"], record["usage"]])
+    assert.deepStrictEqual([model, finish_reasons], ["m\uFFFD", ["stop\uFFFD"]])
+  }
+
+  it.effect("is joined in a stream", () => {
+    const texts = ["a", HALF, "\udc4bb", `${HALF}`, "c", HALF]
+    const events = [...texts.map(delta), finished]
+    return Effect.gen(function* () {
+      const { payloads } = yield* exchange(yield* beginSession, { prompt: "x", stream: true })
+      assertIJson(payloads)
+      const text = payloads.slice(0, -1).map(({ delta }) => (delta as ChatChunk).choices[0]?.delta.content ?? "")
+      assert.deepStrictEqual(text, ["a", "", "\u{1F44B}b", "", "\uFFFDc", "", "\uFFFD"])
+    }).pipe(Effect.provide(layerStreaming(Stream.fromIterable(events))))
+  })
+
+  it.effect("is forgotten when the stream begins anew", () => {
+    const events: ReadonlyArray<StreamEvent> = [
+      delta(HALF),
+      { _tag: "Restarted", reason: `reason${HALF}`, provider: "provider2", model: "m" },
+      delta("\udc4b"),
+      finished,
+    ]
+    return Effect.gen(function* () {
+      const { payloads } = yield* exchange(yield* beginSession, { prompt: "x", stream: true })
+      assert.deepStrictEqual(payloads[1], { restart: { reason: "reason\uFFFD", provider: "provider2", model: "m" } })
+      assert.deepStrictEqual(payloads[2], { delta: chunk("\uFFFD") })
+    }).pipe(Effect.provide(layerStreaming(Stream.fromIterable(events))))
+  })
+
+  it.effect("is replaced in a whole answer, and in a problem", () => {
+    const completion = {
+      id: "c",
+      object: "chat.completion",
+      created: 1,
+      model: HALF,
+      choices: [{ [HALF]: `a${HALF}` }],
+    }
+    const layer = (complete: Effect.Effect<unknown, UpstreamError>) =>
+      layerSealing().pipe(
+        // Not what the types say, but what a provider may send.
+        Layer.provide(Layer.mock(Upstream)({ complete: () => complete as Effect.Effect<never, UpstreamError> })),
+      )
+    const asked = Effect.flatMap(beginSession, (offer) => exchange(offer, { prompt: "x" }))
+    return Effect.gen(function* () {
+      const { payloads } = yield* Effect.provide(asked, layer(Effect.succeed({ completion, served, attempts: [] })))
+      assertIJson(payloads)
+      assert.deepStrictEqual(payloads[0]?.["choices"], [{ "\uFFFD": "a\uFFFD" }])
+
+      const quoting = new UpstreamError({ code: "invalid-request", detail: Redacted.make(`cut here: ${HALF}`) })
+      const refused = yield* Effect.provide(asked, layer(Effect.fail(quoting)))
+      assert.strictEqual(refused.payloads[0]?.["detail"], "cut here: \uFFFD")
+    })
+  })
+})
+
 describe("an answer", () => {
   it.effect.each([false, true])("carries a receipt of what was really served (streamed: %s)", (stream) =>
     Effect.gen(function* () {
@@ -156,18 +250,22 @@ describe("an answer", () => {
 
   it.effect("asks for what the seal says", () => {
     const asked: Array<UpstreamRequest> = []
+    const refuse = (request: UpstreamRequest) => {
+      asked.push(request)
+      return Effect.fail(new UpstreamError({ code: "overloaded" }))
+    }
     const upstream = Layer.mock(Upstream)({
-      complete: (request) => {
-        asked.push(request)
-        return Effect.fail(new UpstreamError({ code: "overloaded" }))
-      },
+      complete: refuse,
+      stream: (request) => Stream.fromEffect(refuse(request)),
     })
     return Effect.gen(function* () {
       const completion = { prompt: "hi", system: "brief", seed: 7, custom: { kept: true } }
       yield* exchange(yield* beginSession, completion, { provider: "provider4" })
+      yield* exchange(yield* beginSession, { prompt: "hi", stream: true }, { restart: false })
       assert.deepStrictEqual<unknown>(asked, [
         {
           provider: "provider4",
+          restart: undefined,
           completion: {
             seed: 7,
             custom: { kept: true },
@@ -177,6 +275,11 @@ describe("an answer", () => {
             ],
           },
         },
+        {
+          provider: undefined,
+          restart: false,
+          completion: { stream: true, messages: [{ role: "user", content: "hi" }] },
+        },
       ])
     }).pipe(Effect.provide(layerSealing().pipe(Layer.provide(upstream))))
   })
@@ -185,6 +288,7 @@ describe("an answer", () => {
 describe("a request that was opened but cannot be served", () => {
   const id = "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6a"
   const good = { request_id: id, issued_at: 100_000, completion: { prompt: "hi" } }
+  const messages = [{ role: "user", content: "hi" }]
 
   it.effect.each<readonly [string, number, string, Buffer | object]>([
     ["is not UTF-8", 400, "invalid-request", Buffer.from([0xff, 0xfe])],
@@ -197,6 +301,11 @@ describe("a request that was opened but cannot be served", () => {
     ["has a time that is no integer", 400, "invalid-request", { ...good, issued_at: 1.5 }],
     ["asks for nothing", 400, "invalid-request", { ...good, completion: {} }],
     ["asks in two ways", 400, "invalid-request", { ...good, completion: { prompt: "a", messages: [] } }],
+    ["asks two questions", 400, "invalid-request", { ...good, completion: { prompt: "a", messages } }],
+    ["asks in two ways, one empty", 400, "invalid-request", { ...good, completion: { prompt: null, messages } }],
+    ["has a system beside messages", 400, "invalid-request", { ...good, completion: { system: "a", messages } }],
+    ["has a system and nothing else", 400, "invalid-request", { ...good, completion: { system: "a" } }],
+    ["says neither yes nor no to a restart", 400, "invalid-request", { ...good, restart: "no" }],
     ["is from the past", 400, "stale", { ...good, issued_at: 39_999 }],
     ["is from the future", 400, "stale", { ...good, issued_at: 160_001 }],
     ["wants a provider that does not exist", 422, "provider-not-configured", { ...good, provider: "secret" }],
@@ -216,6 +325,16 @@ describe("a request that was opened but cannot be served", () => {
       assert.deepStrictEqual(sizes, [1024 + 16])
       assert.strictEqual((yield* Effect.flip(completions.handle(request.envelope)))._tag, "Replayed")
     }).pipe(Effect.scoped, Effect.provide(layerEcho)),
+  )
+
+  it.effect("because it asks in two ways is told so", () =>
+    Effect.gen(function* () {
+      const offer = yield* beginSession
+      const told = (completion: object) =>
+        Effect.map(exchange(offer, completion), ({ payloads }) => JSON.stringify(payloads[0]?.["errors"]))
+      assert.include(yield* told({ prompt: "a", messages }), "Give either messages or a prompt")
+      assert.include(yield* told({ system: "a", messages }), "Only a prompt has a system beside it")
+    }).pipe(Effect.provide(layerEcho)),
   )
 
   it.effect.each([40_000, 160_000])("is served at the edge of the time allowed (%d)", (issued_at) =>

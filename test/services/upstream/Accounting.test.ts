@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Metric, Redacted, Stream, Tracer } from "effect"
+import { Effect, Fiber, Logger, Metric, Redacted, References, Stream, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import type { Attempt } from "../../../src/domain/upstream.ts"
+import { measureAll } from "../../../src/services/lifecycle/Measurements.ts"
 import { ATTEMPTS_KEPT } from "../../../src/services/upstream/Attempts.ts"
 import {
   ask,
@@ -131,7 +132,7 @@ describe("attempts", () => {
       assert.deepStrictEqual(
         told.map(({ outcome, usage }) => [outcome, usage]),
         [
-          ["timeout", tokens(5, 2)],
+          ["slow", tokens(5, 2)],
           ["interrupted", tokens(6, 3)],
         ],
       )
@@ -217,7 +218,10 @@ const observed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
         return [`${metric.id}{${labels.sort().join()}}`, value] as const
       }),
     )
-    return { spans, series }
+    const sums = new Map(
+      metrics.flatMap((metric) => (metric.type === "Histogram" ? [[metric.id, metric.state.sum] as const] : [])),
+    )
+    return { spans, series, sums }
   })
 
 describe("metrics", () => {
@@ -270,6 +274,57 @@ describe("metrics", () => {
     }),
   )
 
+  it.effect("measure calls in seconds, and count none that its caller left as an error", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.script([wait(2_000), text("a"), wait(1_000), finish()], [hang])
+      const { series, sums } = yield* observed(
+        Effect.gen(function* () {
+          const upstream = yield* upstreamOf([provider])
+          yield* passingTime(Stream.runDrain(upstream.stream(ask())), "3 seconds")
+          const caller = yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true })
+          yield* Fiber.interrupt(caller)
+        }),
+      )
+      assert.strictEqual(sums.get("sealgate_upstream_time_to_first_token_seconds"), 2)
+      assert.strictEqual(sums.get("sealgate_upstream_call_duration_seconds"), 3)
+      assert.isFalse([...series.keys()].some((name) => name.startsWith("sealgate_upstream_errors_total")))
+    }),
+  )
+
+  it.effect("show a circuit whose time is over as half-open, although nobody called", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([fails("unavailable")])
+      const { series } = yield* observed(
+        Effect.gen(function* () {
+          const upstream = yield* upstreamOf([provider], { circuit: { failures: 1 }, retry: { times: 0 } })
+          yield* Effect.flip(upstream.complete(ask()))
+          yield* TestClock.adjust("1 minute")
+          yield* measureAll
+        }),
+      )
+      assert.strictEqual(series.get("sealgate_upstream_circuit_state{provider=provider1}"), 1)
+    }),
+  )
+
+  it.effect("tell a target without a free place from one with an open circuit", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([hang])
+      const { series } = yield* observed(
+        Effect.gen(function* () {
+          const upstream = yield* upstreamOf([provider], { bulkhead: { calls: 1, waiting: 0 } })
+          const caller = yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true })
+          yield* Effect.flip(upstream.complete(ask()))
+          yield* Fiber.interrupt(caller)
+        }),
+      )
+      assert.strictEqual(series.get("sealgate_upstream_skips_total{provider=provider1,reason=bulkhead}"), 1)
+      assert.isUndefined(series.get("sealgate_upstream_skips_total{provider=provider1,reason=circuit}"))
+    }),
+  )
+
   it.effect("name models that are configured or published, never one that a caller made up, though it served", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
@@ -299,6 +354,51 @@ describe("metrics", () => {
       ])
       const told = [...series.keys(), ...spans.map(({ attributes, name }) => name + JSON.stringify([...attributes]))]
       assert.notInclude(told.join(), "secret")
+    }),
+  )
+})
+
+describe("a span", () => {
+  it.effect("names where the provider is, and no finish reason that is a text", () =>
+    Effect.gen(function* () {
+      const provider = { ...scripted("provider1"), server: { address: "api.example.com", port: 443 } }
+      provider.script([text("a"), finish("because somebody wrote so")])
+      const { spans } = yield* observed(
+        Effect.gen(function* () {
+          yield* Stream.runDrain((yield* upstreamOf([provider])).stream(ask()))
+        }),
+      )
+      const attributes = spans[0]?.attributes
+      assert.deepStrictEqual(
+        ["server.address", "server.port", "gen_ai.response.finish_reasons"].map((name) => attributes?.get(name)),
+        ["api.example.com", 443, ["other"]],
+      )
+    }),
+  )
+})
+
+describe("the log", () => {
+  it.effect.each([
+    ["unauthorized", "WARN"],
+    ["redirected", "WARN"],
+    ["unavailable", "DEBUG"],
+    ["slow", "DEBUG"],
+  ] as const)("says of a call that ended %s with %s what only an operator can mend", ([kind, level]) =>
+    Effect.gen(function* () {
+      const lines: Array<unknown> = []
+      const logger = Logger.make((options) => {
+        const { annotations, level, message } = Logger.formatStructured.log(options)
+        lines.push([level, message, annotations])
+      })
+      const provider = scripted("provider1")
+      provider.always([fails(kind, { detail: Redacted.make("quoted prompt") })])
+      const upstream = yield* upstreamOf([provider], { retry: { times: 0 } })
+      yield* Effect.flip(upstream.complete(ask())).pipe(
+        Effect.provide(Logger.layer([logger])),
+        Effect.provideService(References.MinimumLogLevel, "All"),
+      )
+      const about = { provider: "provider1", model: "provider1-model", outcome: kind, cause: "first" }
+      assert.deepStrictEqual(lines, [[level, "Provider call failed", about]])
     }),
   )
 })

@@ -74,6 +74,40 @@ describe("a bulkhead", () => {
     }),
   )
 
+  it.effect("that is full does not count as a success either: neither for failures in a row nor for a probe", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      const upstream = yield* upstreamOf([provider], {
+        bulkhead: { calls: 1, waiting: 0 },
+        retry: { times: 0 },
+        circuit: { failures: 2 },
+      })
+      const fail = Effect.suspend(() => {
+        provider.script([fails("unavailable")])
+        return Effect.flip(upstream.complete(ask()))
+      })
+      const circuit = Effect.map(upstream.status, ([status]) => status?.circuit)
+      /** One call more than there are places, while a call of another model takes the only one. */
+      const turnedAway = Effect.gen(function* () {
+        provider.script([hang])
+        const other = yield* Effect.forkChild(upstream.complete(ask({ model: "gpt-5" })), { startImmediately: true })
+        assert.strictEqual((yield* Effect.flip(upstream.complete(ask()))).code, "overloaded")
+        yield* Fiber.interrupt(other)
+      })
+      yield* fail
+      yield* turnedAway
+      assert.strictEqual(yield* circuit, "closed")
+      yield* fail
+      const model = Effect.map(upstream.status, ([status]) =>
+        status?.targets.find(({ model }) => model === "provider1-model"),
+      )
+      assert.strictEqual((yield* model)?.circuit, "open")
+      yield* TestClock.adjust("1 minute")
+      yield* turnedAway
+      assert.strictEqual((yield* model)?.circuit, "half-open")
+    }),
+  )
+
   it.effect("gives back the places of callers that go away, waiting ones included", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
@@ -130,6 +164,11 @@ describe("a bulkhead", () => {
       yield* upstream.configure(settingsWith({ bulkhead: { ...defaultUpstreamSettings.bulkhead, calls: 3 } }))
       yield* TestClock.adjust("1 millis")
       assert.strictEqual(provider.calls.length, 3)
+      yield* upstream.configure(settingsWith({ bulkhead: { calls: 4, waiting: 0 } }))
+      yield* Effect.forkChild(upstream.complete(ask()), { startImmediately: true })
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual(provider.calls.length, 4)
+      assert.strictEqual((yield* Effect.flip(upstream.complete(ask()))).code, "overloaded")
     }),
   )
 })

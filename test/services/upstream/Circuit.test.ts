@@ -1,10 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Context, Duration, Effect, Fiber, Layer, Option, Stream } from "effect"
+import { Clock, Context, Duration, Effect, Fiber, Layer, Logger, Option, Stream } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { TestClock } from "effect/testing"
-import type { FailureKind } from "../../../src/domain/upstream.ts"
-import { failureRules } from "../../../src/services/upstream/FailureRules.ts"
-import { MAX_NAMED_MODELS, OTHER } from "../../../src/services/upstream/TargetBook.ts"
+import { type FailureKind, failureRules } from "../../../src/domain/failures.ts"
+import { MAX_NAMED_MODELS } from "../../../src/services/upstream/TargetBook.ts"
 import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import {
@@ -25,7 +24,8 @@ import {
   wait,
 } from "./ScriptedProvider.ts"
 
-const { failures, maxOpen, open } = defaultUpstreamSettings.circuit
+const { failures, maxOpen, open, slow } = defaultUpstreamSettings.circuit
+const { answer, firstToken } = defaultUpstreamSettings.timeouts
 const kinds = Object.keys(failureRules) as Array<FailureKind> // Keys of a closed record.
 
 /** Retries make no difference to circuits, so most of these tests go without. */
@@ -56,15 +56,134 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect.each(kinds)("counts %s if it says that the target is unwell", (kind) =>
+  const UNWELL: ReadonlySet<FailureKind> = new Set([
+    "rate-limited",
+    "unavailable",
+    "timeout",
+    "truncated",
+    "garbage",
+    "redirected",
+  ])
+  const UNREACHABLE: ReadonlySet<FailureKind> = new Set(["unreachable", "connect-timeout"])
+
+  it.effect.each(kinds)("counts %s against whom it speaks", (kind) =>
     Effect.gen(function* () {
-      const unwell = ["rate-limited", "unavailable", "timeout", "truncated", "garbage"].includes(kind)
+      const counts = UNWELL.has(kind) || UNREACHABLE.has(kind)
       const provider = scripted("provider1")
       provider.always([fails(kind)])
       const upstream = yield* upstreamOf([provider], plain)
       yield* fail(upstream, failures + 1)
-      assert.strictEqual(yield* circuitOf(upstream), unwell ? "open" : "closed")
-      assert.strictEqual(provider.calls.length, unwell ? failures : failures + 1)
+      assert.strictEqual(yield* circuitOf(upstream), counts ? "open" : "closed")
+      assert.strictEqual(provider.calls.length, counts ? failures : failures + 1)
+      const sibling = yield* Effect.flip(upstream.complete(ask({ model: "gpt-5" })))
+      assert.strictEqual(sibling.attempts === undefined, UNREACHABLE.has(kind))
+    }),
+  )
+
+  it.effect("opens for the whole provider after failures to connect, and closes for all with one call", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      const upstream = yield* upstreamOf([first, second], plain)
+      const servedBy = (model: string) => Effect.map(upstream.complete(ask({ model })), ({ served }) => served.provider)
+      first.always([fails("unreachable")])
+      for (const model of ["gpt-5", "gpt-4o", "invented"]) yield* servedBy(model)
+      assert.strictEqual(yield* servedBy("gpt-5-mini"), "provider2")
+      assert.strictEqual(first.calls.length, failures)
+      assert.strictEqual(yield* circuitOf(upstream), "open")
+      first.always(says("back"))
+      yield* TestClock.adjust(Duration.times(open, 1.3))
+      for (const model of ["gpt-5-nano", "gpt-5", "gpt-4o", "invented"]) {
+        assert.strictEqual(yield* servedBy(model), "provider1")
+      }
+    }),
+  )
+
+  it.effect("of a provider is shown open also where nothing but invented models was asked for", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([fails("connect-timeout")])
+      const upstream = yield* upstreamOf([provider], plain)
+      for (let i = 0; i < failures; i++) yield* Effect.flip(upstream.complete(ask({ model: `invented-${i}` })))
+      const [status] = yield* upstream.status
+      assert.deepInclude(status, { circuit: "open", targets: [] })
+    }),
+  )
+
+  it.effect("of a provider stays closed while it is heard in between, whatever it says", () =>
+    Effect.gen(function* () {
+      for (const said of ["invalid-request", "unavailable", "unauthorized"] satisfies Array<FailureKind>) {
+        const provider = scripted("provider1")
+        const upstream = yield* upstreamOf([provider], plain)
+        for (let round = 0; round < failures; round++) {
+          provider.script([fails("unreachable")], [fails(said)])
+          yield* Effect.flip(upstream.complete(ask({ model: `one-${round}` })))
+          yield* Effect.flip(upstream.complete(ask({ model: `other-${round}` })))
+        }
+        assert.strictEqual(provider.calls.length, 2 * failures, said)
+      }
+    }),
+  )
+
+  it.effect("of a provider does not take for heard what was never sent, or never answered", () =>
+    Effect.gen(function* () {
+      for (const unheard of ["unsupported", "slow"] satisfies Array<FailureKind>) {
+        const provider = scripted("provider1")
+        const upstream = yield* upstreamOf([provider], plain)
+        for (let round = 0; round < failures; round++) {
+          provider.script([fails(unheard)], [fails("unreachable")])
+          yield* fail(upstream, 2)
+        }
+        assert.strictEqual(yield* circuitOf(upstream), "open", unheard)
+      }
+    }),
+  )
+
+  it.effect("bears slowness longer than failures, and counts it apart", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      const upstream = yield* upstreamOf([provider], plain)
+      const slowness = (times: number) => {
+        provider.script(...Array.from({ length: times }, () => [hang]))
+        const once = passingTime(Effect.flip(Stream.runDrain(upstream.stream(ask()))), firstToken)
+        return Effect.repeat(once, { times: times - 1 })
+      }
+      const failure = Effect.suspend(() => {
+        provider.script([fails("unavailable")])
+        return fail(upstream, 1)
+      })
+      yield* slowness(slow - 1)
+      yield* upstream.complete(ask())
+      yield* Effect.repeat(failure, { times: failures - 2 })
+      yield* slowness(slow - 1)
+      assert.strictEqual(yield* circuitOf(upstream), "closed")
+      yield* slowness(1)
+      assert.strictEqual(yield* circuitOf(upstream), "open")
+      const calls = provider.calls.length
+      assert.strictEqual((yield* Effect.flip(upstream.complete(ask()))).code, "upstream-unavailable")
+      assert.strictEqual(provider.calls.length, calls)
+      yield* upstream.complete(ask({ model: "gpt-5" }))
+    }),
+  )
+
+  it.effect("counts as slow an answer, or the first output of a stream, that does not come in time", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([hang])
+      const upstream = yield* upstreamOf([provider], { ...plain, circuit: { slow: 2, failures: 1 } })
+      yield* passingTime(fail(upstream, 1), answer)
+      assert.strictEqual(yield* circuitOf(upstream), "closed")
+      yield* passingTime(Effect.flip(Stream.runDrain(upstream.stream(ask()))), firstToken)
+      assert.strictEqual(yield* circuitOf(upstream), "open")
+    }),
+  )
+
+  it.effect("takes silence in the middle of an answer for a failure", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([text("a"), hang])
+      const upstream = yield* upstreamOf([provider], { ...plain, circuit: { failures: 1 } })
+      yield* passingTime(Effect.flip(Stream.runDrain(upstream.stream(ask()))), "1 minute")
+      assert.strictEqual(yield* circuitOf(upstream), "half-open")
     }),
   )
 
@@ -113,8 +232,8 @@ describe("a circuit", () => {
       assert.isAtLeast(back, 60)
       assert.isAtMost(back, 60 + Duration.toSeconds(maxOpen) * 1.2 + 1)
       assert.isTrue(servedBy.slice(back).every((provider) => provider === "provider1"))
-      // Three to open it, then one probe per opening of 5, 10, 20, … seconds, where 60 requests came by.
-      assert.isAtMost(first.calls.filter(({ at }) => at < 60_000).length, failures + 4)
+      // Three to open it, then one probe per opening of 5 and then 10 seconds, where 60 requests came by.
+      assert.isAtMost(first.calls.filter(({ at }) => at < 60_000).length, failures + 8)
       assert.strictEqual(second.calls.length, servedBy.filter((provider) => provider === "provider2").length)
     }),
   )
@@ -145,6 +264,32 @@ describe("a circuit", () => {
     }),
   )
 
+  it.effect("a probe is one try", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([fails("unavailable")])
+      const upstream = yield* upstreamOf([provider])
+      yield* passingTime(fail(upstream, failures), "20 seconds")
+      const before = provider.calls.length
+      yield* TestClock.adjust(Duration.times(maxOpen, 1.3))
+      yield* passingTime(fail(upstream, 1), "20 seconds")
+      assert.strictEqual(provider.calls.length, before + 1)
+    }),
+  )
+
+  it.effect("a probe that worked is tried again when it breaks off, as any call", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.always([fails("unavailable")])
+      const upstream = yield* upstreamOf([provider])
+      yield* passingTime(fail(upstream, failures), "20 seconds")
+      yield* TestClock.adjust(Duration.times(maxOpen, 1.3))
+      provider.script([text("a"), fails("truncated")], says("whole"))
+      const events = yield* passingTime(Stream.runCollect(upstream.stream(ask())), "20 seconds")
+      assert.deepInclude(events.at(-1), { _tag: "Finished" })
+    }),
+  )
+
   it.effect("a probe that fails opens it again for longer, up to its cap", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
@@ -164,6 +309,81 @@ describe("a circuit", () => {
         assert.isAtLeast(opening, expected * 0.8)
         assert.isAtMost(opening, expected * 1.2)
       })
+    }),
+  )
+
+  it.effect("opens for a time that is jittered, so that not everybody comes back at once", () =>
+    Effect.gen(function* () {
+      const seen = new Set<number>()
+      for (let i = 0; i < 8; i++) {
+        const provider = scripted("provider1")
+        provider.always([fails("unavailable")])
+        const upstream = yield* upstreamOf([provider], plain)
+        yield* fail(upstream, failures)
+        seen.add((yield* Effect.flip(upstream.complete(ask()))).retryAfterMs ?? 0)
+      }
+      assert.isAbove(seen.size, 1)
+    }),
+  )
+
+  it.effect("says in the log what was opened and closed, without a name that a caller made up", () =>
+    Effect.gen(function* () {
+      const lines: Array<unknown> = []
+      const logger = Logger.make((options) => {
+        const { annotations, level, message } = Logger.formatStructured.log(options)
+        const { openForMs, ...about } = annotations
+        lines.push([level, message, about, openForMs !== undefined])
+      })
+      const provider = scripted("provider1")
+      const settings = { ...plain, circuit: { failures: 1, slow: 1 } }
+      yield* Effect.gen(function* () {
+        const upstream = yield* upstreamOf([provider], settings)
+        for (const [model, kind] of [
+          ["gpt-5", "unavailable"],
+          ["gpt-5-mini", "slow"],
+          ["made-up", "unavailable"],
+          ["made-up-too", "slow"],
+          ["gpt-5-nano", "unreachable"],
+        ] as const) {
+          provider.script([fails(kind)])
+          yield* Effect.flip(upstream.complete(ask({ model })))
+        }
+        yield* TestClock.adjust("1 minute")
+        yield* upstream.complete(ask({ model: "gpt-5-nano" }))
+        yield* TestClock.adjust("1 millis")
+      }).pipe(Effect.provide(Logger.layer([logger])))
+      const opened = (about: object) => ["WARN", "Circuit opened", { provider: "provider1", ...about }, true]
+      assert.deepStrictEqual(lines, [
+        opened({ model: "gpt-5", suspect: "target" }),
+        opened({ model: "gpt-5-mini", suspect: "pace" }),
+        opened({ model: "other", suspect: "target" }),
+        opened({ model: "other", suspect: "pace" }),
+        opened({ suspect: "provider" }),
+        ["INFO", "Circuit probed", { provider: "provider1", suspect: "provider" }, false],
+        ["INFO", "Circuit closed", { provider: "provider1", suspect: "provider" }, false],
+      ])
+    }),
+  )
+
+  it.effect("is closed, and calls run, while its store cannot be reached", () =>
+    Effect.gen(function* () {
+      const gone = Effect.fail(
+        new CircuitBreaker.CircuitBreakerError({
+          reason: new CircuitBreaker.CircuitBreakerStoreError({ message: "gone" }),
+        }),
+      )
+      const store = { admit: () => gone, record: () => gone, state: () => gone }
+      const provider = scripted("provider1")
+      const services = yield* Layer.build(
+        Upstream.layerNoDeps({ providers: [provider], settings: settingsWith(plain) }).pipe(
+          Layer.provide(Layer.succeed(CircuitBreaker.CircuitBreakerStore, store)),
+        ),
+      )
+      const upstream = Context.get(services, Upstream)
+      provider.script(...Array.from({ length: failures }, () => [fails("unavailable")]))
+      yield* fail(upstream, failures)
+      assert.strictEqual(yield* circuitOf(upstream), "closed")
+      assert.strictEqual((yield* upstream.complete(ask())).served.provider, "provider1")
     }),
   )
 
@@ -290,21 +510,38 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("models that a caller invents share one circuit, so they take no memory", () =>
+  it.effect("a model that never served has a circuit of its own from its first call", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      const upstream = yield* upstreamOf([first, second], plain)
+      first.always([fails("unavailable")])
+      for (const model of ["new", "not a name"]) {
+        for (let i = 0; i < failures; i++) yield* upstream.complete(ask({ model }))
+        const calls = first.calls.length
+        assert.strictEqual((yield* upstream.complete(ask({ model }))).served.provider, "provider2")
+        assert.strictEqual(first.calls.length, calls)
+      }
+      first.always(says("ok"))
+      for (const model of ["newer", "no name either", "gpt-5"]) {
+        assert.strictEqual((yield* upstream.complete(ask({ model }))).served.provider, "provider1")
+      }
+    }),
+  )
+
+  it.effect("models that a caller invents say nothing of the provider, and are not listed", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
-      provider.always([fails("invalid-request")])
-      const upstream = yield* upstreamOf([provider])
-      for (let i = 0; i < 200; i++) yield* Effect.flip(upstream.complete(ask({ model: `invented-${i}` })))
+      provider.always([fails("unavailable")])
+      const upstream = yield* upstreamOf([provider], plain)
+      for (let i = 0; i < 200; i++) yield* Effect.flip(upstream.complete(ask({ model: `invented-${i % 20}` })))
+      assert.strictEqual(provider.calls.length, 20 * failures)
       const [status] = yield* upstream.status
-      assert.deepStrictEqual(
-        status?.targets.map(({ model }) => model),
-        [OTHER],
-      )
+      assert.deepInclude(status, { circuit: "closed", targets: [] })
       provider.always(says("any name will do"))
+      yield* TestClock.adjust("1 minute")
       for (let i = 0; i < 200; i++) yield* upstream.complete(ask({ model: `invented-${i}` }))
       const [after] = yield* upstream.status
-      assert.isAtMost(after?.targets.length ?? Infinity, MAX_NAMED_MODELS + 1)
+      assert.strictEqual(after?.targets.length, MAX_NAMED_MODELS - 1)
     }),
   )
 })
@@ -359,6 +596,26 @@ describe("status", () => {
       yield* Effect.flip(upstream.complete(ask()))
       const [status] = yield* upstream.status
       assert.deepStrictEqual(status?.lastSuccess, Option.some(servedAt))
+      assert.deepStrictEqual(status?.targets[0]?.lastSuccess, Option.some(servedAt))
+      yield* upstream.complete(ask({ model: "gpt-5" }))
+      const [after] = yield* upstream.status
+      assert.deepStrictEqual(after?.lastSuccess, Option.some(servedAt + 5_000))
+      assert.deepStrictEqual(after?.targets[0]?.lastSuccess, Option.some(servedAt))
+    }),
+  )
+
+  it.effect("lists no model whose name is no name, though it served", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      const upstream = yield* upstreamOf([provider])
+      for (const model of ["any text", "a-name"]) {
+        yield* Effect.repeat(upstream.complete(ask({ model })), { times: 1 })
+      }
+      const [status] = yield* upstream.status
+      assert.deepStrictEqual(
+        status?.targets.map(({ model }) => model),
+        ["a-name"],
+      )
     }),
   )
 })

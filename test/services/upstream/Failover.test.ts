@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Redacted } from "effect"
-import { type FailureKind, UPSTREAM_STATUS, type UpstreamCode } from "../../../src/domain/upstream.ts"
-import { failureRules } from "../../../src/services/upstream/FailureRules.ts"
+import { failureCodes, type FailureKind, failureRules, type UpstreamCode } from "../../../src/domain/failures.ts"
 import { ask, fails, passingTime, says, scripted, upstreamOf } from "./ScriptedProvider.ts"
 
 const kinds = Object.keys(failureRules) as Array<FailureKind> // Keys of a closed record.
@@ -156,9 +155,13 @@ describe("what each failure leads to", () => {
   const followed: Record<FailureKind, boolean> = {
     "rate-limited": true,
     unavailable: true,
+    unreachable: true,
+    "connect-timeout": true,
+    slow: true,
     timeout: true,
     truncated: true,
     garbage: true,
+    redirected: true,
     "context-too-long": true,
     unauthorized: true,
     "unknown-model": true,
@@ -169,9 +172,13 @@ describe("what each failure leads to", () => {
   const told: Record<FailureKind, UpstreamCode> = {
     "rate-limited": "rate-limited",
     unavailable: "upstream-unavailable",
+    unreachable: "upstream-unavailable",
+    "connect-timeout": "upstream-timeout",
+    slow: "upstream-timeout",
     timeout: "upstream-timeout",
     truncated: "upstream-truncated",
     garbage: "upstream-protocol",
+    redirected: "upstream-protocol",
     "context-too-long": "context-too-long",
     unauthorized: "upstream-unauthorized",
     "unknown-model": "unknown-model",
@@ -198,7 +205,7 @@ describe("what each failure leads to", () => {
       const upstream = yield* upstreamOf([provider])
       const error = yield* passingTime(Effect.flip(upstream.complete(ask())))
       assert.strictEqual(error.code, told[kind])
-      assert.strictEqual(error.status, UPSTREAM_STATUS[told[kind]])
+      assert.strictEqual(error.status, failureCodes[told[kind]].status)
       assert.strictEqual(error.provider, "provider1")
       const detail = error.detail && Redacted.value(error.detail)
       assert.strictEqual(detail, `${kind === "unknown-model" ? "provider1-model: " : ""}the provider's own words`)

@@ -1,13 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Schema, Stream } from "effect"
-import {
-  type Attempt,
-  type Completed,
-  FailureKind,
-  type StreamEvent,
-  type UpstreamError,
-} from "../../../src/domain/upstream.ts"
-import { failureRules } from "../../../src/services/upstream/FailureRules.ts"
+import { FailureKind, failureRules } from "../../../src/domain/failures.ts"
+import type { Attempt, Completed, StreamEvent, UpstreamError } from "../../../src/domain/upstream.ts"
 import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import {
   ask,
@@ -32,7 +26,7 @@ const { firstToken, idle, total } = defaultUpstreamSettings.timeouts
 const Performance = Schema.Struct({
   role: Schema.Boolean,
   words: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 })),
-  pause: Schema.Literals([0, 1, 400, 9_000, 14_999, 15_000, 40_000]),
+  pause: Schema.Literals([0, 1, 400, 9_000, 14_999, 15_000, 59_999, 60_000, 70_000]),
   end: Schema.Literals(["finish", "stop short", "go silent", ...FailureKind.literals]),
   retryAfterMs: Schema.NullOr(Schema.Literals([0, 1_500, 20_000, 20_001, 86_400_000])),
 })

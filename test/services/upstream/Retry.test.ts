@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
-import type { FailureKind } from "../../../src/domain/upstream.ts"
+import type { FailureKind } from "../../../src/domain/failures.ts"
 import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import {
   ask,
@@ -21,7 +21,7 @@ const floor = Duration.toMillis(base) * JITTER_FLOOR
 const JITTER_CEILING = 2 - JITTER_FLOOR
 
 describe("retry", () => {
-  it.effect.each(["rate-limited", "unavailable", "truncated", "garbage"] satisfies Array<FailureKind>)(
+  it.effect.each(["rate-limited", "unavailable", "unreachable", "truncated", "garbage"] satisfies Array<FailureKind>)(
     "%s is tried at most twice more, with growing pauses",
     (kind) =>
       Effect.gen(function* () {
@@ -40,6 +40,9 @@ describe("retry", () => {
 
   it.effect.each([
     "timeout",
+    "redirected",
+    "connect-timeout",
+    "slow",
     "context-too-long",
     "unsupported",
     "unauthorized",
@@ -138,14 +141,30 @@ describe("Retry-After", () => {
     }),
   )
 
-  it.effect("beyond the deadline leads to the next target at once", () =>
+  it.effect.each([9_000, 8_000])("that reaches the deadline leads to the next target at once (%d ms)", (retryAfterMs) =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
-      first.always([wait(2_000), fails("rate-limited", { retryAfterMs: 9_000 })])
+      first.always([wait(2_000), fails("rate-limited", { retryAfterMs })])
       const upstream = yield* upstreamOf([first, second], { timeouts: { total: Duration.seconds(10) } })
       const { exit, ms } = yield* timed(upstream.complete(ask()))
       assert.strictEqual((yield* exit).served.provider, "provider2")
       assert.strictEqual(ms, 2_000)
+    }),
+  )
+
+  it.effect("that ends before the deadline is waited for, and so is the longest that may be", () =>
+    Effect.gen(function* () {
+      const longest = Duration.toMillis(maxRetryAfter)
+      for (const [retryAfterMs, total] of [
+        [7_000, Duration.seconds(8)],
+        [longest, Duration.minutes(1)],
+      ] as const) {
+        const [first, second] = [scripted("provider1"), scripted("provider2")]
+        first.script([fails("rate-limited", { retryAfterMs })])
+        const upstream = yield* upstreamOf([first, second], { timeouts: { total } })
+        const { served } = yield* passingTime(upstream.complete(ask()))
+        assert.strictEqual(served.provider, "provider1")
+      }
     }),
   )
 
@@ -177,6 +196,18 @@ describe("time limits", () => {
     }),
   )
 
+  it.effect("whose provider was given more for the first output of a stream, a whole answer has it too", () =>
+    Effect.gen(function* () {
+      const provider = { ...scripted("provider1"), firstToken: Duration.minutes(3) }
+      provider.script([wait(179_000), ...says("thought over")])
+      const upstream = yield* upstreamOf([provider])
+      const { completion } = yield* passingTime(upstream.complete(ask()))
+      assert.strictEqual(completion.choices[0]?.message.content, "thought over")
+      provider.always([hang])
+      assert.strictEqual((yield* timed(upstream.complete(ask()))).ms, 180_000)
+    }),
+  )
+
   it.effect("an answer that takes long but comes in time is the answer", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
@@ -204,7 +235,7 @@ describe("time limits", () => {
       assert.deepStrictEqual(
         error.attempts?.map(({ outcome, provider }) => [provider, outcome]),
         [
-          ["provider1", "timeout"],
+          ["provider1", "slow"],
           ["provider2", "timeout"],
         ],
       )

@@ -2,7 +2,8 @@
 import { Clock, Context, type Duration, Effect, Exit, Fiber, Layer, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "../../../src/domain/chat.ts"
-import type { FailureKind, ProviderId, UpstreamRequest } from "../../../src/domain/upstream.ts"
+import type { FailureKind } from "../../../src/domain/failures.ts"
+import type { ProviderId, UpstreamRequest } from "../../../src/domain/upstream.ts"
 import { type Provider, ProviderFailure, type StreamWatch } from "../../../src/services/upstream/Provider.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
@@ -17,6 +18,7 @@ export type Step =
   | { readonly do: "fail"; readonly failure: ProviderFailure }
   | { readonly do: "die" }
   | { readonly do: "think" }
+  | { readonly do: "ping" }
   | { readonly do: "spend"; readonly usage: Usage }
   | { readonly do: "chunk"; readonly chunk: ChatChunk }
 
@@ -26,8 +28,10 @@ export const wait = (ms: number): Step => ({ do: "wait", ms })
 export const hang: Step = { do: "hang" }
 /** A defect, as of a translation that cannot make sense of what it reads. */
 export const dies: Step = { do: "die" }
-/** A sign of life that is in no chunk. */
+/** A thought that is in no chunk. */
 export const thinks: Step = { do: "think" }
+/** Something that is no chunk and no thought, such as a comment. */
+export const pings: Step = { do: "ping" }
 /** Word of what the answer has cost so far, before the chunk that says what it cost in all. */
 export const spends = (prompt: number, completion: number): Step => ({ do: "spend", usage: tokens(prompt, completion) })
 export const fails = (
@@ -108,6 +112,8 @@ export const scripted = (id: ProviderId, defaultModel = `${id}-model`): Scripted
             return Stream.die(new Error("not understood"))
           case "think":
             return Stream.drain(Stream.fromEffect(Effect.sync(() => watch?.thinking())))
+          case "ping":
+            return Stream.drain(Stream.fromEffect(Effect.sync(() => watch?.alive())))
           case "spend":
             return Stream.drain(Stream.fromEffect(Effect.sync(() => watch?.spent(step.usage))))
           case "chunk":
@@ -148,6 +154,7 @@ export const scripted = (id: ProviderId, defaultModel = `${id}-model`): Scripted
 
   return {
     id,
+    apiName: "anthropic",
     defaultModel,
     complete,
     stream,

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Exit, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import type { ChatChunk } from "../../../src/domain/chat.ts"
 import type { StreamEvent, UpstreamRequest } from "../../../src/domain/upstream.ts"
 import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import {
@@ -10,6 +11,7 @@ import {
   finish,
   hang,
   passingTime,
+  pings,
   role,
   says,
   type Script,
@@ -126,6 +128,30 @@ describe("a stream", () => {
 
 const finished = { finish_reason: "stop" }
 
+/** A chunk of the first choice. */
+const chunk = (delta: ChatChunk["choices"][number]["delta"], model = ""): Script[number] => ({
+  do: "chunk",
+  chunk: {
+    id: "chunk",
+    object: "chat.completion.chunk",
+    created: 0,
+    model,
+    choices: [{ index: 0, delta, finish_reason: null }],
+  },
+})
+
+describe("a stream that is finished", () => {
+  it.effect("stays so, whatever else is said of its choices", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1")
+      provider.script([text("a"), finish(), chunk({}), usage(1, 1)])
+      const upstream = yield* upstreamOf([provider])
+      assert.include((yield* read(upstream)).seen, "finished by provider1")
+      assert.strictEqual(provider.calls.length, 1)
+    }),
+  )
+})
+
 describe("a stream that fails before its first output", () => {
   it.effect.each(["truncated", "garbage", "unavailable"] as const)("%s: is retried silently", (kind) =>
     Effect.gen(function* () {
@@ -136,6 +162,18 @@ describe("a stream that fails before its first output", () => {
     }),
   )
 
+  it.effect("does not take empty members for output", () =>
+    Effect.gen(function* () {
+      for (const delta of [{ content: null }, { content: "" }, { tool_calls: [] }, { role: "assistant" }, {}]) {
+        const provider = scripted("provider1")
+        provider.script([chunk(delta), fails("truncated")])
+        const upstream = yield* upstreamOf([provider])
+        const { seen } = yield* read(upstream)
+        assert.deepStrictEqual(seen, ["", "ok", "stop", "finished by provider1"], JSON.stringify(delta))
+      }
+    }),
+  )
+
   it.effect("does not show the beginnings of attempts that failed", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
@@ -143,6 +181,20 @@ describe("a stream that fails before its first output", () => {
       const upstream = yield* upstreamOf([provider])
       const { seen } = yield* read(upstream, ask({ restart: false }))
       assert.deepStrictEqual(seen, ["", "ok", "stop", "finished by provider1"])
+    }),
+  )
+
+  it.effect("holds sixteen chunks without output back, and shows all of them with the seventeenth", () =>
+    Effect.gen(function* () {
+      for (const [count, shown] of [
+        [16, 0],
+        [17, 17],
+      ] as const) {
+        const { upstream } = yield* two([...Array.from({ length: count }, () => role), hang], [fails("unauthorized")])
+        const { code, seen } = yield* read(upstream)
+        assert.strictEqual(seen.length, shown)
+        assert.strictEqual(code, "upstream-timeout")
+      }
     }),
   )
 
@@ -198,6 +250,13 @@ describe("a stream that fails after output began", () => {
     }),
   )
 
+  it.effect("names the model that took over as it names itself", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* two([text("par"), hang], [chunk({ content: "whole" }, "m-2026"), finish()])
+      assert.include((yield* read(upstream)).seen, "restarted by provider2 m-2026: timeout")
+    }),
+  )
+
   it.effect("tells of every restart", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
@@ -233,18 +292,21 @@ describe("a stream that fails after output began", () => {
   )
 
   it.effect.each([
-    ["truncated", "upstream-truncated"],
-    ["garbage", "upstream-truncated"],
-    ["unavailable", "upstream-truncated"],
-    ["rate-limited", "upstream-truncated"],
-    ["timeout", "upstream-timeout"],
+    ["truncated", "upstream-interrupted"],
+    ["garbage", "upstream-interrupted"],
+    ["unavailable", "upstream-interrupted"],
+    ["rate-limited", "upstream-interrupted"],
+    ["timeout", "upstream-interrupted"],
+    ["context-too-long", "upstream-interrupted"],
     ["content-filtered", "content-filtered"],
-  ] as const)("%s: is the error %s to a caller who cannot take a restart", ([kind, code]) =>
+  ] as const)("%s: is the error %s to a caller who cannot take a restart, at once", ([kind, code]) =>
     Effect.gen(function* () {
       const { providers, upstream } = yield* two([text("partial"), fails(kind)])
       const result = yield* read(upstream, ask({ restart: false }))
       assert.deepStrictEqual(result.seen, ["partial"])
       assert.strictEqual(result.code, code)
+      assert.strictEqual(result.ms, 0)
+      assert.strictEqual(result.error?.retryable, code === "upstream-interrupted")
       assert.strictEqual(result.error?.provider, "provider1")
       assert.strictEqual(providers[0].calls.length, 1)
       assert.strictEqual(providers[1].calls.length, 0)
@@ -255,8 +317,9 @@ describe("a stream that fails after output began", () => {
     Effect.gen(function* () {
       const { upstream } = yield* two([fails("rate-limited", { retryAfterMs: 60_000 })], [text("a"), fails("garbage")])
       const { code, error } = yield* read(upstream, ask({ restart: false }))
-      assert.strictEqual(code, "upstream-truncated")
+      assert.strictEqual(code, "upstream-interrupted")
       assert.strictEqual(error?.provider, "provider2")
+      assert.isUndefined(error?.retryAfterMs)
     }),
   )
 
@@ -314,6 +377,26 @@ describe("a silent provider", () => {
     }),
   )
 
+  it.effect("has the time that was given to its target, else to its provider, else to all", () =>
+    Effect.gen(function* () {
+      const providers = [
+        { ...scripted("provider1"), firstToken: Duration.seconds(20) },
+        scripted("provider2"),
+        scripted("provider3"),
+      ] as const
+      providers[0].always([hang])
+      providers[1].always([hang])
+      const upstream = yield* upstreamOf(providers, { timeouts: { firstToken: Duration.seconds(10) } })
+      assert.strictEqual((yield* read(upstream)).ms, 20_000 + 10_000)
+      const targets = [
+        { provider: "provider1", model: "a", firstTokenMs: 5_000 },
+        { provider: "provider2", model: "b", firstTokenMs: 7_000 },
+        { provider: "provider3", model: "c" },
+      ] as const
+      assert.strictEqual((yield* read(upstream, ask({ targets }))).ms, 5_000 + 7_000)
+    }),
+  )
+
   it.effect("is not silent while it thinks, before its first output or behind it", () =>
     Effect.gen(function* () {
       const thinking = Array.from({ length: 5 }, () => [wait(9_000), thinks]).flat()
@@ -323,6 +406,46 @@ describe("a silent provider", () => {
       const { ms, seen } = yield* read(upstream)
       assert.deepStrictEqual(seen, ["", "a", "b", "stop", "finished by provider1"])
       assert.strictEqual(ms, 2 * (5 * 9_000 + 14_000))
+    }),
+  )
+
+  it.effect("is not silent while anything comes, be it a ping or an empty chunk", () =>
+    Effect.gen(function* () {
+      for (const sign of [pings, role]) {
+        const provider = scripted("provider1")
+        provider.script([
+          text("a"),
+          ...Array.from({ length: 5 }, () => [wait(14_999), sign]).flat(),
+          wait(14_999),
+          finish(),
+        ])
+        const upstream = yield* upstreamOf([provider])
+        const { seen } = yield* read(upstream)
+        assert.deepStrictEqual(
+          seen.filter((event) => event !== ""),
+          ["a", "stop", "finished by provider1"],
+        )
+      }
+    }),
+  )
+
+  it.effect("that only keeps its connection open is left after the first-token time, or the idle time since", () =>
+    Effect.gen(function* () {
+      const waiting = Array.from({ length: 5 }, () => [wait(3_000), pings]).flat()
+      assert.strictEqual(yield* from([...waiting, text("late")]), 10_000)
+      assert.strictEqual(yield* from([text("a"), ...waiting, hang]), 5 * 3_000 + 15_000)
+    }),
+  )
+
+  it.effect("may think unseen, after a thought that it showed, as long as one that shows none", () =>
+    Effect.gen(function* () {
+      const timeouts = { firstToken: Duration.seconds(60), idle: Duration.seconds(15) }
+      const provider = scripted("provider1")
+      provider.script([wait(1_000), thinks, wait(58_999), text("a"), finish()])
+      const upstream = yield* upstreamOf([provider], { timeouts })
+      assert.include((yield* read(upstream)).seen, "finished by provider1")
+      assert.strictEqual(yield* from([wait(1_000), thinks, hang], timeouts), 60_000)
+      assert.strictEqual(yield* from([wait(50_000), thinks, wait(14_000), pings, hang], timeouts), 79_000)
     }),
   )
 

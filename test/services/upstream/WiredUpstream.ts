@@ -3,9 +3,9 @@ import { Context, Duration, Effect, Layer, Redacted, type Scope, Stream } from "
 import type { HttpClient } from "effect/http"
 import type { ProviderId, StreamEvent, UpstreamRequest } from "../../../src/domain/upstream.ts"
 import type { Provider } from "../../../src/services/upstream/Provider.ts"
-import * as Anthropic from "../../../src/services/upstream/providers/Anthropic.ts"
-import * as Gemini from "../../../src/services/upstream/providers/Gemini.ts"
-import * as OpenAiCompatible from "../../../src/services/upstream/providers/OpenAiCompatible.ts"
+import * as Anthropic from "../../../src/services/upstream/providers/anthropic/Anthropic.ts"
+import * as Gemini from "../../../src/services/upstream/providers/gemini/Gemini.ts"
+import * as OpenAiCompatible from "../../../src/services/upstream/providers/openai/OpenAiCompatible.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { layerUpstreamHttpClient } from "../../../src/services/upstream/UpstreamHttpClient.ts"
 import type { UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
@@ -53,7 +53,7 @@ const SETTINGS = settingsWith({
     total: Duration.seconds(25),
   },
   retry: { base: Duration.millis(BACKOFF), cap: Duration.millis(200), maxRetryAfter: Duration.seconds(4) },
-  circuit: { failures: 1_000 },
+  circuit: { failures: 1_000, slow: 1_000 },
 })
 
 /** Limits that silence reaches soon, with time for the next target to answer within them. */

@@ -69,14 +69,13 @@ const breakIndex = (frames: ReadonlyArray<Frame>, after: number): number => {
   return last === undefined ? openingLength(frames) : last + 1
 }
 
-/** Waits for the first token, with keep-alives in between. */
-const think = async (exchange: Exchange, format: WireFormat, delivery: Delivery): Promise<void> => {
-  const { firstChunkAfter = 0, pings = 0 } = delivery
+/** Waits for the next token, with keep-alives in between. */
+const think = async (exchange: Exchange, format: WireFormat, ms = 0, pings = 0): Promise<void> => {
   for (let ping = 0; ping < pings; ping++) {
-    await exchange.sleep(firstChunkAfter / (pings + 1))
+    await exchange.sleep(ms / (pings + 1))
     await exchange.write(format.ping)
   }
-  await exchange.sleep(firstChunkAfter / (pings + 1))
+  await exchange.sleep(ms / (pings + 1))
 }
 
 const deliverStream = async (exchange: Exchange, format: WireFormat, said: Said, delivery: Delivery): Promise<void> => {
@@ -84,13 +83,13 @@ const deliverStream = async (exchange: Exchange, format: WireFormat, said: Said,
   const opening = openingLength(frames)
   const breakAt = delivery.breaks === undefined ? -1 : breakIndex(frames, delivery.breaks.after)
   for (const [index, frame] of frames.entries()) {
-    if (index === opening) await think(exchange, format, delivery)
+    if (index === opening) await think(exchange, format, delivery.firstChunkAfter, delivery.pings)
     if (delivery.breaks !== undefined && index === breakAt) {
       const over = await breakStream(exchange, format, said, delivery.breaks)
       if (over) return
     }
     if (frame.kind === "sentinel" && delivery.sentinel !== undefined) continue
-    if (frame.kind === "content" && index > opening) await exchange.sleep(delivery.gap)
+    if (frame.kind === "content" && index > opening) await think(exchange, format, delivery.gap, delivery.gapPings)
     await send(exchange, frame.text, delivery.drip)
   }
   await (delivery.sentinel === "never" ? exchange.silence() : exchange.end())

@@ -51,10 +51,12 @@ export interface Delivery {
    * (headers, OpenAI's role, Anthropic's `message_start`) goes out before.
    */
   readonly firstChunkAfter?: number
+  /** Keep-alives before the first chunk with content: Anthropic's `ping`, else SSE comments. They are not content. */
+  readonly pings?: number
   /** Between one chunk with content and the next. */
   readonly gap?: number
-  /** Keep-alives during that wait: Anthropic's `ping`, else SSE comments. They are not content. */
-  readonly pings?: number
+  /** Keep-alives in each of those gaps. */
+  readonly gapPings?: number
   /** What goes wrong in the middle. */
   readonly breaks?: Break
   /**

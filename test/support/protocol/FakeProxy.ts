@@ -11,8 +11,8 @@ export interface WireEvent {
 
 /** What comes back for one opened request. */
 export interface Script {
-  /** Payloads of the data frames; by default an echo of the prompt. */
-  readonly payloads?: ReadonlyArray<Json>
+  /** Payloads of the data frames, or their very text; by default an echo of the prompt. */
+  readonly payloads?: ReadonlyArray<Json | string>
   readonly status?: "complete" | "failed" | "aborted"
   readonly problem?: Json
   readonly usage?: Json | null
@@ -31,6 +31,7 @@ export interface Hooks {
   readonly proofClaims?: (claims: Claims) => Claims
   readonly receipt?: (statement: string) => unknown
   readonly proof?: (statement: string) => unknown
+  /** The end record, or its very text. */
   readonly record?: (record: Json) => unknown
   /** Base64url frames of a complete answer or a problem. */
   readonly frames?: (frames: ReadonlyArray<string>) => unknown
@@ -61,9 +62,11 @@ interface Session {
   served: number
 }
 
-const JSON_TYPE = { "content-type": "application/json" }
+export const JSON_TYPE = { "content-type": "application/json" }
 export const json = (body: unknown, status = 200, headers: Record<string, string> = {}): Response =>
   new Response(JSON.stringify(body), { status, headers: { ...JSON_TYPE, ...headers } })
+
+const jsonOf = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
 export const problem = (status: number, code: string): Json => ({
   type: `urn:sealgate:problem:${code}`,
@@ -200,7 +203,7 @@ export class FakeProxy {
     const frames: Array<reference.Frame> = []
     const payloads = this.script.payloads ?? echo(String(completion["prompt"]), streamed)
     for (const payload of payloads) {
-      frames.push(reference.sealFrame(exchange, form, frames, text(JSON.stringify(payload)), false))
+      frames.push(reference.sealFrame(exchange, form, frames, text(jsonOf(payload)), false))
     }
     const common = { iat: Math.floor(this.now() / 1000), session_id: id }
     const claims: Claims = {
@@ -236,7 +239,7 @@ export class FakeProxy {
       ...(this.script.problem === undefined ? {} : { problem: this.script.problem }),
       receipt: this.hooks.receipt?.(receipt.statement) ?? receipt.statement,
     }
-    const recordText = text(JSON.stringify(this.hooks.record?.(record) ?? record))
+    const recordText = text(jsonOf(this.hooks.record?.(record) ?? record))
     frames.push(reference.sealFrame(exchange, form, frames, recordText, true))
     if (!streamed) return json({ ...nonce, frames: this.changeFrames(frames) })
 

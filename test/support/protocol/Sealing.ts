@@ -6,11 +6,8 @@ import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
 import { RandomBytes } from "../../../src/services/sealing/RandomBytes.ts"
-import {
-  type SealedAnswer,
-  SealedCompletions,
-  type SealedEvent,
-} from "../../../src/services/sealing/SealedCompletions.ts"
+import { type SealedAnswer, SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
+import type { SealedEvent } from "../../../src/services/sealing/sealStream.ts"
 import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
 import { type AttestedOffer, Sessions, type SessionSettings } from "../../../src/services/sealing/Sessions.ts"
 import * as reference from "./reference.ts"

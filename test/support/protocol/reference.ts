@@ -115,12 +115,18 @@ export interface Statement {
   readonly statement: string
 }
 
-/** Signs any header over any payload, so that statements can be forged as well as made. */
-export const jws = (seed: Uint8Array, header: object, claims: Claims): Statement => {
-  const signingInput = `${b64u(text(JSON.stringify(header)))}.${b64u(text(JSON.stringify(claims)))}`
+/** Signs any two parts, whatever they hold. */
+export const signParts = (seed: Uint8Array, header: Uint8Array, claims: Uint8Array) => {
+  const signingInput = `${b64u(header)}.${b64u(claims)}`
   const signature = sign(null, text(signingInput), keyFrom("Ed25519", seed))
-  return { claims, signingInput, statement: `${signingInput}.${b64u(signature)}` }
+  return { signingInput, statement: `${signingInput}.${b64u(signature)}` }
 }
+
+/** Signs any header over any payload, so that statements can be forged as well as made. */
+export const jws = (seed: Uint8Array, header: object, claims: Claims): Statement => ({
+  claims,
+  ...signParts(seed, text(JSON.stringify(header)), text(JSON.stringify(claims))),
+})
 
 export const statement = (identity: Identity, kind: "session" | "receipt" | "proof", claims: Claims): Statement =>
   jws(

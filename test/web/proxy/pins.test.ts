@@ -1,7 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { rememberedPins, rememberPins, type Store, storeOf } from "../../../src/web/proxy/pins.ts"
+import {
+  followLink,
+  type Pinned,
+  rememberedPins,
+  rememberPins,
+  type Store,
+  storeOf,
+} from "../../../src/web/proxy/pins.ts"
 
 const PIN = "A".repeat(43)
+const OTHER = "B".repeat(43)
+const NOTHING: Pinned = { pins: [], from: "person" }
 
 const denied = (): never => {
   throw new Error("denied")
@@ -17,14 +26,16 @@ const storing = (kept: Map<string, string>): Store => ({
 describe("remembered pins", () => {
   it("are in the browser's store, until they are forgotten", () => {
     const kept = new Map<string, string>()
-    rememberPins(
-      storeOf(() => storing(kept)),
-      [PIN],
-    )
-    const later = storeOf(() => storing(kept))
-    assert.deepStrictEqual(rememberedPins(later), [PIN])
-    rememberPins(later, [])
-    assert.strictEqual(kept.size, 0)
+    for (const from of ["person", "link"] as const) {
+      rememberPins(
+        storeOf(() => storing(kept)),
+        { pins: [PIN], from },
+      )
+      const later = storeOf(() => storing(kept))
+      assert.deepStrictEqual(rememberedPins(later), { pins: [PIN], from })
+      rememberPins(later, NOTHING)
+      assert.strictEqual(kept.size, 0)
+    }
   })
 
   it("are in the page's memory when the browser has no store, none to read or none to write", () => {
@@ -35,11 +46,36 @@ describe("remembered pins", () => {
     ]
     for (const open of broken) {
       const store = storeOf(open)
-      assert.deepStrictEqual(rememberedPins(store), [])
-      rememberPins(store, [PIN])
-      assert.deepStrictEqual(rememberedPins(store), [PIN])
-      rememberPins(store, [])
-      assert.deepStrictEqual(rememberedPins(store), [])
+      assert.deepStrictEqual(rememberedPins(store), NOTHING)
+      rememberPins(store, { pins: [PIN], from: "person" })
+      assert.deepStrictEqual(rememberedPins(store), { pins: [PIN], from: "person" })
+      rememberPins(store, NOTHING)
+      assert.deepStrictEqual(rememberedPins(store), NOTHING)
+    }
+  })
+
+  it("are none when the store holds something else", () => {
+    for (const text of ["", "{", "7", "[]", PIN, `{"pins":"${PIN}"}`, `{"pins":[7]}`, `{"pins":["${PIN}",null,{}]}`]) {
+      assert.deepStrictEqual(rememberedPins(storing(new Map([["sealgate.pins", text]]))), NOTHING, text)
+    }
+  })
+})
+
+describe("a link with pins", () => {
+  const pinned: Pinned = { pins: [PIN, OTHER], from: "person" }
+
+  it("fills a gap, as what came from a link", () => {
+    assert.deepStrictEqual(followLink(NOTHING, [PIN]), { pinned: { pins: [PIN], from: "link" } })
+  })
+
+  it("changes nothing when it names what is pinned, in any order, or names nothing", () => {
+    for (const linked of [[PIN, OTHER], [OTHER, PIN], []])
+      assert.deepStrictEqual(followLink(pinned, linked), { pinned })
+  })
+
+  it("replaces, adds and removes nothing by itself", () => {
+    for (const linked of [["C".repeat(43)], [PIN], [PIN, OTHER, "C".repeat(43)]]) {
+      assert.deepStrictEqual(followLink(pinned, linked), { pinned, offered: linked })
     }
   })
 })

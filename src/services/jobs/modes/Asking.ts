@@ -11,6 +11,7 @@ import type { Ledger } from "../../routing/Ledger.ts"
 import type { Router } from "../../routing/Router.ts"
 import type { JobContext, JobFailure } from "../JobProgram.ts"
 import { limitReached, nothingSaid, refusal, routingFailure } from "./failures.ts"
+import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
 import { prompts } from "./prompts.ts"
 
 /** What a step keeps of an answer. */
@@ -110,7 +111,9 @@ export const makeAsking = (context: JobContext, router: Router["Service"], ledge
       const format = formatOf(step, schema)
       const first = yield* ask(step, question, messages, format)
       const value = decodeAnswer(schema, first)
-      if (value !== undefined || first.refused || isEcho(first)) return { value, said: first }
+      // A model that wrote without end is not sent all of that again.
+      const hopeless = first.refused || isEcho(first) || first.text.length > MAX_JSON_CHARS
+      if (value !== undefined || hopeless) return { value, said: first }
       const repairing: ReadonlyArray<Message> = [
         ...messages,
         { role: "assistant", content: first.text },
@@ -133,13 +136,12 @@ export const participant = (role: Role, { independent, model, target }: Said): P
   independent: role !== "proposer" && independent,
 })
 
-const FENCE = /^\s*```(?:json)?\s*([\s\S]*?)\s*```\s*$/
-
-/** The value in an answer, or `undefined`. Some models fence JSON in spite of all requests. */
+/** The value in an answer, or `undefined`. */
 const decodeAnswer = <A, I>(schema: Schema.Codec<A, I>, said: Said): A | undefined => {
-  if (said.refused || isEcho(said)) return undefined
-  const text = FENCE.exec(said.text)?.[1] ?? said.text
-  return Option.getOrUndefined(Schema.decodeUnknownOption(Schema.fromJsonString(schema))(text))
+  const json = said.refused || isEcho(said) ? undefined : jsonIn(said.text)
+  return json === undefined
+    ? undefined
+    : Option.getOrUndefined(Schema.decodeUnknownOption(Schema.fromJsonString(schema))(json))
 }
 
 /** Bounds that some providers refuse to be sent; they are checked here when the answer is decoded. */

@@ -2,29 +2,23 @@
 import { Redacted } from "effect"
 import type { AgentLimits } from "../../../domain/agent.ts"
 import type { StepCall } from "../../../domain/job.ts"
+import { failureCodes } from "../../../domain/failures.ts"
 import { makeProblem } from "../../../domain/problem.ts"
-import { UPSTREAM_TITLE, type UpstreamCode, type UpstreamError } from "../../../domain/upstream.ts"
+import type { UpstreamError } from "../../../domain/upstream.ts"
 import type { Spent } from "../../routing/Ledger.ts"
 import type { RouterError } from "../../routing/RoutingErrors.ts"
 import { JobFailure } from "../JobProgram.ts"
 
-/** What the provider said is only told where it is about the task; otherwise it may be about this product's account. */
-const ABOUT_THE_TASK: ReadonlySet<UpstreamCode> = new Set([
-  "invalid-request",
-  "context-too-long",
-  "unsupported",
-  "content-filtered",
-])
-
-const upstreamProblem = (error: UpstreamError) =>
-  makeProblem({
-    code: error.code,
-    status: error.status,
-    title: UPSTREAM_TITLE[error.code],
-    ...(error.detail !== undefined && ABOUT_THE_TASK.has(error.code) ? { detail: Redacted.value(error.detail) } : {}),
-    // A key that is refused stays refused until the operator does something about it.
-    retryable: error.retryable && error.code !== "upstream-unauthorized",
+const upstreamProblem = ({ code, detail, retryable }: UpstreamError) => {
+  const { aboutRequest, lasting, status, title } = failureCodes[code]
+  return makeProblem({
+    code,
+    status,
+    title,
+    ...(detail !== undefined && aboutRequest ? { detail: Redacted.value(detail) } : {}),
+    retryable: retryable && !lasting,
   })
+}
 
 /** A call that the router could not get answered. */
 export const routingFailure = (error: RouterError): JobFailure => {

@@ -1,10 +1,11 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Latch, Layer, Schedule } from "effect"
+import { Duration, Effect, Latch, Layer, Schedule } from "effect"
 import type { Mode } from "../../../../src/domain/agent.ts"
 import { UpstreamError } from "../../../../src/domain/upstream.ts"
 import * as JobRunner from "../../../../src/services/jobs/JobRunner.ts"
 import { Jobs } from "../../../../src/services/jobs/Jobs.ts"
 import * as Modes from "../../../../src/services/jobs/modes/Modes.ts"
+import { Drain } from "../../../../src/services/lifecycle/Drain.ts"
 import { describeDatabases, type TestDatabase } from "../../../support/databases.ts"
 import { ended, makeAgent, services } from "../../../support/jobs.ts"
 import { settings, stack } from "../../routing/RouterFixture.ts"
@@ -24,7 +25,7 @@ const engine = (database: TestDatabase, upstream: ScriptedUpstream) =>
   JobRunner.layer.pipe(
     Layer.provide(Modes.layer),
     Layer.provideMerge(stack(settings())),
-    Layer.provideMerge(Layer.merge(services(database.layer), upstream.layer)),
+    Layer.provideMerge(Layer.mergeAll(services(database.layer), upstream.layer, Drain.layer({ grace: Duration.zero }))),
   )
 
 describeDatabases("modes as durable jobs", (database) => {

@@ -1,15 +1,10 @@
 /** A job in memory whose steps are kept like the engine keeps them, over the real router and a scripted upstream. */
 import { DateTime, Effect, Layer, Schema } from "effect"
-import {
-  type AgentLimits,
-  DEFAULT_LIMITS,
-  type Mode,
-  type ModelPolicy,
-  TenantId,
-} from "../../../../src/domain/agent.ts"
+import { type AgentLimits, DEFAULT_LIMITS, type Mode, TenantId } from "../../../../src/domain/agent.ts"
 import { AgentId } from "../../../../src/domain/agent.ts"
 import { JobId, type JobOptions, type JobTask, type StepCall } from "../../../../src/domain/job.ts"
 import type { RoutingSettingsInput } from "../../../../src/domain/routing.ts"
+import type { TargetFilter } from "../../../../src/domain/targets.ts"
 import type { UpstreamError, UpstreamRequest } from "../../../../src/domain/upstream.ts"
 import { AdversarialResult, type JobResult, VerifiedResult } from "../../../../src/domain/verdict.ts"
 import { JobFailure, JobProgram, type JobContext } from "../../../../src/services/jobs/JobProgram.ts"
@@ -29,7 +24,7 @@ export interface JobOf {
   readonly task?: JobTask
   readonly options?: JobOptions
   readonly limits?: Partial<AgentLimits>
-  readonly policy?: ModelPolicy
+  readonly policy?: TargetFilter
   readonly instructions?: string
   readonly steps?: Map<string, StoredStep>
 }

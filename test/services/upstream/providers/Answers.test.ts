@@ -1,6 +1,6 @@
 /** Answers in every vendor's format, whole and streamed, become the same Chat Completions answer. */
 import { assert, it } from "@effect/vitest"
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Result, Schema, Stream } from "effect"
 import { ChatChunk, ChatCompletion, type ChatRequest } from "../../../../src/domain/chat.ts"
 import { accumulate } from "../../../../src/domain/chatStream.ts"
 import { Answer, Cuts, cutBytes, eventStream, expected, gist, RENDERINGS } from "./support/Answers.ts"
@@ -15,6 +15,21 @@ const request = (answer: Answer): ChatRequest => ({
 const requestFor = (vendor: (typeof VENDOR_NAMES)[number], answer: Answer): ChatRequest =>
   vendor === "anthropic" ? { messages: [{ role: "user", content: "hi" }] } : request(answer)
 
+/** What may stand between the events of a stream without being a piece of the answer. */
+const Harmless = Schema.Array(
+  Schema.Literals([
+    ": keep-alive",
+    "data:",
+    "data: null",
+    "data: {}",
+    'data: {"type":"ping"}',
+    "event: ping\ndata: alive",
+    "event: ping",
+    "retry: 10",
+    'data: {"choices":null,"candidates":null,"type":"new"}',
+  ]),
+).check(Schema.isMinLength(1), Schema.isMaxLength(6))
+
 const isCompletion = Schema.is(ChatCompletion)
 const isChunk = Schema.is(ChatChunk)
 
@@ -25,6 +40,16 @@ for (const vendor of VENDOR_NAMES) {
       const completion = yield* provider.complete(requestFor(vendor, answer))
       assert.isTrue(isCompletion(completion))
       assert.deepStrictEqual(gist(completion), expected(vendor, answer))
+    }),
+  )
+
+  it.effect.prop(`${vendor}: the same whole answer where a stream was asked for`, [Answer], ([answer]) =>
+    Effect.gen(function* () {
+      const { provider } = yield* canned(vendor, () => json(RENDERINGS[vendor].complete(answer)))
+      const chunks = yield* Stream.runCollect(provider.stream(requestFor(vendor, answer)))
+      assert.lengthOf(chunks, 1)
+      assert.isTrue(chunks.every(isChunk))
+      assert.deepStrictEqual(accumulate(chunks), yield* provider.complete(requestFor(vendor, answer)))
     }),
   )
 
@@ -43,6 +68,37 @@ for (const vendor of VENDOR_NAMES) {
         const joined = accumulate(chunks)
         assert.deepStrictEqual(gist(joined), expected(vendor, answer))
         assert.deepStrictEqual(joined, yield* whole.provider.complete(requestFor(vendor, answer)))
+      }),
+  )
+
+  it.effect.prop(
+    `${vendor}: the same answer with what holds nothing between its events`,
+    [Answer, Cuts, Harmless],
+    ([answer, cuts, harmless]) =>
+      Effect.gen(function* () {
+        const sent = RENDERINGS[vendor].stream(answer, cuts)
+        const padded = sent.flatMap((event, at) => [
+          eventStream(vendor, [event]),
+          `${harmless[at % harmless.length]}\n\n`,
+        ])
+        const plain = yield* canned(vendor, () => events([eventStream(vendor, sent)]))
+        const noisy = yield* canned(vendor, () => events(padded))
+        const request = requestFor(vendor, answer)
+        const joined = accumulate(yield* Stream.runCollect(noisy.provider.stream(request)))
+        assert.deepStrictEqual(joined, accumulate(yield* Stream.runCollect(plain.provider.stream(request))))
+      }),
+  )
+
+  it.effect.prop(
+    `${vendor}: the same answer cut anywhere is all of it, or a failure`,
+    [Answer, Cuts, Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))],
+    ([answer, cuts, where]) =>
+      Effect.gen(function* () {
+        const bytes = new TextEncoder().encode(eventStream(vendor, RENDERINGS[vendor].stream(answer, cuts)))
+        const { provider } = yield* canned(vendor, () => events([bytes.subarray(0, Math.floor(where * bytes.length))]))
+        const read = yield* Effect.result(Stream.runCollect(provider.stream(requestFor(vendor, answer))))
+        if (Result.isFailure(read)) return assert.strictEqual(read.failure.kind, "truncated")
+        assert.deepStrictEqual(gist(accumulate(read.success)).choices, expected(vendor, answer).choices)
       }),
   )
 }

@@ -72,15 +72,18 @@ layer(client, { excludeTestServices: true })((it) => {
         }),
       )
 
-      it.effect("no connection, or one that closes without an answer, is unavailable", () =>
+      it.effect("no connection is unreachable, one that closes without an answer is unavailable", () =>
         Effect.gen(function* () {
           const server = yield* serve((_, response) => void response.destroy())
           const closing = yield* live(vendor, server.url)
           const nowhere = yield* live(vendor, "http://127.0.0.1:1")
-          for (const provider of [closing, nowhere]) {
-            assert.strictEqual((yield* soon(Effect.flip(provider.complete(request)))).kind, "unavailable")
+          for (const [provider, kind] of [
+            [closing, "unavailable"],
+            [nowhere, "unreachable"],
+          ] as const) {
+            assert.strictEqual((yield* soon(Effect.flip(provider.complete(request)))).kind, kind)
             const streamed = yield* soon(Effect.flip(Stream.runDrain(provider.stream(request))))
-            assert.strictEqual(streamed.kind, "unavailable")
+            assert.strictEqual(streamed.kind, kind)
           }
         }),
       )

@@ -4,7 +4,7 @@ import { Effect, Redacted, Stream } from "effect"
 import { HttpClient, HttpClientError } from "effect/http"
 import { TestClock } from "effect/testing"
 import type { ChatRequest } from "../../../../src/domain/chat.ts"
-import type { FailureKind } from "../../../../src/domain/upstream.ts"
+import type { FailureKind } from "../../../../src/domain/failures.ts"
 import type { ProviderFailure } from "../../../../src/services/upstream/Provider.ts"
 import { canned, events, json, MINIMAL, type Vendor, VENDOR_NAMES, VENDORS } from "./support/Canned.ts"
 import { eventFixture } from "./support/fixtures.ts"
@@ -99,7 +99,9 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
         kind: "rate-limited",
       }),
     ),
-    { name: "quota", status: 429, body: openai("insufficient_quota", "insufficient_quota"), kind: "rate-limited" },
+    { name: "quota", status: 429, body: openai("insufficient_quota", "insufficient_quota"), kind: "unauthorized" },
+    { name: "quota, by type", status: 429, body: openai("insufficient_quota", null), kind: "unauthorized" },
+    { name: "balance", status: 400, body: openai("error", null, "Insufficient Balance"), kind: "unauthorized" },
     { name: "bad key", status: 401, body: openai("invalid_request_error", "invalid_api_key"), kind: "unauthorized" },
     {
       name: "bad key, reported as a bad request",
@@ -120,6 +122,39 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       status: 404,
       body: openai("invalid_request_error", "model_not_found"),
       kind: "unknown-model",
+    },
+    ...[400, 403, 422].map((status): Row => ({
+      name: "unknown model",
+      status,
+      body: openai("invalid_request_error", "model_not_found"),
+      kind: "unknown-model",
+    })),
+    { name: "unknown model, by type", status: 400, body: openai("invalid_model", "1500"), kind: "unknown-model" },
+    {
+      name: "a model that is no more",
+      status: 400,
+      body: openai("invalid_request_error", "model_decommissioned"),
+      kind: "unknown-model",
+    },
+    ...["Model Not Exist", "The model `m` does not exist", "m is not a valid model ID", "Invalid model: m"].map(
+      (message): Row => ({
+        name: `unknown model, in words: ${message}`,
+        status: 400,
+        body: openai("invalid_request_error", null, message),
+        kind: "unknown-model",
+      }),
+    ),
+    {
+      name: "words of a model far into a message, which may quote a prompt",
+      status: 400,
+      body: openai("invalid_request_error", null, `${"x".repeat(2000)} unknown model: model not found`),
+      kind: "invalid-request",
+    },
+    {
+      name: "a tool that does not exist, for a model that does",
+      status: 400,
+      body: openai("invalid_request_error", null, `the model may call tools\n${"x".repeat(300)} f does not exist`),
+      kind: "invalid-request",
     },
     {
       name: "bad parameter",
@@ -228,7 +263,6 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       body: "<html>?</html>",
       kind: "garbage",
     },
-    { name: "a redirect", status: 302, headers: { location: "https://elsewhere.example" }, body: "", kind: "garbage" },
   ],
   anthropic: [
     {
@@ -256,6 +290,12 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
     },
     { name: "no permission", status: 403, body: anthropic("permission_error"), kind: "unauthorized" },
     { name: "billing", status: 402, body: anthropic("billing_error"), kind: "unauthorized" },
+    {
+      name: "balance",
+      status: 400,
+      body: anthropic("invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
+      kind: "unauthorized",
+    },
     {
       name: "unknown model",
       status: 404,
@@ -305,6 +345,16 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       ]),
       kind: "rate-limited",
       retryAfterMs: 34_500,
+    },
+    {
+      name: "rate limit, its time in the header and in the body",
+      status: 429,
+      headers: { "retry-after": "7" },
+      body: gemini(429, "RESOURCE_EXHAUSTED", "quota", [
+        { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.5s" },
+      ]),
+      kind: "rate-limited",
+      retryAfterMs: 7000,
     },
     ...["9".repeat(400), SECONDS].map((seconds): Row => ({
       name: `rate limit, its time in the body beyond all numbers (${seconds.length} digits)`,
@@ -386,10 +436,15 @@ for (const vendor of VENDOR_NAMES) {
 
 describe("no response", () => {
   const rows: ReadonlyArray<readonly [code: unknown, kind: FailureKind, detail: string]> = [
-    ["ECONNREFUSED", "unavailable", "no answer (ECONNREFUSED)"],
-    ["ENOTFOUND", "unavailable", "no answer (ENOTFOUND)"],
-    ["CERT_HAS_EXPIRED", "unavailable", "no answer (CERT_HAS_EXPIRED)"],
-    ["UND_ERR_CONNECT_TIMEOUT", "timeout", "no answer (UND_ERR_CONNECT_TIMEOUT)"],
+    ["ECONNREFUSED", "unreachable", "no answer (ECONNREFUSED)"],
+    ["ENOTFOUND", "unreachable", "no answer (ENOTFOUND)"],
+    ["EAI_AGAIN", "unreachable", "no answer (EAI_AGAIN)"],
+    ["CERT_HAS_EXPIRED", "unreachable", "no answer (CERT_HAS_EXPIRED)"],
+    ["UND_ERR_CONNECT_TIMEOUT", "connect-timeout", "no answer (UND_ERR_CONNECT_TIMEOUT)"],
+    ["ETIMEDOUT", "connect-timeout", "no answer (ETIMEDOUT)"],
+    ["ECONNRESET", "unavailable", "no answer (ECONNRESET)"],
+    ["UND_ERR_SOCKET", "unavailable", "no answer (UND_ERR_SOCKET)"],
+    ["HPE_INVALID_CONSTANT", "unavailable", "no answer (HPE_INVALID_CONSTANT)"],
     ["no host openai.example", "unavailable", "no answer"],
     [undefined, "unavailable", "no answer"],
   ]
@@ -466,20 +521,7 @@ describe("answers that are none", () => {
       )
     }
 
-    it.effect(`${vendor}: a whole answer in place of a stream`, () =>
-      Effect.gen(function* () {
-        const { provider } = yield* canned(vendor, () => json(MINIMAL[vendor]))
-        assert.strictEqual((yield* Effect.flip(Stream.runDrain(provider.stream(request)))).kind, "garbage")
-      }),
-    )
-
-    for (const data of [
-      "{broken",
-      "[]",
-      '"text"',
-      '{"type":7}',
-      '{"choices":7,"candidates":7,"type":"message_start"}',
-    ]) {
+    for (const data of ["{broken", "[]", '"text"', '{"choices":7,"candidates":7,"type":"message_start"}']) {
       it.effect(`${vendor}: the event ${data} after good ones`, () =>
         Effect.gen(function* () {
           const good = eventFixture(`${vendor}-stream`).slice(0, 2)
@@ -589,6 +631,51 @@ describe("errors inside a stream", () => {
       }),
     )
   }
+
+  const names: ReadonlyArray<readonly [kind: FailureKind, names: ReadonlyArray<string>]> = [
+    ["invalid-request", ["invalid_request_error", "BadRequestError", "INVALID_ARGUMENT", "OUT_OF_RANGE"]],
+    ["unauthorized", ["authentication_error", "AuthenticationError", "invalid_api_key", "UNAUTHENTICATED"]],
+    ["unauthorized", ["permission_error", "PermissionDeniedError", "PERMISSION_DENIED", "FAILED_PRECONDITION"]],
+    ["unauthorized", ["billing_error", "billing_not_active", "billing_hard_limit_reached", "insufficient_quota"]],
+    ["unauthorized", ["exceeded_current_quota_error"]],
+    ["unknown-model", ["not_found_error", "NotFoundError", "NOT_FOUND"]],
+    ["unknown-model", ["model_not_found", "model_decommissioned", "invalid_model"]],
+    ["context-too-long", ["request_too_large", "context_length_exceeded", "exceed_context_size_error"]],
+    ["content-filtered", ["content_filter", "content_policy_violation", "invalid_prompt", "moderation_blocked"]],
+    ["content-filtered", ["ResponsibleAIPolicyViolation"]],
+    ["rate-limited", ["rate_limit_error", "RateLimitError", "rate_limit_exceeded", "too_many_requests"]],
+    ["rate-limited", ["RESOURCE_EXHAUSTED"]],
+    ["unavailable", ["api_error", "timeout_error", "overloaded_error", "server_error", "InternalServerError"]],
+    ["unavailable", ["ABORTED", "CANCELLED", "INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED"]],
+  ]
+  for (const [kind, known] of names) {
+    it.effect.each(known)(`%s is ${kind}, whatever member has it, whatever the message says`, (name) =>
+      Effect.gen(function* () {
+        const said = kind === "unavailable" ? "too many requests, says the usage policy" : "the message"
+        for (const error of [
+          { type: name, message: said },
+          { code: name, message: said, type: "error" },
+          { status: name, message: said },
+          { message: said, details: [{ reason: name }] },
+        ]) {
+          const { provider } = yield* canned("openai", () => json({ error }))
+          assert.strictEqual((yield* Effect.flip(provider.complete(request))).kind, kind)
+        }
+      }),
+    )
+  }
+
+  it.effect("a status in a body counts more than a name, a code more than a type", () =>
+    Effect.gen(function* () {
+      for (const [error, kind] of [
+        [{ code: 400, type: "server_error", message: "no" }, "invalid-request"],
+        [{ code: "rate_limit_exceeded", type: "invalid_request_error", message: "no" }, "rate-limited"],
+      ] as const) {
+        const { provider } = yield* canned("openai", () => json({ error }))
+        assert.strictEqual((yield* Effect.flip(provider.complete(request))).kind, kind)
+      }
+    }),
+  )
 
   it.effect("openai: an error with status 200", () =>
     Effect.gen(function* () {

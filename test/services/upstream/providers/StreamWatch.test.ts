@@ -1,4 +1,4 @@
-/** What is heard of a stream besides its chunks: that the model thinks, and what the answer has cost so far. */
+/** What is heard of a stream besides its chunks: signs of life, that the model thinks, and what the answer cost so far. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import type { Usage } from "../../../../src/domain/chat.ts"
@@ -12,13 +12,34 @@ const watched = Effect.fnUntraced(function* (vendor: Vendor, pieces: ReadonlyArr
   const { provider } = yield* canned(vendor, () => events(pieces))
   let thoughts = 0
   const spent: Array<Usage> = []
-  const watch = { thinking: () => void thoughts++, spent: (usage: Usage) => void spent.push(usage) }
+  let signs = 0
+  const watch = {
+    alive: () => void signs++,
+    thinking: () => void thoughts++,
+    spent: (usage: Usage) => void spent.push(usage),
+  }
   const chunks: Array<unknown> = []
   yield* provider.stream({ messages: [{ role: "user", content: "hi" }] }, watch).pipe(
     Stream.runForEach((chunk) => Effect.sync(() => chunks.push(chunk))),
     Effect.exit,
   )
-  return { thoughts, spent: spent.map((usage) => [usage.prompt_tokens, usage.completion_tokens]), chunks }
+  return { signs, thoughts, spent: spent.map((usage) => [usage.prompt_tokens, usage.completion_tokens]), chunks }
+})
+
+describe("whatever the format", () => {
+  it.effect.each([
+    ["anthropic", "event: ping\n" + sse({ type: "ping" })],
+    ["anthropic", ": keep-alive\n\n"],
+    ["gemini", ": keep-alive\n\n"],
+    ["openai", ": OPENROUTER PROCESSING\n\n"],
+    ["openai", sse({ id: "c", created: 1, model: "m", choices: [{ index: 0, delta: {} }] })],
+  ] as const)("%s: all that comes is a sign of life, such as %j", ([vendor, piece]) =>
+    Effect.gen(function* () {
+      const { signs, thoughts } = yield* watched(vendor, [piece, piece, piece])
+      assert.strictEqual(signs, 3)
+      assert.strictEqual(thoughts, 0)
+    }),
+  )
 })
 
 describe("anthropic", () => {
@@ -103,6 +124,15 @@ describe("gemini", () => {
 })
 
 describe("openai", () => {
+  it.effect("thoughts in the parts of a content are signs of life, as they are in no chunk", () =>
+    Effect.gen(function* () {
+      const chunk = (content: unknown) => sse({ id: "c", choices: [{ index: 0, delta: { content } }] })
+      const thought = { type: "thinking", thinking: [{ type: "text", text: "Hm" }] }
+      const { thoughts } = yield* watched("openai", [chunk([thought, thought]), chunk([{ type: "text", text: "a" }])])
+      assert.strictEqual(thoughts, 1)
+    }),
+  )
+
   it.effect("reasoning is in the chunks, and so is its count", () =>
     Effect.gen(function* () {
       const chunk = (more: object) => sse({ id: "c", created: 1, model: "m", choices: [], ...more })

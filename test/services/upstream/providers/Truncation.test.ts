@@ -1,6 +1,6 @@
 /** A stream that ends before the provider said that the answer is finished is a failure, wherever it ends. */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Option, Stream } from "effect"
+import { Cause, Effect, Exit, Fiber, Option, Schedule, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatChunk, ChatRequest } from "../../../../src/domain/chat.ts"
 import { accumulate } from "../../../../src/domain/chatStream.ts"
@@ -66,9 +66,16 @@ for (const { vendor, name, finishedAfter } of STREAMS) {
       }),
     )
 
-    it.effect("finished, it ends at once, though the connection stays open", () =>
+    it.effect("finished, it ends though the connection stays open: at once behind its closing event, else soon", () =>
       Effect.gen(function* () {
-        const { chunks, succeeded } = yield* outcome(vendor, () => unfinished(recorded, "hang"))
+        const fiber = yield* Effect.forkChild(outcome(vendor, () => unfinished(recorded, "hang")))
+        if (vendor === "gemini" || name === "openai-stream-compatible") {
+          for (let turn = 0; turn < 10; turn++) yield* settled
+          assert.isUndefined(fiber.pollUnsafe(), "nothing says that this was all")
+          yield* TestClock.adjust("500 millis")
+        }
+        // The clock stands still here, so that nothing that waits can pass for at once.
+        const { chunks, succeeded } = yield* Fiber.join(fiber)
         assert.isTrue(succeeded)
         const whole = yield* outcome(vendor, () => events(recorded))
         assert.deepStrictEqual(accumulate(chunks), accumulate(whole.chunks))
@@ -133,6 +140,31 @@ it.effect("usage that is counted all along: the last count is waited for", () =>
       })}\n\n`
     const { chunks } = yield* outcome("openai", () => events([chunk(null, 0), chunk("stop", -1), chunk(null, 7, 0)]))
     assert.strictEqual(accumulate(chunks).usage?.completion_tokens, 7)
+  }),
+)
+
+it.effect("more of an answer behind its finish is waited for anew each time", () =>
+  Effect.gen(function* () {
+    const context = yield* Effect.context()
+    const piece = `data: ${JSON.stringify({ candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: "STOP" }] })}\n\n`
+    const slow = Stream.concat(
+      Stream.take(
+        Stream.repeat(Stream.fromEffect(Effect.delay(Effect.succeed(piece), "400 millis")), Schedule.forever),
+        4,
+      ),
+      Stream.never,
+    )
+    const body = Stream.toReadableStreamWith(Stream.encodeText(slow), context)
+    const fiber = yield* Effect.forkChild(
+      outcome("gemini", () => new Response(body, { headers: { "content-type": "text/event-stream" } })),
+    )
+    for (let step = 0; step < 25; step++) {
+      yield* TestClock.adjust("100 millis")
+      for (let turn = 0; turn < 3; turn++) yield* settled
+    }
+    const { chunks, succeeded } = yield* fiber.pollUnsafe() ?? Exit.die("still waiting")
+    assert.isTrue(succeeded)
+    assert.strictEqual(accumulate(chunks).choices[0]?.message.content, "xxxx")
   }),
 )
 
@@ -209,6 +241,13 @@ describe("gemini, asked for two candidates", () => {
       const failure = yield* Effect.flip(run(broken))
       assert.strictEqual(failure.kind, "truncated")
       assert.strictEqual(failure.usage?.completion_tokens, 7)
+    }),
+  )
+
+  it.effect("what cannot be read behind the first of them is a failure, as more may have followed", () =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(run(events([candidate(0, "STOP", 7), "data: {\n\n"])))
+      assert.strictEqual(failure.kind, "garbage")
     }),
   )
 

@@ -2,15 +2,18 @@
 import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
+import { CallIds } from "../shared/CallIds.ts"
 import { extraContent } from "../shared/ExtraContent.ts"
-import { failure, failureOfEvent, garbage } from "../shared/Failures.ts"
-import { parseJson } from "../shared/ResponseBody.ts"
+import { failure, garbage } from "../shared/Failures.ts"
+import { argumentsOf } from "../shared/argumentsOf.ts"
+import { textOr } from "../shared/textOr.ts"
 import type { Call, ChunkReader } from "../shared/WireFormat.ts"
 import type { ThinkingBlock } from "./Request.ts"
 import * as Wire from "./Wire.ts"
-import { finishReason, mergeUsage, usageOf } from "./meaning.ts"
+import { ownId } from "./callIds.ts"
+import { finishReason, stopOf } from "./finishReason.ts"
+import { countsOf, mergeUsage, usageOf } from "./usage.ts"
 
-const decodeEvent = Schema.decodeUnknownOption(Wire.Event)
 const decodeMessageStart = Schema.decodeUnknownOption(Wire.MessageStart)
 const decodeBlockStart = Schema.decodeUnknownOption(Wire.BlockStart)
 const decodeBlockDelta = Schema.decodeUnknownOption(Wire.BlockDelta)
@@ -20,10 +23,13 @@ const decodeMessageDelta = Schema.decodeUnknownOption(Wire.MessageDelta)
 type Chunks = ReadonlyArray<ChatChunk>
 type Read = Result.Result<Chunks, ProviderFailure>
 
-/** A block that has begun: the tool call that it is, with what it was given so far, or thinking. */
+const NOTHING: Read = Result.succeed([])
+
+/** A block that has begun: the tool call that it is, with what it was given so far, thinking, or another. */
 type OpenBlock =
   | { readonly _tag: "Tool"; readonly index: number; readonly input: unknown; empty: boolean }
   | { readonly _tag: "Thinking"; thinking: string; signature: string }
+  | { readonly _tag: "Other" }
 
 export class AnthropicChunkReader implements ChunkReader {
   usage: Usage | undefined
@@ -32,9 +38,15 @@ export class AnthropicChunkReader implements ChunkReader {
   private model: string
   private readonly created: number
   private started = false
+  /** Whether anything of the answer came. */
+  private answering = false
   private finished = false
+  private closed = false
   private wireUsage: Wire.Usage | undefined
   private calls = 0
+  private readonly ids = new CallIds()
+  /** The block that began last. */
+  private block = -1
   private readonly blocks = new Map<number, OpenBlock>()
   /** Thinking that led to nothing yet. */
   private thinking: Array<ThinkingBlock> = []
@@ -45,88 +57,111 @@ export class AnthropicChunkReader implements ChunkReader {
     this.created = call.created
   }
 
-  /** The event that has the stop reason has the usage as well, so nothing is worth waiting for. */
   get state(): ChunkReader["state"] {
-    return this.finished ? "closed" : "open"
+    if (!this.finished) return "open"
+    return this.closed ? "closed" : "finished"
   }
 
-  read(data: string): Read {
-    const json = Option.getOrUndefined(parseJson(data))
-    const event = Option.getOrUndefined(decodeEvent(json))
-    if (event === undefined) return Result.fail(garbage("an event is not a JSON object with a type"))
-    switch (event.type) {
+  close(): boolean {
+    this.closed = true
+    return this.finished
+  }
+
+  read(json: { readonly [member: string]: unknown }, event: string): Read {
+    const type = json["type"] ?? event
+    if (typeof type !== "string") return Result.fail(garbage("the type of an event is no text"))
+    switch (type) {
       case "message_start":
-        return this.decoded(decodeMessageStart(json), event.type, ({ message }) => {
-          this.started = true
-          this.id = message.id
-          this.model = message.model
-          this.count(message.usage)
-          return [this.chunk({ role: "assistant" })]
-        })
+        return this.decoded(decodeMessageStart(json), type, ({ message }) => this.start(message))
       case "content_block_start":
-        return this.decoded(decodeBlockStart(json), event.type, (start) => this.begin(start))
+        return this.decoded(decodeBlockStart(json), type, (start) => Result.succeed(this.begin(start)))
       case "content_block_delta":
-        return this.decoded(decodeBlockDelta(json), event.type, ({ index, delta }) => this.grow(index, delta))
+        return this.decoded(decodeBlockDelta(json), type, (delta) => this.grow(delta))
       case "content_block_stop":
-        return this.decoded(decodeBlockStop(json), event.type, ({ index }) => this.end(index))
+        return this.decoded(decodeBlockStop(json), type, ({ index }) => Result.succeed(this.end(index ?? this.block)))
       case "message_delta":
-        return this.decoded(decodeMessageDelta(json), event.type, (delta) => this.finish(delta))
+        return this.decoded(decodeMessageDelta(json), type, (delta) => Result.succeed(this.finish(delta)))
       case "message_stop":
-        return Result.fail(failure("truncated", "the message stopped without a stop reason"))
-      case "error":
-        return Result.fail(failureOfEvent(json))
+        return this.close() ? NOTHING : Result.fail(failure("truncated", "the message stopped without a stop reason"))
       default:
-        return Result.succeed([])
+        return NOTHING
     }
   }
 
-  private decoded<A>(event: Option.Option<A>, type: string, use: (event: A) => Chunks): Read {
+  private decoded<A>(event: Option.Option<A>, type: string, use: (event: A) => Read): Read {
     if (Option.isNone(event)) return Result.fail(garbage(`malformed ${type}`))
     if (!this.started && type !== "message_start") return Result.fail(garbage(`${type} before message_start`))
-    return Result.succeed(use(event.value))
+    return use(event.value)
   }
 
-  private begin({ index, content_block: block }: typeof Wire.BlockStart.Type): Chunks {
-    if (!Wire.isKnown(block)) return []
+  private start({ content, id, model, usage }: (typeof Wire.MessageStart.Type)["message"]): Read {
+    // What came before would stand in front of what comes now, as if it were one answer.
+    if (this.answering) return Result.fail(garbage("a second message_start"))
+    const again = this.started
+    this.started = true
+    this.id = textOr(this.id, id)
+    this.model = textOr(this.model, model)
+    this.count(usage)
+    const role = again ? [] : [this.chunk({ role: "assistant" })]
+    const blocks = (content ?? []).flatMap((block, index) => [
+      ...this.begin({ index, content_block: block }),
+      ...this.end(index),
+    ])
+    return Result.succeed([...role, ...blocks])
+  }
+
+  private begin({ index: given, content_block: block }: typeof Wire.BlockStart.Type): Chunks {
+    const index = given ?? this.block + 1
+    // One that was never stopped is, when its place is taken.
+    const before = this.end(index)
+    this.block = index
+    this.answering = true
+    this.blocks.set(index, { _tag: "Other" })
+    if (!Wire.isKnown(block)) return before
     switch (block.type) {
       case "text":
-        return [...this.flushThinking(), ...this.text(block.text)]
+        return [...before, ...this.flushThinking(), ...this.text(block.text ?? "")]
       case "redacted_thinking":
         this.thoughts++
         this.thinking.push(block)
-        return []
-      case "thinking":
-        this.blocks.set(index, { _tag: "Thinking", thinking: block.thinking, signature: block.signature })
-        return []
+        return before
+      case "thinking": {
+        const { thinking, signature } = block
+        this.blocks.set(index, { _tag: "Thinking", thinking: thinking ?? "", signature: signature ?? "" })
+        return before
+      }
       case "tool_use": {
         const at = this.calls++
         this.blocks.set(index, { _tag: "Tool", index: at, input: block.input, empty: true })
         const extra = extraContent("anthropic", this.takeThinking())
-        return [
-          this.toolCall({
-            index: at,
-            id: block.id,
-            type: "function",
-            function: { name: block.name, arguments: "" },
-            ...extra,
-          }),
-        ]
+        const call = this.toolCall({
+          index: at,
+          id: this.ids.take(block.id, ownId(this.id, at)),
+          type: "function",
+          function: { name: block.name, arguments: "" },
+          ...extra,
+        })
+        return [...before, call]
       }
     }
   }
 
-  private grow(index: number, delta: (typeof Wire.BlockDelta.Type)["delta"]): Chunks {
-    const block = this.blocks.get(index)
-    if (delta.type === "text_delta") return this.text(delta.text ?? "")
+  private grow({ index: given, delta }: typeof Wire.BlockDelta.Type): Read {
+    const block = this.blocks.get(given ?? this.block)
+    const type = delta.type ?? (delta.partial_json == null ? "text_delta" : "input_json_delta")
+    this.answering = true
+    if (type === "text_delta") return Result.succeed(this.text(delta.text ?? ""))
     if (block?._tag === "Thinking") {
       if (delta.thinking || delta.signature) this.thoughts++
       block.thinking += delta.thinking ?? ""
       block.signature += delta.signature ?? ""
-      return []
+      return NOTHING
     }
-    if (block === undefined || delta.type !== "input_json_delta" || !delta.partial_json) return []
+    if (type !== "input_json_delta" || !delta.partial_json) return NOTHING
+    if (block === undefined) return Result.fail(garbage("arguments of a tool call that did not begin"))
+    if (block._tag !== "Tool") return NOTHING
     block.empty = false
-    return [this.toolCall({ index: block.index, function: { arguments: delta.partial_json } })]
+    return Result.succeed([this.toolCall({ index: block.index, function: { arguments: delta.partial_json } })])
   }
 
   private end(index: number): Chunks {
@@ -137,27 +172,32 @@ export class AnthropicChunkReader implements ChunkReader {
     }
     if (block?._tag !== "Tool" || !block.empty) return []
     // Without pieces the input is what the block began with: an empty object, for a tool without parameters.
-    return [this.toolCall({ index: block.index, function: { arguments: JSON.stringify(block.input ?? {}) } })]
+    return [this.toolCall({ index: block.index, function: { arguments: argumentsOf(block.input) } })]
   }
 
   private finish({ delta, usage }: typeof Wire.MessageDelta.Type): Chunks {
     this.count(usage)
-    const stopReason = delta.stop_reason
-    if (stopReason == null) return []
+    const stop = stopOf(delta)
+    if (stop === undefined) return []
     this.finished = true
-    const refusal = delta.stop_details?.explanation
     const finish = {
       index: 0,
-      delta: refusal == null ? {} : { refusal },
-      finish_reason: finishReason(stopReason),
-      native_finish_reason: stopReason,
+      delta: stop.refusal === undefined ? {} : { refusal: stop.refusal },
+      finish_reason: finishReason(stop.reason),
+      native_finish_reason: stop.reason,
     }
-    return [...this.flushThinking(), this.envelope([finish]), { ...this.envelope([]), usage: this.usage ?? null }]
+    return [
+      ...[...this.blocks.keys()].flatMap((index) => this.end(index)),
+      ...this.flushThinking(),
+      this.envelope([finish]),
+      { ...this.envelope([]), usage: this.usage ?? null },
+    ]
   }
 
-  private count(usage: Wire.Usage | null | undefined): void {
-    if (usage == null) return
-    this.wireUsage = mergeUsage(this.wireUsage, usage)
+  private count(usage: unknown): void {
+    const counts = countsOf(usage)
+    if (counts === undefined) return
+    this.wireUsage = mergeUsage(this.wireUsage, counts)
     this.usage = usageOf(this.wireUsage)
   }
 

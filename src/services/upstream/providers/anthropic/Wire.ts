@@ -15,27 +15,35 @@ export const Usage = Schema.Struct({
 })
 export type Usage = typeof Usage.Type
 
+const Text = Schema.Struct({ type: Schema.Literal("text"), text: optional(Schema.String) })
+const ToolUse = Schema.Struct({
+  type: Schema.Literal("tool_use"),
+  id: optional(Schema.String),
+  name: Schema.NonEmptyString,
+  input: Schema.optionalKey(Schema.Unknown),
+})
 const Thinking = Schema.Struct({
   type: Schema.Literal("thinking"),
-  thinking: Schema.String,
+  thinking: optional(Schema.String),
   /** Comes at the end of a streamed block. */
-  signature: Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
+  signature: optional(Schema.String),
 })
 const RedactedThinking = Schema.Struct({ type: Schema.Literal("redacted_thinking"), data: Schema.String })
 
 /** What travels in `extra_content.anthropic`. */
 export const ThinkingState = Schema.Struct({
-  thinking_blocks: Schema.Array(Schema.Union([Thinking, RedactedThinking])),
+  thinking_blocks: Schema.Array(
+    Schema.Union([
+      Schema.Struct({
+        type: Schema.Literal("thinking"),
+        thinking: Schema.String,
+        signature: Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
+      }),
+      RedactedThinking,
+    ]),
+  ),
 })
 export type ThinkingState = typeof ThinkingState.Type
-
-const Text = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
-const ToolUse = Schema.Struct({
-  type: Schema.Literal("tool_use"),
-  id: Schema.NonEmptyString,
-  name: Schema.NonEmptyString,
-  input: Schema.Unknown,
-})
 
 /** Blocks of server tools and the like, which requests of this product do not ask for, are passed over. */
 const Other = Schema.Struct({
@@ -51,38 +59,33 @@ export type Block = typeof Block.Type
 
 export const isKnown = Schema.is(Schema.Union([Text, ToolUse, Thinking, RedactedThinking]))
 
-const StopDetails = Schema.Struct({ explanation: optional(Schema.String) })
+/** Read by themselves: an answer is not worth less because something beside it has an odd shape. */
+const usage = { usage: Schema.optionalKey(Schema.Unknown) }
+const head = { id: Schema.optionalKey(Schema.Unknown), model: Schema.optionalKey(Schema.Unknown), ...usage }
+const stop = { stop_reason: optional(Schema.String), stop_details: Schema.optionalKey(Schema.Unknown) }
+const Stop = Schema.Struct(stop)
+export type Stop = typeof Stop.Type
 
-export const Message = Schema.Struct({
-  id: Schema.String,
-  model: Schema.String,
-  content: Schema.Array(Block),
-  stop_reason: optional(Schema.String),
-  stop_details: optional(StopDetails),
-  usage: optional(Usage),
-})
+export const StopDetails = Schema.Struct({ explanation: optional(Schema.String) })
 
-const Index = Schema.Struct({ index: Schema.Int })
+export const Message = Schema.Struct({ ...head, ...stop, content: Schema.Array(Block) })
+
+const index = { index: optional(Schema.Int) }
 
 /** Events of a stream by type; types that are not here are passed over, as the API's documentation asks. */
 export const MessageStart = Schema.Struct({
-  message: Schema.Struct({ id: Schema.String, model: Schema.String, usage: optional(Usage) }),
+  message: Schema.Struct({ ...head, content: optional(Schema.Array(Block)) }),
 })
-export const BlockStart = Schema.Struct({ index: Schema.Int, content_block: Block })
+export const BlockStart = Schema.Struct({ ...index, content_block: Block })
 export const BlockDelta = Schema.Struct({
-  index: Schema.Int,
+  ...index,
   delta: Schema.Struct({
-    type: Schema.String,
-    text: Schema.optionalKey(Schema.String),
-    partial_json: Schema.optionalKey(Schema.String),
-    thinking: Schema.optionalKey(Schema.String),
-    signature: Schema.optionalKey(Schema.String),
+    type: optional(Schema.String),
+    text: optional(Schema.String),
+    partial_json: optional(Schema.String),
+    thinking: optional(Schema.String),
+    signature: optional(Schema.String),
   }),
 })
-export const BlockStop = Index
-export const MessageDelta = Schema.Struct({
-  delta: Schema.Struct({ stop_reason: optional(Schema.String), stop_details: optional(StopDetails) }),
-  usage: optional(Usage),
-})
-
-export const Event = Schema.Struct({ type: Schema.String })
+export const BlockStop = Schema.Struct(index)
+export const MessageDelta = Schema.Struct({ ...usage, delta: optional(Stop) })

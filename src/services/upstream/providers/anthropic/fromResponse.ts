@@ -2,39 +2,45 @@
 import { Option, Result, Schema } from "effect"
 import type { ChatCompletion, ToolCall } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
+import { CallIds } from "../shared/CallIds.ts"
 import { extraContent } from "../shared/ExtraContent.ts"
 import { failure, garbage } from "../shared/Failures.ts"
+import { argumentsOf } from "../shared/argumentsOf.ts"
+import { textOr } from "../shared/textOr.ts"
 import type { Call } from "../shared/WireFormat.ts"
 import type { ThinkingBlock } from "./Request.ts"
 import * as Wire from "./Wire.ts"
-import { finishReason, usageOf } from "./meaning.ts"
+import { ownId } from "./callIds.ts"
+import { finishReason, stopOf } from "./finishReason.ts"
+import { countsOf, usageOf } from "./usage.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Message)
 
 export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompletion, ProviderFailure> => {
   const message = Option.getOrUndefined(decode(body))
   if (message === undefined) return Result.fail(garbage("not a message"))
-  const usage = usageOf(message.usage)
-  const stopReason = message.stop_reason
-  if (stopReason == null) return Result.fail(failure("truncated", "the answer has no stop reason", { usage }))
-  const { text, calls, thinking } = gather(message.content)
+  const usage = usageOf(countsOf(message.usage))
+  const stop = stopOf(message)
+  if (stop === undefined) return Result.fail(failure("truncated", "the answer has no stop reason", { usage }))
+  const id = textOr(call.id, message.id)
+  const { text, calls, thinking } = gather(message.content, id)
   return Result.succeed({
-    id: message.id,
+    id,
     object: "chat.completion",
     created: call.created,
-    model: message.model,
+    model: textOr(call.model, message.model),
     choices: [
       {
         index: 0,
         message: {
           role: "assistant",
           content: text === "" ? null : text,
-          refusal: message.stop_details?.explanation ?? null,
+          refusal: stop.refusal ?? null,
           ...(calls.length > 0 ? { tool_calls: calls } : {}),
           ...extraContent("anthropic", thinking),
         },
-        finish_reason: finishReason(stopReason),
-        native_finish_reason: stopReason,
+        finish_reason: finishReason(stop.reason),
+        native_finish_reason: stop.reason,
       },
     ],
     usage: usage ?? null,
@@ -42,28 +48,31 @@ export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompl
 }
 
 /** Thinking belongs to the tool call that it led to, and to the message if it led to text. */
-const gather = (blocks: ReadonlyArray<Wire.Block>) => {
+const gather = (blocks: ReadonlyArray<Wire.Block>, id: string) => {
   let text = ""
   const calls: Array<ToolCall> = []
+  const ids = new CallIds()
   const thinking: Array<ThinkingBlock> = []
   let pending: Array<ThinkingBlock> = []
   for (const block of blocks) {
     if (!Wire.isKnown(block)) continue
     switch (block.type) {
       case "thinking":
+        pending.push({ type: "thinking", thinking: block.thinking ?? "", signature: block.signature ?? "" })
+        break
       case "redacted_thinking":
         pending.push(block)
         break
       case "text":
-        text += block.text
+        text += block.text ?? ""
         thinking.push(...pending)
         pending = []
         break
       case "tool_use":
         calls.push({
-          id: block.id,
+          id: ids.take(block.id, ownId(id, calls.length)),
           type: "function",
-          function: { name: block.name, arguments: JSON.stringify(block.input ?? {}) },
+          function: { name: block.name, arguments: argumentsOf(block.input) },
           ...extraContent("anthropic", stateOf(pending)),
         })
         pending = []

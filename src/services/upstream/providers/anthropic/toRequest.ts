@@ -1,11 +1,12 @@
 /** From a Chat Completions request to a Messages API request. */
 import type { ResponseFormat, Tool, ToolChoice } from "../../../../domain/chat.ts"
 import type { ModernRequest } from "../shared/LegacyFunctions.ts"
-import { ANTHROPIC_REQUEST, RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
+import { RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import { present } from "../shared/present.ts"
 import type { Call } from "../shared/WireFormat.ts"
 import type { MessagesRequest, OutputConfig, ToolDefinition, ToolSelection } from "./Request.ts"
+import { REQUEST_MEMBERS } from "./memberRules.ts"
 import { cacheControl } from "./toBlocks.ts"
 import { toTurns } from "./toTurns.ts"
 
@@ -16,7 +17,7 @@ import { toTurns } from "./toTurns.ts"
 export const DEFAULT_MAX_TOKENS = 32_000
 
 export const toRequest = (request: ModernRequest, call: Call, unsupported: Unsupported): MessagesRequest => {
-  unsupported.check(request, ANTHROPIC_REQUEST)
+  unsupported.check(request, REQUEST_MEMBERS)
   const { system, turns } = toTurns(request.messages, unsupported)
   const user = request["safety_identifier"] ?? request["user"]
   const output: OutputConfig = {

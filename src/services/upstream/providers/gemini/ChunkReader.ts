@@ -2,20 +2,19 @@
 import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, Usage } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
-import { reportsError } from "../shared/ErrorBody.ts"
+import { CallIds } from "../shared/CallIds.ts"
 import { extraContent } from "../shared/ExtraContent.ts"
-import { failure, failureOfEvent, garbage } from "../shared/Failures.ts"
+import { failure, garbage } from "../shared/Failures.ts"
 import { FinishTracker } from "../shared/FinishTracker.ts"
-import { parseJson } from "../shared/ResponseBody.ts"
+import { argumentsOf } from "../shared/argumentsOf.ts"
+import { textOr } from "../shared/textOr.ts"
 import type { Call, ChunkReader } from "../shared/WireFormat.ts"
 import * as Wire from "./Wire.ts"
 import { ownId } from "./callIds.ts"
-import { finishReason, usageOf } from "./meaning.ts"
+import { finishReason, given } from "./finishReason.ts"
+import { usageOf } from "./usage.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Response)
-
-/** A response has one of these; everything in it is optional otherwise. */
-const MEMBERS = ["candidates", "promptFeedback", "usageMetadata"] as const
 
 type Read = Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure>
 
@@ -26,9 +25,9 @@ export class GeminiChunkReader implements ChunkReader {
   private model: string
   private readonly created: number
   private readonly finish: FinishTracker
-  private usageTold = false
   /** How many tools each choice has called so far; a choice is here once it has begun. */
   private readonly calls = new Map<number, number>()
+  private readonly ids = new Map<number, CallIds>()
 
   constructor(call: Call) {
     this.id = call.id
@@ -38,31 +37,25 @@ export class GeminiChunkReader implements ChunkReader {
   }
 
   get state(): ChunkReader["state"] {
+    if (!this.finish.settled) return "open"
     // Fewer candidates may come than were asked for.
-    if (!this.finish.complete) return this.finish.settled ? "settled" : "open"
-    return this.usageTold ? "closed" : "finished"
+    return this.finish.complete ? "finished" : "settled"
   }
 
-  read(data: string): Read {
-    return Option.match(parseJson(data), {
-      onNone: () => Result.fail(garbage("an event is not JSON")),
-      onSome: (value) => this.readValue(value),
-    })
+  close(): boolean {
+    return this.finish.settled
   }
 
-  /** {@link read} for a JSON value: an event, or the body of a whole answer. */
-  readValue(value: unknown): Read {
-    if (reportsError(value)) return Result.fail(failureOfEvent(value))
-    const response = Option.getOrUndefined(decode(value))
-    if (response === undefined || !MEMBERS.some((member) => response[member] != null)) {
-      return Result.fail(garbage("not a response of the Gemini API"))
-    }
-    this.id = response.responseId ?? this.id
-    this.model = response.modelVersion ?? this.model
-    this.usage = usageOf(response.usageMetadata) ?? this.usage
+  read(json: unknown): Read {
+    const response = Option.getOrUndefined(decode(json))
+    if (response === undefined) return Result.fail(garbage("not a response of the Gemini API"))
+    this.id = textOr(this.id, response.responseId)
+    this.model = textOr(this.model, response.modelVersion)
+    const usage = usageOf(response.usageMetadata)
+    this.usage = usage ?? this.usage
     const candidates = response.candidates ?? []
-    const blocked = response.promptFeedback?.blockReason
-    if (candidates.length === 0 && blocked != null) {
+    const blocked = given(response.promptFeedback?.blockReason)
+    if (candidates.length === 0 && blocked !== undefined) {
       const message = response.promptFeedback?.blockReasonMessage
       return Result.fail(failure("content-filtered", message == null ? blocked : `${blocked}: ${message}`))
     }
@@ -72,16 +65,12 @@ export class GeminiChunkReader implements ChunkReader {
       if (Result.isFailure(read)) return Result.fail(read.failure)
       chunks.push(...read.success)
     }
-    const usage = usageOf(response.usageMetadata)
-    if (this.finish.settled && !this.usageTold && usage !== undefined) {
-      this.usageTold = this.finish.complete
-      chunks.push({ ...this.envelope([]), usage })
-    }
+    if (this.finish.settled && usage !== undefined) chunks.push({ ...this.envelope([]), usage })
     return Result.succeed(chunks)
   }
 
   private candidate(candidate: Wire.Candidate, index: number): Read {
-    const reason = candidate.finishReason
+    const reason = given(candidate.finishReason)
     this.finish.see(index, reason)
     const deltas: Array<Delta> = []
     if (!this.calls.has(index)) {
@@ -89,12 +78,13 @@ export class GeminiChunkReader implements ChunkReader {
       deltas.push({ role: "assistant" })
     }
     for (const part of candidate.content?.parts ?? []) {
-      if (part.inlineData !== undefined) return Result.fail(garbage("an answer with media, which chat cannot carry"))
+      if (part.inlineData != null || part.fileData != null)
+        return Result.fail(garbage("an answer with media, which chat cannot carry"))
       const delta = this.delta(part, index)
       if (delta !== undefined) deltas.push(delta)
     }
     const chunks = deltas.map((delta) => this.envelope([{ index, delta, finish_reason: null }]))
-    if (reason == null) return Result.succeed(chunks)
+    if (reason === undefined) return Result.succeed(chunks)
     const finish = finishReason(reason, (this.calls.get(index) ?? 0) > 0)
     // The message of an ordinary finish only says that it is one.
     const refusal = finish === "content_filter" ? candidate.finishMessage : undefined
@@ -115,9 +105,12 @@ export class GeminiChunkReader implements ChunkReader {
     if (called != null) {
       const index = this.calls.get(choice) ?? 0
       this.calls.set(choice, index + 1)
-      const id = called.id || ownId(this.id, choice, index)
-      const args = JSON.stringify(called.args ?? {})
+      const ids = this.ids.get(choice) ?? new CallIds()
+      this.ids.set(choice, ids)
+      const id = ids.take(called.id, ownId(this.id, choice, index))
+      const args = argumentsOf(called.args)
       return {
+        ...(part.text && part.thought !== true ? { content: part.text } : {}),
         tool_calls: [{ index, id, type: "function", function: { name: called.name, arguments: args }, ...extra }],
       }
     }

@@ -22,30 +22,33 @@ export const Part = Schema.Struct({
     Schema.Struct({
       id: optional(Schema.String),
       name: Schema.NonEmptyString,
-      args: optional(Schema.Record(Schema.String, Schema.Unknown)),
+      /** An object by the format, from some servers its JSON text. */
+      args: optional(Schema.Union([Schema.Record(Schema.String, Schema.Unknown), Schema.String])),
     }),
   ),
   /** An image or sound: what only models that were made for it answer with. */
   inlineData: Schema.optionalKey(Schema.Unknown),
+  fileData: Schema.optionalKey(Schema.Unknown),
 })
 export type Part = typeof Part.Type
 
 export const Candidate = Schema.Struct({
   index: optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
   content: optional(Schema.Struct({ parts: optional(Schema.Array(Part)) })),
-  finishReason: optional(Schema.NonEmptyString),
+  finishReason: optional(Schema.String),
   finishMessage: optional(Schema.String),
 })
 export type Candidate = typeof Candidate.Type
 
 export const Response = Schema.Struct({
-  responseId: optional(Schema.String),
-  modelVersion: optional(Schema.String),
+  responseId: Schema.optionalKey(Schema.Unknown),
+  modelVersion: Schema.optionalKey(Schema.Unknown),
   candidates: optional(Schema.Array(Candidate)),
   promptFeedback: optional(
     Schema.Struct({ blockReason: optional(Schema.String), blockReasonMessage: optional(Schema.String) }),
   ),
-  usageMetadata: optional(Usage),
+  /** Read by itself: an answer is not worth less because its usage has an odd shape. */
+  usageMetadata: Schema.optionalKey(Schema.Unknown),
 })
 export type Response = typeof Response.Type
 

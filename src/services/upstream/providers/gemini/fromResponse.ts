@@ -3,18 +3,28 @@ import { Result } from "effect"
 import type { ChatCompletion } from "../../../../domain/chat.ts"
 import { accumulate } from "../../../../domain/chatStream.ts"
 import type { ProviderFailure } from "../../Provider.ts"
-import { failure, garbage, withUsage } from "../shared/Failures.ts"
+import { reportsError } from "../shared/ErrorBody.ts"
+import { failure, failureOfEvent, garbage, withUsage } from "../shared/Failures.ts"
 import type { Call } from "../shared/WireFormat.ts"
 import { GeminiChunkReader } from "./ChunkReader.ts"
 
-/** The answer in `body`. Fewer candidates than were asked for are an answer; a candidate without an end is none. */
+/**
+ * The answer in `body`, which may be the array of a stream that did not become events. Fewer candidates than were asked
+ * for are an answer; a candidate without an end is none.
+ */
 export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompletion, ProviderFailure> => {
   const reader = new GeminiChunkReader({ ...call, choices: 1 })
-  const read = reader.readValue(body)
+  const responses: ReadonlyArray<unknown> = Array.isArray(body) ? body : [body]
+  const read = Result.all(
+    responses.map((response) =>
+      reportsError(response) ? Result.fail(failureOfEvent(response)) : reader.read(response),
+    ),
+  )
   if (Result.isFailure(read)) return Result.fail(withUsage(read.failure, reader.usage))
-  if (read.success.length === 0) return Result.fail(garbage("an answer without candidates"))
+  const chunks = read.success.flat()
+  if (chunks.length === 0) return Result.fail(garbage("an answer without candidates"))
   if (reader.state === "open") {
     return Result.fail(failure("truncated", "a candidate has no finish reason", { usage: reader.usage }))
   }
-  return Result.succeed(accumulate(read.success))
+  return Result.succeed(accumulate(chunks))
 }

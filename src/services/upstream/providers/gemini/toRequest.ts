@@ -1,16 +1,17 @@
 /** From a Chat Completions request to a `generateContent` request. */
 import type { ChatRequest, ResponseFormat, Tool, ToolChoice } from "../../../../domain/chat.ts"
 import type { ModernRequest } from "../shared/LegacyFunctions.ts"
-import { GEMINI_REQUEST, RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
+import { RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import { present } from "../shared/present.ts"
 import type { Call } from "../shared/WireFormat.ts"
 import type { FunctionCallingConfig, FunctionDeclaration, GenerateContentRequest, GenerationConfig } from "./Request.ts"
+import { REQUEST_MEMBERS } from "./memberRules.ts"
 import { toContents } from "./toContents.ts"
 import { toThinking } from "./toThinking.ts"
 
 export const toRequest = (request: ModernRequest, call: Call, unsupported: Unsupported): GenerateContentRequest => {
-  unsupported.check(request, GEMINI_REQUEST)
+  unsupported.check(request, REQUEST_MEMBERS)
   const { system, contents } = toContents(request.messages, call.model, unsupported)
   const functions = (request.tools ?? []).map((tool, index) => toDeclaration(tool, `tools[${index}]`, unsupported))
   const choice = request.tool_choice ?? "auto"

@@ -3,31 +3,31 @@ import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { reportsError } from "../shared/ErrorBody.ts"
-import { failure, failureOfEvent, garbage } from "../shared/Failures.ts"
+import { failureOfEvent, garbage } from "../shared/Failures.ts"
 import { FinishTracker } from "../shared/FinishTracker.ts"
-import { parseJson } from "../shared/ResponseBody.ts"
+import { textOr } from "../shared/textOr.ts"
+import { toDelta, toTexts } from "../shared/toChunk.ts"
 import type { Call, ChunkReader } from "../shared/WireFormat.ts"
+import { Said } from "./Said.ts"
+import { ToolCalls } from "./ToolCalls.ts"
 import * as Wire from "./Wire.ts"
-import { FAILED } from "./fromResponse.ts"
+import { argumentsOf, FAILED, finishOf, messageOf, secondsOr } from "./fromResponse.ts"
 import { usageOf } from "./usage.ts"
 
-/** The last event of a stream; not every server sends it. */
-const SENTINEL = "[DONE]"
-
 const decode = Schema.decodeUnknownOption(Wire.Chunk)
+const decodeMessage = Schema.decodeUnknownOption(Wire.Message)
 
 export class OpenAiChunkReader implements ChunkReader {
   usage: Usage | undefined
-  /** Reasoning is in the chunks. */
-  readonly thoughts = 0
-  /** Some servers count in every chunk: the count that comes with the finish, or behind it, is the whole one. */
-  private usageIsFinal = false
-  private sentinel = false
+  /** Reasoning is in the chunks, except where a content of several parts holds it. */
+  thoughts = 0
+  private ended = false
   private id: string
   private model: string
   private readonly created: number
   private readonly finish: FinishTracker
-  private readonly calls = new Map<number, CallIds>()
+  private readonly calls = new Map<number, ToolCalls>()
+  private readonly said = new Map<number, Said>()
 
   constructor(call: Call) {
     this.id = call.id
@@ -37,111 +37,129 @@ export class OpenAiChunkReader implements ChunkReader {
   }
 
   get state(): ChunkReader["state"] {
-    if (this.sentinel) return this.finish.settled ? "closed" : "open"
-    if (!this.finish.complete) return "open"
-    return this.usageIsFinal ? "closed" : "finished"
+    if (this.ended) return this.finish.settled ? "closed" : "open"
+    return this.finish.complete ? "finished" : "open"
   }
 
-  read(data: string, event: string): Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure> {
-    if (data.trim() === SENTINEL) {
-      this.sentinel = true
-      return this.finish.settled
-        ? Result.succeed([])
-        : Result.fail(failure("truncated", "the provider closed the stream without a finish reason"))
-    }
-    const json = parseJson(data)
-    if (Option.isNone(json)) return Result.fail(garbage("an event is not JSON"))
-    if (reportsError(json.value)) return Result.fail(failureOfEvent(json.value))
-    if (event === "error") return Result.fail(failureOfEvent({ error: json.value }))
-    const wire = Option.getOrUndefined(decode(json.value))
-    if (wire === undefined || (wire.choices == null && wire.usage == null)) {
-      return Result.fail(garbage("an event is not a chunk"))
-    }
-    const failed = wire.choices?.find((choice) => choice.finish_reason === FAILED)
+  close(): boolean {
+    this.ended = true
+    return this.finish.settled
+  }
+
+  read(json: unknown): Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure> {
+    const wire = Option.getOrUndefined(decode(json))
+    if (wire === undefined) return Result.fail(garbage("an event is not a chunk"))
+    if (wire.choices == null && wire.usage == null) return Result.succeed([])
+    const failed = wire.choices?.find((choice) => choice.finish_reason === FAILED || reportsError(choice))
     return failed === undefined
-      ? Result.succeed([this.chunk(wire)])
+      ? Result.map(this.chunk(wire), (chunk) => [chunk])
       : Result.fail(failureOfEvent({ error: failed["error"] ?? FAILED }))
   }
 
-  private chunk(wire: Wire.Chunk): ChatChunk {
-    this.id = wire.id || this.id
-    this.model = wire.model || this.model
-    const choices = (wire.choices ?? []).map(({ delta, index: given, finish_reason, ...choice }) => {
-      const index = given ?? 0
-      // Some servers send an empty text where the format wants `null`.
-      const reason = finish_reason || null
-      this.finish.see(index, reason)
-      return { ...choice, index, delta: this.delta(index, delta ?? {}), finish_reason: reason }
+  private chunk(wire: Wire.Chunk): Result.Result<ChatChunk, ProviderFailure> {
+    this.id = textOr(this.id, wire.id)
+    this.model = textOr(this.model, wire.model)
+    const choices = Result.all((wire.choices ?? []).map((choice, position) => this.choice(choice, position)))
+    return Result.map(choices, (choices) => {
+      const usage = usageOf(wire.usage)
+      this.usage = usage ?? this.usage
+      return {
+        ...wire,
+        id: this.id,
+        object: "chat.completion.chunk",
+        created: secondsOr(this.created, wire.created),
+        model: this.model,
+        choices,
+        usage,
+      }
     })
-    const usage = usageOf(wire.usage)
-    if (usage !== null) {
-      this.usage = usage
-      this.usageIsFinal = this.finish.complete
-    }
-    return {
-      ...wire,
-      id: this.id,
-      object: "chat.completion.chunk",
-      created: Math.trunc(wire.created ?? this.created),
-      model: this.model,
-      choices,
-      usage,
-    }
   }
 
-  private delta(choice: number, wire: Wire.ChunkDelta): Delta {
-    const { role, tool_calls: pieces, function_call: call, ...rest } = wire
-    return {
-      ...rest,
-      ...(role == null ? {} : { role }),
-      ...(pieces == null ? {} : { tool_calls: pieces.map((piece) => this.piece(choice, piece)) }),
-      ...(call == null ? {} : { function_call: withoutNulls(call) }),
-    }
+  private choice(wire: Wire.ChunkChoice, position: number): Result.Result<Choice, ProviderFailure> {
+    const { delta, message, index: given, finish_reason, ...choice } = wire
+    const index = given ?? position
+    const reason = finishOf(finish_reason)
+    this.finish.see(index, reason)
+    // `text` is what chunks of plain completions have.
+    const piece = delta ?? (typeof choice["text"] === "string" ? { content: choice["text"] } : undefined)
+    const read = piece === undefined && message != null ? this.whole(index, message) : this.delta(index, piece ?? {})
+    if (reason !== null && this.calls.get(index)?.named === false)
+      return Result.fail(garbage("a tool call has no name"))
+    return Result.map(read, (delta) => ({ ...choice, index, delta, finish_reason: reason }))
   }
 
-  /** Servers that leave out the index send each call in one piece, or repeat its id. */
-  private piece(choice: number, wire: Wire.ToolCallPiece): ToolCallDelta {
-    const { index: given, id, type: _type, function: called, ...rest } = wire
-    const calls = this.calls.get(choice) ?? new CallIds()
+  private delta(choice: number, wire: Wire.ChunkDelta): Result.Result<Delta, ProviderFailure> {
+    const { role, content, refusal, tool_calls: pieces, function_call: call, ...rest } = wire
+    return Result.map(toTexts(content), (texts) => {
+      this.thoughts += texts.thoughts
+      this.saidOf(choice).add(texts.content ?? "")
+      return {
+        ...rest,
+        ...(role == null ? {} : { role }),
+        ...(content === undefined ? {} : { content: texts.content }),
+        ...(refusal === undefined && texts.refusal === null ? {} : { refusal: texts.refusal ?? refusal ?? null }),
+        ...(pieces == null ? {} : { tool_calls: pieces.flatMap((piece) => this.piece(choice, piece)) }),
+        ...(call == null ? {} : { function_call: withoutNulls(call) }),
+      }
+    })
+  }
+
+  /** What is new in a whole message: some servers send one in place of pieces, some behind them once more. */
+  private whole(choice: number, json: unknown): Result.Result<Delta, ProviderFailure> {
+    const wire = Option.getOrUndefined(decodeMessage(json))
+    if (wire === undefined) return Result.fail(garbage("a choice has a malformed message"))
+    const said = this.saidOf(choice)
+    const { length } = said
+    const begun = length > 0 || this.calls.has(choice)
+    return Result.flatMap(toDelta(messageOf(wire, `${this.id}_${choice}`)), (delta) => {
+      const content = delta.content ?? ""
+      if (begun && content === "") return Result.succeed({})
+      if (!said.begins(content)) return Result.fail(garbage("a whole message is not what its pieces were"))
+      said.add(content.slice(length))
+      return Result.succeed(begun ? { content: content.slice(length) } : delta)
+    })
+  }
+
+  private saidOf(choice: number): Said {
+    const said = this.said.get(choice) ?? new Said()
+    this.said.set(choice, said)
+    return said
+  }
+
+  private piece(choice: number, wire: Wire.ToolCallPiece): ReadonlyArray<ToolCallDelta> {
+    const { index, id, type: _type, function: called, ...rest } = wire
+    const { name, arguments: args, ...members } = called ?? {}
+    const piece = {
+      index: index ?? undefined,
+      id: id || undefined,
+      name: name || undefined,
+      arguments: argumentsOf(args),
+    }
+    const calls = this.calls.get(choice) ?? new ToolCalls(`${this.id}_${choice}`)
+    const begun = calls.find(piece)
+    if (begun === undefined && !piece.id && !piece.name && piece.arguments === "") return []
     this.calls.set(choice, calls)
-    const index = given ?? calls.indexOf(id)
-    const begun = calls.begin(index, id || `${this.id}_${choice}_${index}`)
-    return {
-      ...rest,
-      index,
-      ...(begun === undefined ? {} : { id: begun, type: "function" as const }),
-      ...(called == null ? {} : { function: withoutNulls(called) }),
-    }
+    const call = begun ?? calls.begin(piece)
+    // Once is enough: some clients join the names of the pieces, as they join the arguments.
+    const named = call.name === undefined && piece.name !== undefined ? { name: piece.name } : {}
+    call.grow(piece)
+    return [
+      {
+        ...rest,
+        index: call.index,
+        ...(begun === undefined ? { id: call.id, type: "function" as const } : {}),
+        ...(called == null
+          ? {}
+          : { function: { ...members, ...named, ...(args == null ? {} : { arguments: piece.arguments }) } }),
+      },
+    ]
   }
 }
 
-/** The tool calls of one choice. The provider numbers them, so nothing here takes as long as a number is large. */
-class CallIds {
-  private readonly begun = new Set<number>()
-  private readonly indexes = new Map<string, number>()
-  private last = -1
+type Choice = ChatChunk["choices"][number]
 
-  /** The index of a piece that has none: that of the call with its `id`, a new one, or without an id the last. */
-  indexOf(id: string | null | undefined): number {
-    return id ? (this.indexes.get(id) ?? this.last + 1) : Math.max(this.last, 0)
-  }
-
-  /** `id` if no piece of the call at `index` came before. */
-  begin(index: number, id: string): string | undefined {
-    if (this.begun.has(index)) return undefined
-    this.begun.add(index)
-    this.indexes.set(id, index)
-    this.last = Math.max(this.last, index)
-    return id
-  }
-}
-
-const withoutNulls = ({
-  name,
-  arguments: args,
-  ...rest
-}: Wire.FunctionPiece): NonNullable<ToolCallDelta["function"]> => ({
+const withoutNulls = ({ name, arguments: args, ...rest }: Wire.FunctionPiece): NonNullable<Delta["function_call"]> => ({
   ...rest,
   ...(name == null ? {} : { name }),
-  ...(args == null ? {} : { arguments: args }),
+  ...(args == null ? {} : { arguments: argumentsOf(args) }),
 })

@@ -3,7 +3,7 @@
  * let servers leave out, or send as `null`, what this product can supply. All other members are kept.
  */
 import { Schema } from "effect"
-import { ContentPart, FunctionCall } from "../../../../domain/chat.ts"
+import { ContentPart } from "../../../../domain/chat.ts"
 
 const open = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(Schema.String, Schema.Unknown)])
@@ -13,40 +13,47 @@ const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(
 const Index = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 const envelope = {
-  id: optional(Schema.String),
+  id: Schema.optionalKey(Schema.Unknown),
   object: Schema.optionalKey(Schema.Unknown),
-  created: optional(Schema.Finite),
-  model: optional(Schema.String),
+  created: Schema.optionalKey(Schema.Unknown),
+  model: Schema.optionalKey(Schema.Unknown),
   /** Read leniently and by itself: an answer is not worth less because its usage has an odd shape. */
   usage: Schema.optionalKey(Schema.Unknown),
 }
 
-const FunctionPiece = open({ name: optional(Schema.String), arguments: optional(Schema.String) })
+/** Text by the format, from some servers the object itself. */
+const Arguments = Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
+export type Arguments = typeof Arguments.Type
+
+const FunctionPiece = open({ name: optional(Schema.String), arguments: optional(Arguments) })
 export type FunctionPiece = typeof FunctionPiece.Type
 
 const ToolCall = open({
   id: optional(Schema.String),
   type: optional(Schema.Literals(["function", ""])),
-  function: open({ name: Schema.NonEmptyString, arguments: optional(Schema.String) }),
+  function: open({ name: Schema.NonEmptyString, arguments: optional(Arguments) }),
 })
+
+const Content = Schema.Union([Schema.String, Schema.Array(ContentPart)])
+
+export const Message = open({
+  content: optional(Content),
+  refusal: optional(Schema.String),
+  tool_calls: optional(Schema.Array(ToolCall)),
+  function_call: optional(open({ name: Schema.NonEmptyString, arguments: optional(Arguments) })),
+})
+export type Message = typeof Message.Type
 
 export const Completion = open({
   ...envelope,
   choices: Schema.NonEmptyArray(
     open({
       index: optional(Index),
-      message: open({
-        content: optional(Schema.Union([Schema.String, Schema.Array(ContentPart)])),
-        refusal: optional(Schema.String),
-        tool_calls: optional(Schema.Array(ToolCall)),
-        function_call: optional(FunctionCall),
-      }),
+      message: Message,
       finish_reason: optional(Schema.String),
     }),
   ),
 })
-export type Completion = typeof Completion.Type
-export type CompletionMessage = Completion["choices"][number]["message"]
 
 const ToolCallPiece = open({
   index: optional(Index),
@@ -58,19 +65,23 @@ export type ToolCallPiece = typeof ToolCallPiece.Type
 
 const ChunkDelta = open({
   role: optional(Schema.String),
-  content: optional(Schema.String),
+  content: optional(Content),
   refusal: optional(Schema.String),
   tool_calls: optional(Schema.Array(ToolCallPiece)),
   function_call: optional(FunctionPiece),
 })
 export type ChunkDelta = typeof ChunkDelta.Type
 
-export const Chunk = open({
-  ...envelope,
-  choices: optional(
-    Schema.Array(open({ index: optional(Index), delta: optional(ChunkDelta), finish_reason: optional(Schema.String) })),
-  ),
+const ChunkChoice = open({
+  index: optional(Index),
+  delta: optional(ChunkDelta),
+  /** What only a whole answer should have. */
+  message: Schema.optionalKey(Schema.Unknown),
+  finish_reason: optional(Schema.String),
 })
+export type ChunkChoice = typeof ChunkChoice.Type
+
+export const Chunk = open({ ...envelope, choices: optional(Schema.Array(ChunkChoice)) })
 export type Chunk = typeof Chunk.Type
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))

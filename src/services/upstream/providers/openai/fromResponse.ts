@@ -2,8 +2,10 @@
 import { Option, Result, Schema } from "effect"
 import type { AssistantMessage, ChatCompletion, ToolCall } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
+import { CallIds } from "../shared/CallIds.ts"
 import { reportsError } from "../shared/ErrorBody.ts"
 import { failure, failureOfEvent, garbage } from "../shared/Failures.ts"
+import { textOr } from "../shared/textOr.ts"
 import type { Call } from "../shared/WireFormat.ts"
 import * as Wire from "./Wire.ts"
 import { usageOf } from "./usage.ts"
@@ -13,49 +15,70 @@ const decode = Schema.decodeUnknownOption(Wire.Completion)
 /** The finish reason with which gateways report that the provider behind them failed. */
 export const FAILED = "error"
 
-/** The answer in `body`. Some servers report errors with status 200. */
+/** The answer in `body`. */
 export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompletion, ProviderFailure> => {
-  if (reportsError(body)) return Result.fail(failureOfEvent(body))
   const wire = Option.getOrUndefined(decode(body))
   if (wire === undefined) return Result.fail(garbage("not a chat completion"))
-  const id = wire.id || call.id
+  const id = textOr(call.id, wire.id)
   const usage = usageOf(wire.usage)
   const choices: Array<ChatCompletion["choices"][number]> = []
+  const indexes = wire.choices.map(({ index }, position) => index ?? position)
+  const numbered = new Set(indexes).size === indexes.length
   for (const [position, choice] of wire.choices.entries()) {
-    if (!choice.finish_reason) {
+    const reason = finishOf(choice.finish_reason)
+    if (reason === null) {
       return Result.fail(failure("truncated", "a choice has no finish reason", { usage: usage ?? undefined }))
     }
-    if (choice.finish_reason === FAILED) return Result.fail(failureOfEvent({ error: choice["error"] ?? FAILED }))
-    const index = choice.index ?? position
-    const message = messageOf(choice.message, `${id}_${index}`)
-    choices.push({ ...choice, index, message, finish_reason: choice.finish_reason })
+    if (reason === FAILED || reportsError(choice))
+      return Result.fail(failureOfEvent({ error: choice["error"] ?? FAILED }))
+    const index = numbered ? (choice.index ?? position) : position
+    choices.push({ ...choice, index, message: messageOf(choice.message, `${id}_${index}`), finish_reason: reason })
   }
-  const created = Math.trunc(wire.created ?? call.created)
   return Result.succeed({
     ...wire,
     id,
     object: "chat.completion",
-    created,
-    model: wire.model || call.model,
+    created: secondsOr(call.created, wire.created),
+    model: textOr(call.model, wire.model),
     choices,
     usage,
   })
 }
 
-const messageOf = (message: Wire.CompletionMessage, idPrefix: string): AssistantMessage => {
+/** The message of a choice; `idPrefix` begins the ids of tool calls that come without one of their own. */
+export const messageOf = (message: Wire.Message, idPrefix: string): AssistantMessage => {
   const { content, refusal, tool_calls, function_call, ...rest } = message
-  const calls = (tool_calls ?? []).map(({ id, type: _type, function: called, ...call }, index): ToolCall => ({
-    ...call,
-    id: id || `${idPrefix}_${index}`,
-    type: "function",
-    function: { ...called, arguments: called.arguments ?? "" },
-  }))
+  const ids = new CallIds()
+  const calls = (tool_calls ?? []).map(({ id, type: _type, function: called, ...call }, index): ToolCall => {
+    return {
+      ...call,
+      id: ids.take(id, `${idPrefix}_${index}`),
+      type: "function",
+      function: { ...called, arguments: argumentsOf(called.arguments) },
+    }
+  })
   return {
     ...rest,
     role: "assistant",
     content: content ?? null,
     refusal: refusal ?? null,
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
-    ...(function_call == null ? {} : { function_call }),
+    ...(function_call == null
+      ? {}
+      : { function_call: { ...function_call, arguments: argumentsOf(function_call.arguments) } }),
   }
+}
+
+/** The JSON text of a call's arguments. */
+export const argumentsOf = (value: Wire.Arguments | null | undefined): string =>
+  typeof value === "string" ? value : value == null ? "" : JSON.stringify(value)
+
+/** The finish reason that `reason` is; `null` for what some servers send while there is none. */
+export const finishOf = (reason: string | null | undefined): string | null =>
+  !reason || reason === "null" ? null : reason
+
+/** `value` in whole seconds, unless it is no such number. */
+export const secondsOr = (otherwise: number, value: unknown): number => {
+  const seconds = typeof value === "number" ? Math.trunc(value) : Number.NaN
+  return Number.isSafeInteger(seconds) ? seconds : otherwise
 }

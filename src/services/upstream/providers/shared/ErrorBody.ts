@@ -50,31 +50,54 @@ const decodeBody = Schema.decodeUnknownOption(
   ]),
 )
 
+/** Gemini wraps the error of a stream in an array. */
+const unwrapped = (body: unknown): unknown => (Array.isArray(body) ? body[0] : body)
+
 /** Whether `body`, any JSON value, reports an error in place of an answer. */
-export const reportsError = (body: unknown): boolean => Predicate.hasProperty(body, "error") && Boolean(body.error)
+export const reportsError = (body: unknown): boolean => {
+  const value = unwrapped(body)
+  if (!Predicate.isReadonlyObject(value)) return false
+  if (says(value["error"])) return true
+  // Anthropic names the type of everything that it sends, some OpenAI-compatible servers that of an object.
+  if (value["type"] === "error" || value["object"] === "error") return true
+  return typeof value["message"] === "string" && statusIn(value) !== undefined
+}
+
+/** Whether a member `error` says anything: some servers always have one. */
+const says = (error: unknown): boolean =>
+  Boolean(error) && !(Predicate.isObjectOrArray(error) && Object.keys(error).length === 0)
 
 /** Reads `body`, any JSON value. Whatever it is, there is an answer, if an empty one. */
 export const readErrorBody = (body: unknown): ErrorBody => {
-  // Gemini wraps the error of a stream in an array.
-  const decoded = Option.getOrUndefined(decodeBody(Array.isArray(body) ? body[0] : body))
+  const value = unwrapped(body)
+  const decoded = Option.getOrUndefined(decodeBody(value))
   if (decoded === undefined) return { codes: [] }
-  if ("detail" in decoded) return { message: text(decoded.detail), codes: [] }
-  if (!("error" in decoded)) return fromObject(decoded)
-  return typeof decoded.error === "string" ? { message: decoded.error, codes: [] } : fromObject(decoded.error)
+  const status = statusIn(value)
+  if ("detail" in decoded) return { message: text(decoded.detail), codes: [], status }
+  if (!("error" in decoded)) return fromObject(decoded, status)
+  if (typeof decoded.error !== "string") return fromObject(decoded.error, status)
+  return { message: decoded.error, codes: [decoded.error], status }
 }
 
-const fromObject = (error: ErrorObject): ErrorBody => {
+const fromObject = (error: ErrorObject, outerStatus: number | undefined): ErrorBody => {
   const details = [error.details, error.innererror].flat().flatMap((detail) => Option.toArray(decodeDetail(detail)))
-  const status = typeof error.code === "string" ? Number(error.code) : error.code
   return {
     message: text(error.message),
-    codes: [error.type, error.code, error.status, ...details.flatMap((d) => [d.error_code, d.reason, d.code])].filter(
+    // The most telling name first: a type is often shared by many codes.
+    codes: [error.code, error.status, error.type, ...details.flatMap((d) => [d.error_code, d.reason, d.code])].filter(
       (code) => typeof code === "string",
     ),
-    status: typeof status === "number" && status >= 400 && status < 600 ? status : undefined,
+    status: statusIn(error) ?? outerStatus,
     retryAfterMs: details.map((detail) => milliseconds(detail.retryDelay)).find((delay) => delay !== undefined),
   }
 }
+
+/** The HTTP status in one of the members that servers put it in, as a number or as its digits. */
+const statusIn = (holder: unknown): number | undefined =>
+  ["code", "status", "status_code"]
+    .map((member) => (Predicate.hasProperty(holder, member) ? holder[member] : undefined))
+    .map((value) => (typeof value === "number" || typeof value === "string" ? Number(value) : Number.NaN))
+    .find((status) => Number.isInteger(status) && status >= 400 && status < 600)
 
 const text = (value: unknown): string | undefined =>
   value == null ? undefined : typeof value === "string" ? value : JSON.stringify(value)

@@ -1,15 +1,32 @@
-/** A streamed answer: from the bytes of server-sent events to chunks, and to an end that can be trusted. */
-import { Array as Arr, Cause, Clock, Duration, Effect, Exit, Option, Pull, Result, Scope, Stream } from "effect"
+/** A streamed answer: from the text of server-sent events to chunks, and to an end that can be trusted. */
+import {
+  Array as Arr,
+  Cause,
+  Clock,
+  Duration,
+  Effect,
+  Exit,
+  Option,
+  Predicate,
+  Pull,
+  Result,
+  Scope,
+  Stream,
+} from "effect"
 import { Sse } from "effect/encoding"
-import type { HttpClientResponse } from "effect/http"
 import type { ChatChunk } from "../../../../domain/chat.ts"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
-import { failure, garbage, withUsage } from "./Failures.ts"
+import { reportsError } from "./ErrorBody.ts"
+import { failure, failureOfEvent, garbage, withUsage } from "./Failures.ts"
 import type { Limits } from "./Limits.ts"
+import { type Body, type JsonBody, parseJson, type Texts } from "./ResponseBody.ts"
 import type { ChunkReader } from "./WireFormat.ts"
 
-/** How long a finished answer waits for its usage, which providers send right behind it. In milliseconds. */
-const USAGE_GRACE = 500
+/**
+ * How long a finished answer waits for what providers send right behind it, unless they say that nothing will come: its
+ * usage, or more of it where a finish was none. In milliseconds.
+ */
+const FINISH_GRACE = 500
 
 /** How long the end of a finished response may take, before its connection is closed instead of used again. */
 const DRAIN_GRACE = Duration.millis(500)
@@ -17,70 +34,88 @@ const DRAIN_GRACE = Duration.millis(500)
 type Chunks = Arr.NonEmptyReadonlyArray<ChatChunk>
 
 /**
- * The chunks of the response that `open` gets. The stream succeeds only once `reader` says that the answer is finished,
- * and then at once, whatever the connection does; an end or a break before that is `truncated`. When the stream ends,
- * so does the connection: at once if the answer is not finished, else after a moment for the rest of the response.
+ * The chunks of the response that `open` gets; a whole answer in it is the one chunk that `whole` makes of it. When the
+ * stream ends, so does the connection: at once if the answer is not finished, else after a moment for the rest of the
+ * response.
  */
 export const chunkStream = (
-  open: Effect.Effect<HttpClientResponse.HttpClientResponse, ProviderFailure, Scope.Scope>,
+  open: Effect.Effect<Body, ProviderFailure, Scope.Scope>,
+  whole: (body: JsonBody) => Result.Result<ChatChunk, ProviderFailure>,
   reader: ChunkReader,
   limits: Limits,
   watch?: StreamWatch,
 ): Stream.Stream<ChatChunk, ProviderFailure> =>
   Stream.unwrap(
     Effect.gen(function* () {
-      let rest: Pull.Pull<unknown, unknown> | undefined
+      let rest: Texts | undefined
       const connection = yield* Effect.acquireRelease(Scope.make(), (scope) =>
         rest === undefined || !isWhole(reader) ? Scope.close(scope, Exit.void) : drain(rest, scope),
       )
-      const response = yield* Scope.provide(open, connection)
-      const bytes = yield* Scope.provide(Stream.toPull(response.stream), connection)
-      rest = bytes
-      const intake = new Intake(reader, limits, watch)
-      let deadline: number | undefined
-      /** The next bytes, or the end if an answer that is finished has waited for them long enough. */
-      const more = Effect.suspend(() => (isWhole(reader) ? Effect.flatMap(Clock.currentTimeMillis, promptly) : bytes))
-      const promptly = (now: number) => {
-        // Set once, so that what a server sends to keep a connection warm does not prolong it.
-        deadline ??= now + USAGE_GRACE
-        return Effect.flatMap(
-          Effect.timeoutOption(bytes, Math.max(0, deadline - now)),
-          Option.match({ onNone: () => Cause.done(), onSome: Effect.succeed }),
-        )
-      }
-      const next: Pull.Pull<Chunks, ProviderFailure> = Effect.suspend(() => {
-        const ready = intake.take()
-        if (ready !== undefined) return Effect.succeed(ready)
-        if (intake.failure !== undefined) return Effect.fail(intake.failure)
-        if (reader.state === "closed") return Cause.done()
-        return Pull.matchEffect(more, {
-          onSuccess: (pieces) => {
-            for (const piece of pieces) intake.feed(piece)
-            return next
-          },
-          onFailure: (cause) =>
-            Cause.hasInterrupts(cause)
-              ? Effect.interrupt
-              : end(reader, isWhole(reader), "the connection broke before the end"),
-          onDone: () => end(reader, reader.state !== "open", "the answer ended before it was finished"),
-        })
-      })
-      return Stream.fromPull(Effect.succeed(next))
+      const body = yield* Scope.provide(open, connection)
+      if (body._tag === "Json") return Stream.succeed(yield* Effect.fromResult(whole(body)))
+      rest = body.texts
+      return eventChunks(body.texts, reader, limits, watch)
     }),
   )
 
+/**
+ * The chunks of the events in `texts`. The stream succeeds only once `reader` says that the answer is finished, and then
+ * soon, whatever the connection does; an end or a break before that is `truncated`.
+ */
+export const eventChunks = (
+  texts: Texts,
+  reader: ChunkReader,
+  limits: Limits,
+  watch?: StreamWatch,
+): Stream.Stream<ChatChunk, ProviderFailure> =>
+  Stream.suspend(() => {
+    const intake = new Intake(reader, limits, watch)
+    let deadline: number | undefined
+    /** The next text, or the end if an answer that is finished has waited for it long enough. */
+    const more = Effect.suspend(() => (isWhole(reader) ? Effect.flatMap(Clock.currentTimeMillis, promptly) : texts))
+    const promptly = (now: number) => {
+      // Set once, so that what a server sends to keep a connection warm does not prolong it.
+      deadline ??= now + FINISH_GRACE
+      return Effect.flatMap(
+        Effect.timeoutOption(texts, Math.max(0, deadline - now)),
+        Option.match({ onNone: () => Cause.done(), onSome: Effect.succeed }),
+      )
+    }
+    const next: Pull.Pull<Chunks, ProviderFailure> = Effect.suspend(() => {
+      const ready = intake.take()
+      if (ready !== undefined) {
+        if (ready.some(({ choices }) => choices.length > 0)) deadline = undefined
+        return Effect.succeed(ready)
+      }
+      if (intake.failure !== undefined) return Effect.fail(intake.failure)
+      if (intake.closed) return Cause.done()
+      return Pull.matchEffect(more, {
+        onSuccess: (text) => {
+          intake.feed(text)
+          return next
+        },
+        onFailure: (cause): typeof next => {
+          if (isWhole(reader)) return Cause.done()
+          return Effect.failCause(Cause.map(cause, (found) => withUsage(found, reader.usage)))
+        },
+        onDone: (): typeof next =>
+          reader.state === "open"
+            ? Effect.fail(failure("truncated", "the answer ended before it was finished", { usage: reader.usage }))
+            : Cause.done(),
+      })
+    })
+    return Stream.fromPull(Effect.succeed(next))
+  })
+
 /** Whether the answer is finished, however its connection ends. */
 const isWhole = ({ state }: ChunkReader): boolean => state === "finished" || state === "closed"
-
-const end = (reader: ChunkReader, whole: boolean, how: string): Pull.Pull<never, ProviderFailure> =>
-  whole ? Cause.done() : Effect.fail(failure("truncated", how, { usage: reader.usage }))
 
 /**
  * Reads what is left of a finished response, so that its connection can serve the next call. Detached, because nobody
  * waits for it: the answer is complete, and the time is bounded.
  */
-const drain = <A, E>(bytes: Pull.Pull<A, E>, connection: Scope.Closeable): Effect.Effect<void> =>
-  bytes.pipe(
+const drain = <A, E>(rest: Pull.Pull<A, E>, connection: Scope.Closeable): Effect.Effect<void> =>
+  rest.pipe(
     Effect.forever,
     Effect.ignoreCause,
     Effect.timeoutOption(DRAIN_GRACE),
@@ -89,13 +124,17 @@ const drain = <A, E>(bytes: Pull.Pull<A, E>, connection: Scope.Closeable): Effec
     Effect.asVoid,
   )
 
-/** Takes bytes in and hands chunks out; the first failure ends it, after the chunks that came before. */
+/** The last event of a stream in OpenAI's format. Proxies add it to streams of other formats. */
+const SENTINEL = "[DONE]"
+
+/** Takes text in and hands chunks out; the first failure ends it, after the chunks that came before. */
 class Intake {
   failure: ProviderFailure | undefined
   private ready: Array<ChatChunk> = []
-  private bytes = 0
   private events = 0
-  private readonly decoder = new TextDecoder()
+  private ended = false
+  /** Whether the answer was finished by events that could be read. */
+  private whole = false
   private readonly parser: Sse.Parser
   private readonly reader: ChunkReader
   private readonly limits: Limits
@@ -111,6 +150,11 @@ class Intake {
     })
   }
 
+  /** Whether nothing of use can follow. */
+  get closed(): boolean {
+    return this.ended || this.reader.state === "closed"
+  }
+
   /** The chunks that are ready, if there are any. */
   take(): Chunks | undefined {
     const ready = this.ready
@@ -119,30 +163,57 @@ class Intake {
     return ready
   }
 
-  feed(piece: Uint8Array): void {
-    this.bytes += piece.length
-    if (this.parser.feed(this.decoder.decode(piece, { stream: true })) !== undefined) {
+  feed(text: string): void {
+    if (this.parser.feed(text) !== undefined) {
       this.fail(garbage(`an event of more than ${this.limits.eventChars} characters`))
-    }
-    if (this.bytes > this.limits.responseBytes) {
-      this.fail(garbage(`a stream of more than ${this.limits.responseBytes} bytes`))
     }
   }
 
   private onEvent({ data, event }: Sse.Event): void {
-    if (this.failure !== undefined || this.reader.state === "closed") return
+    if (this.failure !== undefined || this.closed) return
     if (++this.events > this.limits.events)
       return this.fail(garbage(`a stream of more than ${this.limits.events} events`))
+    const text = data.trim()
+    if (text === SENTINEL) return this.end()
     const { thoughts, usage } = this.reader
-    const read = this.reader.read(data, event)
+    const read = this.read(text, event)
     if (this.reader.thoughts !== thoughts) this.watch?.thinking()
     if (this.reader.usage !== undefined && this.reader.usage !== usage) this.watch?.spent(this.reader.usage)
-    if (Result.isSuccess(read)) this.ready.push(...read.success)
-    else this.fail(read.failure)
+    if (Result.isFailure(read)) return this.fail(read.failure)
+    this.ready.push(...read.success)
+    this.whole = isWhole(this.reader)
   }
 
-  /** The first failure counts, with the tokens that were spent; none does once the answer is finished. */
+  /** The chunks of one event; none of one that holds no piece of the answer. */
+  private read(text: string, event: string): Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure> {
+    if (text === "") return Result.succeed([])
+    const parsed = parseJson(text)
+    if (Option.isNone(parsed)) {
+      if (event === ERROR_EVENT) return Result.fail(failureOfEvent({ error: text }))
+      // What has a name of its own and does not even begin like a piece of an answer is none that came out garbled.
+      if (event !== DEFAULT_EVENT && !text.startsWith("{")) return Result.succeed([])
+      return Result.fail(garbage("an event is not JSON"))
+    }
+    const { value } = parsed
+    if (value === null) return Result.succeed([])
+    if (reportsError(value)) return Result.fail(failureOfEvent(value))
+    if (event === ERROR_EVENT) return Result.fail(failureOfEvent({ error: value }))
+    if (!Predicate.isReadonlyObject(value)) return Result.fail(garbage("an event is not a JSON object"))
+    return this.reader.read(value, event)
+  }
+
+  private end(): void {
+    if (this.reader.close()) this.ended = true
+    else this.fail(failure("truncated", "the provider closed the stream without a finish reason"))
+  }
+
+  /** The first failure counts, with the tokens that were spent; behind a finished answer it is merely the end. */
   private fail(found: ProviderFailure): void {
-    if (!isWhole(this.reader)) this.failure ??= withUsage(found, this.reader.usage)
+    if (this.whole) this.ended = true
+    else this.failure ??= withUsage(found, this.reader.usage)
   }
 }
+
+const ERROR_EVENT = "error"
+/** The type of an event that names none. */
+const DEFAULT_EVENT = "message"

@@ -1,21 +1,21 @@
 /**
- * State of a provider that must come back with the conversation: Gemini's thought signatures, Anthropic's thinking
- * blocks. It travels in the member `extra_content` of a tool call or an assistant message, as in Google's own
- * OpenAI-compatible interface. `sealgate: true` marks what was put there by this product, because it must not be sent
- * to an OpenAI-compatible provider, which refuses members that it does not know.
+ * State of a provider that must come back with the conversation, such as signed thoughts. It travels in the member
+ * `extra_content` of a tool call or an assistant message, under the name of its vendor. `sealgate: true` marks what was
+ * put there by this product, because it must not be sent to a provider of Chat Completions, which refuses members that
+ * it does not know.
  */
 import { Predicate } from "effect"
 import type { AssistantMessage, ChatRequest, ToolCall } from "../../../../domain/chat.ts"
 
 /** Wraps `state` of `vendor` as an `extra_content` member; nothing if there is no state. */
 export const extraContent = (
-  vendor: "anthropic" | "google",
+  vendor: string,
   state: Readonly<Record<string, unknown>> | undefined,
 ): { readonly extra_content?: unknown } =>
   state === undefined ? {} : { extra_content: { [vendor]: state, sealgate: true } }
 
 /** The state of `vendor` in the `extra_content` of `holder`. */
-export const stateOf = (holder: Readonly<Record<string, unknown>>, vendor: "anthropic" | "google"): unknown => {
+export const stateOf = (holder: Readonly<Record<string, unknown>>, vendor: string): unknown => {
   const extra = holder["extra_content"]
   return Predicate.hasProperty(extra, vendor) ? extra[vendor] : undefined
 }

@@ -1,16 +1,21 @@
 /** A provider that is reached over HTTP: one call is one request, without retries, time limits or second choices. */
-import { Clock, Effect, Option, Random, Stream } from "effect"
+import { Clock, Effect, Option, Random, Result, Stream } from "effect"
 import { Headers, HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import type { ChatRequest } from "../../../../domain/chat.ts"
-import type { Provider, ProviderFailure } from "../../Provider.ts"
-import { chunkStream } from "./EventStream.ts"
-import { failure, failureOfResponse, garbage } from "./Failures.ts"
+import { failureRules } from "../../../../domain/failures.ts"
+import { accumulate } from "../../../../domain/chatStream.ts"
+import { withoutSlashes } from "../../../../domain/url.ts"
+import type { Provider, ProviderFailure, StreamWatch } from "../../Provider.ts"
+import { reportsError } from "./ErrorBody.ts"
+import { chunkStream, eventChunks } from "./EventStream.ts"
+import { failure, failureOfEvent, failureOfResponse, garbage } from "./Failures.ts"
 import { legacyChunk, legacyCompletion, usesFunctions, withTools } from "./LegacyFunctions.ts"
 import { LIMITS, type Limits } from "./Limits.ts"
-import { jsonBody, parseJson, someText } from "./ResponseBody.ts"
+import { type JsonBody, openBody, PAGE_TYPE, parseJson, someText } from "./ResponseBody.ts"
 import { retryAfterMs } from "./RetryAfter.ts"
 import { Unsupported } from "./Unsupported.ts"
 import { connectionCode, withConnectionCode } from "./connectionCode.ts"
+import { toChunk } from "./toChunk.ts"
 import { withoutKey } from "./withoutKey.ts"
 import type { Call, ProviderOptions, WireFormat } from "./WireFormat.ts"
 
@@ -21,7 +26,7 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Provider, never, HttpClient.HttpClient> {
   const client = (yield* HttpClient.HttpClient).pipe(
     HttpClient.withScope,
-    HttpClient.transformResponse(Effect.provideService(Headers.CurrentRedactedNames, SECRET_HEADERS)),
+    HttpClient.transformResponse(Effect.provideService(Headers.CurrentRedactedNames, [format.keyHeader])),
   )
   const limits: Limits = { ...LIMITS, ...options.limits }
 
@@ -36,26 +41,38 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
     const unsupported = new Unsupported()
     const request = format.request(withTools(asked, format.singleToolCall, unsupported), call, unsupported)
     if (unsupported.failure !== undefined) return yield* unsupported.failure
-    return { call, request: HttpClientRequest.accept(request, stream ? "text/event-stream" : "application/json") }
+    return {
+      call,
+      request: HttpClientRequest.setHeaders(request, {
+        accept: stream ? "text/event-stream" : "application/json",
+        // Compression would hold back what is streamed, and save little of what is not.
+        "accept-encoding": "identity",
+      }),
+    }
   })
 
-  const execute = Effect.fnUntraced(function* (request: HttpClientRequest.HttpClientRequest, contentType: RegExp) {
-    const response = yield* Effect.mapError(client.execute(request), unreachable)
+  const execute = Effect.fnUntraced(function* (request: HttpClientRequest.HttpClientRequest, watch?: StreamWatch) {
+    const response = yield* Effect.mapError(client.execute(request), unanswered)
     if (response.status < 200 || response.status > 299) return yield* refused(response, limits)
-    const type = response.headers["content-type"]
-    if (type !== undefined && !contentType.test(type)) return yield* garbage(`an answer of type ${type}`)
-    return response
+    return yield* openBody(response, limits.responseBytes, watch)
   })
+
+  /** The whole answer that a body is; some servers report an error with a status of success. */
+  const completionOf = ({ retryAfterMs, value }: JsonBody, call: Call) =>
+    reportsError(value) ? Result.fail(failureOfEvent(value, retryAfterMs)) : format.completion(value, call)
 
   return {
     id: options.id,
+    apiName: format.name,
     defaultModel: options.defaultModel,
     complete: Effect.fnUntraced(
       function* (asked) {
         const { call, request } = yield* prepare(asked, false)
-        const response = yield* execute(request, JSON_TYPE)
-        const body = yield* jsonBody(response, limits.responseBytes)
-        const completion = yield* Effect.fromResult(format.completion(body, call))
+        const body = yield* execute(request)
+        const completion =
+          body._tag === "Json"
+            ? yield* Effect.fromResult(completionOf(body, call))
+            : accumulate(yield* Stream.runCollect(eventChunks(body.texts, format.reader(call), limits)))
         return usesFunctions(asked) ? legacyCompletion(completion) : completion
       },
       Effect.mapError(withoutKey(options.apiKey)),
@@ -64,7 +81,8 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
     stream: (asked, watch) =>
       Stream.unwrap(
         Effect.map(prepare(asked, true), ({ call, request }) => {
-          const chunks = chunkStream(execute(request, EVENT_STREAM_TYPE), format.reader(call), limits, watch)
+          const whole = (body: JsonBody) => Result.flatMap(completionOf(body, call), toChunk)
+          const chunks = chunkStream(execute(request, watch), whole, format.reader(call), limits, watch)
           return usesFunctions(asked) ? Stream.map(chunks, legacyChunk) : chunks
         }),
       ).pipe(Stream.mapError(withoutKey(options.apiKey))),
@@ -72,34 +90,47 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
 })
 
 /** What the client, and the system under it, call a connection that did not stand in time. */
-const CONNECT_TIMEOUT_CODES: ReadonlySet<string | undefined> = new Set(["UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT"])
+const CONNECT_TIMEOUT_CODES: ReadonlySet<string> = new Set(["UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT"])
 
-/** A call that got no response. A target that keeps silent differs from one that is gone: it is not tried again. */
-const unreachable = (error: HttpClientError.HttpClientError): ProviderFailure => {
-  const late = CONNECT_TIMEOUT_CODES.has(connectionCode(error))
-  return failure(late ? "timeout" : "unavailable", withConnectionCode("no answer", error))
+/** What they call one that stood, and broke or was no HTTP: whoever is behind it can be reached. */
+const BROKEN = /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|HPE_\w+)$/
+
+/** A call that got no response. */
+const unanswered = (error: HttpClientError.HttpClientError): ProviderFailure => {
+  const code = connectionCode(error)
+  const late = code !== undefined && CONNECT_TIMEOUT_CODES.has(code)
+  const broken = code === undefined || BROKEN.test(code)
+  return failure(
+    late ? "connect-timeout" : broken ? "unavailable" : "unreachable",
+    withConnectionCode("no answer", error),
+  )
 }
 
 /** `base` and `path` joined by exactly one slash. */
-export const joinUrl = (base: string, path: string): string => `${base.replace(/\/+$/, "")}/${path}`
-
-/** Headers whose values never enter a span: all that any provider takes a key in. */
-const SECRET_HEADERS = ["authorization", "x-api-key", "x-goog-api-key"]
-
-const JSON_TYPE = /^application\/(.+\+)?json\b/i
-const EVENT_STREAM_TYPE = /^text\/event-stream\b/i
+export const joinUrl = (base: string, path: string): string => `${withoutSlashes(base)}/${path}`
 
 /** The failure that a response without success is. */
 const refused = Effect.fnUntraced(function* (
   response: HttpClientResponse.HttpClientResponse,
   limits: Limits,
 ): Effect.fn.Return<never, ProviderFailure> {
+  if (response.status < 400) return yield* failure("redirected", whereTo(response))
   const text = yield* someText(response, limits.errorBytes)
   const after = retryAfterMs(response.headers, yield* Clock.currentTimeMillis)
-  const html = /^text\/html\b/i.test(response.headers["content-type"] ?? "")
+  const html = PAGE_TYPE.test(response.headers["content-type"] ?? "")
   const body = Option.getOrElse(parseJson(text), () => (html || text === "" ? undefined : { error: text }))
   const found = failureOfResponse(response.status, body, after)
-  // A page for people is no provider's verdict on the request: something else answered in its place.
-  const verdict = found.kind === "invalid-request" || found.kind === "unknown-model"
-  return yield* html && verdict ? garbage(`a page with status ${response.status}`) : found
+  return yield* html && failureRules[found.kind].verdict ? garbage(`a page with status ${response.status}`) : found
 })
+
+/**
+ * Where a redirect points to, which is not followed: keys and prompts go only where the operator sends them. A host is
+ * told, and nothing else of the address, which may hold secrets.
+ */
+const whereTo = ({ headers, request, status }: HttpClientResponse.HttpClientResponse): string => {
+  const { location } = headers
+  const from = URL.parse(request.url)
+  const to = location === undefined ? null : URL.parse(location, request.url)
+  const where = !to?.host ? "no address" : to.host === from?.host ? "another address of the same host" : to.host
+  return `a redirect (status ${status}) to ${where}`
+}

@@ -16,59 +16,42 @@ export interface MemberRules {
   readonly [member: string]: MemberRule
 }
 
-const TOOL_CHOICE: MemberRules = { type: "translated", function: { name: "translated" } }
-
-const REQUEST: Readonly<Record<string, readonly [anthropic: MemberRule, gemini: MemberRule]>> = {
-  model: ["translated", "translated"],
-  messages: ["translated", "translated"],
-  stream: ["translated", "translated"],
-  tools: ["translated", "translated"],
-  tool_choice: [TOOL_CHOICE, TOOL_CHOICE],
-  parallel_tool_calls: ["translated", [true]],
-  response_format: ["translated", "translated"],
-  stop: ["translated", "translated"],
-  max_tokens: ["translated", "translated"],
-  max_completion_tokens: ["translated", "translated"],
-  reasoning_effort: ["translated", "translated"],
-  temperature: ["translated", "translated"],
-  top_p: ["translated", "translated"],
-  top_k: ["translated", "translated"],
-  n: [[1], "translated"],
-  frequency_penalty: [[0], "translated"],
-  presence_penalty: [[0], "translated"],
-  // Best effort at OpenAI too, where the same seed may give another answer.
-  seed: ["advisory", "translated"],
-  // Who asks: for the detection of abuse.
-  user: ["translated", "advisory"],
-  safety_identifier: ["translated", "advisory"],
+/**
+ * The members of a request whose rules are the same wherever the format is another: what every format has an equal of,
+ * and what changes no answer or asks for nothing. A format adds its own.
+ */
+export const REQUEST: MemberRules = {
+  model: "translated",
+  messages: "translated",
+  stream: "translated",
+  tools: "translated",
+  tool_choice: { type: "translated", function: { name: "translated" } },
+  response_format: "translated",
+  stop: "translated",
+  max_tokens: "translated",
+  max_completion_tokens: "translated",
+  reasoning_effort: "translated",
+  temperature: "translated",
+  top_p: "translated",
+  top_k: "translated",
   // Where prompt caches may cut, and how long they keep: they save money and change nothing else.
-  cache_control: ["translated", "advisory"],
-  prompt_cache_key: ["advisory", "advisory"],
-  prompt_cache_options: ["advisory", "advisory"],
-  prompt_cache_retention: ["advisory", "advisory"],
-  // Notes for OpenAI's dashboard.
-  metadata: ["advisory", "advisory"],
-  store: ["advisory", "advisory"],
+  prompt_cache_key: "advisory",
+  prompt_cache_options: "advisory",
+  prompt_cache_retention: "advisory",
+  // Notes for the dashboard of the vendor.
+  metadata: "advisory",
+  store: "advisory",
   // A guess at the answer that only makes it faster.
-  prediction: ["advisory", "advisory"],
+  prediction: "advisory",
   // Usage is always reported, and padding of chunks is what the seal is for.
-  stream_options: ["advisory", "advisory"],
-  service_tier: [
-    ["auto", "default"],
-    ["auto", "default"],
-  ],
-  verbosity: [["medium"], ["medium"]],
-  logprobs: [[false], [false]],
-  top_logprobs: [[0], [0]],
-  logit_bias: [[], []],
-  modalities: [["text"], ["text"]],
+  stream_options: "advisory",
+  service_tier: ["auto", "default"],
+  verbosity: ["medium"],
+  logprobs: [false],
+  top_logprobs: [0],
+  logit_bias: [],
+  modalities: ["text"],
 }
-
-const column = (index: 0 | 1): MemberRules =>
-  Object.fromEntries(Object.entries(REQUEST).map(([member, rules]) => [member, rules[index]]))
-
-export const ANTHROPIC_REQUEST = column(0)
-export const GEMINI_REQUEST = column(1)
 
 const TYPE_ONLY: MemberRules = { type: "translated" }
 

@@ -1,4 +1,4 @@
-/** Content of messages as texts and images, which is all that providers other than OpenAI's take here. */
+/** Content of messages as texts and images, which is all that formats other than Chat Completions take here. */
 import type { ContentPart, ImagePart, RefusalPart, TextPart } from "../../../../domain/chat.ts"
 import { type Image, parseImage } from "./Images.ts"
 import { PART } from "./MemberRules.ts"

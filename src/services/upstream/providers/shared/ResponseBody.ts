@@ -1,47 +1,126 @@
-/** Bodies of responses, read with a limit. */
-import { Effect, Schema, Stream } from "effect"
-import type { HttpClientError, HttpClientResponse } from "effect/http"
-import type { ProviderFailure } from "../../Provider.ts"
-import { failure, garbage } from "./Failures.ts"
-import { withConnectionCode } from "./connectionCode.ts"
+/** Bodies of responses: read with a limit, and taken for what they are, whatever was asked for. */
+import { Clock, Effect, Option, Pull, Schema, type Scope, Stream } from "effect"
+import type { HttpClientResponse } from "effect/http"
+import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
+import { decodedBytes } from "./ContentCoding.ts"
+import { garbage } from "./Failures.ts"
+import { retryAfterMs } from "./RetryAfter.ts"
 
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+/**
+ * A whole JSON value, or the text of an event stream. Some servers ignore `stream`, and many report an error as JSON
+ * where a stream was asked for.
+ */
+export type Body = JsonBody | { readonly _tag: "Events"; readonly texts: Texts }
+
+export interface JsonBody {
+  readonly _tag: "Json"
+  readonly value: unknown
+  /** What the headers say of it. */
+  readonly retryAfterMs: number | undefined
+}
+
+/** Pieces of a text, as they come. */
+export type Texts = Pull.Pull<string, ProviderFailure>
 
 /** The JSON value of a text; `None` if it is not JSON. */
-export const parseJson = decodeJson
+export const parseJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** The JSON value of a whole body of at most `limit` bytes. */
-export const jsonBody = Effect.fnUntraced(function* (
+/** The body of `response`, of which at most `limit` bytes are read. */
+export const openBody = Effect.fnUntraced(function* (
   response: HttpClientResponse.HttpClientResponse,
   limit: number,
-): Effect.fn.Return<unknown, ProviderFailure> {
-  const body = yield* Effect.mapError(readText(response, limit), (error) =>
-    failure("truncated", withConnectionCode("the answer broke off", error)),
-  )
-  if (body.length > limit) return yield* garbage(`an answer of more than ${limit} bytes`)
-  return yield* Effect.mapError(Effect.fromOption(decodeJson(body.text)), () => garbage("the answer is not JSON"))
+  watch?: StreamWatch,
+): Effect.fn.Return<Body, ProviderFailure, Scope.Scope> {
+  const type = response.headers["content-type"] ?? ""
+  if (PAGE_TYPE.test(type)) return yield* garbage(`an answer of type ${type}`)
+  const texts = yield* textsOf(response, limit, watch)
+  let head = ""
+  let form = formOf(head, type)
+  while (form === "open") {
+    const more = yield* next(texts)
+    head = (head + Option.getOrElse(more, () => "")).trimStart()
+    form = formOf(head, type)
+    if (Option.isNone(more) && form === "open") form = EVENT_STREAM_TYPE.test(type) ? "events" : "neither"
+  }
+  if (form === "events") return { _tag: "Events", texts: preceded(head, texts) }
+  if (form === "neither") {
+    const named = type === "" ? "without a type" : `of type ${type}`
+    return yield* garbage(`an answer ${named} that is neither a JSON object nor an event stream`)
+  }
+  const pieces = [head]
+  for (let more = yield* next(texts); Option.isSome(more); more = yield* next(texts)) pieces.push(more.value)
+  const parsed = parseJson(pieces.join(""))
+  if (Option.isNone(parsed)) return yield* garbage("the answer is not JSON")
+  const after = retryAfterMs(response.headers, yield* Clock.currentTimeMillis)
+  return { _tag: "Json", value: parsed.value, retryAfterMs: after }
 })
+
+/** A page for people. */
+export const PAGE_TYPE = /^text\/html\b/i
+const EVENT_STREAM_TYPE = /^text\/event-stream\b/i
+
+/** Lines of an event stream begin with these. */
+const FIELDS = ["data:", "event:", "id:", "retry:", ":"]
+
+/** What a body is that begins with `head`; the type that it claims counts where its beginning does not say. */
+const formOf = (head: string, type: string): "open" | "json" | "events" | "neither" => {
+  if (head === "") return "open"
+  if (head.startsWith("{") || head.startsWith("[")) return "json"
+  if (EVENT_STREAM_TYPE.test(type) || FIELDS.some((field) => head.startsWith(field))) return "events"
+  return FIELDS.some((field) => field.startsWith(head)) ? "open" : "neither"
+}
+
+const textsOf = (
+  response: HttpClientResponse.HttpClientResponse,
+  limit: number,
+  watch: StreamWatch | undefined,
+): Effect.Effect<Texts, never, Scope.Scope> =>
+  Effect.map(Stream.toPull(decodedBytes(response)), (bytes): Texts => {
+    const decoder = new TextDecoder()
+    let length = 0
+    return Effect.flatMap(bytes, (pieces) => {
+      watch?.alive()
+      let text = ""
+      for (const piece of pieces) {
+        length += piece.length
+        text += decoder.decode(piece, { stream: true })
+      }
+      return length > limit ? Effect.fail(garbage(`an answer of more than ${limit} bytes`)) : Effect.succeed(text)
+    })
+  })
+
+/** The next piece; `None` at the end. */
+const next = (texts: Texts): Effect.Effect<Option.Option<string>, ProviderFailure> =>
+  Pull.matchEffect(texts, {
+    onSuccess: Effect.succeedSome,
+    onFailure: Effect.failCause,
+    onDone: () => Effect.succeedNone,
+  })
+
+/** `texts`, with a piece that was read of them already. */
+const preceded = (head: string, texts: Texts): Texts => {
+  let first: string | undefined = head
+  return Effect.suspend(() => {
+    if (first === undefined) return texts
+    const piece = first
+    first = undefined
+    return Effect.succeed(piece)
+  })
+}
 
 /** As much of a body as fits into `limit` bytes and arrives: for error bodies, whose status says enough by itself. */
 export const someText = (response: HttpClientResponse.HttpClientResponse, limit: number): Effect.Effect<string> =>
-  Effect.match(readText(response, limit), { onFailure: () => "", onSuccess: (body) => body.text })
-
-/** Reads until the end, or until more than `limit` bytes came. */
-const readText = (
-  response: HttpClientResponse.HttpClientResponse,
-  limit: number,
-): Effect.Effect<{ readonly text: string; readonly length: number }, HttpClientError.HttpClientError> =>
   Effect.suspend(() => {
     const decoder = new TextDecoder()
     let text = ""
     let length = 0
-    return response.stream.pipe(
+    return decodedBytes(response).pipe(
       Stream.takeUntil((bytes) => (length += bytes.length) > limit),
       Stream.runForEach((bytes) =>
         Effect.sync(() => {
           text += decoder.decode(bytes, { stream: true })
         }),
       ),
-      Effect.map(() => ({ text: text + decoder.decode(), length })),
+      Effect.match({ onFailure: () => "", onSuccess: () => text + decoder.decode() }),
     )
   })

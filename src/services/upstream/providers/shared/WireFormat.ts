@@ -30,13 +30,17 @@ export interface Call {
 }
 
 export interface WireFormat {
+  /** `gen_ai.provider.name` of its spans: the API that is spoken, as the conventions ask for compatible providers. */
+  readonly name: string
+  /** The header that the key travels in, whose value never enters a span. */
+  readonly keyHeader: string
   /** The HTTP request for `request`; whatever the format cannot express is noted in `unsupported`. */
   readonly request: (
     request: ModernRequest,
     call: Call,
     unsupported: Unsupported,
   ) => HttpClientRequest.HttpClientRequest
-  /** The answer in `body`, the JSON value of a successful response. */
+  /** The answer in `body`, the JSON value of a successful response that reports no error. */
   readonly completion: (body: unknown, call: Call) => Result.Result<ChatCompletion, ProviderFailure>
   /** A reader for the events of one streamed answer. */
   readonly reader: (call: Call) => ChunkReader
@@ -46,13 +50,18 @@ export interface WireFormat {
 
 /** Turns the events of one streamed answer into chunks. */
 export interface ChunkReader {
-  /** The chunks that the next event, with its `data`, amounts to. */
-  readonly read: (data: string, event: string) => Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure>
+  /** The chunks that the next event, a JSON object of the type `event`, amounts to: none if it holds nothing of use. */
+  readonly read: (
+    json: { readonly [member: string]: unknown },
+    event: string,
+  ) => Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure>
+  /** Hears from the provider that this was all; returns whether the answer is finished. */
+  readonly close: () => boolean
   /**
    * - `open`: the answer is not finished.
    * - `settled`: all of it that began is; only a response that ends in good order says that nothing else will begin.
    * - `finished`: it is; something worth waiting a moment for, such as the usage, may follow.
-   * - `closed`: it is, and nothing of use can follow.
+   * - `closed`: it is, and the provider has said that nothing follows.
    */
   readonly state: "open" | "settled" | "finished" | "closed"
   /** How many pieces of thinking came that are in no chunk. Nothing that a hung model's server sends is one. */

@@ -2,9 +2,9 @@
 import { Effect, Redacted } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import type { Provider } from "../../../../../src/services/upstream/Provider.ts"
-import * as Anthropic from "../../../../../src/services/upstream/providers/Anthropic.ts"
-import * as Gemini from "../../../../../src/services/upstream/providers/Gemini.ts"
-import * as OpenAiCompatible from "../../../../../src/services/upstream/providers/OpenAiCompatible.ts"
+import * as Anthropic from "../../../../../src/services/upstream/providers/anthropic/Anthropic.ts"
+import * as Gemini from "../../../../../src/services/upstream/providers/gemini/Gemini.ts"
+import * as OpenAiCompatible from "../../../../../src/services/upstream/providers/openai/OpenAiCompatible.ts"
 import type { Limits } from "../../../../../src/services/upstream/providers/shared/Limits.ts"
 
 export const VENDORS = {

@@ -3,6 +3,7 @@ import { Effect, Redacted } from "effect"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import type { Limits } from "../../../../../src/services/upstream/providers/shared/Limits.ts"
 import { type Vendor, VENDORS } from "./Canned.ts"
 
 export interface LiveServer {
@@ -58,9 +59,9 @@ export const serve = (handler: (request: IncomingMessage, response: ServerRespon
   )
 
 /** A provider of `vendor` at `baseUrl`, over the HTTP client that the product uses. */
-export const live = (vendor: Vendor, baseUrl: string) => {
+export const live = (vendor: Vendor, baseUrl: string, limits?: Partial<Limits>) => {
   const { id, make, model } = VENDORS[vendor]
-  return make({ id, apiKey: Redacted.make("the-secret-key"), baseUrl, defaultModel: model })
+  return make({ id, apiKey: Redacted.make("the-secret-key"), baseUrl, defaultModel: model, limits })
 }
 
 export const client = NodeHttpClient.layerUndici

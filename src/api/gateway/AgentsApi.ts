@@ -1,0 +1,76 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { CreateAgent, UpdateAgent } from "../../domain/agent.ts"
+import { ExecuteRequest, IdempotencyKey } from "../../domain/job.ts"
+import { problem } from "../problems.ts"
+import { Authorization, RateClass } from "./Authorization.ts"
+import { LIST, pageOf, pageQuery } from "./lists.ts"
+import { Agent, Job } from "./resources.ts"
+
+const params = { id: Schema.String }
+const ifMatch = { "if-match": Schema.optionalKey(Schema.String) }
+const AgentWithTag = HttpApiSchema.WithHeaders(Agent, { etag: Schema.String })
+
+export const AgentPage = pageOf(Agent)
+
+export class AgentsApi extends HttpApiGroup.make("agents")
+  .add(
+    HttpApiEndpoint.post("create", "/", {
+      payload: CreateAgent,
+      success: HttpApiSchema.WithHeaders(Agent, { location: Schema.String, etag: Schema.String }).pipe(
+        HttpApiSchema.status(201),
+      ),
+      error: [400, 413, 415, 503].map(problem),
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "Create an agent", description: "What is left out takes its default." }),
+    ),
+    HttpApiEndpoint.get("list", "/", {
+      query: pageQuery,
+      success: AgentPage,
+      error: [400, 503].map(problem),
+    }).annotateMerge(OpenApi.annotations({ summary: "List agents", description: LIST })),
+    HttpApiEndpoint.get("get", "/:id", {
+      params,
+      success: AgentWithTag,
+      error: [404, 503].map(problem),
+    }).annotateMerge(OpenApi.annotations({ summary: "Read an agent" })),
+    HttpApiEndpoint.patch("update", "/:id", {
+      params,
+      headers: ifMatch,
+      payload: UpdateAgent,
+      success: AgentWithTag,
+      error: [400, 404, 412, 413, 415, 503].map(problem),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Change an agent",
+        description:
+          "Members given replace the agent's, `null` removes an optional one, `limits` are merged in the same way. With `If-Match`, only the version that the ETag names is changed.",
+      }),
+    ),
+    HttpApiEndpoint.delete("remove", "/:id", {
+      params,
+      headers: ifMatch,
+      success: HttpApiSchema.NoContent,
+      error: [404, 412, 503].map(problem),
+    }).annotateMerge(OpenApi.annotations({ summary: "Delete an agent", description: "Its jobs stay readable." })),
+    HttpApiEndpoint.post("execute", "/:id/execute", {
+      params,
+      headers: { "idempotency-key": Schema.optionalKey(IdempotencyKey) },
+      payload: ExecuteRequest,
+      success: HttpApiSchema.WithHeaders(Job, { location: Schema.String, "retry-after": Schema.Int }).pipe(
+        HttpApiSchema.status(202),
+      ),
+      error: [400, 404, 409, 413, 415, 422, 503].map(problem),
+    })
+      .annotate(RateClass, "execute")
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Give an agent a task",
+          description:
+            "The job is on disk before this answers; poll it where `Location` says. A repeated request with the same `Idempotency-Key` and body gives the same job for 24 hours.",
+        }),
+      ),
+  )
+  .middleware(Authorization)
+  .prefix("/api/v1/agents")
+  .annotateMerge(OpenApi.annotations({ title: "Agents" })) {}

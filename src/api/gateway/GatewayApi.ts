@@ -1,0 +1,23 @@
+import { HttpApi, OpenApi } from "effect/http-api"
+import { SystemApi } from "../SystemApi.ts"
+import { AgentsApi } from "./AgentsApi.ts"
+import { JobsApi } from "./JobsApi.ts"
+import { RoutingApi } from "./RoutingApi.ts"
+
+/** Everything the agent gateway answers. */
+export class GatewayApi extends HttpApi.make("sealgate-gateway")
+  .add(AgentsApi)
+  .add(JobsApi)
+  .add(RoutingApi)
+  .add(SystemApi)
+  // Whoever mends a request should see everything that is wrong with it at once, misspelt members included.
+  .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })
+  .annotate(HttpApi.QueryParseOptions, { errors: "all" })
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "sealgate gateway",
+      version: "1",
+      description: "Agents whose answers are argued over or verified before you get them, as durable jobs.",
+      license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
+    }),
+  ) {}

@@ -1,0 +1,83 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { JobStatus } from "../../domain/job.ts"
+import { Problem } from "../../domain/problem.ts"
+import { problem } from "../problems.ts"
+import { Authorization } from "./Authorization.ts"
+import { LIST, pageOf, pageQuery } from "./lists.ts"
+import { Job, JobStep } from "./resources.ts"
+
+/** The longest that a poll may wait, in seconds. */
+export const MAX_WAIT_SECONDS = 60
+
+const params = { id: Schema.String }
+
+export const JobPage = pageOf(Job)
+
+/**
+ * `step`: a step finished. `ended`: the job ended; nothing follows. `error`: the stream broke off and can be resumed.
+ * `id` resumes the stream after this event.
+ */
+export const JobEventOnWire = Schema.Union([
+  Schema.Struct({ id: Schema.String, event: Schema.Literal("step"), data: Schema.fromJsonString(JobStep) }),
+  Schema.Struct({ id: Schema.String, event: Schema.Literal("ended"), data: Schema.fromJsonString(Job) }),
+  Schema.Struct({
+    id: Schema.optionalKey(Schema.UndefinedOr(Schema.String)),
+    event: Schema.Literal("error"),
+    data: Schema.fromJsonString(Problem),
+  }),
+])
+export type JobEventOnWire = typeof JobEventOnWire.Type
+
+export class JobsApi extends HttpApiGroup.make("jobs")
+  .add(
+    HttpApiEndpoint.get("list", "/", {
+      query: {
+        ...pageQuery,
+        agent_id: Schema.optionalKey(Schema.String.check(Schema.isUUID(7))),
+        status: Schema.optionalKey(JobStatus),
+      },
+      success: JobPage,
+      error: [400, 503].map(problem),
+    }).annotateMerge(OpenApi.annotations({ summary: "List jobs", description: LIST })),
+    HttpApiEndpoint.get("get", "/:id", {
+      params,
+      query: {
+        wait: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: MAX_WAIT_SECONDS }))),
+      },
+      success: Job,
+      error: [400, 404, 503].map(problem),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Read a job",
+        description: "With `wait`, answers when the job ends, or after that many seconds with the job as it is.",
+      }),
+    ),
+    HttpApiEndpoint.get("events", "/:id/events", {
+      params,
+      headers: {
+        "last-event-id": Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+      },
+      success: HttpApiSchema.StreamSse({ events: JobEventOnWire }),
+      error: [400, 404, 503].map(problem),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Follow a job",
+        description:
+          "Server-sent events: every step as it finishes, then the ended job. `Last-Event-ID` resumes after an event.",
+      }),
+    ),
+    HttpApiEndpoint.post("cancel", "/:id/cancel", {
+      params,
+      success: Job.pipe(HttpApiSchema.status(202)),
+      error: [404, 503].map(problem),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Cancel a job",
+        description: "Interrupts a call in flight. A job that has ended stays as it is.",
+      }),
+    ),
+  )
+  .middleware(Authorization)
+  .prefix("/api/v1/jobs")
+  .annotateMerge(OpenApi.annotations({ title: "Jobs" })) {}

@@ -1,0 +1,18 @@
+import { HttpApi, OpenApi } from "effect/http-api"
+import { SystemApi } from "../SystemApi.ts"
+import { SealedApi } from "./SealedApi.ts"
+
+/** Everything the sealed proxy answers. */
+export class ProxyApi extends HttpApi.make("sealgate-proxy")
+  .add(SealedApi)
+  .add(SystemApi)
+  // Whoever mends a request should see everything that is wrong with it at once.
+  .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "sealgate proxy",
+      version: "1",
+      description: "Completions sealed with HPKE to a short-lived key that a pinned identity signed.",
+      license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
+    }),
+  ) {}

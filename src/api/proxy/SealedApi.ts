@@ -1,0 +1,100 @@
+/** The sealed exchange over HTTP (docs/protocol). */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { decodeBase64Url } from "../../domain/bytes.ts"
+import { ENC_BYTES, SESSION_ID_BYTES } from "../../domain/transcript.ts"
+import { problems } from "../problems.ts"
+
+/** Canonical base64url text of a number of bytes within the given bounds. */
+const base64Url = (minimum: number, maximum: number) =>
+  Schema.String.check(
+    Schema.makeFilter(
+      (text: string) => {
+        const length = decodeBase64Url(text)?.length
+        return length !== undefined && length >= minimum && length <= maximum
+      },
+      {
+        message: `expected unpadded base64url of ${minimum === maximum ? minimum : `${minimum} to ${maximum}`} bytes`,
+      },
+    ),
+  )
+
+export const InitRequest = Schema.Struct({ client_nonce: Schema.optionalKey(base64Url(16, 64)) })
+
+export const InitResponse = Schema.Struct({
+  version: Schema.Int,
+  session_id: Schema.String,
+  public_key: Schema.String,
+  suite: Schema.Struct({ kem: Schema.Int, kdf: Schema.Int, aead: Schema.Int }),
+  expires_at: Schema.Int,
+  max_requests: Schema.Int,
+  max_request_bytes: Schema.Int,
+  attestation: Schema.String,
+})
+
+/** The ciphertext's encoding is checked where it is decoded, once: it may be a megabyte. */
+export const CompletionRequest = Schema.Struct({
+  session_id: base64Url(SESSION_ID_BYTES, SESSION_ID_BYTES),
+  enc: base64Url(ENC_BYTES, ENC_BYTES),
+  ciphertext: Schema.String.check(
+    Schema.makeFilter((text: string) => /^[A-Za-z0-9_-]*$/.test(text), { message: "expected unpadded base64url" }),
+  ),
+})
+
+/** Frames of a sealed answer, or the one final frame of a sealed problem. */
+export const SealedFrames = Schema.Struct({ response_nonce: Schema.String, frames: Schema.Array(Schema.String) })
+
+/** Events of a sealed stream; `data` is JSON as the protocol describes it per event. */
+export const SealedStreamEvent = Schema.Struct({
+  id: Schema.UndefinedOr(Schema.String),
+  event: Schema.Literals(["open", "frame", "proof"]),
+  data: Schema.String,
+})
+
+export const PublicKeys = Schema.Struct({
+  keys: Schema.Array(
+    Schema.Struct({
+      kty: Schema.Literal("OKP"),
+      crv: Schema.Literal("Ed25519"),
+      x: Schema.String,
+      kid: Schema.String,
+      alg: Schema.Literal("Ed25519"),
+      use: Schema.Literal("sig"),
+    }),
+  ),
+})
+
+const sealedProblem = (status: number) => SealedFrames.pipe(HttpApiSchema.status(status))
+
+export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
+  .add(
+    HttpApiEndpoint.post("init", "/v1/init", {
+      payload: [InitRequest, Schema.Undefined],
+      success: InitResponse,
+      error: problems(408, 413, 415, 500, 503),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Begin a session",
+        description:
+          "Offers a fresh X25519 key, signed by the proxy's attestation key. Verify `attestation` against your pins before sealing anything.",
+      }),
+    ),
+    HttpApiEndpoint.post("completions", "/v1/completions", {
+      payload: CompletionRequest,
+      success: [SealedFrames, HttpApiSchema.StreamSse({ events: SealedStreamEvent })],
+      error: [...problems(408, 409, 410, 413, 415, 500, 503), ...[400, 422, 429, 502, 503, 504].map(sealedProblem)],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Send a sealed request",
+        description:
+          "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. Problems that arise after the request was opened are sealed as well. Behind a balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself does not read it.",
+      }),
+    ),
+    HttpApiEndpoint.get("keys", "/v1/keys", { success: PublicKeys, error: problems() }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Attestation keys",
+        description: "A JWKS for discovery and display. Never trust a key because it is listed here: pin its `kid`.",
+      }),
+    ),
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Sealed completions" })) {}

@@ -1,0 +1,140 @@
+/**
+ * What is stated more than once about an exchange must be the same each time: in its statements, and in what is revealed
+ * or recorded of it. All of these throw `Tampered`, which names what differs.
+ */
+import type { ChatChunk, ChatCompletion } from "../domain/chat.ts"
+import { accumulate, UNFINISHED } from "../domain/chatStream.ts"
+import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
+import { isObject, type JsonObject } from "./decode.ts"
+import { Tampered } from "./errors.ts"
+import { partOf, type StreamPart } from "./streamParts.ts"
+
+/** What a revealed exchange was found to be. */
+export interface ProvenExchange {
+  readonly receipt: ReceiptClaims
+  readonly request: JsonObject
+  readonly responses: ReadonlyArray<JsonObject>
+}
+
+/** Whether two JSON values are the same; the order of members means nothing. */
+export const equalJson = (a: unknown, b: unknown): boolean => {
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => equalJson(item, b[i]))
+  if (!isObject(a) || !isObject(b)) return a === b
+  const names = Object.keys(a)
+  return (
+    names.length === Object.keys(b).length &&
+    names.every((name) => Object.hasOwn(b, name) && equalJson(a[name], b[name]))
+  )
+}
+
+/** Something that is stated twice. */
+type Fact = readonly [name: string, once: unknown, again: unknown]
+
+const mustBeSame = (otherwise: string, ...facts: ReadonlyArray<Fact>): void => {
+  const differing = facts
+    .filter(([, once, again]) => !equalJson(once, again))
+    .map(([name, once, again]) => `${name} (${JSON.stringify(once)} and ${JSON.stringify(again)})`)
+  if (differing.length > 0) throw new Tampered(`${otherwise}: ${differing.join(", ")}.`)
+}
+
+/** Times of one exchange, which never run backwards. */
+const mustFollow = (...times: ReadonlyArray<readonly [name: string, seconds: number]>): void => {
+  for (const [i, [name, time]] of times.entries()) {
+    const [before, earlier] = times[i - 1] ?? [name, time]
+    if (time < earlier)
+      throw new Tampered(`The times run backwards: ${name} (${time}) is before ${before} (${earlier}).`)
+  }
+}
+
+/**
+ * A receipt by itself: its times, and its form with its count.
+ *
+ * @param begun the `iat` of the session, in seconds, where it is known
+ */
+export const mustBeSound = (receipt: ReceiptClaims, begun = 0): void => {
+  mustFollow(
+    ["the session's iat", begun],
+    ["received_at", receipt.received_at],
+    ["completed_at", receipt.completed_at],
+    ["the receipt's iat", receipt.iat],
+  )
+  if (receipt.form === "complete" && receipt.count !== 1) {
+    throw new Tampered(`The receipt contradicts itself: a complete answer has one data frame, not ${receipt.count}.`)
+  }
+}
+
+/** A receipt and the proof of the same stream. */
+export const mustAgree = (receipt: ReceiptClaims, proof: ProofClaims): void => {
+  mustBeSame(
+    "The receipt and the proof are about different exchanges",
+    ["iss", receipt.iss, proof.iss],
+    ["session_id", receipt.session_id, proof.session_id],
+    ["request_hash", receipt.request_hash, proof.request_hash],
+  )
+  mustBeSame(
+    "The receipt and the proof contradict each other",
+    ["form", receipt.form, "stream"],
+    ["status", receipt.status, proof.status],
+    ["count with the final frame", receipt.count + 1, proof.count],
+  )
+  mustFollow(["the receipt's iat", receipt.iat], ["the proof's iat", proof.iat])
+}
+
+const wholeAnswer = ([completion]: ProvenExchange["responses"]): ChatCompletion => {
+  if (!Array.isArray(completion?.["choices"])) throw new Tampered("The answer is no completion.")
+  // It was proven to be the proxy's, and this is the shape that it makes.
+  return completion as unknown as ChatCompletion
+}
+
+/** The chunks that count, and who took over before them: what came before a restart is void. */
+const streamedAnswer = (responses: ProvenExchange["responses"]) => {
+  let restart: Extract<StreamPart, { readonly type: "restart" }> | undefined
+  let chunks: Array<ChatChunk> = []
+  for (const part of responses.map(partOf)) {
+    if (part.type === "delta") chunks.push(part.chunk)
+    else {
+      restart = part
+      chunks = []
+    }
+  }
+  return { chunks, restart }
+}
+
+/** The answer that an exchange has. */
+export const completionOf = ({ receipt, responses }: ProvenExchange): ChatCompletion =>
+  receipt.form === "complete" ? wholeAnswer(responses) : accumulate(streamedAnswer(responses).chunks)
+
+/** A receipt, and the question and answer that it was found to commit to. */
+export const mustFit = (exchange: ProvenExchange): void => {
+  const { receipt, request, responses } = exchange
+  const asked = isObject(request["completion"]) ? request["completion"] : {}
+  mustBeSame(
+    "The receipt and the request contradict each other",
+    ["jti", receipt.jti, request["request_id"]],
+    ["form", receipt.form, asked["stream"] === true ? "stream" : "complete"],
+  )
+  const answer = completionOf(exchange)
+  const { chunks, restart } = receipt.form === "stream" ? streamedAnswer(responses) : { chunks: [answer] }
+  if (request["restart"] === false && restart !== undefined) {
+    throw new Tampered("The request and the answer contradict each other: it begins again, which it was asked not to.")
+  }
+  // Of an answer that broke off, the receipt need not know what its parts would have said.
+  if (receipt.status !== "complete") return
+  mustBeSame("The receipt and the request contradict each other", [
+    "provider",
+    receipt.provider,
+    request["provider"] ?? receipt.provider,
+  ])
+  mustBeSame(
+    "The receipt and the answer contradict each other",
+    ["provider", receipt.provider, restart?.provider ?? receipt.provider],
+    // Some chunks name no model.
+    ["model", receipt.model, chunks.some(({ model }) => model === receipt.model) ? receipt.model : answer.model],
+    [
+      "finish_reasons",
+      receipt.finish_reasons,
+      answer.choices.map((choice) => choice.finish_reason).filter((reason) => reason !== UNFINISHED),
+    ],
+    ["usage", receipt.usage, answer.usage ?? receipt.usage],
+  )
+}

@@ -1,0 +1,44 @@
+/** What a sealed stream consists of: its events on the wire, and the payloads of its data frames (sealed protocol §5). */
+import type { ChatChunk } from "../domain/chat.ts"
+import { integer, isObject, type JsonObject, parseObject, string } from "./decode.ts"
+import { Tampered } from "./errors.ts"
+import type { ServerSentEvent } from "./serverSentEvents.ts"
+
+/** One verified part of a stream. After a `restart` everything before it is void: show nothing of it any more. */
+export type StreamPart =
+  | { readonly type: "delta"; readonly chunk: ChatChunk }
+  | { readonly type: "restart"; readonly reason: string; readonly provider: string; readonly model: string }
+
+/** The JSON data of `event`, which must be the one that is due. */
+export const expectEvent = (event: ServerSentEvent, name: string): JsonObject => {
+  if (event.event !== name) throw new Tampered(`A ${name} event was due, but ${event.event} came.`)
+  return parseObject(event.data, `the ${name} event`)
+}
+
+/** The frame in `event`, which must be the one with this `seq`. */
+export const frameOf = (event: ServerSentEvent, seq: number): { readonly data: string; readonly final: boolean } => {
+  const frame = expectEvent(event, "frame")
+  if (integer(frame, "seq") !== seq) throw new Tampered(`Frame ${seq} was due, but ${String(frame["seq"])} came.`)
+  const final = frame["final"] ?? false
+  if (typeof final !== "boolean") throw new Tampered("final is neither true nor false.")
+  return { data: string(frame, "ciphertext"), final }
+}
+
+/** The statement in `event`, which must be the proof. */
+export const proofOf = (event: ServerSentEvent): string => string(expectEvent(event, "proof"), "proof")
+
+/** What a data frame of a stream holds. */
+export const partOf = (payload: JsonObject): StreamPart => {
+  const { delta, restart } = payload
+  if (isObject(restart)) {
+    return {
+      type: "restart",
+      reason: string(restart, "reason"),
+      provider: string(restart, "provider"),
+      model: string(restart, "model"),
+    }
+  }
+  if (!isObject(delta)) throw new Tampered("A frame holds neither a delta nor a restart.")
+  // The frame is authentic, so this is what the proxy sent: a chunk that its own schema made.
+  return { type: "delta", chunk: delta as unknown as ChatChunk }
+}

@@ -1,0 +1,8 @@
+/** Addresses as people write them. */
+
+/** `url` without the slashes at its end, so that a path can follow. */
+export const withoutSlashes = (url: string): string => {
+  let end = url.length
+  while (url[end - 1] === "/") end--
+  return url.slice(0, end)
+}

@@ -1,0 +1,92 @@
+/**
+ * What is the same for everybody who asks: made once, compressed once, and sent from where it is, so that any number of
+ * answers under way is one copy of it.
+ */
+import { createHash } from "node:crypto"
+import { promisify } from "node:util"
+import { constants, gzip } from "node:zlib"
+import { Effect, Layer } from "effect"
+import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { pathOf } from "./RouteTable.ts"
+
+export interface Asset {
+  readonly path: `/${string}`
+  readonly contentType: string
+  /** Run once, when the asset is first asked for. */
+  readonly content: Effect.Effect<string | Uint8Array>
+}
+
+/**
+ * No other origin, nothing inline, no frames, no forms that leave; scripts may not turn text into markup. Stated for
+ * every asset, so that none of them is more than it should be when it is opened by itself.
+ */
+const HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  // Asked for anew each time, because it has to fit the server; what did not change is answered with 304.
+  "cache-control": "no-cache",
+  vary: "accept-encoding",
+}
+
+interface Prepared {
+  readonly plain: Uint8Array
+  readonly gzipped: Uint8Array
+  /** Weak, because it stands for both. */
+  readonly etag: string
+}
+
+const compress = promisify(gzip)
+
+const prepare = (content: string | Uint8Array) =>
+  Effect.promise(async (): Promise<Prepared> => {
+    const plain = typeof content === "string" ? Buffer.from(content) : content
+    return {
+      plain,
+      gzipped: await compress(plain, { level: constants.Z_BEST_COMPRESSION }),
+      etag: `W/"${createHash("sha256").update(plain).digest("base64url")}"`,
+    }
+  })
+
+/** Whether `Accept-Encoding` allows gzip (RFC 9110 §12.5.3): by its name, else by `*`, with a weight above zero. */
+export const acceptsGzip = (header: string | undefined): boolean => {
+  const weights = new Map(
+    (header ?? "").split(",").map((part) => {
+      const [coding = "", ...parameters] = part.split(";").map((text) => text.trim().toLowerCase())
+      const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice("q=".length)
+      return [coding, Number(weight ?? 1)]
+    }),
+  )
+  return (weights.get("gzip") ?? weights.get("*") ?? 0) > 0
+}
+
+const answer = (
+  { contentType, path }: Asset,
+  { etag, gzipped, plain }: Prepared,
+  request: HttpServerRequest.HttpServerRequest,
+): HttpServerResponse.HttpServerResponse => {
+  // A page names its files relative to itself, so that it works below any prefix, and so it must have one name.
+  if (pathOf(request.url).endsWith("/")) return HttpServerResponse.redirect(`..${path}`)
+  const headers = { ...HEADERS, etag }
+  const known = request.headers["if-none-match"]?.split(",").some((tag) => tag.trim() === etag)
+  if (known === true) return HttpServerResponse.empty({ status: 304, headers })
+  return acceptsGzip(request.headers["accept-encoding"])
+    ? HttpServerResponse.uint8Array(gzipped, { contentType, headers: { ...headers, "content-encoding": "gzip" } })
+    : HttpServerResponse.uint8Array(plain, { contentType, headers })
+}
+
+const layerAsset = (asset: Asset) =>
+  Layer.unwrap(
+    Effect.map(Effect.cached(Effect.flatMap(asset.content, prepare)), (prepared) =>
+      HttpRouter.add("GET", asset.path, (request) =>
+        Effect.map(prepared, (prepared) => answer(asset, prepared, request)),
+      ),
+    ),
+  )
+
+/** Serves each asset at its path. */
+export const layerAssets = (assets: ReadonlyArray<Asset>) => Layer.mergeAll(Layer.empty, ...assets.map(layerAsset))

@@ -1,0 +1,59 @@
+/**
+ * What one client may ask for, by kinds of requests. It is counted from the head of a request alone, before its body is
+ * read and whatever becomes of it: what is refused costs as well, and nothing may cost before it is limited.
+ */
+import { Context, Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
+import { RateLimits } from "../../services/access/RateLimits.ts"
+import { clientIdentity } from "./ClientIdentity.ts"
+import { type PolicyState, stateOf } from "./rateLimitFields.ts"
+import type { Route } from "./RouteTable.ts"
+
+/** Requests that are counted together, and how many of them one client has. 0 is no limit. */
+export interface RequestKind {
+  readonly name: string
+  readonly perMinute: number
+  /** Until the answer is written out. */
+  readonly inFlight: number
+  /** Whether every process is asked by itself, so that it counts by itself. */
+  readonly ofProcess: boolean
+}
+
+/** Of which kind a request is. There is no `route` for what is answered with 404 or 405. */
+export type KindOf = (method: string, route: Route | undefined) => RequestKind
+
+/** The policies that the request at hand was counted by; its answer says what is left of them. */
+export const CountedPolicies = Context.Reference<Array<PolicyState>>(
+  "sealgate/http/shared/ClientLimits/CountedPolicies",
+  {
+    defaultValue: () => [],
+  },
+)
+
+/** Takes one of the `limit` requests per minute that `whose` has by `policy`, and notes what is left. */
+export const makeTake = Effect.map(RateLimits, (rates) =>
+  Effect.fnUntraced(function* (policy: string, whose: string, limit: number, ofProcess = false) {
+    const states = yield* CountedPolicies
+    const take = ofProcess ? rates.takeHere : rates.take
+    yield* take(`${policy}:${whose}`, limit).pipe(
+      Effect.tap((allowance) => Effect.sync(() => states.push(stateOf(policy, allowance)))),
+      Effect.tapError((error) => Effect.sync(() => states.push(stateOf(policy, error)))),
+    )
+  }),
+)
+
+/** Counts a request for the client that sent it. Its place in flight is its own until the scope closes. */
+export const makeCountRequest = Effect.gen(function* () {
+  const take = yield* makeTake
+  const concurrency = yield* ConcurrencyLimits
+  return Effect.fnUntraced(function* (
+    request: HttpServerRequest.HttpServerRequest,
+    { inFlight, name, ofProcess, perMinute }: RequestKind,
+  ) {
+    const { by, whose } = clientIdentity(request)
+    const policy = `${name}-per-${by}`
+    yield* take(policy, whose, perMinute, ofProcess)
+    yield* concurrency.enter(`${policy}:${whose}`, inFlight)
+  })
+})

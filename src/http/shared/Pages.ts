@@ -1,0 +1,47 @@
+/**
+ * Pages, such as the one at `/console`, with the files that each consists of. They were bundled by `npm run build:web`
+ * (which installing runs), need nothing from anywhere else, and may do nothing that they do not need.
+ */
+import { readFile } from "node:fs/promises"
+import { fileURLToPath } from "node:url"
+import { Effect, Layer } from "effect"
+import { type Asset, layerAssets } from "./Assets.ts"
+
+/** Where bundles are, seen from this file's source as well as from what is made of it. */
+const WEB = new URL("../../../dist/web/", import.meta.url)
+
+const FILES = [
+  { below: "", file: "index.html", contentType: "text/html; charset=utf-8" },
+  { below: "/main.js", file: "main.js", contentType: "text/javascript; charset=utf-8" },
+  { below: "/style.css", file: "style.css", contentType: "text/css; charset=utf-8" },
+  { below: "/icon.svg", file: "icon.svg", contentType: "image/svg+xml" },
+] as const
+
+export interface Page {
+  readonly path: `/${string}`
+  /** Where its files are in `dist/web`. */
+  readonly folder: string
+}
+
+/** What is served for a page, for tables of routes. */
+export const pageRoutes = ({ path }: Page) => FILES.map(({ below }) => ["GET", `${path}${below}`] as const)
+
+const load = ({ folder, path }: Page) =>
+  Effect.forEach(FILES, ({ below, contentType, file }) =>
+    Effect.tryPromise(async (): Promise<Asset> => {
+      const content = await readFile(fileURLToPath(new URL(`${folder}/${file}`, WEB)))
+      return { path: `${path}${below}`, contentType, content: Effect.succeed(content) }
+    }),
+  )
+
+/** Serves a page. Without its files, which only a checkout can lack, it says so and serves nothing. */
+export const layerPage = (page: Page) =>
+  Layer.unwrap(
+    Effect.match(load(page), {
+      onSuccess: layerAssets,
+      onFailure: () =>
+        Layer.effectDiscard(
+          Effect.logWarning(`nothing at ${page.path}: its files are missing; \`npm run build:web\` makes them`),
+        ),
+    }),
+  )

@@ -1,0 +1,33 @@
+/** The `RateLimit-Policy` and `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers-11). */
+import type { Allowance, RateLimited } from "../../services/access/RateLimits.ts"
+import type { ClientIdentity } from "./ClientIdentity.ts"
+
+const WINDOW_SECONDS = 60
+
+/** By what is counted. */
+export type Counted = ClientIdentity["by"] | "tenant"
+
+/** What is left of one policy. */
+export interface PolicyState {
+  readonly policy: string
+  readonly limit: number
+  readonly remaining: number
+  readonly resetMs: number
+}
+
+export const stateOf = (policy: string, outcome: Allowance | RateLimited): PolicyState =>
+  "remaining" in outcome
+    ? { policy, limit: outcome.limit, remaining: outcome.remaining, resetMs: outcome.resetAfterMs }
+    : { policy, limit: outcome.limit, remaining: 0, resetMs: outcome.retryAfterMs }
+
+/** Structured fields (RFC 9651): lists of strings with parameters. Policies without a limit are left out. */
+export const rateLimitFields = (states: ReadonlyArray<PolicyState>): Readonly<Record<string, string>> => {
+  const limited = states.filter(({ limit }) => limit > 0)
+  if (limited.length === 0) return {}
+  return {
+    "ratelimit-policy": limited.map(({ limit, policy }) => `"${policy}";q=${limit};w=${WINDOW_SECONDS}`).join(", "),
+    ratelimit: limited
+      .map(({ policy, remaining, resetMs }) => `"${policy}";r=${Math.max(0, remaining)};t=${Math.ceil(resetMs / 1000)}`)
+      .join(", "),
+  }
+}

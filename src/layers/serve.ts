@@ -1,0 +1,101 @@
+/** What every server is: routes behind a listener that drains before anything it serves with is torn down. */
+import { Effect, type Duration, Layer, ManagedRuntime } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import type { ConfigurationMistakes } from "../domain/configuration.ts"
+import { layerOwnSpans } from "../http/shared/requestSpan.ts"
+import { type ListenSettings, layerDrainFirst, layerNodeServer } from "../server/NodeServer.ts"
+import { urlOf } from "../server/serverUrl.ts"
+import { layerDiscreetTracer } from "../server/telemetry/DiscreetTracer.ts"
+import { layerLogging, type LoggingSettings } from "../server/telemetry/Logging.ts"
+import { layerTelemetry } from "../server/telemetry/Telemetry.ts"
+import type { TelemetrySettings } from "../server/telemetry/TelemetrySettings.ts"
+import { Drain } from "../services/lifecycle/Drain.ts"
+import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
+import type { Upstream } from "../services/upstream/Upstream.ts"
+import type { ServerSettings } from "./config/serverSettings.ts"
+import { layerUpstream, type UpstreamConfiguration } from "./Upstream.ts"
+
+/**
+ * Listens, and serves `routes` with what `services` give. On closing it drains, then closes the routes, then the
+ * services. Gives the services and the bound address (`HttpServer`).
+ */
+export const serve = <A, E, R, E2, R2>(
+  settings: ListenSettings & { readonly shutdownGrace: Duration.Duration },
+  { routes, services }: { readonly routes: Layer.Layer<never, E, R>; readonly services: Layer.Layer<A, E2, R2> },
+) =>
+  layerDrainFirst.pipe(
+    Layer.provideMerge(
+      HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(Layer.provide(layerOwnSpans)),
+    ),
+    Layer.provideMerge(layerNodeServer(settings)),
+    Layer.provideMerge(services),
+    Layer.provideMerge(Drain.layer({ grace: settings.shutdownGrace })),
+    Layer.provide(layerDiscreetTracer),
+  )
+
+/** A server that runs. */
+export interface Running {
+  /** Where it listens, as seen from this machine. */
+  readonly url: string
+  /** Drains and closes it. */
+  readonly stop: () => Promise<void>
+}
+
+/** Starts a server for a program without Effect. Rejects when the configuration has mistakes or the port is taken. */
+export const start = async <A extends HttpServer.HttpServer, E>(
+  layer: Layer.Layer<A | HttpServer.HttpServer, E>,
+): Promise<Running> => {
+  const runtime = ManagedRuntime.make(layer)
+  const url = Effect.gen(function* () {
+    const { address } = yield* HttpServer.HttpServer
+    return urlOf(address, (yield* yield* TlsStatus).mode !== "off")
+  })
+  return { url: await runtime.runPromise(url), stop: () => runtime.dispose() }
+}
+
+interface Embeddable<Settings, A, E> {
+  /** The name that telemetry carries. */
+  readonly name: string
+  /** What was given, and for the rest what the environment says; or every mistake in them. */
+  readonly settings: (given?: Partial<Settings>) => Effect.Effect<Settings, ConfigurationMistakes>
+  /** The server without providers, logging and telemetry. */
+  readonly layerNoDeps: (settings: Settings) => Layer.Layer<A | HttpServer.HttpServer, E, Upstream>
+}
+
+/** A server that calls model providers, to be run by the command or embedded in a program. */
+export const embeddable = <
+  Settings extends UpstreamConfiguration & Pick<ServerSettings, "redisUrl"> & TelemetrySettings & LoggingSettings,
+  A,
+  E,
+>({
+  layerNoDeps,
+  name,
+  settings,
+}: Embeddable<Settings, A, E>) => {
+  const layerWith = <E2 = never>(
+    configured: Settings,
+    beside: Layer.Layer<never, E2, A | HttpServer.HttpServer | Upstream> = Layer.empty,
+  ) =>
+    beside.pipe(
+      Layer.provideMerge(layerNoDeps(configured)),
+      Layer.provideMerge(layerUpstream(configured)),
+      Layer.provide(layerTelemetry(configured, name)),
+      Layer.provide(layerLogging(configured)),
+    )
+  const layer = (given: Partial<Settings> = {}) =>
+    Layer.unwrap(Effect.map(settings(given), (configured) => layerWith(configured)))
+  return {
+    settings,
+    /** As a layer that needs `Upstream`, for providers of your own; it takes all settings. */
+    layerNoDeps,
+    /**
+     * As a layer with all settings, the configured providers, logging and telemetry; what is built beside it logs and
+     * traces as it does.
+     */
+    layerWith,
+    /** The same, with settings from the environment; what is given here wins. It stops when its scope closes. */
+    layer,
+    /** The same for programs without Effect. Rejects when the configuration has mistakes or the port is taken. */
+    start: (given: Partial<Settings> = {}) => start(layer(given)),
+  }
+}

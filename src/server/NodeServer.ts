@@ -1,0 +1,103 @@
+/**
+ * The listening server, with everything bounded that a stranger can open or send: connections in all and per address,
+ * time for headers, bodies and idling, size of headers.
+ */
+import { createServer, type Server } from "node:http"
+import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Context, Duration, Effect, Layer } from "effect"
+import { Drain } from "../services/lifecycle/Drain.ts"
+import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
+import { CHECK_MS, type ConnectionLimits, limitConnections } from "./connections/ConnectionLimits.ts"
+import { holdEarlyRequests } from "./connections/EarlyRequests.ts"
+import { checkTls, readTls, tlsFiles, type TlsSettings } from "./tls/Tls.ts"
+import { reportRefusals } from "./tls/TlsRefusals.ts"
+import { keepTlsFresh } from "./tls/TlsReload.ts"
+import { UnreadBody } from "./connections/UnreadBody.ts"
+
+/** Where to listen, and what one connection may take. */
+export interface ListenSettings extends ConnectionLimits, TlsSettings {
+  readonly host: string
+  readonly port: number
+  readonly headersTimeout: Duration.Duration
+  readonly requestTimeout: Duration.Duration
+  readonly keepAliveTimeout: Duration.Duration
+}
+
+/** Largest request head, in bytes. */
+const MAX_HEADER_BYTES = 16 * 1024
+/** How long, after the drain, a connection that is in the middle of something may still be open. */
+const LINGER = Duration.millis(500)
+
+const serverOptions = (settings: ListenSettings) => ({
+  IncomingMessage: UnreadBody,
+  maxHeaderSize: MAX_HEADER_BYTES,
+  // Refused further in, as a problem document.
+  requireHostHeader: false,
+  headersTimeout: Duration.toMillis(settings.headersTimeout),
+  requestTimeout: Duration.toMillis(Duration.max(settings.requestTimeout, settings.headersTimeout)),
+  keepAliveTimeout: Duration.toMillis(settings.keepAliveTimeout),
+  connectionsCheckingInterval: CHECK_MS,
+})
+
+/** Listens as `settings` say, with TLS if there are certificates. */
+export const layerNodeServer = (settings: ListenSettings) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const files = yield* tlsFiles(settings)
+      if (files === undefined) return listen(createServer(serverOptions(settings)), settings)
+      const loaded = yield* checkTls(yield* readTls(files), settings.tlsMinVersion)
+      const mutual = files.clientCa !== undefined
+      const server = createHttpsServer({
+        ...serverOptions(settings),
+        ...loaded.context,
+        // Before the first request there is only this to bound what a silent client holds.
+        handshakeTimeout: Duration.toMillis(settings.headersTimeout),
+        requestCert: mutual,
+        rejectUnauthorized: mutual,
+      })
+      return Layer.mergeAll(
+        listen(server, settings),
+        Layer.effect(TlsStatus, keepTlsFresh(server, files, settings.tlsMinVersion, loaded)),
+        Layer.effectDiscard(reportRefusals(server)),
+      )
+    }),
+  )
+
+const listen = (server: Server | HttpsServer, settings: ListenSettings) => {
+  limitConnections(server, settings)
+  holdEarlyRequests(server)
+  return Layer.merge(
+    NodeHttpServer.layer(() => server, {
+      port: settings.port,
+      host: settings.host,
+      gracefulShutdownTimeout: LINGER,
+    }),
+    Layer.succeed(ListeningServer, server),
+  )
+}
+
+/** The Node server that listens, for what only it can do. */
+class ListeningServer extends Context.Service<ListeningServer, Server | HttpsServer>()(
+  "sealgate/server/NodeServer/ListeningServer",
+) {}
+
+/**
+ * Drains before anything below it is torn down: to be built last, because what is built last is closed first. While it
+ * waits, the server still listens, so that `/ready` can say that it is draining.
+ */
+export const layerDrainFirst = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const drain = yield* Drain
+    const server = yield* ListeningServer
+    yield* Effect.addFinalizer(() =>
+      Effect.andThen(
+        drain.drain,
+        Effect.sync(() => {
+          // Idle connections close by themselves; what is in the middle of something gets a moment more.
+          setTimeout(() => server.closeAllConnections(), Duration.toMillis(LINGER)).unref()
+        }),
+      ),
+    )
+  }),
+)

@@ -1,0 +1,143 @@
+/**
+ * What a connection may cost: how many there are in all and per address, how long nothing may move, how slowly an answer
+ * may be read, how much may wait to be read, and how what is not HTTP is turned away.
+ */
+import type { Server } from "node:http"
+import type { Server as HttpsServer } from "node:https"
+import type { Socket } from "node:net"
+import { Duration, Result } from "effect"
+import { IpNetwork, NetAddress } from "effect/net"
+import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../domain/problem.ts"
+import { subscriberOf } from "../../domain/ipAddress.ts"
+import { makeAnswerMemory } from "./AnswerMemory.ts"
+import { type Serving, takeTurns } from "./Turns.ts"
+
+type AnyServer = Server | HttpsServer
+
+export interface ConnectionLimits {
+  readonly maxConnections: number
+  readonly maxConnectionsPerClient: number
+  readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
+  readonly writeTimeout: Duration.Duration
+  /** Bytes per second. */
+  readonly writeMinRate: number
+  /** Bytes of all answers together that wait for their readers. */
+  readonly maxAnswerMemory: number
+}
+
+/** How often connections are looked at, in milliseconds. */
+export const CHECK_MS = 1000
+/** How long, after its refusal was sent, a connection is left to the client to close, in milliseconds. */
+const REFUSAL_LINGER_MS = 500
+
+const isTrusted = (limits: ConnectionLimits, address: string | undefined): boolean =>
+  Result.match(NetAddress.ipFromString(address ?? ""), {
+    onFailure: () => false,
+    onSuccess: (parsed) => {
+      const canonical = NetAddress.toCanonical(parsed)
+      return limits.trustedProxies.some((network) => IpNetwork.contains(network, canonical))
+    },
+  })
+
+const capConnections = (server: AnyServer, limits: ConnectionLimits): void => {
+  const open = new Map<string, number>()
+  server.maxConnections = limits.maxConnections
+  server.on("connection", (socket: Socket) => {
+    const address = subscriberOf(socket.remoteAddress ?? "unknown")
+    const count = (open.get(address) ?? 0) + 1
+    if (count > limits.maxConnectionsPerClient && !isTrusted(limits, socket.remoteAddress)) {
+      socket.destroy()
+      return
+    }
+    open.set(address, count)
+    socket.once("close", () => {
+      const left = (open.get(address) ?? 1) - 1
+      if (left === 0) open.delete(address)
+      else open.set(address, left)
+    })
+  })
+}
+
+/**
+ * Cuts connections over which nothing moves although something should: answers that nobody reads, and idle ones. What
+ * waits for a provider is left alone. Node counts a write as moving while the system still takes parts of it.
+ */
+const cutStalled = (server: AnyServer, limits: ConnectionLimits, serving: ReadonlyMap<Socket, Serving>): void => {
+  server.setTimeout(Duration.toMillis(limits.writeTimeout), (socket: Socket) => {
+    if (serving.get(socket)?.answer === undefined || socket.writableLength > 0) socket.destroy()
+  })
+}
+
+/**
+ * Cuts readers that take so little, so seldom, that an answer would never end though something always moves. While bytes
+ * wait for a reader, it has the write time-out, and beyond it the time that all the bytes there are to take need at the
+ * least rate; when it has taken all, the count begins anew. Who waits for a provider has nothing to take.
+ */
+const slowReaders = (limits: ConnectionLimits) => {
+  const patience = Duration.toMillis(limits.writeTimeout)
+  /** Since when readers are behind, and how much they had taken then. */
+  const behind = new WeakMap<Socket, { readonly since: number; readonly taken: number }>()
+  return (sockets: Iterable<Socket>) => {
+    const now = performance.now()
+    for (const socket of sockets) {
+      if (socket.writableLength === 0) {
+        behind.delete(socket)
+        continue
+      }
+      const { since, taken } = behind.get(socket) ?? { since: now, taken: socket.bytesWritten - socket.writableLength }
+      behind.set(socket, { since, taken })
+      // What waits counts as well: of one large write nothing shows before all of it is taken.
+      const allowed = patience + ((socket.bytesWritten - taken) / limits.writeMinRate) * 1000
+      if (now - since > allowed) socket.destroy()
+    }
+  }
+}
+
+/** Answers what Node's parser rejects, before there is a request, as a problem document too. */
+const answerClientErrors = (server: AnyServer, serving: ReadonlyMap<Socket, Serving>): void => {
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    // Behind an answer that has begun there is no place for another one.
+    const begun = serving.get(socket)?.answer?.headersSent === true
+    if (error.code === "ECONNRESET" || !socket.writable || begun) return void socket.destroy()
+    const [status, phrase, code] =
+      error.code === "HPE_HEADER_OVERFLOW"
+        ? [431, "Request Header Fields Too Large", "headers-too-large"]
+        : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+          ? [408, "Request Timeout", "timeout"]
+          : [400, "Bad Request", "malformed"]
+    const body = JSON.stringify(makeProblem({ code: String(code), status: Number(status), title: String(phrase) }))
+    socket.end(
+      `HTTP/1.1 ${status} ${phrase}\r\ncontent-type: ${PROBLEM_CONTENT_TYPE}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+    )
+    // Half of a connection is still the client's to use, and Node does not watch over it any more.
+    const timer = setTimeout(() => socket.destroy(), REFUSAL_LINGER_MS)
+    socket.once("close", () => clearTimeout(timer))
+  })
+}
+
+/**
+ * Nothing here is ever upgraded. Without a listener a request to upgrade is served like any other (RFC 9110 §7.8); with
+ * the one that the HTTP layer adds, its connection would leave the server's care, time-outs and back-pressure included.
+ */
+const ignoreUpgrades = (server: AnyServer): void => {
+  server.on("newListener", (event, listener) => {
+    if (event === "upgrade") queueMicrotask(() => server.off("upgrade", listener))
+  })
+}
+
+/** Puts all of these limits on a server that does not listen yet. */
+export const limitConnections = (server: AnyServer, limits: ConnectionLimits): void => {
+  const answers = makeAnswerMemory(limits.maxAnswerMemory)
+  const serving = takeTurns(server, answers.watch)
+  capConnections(server, limits)
+  cutStalled(server, limits, serving)
+  answerClientErrors(server, serving)
+  ignoreUpgrades(server)
+  const cutSlow = slowReaders(limits)
+  const timer = setInterval(() => {
+    answers.look(serving.keys())
+    cutSlow(serving.keys())
+  }, CHECK_MS)
+  timer.unref()
+  server.once("close", () => clearInterval(timer))
+}

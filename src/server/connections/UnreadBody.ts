@@ -1,0 +1,29 @@
+import { IncomingMessage } from "node:http"
+import { CollectedBytes } from "../../domain/collectedBytes.ts"
+
+/**
+ * A request whose body is kept as one piece until somebody reads it. Node begins to take a body before anybody has asked
+ * for it, up to 64 KiB, but keeps every piece by itself, however small: some 13 MB of memory for a body in chunks of one
+ * byte, on each connection whose request waits for something.
+ */
+export class UnreadBody extends IncomingMessage {
+  readonly #unread = new CollectedBytes(this.readableHighWaterMark)
+  #ended = false
+  #isRead = false
+
+  override push(piece: Uint8Array | null): boolean {
+    if (this.#isRead) return super.push(piece)
+    if (piece === null) this.#ended = true
+    else this.#unread.add(piece)
+    return this.#unread.length < this.readableHighWaterMark
+  }
+
+  override _read(size: number): void {
+    if (!this.#isRead) {
+      this.#isRead = true
+      if (this.#unread.length > 0) super.push(this.#unread.take())
+      if (this.#ended) super.push(null)
+    }
+    super._read(size)
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * The connection to the Redis that several processes share. It is watched, and replaced when it breaks or does not
+ * answer in time; meanwhile every command fails at once, so that nobody waits for a Redis that is not there.
+ */
+import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import { Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Redacted, References, Scope } from "effect"
+import { Redis } from "effect/persistence"
+import { redisObserved, RedisStatus } from "../../services/lifecycle/RedisStatus.ts"
+
+/** Half of how long a command may take. Only the commands under way when Redis hangs ever wait for that long. */
+const HALF_PATIENCE = Duration.millis(500)
+/** How often Redis is looked at, and how long after a loss the next connection is tried. */
+const LOOK_EVERY = Duration.seconds(1)
+/** How long a connection may take until it stands, in milliseconds. */
+const CONNECT_MS = 2000
+/** How long it may be silent: longer than this process may stall, because its own stall is none of Redis'. */
+const SILENCE_MS = 10_000
+/** How long a start waits for the first connection, so that what is shared is shared from the first request on. */
+const START_PATIENCE = Duration.seconds(5)
+/** Losses that follow each other faster are told once. */
+const TELL_EVERY = Duration.seconds(30)
+
+/** A write, because a Redis that can only be read from shares nothing. */
+const PROBE = ["SET", "sealgate:probe", "1", "PX", "10000"] as const
+
+interface Connection {
+  readonly client: NodeRedis.NodeRedis["Service"]["client"]
+  readonly lost: Deferred.Deferred<never, Redis.RedisError>
+}
+
+const failed = (cause: unknown) => new Redis.RedisError({ cause })
+
+const open = Effect.fnUntraced(function* (
+  url: Redacted.Redacted,
+): Effect.fn.Return<Connection, Redis.RedisError, Scope.Scope> {
+  const options = {
+    url: Redacted.value(url),
+    disableOfflineQueue: true,
+    socket: { connectTimeout: CONNECT_MS, socketTimeout: SILENCE_MS, reconnectStrategy: false as const },
+  }
+  // A client that is closed before Redis has greeted never finishes closing. So nobody interrupts it or waits for it;
+  // its own time-outs end it. What it logs of its losses is told once, further down.
+  const scope = yield* Scope.make()
+  const connecting = yield* Layer.buildWithScope(NodeRedis.layer(options), scope).pipe(
+    Effect.provideService(References.MinimumLogLevel, "None"),
+    Effect.forkDetach,
+  )
+  yield* Effect.addFinalizer(() =>
+    Effect.forkDetach(
+      Effect.gen(function* () {
+        const exit = yield* Fiber.await(connecting)
+        if (Exit.isSuccess(exit)) {
+          const { client } = Context.get(exit.value, NodeRedis.NodeRedis)
+          // Closing would wait for the answers of a Redis that hangs.
+          if (client.isOpen) client.destroy()
+        }
+        yield* Scope.close(scope, Exit.void)
+      }),
+    ),
+  )
+  const { client } = Context.get(yield* Fiber.join(connecting), NodeRedis.NodeRedis)
+  const lost = yield* Deferred.make<never, Redis.RedisError>()
+  client.on("error", (cause) => Deferred.doneUnsafe(lost, Effect.fail(failed(cause))))
+  return { client, lost }
+})
+
+/**
+ * Too much time has passed. In two halves: a process that stalls itself finds the first one over before it has read what
+ * Redis answered long ago, and the second one leaves it the time to.
+ */
+const tooLate = Effect.sleep(HALF_PATIENCE).pipe(
+  Effect.andThen(Effect.sleep(HALF_PATIENCE)),
+  Effect.andThen(Effect.fail(failed(new Error("timed out")))),
+)
+
+/** One command. A connection on which one is not answered in time, or not at all, is given up. */
+const command = <A>({ client, lost }: Connection, parts: ReadonlyArray<string>): Effect.Effect<A, Redis.RedisError> =>
+  Effect.raceFirst(
+    // What a command answers is for its caller to know.
+    Effect.tryPromise({ try: () => client.sendCommand([...parts]) as Promise<A>, catch: failed }).pipe(
+      Effect.tapError((error) => (client.isReady ? Effect.void : Deferred.fail(lost, error))),
+    ),
+    Effect.tapError(tooLate, (error) => Deferred.fail(lost, error)),
+  )
+
+/** What kind of failure it was: a system error's code, or the first word of what Redis replied (`WRONGPASS`, `OOM`). */
+const kindOf = ({ cause }: Redis.RedisError): string => {
+  if (!(cause instanceof Error)) return "unknown"
+  if ("code" in cause && typeof cause.code === "string") return cause.code
+  return /^[A-Z]{2,}\b/.exec(cause.message)?.[0] ?? cause.message
+}
+
+const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
+  let current: Connection | undefined
+  let toldAt = -Infinity
+  let untold = false
+  const attempted = yield* Deferred.make<void>()
+
+  const tellLoss = Effect.fnUntraced(function* (error: Redis.RedisError) {
+    const now = yield* Clock.currentTimeMillis
+    if (untold || now - toldAt < Duration.toMillis(TELL_EVERY)) return
+    toldAt = now
+    untold = true
+    yield* Effect.logWarning(
+      `Redis does not answer (${kindOf(error)}): until it does, this process counts rate limits and circuits by itself`,
+    )
+  })
+  const tellReturn = Effect.suspend(() => {
+    if (!untold) return Effect.void
+    untold = false
+    return Effect.logInfo("Redis answers: rate limits and circuits are shared")
+  })
+
+  /** Connects, and fails when the connection is lost. */
+  const hold = Effect.gen(function* () {
+    const connection = yield* open(url)
+    const look = command(connection, PROBE)
+    yield* look
+    yield* Effect.acquireRelease(
+      Effect.suspend(() => {
+        current = connection
+        return Effect.andThen(redisObserved(true), tellReturn)
+      }),
+      () =>
+        Effect.suspend(() => {
+          current = undefined
+          return redisObserved(false)
+        }),
+    )
+    yield* Deferred.succeed(attempted, undefined)
+    return yield* Effect.raceFirst(
+      Deferred.await(connection.lost),
+      Effect.forever(Effect.andThen(Effect.sleep(LOOK_EVERY), look)),
+    )
+  }).pipe(Effect.scoped)
+
+  yield* redisObserved(false)
+  yield* hold.pipe(
+    Effect.catch(tellLoss),
+    Effect.andThen(Deferred.succeed(attempted, undefined)),
+    Effect.andThen(Effect.sleep(LOOK_EVERY)),
+    Effect.forever,
+    Effect.forkScoped,
+  )
+  yield* Effect.timeoutOption(Deferred.await(attempted), START_PATIENCE)
+
+  const offline = Effect.fail(failed(new Error("not connected")))
+  const redis = yield* Redis.make({
+    send: <A>(name: string, ...args: ReadonlyArray<string>) =>
+      Effect.suspend(() => (current === undefined ? offline : command<A>(current, [name, ...args]))),
+    // Counting needs neither channels nor connections of its own.
+    subscribe: () => offline,
+    connect: offline,
+  })
+  return Context.make(Redis.Redis, redis).pipe(
+    Context.add(
+      RedisStatus,
+      Effect.sync(() => (current === undefined ? "down" : "up")),
+    ),
+  )
+})
+
+/** `Redis`, whose commands fail at once while there is none, and `RedisStatus`, which says so. */
+export const layer = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => Layer.effectContext(make(url))

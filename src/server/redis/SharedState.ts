@@ -1,0 +1,48 @@
+/**
+ * State that several processes share through one Redis; without one, each process has its own in memory. While a Redis
+ * that is configured does not answer, each process counts by itself, and shares again as soon as it does.
+ */
+import { Effect, Layer, type Redacted } from "effect"
+import { CircuitBreaker, RateLimiter, type Redis } from "effect/persistence"
+import { RateLimits } from "../../services/access/RateLimits.ts"
+import { layerCircuitsInMemory, withLocalFallback } from "../../services/upstream/CircuitStore.ts"
+
+const PREFIX = "sealgate:"
+
+type RedisUrl = Redacted.Redacted | undefined
+
+const connections = new WeakMap<Redacted.Redacted, Layer.Layer<Redis.Redis>>()
+
+/**
+ * The same layer for the same settings: layers are built once, so limits and circuits use one connection. Its driver is
+ * loaded only here, so that a server without Redis starts fast.
+ */
+const connectionTo = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => {
+  const known = connections.get(url)
+  if (known !== undefined) return known
+  const layer = Layer.unwrap(
+    Effect.map(
+      Effect.promise(() => import("./RedisConnection.ts")),
+      (connection) => connection.layer(url),
+    ),
+  )
+  connections.set(url, layer)
+  return layer
+}
+
+/** Token buckets per caller; with a Redis, also its `RedisStatus`. */
+export const layerRateLimits = (url: RedisUrl): Layer.Layer<RateLimits> =>
+  url === undefined
+    ? RateLimits.layer
+    : RateLimits.layerShared.pipe(
+        Layer.provide(RateLimiter.layerStoreRedis({ prefix: `${PREFIX}rate:` })),
+        Layer.provideMerge(connectionTo(url)),
+      )
+
+/** Circuits of the providers. */
+export const layerCircuitStore = (url: RedisUrl): Layer.Layer<CircuitBreaker.CircuitBreakerStore> =>
+  url === undefined
+    ? layerCircuitsInMemory
+    : withLocalFallback(CircuitBreaker.layerStoreRedis({ prefix: `${PREFIX}circuit:` })).pipe(
+        Layer.provide(connectionTo(url)),
+      )

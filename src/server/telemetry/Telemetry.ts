@@ -1,0 +1,36 @@
+/** What is sent to an OpenTelemetry collector, and where to. */
+import { Effect, Layer } from "effect"
+import type { Signal, TelemetrySettings } from "./TelemetrySettings.ts"
+
+/** A signal's own URL is used as it is; that of the collector gets the signal's path (OTLP specification, endpoint URLs). */
+const endpoint = (base: URL | undefined, own: URL | undefined, signal: Signal): string | undefined =>
+  own?.href ?? (base === undefined ? undefined : new URL(`${base.href.replace(/\/$/, "")}/v1/${signal}`).href)
+
+/** The URL of each signal that is to be sent. */
+export const endpointsOf = (settings: TelemetrySettings): Readonly<Partial<Record<Signal, string>>> => {
+  if (settings.telemetryDisabled) return {}
+  const { logsExporter, metricsExporter, otlpEndpoint, tracesExporter } = settings
+  const traces = endpoint(otlpEndpoint, settings.otlpTracesEndpoint, "traces")
+  const metrics = endpoint(otlpEndpoint, settings.otlpMetricsEndpoint, "metrics")
+  const logs = endpoint(otlpEndpoint, settings.otlpLogsEndpoint, "logs")
+  return {
+    ...(traces === undefined || tracesExporter !== "otlp" ? {} : { traces }),
+    ...(metrics === undefined || metricsExporter !== "otlp" ? {} : { metrics }),
+    ...(logs === undefined || logsExporter !== "otlp" ? {} : { logs }),
+  }
+}
+
+/**
+ * Traces, metrics and logs over OTLP if an endpoint is set, else nothing. None of them carries a prompt, an answer, a
+ * key or a token. `serviceName` is what `OTEL_SERVICE_NAME` is by default. It adds to the loggers that it is given.
+ */
+export const layerTelemetry = (settings: TelemetrySettings, serviceName = "sealgate"): Layer.Layer<never> => {
+  const endpoints = endpointsOf(settings)
+  if (Object.keys(endpoints).length === 0) return Layer.empty
+  return Layer.unwrap(
+    Effect.map(
+      Effect.promise(() => import("./OpenTelemetry.ts")),
+      ({ layerOpenTelemetry }) => layerOpenTelemetry({ endpoints, serviceName, settings }),
+    ),
+  )
+}

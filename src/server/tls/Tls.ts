@@ -1,0 +1,148 @@
+/** Certificates of a server, as files: read together, and checked before anything is served with them. */
+import { constants, createHash, createPrivateKey, X509Certificate } from "node:crypto"
+import { readFile } from "node:fs/promises"
+import { createSecureContext, type SecureContextOptions } from "node:tls"
+import { DateTime, Effect, Schema } from "effect"
+import { checkRules, type ConfigurationMistakes, type Rule } from "../../domain/configuration.ts"
+
+export interface TlsSettings {
+  readonly tlsCertFile: string | undefined
+  readonly tlsKeyFile: string | undefined
+  readonly tlsClientCaFile: string | undefined
+  readonly tlsMinVersion: "TLSv1.2" | "TLSv1.3"
+}
+
+/** Half a pair of certificate and key would mean plain HTTP where HTTPS was wished for. */
+export const tlsRule: Rule<Omit<TlsSettings, "tlsMinVersion">> = {
+  of: ["tlsCertFile", "tlsKeyFile", "tlsClientCaFile"],
+  mistakes: ({ tlsCertFile, tlsClientCaFile, tlsKeyFile }) =>
+    [tlsCertFile, tlsKeyFile, tlsClientCaFile].every((file) => file === undefined)
+      ? []
+      : [
+          { variable: "TLS_CERT_FILE", file: tlsCertFile },
+          { variable: "TLS_KEY_FILE", file: tlsKeyFile },
+        ]
+          .filter(({ file }) => file === undefined)
+          .map(({ variable }) => ({ variable, problem: "is missing; TLS needs a certificate and its key" })),
+}
+
+export interface TlsFiles {
+  readonly cert: string
+  readonly key: string
+  readonly clientCa: string | undefined
+}
+
+/** Certificate files that cannot be used. The problem names the file, never what is in it. */
+export class TlsError extends Schema.TaggedError<TlsError>()("TlsError", { problem: Schema.String }) {
+  override get message(): string {
+    return `TLS: ${this.problem}`
+  }
+}
+
+/** The files to use, or `undefined` for plain HTTP; a half-configured pair is a mistake. */
+export const tlsFiles = (settings: TlsSettings): Effect.Effect<TlsFiles | undefined, ConfigurationMistakes> => {
+  const { tlsCertFile: cert, tlsClientCaFile: clientCa, tlsKeyFile: key } = settings
+  const files = cert === undefined || key === undefined ? undefined : { cert, key, clientCa }
+  return Effect.as(checkRules(settings, [tlsRule]), files)
+}
+
+/** What the files held when they were read. */
+export interface TlsContents {
+  readonly cert: Buffer
+  readonly key: Buffer
+  readonly clientCa: Buffer | undefined
+  /** Tells contents apart without keeping them. */
+  readonly digest: string
+}
+
+const problemOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+const attempt = <A>(variable: string, run: () => A): Effect.Effect<A, TlsError> =>
+  Effect.try({ try: run, catch: (cause) => new TlsError({ problem: `${variable}: ${problemOf(cause)}` }) })
+
+const read = (variable: string, path: string): Effect.Effect<Buffer, TlsError> =>
+  Effect.tryPromise({
+    try: () => readFile(path),
+    catch: (cause) => new TlsError({ problem: `${variable}: ${problemOf(cause)}` }),
+  })
+
+/** Reads all files, whatever they hold. */
+export const readTls = Effect.fnUntraced(function* (files: TlsFiles): Effect.fn.Return<TlsContents, TlsError> {
+  const cert = yield* read("TLS_CERT_FILE", files.cert)
+  const key = yield* read("TLS_KEY_FILE", files.key)
+  const clientCa = files.clientCa === undefined ? undefined : yield* read("TLS_CLIENT_CA_FILE", files.clientCa)
+  const hash = createHash("sha256")
+  for (const content of [cert, key, clientCa ?? Buffer.alloc(0)]) {
+    hash.update(createHash("sha256").update(content).digest())
+  }
+  return { cert, key, clientCa, digest: hash.digest("hex") }
+})
+
+export interface LoadedTls {
+  readonly contents: TlsContents
+  readonly context: SecureContextOptions
+  readonly validFrom: DateTime.Utc
+  readonly expiresAt: DateTime.Utc
+}
+
+const BEGIN_CERTIFICATE = "-----BEGIN CERTIFICATE-----"
+const END_CERTIFICATE = "-----END CERTIFICATE-----"
+
+const certificatesIn = (pem: string): ReadonlyArray<string> =>
+  pem
+    .split(END_CERTIFICATE)
+    // What comes after the last end belongs to no certificate.
+    .slice(0, -1)
+    .map((text) => [text, text.indexOf(BEGIN_CERTIFICATE)] as const)
+    .filter(([, start]) => start !== -1)
+    .map(([text, start]) => text.slice(start) + END_CERTIFICATE)
+
+/** OpenSSL would skip what it cannot read, and then clients be refused for no visible reason. */
+const parseAuthorities = (pem: Buffer): ReadonlyArray<X509Certificate> => {
+  const found = certificatesIn(pem.toString("latin1"))
+  if (found.length === 0) throw new Error("holds no certificate in PEM")
+  return found.map((each) => new X509Certificate(each))
+}
+
+const parseKey = (pem: Buffer) => {
+  if (pem.includes("ENCRYPTED")) throw new Error("is encrypted; it has to be without a passphrase")
+  return createPrivateKey(pem)
+}
+
+/** Makes sure that what was read works together. */
+export const checkTls = Effect.fnUntraced(function* (
+  contents: TlsContents,
+  minVersion: TlsSettings["tlsMinVersion"],
+): Effect.fn.Return<LoadedTls, TlsError> {
+  const { cert, clientCa, key } = contents
+  const leaf = yield* attempt("TLS_CERT_FILE", () => new X509Certificate(cert))
+  const privateKey = yield* attempt("TLS_KEY_FILE", () => parseKey(key))
+  if (!leaf.checkPrivateKey(privateKey)) {
+    return yield* new TlsError({ problem: "TLS_KEY_FILE does not match the first certificate in TLS_CERT_FILE" })
+  }
+  if (clientCa !== undefined) yield* attempt("TLS_CLIENT_CA_FILE", () => parseAuthorities(clientCa))
+  const context: SecureContextOptions = {
+    cert,
+    key,
+    minVersion,
+    // A resumed session is not verified again: with its ticket a client would outlive its certificate.
+    ...(clientCa === undefined ? {} : { ca: clientCa, secureOptions: constants.SSL_OP_NO_TICKET }),
+  }
+  yield* attempt("TLS_CERT_FILE", () => createSecureContext(context))
+  return {
+    contents,
+    context,
+    validFrom: DateTime.makeUnsafe(leaf.validFromDate),
+    expiresAt: DateTime.makeUnsafe(leaf.validToDate),
+  }
+})
+
+/** Why a certificate does not hold at `now`, or `undefined`. */
+export const outsideValidity = ({ expiresAt, validFrom }: LoadedTls, now: DateTime.Utc): string | undefined => {
+  if (DateTime.isLessThanOrEqualTo(expiresAt, now)) {
+    return `the certificate in TLS_CERT_FILE expired at ${DateTime.formatIso(expiresAt)}`
+  }
+  return DateTime.isGreaterThan(validFrom, now)
+    ? `the certificate in TLS_CERT_FILE is not valid before ${DateTime.formatIso(validFrom)}`
+    : undefined
+}

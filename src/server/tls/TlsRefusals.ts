@@ -1,0 +1,120 @@
+/**
+ * Clients that did not get through the TLS handshake: counted by reason, and told to the operator in so few lines that
+ * strangers cannot fill the log.
+ */
+import type { Server as HttpsServer } from "node:https"
+import type { Socket } from "node:net"
+import type { TLSSocket } from "node:tls"
+import { Duration, Effect, FiberMap } from "effect"
+import { canonicalAddress } from "../../domain/ipAddress.ts"
+import { counter } from "../../services/metrics.ts"
+import { transportOf } from "./TlsConnections.ts"
+
+const refused = counter("sealgate_tls_clients_refused_total")
+
+/** Why a handshake failed, and what an operator reads. */
+export const REASONS = {
+  "no-certificate": "the client showed no certificate",
+  "unknown-authority": "the client's certificate is of no authority in TLS_CLIENT_CA_FILE",
+  expired: "the client's certificate has expired",
+  "not-yet-valid": "the client's certificate is not valid yet",
+  "bad-certificate": "the client's certificate does not hold",
+  "server-distrusted": "the client does not trust this server's certificate",
+  "no-common-protocol": "the client offers no TLS version or cipher that is accepted",
+  "not-tls": "the client does not speak TLS",
+  timeout: "the client did not finish its handshake in time",
+  disconnected: "the client went away during its handshake",
+  other: "the handshake failed",
+} as const
+export type Reason = keyof typeof REASONS
+
+/** OpenSSL's results of verification (X509_V_ERR_*) and Node's codes of errors, the more particular ones first. */
+const PATTERNS: ReadonlyArray<readonly [pattern: RegExp, reason: Reason]> = [
+  [/^CERT_HAS_EXPIRED$/, "expired"],
+  [/^CERT_NOT_YET_VALID$/, "not-yet-valid"],
+  [/^(UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CERT_SIGNATURE_FAILURE$)/, "unknown-authority"],
+  [/PEER_DID_NOT_RETURN_A_CERTIFICATE/, "no-certificate"],
+  [/ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_(EXPIRED|UNKNOWN|REVOKED))/, "server-distrusted"],
+  [
+    /UNSUPPORTED_PROTOCOL|VERSION_TOO_LOW|NO_SHARED_CIPHER|NO_SHARED_GROUP|ALERT_PROTOCOL_VERSION/,
+    "no-common-protocol",
+  ],
+  [/HTTP_REQUEST|WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTPS_PROXY_REQUEST/, "not-tls"],
+  [/HANDSHAKE_TIMEOUT/, "timeout"],
+  [/^(ECONNRESET|EPIPE)$/, "disconnected"],
+]
+
+/** Why the handshake failed: `verification` is what was wrong with the client's certificate, if it showed one. */
+export const reasonOf = (code: string | undefined, verification: string | undefined): Reason => {
+  const cause = verification ?? code ?? ""
+  const found = PATTERNS.find(([pattern]) => pattern.test(cause))
+  return found?.[1] ?? (verification === undefined ? "other" : "bad-certificate")
+}
+
+/** At least this long between two lines for the same reason. */
+const QUIET = Duration.minutes(1)
+
+export interface Refusal {
+  readonly reason: Reason
+  /** The code behind the reason, for looking it up. */
+  readonly code: string
+  readonly address: string
+}
+
+/**
+ * A function that counts refusals. The first of a reason is told at once, the others of the next minute together in one
+ * line. Until the scope closes.
+ */
+export const makeRefusals = Effect.gen(function* () {
+  const context = yield* Effect.context<never>()
+  const run = yield* FiberMap.makeRuntime<never, Reason>()
+  const untold = new Map<Reason, { readonly count: number; readonly last: Refusal }>()
+
+  const tell = Effect.fnUntraced(function* (reason: Reason) {
+    const told = untold.get(reason)
+    if (told === undefined) return
+    untold.delete(reason)
+    // Load balancers and scanners open connections and close them: nothing to act on.
+    const log = reason === "disconnected" ? Effect.logDebug : Effect.logWarning
+    yield* log(`TLS client refused: ${REASONS[reason]}`).pipe(
+      Effect.annotateLogs({
+        reason,
+        count: told.count,
+        code: told.last.code,
+        address: canonicalAddress(told.last.address),
+      }),
+    )
+    yield* Effect.sleep(QUIET)
+  })
+
+  return (refusal: Refusal): void => {
+    const { reason } = refusal
+    refused({ reason }).updateUnsafe(1, context)
+    untold.set(reason, { count: (untold.get(reason)?.count ?? 0) + 1, last: refusal })
+    run(reason, Effect.repeat(tell(reason), { while: () => untold.has(reason) }), { onlyIfMissing: true })
+  }
+})
+
+/** Tells of every client that `server` refuses, and lets none of them keep its connection. */
+export const reportRefusals = Effect.fnUntraced(function* (server: HttpsServer) {
+  const report = yield* makeRefusals
+  const addresses = new WeakMap<Socket, string>()
+  const opened = (transport: Socket) => void addresses.set(transport, transport.remoteAddress ?? "unknown")
+  const failed = (error: NodeJS.ErrnoException, socket: TLSSocket) => {
+    // Node keeps what was wrong with a certificate as the code; its types say that it is an error.
+    const verification: unknown = socket.authorizationError ?? undefined
+    const code = typeof verification === "string" ? verification : undefined
+    const transport = transportOf(socket)
+    report({
+      reason: reasonOf(error.code, code),
+      code: code ?? error.code ?? "unknown",
+      address: (transport === undefined ? undefined : addresses.get(transport)) ?? "unknown",
+    })
+    // Node itself leaves open what did not finish its handshake in time.
+    socket.destroy()
+  }
+  yield* Effect.acquireRelease(
+    Effect.sync(() => server.on("connection", opened).on("tlsClientError", failed)),
+    () => Effect.sync(() => server.off("connection", opened).off("tlsClientError", failed)),
+  )
+})

@@ -1,0 +1,23 @@
+/** How long a job waits before somebody works on it again. */
+import { Duration, Effect, Random } from "effect"
+import type { JobSettings } from "./JobSettings.ts"
+
+/** After `times` suspicious crashes, from 1: twice as long each time. */
+export const afterCrash = ({ crashBase, crashCap }: JobSettings, times: number): Duration.Duration =>
+  Duration.min(Duration.times(crashBase, 2 ** (times - 1)), crashCap)
+
+/**
+ * After a failure: about as long again as the job has been failing, so that each wait is some twice the last, or as long
+ * as the upstream asked for. Jobs that failed together come back apart.
+ */
+export const afterFailure = (
+  { retryBase, retryCap }: JobSettings,
+  failingFor: Duration.Duration,
+  asked: Duration.Duration,
+): Effect.Effect<Duration.Duration> =>
+  Effect.map(Random.nextBetween(0.5, 1), (part) =>
+    Duration.max(
+      Duration.times(Duration.clamp(failingFor, { minimum: retryBase, maximum: retryCap }), part),
+      Duration.min(asked, retryCap),
+    ),
+  )

@@ -1,0 +1,95 @@
+/** How targets failed to serve a request, and which of their failures its caller hears. */
+import { Duration, Record, Redacted } from "effect"
+import type { CircuitBreakerError } from "effect/persistence/CircuitBreaker"
+import { failureCodes, failureRules, type UpstreamCode } from "../../domain/failures.ts"
+import { type Attempt, type ProviderId, UpstreamError } from "../../domain/upstream.ts"
+import type { BulkheadFull } from "./Bulkhead.ts"
+import type { ProviderFailure } from "./Provider.ts"
+import type { Target } from "./Targets.ts"
+
+/** One target that did not serve the request: it failed for good, had no place free, or its circuit was open. */
+export interface TargetFailure {
+  readonly provider: ProviderId
+  readonly code: UpstreamCode
+  /** Whether the next target may be asked. */
+  readonly failover: boolean
+  readonly contextTokens: number | undefined
+  readonly detail?: Redacted.Redacted | undefined
+  readonly retryAfterMs?: number | undefined
+}
+
+export const targetFailureOf = (
+  target: Target,
+  failure: ProviderFailure | BulkheadFull | CircuitBreakerError,
+): TargetFailure => {
+  const common = { provider: target.provider.id, contextTokens: target.contextTokens }
+  switch (failure._tag) {
+    case "ProviderFailure": {
+      const { code, failover } = failureRules[failure.kind]
+      const detail = failure.kind === "unknown-model" ? namingModel(target.model, failure.detail) : failure.detail
+      return { ...common, code, failover, detail, retryAfterMs: failure.retryAfterMs }
+    }
+    case "BulkheadFull":
+      return { ...common, code: "overloaded", failover: true }
+    case "CircuitBreakerError": {
+      const { reason } = failure
+      const retryAfterMs = reason._tag === "CircuitOpen" ? Duration.toMillis(reason.retryAfter) : undefined
+      return { ...common, code: "upstream-unavailable", failover: true, retryAfterMs }
+    }
+  }
+}
+
+/** Which model it was, because the caller may have named none, or one for another provider. */
+const namingModel = (model: string, said: Redacted.Redacted | undefined): Redacted.Redacted =>
+  Redacted.make(said === undefined ? model : `${model}: ${Redacted.value(said)}`)
+
+/**
+ * What a caller who cannot take a restart hears when its stream breaks after output began. A failure that would have
+ * ended the search in any case keeps its name.
+ */
+export const brokenOff = (failed: TargetFailure): TargetFailure =>
+  failed.failover ? { ...failed, code: "upstream-interrupted", failover: false } : failed
+
+/**
+ * Whether a target is worth asking after `failures`: not if its context is known to be no larger than one that was too
+ * small. A window that is not known may be larger.
+ */
+export const mayFit = (target: Target, failures: ReadonlyArray<TargetFailure>): boolean =>
+  !failures.some(
+    (failed) =>
+      failed.code === "context-too-long" &&
+      failed.contextTokens !== undefined &&
+      target.contextTokens !== undefined &&
+      target.contextTokens <= failed.contextTokens,
+  )
+
+/**
+ * The error of a request that no target served: what ended the search, or else the failure whose code comes first in
+ * {@link failureCodes}. Of several equal failures the first is told, because the first target is the preferred one;
+ * `retryAfterMs` is the soonest that any target may work again.
+ */
+export const errorOf = (failures: ReadonlyArray<TargetFailure>, attempts: ReadonlyArray<Attempt>): UpstreamError => {
+  const last = failures.at(-1)
+  const told =
+    last?.failover === false
+      ? last
+      : Record.keys(failureCodes)
+          .map((code) => failures.find((failed) => failed.code === code))
+          .find((failed) => failed !== undefined)
+  const waits = failures.flatMap((failed) => failed.retryAfterMs ?? [])
+  return new UpstreamError({
+    code: told?.code ?? "upstream-unavailable",
+    ...(told === undefined ? {} : { provider: told.provider }),
+    ...(told?.detail === undefined ? {} : { detail: told.detail }),
+    ...(waits.length === 0 || last?.failover === false ? {} : { retryAfterMs: Math.min(...waits) }),
+    ...(attempts.length === 0 ? {} : { attempts }),
+  })
+}
+
+/** The error of a request whose time ran out; `called` is the target that it was waiting for or had called last. */
+export const outOfTime = (called: Target | undefined, attempts: ReadonlyArray<Attempt>): UpstreamError =>
+  new UpstreamError({
+    code: "upstream-timeout",
+    ...(called === undefined ? {} : { provider: called.provider.id }),
+    ...(attempts.length === 0 ? {} : { attempts }),
+  })

@@ -1,0 +1,27 @@
+/** What stop reasons of the Messages API mean in Chat Completions. */
+import { Option, Schema } from "effect"
+import * as Wire from "./Wire.ts"
+
+/** `pause_turn` and a full context window leave an answer unfinished as surely as a token limit does. */
+const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["pause_turn", "length"],
+  ["tool_use", "tool_calls"],
+  ["refusal", "content_filter"],
+])
+
+/** The finish reason for `stopReason`; one that came after this was written is passed on as it is. */
+export const finishReason = (stopReason: string): string => FINISH_REASONS.get(stopReason) ?? stopReason
+
+/** Why an answer stopped; `undefined` while it has not. */
+export const stopOf = (
+  stop: Wire.Stop | null | undefined,
+): { readonly reason: string; readonly refusal: string | undefined } | undefined => {
+  if (!stop?.stop_reason) return undefined
+  const details = Option.getOrUndefined(decodeDetails(stop.stop_details))
+  return { reason: stop.stop_reason, refusal: details?.explanation ?? undefined }
+}
+const decodeDetails = Schema.decodeUnknownOption(Wire.StopDetails)

@@ -1,0 +1,22 @@
+/** How much of a text came, and enough of it to know it again: keeping the texts of all open streams would cost too much. */
+export class Said {
+  length = 0
+  private hash = 0
+
+  add(text: string): void {
+    this.length += text.length
+    this.hash = hashOf(text, this.hash)
+  }
+
+  /** Whether `text` begins with what came. */
+  begins(text: string): boolean {
+    return hashOf(text.slice(0, this.length), 0) === this.hash
+  }
+}
+
+/** The hash of a text that goes on with `text` where the one of `hash` ends. */
+const hashOf = (text: string, hash: number): number => {
+  let sum = hash
+  for (let at = 0; at < text.length; at++) sum = (Math.imul(sum, 31) + text.charCodeAt(at)) | 0
+  return sum
+}

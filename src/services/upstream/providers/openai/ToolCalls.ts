@@ -1,0 +1,102 @@
+/** Streamed tool calls of one choice, as OpenAI-compatible servers send them. */
+
+import { CallIds } from "../shared/CallIds.ts"
+
+/** What a piece says of the call that it belongs to. */
+export interface PieceOfCall {
+  readonly index: number | undefined
+  readonly id: string | undefined
+  readonly name: string | undefined
+  readonly arguments: string
+}
+
+/**
+ * Tells which call a piece belongs to. It should say so by an index, and only the first piece of a call have its id and
+ * name. But some servers leave out the index or give all calls the same, some send no id or the same for all calls, some
+ * repeat id and name in every piece. The calls are numbered here, in the order in which they begin.
+ */
+export class ToolCalls {
+  private readonly prefix: string
+  private readonly calls: Array<OpenCall> = []
+  private readonly byIndex = new Map<number, OpenCall>()
+  private readonly byId = new Map<string, OpenCall>()
+  private readonly ids = new CallIds()
+
+  /** `prefix` begins the ids of calls that come without one. */
+  constructor(prefix: string) {
+    this.prefix = prefix
+  }
+
+  /** Whether every call that began has a name, without which it is none. */
+  get named(): boolean {
+    return this.calls.every(({ name }) => name !== undefined)
+  }
+
+  /** The call that `piece` continues; `undefined` if it begins one. */
+  find(piece: PieceOfCall): OpenCall | undefined {
+    const sameId = piece.id === undefined ? undefined : this.byId.get(piece.id)
+    const expected = piece.index === undefined ? (sameId ?? this.calls.at(-1)) : this.byIndex.get(piece.index)
+    if (expected?.takes(piece)) return expected
+    // The pieces of calls that share an index may take turns.
+    const mayBe = expected !== undefined || piece.name === undefined
+    return mayBe && sameId?.takes(piece) ? sameId : undefined
+  }
+
+  /** The call that begins with `piece`. */
+  begin({ id, index }: PieceOfCall): OpenCall {
+    const at = this.calls.length
+    const call = new OpenCall(at, this.ids.take(id, `${this.prefix}_${at}`), id)
+    this.calls.push(call)
+    if (id !== undefined) this.byId.set(id, call)
+    if (index !== undefined) this.byIndex.set(index, call)
+    return call
+  }
+}
+
+export class OpenCall {
+  readonly index: number
+  readonly id: string
+  name: string | undefined
+  /** The id by which the provider calls it. */
+  private readonly given: string | undefined
+  private readonly arguments = new Nesting()
+
+  constructor(index: number, id: string, given: string | undefined) {
+    this.index = index
+    this.id = id
+    this.given = given
+  }
+
+  /** Whether `piece` can be of this call: neither with another id or name, nor with arguments when it has them all. */
+  takes(piece: PieceOfCall): boolean {
+    if (piece.id !== undefined && this.given !== undefined && piece.id !== this.given) return false
+    if (piece.name !== undefined && this.name !== undefined && piece.name !== this.name) return false
+    const headed = piece.id !== undefined || piece.name !== undefined
+    return !(headed && this.arguments.closed && piece.arguments.trim() !== "")
+  }
+
+  grow(piece: PieceOfCall): void {
+    this.name ??= piece.name
+    this.arguments.add(piece.arguments)
+  }
+}
+
+/** Follows JSON text as it grows, to know when the object that it is has been closed. */
+class Nesting {
+  closed = false
+  private depth = 0
+  private inString = false
+  private escaped = false
+
+  add(text: string): void {
+    for (const char of text) {
+      if (this.closed) return
+      if (this.escaped) this.escaped = false
+      else if (char === "\\") this.escaped = this.inString
+      else if (char === '"') this.inString = !this.inString
+      else if (this.inString) continue
+      else if (char === "{" || char === "[") this.depth++
+      else if (char === "}" || char === "]") this.closed = --this.depth === 0
+    }
+  }
+}

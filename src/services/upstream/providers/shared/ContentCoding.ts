@@ -1,0 +1,62 @@
+/** Compressed responses. None is asked for, but there are servers, and proxies before them, that compress all the same. */
+import * as NodeStream from "@effect/platform-node/NodeStream"
+import { Stream } from "effect"
+import type { HttpClientResponse } from "effect/http"
+import type { Duplex } from "node:stream"
+import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib"
+import type { ProviderFailure } from "../../Provider.ts"
+import { failure, garbage } from "./Failures.ts"
+import { withConnectionCode } from "./connectionCode.ts"
+
+/** Hands out what can be decoded as soon as it has come, and leaves it to the answer itself whether it is whole. */
+const PROMPTLY = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
+
+/** The largest window that a sender may use (RFC 9659 §3), which bounds what decoding holds: 8 MiB. */
+const ZSTD_WINDOW_LOG = 23
+
+/** Decoders by the names of their codings (RFC 9110 §8.4.1). */
+const DECODERS: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duplex>([
+  ["gzip", () => createGunzip(PROMPTLY)],
+  ["x-gzip", () => createGunzip(PROMPTLY)],
+  ["deflate", () => createInflate(PROMPTLY)],
+  [
+    "br",
+    () =>
+      createBrotliDecompress({
+        flush: constants.BROTLI_OPERATION_FLUSH,
+        finishFlush: constants.BROTLI_OPERATION_FLUSH,
+      }),
+  ],
+  [
+    "zstd",
+    () =>
+      createZstdDecompress({
+        finishFlush: constants.ZSTD_e_flush,
+        params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG },
+      }),
+  ],
+])
+
+/**
+ * The bytes of a body as they were before they were compressed. They come as they are read, a buffer at a time: whoever
+ * stops at a limit is safe from a body that grows without end.
+ */
+export const decodedBytes = (
+  response: HttpClientResponse.HttpClientResponse,
+): Stream.Stream<Uint8Array, ProviderFailure> => {
+  const bytes = Stream.mapError(response.stream, (error) =>
+    failure("truncated", withConnectionCode("the answer broke off", error)),
+  )
+  const codings = (response.headers["content-encoding"] ?? "")
+    .split(",")
+    .map((coding) => coding.trim().toLowerCase())
+    .filter((coding) => coding !== "" && coding !== "identity")
+  if (codings.length === 0) return bytes
+  const name = codings.join(", ")
+  const decoder = DECODERS.get(name)
+  if (decoder === undefined) return Stream.fail(garbage(`an answer in the coding ${name}, which was not asked for`))
+  return NodeStream.pipeThroughDuplex(bytes, {
+    evaluate: decoder,
+    onError: () => garbage(`an answer that is not in the coding that it names, ${name}`),
+  })
+}

@@ -1,0 +1,28 @@
+/** How a vendor is described, so that settings and providers can be made from it. */
+import type { Effect } from "effect"
+import type { HttpClient } from "effect/http"
+import type { Provider } from "../../Provider.ts"
+import type { ProviderOptions } from "./WireFormat.ts"
+
+/** An API that one vendor has, or many. */
+export interface ProviderApi {
+  /** What operators know it by. */
+  readonly title: string
+  /** What an operator has to know of its base URL. */
+  readonly endpoint: string
+  readonly make: (options: ProviderOptions) => Effect.Effect<Provider, never, HttpClient.HttpClient>
+}
+
+/** A vendor: with this, its operator has only a key to give. */
+export interface ProviderDescriptor {
+  readonly api: ProviderApi
+  readonly baseUrl: string
+  /** The model of requests that name none. */
+  readonly model: string
+  /** The environment variables by which the vendor's own tools know the same. */
+  readonly aliases: {
+    readonly apiKey: ReadonlyArray<string>
+    readonly baseUrl: ReadonlyArray<string>
+    readonly model: ReadonlyArray<string>
+  }
+}

@@ -1,0 +1,53 @@
+/** Whole answers, and what only whole answers were made for, as pieces of a stream. */
+import { Result } from "effect"
+import type { AssistantMessage, ChatChunk, ChatCompletion, ContentPart, Delta } from "../../../../domain/chat.ts"
+import type { ProviderFailure } from "../../Provider.ts"
+import { garbage } from "./Failures.ts"
+
+/** A whole answer as the one chunk of a stream. */
+export const toChunk = (completion: ChatCompletion): Result.Result<ChatChunk, ProviderFailure> => {
+  const choices = completion.choices.map(({ message, ...choice }) =>
+    Result.map(toDelta(message), (delta) => ({ ...choice, delta })),
+  )
+  return Result.map(Result.all(choices), (choices) => ({ ...completion, object: "chat.completion.chunk", choices }))
+}
+
+/** A whole message as the one piece of itself. */
+export const toDelta = (message: AssistantMessage): Result.Result<Delta, ProviderFailure> => {
+  const { content, tool_calls: calls, ...rest } = message
+  return Result.map(toTexts(content), (texts): Delta => ({
+    ...rest,
+    content: texts.content,
+    refusal: texts.refusal ?? rest.refusal ?? null,
+    ...(calls === undefined ? {} : { tool_calls: calls.map((call, index) => ({ ...call, index })) }),
+  }))
+}
+
+/** What the parts of a content say. What the model thought is no part of its answer, and is only counted. */
+export interface Texts {
+  readonly content: string | null
+  readonly refusal: string | null
+  readonly thoughts: number
+}
+
+/** The texts of `content`, which is all that a piece of a stream can carry of it. */
+export const toTexts = (content: AssistantMessage["content"]): Result.Result<Texts, ProviderFailure> => {
+  if (content == null || typeof content === "string") {
+    return Result.succeed({ content: content ?? null, refusal: null, thoughts: 0 })
+  }
+  const unknown = content.find(({ type }) => !PARTS.has(type))
+  if (unknown !== undefined) return Result.fail(garbage(`a content part of type ${unknown.type} in a stream`))
+  return Result.succeed({
+    content: joined(content, "text"),
+    refusal: joined(content, "refusal"),
+    thoughts: content.filter(({ type }) => type === "thinking").length,
+  })
+}
+
+/** Parts that an answer may have beside its texts lead to nothing that a reader would miss. */
+const PARTS: ReadonlySet<string> = new Set(["text", "refusal", "thinking", "reference"])
+
+const joined = (parts: ReadonlyArray<ContentPart>, type: "text" | "refusal"): string | null => {
+  const texts = parts.filter((part) => part.type === type).map((part) => String(part[type]))
+  return texts.length === 0 ? null : texts.join("")
+}

@@ -1,0 +1,83 @@
+import { useNow } from "../../shared/Ago.tsx"
+import { moment, shortId } from "../../shared/format.ts"
+import { JobTable } from "../jobs/JobTable.tsx"
+import { hrefOf } from "../route.ts"
+import { useSession } from "../session/SessionContext.ts"
+import { useLoad } from "../useLoad.ts"
+import { Loading, Problem, View } from "../View.tsx"
+import { limitsOf } from "./AgentsView.tsx"
+import { RunTask } from "./RunTask.tsx"
+
+const RECENT = 5
+
+/** One agent: what it is, a task for it, and what it did lately. */
+export const AgentView = ({ id }: { readonly id: string }) => {
+  const { gateway } = useSession()
+  const now = useNow(30_000)
+  const { failure, reload, value } = useLoad(
+    async (signal) => {
+      const [agent, jobs] = await Promise.all([
+        gateway.agents.get(id, { signal }),
+        gateway.jobs.list({ agent_id: id, limit: RECENT, signal }),
+      ])
+      return { agent, jobs: jobs.items }
+    },
+    [gateway, id],
+  )
+  if (value === undefined) {
+    return (
+      <View title="Agent">
+        {failure === undefined ? <Loading what="the agent" /> : <Problem failure={failure} onRetry={reload} />}
+        <p>
+          <a href={hrefOf({ view: "agents" })}>All agents</a>
+        </p>
+      </View>
+    )
+  }
+  const { agent, jobs } = value
+  return (
+    <View title={agent.name}>
+      <div class="with-aside">
+        <section class="card stack" aria-labelledby="run-title">
+          <h3 id="run-title">Run a task</h3>
+          <RunTask agent={agent} />
+        </section>
+        <section class="card stack" aria-labelledby="about-title">
+          <h3 id="about-title">About</h3>
+          <dl class="facts">
+            {agent.role !== undefined && (
+              <>
+                <dt>Role</dt>
+                <dd>{agent.role}</dd>
+              </>
+            )}
+            {agent.instructions !== undefined && (
+              <>
+                <dt>Instructions</dt>
+                <dd class="plain">{agent.instructions}</dd>
+              </>
+            )}
+            <dt>Mode</dt>
+            <dd>{agent.default_mode}</dd>
+            <dt>Limits</dt>
+            <dd>{limitsOf(agent)}</dd>
+            <dt>Version</dt>
+            <dd>
+              {agent.version}, changed {moment(agent.updated_at)}
+            </dd>
+            <dt>Id</dt>
+            <dd>
+              <code title={agent.id}>{shortId(agent.id)}</code>
+            </dd>
+          </dl>
+        </section>
+      </div>
+      {jobs.length > 0 && (
+        <section class="card stack tight" aria-labelledby="recent-title">
+          <h3 id="recent-title">Its latest jobs</h3>
+          <JobTable jobs={jobs} now={now} ofOneAgent />
+        </section>
+      )}
+    </View>
+  )
+}

@@ -1,0 +1,100 @@
+import { useRef, useState } from "preact/hooks"
+import type { Agent } from "../../../client/GatewayClient.ts"
+import { Ago, useNow } from "../../shared/Ago.tsx"
+import { excerpt, usdPlain } from "../../shared/format.ts"
+import { Pager, useCursors } from "../../shared/Pager.tsx"
+import { hrefOf } from "../route.ts"
+import { useSession } from "../session/SessionContext.ts"
+import { useLoad } from "../useLoad.ts"
+import { Empty, Loading, Problem, View } from "../View.tsx"
+import { DeleteAgent } from "./DeleteAgent.tsx"
+
+const PAGE = 20
+
+/** What an agent may use, in one line. */
+export const limitsOf = ({ limits }: Agent): string =>
+  [
+    `${limits.max_rounds} ${limits.max_rounds === 1 ? "round" : "rounds"}`,
+    `${limits.timeout_seconds} s`,
+    ...(limits.max_cost_micro_usd === undefined ? [] : [usdPlain(limits.max_cost_micro_usd)]),
+    ...(limits.max_tokens === undefined ? [] : [`${limits.max_tokens.toLocaleString("en-US")} tokens`]),
+  ].join(", ")
+
+const AgentItem = ({ agent, now, onDelete }: { agent: Agent; now: number; onDelete: () => void }) => (
+  <li class="card item">
+    <div class="item-main">
+      <h3>
+        <a href={hrefOf({ view: "agent", id: agent.id })}>{agent.name}</a>
+      </h3>
+      {(agent.role ?? agent.instructions) !== undefined && (
+        <p class="small">{excerpt(agent.role ?? agent.instructions ?? "", 160)}</p>
+      )}
+      <p class="small muted">
+        {agent.default_mode} · at most {limitsOf(agent)} · made <Ago time={agent.created_at} now={now} />
+      </p>
+    </div>
+    <div class="row">
+      <a class="button" href={hrefOf({ view: "agent", id: agent.id })}>
+        Run a task<span class="visually-hidden"> with {agent.name}</span>
+      </a>
+      <button type="button" onClick={onDelete}>
+        Delete<span class="visually-hidden"> {agent.name}</span>
+      </button>
+    </div>
+  </li>
+)
+
+export const AgentsView = () => {
+  const { announce, gateway } = useSession()
+  const pages = useCursors()
+  const now = useNow(30_000)
+  const [doomed, setDoomed] = useState<Agent>()
+  const list = useRef<HTMLDivElement>(null)
+  const { cursor } = pages
+  const { busy, failure, reload, value } = useLoad(
+    (signal) => gateway.agents.list({ limit: PAGE, signal, ...(cursor === undefined ? {} : { cursor }) }),
+    [gateway, cursor],
+  )
+  const agents = value?.items ?? []
+
+  return (
+    <View
+      title="Agents"
+      actions={
+        <a class="button primary" href={hrefOf({ view: "new-agent" })}>
+          New agent
+        </a>
+      }
+    >
+      {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
+      {value === undefined && failure === undefined && <Loading what="agents" />}
+      {value !== undefined && agents.length === 0 && (
+        <Empty title={pages.page === 1 ? "No agents yet." : "Nothing on this page."}>
+          An agent is a name, instructions and limits that you set once; then you give it tasks, and it argues over or
+          verifies its answers. <a href={hrefOf({ view: "new-agent" })}>Make the first one.</a>
+        </Empty>
+      )}
+      <div ref={list} tabIndex={-1} aria-label="List of agents" role="group" aria-busy={busy}>
+        <ul class="stack">
+          {agents.map((agent) => (
+            <AgentItem key={agent.id} agent={agent} now={now} onDelete={() => setDoomed(agent)} />
+          ))}
+        </ul>
+      </div>
+      <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />
+      {doomed !== undefined && (
+        <DeleteAgent
+          agent={doomed}
+          onClose={(deleted) => {
+            setDoomed(undefined)
+            if (!deleted) return
+            announce(`${doomed.name} was deleted.`)
+            // The button that had the focus is gone with its agent.
+            list.current?.focus()
+            reload()
+          }}
+        />
+      )}
+    </View>
+  )
+}

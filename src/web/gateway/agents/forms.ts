@@ -1,0 +1,107 @@
+/** What people fill in, as the API wants it; what does not fit is said per field, before anything is sent. */
+import { DEFAULT_LIMITS, DEFAULT_MODE, type CreateAgent, type Mode } from "../../../domain/agent.ts"
+import type { ExecuteRequest } from "../../../domain/job.ts"
+
+export interface AgentFields {
+  readonly name: string
+  readonly role: string
+  readonly instructions: string
+  readonly mode: Mode
+  readonly rounds: string
+  readonly timeout: string
+  readonly tokens: string
+  /** In US dollars. */
+  readonly cost: string
+}
+
+export const NEW_AGENT: AgentFields = {
+  name: "",
+  role: "",
+  instructions: "",
+  mode: DEFAULT_MODE,
+  rounds: String(DEFAULT_LIMITS.max_rounds),
+  timeout: String(DEFAULT_LIMITS.timeout_seconds),
+  tokens: "",
+  cost: "",
+}
+
+export interface TaskFields {
+  readonly task: string
+  readonly mode: Mode
+  readonly rounds: string
+  readonly samples: string
+}
+
+export const MAX_ROUNDS = 3
+export const MAX_SAMPLES = 5
+export const DEFAULT_SAMPLES = 3
+const MAX_TIMEOUT_SECONDS = 86_400
+const MAX_NAME = 200
+const MICRO = 1_000_000
+
+type Mistakes<Fields> = Partial<Record<keyof Fields, string>>
+
+/** What was filled in, or what is wrong with it by field. */
+export type Checked<A, Fields> =
+  | { readonly ok: true; readonly value: A }
+  | { readonly ok: false; readonly mistakes: Mistakes<Fields> }
+
+/** The whole number that a text is, if it is one between these. */
+const whole = (text: string, minimum: number, maximum: number): number | undefined => {
+  const number = Number(text.trim())
+  return text.trim() !== "" && Number.isSafeInteger(number) && number >= minimum && number <= maximum
+    ? number
+    : undefined
+}
+
+export const checkAgent = (fields: AgentFields): Checked<CreateAgent, AgentFields> => {
+  const mistakes: Mistakes<AgentFields> = {}
+  const name = fields.name.trim()
+  if (name === "") mistakes.name = "Give the agent a name."
+  if (name.length > MAX_NAME) mistakes.name = `At most ${MAX_NAME} characters.`
+  const max_rounds = whole(fields.rounds, 1, MAX_ROUNDS)
+  if (max_rounds === undefined) mistakes.rounds = `A whole number from 1 to ${MAX_ROUNDS}.`
+  const timeout_seconds = whole(fields.timeout, 1, MAX_TIMEOUT_SECONDS)
+  if (timeout_seconds === undefined) mistakes.timeout = `Seconds, from 1 to ${MAX_TIMEOUT_SECONDS}.`
+  const max_tokens = whole(fields.tokens, 1, Number.MAX_SAFE_INTEGER)
+  if (fields.tokens.trim() !== "" && max_tokens === undefined) mistakes.tokens = "A whole number, or nothing."
+  const cost = Math.round(Number(fields.cost.trim().replace(/^\$/, "")) * MICRO)
+  const hasCost = fields.cost.trim() !== ""
+  if (hasCost && !(Number.isSafeInteger(cost) && cost > 0)) mistakes.cost = "US dollars, such as 0.50, or nothing."
+  if (max_rounds === undefined || timeout_seconds === undefined || Object.keys(mistakes).length > 0) {
+    return { ok: false, mistakes }
+  }
+  return {
+    ok: true,
+    value: {
+      name,
+      ...(fields.role.trim() === "" ? {} : { role: fields.role.trim() }),
+      ...(fields.instructions.trim() === "" ? {} : { instructions: fields.instructions.trim() }),
+      default_mode: fields.mode,
+      limits: {
+        max_rounds,
+        timeout_seconds,
+        ...(max_tokens === undefined ? {} : { max_tokens }),
+        ...(hasCost ? { max_cost_micro_usd: cost } : {}),
+      },
+    },
+  }
+}
+
+export const checkTask = (fields: TaskFields, maxRounds: number): Checked<ExecuteRequest, TaskFields> => {
+  const mistakes: Mistakes<TaskFields> = {}
+  if (fields.task.trim() === "") mistakes.task = "Say what is to be done."
+  const rounds = whole(fields.rounds, 1, maxRounds)
+  const samples = whole(fields.samples, 1, MAX_SAMPLES)
+  if (fields.mode === "adversarial" && rounds === undefined) mistakes.rounds = `A whole number from 1 to ${maxRounds}.`
+  if (fields.mode === "verified" && samples === undefined) mistakes.samples = `A whole number from 1 to ${MAX_SAMPLES}.`
+  if (Object.keys(mistakes).length > 0) return { ok: false, mistakes }
+  return {
+    ok: true,
+    value: {
+      task: fields.task.trim(),
+      mode: fields.mode,
+      options: fields.mode === "adversarial" ? { ...(rounds && { rounds }) } : { ...(samples && { samples }) },
+    },
+  }
+}

@@ -1,0 +1,120 @@
+import type { Step } from "../../../client/GatewayJobs.ts"
+import type { AdversarialResult, Objection, Round } from "../../../domain/verdict.ts"
+import { between, duration, fraction } from "../../shared/format.ts"
+import type { Debate, DebateRound } from "./debate.ts"
+import { Badge, OBJECTION, SEVERITY, VERDICT } from "./looks.tsx"
+
+/** Who did something, and how long it took. */
+const By = ({ step }: { readonly step: Step | undefined }) =>
+  step === undefined ? null : (
+    <span class="small muted">
+      {step.model !== null && (
+        <>
+          {step.model} at {step.provider},{" "}
+        </>
+      )}
+      {duration(between(step.started_at, step.finished_at))}
+    </span>
+  )
+
+const RESPONSES: Readonly<Record<Round["response"], string>> = {
+  revised: "The proposer revised the answer.",
+  rebutted: "The proposer defended the answer as it was.",
+  accepted: "No objection of weight was left, so the answer stayed and the rounds ended.",
+  inconclusive: "What came back could not be read as a critique or a response, so the debate ended undecided.",
+}
+
+const ObjectionItem = ({ claim, severity, status }: Objection) => (
+  <li class={`objection ${severity}`}>
+    <span class="row">
+      <Badge look={SEVERITY[severity]} what="Severity" />
+      <Badge look={OBJECTION[status]} what="Status" />
+    </span>
+    <span class="plain">{claim}</span>
+  </li>
+)
+
+const RoundItem = ({ critique, objections, outcome, response, round }: DebateRound) => (
+  <li class="moment arriving">
+    <div class="row">
+      <h4>Round {round}: critique</h4>
+      <By step={critique} />
+    </div>
+    {objections === undefined && critique !== undefined && (
+      <p class="small muted">Done. What was objected is shown when the job has ended.</p>
+    )}
+    {objections?.length === 0 && <p>No new objections.</p>}
+    {objections !== undefined && objections.length > 0 && (
+      <ul class="stack tight">
+        {objections.map((objection) => (
+          <ObjectionItem key={objection.claim} {...objection} />
+        ))}
+      </ul>
+    )}
+    {(response !== undefined || outcome !== undefined) && (
+      <p class="row">
+        <strong>{outcome === undefined ? "The proposer responded." : RESPONSES[outcome]}</strong>
+        <By step={response} />
+      </p>
+    )}
+  </li>
+)
+
+/** The debate in its order: live as far as its steps tell, with what was said once there is a result. */
+export const DebateRounds = ({
+  debate,
+  ended,
+  result,
+}: {
+  readonly debate: Debate
+  readonly result: AdversarialResult | undefined
+  readonly ended: boolean
+}) => {
+  const judge = result?.participants.find(({ role }) => role === "judge")
+  if (debate.proposal === undefined && ended) return null
+  return (
+    <section class="card stack" aria-labelledby="debate-title">
+      <h3 id="debate-title">Debate</h3>
+      <ol class="moments">
+        {debate.proposal === undefined ? (
+          <li class="moment pending">
+            <p class="muted">The proposal is being written…</p>
+          </li>
+        ) : (
+          <li class="moment arriving">
+            <div class="row">
+              <h4>Proposal</h4>
+              <By step={debate.proposal} />
+            </div>
+          </li>
+        )}
+        {debate.rounds.map((round) => (
+          <RoundItem key={round.round} {...round} />
+        ))}
+        {debate.judgement !== undefined && (
+          <li class="moment arriving">
+            <div class="row">
+              <h4>Judgement</h4>
+              <By step={debate.judgement} />
+            </div>
+            {result !== undefined && (
+              <p class="row">
+                <Badge look={VERDICT[result.verdict]} what="Verdict" />
+                <span>
+                  with confidence {fraction(result.confidence)} <span class="muted">(uncalibrated)</span>
+                  {judge !== undefined &&
+                    (judge.independent ? ", by an independent judge" : ", by a judge that is not independent")}
+                </span>
+              </p>
+            )}
+          </li>
+        )}
+        {!ended && debate.proposal !== undefined && debate.judgement === undefined && (
+          <li class="moment pending">
+            <p class="muted">Under way…</p>
+          </li>
+        )}
+      </ol>
+    </section>
+  )
+}

@@ -1,0 +1,64 @@
+import type { Job } from "../../../client/GatewayJobs.ts"
+import { isEnded } from "../../../domain/job.ts"
+import { useNow } from "../../shared/Ago.tsx"
+import { between, count, duration, moment, plural, usd } from "../../shared/format.ts"
+import { agentName, useAgentNames } from "../agents/useAgentNames.ts"
+import { hrefOf } from "../route.ts"
+
+/** What was asked, what it took, and how to find it again. */
+export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: string }) => {
+  const { agent_id, finished_at, started_at, usage } = job
+  const ended = isEnded(job.status)
+  const now = useNow(1000, !ended)
+  const names = useAgentNames([agent_id])
+  const ran = started_at === undefined ? undefined : between(started_at, finished_at ?? new Date(now).toISOString())
+  const depth = job.options.rounds ?? job.options.samples
+  return (
+    <section class="card stack" aria-labelledby="facts-title">
+      <h3 id="facts-title">Job</h3>
+      <dl class="facts">
+        <dt>Task</dt>
+        <dd class="plain">{task}</dd>
+        <dt>Agent</dt>
+        <dd>
+          <a href={hrefOf({ view: "agent", id: agent_id })}>{agentName(names, agent_id)}</a>, version{" "}
+          {job.agent_version}
+        </dd>
+        <dt>Mode</dt>
+        <dd>
+          {job.mode}
+          {depth !== undefined && `, ${plural(depth, job.mode === "adversarial" ? "round" : "sample")} at most`}
+        </dd>
+        <dt>Cost</dt>
+        <dd class="figure">{usd(job.cost_micro_usd)}</dd>
+        <dt>Tokens</dt>
+        <dd>
+          {count(usage.input_tokens)} in
+          {usage.cached_tokens > 0 && ` (${count(usage.cached_tokens)} cached)`}, {count(usage.output_tokens)} out
+        </dd>
+        <dt>Calls</dt>
+        <dd>{count(usage.calls)}</dd>
+        <dt>Made</dt>
+        <dd>{moment(job.created_at)}</dd>
+        <dt>{ended ? "Took" : "Running for"}</dt>
+        <dd>{ran === undefined ? (ended ? "nothing: it never began" : "waiting for its turn") : duration(ran)}</dd>
+        {job.attempt > 1 && (
+          <>
+            <dt>Attempt</dt>
+            <dd>{job.attempt}</dd>
+          </>
+        )}
+        <dt>Kept until</dt>
+        <dd>{moment(job.expires_at)}</dd>
+        <dt>Id</dt>
+        <dd>
+          <code>{job.id}</code>
+        </dd>
+        <dt>Trace</dt>
+        <dd>
+          <code>{job.trace_id}</code>
+        </dd>
+      </dl>
+    </section>
+  )
+}

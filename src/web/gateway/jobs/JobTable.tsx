@@ -1,0 +1,71 @@
+import type { Job } from "../../../client/GatewayJobs.ts"
+import { Ago } from "../../shared/Ago.tsx"
+import { excerpt, usd } from "../../shared/format.ts"
+import { Scroll } from "../../shared/Scroll.tsx"
+import { agentName } from "../agents/useAgentNames.ts"
+import { hrefOf } from "../route.ts"
+import { taskText } from "./jobState.ts"
+import { Badge, STATUS } from "./looks.tsx"
+
+/** Jobs, one a row. */
+export const JobTable = ({
+  jobs,
+  names,
+  now,
+  ofOneAgent = false,
+}: {
+  readonly jobs: ReadonlyArray<Job>
+  readonly names?: ReadonlyMap<string, string> | undefined
+  readonly ofOneAgent?: boolean
+  readonly now: number
+}) => (
+  <Scroll label="Table of jobs">
+    <table class="rows">
+      <thead>
+        <tr>
+          <th scope="col">Status</th>
+          <th scope="col">Task</th>
+          {!ofOneAgent && (
+            <th scope="col" class="wide">
+              Agent
+            </th>
+          )}
+          <th scope="col" class="wide">
+            Mode
+          </th>
+          <th scope="col" class="number wide">
+            Cost
+          </th>
+          <th scope="col" class="number wide">
+            Started
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {jobs.map((job) => (
+          <tr key={job.id}>
+            <td>
+              <Badge look={STATUS[job.status]} />
+            </td>
+            <td class="task">
+              <a href={hrefOf({ view: "job", id: job.id })}>{excerpt(taskText(job.task), 90)}</a>
+              <p class="slim small muted">
+                {usd(job.cost_micro_usd)}, <Ago time={job.created_at} now={now} />
+              </p>
+            </td>
+            {!ofOneAgent && (
+              <td class="wide">
+                <span title={job.agent_id}>{agentName(names, job.agent_id)}</span>
+              </td>
+            )}
+            <td class="wide">{job.mode}</td>
+            <td class="number wide">{usd(job.cost_micro_usd)}</td>
+            <td class="number wide">
+              <Ago time={job.created_at} now={now} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </Scroll>
+)

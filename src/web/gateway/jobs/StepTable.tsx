@@ -1,0 +1,89 @@
+import type { Step } from "../../../client/GatewayJobs.ts"
+import { between, count, duration, usd } from "../../shared/format.ts"
+import { Scroll } from "../../shared/Scroll.tsx"
+import { Badge, STATUS } from "./looks.tsx"
+import { labelOf, timeline } from "./steps.ts"
+
+const BAR = { width: 120, height: 10 }
+
+/** When a step was under way, within the whole. The figures beside it say the same. */
+const Span = ({ length, offset }: { readonly offset: number; readonly length: number }) => (
+  <svg class="span" width={BAR.width} height={BAR.height} aria-hidden="true">
+    <rect class="span-whole" width={BAR.width} height={BAR.height} rx="3" />
+    <rect
+      class="span-part"
+      x={Math.min(offset * BAR.width, BAR.width - 2)}
+      width={Math.max(2, length * BAR.width)}
+      height={BAR.height}
+      rx="3"
+    />
+  </svg>
+)
+
+/** Every step as it finishes: who did it, how long it took and what it cost. */
+export const StepTable = ({ running, steps }: { readonly steps: ReadonlyArray<Step>; readonly running: boolean }) => {
+  const spans = timeline(steps)
+  return (
+    <section class="card stack" aria-labelledby="steps-title">
+      <h3 id="steps-title">Steps</h3>
+      {steps.length > 0 && (
+        <Scroll label="Table of steps">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Step</th>
+                <th scope="col">Model</th>
+                <th scope="col">When</th>
+                <th scope="col" class="number">
+                  Took
+                </th>
+                <th scope="col" class="number">
+                  Tokens in
+                </th>
+                <th scope="col" class="number">
+                  Tokens out
+                </th>
+                <th scope="col" class="number">
+                  Cost
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {steps.map((step, i) => (
+                // A failed step and its successor have the same name, so steps are told apart by their place.
+                <tr key={i} class="arriving">
+                  <td class="nowrap">
+                    {labelOf(step.name)}
+                    {step.status === "failed" && (
+                      <>
+                        {" "}
+                        <Badge look={STATUS.failed} />
+                      </>
+                    )}
+                  </td>
+                  <td class="nowrap">
+                    {step.model ?? "none"}
+                    {step.provider !== null && <span class="muted"> {step.provider}</span>}
+                  </td>
+                  <td>
+                    <Span {...(spans[i] ?? { offset: 0, length: 1 })} />
+                  </td>
+                  <td class="number">{duration(between(step.started_at, step.finished_at))}</td>
+                  <td class="number">{step.usage === null ? "unknown" : count(step.usage.input_tokens)}</td>
+                  <td class="number">{step.usage === null ? "unknown" : count(step.usage.output_tokens)}</td>
+                  <td class="number">{usd(step.cost_micro_usd)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      )}
+      {running && (
+        <p class="muted pulse">
+          {steps.length === 0 ? "The first step is under way or waiting for its turn…" : "The next step is under way…"}
+        </p>
+      )}
+      {!running && steps.length === 0 && <p class="muted">It ended before its first step.</p>}
+    </section>
+  )
+}

@@ -1,0 +1,37 @@
+/** A job as this page knows it: what was read last, and the steps that its event stream has brought since. */
+import type { Job, JobEvent, Step } from "../../../client/GatewayJobs.ts"
+import { isEnded } from "../../../domain/job.ts"
+
+export interface JobState {
+  readonly job: Job
+  readonly streamed: ReadonlyArray<Step>
+}
+
+/** `following`: a new event stream begins, from the first step. */
+export type JobNews = { readonly type: "read"; readonly job: Job } | { readonly type: "following" } | JobEvent
+
+/** Takes news in whatever order they come: an answer from before a step, or before the end, undoes neither. */
+export const withNews = (state: JobState | undefined, news: JobNews): JobState | undefined => {
+  switch (news.type) {
+    case "ended":
+      return { job: news.job, streamed: news.job.steps }
+    case "following":
+      return state === undefined ? undefined : { ...state, streamed: [] }
+    case "step":
+      return state === undefined ? undefined : { ...state, streamed: [...state.streamed, news.step] }
+    case "read":
+      if (state === undefined) return { job: news.job, streamed: [] }
+      return isEnded(state.job.status) ? state : { ...state, job: news.job }
+  }
+}
+
+/** The steps so far: the stream begins with the first one, so whoever has more knows more. */
+export const stepsOf = ({ job, streamed }: JobState): ReadonlyArray<Step> =>
+  streamed.length > job.steps.length ? streamed : job.steps
+
+/** The conversation or text of a task, as plain text. */
+export const taskText = (task: Job["task"]): string => {
+  if (typeof task === "string") return task
+  const last = task.findLast(({ role }) => role === "user") ?? task.at(-1)
+  return typeof last?.content === "string" ? last.content : JSON.stringify(last?.content ?? task)
+}

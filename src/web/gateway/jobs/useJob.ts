@@ -1,0 +1,81 @@
+/** One job, followed: looked at now and then, and by its event stream, which the client takes up again when it is cut. */
+import { useEffect, useReducer, useState } from "preact/hooks"
+import { isEnded } from "../../../domain/job.ts"
+import { explain, type Failure, isFinal, renewed } from "../failure.ts"
+import { useSession } from "../session/SessionContext.ts"
+import { type JobNews, type JobState, withNews } from "./jobState.ts"
+
+/** How often a job is looked at: the stream says nothing before its first step, and nothing at all when it fails. */
+const EVERY_MS = 2000
+
+export interface FollowedJob {
+  readonly state: JobState | undefined
+  readonly failure: Failure | undefined
+  /** Begins anew after a failure. */
+  readonly retry: () => void
+  readonly hear: (news: JobNews) => void
+}
+
+export const useJob = (id: string): FollowedJob => {
+  const { gateway } = useSession()
+  const [state, hear] = useReducer(withNews, undefined)
+  const [failure, setFailure] = useState<Failure>()
+  const [turn, setTurn] = useState(0)
+
+  useEffect(() => {
+    const controller = new AbortController()
+    const { signal } = controller
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let following = false
+    let known: Failure | undefined
+
+    const heard = (news: JobNews) => {
+      if (signal.aborted) return
+      known = undefined
+      setFailure(undefined)
+      hear(news)
+    }
+    const failed = (error: unknown) => {
+      if (signal.aborted) return
+      known = renewed(known, explain(error))
+      setFailure(known)
+    }
+    const read = async () => {
+      const job = await gateway.jobs.get(id, { signal })
+      heard({ type: "read", job })
+      return job
+    }
+    const follow = async () => {
+      hear({ type: "following" })
+      for await (const event of gateway.jobs.events(id, { signal })) {
+        heard(event)
+        // Status, attempt and cost are the job's own.
+        if (event.type === "step") read().catch(failed)
+      }
+      clearTimeout(timer)
+    }
+    const look = async () => {
+      try {
+        const job = await read()
+        if (isEnded(job.status)) return
+        if (!following) follow().catch(failed)
+        following = true
+      } catch (error) {
+        failed(error)
+        if (isFinal(error)) return
+      }
+      again()
+    }
+    const again = () => {
+      if (signal.aborted) return
+      timer = setTimeout(() => (document.hidden ? again() : void look()), EVERY_MS)
+    }
+    void look()
+    return () => {
+      controller.abort()
+      clearTimeout(timer)
+    }
+  }, [gateway, id, turn])
+
+  return { state, failure, hear, retry: () => setTurn((turn) => turn + 1) }
+}

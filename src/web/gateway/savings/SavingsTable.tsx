@@ -1,0 +1,54 @@
+import type { RoutingStats } from "../../../client/GatewayClient.ts"
+import type { Interval } from "../../../domain/intervals.ts"
+import { count, moment, usdExact } from "../../shared/format.ts"
+import { Scroll } from "../../shared/Scroll.tsx"
+
+/** The figures of the chart, to the last micro-USD. */
+export const SavingsTable = ({
+  interval,
+  parts,
+}: {
+  readonly parts: NonNullable<RoutingStats["over_time"]>
+  readonly interval: Interval
+}) => (
+  <Scroll label="Table of cost over time">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">{interval === "hour" ? "Hour from" : "Day from"}</th>
+          <th scope="col" class="number">
+            Calls
+          </th>
+          <th scope="col" class="number">
+            Failed
+          </th>
+          <th scope="col" class="number">
+            Unpriced
+          </th>
+          <th scope="col" class="number">
+            Actual
+          </th>
+          <th scope="col" class="number">
+            Baseline
+          </th>
+          <th scope="col" class="number">
+            Saved
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {parts.map((part) => (
+          <tr key={part.from}>
+            <th scope="row">{moment(part.from)}</th>
+            <td class="number">{count(part.calls)}</td>
+            <td class="number">{count(part.failed_calls)}</td>
+            <td class="number">{count(part.unpriced_calls)}</td>
+            <td class="number">{usdExact(part.actual_micro_usd)}</td>
+            <td class="number">{usdExact(part.baseline_micro_usd)}</td>
+            <td class="number">{usdExact(part.saved_micro_usd)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </Scroll>
+)

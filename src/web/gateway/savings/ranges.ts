@@ -1,0 +1,46 @@
+/** The spans of time that savings are shown for. They begin with a whole UTC hour or day, so that columns compare. */
+import type { RoutingStats } from "../../../client/GatewayClient.ts"
+import type { Interval } from "../../../domain/intervals.ts"
+import { count, percent, usd } from "../../shared/format.ts"
+
+export const RANGES = {
+  day: { label: "24 hours", interval: "hour", length: 24, unitMs: 3_600_000 },
+  week: { label: "7 days", interval: "day", length: 7, unitMs: 86_400_000 },
+  month: { label: "30 days", interval: "day", length: 30, unitMs: 86_400_000 },
+} as const satisfies Record<string, { label: string; interval: Interval; length: number; unitMs: number }>
+export type Range = keyof typeof RANGES
+
+/** From when on a range is asked for: its last interval is the one that is going on now. */
+export const beginOf = (range: Range, now: number): number => {
+  const { length, unitMs } = RANGES[range]
+  return (Math.floor(now / unitMs) - length + 1) * unitMs
+}
+
+/** What a column is called: `14:00` or `Nov 21`, in UTC. */
+export const columnLabel = (time: string, interval: Interval): string =>
+  new Date(time).toLocaleString("en-US", {
+    timeZone: "UTC",
+    ...(interval === "hour"
+      ? { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }
+      : { month: "short", day: "numeric" }),
+  })
+
+/** The chart in words, for those who do not see it. */
+export const inWords = (stats: RoutingStats, range: Range): string => {
+  const { interval, label } = RANGES[range]
+  const dearest = (stats.over_time ?? []).reduce<{ from: string; actual_micro_usd: number } | undefined>(
+    (most, part) => (part.actual_micro_usd > (most?.actual_micro_usd ?? 0) ? part : most),
+    undefined,
+  )
+  const saved =
+    stats.saved_micro_usd < 0
+      ? `${usd(-stats.saved_micro_usd)} more than the baseline`
+      : `${usd(stats.saved_micro_usd)} less than the baseline (${percent(stats.saved_percent)})`
+  const peak =
+    dearest === undefined ? "" : ` The dearest ${interval} began at ${columnLabel(dearest.from, interval)} UTC.`
+  return (
+    `Cost per ${interval} over ${label}: ${count(stats.calls)} calls cost ${usd(stats.actual_micro_usd)}; ` +
+    `those with a known baseline cost ${saved}, which is ${usd(stats.baseline_micro_usd)}.${peak} ` +
+    "The table below has every figure."
+  )
+}

@@ -1,0 +1,92 @@
+import { useLayoutEffect, useRef, useState } from "preact/hooks"
+import { baseUrl } from "../../shared/render.tsx"
+import type { Failure } from "../failure.ts"
+import { Problem } from "../View.tsx"
+import { type SignedIn, signIn } from "./session.ts"
+import type { Owner } from "./token.ts"
+
+/** Asks for a token. The field holds it until it is tried, and nothing else ever does but the session. */
+export const SignIn = ({
+  onEnd,
+  onSignedIn,
+  reason,
+}: {
+  /** Why there is no session any more. */
+  readonly reason: Failure | undefined
+  readonly onSignedIn: (session: SignedIn) => void
+  readonly onEnd: (owner: Owner) => void
+}) => {
+  const field = useRef<HTMLInputElement>(null)
+  const [failure, setFailure] = useState(reason)
+  const [busy, setBusy] = useState(false)
+
+  useLayoutEffect(() => {
+    document.title = "Sign in · sealgate gateway"
+    field.current?.focus()
+  }, [])
+
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    const input = field.current
+    if (input === null || busy) return
+    setBusy(true)
+    const outcome = await signIn(input.value, baseUrl(), onEnd)
+    setBusy(false)
+    if ("gateway" in outcome) {
+      input.value = ""
+      onSignedIn(outcome)
+      return
+    }
+    setFailure(outcome)
+    input.focus()
+    input.select()
+  }
+
+  return (
+    <main id="main" class="sign-in stack" tabIndex={-1}>
+      <h2>Sign in</h2>
+      <p class="muted">
+        Agents, their jobs and what routing saved, for the tenant that your token names. The token stays in this page's
+        memory: closing or reloading the page forgets it.
+      </p>
+      {failure !== undefined && <Problem failure={failure} />}
+      <form class="card stack" onSubmit={(event) => void submit(event)}>
+        <div class="field">
+          <label for="token">Token</label>
+          <input
+            id="token"
+            type="password"
+            ref={field}
+            autocomplete="off"
+            autocapitalize="none"
+            spellcheck={false}
+            required
+            aria-describedby="token-hint"
+          />
+          <p id="token-hint" class="small muted">
+            A JSON Web Token, alone or with what it was printed with.
+          </p>
+        </div>
+        <button type="submit" class="primary" aria-disabled={busy}>
+          {busy ? "Signing in…" : "Sign in"}
+        </button>
+      </form>
+      <section class="stack small" aria-labelledby="where">
+        <h3 id="where">Where to get one</h3>
+        <dl class="facts ways">
+          <dt>To try it</dt>
+          <dd>
+            <code>sealgate gateway --dev</code> prints a token when it starts, good until it stops.
+          </dd>
+          <dt>With a secret</dt>
+          <dd>
+            <code>JWT_SECRET=… sealgate token --sub you --tenant yours --role admin</code> makes one that is good for an
+            hour.
+          </dd>
+          <dt>In production</dt>
+          <dd>Your identity provider issues it; ask whoever set the gateway up.</dd>
+        </dl>
+      </section>
+    </main>
+  )
+}

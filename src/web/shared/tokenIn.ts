@@ -1,0 +1,8 @@
+/** The token in what somebody pasted: alone, as a header, or as the line that the gateway prints. */
+export const tokenIn = (pasted: string): string =>
+  pasted
+    .trim()
+    .replace(/^export\s+/, "")
+    .replace(/^TOKEN=/, "")
+    .replace(/^(authorization:\s*)?bearer\s+/i, "")
+    .replaceAll(/^["']|["']$/g, "")

@@ -1,0 +1,30 @@
+/** Reads hostile JSON again and again, and prints what took long for its length. */
+import { utf8 } from "../../src/domain/bytes.ts"
+import { iJsonText } from "../../src/domain/iJson.ts"
+
+const SIZE = 600_000
+/** Some hundred times what any of them takes, in milliseconds. */
+const LONG_MS = 1500
+
+// What a compiler makes of a loop depends on what it has seen: mostly plain texts, and escapes seldom, as in real use.
+const TEXTS = {
+  digits: `{"a":${"9".repeat(SIZE)}}`,
+  members: `{${Array.from({ length: 30_000 }, (_, i) => `"k${i}":1`).join(",")}}`,
+  string: `{"m":"${"A".repeat(SIZE)}"}`,
+  escapes: `{"m":"${"\\u0041".repeat(SIZE / 6)}"}`,
+  brackets: "[".repeat(30) + "]".repeat(30),
+  list: `{"m":[${"1,".repeat(SIZE / 2)}1]}`,
+}
+
+for (let round = 0; round < 12; round++) {
+  for (const [name, text] of Object.entries(TEXTS)) {
+    const body = utf8(text)
+    const started = performance.now()
+    iJsonText(body)
+    const took = performance.now() - started
+    if (took > LONG_MS) {
+      console.log(`${name} took ${took.toFixed(0)} ms in round ${round}`)
+      process.exit(0)
+    }
+  }
+}

@@ -1,0 +1,65 @@
+/** Whatever is asked for counts against a limit: pages, documents, paths that there are not, and probes apart. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { call, databaseUrl, problemIn, startGateway } from "../support/gateway.ts"
+import { startProxy } from "../support/proxy.ts"
+
+const PAGES = ["/openapi.json", "/docs", "/console", "/console/main.js", "/console/style.css"]
+const PROBES = ["/health", "/ready", "/metrics"]
+
+describe("the proxy", () => {
+  for (const path of [...PAGES, "/v1/keys", "/", "/no/such/path", "/v1/init"]) {
+    it.live(`counts who reads ${path}`, () =>
+      Effect.gen(function* () {
+        const proxy = yield* startProxy({ settings: { rateLimitRead: 2 } })
+        const { status } = yield* call(proxy, "GET", path)
+        assert.notStrictEqual(status, 429)
+        assert.strictEqual((yield* call(proxy, "HEAD", path)).status, status)
+        const refused = yield* call(proxy, "GET", path)
+        assert.deepStrictEqual([refused.status, problemIn(refused).code], [429, "rate-limited"])
+        assert.match(refused.headers.get("retry-after") ?? "", /^[1-9]\d*$/)
+        assert.strictEqual((yield* call(proxy, "GET", "/v1/keys")).status, 429)
+        // What reads does not keep anybody from anything else.
+        assert.strictEqual((yield* call(proxy, "POST", "/v1/init")).status, 200)
+        for (const probe of PROBES) assert.strictEqual((yield* call(proxy, "GET", probe)).status, 200)
+      }),
+    )
+  }
+
+  it.live("counts probes and scrapes apart", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy({ settings: { rateLimitProbes: 6 } })
+      for (const path of [...PROBES, ...PROBES]) assert.strictEqual((yield* call(proxy, "GET", path)).status, 200)
+      for (const path of PROBES) {
+        assert.strictEqual((yield* call(proxy, "GET", path)).status, 429)
+        assert.strictEqual((yield* call(proxy, "HEAD", path)).status, 429)
+      }
+      assert.strictEqual((yield* call(proxy, "GET", "/v1/keys")).status, 200)
+    }),
+  )
+})
+
+describe("the gateway", () => {
+  for (const path of [...PAGES, "/", "/no/such/path"]) {
+    it.live(`counts who reads ${path}`, () =>
+      Effect.gen(function* () {
+        const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), { RATE_LIMIT_READ: "2" })
+        const ask = Effect.map(call(gateway, "GET", path), ({ status }) => status)
+        const [first, second, third] = yield* Effect.all([ask, ask, ask])
+        assert.notStrictEqual(first, 429)
+        assert.strictEqual(second, first)
+        assert.strictEqual(third, 429)
+        for (const probe of PROBES) assert.strictEqual((yield* call(gateway, "GET", probe)).status, 200)
+      }),
+    )
+  }
+
+  it.live("counts probes and scrapes apart", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), { RATE_LIMIT_PROBES: "3" })
+      for (const path of PROBES) assert.strictEqual((yield* call(gateway, "GET", path)).status, 200)
+      for (const path of PROBES) assert.strictEqual((yield* call(gateway, "GET", path)).status, 429)
+      assert.strictEqual((yield* call(gateway, "GET", "/openapi.json")).status, 200)
+    }),
+  )
+})

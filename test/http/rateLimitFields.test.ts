@@ -1,0 +1,23 @@
+import { assert, describe, it } from "@effect/vitest"
+import { rateLimitFields, stateOf } from "../../src/http/shared/rateLimitFields.ts"
+import { RateLimited } from "../../src/services/access/RateLimits.ts"
+
+describe("rateLimitFields", () => {
+  it("writes structured fields, rounded so that nobody comes too early", () => {
+    const states = [
+      stateOf("read-per-address", { limit: 600, remaining: 599, resetAfterMs: 1 }),
+      stateOf("read-per-tenant", new RateLimited({ limit: 60, retryAfterMs: 1001 })),
+    ]
+    assert.deepStrictEqual(rateLimitFields(states), {
+      "ratelimit-policy": '"read-per-address";q=600;w=60, "read-per-tenant";q=60;w=60',
+      ratelimit: '"read-per-address";r=599;t=1, "read-per-tenant";r=0;t=2',
+    })
+  })
+
+  it("says nothing about what has no limit", () => {
+    assert.deepStrictEqual(
+      rateLimitFields([stateOf("read-per-tenant", { limit: 0, remaining: Infinity, resetAfterMs: 0 })]),
+      {},
+    )
+  })
+})

@@ -1,0 +1,42 @@
+/** Providers that take their time, before a proxy as its environment configures it. */
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect } from "effect"
+import { jsonOf } from "../support/sealing.ts"
+import { sealedSetup } from "../support/sealedSetup.ts"
+
+const FIRST_TOKEN = Duration.millis(400)
+const THINKS = { text: "at last", delivery: { firstChunkAfter: 1_500 } }
+
+const setup = Effect.fnUntraced(function* (changes: Parameters<typeof sealedSetup>[0] = {}) {
+  const sealed = yield* sealedSetup({ firstTokenTimeout: FIRST_TOKEN, circuitFailures: 1, ...changes })
+  const answer = Effect.promise(async () => (await sealed.proxy.client().stream({ prompt: "Hi" })).text())
+  const ready = Effect.promise(async () => {
+    const response = await fetch(`${sealed.proxy.url}/ready`)
+    return [response.status, (await jsonOf(response))["status"]]
+  })
+  return { ...sealed, answer, ready }
+})
+
+describe("a provider that thinks for longer than its time", () => {
+  it.live("fails its request, and leaves its circuit and the proxy as they are", () =>
+    Effect.gen(function* () {
+      const { answer, fake, ready } = yield* setup()
+      fake.always(THINKS)
+      for (let i = 0; i < 3; i++) assert.strictEqual((yield* Effect.exit(answer))._tag, "Failure")
+      assert.deepStrictEqual(yield* ready, [200, "ready"])
+      assert.strictEqual(fake.requests.length, 3)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("is waited for where it was given more time than the others", () =>
+    Effect.gen(function* () {
+      const { answer, fake } = yield* setup({ failover: true, provider2FirstTokenTimeout: Duration.seconds(20) })
+      fake.always(THINKS)
+      assert.strictEqual(yield* answer, "at last")
+      assert.deepStrictEqual(
+        fake.requests.map(({ asked }) => asked?.model),
+        ["model-1", "model-2"],
+      )
+    }).pipe(Effect.scoped),
+  )
+})

@@ -1,0 +1,385 @@
+/** What connections may cost, met exactly and exceeded by one. */
+import { once } from "node:events"
+import { createServer, type IncomingMessage, type RequestListener, type ServerOptions } from "node:http"
+import { connect, type Socket } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect } from "effect"
+import { IpNetwork } from "effect/net"
+import { type ConnectionLimits, limitConnections } from "../../../src/server/connections/ConnectionLimits.ts"
+import { takeTurns } from "../../../src/server/connections/Turns.ts"
+import { NO_LIMITS } from "../../support/connectionLimits.ts"
+import { openSocket } from "../../support/sockets.ts"
+
+/** A server with nothing but these limits, on every address of this machine. */
+const serve = Effect.fnUntraced(function* (
+  limits: Partial<ConnectionLimits>,
+  listener: RequestListener,
+  options: ServerOptions = {},
+) {
+  const server = createServer(options, listener)
+  limitConnections(server, { ...NO_LIMITS, ...limits })
+  const sockets: Array<Socket> = []
+  server.on("connection", (socket) => sockets.push(socket))
+  yield* Effect.acquireRelease(
+    Effect.promise(() => once(server.listen(0, "::"), "listening")),
+    () =>
+      Effect.sync(() => {
+        server.close()
+        server.closeAllConnections()
+      }),
+  )
+  const address = server.address()
+  assert(address !== null && typeof address === "object")
+  return {
+    server,
+    port: address.port,
+    /** The server's end of the connection from `client`. */
+    endOf: (client: Socket) => sockets.find(({ remotePort }) => remotePort === client.localPort),
+  }
+})
+
+/** A connection from an address of this machine. */
+const connectFrom = (port: number, localAddress: string, bytes = "") =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const host = localAddress.includes(":") ? "::1" : "127.0.0.1"
+      const socket = connect({ port, host, localAddress })
+      socket.on("error", () => undefined)
+      await once(socket, "connect")
+      socket.write(bytes)
+      return socket
+    }),
+    (socket) => Effect.sync(() => socket.destroy()),
+  )
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`
+
+/** Whether a connection is answered; one that is refused is closed instead. */
+const isAnswered = (socket: Socket) =>
+  Effect.promise(
+    () =>
+      new Promise<boolean>((resolve) => {
+        if (socket.closed) resolve(false)
+        socket.once("data", () => resolve(true))
+        socket.once("close", () => resolve(false))
+      }),
+  )
+
+const ok: RequestListener = (_, response) => void response.end("ok")
+
+describe("connections", () => {
+  it.live("of one client are as many as it may have, and not one more", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve({ maxConnectionsPerClient: 2 }, ok)
+      const ask = (address: string) => Effect.flatMap(connectFrom(port, address, get("/")), isAnswered)
+      assert.isTrue(yield* ask("127.0.0.2"))
+      assert.isTrue(yield* ask("127.0.0.2"))
+      assert.isFalse(yield* ask("127.0.0.2"))
+      // Another client has its own.
+      assert.isTrue(yield* ask("127.0.0.3"))
+      assert.isTrue(yield* ask("127.0.0.3"))
+      assert.isFalse(yield* ask("127.0.0.3"))
+    }),
+  )
+
+  it.live("that were refused or have ended take nobody's place", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve({ maxConnectionsPerClient: 1 }, ok)
+      const first = yield* connectFrom(port, "127.0.0.2", get("/"))
+      assert.isTrue(yield* isAnswered(first))
+      for (let i = 0; i < 3; i++) {
+        assert.isFalse(yield* Effect.flatMap(connectFrom(port, "127.0.0.2", get("/")), isAnswered))
+      }
+      first.destroy()
+      const again = Effect.flatMap(connectFrom(port, "127.0.0.2", get("/")), isAnswered)
+      yield* Effect.repeat(again, { until: (answered) => answered })
+    }),
+  )
+
+  it.live("of a trusted proxy are not counted", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve(
+        { maxConnectionsPerClient: 1, trustedProxies: [IpNetwork.fromStringUnsafe("127.0.0.2/32")] },
+        ok,
+      )
+      const ask = (address: string) => Effect.flatMap(connectFrom(port, address, get("/")), isAnswered)
+      assert.deepStrictEqual(yield* Effect.forEach(["127.0.0.2", "127.0.0.2", "127.0.0.2"], ask), [true, true, true])
+      assert.deepStrictEqual(yield* Effect.forEach(["127.0.0.3", "127.0.0.3"], ask), [true, false])
+    }),
+  )
+
+  it.live("in all are as many as there may be, and not one more", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve({ maxConnections: 3 }, ok)
+      const ask = (address: string) => Effect.flatMap(connectFrom(port, address, get("/")), isAnswered)
+      const addresses = ["127.0.0.2", "127.0.0.3", "::1", "127.0.0.4"]
+      assert.deepStrictEqual(yield* Effect.forEach(addresses, ask), [true, true, true, false])
+    }),
+  )
+})
+
+describe("idle connections", () => {
+  it.live("are closed when their time between two requests is over", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve({}, ok, { keepAliveTimeout: 100, keepAliveTimeoutBuffer: 0 })
+      const client = yield* openSocket(port, get("/"))
+      assert.match(yield* Effect.promise(() => client.ended), /\r\n\r\nok$/)
+    }),
+  )
+})
+
+describe("requests of one connection", () => {
+  /** Answers only when told to. */
+  const onDemand = () => {
+    const begun: Array<{ readonly url: string | undefined; readonly answer: () => void }> = []
+    const listener: RequestListener = ({ url }, response) =>
+      void begun.push({ url, answer: () => void response.end(`answer to ${url}`) })
+    return { begun, listener }
+  }
+
+  it.live("are begun one after the other, each when the one before was answered", () =>
+    Effect.gen(function* () {
+      const { begun, listener } = onDemand()
+      const { port } = yield* serve({}, listener)
+      const socket = yield* openSocket(port, get("/1") + get("/2") + get("/3"))
+      const other = yield* openSocket(port, get("/other"))
+      for (let count = 1; count <= 3; count++) {
+        // Nobody else waits for them.
+        while (begun.length < count + 1) yield* Effect.sleep("1 millis")
+        yield* Effect.sleep("20 millis")
+        assert.lengthOf(begun, count + 1)
+        begun.find(({ url }) => url === `/${count}`)?.answer()
+        yield* Effect.promise(() => socket.receives(new RegExp(`answer to /${count}`)))
+      }
+      assert.deepStrictEqual(begun.map(({ url }) => url).sort(), ["/1", "/2", "/3", "/other"])
+      begun.find(({ url }) => url === "/other")?.answer()
+      yield* Effect.promise(() => other.receives(/answer to \/other/))
+    }),
+  )
+
+  it.live("wait for their turn also to be told that they may send a body", () =>
+    Effect.gen(function* () {
+      const { begun, listener } = onDemand()
+      const { port, server } = yield* serve({}, listener)
+      const told: Array<string | undefined> = []
+      server.on("checkContinue", ({ url }: IncomingMessage) => void told.push(url))
+      const head = "POST /2 HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\n"
+      yield* openSocket(port, get("/1") + head)
+      while (begun.length === 0) yield* Effect.sleep("1 millis")
+      yield* Effect.sleep("20 millis")
+      assert.deepStrictEqual(told, [])
+      begun[0]?.answer()
+      while (told.length === 0) yield* Effect.sleep("1 millis")
+      assert.deepStrictEqual(told, ["/2"])
+    }),
+  )
+
+  it.live("are remembered for as long as the connection is there", () =>
+    Effect.gen(function* () {
+      const server = createServer(ok)
+      const lines = takeTurns(server, () => undefined)
+      yield* Effect.acquireRelease(
+        Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")),
+        () => Effect.sync(() => server.close()),
+      )
+      const address = server.address()
+      assert(address !== null && typeof address === "object")
+      const client = yield* openSocket(address.port, get("/"))
+      yield* Effect.promise(() => client.receives(/ok$/))
+      assert.strictEqual(lines.size, 1)
+      client.socket.destroy()
+      while (lines.size > 0) yield* Effect.sleep("1 millis")
+    }),
+  )
+
+  it.live("may wait in a line of so many, and not one more", () =>
+    Effect.gen(function* () {
+      const { begun, listener } = onDemand()
+      const { port } = yield* serve({}, listener)
+      const paths = Array.from({ length: 16 }, (_, i) => `/${i}`)
+      const all = yield* openSocket(port, paths.map(get).join(""))
+      for (const index of paths.keys()) {
+        while (begun.length === index) yield* Effect.sleep("1 millis")
+        begun[index]?.answer()
+      }
+      yield* Effect.promise(() => all.receives(/answer to \/15/))
+      const oneMore = yield* openSocket(port, [...paths, "/16"].map(get).join(""))
+      assert.strictEqual(yield* Effect.promise(() => oneMore.ended), "")
+      assert.lengthOf(begun, 17)
+    }),
+  )
+
+  it.live("are not begun behind an answer that closes the connection, nor when it was closed", () =>
+    Effect.gen(function* () {
+      const seen: Array<string | undefined> = []
+      const closed: Array<string | undefined> = []
+      const { port } = yield* serve({}, ({ url }, response) => {
+        seen.push(url)
+        response.on("close", () => closed.push(url))
+        if (url === "/last") response.writeHead(200, { connection: "close" }).end("bye")
+      })
+      const last = yield* openSocket(port, get("/last") + get("/behind"))
+      assert.include(yield* Effect.promise(() => last.ended), "bye")
+      const gone = yield* openSocket(port, get("/gone") + get("/behind"))
+      while (!seen.includes("/gone")) yield* Effect.sleep("1 millis")
+      gone.socket.destroy()
+      while (!closed.includes("/gone")) yield* Effect.sleep("1 millis")
+      yield* Effect.sleep("20 millis")
+      assert.deepStrictEqual(seen, ["/last", "/gone"])
+    }),
+  )
+
+  it.live("have their turn as well when they wait for leave to send a body", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve({}, (request: IncomingMessage, response) => {
+        let text = ""
+        request.on("data", (chunk) => (text += String(chunk)))
+        request.on("end", () => response.end(`got ${request.url} ${text}`))
+      })
+      const head = "POST /late HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\n"
+      const socket = yield* openSocket(port, get("/1") + head)
+      yield* Effect.promise(() => socket.receives(/got \/1/))
+      yield* Effect.promise(() => socket.receives(/HTTP\/1\.1 100 Continue/))
+      socket.write("body")
+      yield* Effect.promise(() => socket.receives(/got \/late body/))
+    }),
+  )
+})
+
+describe("answers that nobody reads", () => {
+  /** More than the system takes by itself. */
+  const LARGE = Buffer.alloc(16 * 1024 * 1024)
+  const large: RequestListener = (_, response) => void response.end(LARGE)
+
+  /** A connection on which a large answer waits, and how much of it waits in the server. */
+  const unread = Effect.fnUntraced(function* (
+    { endOf, port }: Effect.Success<ReturnType<typeof serve>>,
+    address: string,
+    requests = get("/"),
+  ) {
+    const client = yield* connectFrom(port, address)
+    client.pause()
+    client.write(requests)
+    const end = endOf(client)
+    assert(end !== undefined)
+    while (end.writableLength === 0 && !end.destroyed) yield* Effect.sleep("1 millis")
+    yield* Effect.sleep("20 millis")
+    return end
+  })
+
+  it.live("wait one at a time on each connection", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({}, large)
+      const one = yield* unread(server, "127.0.0.2")
+      const many = yield* unread(server, "127.0.0.2", get("/").repeat(8))
+      assert.isAtLeast(one.writableLength, LARGE.length)
+      assert.strictEqual(many.writableLength, one.writableLength)
+    }),
+  )
+
+  it.live("have so much memory on all connections, and beyond it whoever holds most is cut", () =>
+    Effect.gen(function* () {
+      const { writableLength: each } = yield* unread(yield* serve({}, large), "127.0.0.2")
+
+      const server = yield* serve({ maxAnswerMemory: 3 * each }, large)
+      const first = yield* unread(server, "127.0.0.3")
+      const greedy = [yield* unread(server, "127.0.0.2"), yield* unread(server, "127.0.0.2")]
+      // Met exactly.
+      assert.deepStrictEqual(
+        [first, ...greedy].map(({ destroyed }) => destroyed),
+        [false, false, false],
+      )
+      const last = yield* unread(server, "127.0.0.4")
+      assert.deepStrictEqual(
+        [first, ...greedy, last].map(({ destroyed }) => destroyed),
+        [false, true, false, false],
+      )
+
+      const smaller = yield* serve({ maxAnswerMemory: 3 * each - 1 }, large)
+      const three = [
+        yield* unread(smaller, "127.0.0.2"),
+        yield* unread(smaller, "127.0.0.2"),
+        yield* unread(smaller, "127.0.0.3"),
+      ]
+      assert.deepStrictEqual(
+        three.map(({ destroyed }) => destroyed),
+        [true, false, false],
+      )
+    }),
+  )
+
+  it.live("give their memory back when they are read", () =>
+    Effect.gen(function* () {
+      const { writableLength: each } = yield* unread(yield* serve({}, large), "127.0.0.2")
+      const { port } = yield* serve({ maxAnswerMemory: each }, large)
+      for (let i = 0; i < 3; i++) {
+        const response = yield* Effect.promise(async () => (await fetch(`http://127.0.0.1:${port}/`)).arrayBuffer())
+        assert.strictEqual(response.byteLength, LARGE.length)
+      }
+    }),
+  )
+
+  it.live("do not count any more once they were read, also while their stream goes on", () =>
+    Effect.gen(function* () {
+      const stream: RequestListener = (request, response) => {
+        if (request.url === "/stream") response.write(LARGE)
+        else response.end(LARGE)
+      }
+      const { writableLength: each } = yield* unread(yield* serve({}, large), "127.0.0.2")
+      const server = yield* serve({ maxAnswerMemory: Math.floor(1.5 * each) }, stream)
+      const client = yield* connectFrom(server.port, "127.0.0.2")
+      client.pause()
+      client.write(get("/stream"))
+      const end = server.endOf(client)
+      assert(end !== undefined)
+      // Long enough to be seen.
+      yield* Effect.sleep("1100 millis")
+      assert.isAbove(end.writableLength, 0)
+      client.resume()
+      while (end.writableLength > 0) yield* Effect.sleep("1 millis")
+      const other = yield* unread(server, "127.0.0.3")
+      assert.deepStrictEqual([end.destroyed, other.destroyed], [false, false])
+    }),
+  )
+
+  it.live("may be read late again and again, each time within the time to write", () =>
+    Effect.gen(function* () {
+      let write = () => undefined
+      const server = yield* serve({ writeTimeout: Duration.millis(2500), writeMinRate: 1e12 }, (_, response) => {
+        write = () => void response.write(LARGE)
+        write()
+      })
+      const client = yield* connectFrom(server.port, "127.0.0.2")
+      client.pause()
+      client.write(get("/"))
+      const end = server.endOf(client)
+      assert(end !== undefined)
+      for (let i = 0; i < 3; i++) {
+        yield* Effect.sleep("1200 millis")
+        assert.isAbove(end.writableLength, 0)
+        client.resume()
+        while (end.writableLength > 0) yield* Effect.sleep("1 millis")
+        // Long enough for it to be seen that nothing waits.
+        yield* Effect.sleep("1200 millis")
+        client.pause()
+        write()
+      }
+      assert.isFalse(end.destroyed)
+      yield* Effect.promise(() => once(end, "close"))
+    }),
+  )
+
+  it.live("count while they are streamed, too", () =>
+    Effect.gen(function* () {
+      const { endOf, port } = yield* serve({ maxAnswerMemory: 1024 * 1024 }, (_, response) => {
+        response.write(LARGE)
+      })
+      const client = yield* connectFrom(port, "127.0.0.2")
+      client.pause()
+      client.write(get("/"))
+      const end = endOf(client)
+      assert(end !== undefined)
+      yield* Effect.promise(() => once(end, "close"))
+    }),
+  )
+})

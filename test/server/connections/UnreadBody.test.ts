@@ -1,0 +1,129 @@
+/** Bodies that come before anybody asks for them: kept as one piece, and the same in every other respect. */
+import { once } from "node:events"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { UnreadBody } from "../../../src/server/connections/UnreadBody.ts"
+import { openSocket } from "../../support/sockets.ts"
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => void
+
+const serve = (listener: Listener) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = createServer({ IncomingMessage: UnreadBody }, listener)
+      await once(server.listen(0, "127.0.0.1"), "listening")
+      const address = server.address()
+      assert(address !== null && typeof address === "object")
+      return { server, port: address.port }
+    }),
+    ({ server }) =>
+      Effect.sync(() => {
+        server.close()
+        server.closeAllConnections()
+      }),
+  )
+
+const chunked = (text: string, size: number): string =>
+  (text.match(new RegExp(`.{1,${size}}`, "gs")) ?? [])
+    .map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`)
+    .join("") + "0\r\n\r\n"
+
+const POST = "POST / HTTP/1.1\r\nhost: x\r\n"
+const TEXT = Array.from({ length: 5000 }, (_, i) => `${i}`).join(" ")
+
+/** Answers with what was sent. */
+const echo = async (request: IncomingMessage, response: ServerResponse) => {
+  const pieces: Array<Uint8Array> = []
+  for await (const piece of request) pieces.push(piece as Uint8Array)
+  response.end(Buffer.concat(pieces))
+}
+
+describe("a body that nobody has asked for", () => {
+  it.live("is one piece, however small those were that it came in", () =>
+    Effect.gen(function* () {
+      const arrived = Promise.withResolvers<IncomingMessage>()
+      const { port } = yield* serve((request) => arrived.resolve(request))
+      const client = yield* openSocket(port, `${POST}transfer-encoding: chunked\r\n\r\n${chunked(TEXT, 1)}`)
+      const request = yield* Effect.promise(() => arrived.promise)
+      while (!request.complete) yield* Effect.sleep("5 millis")
+      const pieces: Array<Buffer> = []
+      request.on("data", (piece: Buffer) => pieces.push(piece))
+      yield* Effect.promise(() => once(request, "end"))
+      assert.strictEqual(Buffer.concat(pieces).toString(), TEXT)
+      assert.isBelow(pieces.length, 5)
+      client.socket.destroy()
+    }),
+  )
+
+  it.live("is not taken without end", () =>
+    Effect.gen(function* () {
+      const arrived = Promise.withResolvers<IncomingMessage>()
+      const { port } = yield* serve((request) => arrived.resolve(request))
+      const length = 4_000_000
+      const client = yield* openSocket(port, `${POST}content-length: ${length}\r\n\r\n`)
+      client.write(Buffer.alloc(length, "x"))
+      const request = yield* Effect.promise(() => arrived.promise)
+      yield* Effect.sleep("300 millis")
+      // As much as it may keep, and one read of the socket.
+      assert.isBelow(request.socket.bytesRead, 256 * 1024)
+      let taken = 0
+      request.on("data", (piece: Buffer) => (taken += piece.length))
+      yield* Effect.promise(() => once(request, "end"))
+      assert.strictEqual(taken, length)
+    }),
+  )
+
+  it.live("arrives whole, at whatever moment and in whatever way it is read", () =>
+    Effect.gen(function* () {
+      for (const wait of [0, 1, 20]) {
+        const { port } = yield* serve((request, response) =>
+          wait === 0 ? void echo(request, response) : void setTimeout(() => void echo(request, response), wait),
+        )
+        for (const size of [1, 7, 1000, TEXT.length]) {
+          const client = yield* openSocket(port, `${POST}transfer-encoding: chunked\r\n\r\n`)
+          const bytes = chunked(TEXT, size)
+          const half = Math.floor(bytes.length / 2)
+          client.write(bytes.slice(0, half))
+          yield* Effect.sleep("5 millis")
+          // The next request on the connection comes along with the end of this one.
+          client.write(`${bytes.slice(half)}GET /next HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+          const answers = yield* Effect.promise(() => client.ended)
+          assert.include(answers, `\r\n\r\n${TEXT}HTTP/1.1 200 OK\r\n`)
+        }
+      }
+    }),
+  )
+
+  it.live("is passed over when its request was answered without it", () =>
+    Effect.gen(function* () {
+      const seen: Array<string | undefined> = []
+      const { port } = yield* serve((request, response) => {
+        seen.push(request.url)
+        response.end("answered")
+      })
+      const client = yield* openSocket(port)
+      for (const body of [
+        `content-length: ${TEXT.length}\r\n\r\n${TEXT}`,
+        `transfer-encoding: chunked\r\n\r\n${chunked(TEXT, 1)}`,
+      ]) {
+        client.write(POST + body)
+      }
+      client.write("GET /last HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+      yield* Effect.promise(() => client.ended)
+      assert.deepStrictEqual(seen, ["/", "/", "/last"])
+    }),
+  )
+
+  it.live("says when its sender has gone", () =>
+    Effect.gen(function* () {
+      const arrived = Promise.withResolvers<IncomingMessage>()
+      const { port } = yield* serve((request) => arrived.resolve(request))
+      const client = yield* openSocket(port, `${POST}content-length: 10\r\n\r\nx`)
+      const request = yield* Effect.promise(() => arrived.promise)
+      const failed = new Promise<Error>((resolve) => request.on("error", resolve))
+      client.socket.destroy()
+      assert.strictEqual((yield* Effect.promise(() => failed)).message, "aborted")
+    }),
+  )
+})

@@ -1,0 +1,180 @@
+/** What happens to shared limits and circuits when Redis goes, hangs, and comes back: a Redis of the test's own. */
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Duration, Effect, Layer, Logger, Redacted, References } from "effect"
+import { CircuitBreaker } from "effect/persistence"
+import { layerCircuitStore, layerRateLimits } from "../../../src/server/redis/SharedState.ts"
+import { RateLimits } from "../../../src/services/access/RateLimits.ts"
+import { RedisStatus } from "../../../src/services/lifecycle/RedisStatus.ts"
+import { privateRedis, type PrivateRedis, redisCanStart } from "../../support/privateRedis.ts"
+
+/** Far more than a request may wait for Redis. */
+const HUNG = Duration.seconds(5)
+const SOON = Duration.seconds(20)
+
+/** One process that shares: its limits, its circuits, what it says of Redis, and its warnings. */
+const process = Effect.fnUntraced(function* (redis: Pick<PrivateRedis, "url">) {
+  const warnings: Array<string> = []
+  const logger = Logger.make(({ logLevel, message }) => {
+    if (logLevel === "Warn") warnings.push(String(message))
+  })
+  const url = Redacted.make(redis.url)
+  const context = yield* Layer.build(
+    Layer.merge(layerRateLimits(url), layerCircuitStore(url)).pipe(Layer.provide(Logger.layer([logger]))),
+  )
+  const breaker = yield* CircuitBreaker.make({
+    tripPolicy: CircuitBreaker.consecutive(1),
+    openDuration: "1 minute",
+  }).pipe(Effect.provideContext(context))
+  const limits = Context.get(context, RateLimits)
+  return {
+    warnings,
+    take: (key: string) =>
+      limits.take(key, 3).pipe(
+        Effect.timeout(HUNG),
+        Effect.map(({ remaining }) => remaining),
+      ),
+    call: <E>(key: string, outcome: Effect.Effect<string, E>) =>
+      breaker.execute(outcome, { key }).pipe(Effect.timeout(HUNG)),
+    status: Effect.flatten(Effect.provideContext(RedisStatus, context)),
+  }
+})
+
+const until = <E>(condition: Effect.Effect<boolean, E>) =>
+  condition.pipe(
+    Effect.tap((met) => (met ? Effect.void : Effect.sleep("50 millis"))),
+    Effect.repeat({ until: (met) => met }),
+    Effect.timeout(SOON),
+  )
+
+const isDown = (one: { readonly status: Effect.Effect<string> }) => until(Effect.map(one.status, (is) => is === "down"))
+const isUp = (one: { readonly status: Effect.Effect<string> }) => until(Effect.map(one.status, (is) => is === "up"))
+
+describe.runIf(redisCanStart)("when Redis", () => {
+  it.live("goes, each process limits by itself and says so once; when it is back, they share again", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* privateRedis()
+        const [a, b] = [yield* process(redis), yield* process(redis)]
+        assert.strictEqual(yield* a.take("x"), 2)
+        assert.strictEqual(yield* b.take("x"), 1)
+        assert.strictEqual(yield* a.status, "up")
+
+        yield* redis.stop
+        for (const one of [a, b]) {
+          assert.deepStrictEqual(yield* Effect.all([one.take("x"), one.take("x"), one.take("x")]), [2, 1, 0])
+          for (let n = 0; n < 50; n++) assert.strictEqual((yield* Effect.flip(one.take("x")))._tag, "RateLimited")
+          yield* isDown(one)
+        }
+        // It looks for Redis meanwhile, and says nothing more.
+        yield* Effect.sleep("3 seconds")
+        for (const one of [a, b]) {
+          assert.strictEqual(one.warnings.length, 1, one.warnings.join("\n"))
+          assert.include(one.warnings[0], "Redis")
+        }
+
+        yield* redis.start
+        yield* Effect.all([isUp(a), isUp(b)])
+        assert.strictEqual(yield* a.take("y"), 2)
+        assert.strictEqual(yield* b.take("y"), 1)
+      }),
+    ),
+  )
+
+  it.live("hangs, nobody waits for it", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* privateRedis()
+        const one = yield* process(redis)
+        assert.strictEqual(yield* one.take("x"), 2)
+        yield* redis.freeze
+        assert.deepStrictEqual(yield* Effect.all([one.take("x"), one.take("x"), one.take("x")]), [2, 1, 0])
+        assert.strictEqual((yield* Effect.flip(one.take("x")))._tag, "RateLimited")
+        assert.strictEqual(yield* one.status, "down")
+        const late = yield* process(redis)
+        assert.strictEqual(yield* late.status, "down")
+        assert.strictEqual(yield* late.take("x"), 2)
+        yield* redis.thaw
+        yield* Effect.all([isUp(one), isUp(late)])
+        yield* one.take("y")
+        assert.strictEqual(yield* late.take("y"), 1)
+      }),
+    ),
+  )
+
+  it.live("cannot be written to, that counts as gone", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* privateRedis()
+        const one = yield* process(redis)
+        assert.strictEqual(yield* redis.tell("CONFIG SET maxmemory 1"), "+OK\r\n")
+        assert.deepStrictEqual(yield* Effect.all([one.take("x"), one.take("x"), one.take("x")]), [2, 1, 0])
+        assert.strictEqual((yield* Effect.flip(one.take("x")))._tag, "RateLimited")
+        yield* isDown(one)
+        assert.strictEqual(one.warnings.length, 1, one.warnings.join("\n"))
+        assert.include(one.warnings[0], "OOM")
+        yield* redis.tell("CONFIG SET maxmemory 0")
+        yield* isUp(one)
+      }),
+    ),
+  )
+
+  it.live("answered while the process itself stalled, it is not given up", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* privateRedis()
+        const [one, other] = [yield* process(redis), yield* process(redis)]
+        const stall = Effect.sync(() => {
+          const until = performance.now() + 1500
+          while (performance.now() < until);
+        })
+        yield* Effect.all([one.take("x"), other.take("x"), stall], { concurrency: "unbounded" })
+        assert.strictEqual(yield* one.take("x"), 0)
+        assert.deepStrictEqual([one.warnings, other.warnings], [[], []])
+      }),
+    ),
+  )
+
+  it.live("is not there at the start, a process starts all the same, and shares once it is there", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* privateRedis({ started: false })
+        const [a, b] = [yield* process(redis), yield* process(redis)]
+        assert.strictEqual(yield* a.status, "down")
+        assert.strictEqual(a.warnings.length, 1, a.warnings.join("\n"))
+        assert.include(a.warnings[0], "ECONNREFUSED")
+        assert.strictEqual(yield* a.take("x"), 2)
+        assert.strictEqual(yield* b.take("x"), 2)
+        yield* redis.start
+        yield* Effect.all([isUp(a), isUp(b)])
+        yield* a.take("y")
+        assert.strictEqual(yield* b.take("y"), 1)
+      }),
+    ),
+  )
+
+  it.live("goes, circuits open and hold in each process; when it is back, one opened anywhere holds everywhere", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* privateRedis()
+        const [a, b] = [yield* process(redis), yield* process(redis)]
+        yield* Effect.flip(a.call("shared", Effect.fail("down")))
+        const refused = (one: typeof a, key: string) =>
+          Effect.map(Effect.flip(one.call(key, Effect.succeed("never asked"))), (error) =>
+            error._tag === "CircuitBreakerError" ? error.reason._tag : error._tag,
+          )
+        assert.strictEqual(yield* refused(b, "shared"), "CircuitOpen")
+
+        yield* redis.stop
+        assert.strictEqual(yield* a.call("local", Effect.succeed("served")), "served")
+        yield* Effect.flip(a.call("local", Effect.fail("down")))
+        assert.strictEqual(yield* refused(a, "local"), "CircuitOpen")
+        assert.strictEqual(yield* b.call("local", Effect.succeed("served")), "served")
+
+        yield* redis.start
+        yield* Effect.all([isUp(a), isUp(b)])
+        yield* Effect.flip(b.call("again", Effect.fail("down")))
+        assert.strictEqual(yield* refused(a, "again"), "CircuitOpen")
+      }).pipe(Effect.provideService(References.UnhandledLogLevel, undefined)),
+    ),
+  )
+})

@@ -1,0 +1,88 @@
+/** What several processes share through Redis, on a real one; says so when there is none. */
+import { connect } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Duration, Effect, Fiber, Layer, Redacted, Stream } from "effect"
+import { CircuitBreaker } from "effect/persistence"
+import { layerCircuitStore, layerRateLimits } from "../../../src/server/redis/SharedState.ts"
+import { RateLimits } from "../../../src/services/access/RateLimits.ts"
+import { Upstream } from "../../../src/services/upstream/Upstream.ts"
+import { ask, fails, hang, says, scripted, settingsWith, text } from "../../services/upstream/ScriptedProvider.ts"
+
+const URL = process.env["TEST_REDIS_URL"] ?? "redis://127.0.0.1:6379"
+
+const reachable = await new Promise<boolean>((resolve) => {
+  const { hostname, port } = new globalThis.URL(URL)
+  const socket = connect({ host: hostname, port: Number(port || 6379) })
+  socket.once("connect", () => resolve(true)).once("error", () => resolve(false))
+  socket.unref()
+})
+if (!reachable) console.warn(`skipped: no Redis at ${URL}, so nothing shared was tested`)
+
+const redis = Redacted.make(URL)
+const unique = (name: string) => `${name}-${process.pid}-${performance.now()}`
+
+/** One gateway or proxy of several: its own connection, the same Redis. */
+const inProcess = <A, E>(use: Effect.Effect<A, E, RateLimits>) => Effect.provide(use, layerRateLimits(redis))
+
+describe.runIf(reachable)("with Redis", () => {
+  it.live("processes count a caller's requests together", () =>
+    Effect.gen(function* () {
+      const key = unique("caller")
+      const take = Effect.flatMap(RateLimits, (limits) => limits.take(key, 3))
+      const first = yield* inProcess(Effect.all([take, take]))
+      assert.deepStrictEqual(
+        first.map(({ remaining }) => remaining),
+        [2, 1],
+      )
+      const rest = yield* inProcess(Effect.all([Effect.exit(take), Effect.flip(take)]))
+      assert.strictEqual(rest[0]._tag, "Success")
+      assert.strictEqual(rest[1]._tag, "RateLimited")
+      assert.isAbove(rest[1].retryAfterMs, 0)
+    }),
+  )
+
+  it.live("a circuit that one process opened is open for the others", () =>
+    Effect.gen(function* () {
+      const key = unique("target")
+      const breaker = CircuitBreaker.make({ tripPolicy: CircuitBreaker.consecutive(1), openDuration: "30 seconds" })
+      const call = (outcome: Effect.Effect<string, string>) =>
+        Effect.flatMap(breaker, ({ execute }) => execute(outcome, { key })).pipe(
+          Effect.scoped,
+          Effect.provide(layerCircuitStore(redis)),
+          Effect.flip,
+        )
+      assert.strictEqual(yield* call(Effect.fail("down")), "down")
+      const refused = yield* call(Effect.succeed("never asked"))
+      assert.isTrue(typeof refused !== "string" && "reason" in refused && refused.reason._tag === "CircuitOpen")
+    }),
+  )
+
+  it.live("a probe that streams lets the calls of every process in, although its answer goes on", () =>
+    Effect.gen(function* () {
+      const provider = scripted("provider1", unique("model"))
+      // An opening of no length, so that the next call is the probe without a wait.
+      const settings = settingsWith({ circuit: { failures: 1, open: Duration.zero }, retry: { times: 0 } })
+      const process = Effect.map(
+        Layer.build(Layer.provide(Upstream.layerNoDeps({ providers: [provider], settings }), layerCircuitStore(redis))),
+        (services) => Context.get(services, Upstream),
+      )
+      const [one, other] = [yield* process, yield* process]
+      const begun = yield* Deferred.make<void>()
+      const shown = (upstream: Upstream["Service"]) => Effect.map(upstream.status, ([status]) => status?.circuit)
+      provider.script([fails("unavailable")], [text("a"), hang])
+      yield* Effect.flip(one.complete(ask()))
+      assert.strictEqual(yield* shown(one), "half-open")
+      const reader = yield* Effect.forkChild(
+        Stream.runForEach(one.stream(ask()), () => Deferred.succeed(begun, undefined)),
+      )
+      yield* Deferred.await(begun)
+      // The word that the target works is on its way to Redis when the reader has the output.
+      yield* Effect.repeat(shown(one), { until: (circuit) => circuit === "closed" })
+      provider.always(says("served"))
+      assert.strictEqual((yield* other.complete(ask())).served.provider, "provider1")
+      assert.strictEqual(yield* shown(other), "closed")
+      assert.isUndefined(provider.calls[1]?.ended)
+      yield* Fiber.interrupt(reader)
+    }),
+  )
+})

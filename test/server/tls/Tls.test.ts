@@ -1,0 +1,124 @@
+/** HTTPS of a server, in this process and as the command runs it. */
+import { copyFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
+import { connect } from "node:tls"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import {
+  type Certificate,
+  expiryOf,
+  fingerprintOf,
+  hasOpenssl,
+  httpsFetch,
+  makeCertificate,
+} from "../../support/certificates.ts"
+import { runProxy } from "../../support/processes.ts"
+import { startProxy, temporaryFolder } from "../../support/proxy.ts"
+import { jsonOf } from "../../support/sealing.ts"
+import { failureOf } from "../../support/tamper.ts"
+
+/** The certificate that a server shows. */
+const shownBy = (port: number): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerX509Certificate()?.fingerprint256 ?? "")
+      socket.destroy()
+    })
+    socket.on("error", reject)
+  })
+
+describe.runIf(hasOpenssl)("TLS", () => {
+  it.live("serves sealed completions over HTTPS, and tells its mode", () =>
+    Effect.gen(function* () {
+      const server = makeCertificate(yield* temporaryFolder, "server")
+      const proxy = yield* startProxy({
+        settings: { tlsCertFile: server.cert, tlsKeyFile: server.key, tlsMinVersion: "TLSv1.3" },
+      })
+      yield* Effect.promise(async () => {
+        const fetch = httpsFetch(server)
+        const client = proxy.client({ fetch })
+        const { completion } = await client.complete({ prompt: "hello" })
+        assert.strictEqual(completion.choices[0]?.message.content, "hello")
+        assert.strictEqual(await (await client.stream({ prompt: "one two" })).text(), "one two")
+        const { tls } = await jsonOf(await fetch(`${proxy.url}/ready`, {}))
+        assert.deepStrictEqual(tls, { mode: "tls", expires_at: expiryOf(server), last_reload_error: null })
+        // Somebody else's certificate, an old protocol version, and no TLS at all get nowhere.
+        const other = makeCertificate(join(server.cert, ".."), "other")
+        for (const refused of [
+          httpsFetch(other)(`${proxy.url}/health`, {}),
+          httpsFetch(server, undefined, { maxVersion: "TLSv1.2" })(`${proxy.url}/health`, {}),
+          globalThis.fetch(`http://127.0.0.1:${proxy.port}/health`),
+        ]) {
+          assert.instanceOf(await failureOf(refused), Error)
+        }
+      })
+    }),
+  )
+
+  it.live("takes a new certificate over on SIGHUP, and keeps the old one when the new one does not work", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const first = makeCertificate(folder, "first")
+      const second = makeCertificate(folder, "second")
+      const used: Certificate = { cert: join(folder, "used.crt"), key: join(folder, "used.key") }
+      const install = (certificate: Certificate) => {
+        copyFileSync(certificate.cert, used.cert)
+        copyFileSync(certificate.key, used.key)
+      }
+      install(first)
+      const proxy = yield* runProxy({ env: { TLS_CERT_FILE: used.cert, TLS_KEY_FILE: used.key }, secure: true })
+      yield* Effect.promise(async () => {
+        const port = Number(new URL(proxy.url).port)
+        const tls = async (trusted: Certificate) =>
+          Object((await jsonOf(await httpsFetch(trusted)(`${proxy.url}/ready`, {})))["tls"]) as Record<string, unknown>
+        assert.strictEqual(await shownBy(port), fingerprintOf(first))
+
+        writeFileSync(used.cert, "not a certificate")
+        proxy.kill("SIGHUP")
+        while ((await tls(first))["last_reload_error"] === null) await setTimeout(20)
+        assert.strictEqual((await tls(first))["expires_at"], expiryOf(first))
+        // A certificate with another one's key does not work either.
+        copyFileSync(second.cert, used.cert)
+        proxy.kill("SIGHUP")
+        await proxy.line((line) => (/does not match the first certificate/.test(line) ? true : undefined))
+        assert.strictEqual(await shownBy(port), fingerprintOf(first))
+
+        install(second)
+        proxy.kill("SIGHUP")
+        while ((await shownBy(port)) !== fingerprintOf(second)) await setTimeout(20)
+        assert.deepStrictEqual(await tls(second), {
+          mode: "tls",
+          expires_at: expiryOf(second),
+          last_reload_error: null,
+        })
+        await proxy.client({ fetch: httpsFetch(second) }).complete({ prompt: "hello" })
+
+        proxy.kill("SIGTERM")
+        assert.strictEqual(await proxy.exit, 0)
+        assert.notInclude([...proxy.stdout, ...proxy.stderr].join("\n"), "PRIVATE KEY")
+      })
+    }),
+  )
+
+  it.live("does not start with files that do not work", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const one = makeCertificate(folder, "one")
+      const other = makeCertificate(folder, "other")
+      for (const [settings, problem] of [
+        [{ tlsCertFile: one.cert, tlsKeyFile: other.key }, "TLS: TLS_KEY_FILE does not match"],
+        [{ tlsCertFile: one.key, tlsKeyFile: one.key }, "TLS: TLS_CERT_FILE: "],
+        [{ tlsCertFile: one.cert, tlsKeyFile: one.cert }, "TLS: TLS_KEY_FILE: "],
+        [{ tlsCertFile: join(folder, "missing"), tlsKeyFile: one.key }, "ENOENT"],
+        [{ tlsCertFile: one.cert }, "TLS_KEY_FILE: is missing"],
+        [{ tlsKeyFile: one.key }, "TLS_CERT_FILE: is missing"],
+        [{ tlsClientCaFile: one.cert }, "TLS_CERT_FILE: is missing"],
+        [{ tlsCertFile: one.cert, tlsKeyFile: one.key, tlsClientCaFile: one.key }, "TLS: TLS_CLIENT_CA_FILE: "],
+      ] as const) {
+        const error = yield* Effect.flip(Effect.scoped(startProxy({ settings })))
+        assert.include(error.message, problem, JSON.stringify(settings))
+      }
+    }),
+  )
+})

@@ -1,0 +1,77 @@
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Logger } from "effect"
+import { TestClock } from "effect/testing"
+import { makeRefusals, reasonOf, REASONS, type Refusal } from "../../../src/server/tls/TlsRefusals.ts"
+
+const keptLogs = () => {
+  const lines: Array<string> = []
+  return { lines, layer: Logger.layer([Logger.make((entry) => void lines.push(Logger.formatJson.log(entry)))]) }
+}
+
+const refusal = (reason: Refusal["reason"], address = "192.0.2.1"): Refusal => ({ reason, code: "CODE", address })
+
+describe("refusals of TLS clients", () => {
+  it("are told apart by what was wrong with the certificate, then by what went wrong at all", () => {
+    for (const [code, verification, reason] of [
+      ["ECONNRESET", "CERT_HAS_EXPIRED", "expired"],
+      ["ECONNRESET", "CERT_NOT_YET_VALID", "not-yet-valid"],
+      ["ECONNRESET", "UNABLE_TO_VERIFY_LEAF_SIGNATURE", "unknown-authority"],
+      ["ECONNRESET", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "unknown-authority"],
+      ["ECONNRESET", "SELF_SIGNED_CERT_IN_CHAIN", "unknown-authority"],
+      ["ECONNRESET", "DEPTH_ZERO_SELF_SIGNED_CERT", "unknown-authority"],
+      ["ECONNRESET", "CERT_SIGNATURE_FAILURE", "unknown-authority"],
+      ["ECONNRESET", "INVALID_PURPOSE", "bad-certificate"],
+      ["ECONNRESET", undefined, "disconnected"],
+      ["ERR_TLS_HANDSHAKE_TIMEOUT", undefined, "timeout"],
+      ["ERR_SSL_NO_SHARED_CIPHER", undefined, "no-common-protocol"],
+      ["ERR_SSL_DECRYPT_ERROR", undefined, "other"],
+      [undefined, undefined, "other"],
+    ] as const) {
+      assert.strictEqual(reasonOf(code, verification), reason, `${code} ${verification}`)
+    }
+  })
+
+  it("are all explained to operators", () => {
+    const [, section = ""] = /^## TLS\n(.*?)^## /ms.exec(readFileSync("docs/operations.md", "utf8")) ?? []
+    for (const reason of Object.keys(REASONS)) assert.match(section, new RegExp(`^\\|.*\`${reason}\`.*\\|$`, "m"))
+  })
+
+  it.effect("fill no log: the first of a reason at once, all others of a minute in one line", () => {
+    const { layer, lines } = keptLogs()
+    return Effect.gen(function* () {
+      const report = yield* makeRefusals
+      for (let count = 0; count < 1000; count++) report(refusal("expired", `192.0.2.${count % 256}`))
+      report(refusal("no-certificate"))
+      yield* Effect.yieldNow
+      assert.strictEqual(lines.length, 2)
+      assert.match(lines[0] ?? "", /the client's certificate has expired.*/)
+
+      yield* TestClock.adjust("59 seconds")
+      assert.strictEqual(lines.length, 2)
+      yield* TestClock.adjust("1 second")
+      const counted = lines.filter((line) => line.includes('"expired"')).map((line) => /"count":(\d+)/.exec(line)?.[1])
+      assert.strictEqual(counted.length <= 2 ? counted.reduce((sum, count) => sum + Number(count), 0) : 0, 1000)
+
+      // A quiet minute says nothing; what comes after it is told at once again.
+      const told = lines.length
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual(lines.length, told)
+      // As a server that listens on all IPv6 addresses hears of an IPv4 client.
+      report(refusal("expired", "::ffff:192.0.2.77"))
+      yield* Effect.yieldNow
+      assert.strictEqual(lines.length, told + 1)
+      assert.include(lines.at(-1), '"address":"192.0.2.77"')
+    }).pipe(Effect.scoped, Effect.provide(layer))
+  })
+
+  it.effect("are no news when a client merely went away", () => {
+    const { layer, lines } = keptLogs()
+    return Effect.gen(function* () {
+      const report = yield* makeRefusals
+      report(refusal("disconnected"))
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(lines, [])
+    }).pipe(Effect.scoped, Effect.provide(layer))
+  })
+})

@@ -1,0 +1,104 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { StorageUnavailable } from "../../../src/domain/storage.ts"
+import { type FinishedStep, JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import type { JobContext } from "../../../src/services/jobs/JobProgram.ts"
+import { makeStep, type StepsOptions } from "../../../src/services/jobs/JobSteps.ts"
+import { sqlite } from "../../support/databases.ts"
+import { enqueueOne, failure, services } from "../../support/jobs.ts"
+
+/** The steps of a job that a worker holds; `record` decides what becomes of what they gave. */
+const stepsOf = Effect.fnUntraced(function* (record: StepsOptions["record"]) {
+  const { job } = yield* enqueueOne()
+  const leases = yield* JobLeases
+  const lease = yield* Effect.flatMap(leases.start({ job: job.id, turn: 1 }), Effect.fromOption)
+  const gone = yield* Deferred.make<void, StorageUnavailable>()
+  const parked = yield* Deferred.make<void>()
+  return { gone, step: makeStep({ lease, draining: Effect.succeed(false), parked, gone, record }) }
+})
+
+const say = (step: JobContext["step"], name = "a") => step(name, Schema.String, Effect.succeed({ value: "x" }))
+
+describe("a step", () => {
+  const test = <E>(name: string, body: Effect.Effect<void, E, Effect.Services<ReturnType<typeof stepsOf>>>) =>
+    it.effect(name, () => Effect.provide(body, services(sqlite.layer)))
+
+  it.effect.each([
+    ["because the job is another worker's", Effect.succeed(false), Exit.void],
+    [
+      "because the database is away",
+      Effect.fail(new StorageUnavailable({ reason: "ConnectionError" })),
+      Exit.fail(new StorageUnavailable({ reason: "ConnectionError" })),
+    ],
+  ] as const)("that is not on disk leads nowhere: %s", ([, recorded, told]) =>
+    Effect.gen(function* () {
+      const { gone, step } = yield* stepsOf(() => recorded)
+      let wentOn = false
+      const fiber = yield* Effect.forkChild(Effect.map(say(step), () => (wentOn = true)))
+      assert.deepStrictEqual(yield* Effect.exit(Deferred.await(gone)), told)
+      yield* TestClock.adjust("1 hour")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* Fiber.interrupt(fiber)
+      assert.isFalse(wentOn)
+    }).pipe(Effect.provide(services(sqlite.layer))),
+  )
+
+  test(
+    "is stored before anything builds on it, with its times, and a failed one without a value",
+    Effect.gen(function* () {
+      const stored: Array<FinishedStep> = []
+      const { gone, step } = yield* stepsOf((step) =>
+        Effect.sync(() => {
+          stored.push(step)
+          return true
+        }),
+      )
+      yield* TestClock.adjust("1 second")
+      const slow = step("slow", Schema.String, Effect.as(Effect.sleep("2 seconds"), { value: "x" }))
+      const fiber = yield* Effect.forkChild(Effect.map(slow, (value) => [value, stored.length]))
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(yield* Fiber.join(fiber), ["x", 1])
+      const call = { provider: "p", model: "m", usage: null, cost_micro_usd: 7, calls: 1 }
+      const broken = failure(true)
+      const failed = step("failed", Schema.String, Effect.fail(Object.assign(broken, { call })))
+      assert.strictEqual(yield* Effect.flip(failed), broken)
+      assert.deepStrictEqual(stored, [
+        { name: "slow", outcome: '"x"', call: null, startedAt: 1000, finishedAt: 3000 },
+        { name: "failed", outcome: null, call, startedAt: 3000, finishedAt: 3000 },
+      ])
+      assert.isFalse(yield* Deferred.isDone(gone))
+    }),
+  )
+
+  test(
+    "that is interrupted is not stored, and one that is being stored is, all the same",
+    Effect.gen(function* () {
+      const stored: Array<string> = []
+      const { step } = yield* stepsOf(({ name }) =>
+        Effect.map(Effect.sleep(1), () => {
+          stored.push(name)
+          return true
+        }),
+      )
+      const endless = yield* Effect.forkChild(step("endless", Schema.String, Effect.never), { startImmediately: true })
+      yield* Fiber.interrupt(endless)
+      const late = yield* Effect.forkChild(say(step, "late"), { startImmediately: true })
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(late), { startImmediately: true })
+      yield* TestClock.adjust(1)
+      yield* Fiber.join(interrupting)
+      assert.deepStrictEqual(stored, ["late"])
+    }),
+  )
+
+  test(
+    "whose value does not fit is a fault that quotes nothing of it",
+    Effect.gen(function* () {
+      const { step } = yield* stepsOf(() => Effect.succeed(true))
+      const exit = yield* Effect.exit(step("odd", Schema.Int, Effect.succeed({ value: 0.123 })))
+      if (!Exit.isFailure(exit)) return assert.fail("it was stored")
+      assert.isTrue(Cause.hasDies(exit.cause))
+      assert.notInclude(Cause.pretty(exit.cause), "0.123")
+    }),
+  )
+})

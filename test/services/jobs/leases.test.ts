@@ -1,0 +1,205 @@
+/** What a job's row remembers from one worker to the next. */
+import { assert, it } from "@effect/vitest"
+import { DateTime, Duration, Effect, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { makeProblem } from "../../../src/domain/problem.ts"
+import type { Agents } from "../../../src/services/agents/Agents.ts"
+import { type Failure, JobLeases, type Lease } from "../../../src/services/jobs/JobLeases.ts"
+import { Jobs } from "../../../src/services/jobs/Jobs.ts"
+import { JobSignals, stopped } from "../../../src/services/jobs/JobSignals.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { enqueueOne, services } from "../../support/jobs.ts"
+
+/** Nothing that repeats: adjusting the clock would make it repeat all that time. */
+const still = { leaseRefresh: Duration.days(1000), pruneEvery: Duration.days(1000) }
+
+const passing: Failure = {
+  problem: makeProblem({ code: "scripted", status: 503, title: "As scripted.", retryable: true }),
+  retryAfter: Duration.zero,
+  isFault: false,
+}
+
+/** One job; each start is by another worker, as the queue would deliver it. */
+const oneJob = Effect.gen(function* () {
+  const jobs = yield* Jobs
+  const leases = yield* JobLeases
+  const sql = yield* SqlClient.SqlClient
+  const { job, tenant } = yield* enqueueOne()
+  const row = Effect.flatMap(
+    sql<{ turn: number; crashes: number; ran_ms: number }>`SELECT turn, crashes, ran_ms FROM jobs WHERE id = ${job.id}`,
+    (rows) => Effect.fromOption(Option.fromUndefinedOr(rows[0])),
+  )
+  const start = Effect.flatMap(row, ({ turn }) => leases.start({ job: job.id, turn }))
+  return {
+    leases,
+    row,
+    start: Effect.flatMap(start, Effect.fromOption),
+    tryStart: start,
+    get: jobs.get(tenant, job.id),
+    step: (lease: Lease, name: string, outcome: string | null) =>
+      leases.recordStep(lease, { name, outcome, call: null, startedAt: 0, finishedAt: 0 }),
+  }
+})
+
+describeDatabases("a job that goes from worker to worker", (database) => {
+  const test = <E>(
+    name: string,
+    body: Effect.Effect<void, E, Jobs | JobLeases | JobSignals | Agents | SqlClient.SqlClient>,
+  ) =>
+    it.effect(name, () =>
+      Effect.provide(body, services(database.layer, { ...still, innocentCrashes: 2, maxCrashes: 4 })),
+    )
+
+  test(
+    "forgets its crashes when a step finishes or fails, and when an attempt does",
+    Effect.gen(function* () {
+      const { leases, row, start, step } = yield* oneJob
+      const crashesOf = Effect.map(row, ({ crashes }) => crashes)
+      yield* start
+      const second = yield* start
+      assert.strictEqual(yield* crashesOf, 1)
+      yield* step(second, "a", '"x"')
+      assert.strictEqual(yield* crashesOf, 0)
+      const third = yield* start
+      assert.strictEqual(yield* crashesOf, 1)
+      yield* step(third, "b", null)
+      assert.strictEqual(yield* crashesOf, 0)
+      const fourth = yield* start
+      assert.strictEqual(yield* crashesOf, 1)
+      yield* leases.fail(fourth, passing)
+      assert.strictEqual(yield* crashesOf, 0)
+    }),
+  )
+
+  test(
+    "keeps its crashes when it is put back, because a shutdown proves nothing",
+    Effect.gen(function* () {
+      const { leases, row, start } = yield* oneJob
+      yield* start
+      yield* leases.release(yield* start)
+      assert.strictEqual((yield* row).crashes, 1)
+    }),
+  )
+
+  test(
+    "waits from the third crash in a row on, and fails at the fifth",
+    Effect.gen(function* () {
+      const { get, row, start, tryStart } = yield* oneJob
+      yield* start
+      yield* start
+      yield* start
+      for (const crashes of [3, 4]) {
+        const { turn } = yield* row
+        assert.isTrue(Option.isNone(yield* tryStart))
+        assert.deepInclude(yield* row, { crashes, turn: turn + 1 })
+        yield* start
+      }
+      assert.isTrue(Option.isNone(yield* tryStart))
+      assert.strictEqual((yield* get).problem?.code, "job-crashed-workers")
+    }),
+  )
+
+  test(
+    "adds up what its workers spent on it, and leaves out what it waited",
+    Effect.gen(function* () {
+      const { leases, row, start, step } = yield* oneJob
+      const work = TestClock.adjust("1 second")
+      const wait = TestClock.adjust("10 seconds")
+      const ranOf = Effect.map(row, ({ ran_ms }) => ran_ms)
+
+      const first = yield* start
+      yield* work
+      yield* leases.fail(first, passing)
+      assert.strictEqual(yield* ranOf, 1000)
+      yield* wait
+
+      const second = yield* start
+      assert.strictEqual(second.job.ran_ms, 1000)
+      yield* work
+      yield* leases.release(second)
+      assert.strictEqual(yield* ranOf, 2000)
+      yield* wait
+
+      const third = yield* start
+      yield* work
+      yield* step(third, "a", '"x"')
+      assert.strictEqual(yield* ranOf, 3000)
+      yield* work
+      // Dies. What came after its last step nobody knows.
+      const fourth = yield* start
+      yield* work
+      yield* leases.end(fourth, { status: "failed", problem: passing.problem })
+      assert.strictEqual(yield* ranOf, 4000)
+    }),
+  )
+
+  test(
+    "began when its first worker did",
+    Effect.gen(function* () {
+      const { get, leases, start } = yield* oneJob
+      yield* TestClock.adjust("1 second")
+      const first = yield* start
+      yield* TestClock.adjust("1 second")
+      yield* leases.fail(first, passing)
+      yield* TestClock.adjust("1 second")
+      yield* leases.release(yield* start)
+      yield* start
+      const { started_at } = yield* get
+      assert.strictEqual(started_at === undefined ? undefined : DateTime.toEpochMillis(started_at), 1000)
+    }),
+  )
+
+  test(
+    "is kept for as long as ended jobs are, from its end on",
+    Effect.gen(function* () {
+      const { get, leases, start } = yield* oneJob
+      yield* TestClock.adjust("10 days")
+      yield* leases.end(yield* start, { status: "failed", problem: passing.problem })
+      assert.strictEqual(DateTime.toEpochMillis((yield* get).expires_at), 40 * 86_400_000)
+    }),
+  )
+
+  test(
+    "wakes the worker that is taken for dead, should it be alive after all",
+    Effect.scoped(
+      Effect.gen(function* () {
+        const signals = yield* JobSignals
+        const { get, start } = yield* oneJob
+        yield* start
+        const stop = yield* signals.subscribe(stopped((yield* get).id))
+        yield* start
+        // Well below the time after which it looks without having been woken.
+        yield* TestClock.withLive(Effect.timeout(stop.next, "4 seconds"))
+      }),
+    ),
+  )
+
+  test(
+    "hands its next worker the steps that finished, and not those that failed",
+    Effect.gen(function* () {
+      const { leases, start, step } = yield* oneJob
+      const first = yield* start
+      yield* step(first, "a", '"x"')
+      yield* step(first, "b", null)
+      yield* leases.release(first)
+      assert.deepStrictEqual([...(yield* start).finished], [["a", '"x"']])
+    }),
+  )
+
+  test(
+    "is no longer held by who ended it, put it back, or lost it",
+    Effect.gen(function* () {
+      for (const leave of ["fail", "release", "end", "crash"] as const) {
+        const { leases, start, tryStart } = yield* oneJob
+        const lease = yield* start
+        assert.isTrue(yield* leases.isHeld(lease))
+        if (leave === "fail") yield* leases.fail(lease, passing)
+        if (leave === "release") yield* leases.release(lease)
+        if (leave === "end") yield* leases.end(lease, { status: "failed", problem: passing.problem })
+        if (leave === "crash") yield* tryStart
+        assert.isFalse(yield* leases.isHeld(lease), leave)
+      }
+    }),
+  )
+})

@@ -1,0 +1,196 @@
+/** How long, and how often, a job that fails is tried again. */
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Latch, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { makeProblem } from "../../../src/domain/problem.ts"
+import type { Agents } from "../../../src/services/agents/Agents.ts"
+import { afterFailure } from "../../../src/services/jobs/delays.ts"
+import { type Failure, JobLeases, type Lease } from "../../../src/services/jobs/JobLeases.ts"
+import { Jobs } from "../../../src/services/jobs/Jobs.ts"
+import { JobSettings } from "../../../src/services/jobs/JobSettings.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { answer, ended, enqueueOne, failure, gateway, makeAgent, services, text } from "../../support/jobs.ts"
+
+const settings = JobSettings.defaultValue()
+/** The product's own, and nothing that repeats: adjusting the clock by hours would make it repeat all those hours. */
+const still = { ...settings, leaseRefresh: Duration.days(1000), pruneEvery: Duration.days(1000) }
+
+const failing = (code: string, rest: Partial<Failure> = {}): Failure => ({
+  problem: makeProblem({ code, status: 503, title: "As scripted.", retryable: true }),
+  retryAfter: Duration.zero,
+  isFault: false,
+  ...rest,
+})
+
+/** One job, whose turns come when the test says so. */
+const oneJob = Effect.gen(function* () {
+  const jobs = yield* Jobs
+  const leases = yield* JobLeases
+  const sql = yield* SqlClient.SqlClient
+  const { job, tenant } = yield* enqueueOne()
+  let turn = 1
+  const seconds = sql.onDialectOrElse({
+    pg: () => sql.literal("EXTRACT(EPOCH FROM visible_at - created_at)::REAL"),
+    orElse: () => sql.literal("unixepoch(visible_at) - unixepoch(created_at)"),
+  })
+  return {
+    get: jobs.get(tenant, job.id),
+    start: Effect.suspend(() => leases.start({ job: job.id, turn })).pipe(Effect.flatMap(Effect.fromOption)),
+    /** Fails the attempt; the wait until the next, in seconds, if there is to be one. */
+    fail: Effect.fnUntraced(function* (lease: Lease, failure: Failure) {
+      assert.isTrue(yield* leases.fail(lease, failure))
+      turn++
+      const rows = yield* sql<{ seconds: number }>`SELECT ${seconds} AS seconds FROM job_queue
+        WHERE id = ${`${job.id}:${turn}`}`
+      return rows[0]?.seconds
+    }),
+    step: (lease: Lease, outcome: string | null) =>
+      leases.recordStep(lease, { name: "a", outcome, call: null, startedAt: 0, finishedAt: 0 }),
+  }
+})
+
+describe("the wait after a failure", () => {
+  it.effect.prop(
+    "is as long as the job has been failing, less up to half of that, within its bounds, or what was asked for",
+    [
+      Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),
+      Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })),
+    ],
+    ([failed, asked]) =>
+      Effect.gen(function* () {
+        const wait = yield* afterFailure(settings, Duration.millis(failed), Duration.millis(asked))
+        const full = Math.min(Math.max(failed, 2000), 300_000)
+        const least = Math.min(asked, 300_000)
+        assert.isAtLeast(Duration.toMillis(wait), Math.max(full / 2, least))
+        assert.isAtMost(Duration.toMillis(wait), Math.max(full, least))
+      }),
+  )
+
+  it.effect("brings jobs that failed together back apart", () =>
+    Effect.gen(function* () {
+      const waits = yield* Effect.all(
+        Array.from({ length: 20 }, () => afterFailure(settings, Duration.minutes(1), Duration.zero)),
+      )
+      assert.isAbove(new Set(waits.map(Duration.toMillis)).size, 10)
+    }),
+  )
+})
+
+describeDatabases("a job that fails", (database) => {
+  const test = <E>(name: string, body: Effect.Effect<void, E, Jobs | JobLeases | Agents | SqlClient.SqlClient>) =>
+    it.effect(name, () => Effect.provide(body, services(database.layer, still)))
+
+  test(
+    "outlives an outage of an hour, is tried less and less often, and then fails with the last problem",
+    Effect.gen(function* () {
+      const job = yield* oneJob
+      const waits: Array<number> = []
+      let elapsed = 0
+      while (true) {
+        const lease = yield* job.start
+        const wait = yield* job.fail(lease, failing(`attempt-${waits.length + 1}`))
+        if (wait === undefined) break
+        waits.push(wait)
+        elapsed += wait
+        yield* TestClock.adjust(Duration.seconds(wait))
+      }
+      const done = yield* job.get
+      assert.deepInclude(done, { status: "failed", attempt: waits.length + 1 })
+      assert.strictEqual(done.problem?.code, `attempt-${waits.length + 1}`)
+      // Whole seconds, rounded up, and one more on SQLite.
+      assert.isAtLeast(elapsed, 3600)
+      assert.isAtMost(elapsed, 3602)
+      assert.isAtMost(Math.max(...waits), 302)
+      assert.isAtMost(waits[0] ?? 0, 4)
+      assert.isAtLeast(Math.min(...waits.slice(-8, -1)), 150)
+      assert.isAtMost(waits.length, 40)
+    }),
+  )
+
+  test(
+    "is given its time anew when a step finishes, and not when one fails",
+    Effect.gen(function* () {
+      const [lucky, unlucky] = [yield* oneJob, yield* oneJob]
+      for (const [job, outcome] of [
+        [lucky, '"x"'],
+        [unlucky, null],
+      ] as const) {
+        yield* job.fail(yield* job.start, failing("first"))
+        yield* TestClock.adjust("50 minutes")
+        const lease = yield* job.start
+        yield* job.step(lease, outcome)
+        yield* job.fail(lease, failing("second"))
+        yield* TestClock.adjust("50 minutes")
+        yield* job.fail(yield* job.start, failing("third"))
+      }
+      assert.strictEqual((yield* lucky.get).status, "queued")
+      assert.strictEqual((yield* unlucky.get).status, "failed")
+    }),
+  )
+
+  test(
+    "waits as long as the upstream asks for, up to the longest wait",
+    Effect.gen(function* () {
+      for (const [asked, expected] of [
+        [Duration.seconds(70), 70],
+        [Duration.hours(2), 300],
+      ] as const) {
+        const job = yield* oneJob
+        const wait = yield* job.fail(yield* job.start, failing("asks", { retryAfter: asked }))
+        assert.isAtLeast(wait ?? 0, expected - 0.1)
+        assert.isAtMost(wait ?? 0, expected + 2)
+      }
+    }),
+  )
+
+  test(
+    "fails at the second fault of this product, whatever happened in between",
+    Effect.gen(function* () {
+      const job = yield* oneJob
+      const fault = failing("internal", { isFault: true })
+      assert.isDefined(yield* job.fail(yield* job.start, fault))
+      const lease = yield* job.start
+      yield* job.step(lease, '"x"')
+      assert.isDefined(yield* job.fail(lease, failing("may pass")))
+      assert.isUndefined(yield* job.fail(yield* job.start, fault))
+      assert.deepInclude(yield* job.get, { status: "failed", attempt: 3 })
+    }),
+  )
+
+  test(
+    "says nothing about whether there are workers enough while it waits",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const job = yield* oneJob
+      yield* job.fail(yield* job.start, failing("once"))
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(yield* jobs.queueState, { queued: 1, running: 0, oldestQueuedMs: 0 })
+    }),
+  )
+
+  it.live("keeps no worker from others while it waits, and can be cancelled", () => {
+    const failed = Latch.makeUnsafe()
+    return Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const { agent, tenant } = yield* makeAgent()
+      const job = yield* jobs.enqueue(tenant, agent.id, { task: "fail" })
+      yield* failed.await
+      const other = yield* jobs.enqueue(tenant, agent.id, { task: "succeed" })
+      assert.strictEqual((yield* ended(tenant, other)).status, "completed")
+      assert.deepInclude(yield* jobs.get(tenant, job.id), { status: "queued", attempt: 2 })
+      assert.strictEqual((yield* jobs.cancel(tenant, job.id)).status, "cancelled")
+    }).pipe(
+      Effect.provide(
+        gateway(
+          database.layer,
+          (context) =>
+            context.task === "fail"
+              ? Effect.andThen(failed.open, Effect.fail(failure(true)))
+              : Effect.map(text(context, "a", Effect.succeed("x")), answer),
+          { workers: 1, retryBase: Duration.hours(1), retryCap: Duration.hours(1) },
+        ),
+      ),
+    )
+  })
+})

@@ -1,0 +1,163 @@
+/** What becomes of jobs when the process that works on them is told to stop. */
+import { assert, it } from "@effect/vitest"
+import { Duration, Effect, Fiber, Latch, Schedule } from "effect"
+import type { Job } from "../../../src/domain/job.ts"
+import { Jobs } from "../../../src/services/jobs/Jobs.ts"
+import { Drain } from "../../../src/services/lifecycle/Drain.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import {
+  answer,
+  ended,
+  enqueueOne,
+  gateway,
+  makeAgent,
+  type Program,
+  start,
+  stepsOf,
+  text,
+  use,
+} from "../../support/jobs.ts"
+
+const drain = Effect.flatMap(Drain, (drain) => drain.drain)
+const get = ({ job, tenant }: Effect.Success<ReturnType<typeof enqueueOne>>) =>
+  Effect.flatMap(Jobs, (jobs) => jobs.get(tenant, job.id))
+const seen = ({ attempt, status, ...job }: Job) => ({ status, attempt, steps: stepsOf(job as Job) })
+
+/** Calls by name: how often each began, and gates that they wait at. */
+const calls = () => {
+  const begun: Array<string> = []
+  const gates = new Map<string, Latch.Latch>()
+  const gate = (name: string) => {
+    const known = gates.get(name) ?? Latch.makeUnsafe()
+    gates.set(name, known)
+    return known
+  }
+  return {
+    begun,
+    gate,
+    call: (name: string) =>
+      Effect.suspend(() => {
+        begun.push(name)
+        return Effect.as(gate(name).await, name)
+      }),
+    until: (...names: ReadonlyArray<string>) =>
+      Effect.sync(() => names.every((name) => begun.includes(name))).pipe(
+        Effect.repeat({ until: (all) => all, schedule: Schedule.spaced("10 millis") }),
+      ),
+  }
+}
+
+describeDatabases("workers of a process that shuts down", (database) => {
+  it.live("finish the calls under way, begin no other, and leave the rest to the next process", () => {
+    const { begun, call, gate, until } = calls()
+    const program: Program = (context) =>
+      Effect.gen(function* () {
+        const both = yield* Effect.all(
+          [
+            Effect.andThen(text(context, "short", call("short")), text(context, "next", call("next"))),
+            text(context, "long", call("long")),
+          ],
+          { concurrency: "unbounded" },
+        )
+        return answer([...both, yield* text(context, "last", call("last"))].join())
+      })
+    return Effect.scoped(
+      Effect.gen(function* () {
+        const layer = yield* database.create
+        const first = yield* start(gateway(layer, program))
+        const made = yield* use(first.context, enqueueOne())
+        yield* until("short", "long")
+        const draining = yield* Effect.forkChild(use(first.context, drain))
+        yield* use(
+          first.context,
+          Effect.flatMap(Drain, ({ begun }) => begun),
+        )
+        yield* gate("short").open
+        // Nothing is put back, and no attempt to is seen, while a call goes on.
+        yield* Effect.sleep("200 millis")
+        assert.deepStrictEqual(seen(yield* use(first.context, get(made))), {
+          status: "running",
+          attempt: 1,
+          steps: ["short completed"],
+        })
+        yield* gate("long").open
+        yield* Fiber.join(draining)
+        assert.deepStrictEqual(seen(yield* use(first.context, get(made))), {
+          status: "queued",
+          attempt: 1,
+          steps: ["short completed", "long completed"],
+        })
+        assert.deepStrictEqual(begun, ["short", "long"])
+        yield* first.stop
+
+        yield* gate("next").open
+        yield* gate("last").open
+        const second = yield* start(gateway(layer, program))
+        const done = yield* use(second.context, ended(made.tenant, made.job))
+        assert.deepStrictEqual(done.result, answer("next,long,last"))
+        assert.strictEqual(done.attempt, 1)
+        assert.deepStrictEqual(begun, ["short", "long", "next", "last"])
+      }),
+    )
+  })
+
+  it.live("end a job whose last call was under way, and take no other", () => {
+    const { begun, call, gate, until } = calls()
+    const program: Program = (context) => Effect.map(text(context, "only", call(String(context.task))), answer)
+    return Effect.scoped(
+      Effect.gen(function* () {
+        const layer = yield* database.create
+        const { context } = yield* start(gateway(layer, program, { workers: 2 }))
+        const { agent, tenant } = yield* use(context, makeAgent())
+        const jobs = yield* use(context, Jobs)
+        const under = yield* jobs.enqueue(tenant, agent.id, { task: "under way" })
+        yield* until("under way")
+        const draining = yield* Effect.forkChild(use(context, drain))
+        yield* use(
+          context,
+          Effect.flatMap(Drain, ({ begun }) => begun),
+        )
+        const late = yield* jobs.enqueue(tenant, agent.id, { task: "late" })
+        yield* gate("late").open
+        // Several times as long as an idle worker takes to look for work on its own.
+        yield* Effect.sleep("300 millis")
+        yield* gate("under way").open
+        yield* Fiber.join(draining)
+        assert.strictEqual((yield* jobs.get(tenant, under.id)).status, "completed")
+        // Not even to be put back at once.
+        const untouched = yield* jobs.get(tenant, late.id)
+        assert.deepStrictEqual([untouched.status, untouched.started_at], ["queued", undefined])
+        assert.deepStrictEqual(begun, ["under way"])
+      }),
+    )
+  })
+
+  it.live("break off what takes longer than the grace period, and put it back", () => {
+    const { begun, call, gate, until } = calls()
+    const program: Program = (context) => Effect.map(text(context, "only", call("only")), answer)
+    return Effect.scoped(
+      Effect.gen(function* () {
+        const layer = yield* database.create
+        const first = yield* start(gateway(layer, program, {}, Duration.millis(100)))
+        const made = yield* use(first.context, enqueueOne())
+        yield* until("only")
+        yield* use(first.context, drain)
+        assert.deepStrictEqual(seen(yield* use(first.context, get(made))), { status: "queued", attempt: 1, steps: [] })
+        yield* first.stop
+        yield* gate("only").open
+        const second = yield* start(gateway(layer, program))
+        assert.strictEqual((yield* use(second.context, ended(made.tenant, made.job))).status, "completed")
+        assert.deepStrictEqual(begun, ["only", "only"])
+      }),
+    )
+  })
+
+  it.live("stop at once when there is nothing to do", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { context } = yield* start(gateway(yield* database.create, () => Effect.succeed(answer("x"))))
+        yield* Effect.timeout(use(context, drain), "2 seconds")
+      }),
+    ),
+  )
+})

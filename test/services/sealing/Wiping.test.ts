@@ -1,0 +1,216 @@
+/** Every copy of a secret that the product makes or is given by Node is overwritten, however a request ends. */
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { utf8 } from "../../../src/domain/bytes.ts"
+import { createKeyFile, readKeyFile } from "../../../src/services/sealing/AttestationKeyFile.ts"
+import { guardedStorage } from "../../../src/services/sealing/GuardedStorage.ts"
+import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
+import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
+import { readRequest } from "../../../src/services/sealing/readRequest.ts"
+import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
+import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
+import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
+import { Sessions } from "../../../src/services/sealing/Sessions.ts"
+import { Upstream } from "../../../src/services/upstream/Upstream.ts"
+import * as reference from "../../support/protocol/reference.ts"
+import { collect, layerSealing, sealChat, sealPayload } from "../../support/protocol/Sealing.ts"
+import { temporaryFolder } from "../../support/proxy.ts"
+import { type Watched, watchSecrets } from "../../support/secrets.ts"
+
+const vaults = [
+  ["plain", KeyVault.layerPlain],
+  ["the best", KeyVault.layer],
+] as const
+
+/** What must have been seen of a request that was opened, or nothing was watched. */
+const OPENED = ["memory for a secret", "key of a decipher", "plaintext", "key of an HMAC", "HMAC"]
+
+describe.each(vaults)("with keys in %s memory, nothing secret is left", (_, vault) => {
+  /** The services in a scope of their own, watched from their beginning. */
+  const begun = Effect.gen(function* () {
+    const watched = watchSecrets()
+    const scope = yield* Scope.make()
+    const services = yield* watched.during(
+      Layer.buildWithScope(layerSealing({ vault }).pipe(Layer.provide(Upstream.layerEcho)), scope),
+    )
+    const { kind } = Context.get(services, KeyVault)
+    const exchange = Context.get(services, SealedExchange)
+    const offer = yield* watched.during(Context.get(services, Sessions).begin(undefined))
+    const open = (envelope: Envelope) => watched.during(Effect.scoped(exchange.open(envelope)))
+    const handle = (envelope: Envelope) =>
+      watched.during(Effect.scoped(Effect.flatMap(Context.get(services, SealedCompletions).handle(envelope), collect)))
+    const keys = () => (kind === "plain" ? ["memory for a secret", "memory for a secret"] : [])
+    /** Of the identity and the session, for as long as they are there. */
+    const assertOnlyKeys = () => assert.deepStrictEqual(watched.left(), keys())
+    const close = Effect.gen(function* () {
+      yield* watched.during(Scope.close(scope, Exit.void))
+      assert.deepStrictEqual(watched.left(), [])
+    })
+    return { kind, watched, offer, exchange, open, handle, assertOnlyKeys, close }
+  })
+
+  it.effect.each([false, true])("of a request that was answered (streamed: %s)", (stream) =>
+    Effect.gen(function* () {
+      const { assertOnlyKeys, close, handle, kind, offer, watched } = yield* begun
+      assertOnlyKeys()
+      const request = yield* sealChat(offer, { prompt: "one two", stream })
+      assert.isAbove((yield* handle(request.envelope)).frames.length, 1)
+      assert.includeMembers([...watched.seen()], [...OPENED, "block", "secret of HKDF", "derived by HKDF"])
+      if (kind === "plain") assert.includeMembers([...watched.seen()], ["encoded private key", "agreed secret"])
+      assertOnlyKeys()
+      yield* close
+    }),
+  )
+
+  it.effect("of a request that is refused under seal", () =>
+    Effect.gen(function* () {
+      const { assertOnlyKeys, close, handle, offer } = yield* begun
+      const request = yield* sealChat(offer, {})
+      assert.strictEqual((yield* handle(request.envelope)).form, "problem")
+      assertOnlyKeys()
+      yield* close
+    }),
+  )
+
+  it.effect("of a request whose bytes were changed, in its last block or its tag", () =>
+    Effect.gen(function* () {
+      const { assertOnlyKeys, close, offer, open, watched } = yield* begun
+      const { envelope } = yield* sealChat(offer, { prompt: "one two" })
+      for (const at of [0, -17, -1]) {
+        const bytes = reference.fromB64u(envelope.ciphertext)
+        const index = (at + bytes.length) % bytes.length
+        bytes[index] = (bytes[index] ?? 0) ^ 1
+        const error = yield* Effect.flip(open({ ...envelope, ciphertext: reference.b64u(bytes) }))
+        assert.strictEqual(error._tag, "Unopenable")
+        assertOnlyKeys()
+      }
+      assert.includeMembers([...watched.seen()], OPENED)
+      yield* close
+    }),
+  )
+
+  it.effect("of a request whose block is wrong", () =>
+    Effect.gen(function* () {
+      const { assertOnlyKeys, close, offer, open, watched } = yield* begun
+      const spoilt = (block: Buffer) => Buffer.concat([block.subarray(0, -1), Buffer.of(1)])
+      const request = yield* Effect.promise(() => sealPayload(offer, reference.text("{}"), spoilt))
+      assert.strictEqual((yield* Effect.flip(open(request.envelope)))._tag, "Unopenable")
+      assert.includeMembers([...watched.seen()], OPENED)
+      assertOnlyKeys()
+      yield* close
+    }),
+  )
+
+  it.effect("of a copy that comes too late to be claimed", () =>
+    Effect.gen(function* () {
+      const { assertOnlyKeys, close, exchange, offer, watched } = yield* begun
+      const { envelope } = yield* sealChat(offer, { prompt: "one two" })
+      const opening = Effect.exit(Effect.scoped(exchange.open(envelope)))
+      const copies = yield* watched.during(Effect.all([opening, opening, opening], { concurrency: "unbounded" }))
+      assert.lengthOf(copies.filter(Exit.isSuccess), 1)
+      // All of them were opened before one was claimed.
+      assert.lengthOf(
+        watched.seen().filter((what) => what === "plaintext"),
+        3,
+      )
+      assertOnlyKeys()
+      yield* close
+    }),
+  )
+})
+
+it.effect("a payload is overwritten as soon as it was read, whatever is in it", () =>
+  Effect.gen(function* () {
+    const good = JSON.stringify({ request_id: crypto.randomUUID(), issued_at: 0, completion: { prompt: "one" } })
+    for (const text of [good, "{}", "no JSON", good.replace('"issued_at":0', '"issued_at":99999999')]) {
+      const payload = utf8(text)
+      const sealer = new ResponseSealer({
+        secret: new Uint8Array(32),
+        enc: new Uint8Array(32),
+        responseNonce: new Uint8Array(32),
+        requestHash: new Uint8Array(32),
+        request: payload,
+      })
+      const outcome = yield* Effect.exit(readRequest({ sessionId: "", receivedAt: 0, payload, sealer }))
+      assert.strictEqual(Exit.isSuccess(outcome), text === good)
+      assert.isTrue(payload.every((byte) => byte === 0))
+    }
+  }),
+)
+
+describe.each([
+  ["plain", plainStorage()],
+  ["guarded", await guardedStorage()],
+] as const)("a storage of keys (%s)", (_, storage) => {
+  it.runIf(storage !== undefined)("overwrites what it is given, and at the end what it holds", () => {
+    if (storage === undefined) return
+    const secret = new Uint8Array(32).fill(7)
+    const seed = new Uint8Array(32).fill(8)
+    const agreement = storage.agreementKey(secret)
+    const signing = storage.signingKey(seed)
+    assert.deepStrictEqual([secret, seed], [new Uint8Array(32), new Uint8Array(32)])
+    assert.lengthOf(agreement.agree(storage.agreementKey().publicKey), 32)
+    storage.wipe()
+    assert.throws(() => agreement.agree(new Uint8Array(32).fill(9)), /destroyed/)
+    assert.throws(() => signing.sign(new Uint8Array(1)), /destroyed/)
+  })
+})
+
+it.effect("a plain storage leaves no key behind when it is wiped with keys still in use", () =>
+  Effect.gen(function* () {
+    const watched = watchSecrets()
+    yield* watched.during(
+      Effect.sync(() => {
+        const storage = plainStorage()
+        storage.agreementKey()
+        storage.signingKey(new Uint8Array(32).fill(8))
+        assert.deepStrictEqual(watched.left(), ["memory for a secret", "memory for a secret"])
+        storage.wipe()
+      }),
+    )
+    assert.deepStrictEqual(watched.left(), [])
+  }),
+)
+
+describe("of an identity's key file, nothing secret is left", () => {
+  const inFolder = <A, E>(use: (path: string, watched: Watched) => Effect.Effect<A, E>) =>
+    Effect.flatMap(temporaryFolder, (folder) => use(join(folder, "key.pem"), watchSecrets())).pipe(Effect.scoped)
+
+  it.live("when it is made, and when it is read, but the seed that is given to the vault", () =>
+    inFolder((path, watched) =>
+      Effect.gen(function* () {
+        const made = yield* watched.during(createKeyFile(path))
+        const read = yield* watched.during(readKeyFile(path))
+        assert.deepStrictEqual(made, read)
+        assert.deepStrictEqual(watched.left(), ["memory for a secret", "memory for a secret"])
+        made.fill(0)
+        read.fill(0)
+        assert.deepStrictEqual(watched.left(), [])
+        assert.isAbove(watched.seen().length, 4)
+      }),
+    ),
+  )
+
+  it.live("when it cannot be written, or is no key", () =>
+    inFolder((path, watched) =>
+      Effect.gen(function* () {
+        const seed = yield* createKeyFile(path)
+        seed.fill(0)
+        yield* Effect.flip(watched.during(createKeyFile(path)))
+        const pem = readFileSync(path, "utf8")
+        for (const spoilt of [
+          pem.replace(/.(?=\n-----END)/, "*"),
+          pem.replace("MC4C", "MC4D"),
+          pem.replace("-----END", ""),
+        ]) {
+          assert.notStrictEqual(spoilt, pem)
+          writeFileSync(path, spoilt)
+          yield* Effect.flip(watched.during(readKeyFile(path)))
+        }
+        assert.deepStrictEqual(watched.left(), [])
+      }),
+    ),
+  )
+})

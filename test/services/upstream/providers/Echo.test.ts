@@ -1,0 +1,48 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { echo } from "../../../../src/services/upstream/providers/echo/Echo.ts"
+
+const asked = (content: string) => ({ messages: [{ role: "user" as const, content }] })
+const answerTo = (content: string, limit?: number) =>
+  Effect.map(
+    echo.complete({ ...asked(content), ...(limit === undefined ? {} : { max_completion_tokens: limit }) }),
+    ({ choices, usage }) => [choices[0]?.message.content, usage?.completion_tokens],
+  )
+const piecesOf = (content: string) =>
+  Effect.map(Stream.runCollect(echo.stream(asked(content))), (chunks) =>
+    chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta.content ?? "")).filter((piece) => piece !== ""),
+  )
+
+describe("the built-in echo", () => {
+  it.effect("says a text again word by word, with the white space around each", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* piecesOf(" \n one  two\tthree\n"), [" \n one  ", "two\t", "three\n"])
+      assert.deepStrictEqual(yield* answerTo(" \n one  two\tthree\n"), [" \n one  two\tthree\n", 3])
+      assert.deepStrictEqual(yield* answerTo("one two three", 2), ["one two ", 2])
+      assert.deepStrictEqual(yield* piecesOf(""), [])
+    }),
+  )
+
+  it.effect("takes a megabyte of spaces for what it is", () =>
+    Effect.gen(function* () {
+      const space = " ".repeat(1_000_000)
+      assert.deepStrictEqual(yield* answerTo(space), [space, 1])
+      assert.deepStrictEqual(yield* answerTo(`a${space}b${space}`, 1), [`a${space}`, 1])
+    }),
+  )
+
+  it.effect("takes a JSON object in the text for a tool's arguments", () =>
+    Effect.gen(function* () {
+      const tools = [{ type: "function" as const, function: { name: "find" } }]
+      for (const [text, args] of [
+        ['find {"a": {"b": 1}} now', '{"a": {"b": 1}}'],
+        ["find }{", JSON.stringify({ prompt: "find }{" })],
+        ["find }", JSON.stringify({ prompt: "find }" })],
+        [`find ${"{".repeat(1_000_000)}`, JSON.stringify({ prompt: `find ${"{".repeat(1_000_000)}` })],
+      ] as const) {
+        const { choices } = yield* echo.complete({ ...asked(text), tools })
+        assert.isTrue(choices[0]?.message.tool_calls?.[0]?.function.arguments === args)
+      }
+    }),
+  )
+})

@@ -1,0 +1,65 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { CreateAgent } from "../../../../src/domain/agent.ts"
+import { ExecuteRequest } from "../../../../src/domain/job.ts"
+import { checkAgent, checkTask, NEW_AGENT } from "../../../../src/web/gateway/agents/forms.ts"
+
+describe("the form of an agent", () => {
+  it("gives what the API takes, without what was left empty", () => {
+    const plain = checkAgent({ ...NEW_AGENT, name: " a " })
+    assert.deepStrictEqual(plain, {
+      ok: true,
+      value: { name: "a", default_mode: "adversarial", limits: { max_rounds: 2, timeout_seconds: 600 } },
+    })
+    const full = checkAgent({
+      ...NEW_AGENT,
+      name: "a",
+      role: "r",
+      instructions: "i",
+      mode: "verified",
+      tokens: "9",
+      cost: "$0.5",
+    })
+    assert.isTrue(full.ok)
+    if (!full.ok) return
+    assert.deepInclude(full.value, { role: "r", instructions: "i", default_mode: "verified" })
+    assert.deepInclude(full.value.limits, { max_tokens: 9, max_cost_micro_usd: 500_000 })
+    Schema.decodeUnknownSync(CreateAgent)(full.value, { onExcessProperty: "error" })
+  })
+
+  it("says what is wrong with each field", () => {
+    const checked = checkAgent({ ...NEW_AGENT, rounds: "4", timeout: "1.5", tokens: "0", cost: "free" })
+    assert.deepStrictEqual(checked.ok ? [] : Object.keys(checked.mistakes), [
+      "name",
+      "rounds",
+      "timeout",
+      "tokens",
+      "cost",
+    ])
+    for (const cost of ["-1", "0", "0.0000001", "1e99"])
+      assert.isFalse(checkAgent({ ...NEW_AGENT, name: "a", cost }).ok, cost)
+    assert.isFalse(checkAgent({ ...NEW_AGENT, name: "a".repeat(201) }).ok)
+  })
+})
+
+describe("the form of a task", () => {
+  const fields = { task: " do it ", mode: "adversarial", rounds: "2", samples: "5" } as const
+
+  it("gives only the option that its mode has", () => {
+    for (const mode of ["adversarial", "verified"] as const) {
+      const checked = checkTask({ ...fields, mode }, 3)
+      assert.deepStrictEqual(checked, {
+        ok: true,
+        value: { task: "do it", mode, options: mode === "adversarial" ? { rounds: 2 } : { samples: 5 } },
+      })
+      if (checked.ok) Schema.decodeUnknownSync(ExecuteRequest)(checked.value, { onExcessProperty: "error" })
+    }
+  })
+
+  it("keeps to the agent's rounds, and needs a task", () => {
+    assert.deepStrictEqual(checkTask({ ...fields, task: "  " }, 1), {
+      ok: false,
+      mistakes: { task: "Say what is to be done.", rounds: "A whole number from 1 to 1." },
+    })
+  })
+})

@@ -1,0 +1,44 @@
+import { assert, describe, it } from "@effect/vitest"
+import { stepsOf, taskText, withNews } from "../../../../src/web/gateway/jobs/jobState.ts"
+import { job, step } from "./examples.ts"
+
+describe("a followed job", () => {
+  it("keeps what is newest, in whatever order news come", () => {
+    const first = withNews(undefined, { type: "read", job: job({ status: "queued" }) })
+    const followed = withNews(first, { type: "following" })
+    const one = withNews(followed, { type: "step", step: step("propose") })
+    assert.deepStrictEqual(one === undefined ? [] : stepsOf(one).map(({ name }) => name), ["propose"])
+    // An answer that was under way when the step came.
+    const late = withNews(one, { type: "read", job: job() })
+    assert.deepStrictEqual(late === undefined ? [] : stepsOf(late).map(({ name }) => name), ["propose"])
+    const ended = withNews(late, {
+      type: "ended",
+      job: job({ status: "completed", steps: [step("propose"), step("judge")] }),
+    })
+    const after = withNews(ended, { type: "read", job: job() })
+    assert.strictEqual(after?.job.status, "completed")
+    assert.strictEqual(after === undefined ? 0 : stepsOf(after).length, 2)
+  })
+
+  it("shows the steps that were read until the stream has caught up", () => {
+    const read = withNews(undefined, { type: "read", job: job({ steps: [step("propose"), step("critique-1")] }) })
+    const one = withNews(withNews(read, { type: "following" }), { type: "step", step: step("propose") })
+    assert.strictEqual(one === undefined ? 0 : stepsOf(one).length, 2)
+  })
+
+  it("has a task to read, also when it is a conversation", () => {
+    assert.strictEqual(taskText("do it"), "do it")
+    assert.strictEqual(
+      taskText([
+        { role: "user", content: "first" },
+        { role: "assistant", content: "yes" },
+        { role: "user", content: "then" },
+      ]),
+      "then",
+    )
+    assert.strictEqual(
+      taskText([{ role: "user", content: [{ type: "text", text: "seen" }] }]),
+      '[{"type":"text","text":"seen"}]',
+    )
+  })
+})

@@ -1,0 +1,47 @@
+import { assert, describe, it } from "@effect/vitest"
+import { endOf, labelOf, timeline } from "../../../../src/web/gateway/jobs/steps.ts"
+import { step } from "./examples.ts"
+
+describe("steps", () => {
+  it("are called what they do", () => {
+    const labels = [
+      "propose",
+      "critique-2",
+      "respond-1-tier-2",
+      "judge-repair",
+      "answer-3",
+      "critique-1-tier-3-repair",
+      "who-knows",
+    ]
+    assert.deepStrictEqual(labels.map(labelOf), [
+      "Proposal",
+      "Round 2: critique",
+      "Round 1: response, target 2",
+      "Judgement, asked again",
+      "Independent answer 3",
+      "Round 1: critique, target 3, asked again",
+      "who-knows",
+    ])
+  })
+
+  it("are said to have failed when they have", () => {
+    assert.deepStrictEqual(
+      [endOf(step("propose", { status: "failed" })), endOf(step("propose"))],
+      ["Proposal: failed.", "Proposal: done."],
+    )
+  })
+
+  it("lie in their time, side by side where they were", () => {
+    const at = (from: number, to: number) => ({
+      started_at: new Date(from).toISOString(),
+      finished_at: new Date(to).toISOString(),
+    })
+    assert.deepStrictEqual(timeline([at(1000, 2000), at(2000, 5000), at(2000, 3000)]), [
+      { offset: 0, length: 0.25 },
+      { offset: 0.25, length: 0.75 },
+      { offset: 0.25, length: 0.25 },
+    ])
+    assert.deepStrictEqual(timeline([at(1000, 1000)]), [{ offset: 0, length: 1 }])
+    assert.deepStrictEqual(timeline([]), [])
+  })
+})

@@ -1,0 +1,15 @@
+import { assert, it } from "@effect/vitest"
+import { tokenIn } from "../../../src/web/shared/tokenIn.ts"
+
+it("tokens are found in what people paste", () => {
+  for (const pasted of [
+    "a.b.c",
+    " a.b.c\n",
+    "Bearer a.b.c",
+    "authorization: bearer a.b.c",
+    "export TOKEN=a.b.c",
+    '"a.b.c"',
+  ]) {
+    assert.strictEqual(tokenIn(pasted), "a.b.c")
+  }
+})
