@@ -15,7 +15,7 @@ export default defineConfig({
           name: "tests",
           include: ["test/**/*.test.ts"],
           exclude: BROWSER,
-          globalSetup: ["test/support/consoles.ts"],
+          globalSetup: ["test/support/builds.ts"],
           testTimeout: 30_000,
           // Most tests wait for sockets and databases more than they compute.
           maxWorkers: 4,
@@ -29,7 +29,7 @@ export default defineConfig({
           // Browsers take more of the machine than everything else together.
           name: "browser",
           include: BROWSER,
-          globalSetup: ["test/support/consoles.ts"],
+          globalSetup: ["test/support/builds.ts"],
           testTimeout: 60_000,
           maxWorkers: 2,
         },
@@ -40,6 +40,7 @@ export default defineConfig({
           // Deployments of several processes under load: minutes each, and one at a time because they fill the machine.
           name: "proofs",
           include: ["test/proofs/**/*.proof.ts"],
+          globalSetup: ["test/support/builds.ts"],
           testTimeout: 600_000,
           hookTimeout: 120_000,
           maxWorkers: 1,

@@ -1,9 +1,9 @@
 /** `npm run build`: emits JavaScript and types for publishing. Nothing else needs it: Node runs the sources directly. */
 import { spawnSync } from "node:child_process"
-import { chmodSync, rmSync } from "node:fs"
+import { rmSync } from "node:fs"
 
 rmSync("dist", { recursive: true, force: true })
 const { status } = spawnSync("node_modules/.bin/tsc", ["-p", "scripts/tsconfig.build.json"], { stdio: "inherit" })
 if (status !== 0) process.exit(1)
 await import("./buildWeb.ts")
-chmodSync("dist/cli/main.js", 0o755)
+await import("./buildCommand.ts")

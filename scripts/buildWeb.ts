@@ -1,30 +1,14 @@
 /** `npm run build:web`: bundles the pages that the servers show into dist/web, where they find them. */
-import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { rolldown } from "rolldown"
-
-const pathOf = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
+import { licencesOf } from "./licences.ts"
+import { pathOf } from "./paths.ts"
 
 /** Puts a file in place at once, so that a server which starts meanwhile never reads half of one. */
 const place = (path: string, text: string): void => {
   const draft = `${path}.${process.pid}`
   writeFileSync(draft, text)
   renameSync(draft, path)
-}
-
-/** The licences of the packages that `modules` are of, which have to go with every copy of them. */
-const licencesOf = (modules: ReadonlyArray<string>): string => {
-  const folders = modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0] ?? [])
-  return [...new Set(folders)]
-    .sort()
-    .map((folder) => {
-      const name = folder.slice(folder.lastIndexOf("/node_modules/") + "/node_modules/".length)
-      const licence = readdirSync(folder).find((file) => /^licen[cs]e/i.test(file))
-      if (licence === undefined) throw new Error(`${name} comes without its licence`)
-      return `${name}\n\n${readFileSync(join(folder, licence), "utf8").trim()}\n`
-    })
-    .join(`\n${"-".repeat(80)}\n\n`)
 }
 
 const source = (path: string): string => readFileSync(pathOf(`src/web/${path}`), "utf8")

@@ -10,7 +10,7 @@ import { joinPins } from "../../src/cli/flags.ts"
 import { run } from "../support/cli.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 
-const COMMAND = new URL("../../src/cli/main.ts", import.meta.url).pathname
+const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname
 const PIN = "A".repeat(43)
 
 describe("sealgate connect", () => {

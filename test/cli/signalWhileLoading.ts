@@ -1,9 +1,9 @@
-/** Preloaded into the command: sends it SIGTERM while its modules load. */
+/** Preloaded into the command: sends it SIGTERM while it loads. */
 import { registerHooks } from "node:module"
 
 registerHooks({
   load: (url, context, next) => {
-    if (url.endsWith("/layers/Proxy.ts")) process.kill(process.pid, "SIGTERM")
+    if (url.includes("/chunks/commandLine-")) process.kill(process.pid, "SIGTERM")
     return next(url, context)
   },
 })

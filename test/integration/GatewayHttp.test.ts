@@ -452,7 +452,7 @@ describe("the gateway's rate limits", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const upstream = yield* gatedUpstream
-        const gateway = yield* gatewayWith({ MAX_WAITING_PER_TENANT: "1" }, upstream.layer)
+        const gateway = yield* gatewayWith({ MAX_WAITING_PER_TENANT: "1", SHUTDOWN_GRACE: "1" }, upstream.layer)
         const token = yield* tokenFor("alice")
         const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: AGENT })
         const { json: job } = yield* call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, {

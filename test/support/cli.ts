@@ -7,7 +7,7 @@ import { joinPins } from "../../src/cli/flags.ts"
 import { layerPresentation } from "../../src/cli/help/presentation.ts"
 import { exitCodeOf, reportOf } from "../../src/cli/run.ts"
 
-const COMMAND = new URL("../../src/cli/main.ts", import.meta.url).pathname
+const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname
 
 export interface CommandResult {
   readonly code: number

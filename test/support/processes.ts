@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { SealedClient, type SealedClientOptions } from "../../src/client/SealedClient.ts"
 import { temporaryFolder } from "./proxy.ts"
 
-const COMMAND = new URL("../../src/cli/main.ts", import.meta.url).pathname
+const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname
 const PAUSE_AT_EXIT = new URL("./pauseAtExit.ts", import.meta.url).pathname
 
 export interface RunOptions {
