@@ -8,6 +8,7 @@ import { decodeSettings } from "../layers/config/Setting.ts"
 import { mintToken } from "../services/access/mintToken.ts"
 import { unusable } from "./CommandFailed.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { defined } from "../domain/defined.ts"
 
 export const tokenCommand = Command.make(
   "token",
@@ -72,7 +73,7 @@ export const tokenCommand = Command.make(
         ? JSON.stringify({
             token,
             sub: input.sub,
-            ...(tenant === undefined ? {} : { tenant }),
+            ...defined({ tenant }),
             roles: input.role,
             expires_in: Duration.toSeconds(input.ttl),
             expires_at: DateTime.formatIso(expires),

@@ -17,6 +17,7 @@ import { type ClientSession, verifySession } from "./session.ts"
 import { type Fetch, hangUp, readAnswer, type Refusal, Transport } from "./transport.ts"
 import { keysByThumbprint, publicJwk, type TrustedKeys } from "./trust.ts"
 import type { RevealedExchange } from "./verify.ts"
+import { defined } from "../domain/defined.ts"
 
 export type { Fetch } from "./transport.ts"
 
@@ -154,8 +155,7 @@ export class SealedClient {
       const payload = {
         request_id: id,
         issued_at: Date.now() + session.clockOffset,
-        ...(provider === undefined ? {} : { provider }),
-        ...(restart === undefined ? {} : { restart }),
+        ...defined({ provider, restart }),
         completion,
       }
       const sent = await sealRequest(session, id, JSON.stringify(payload)).catch(nothingSealed)

@@ -3,6 +3,7 @@ import { Aes256Gcm, CipherSuite, DhkemX25519HkdfSha256 as NativeX25519, HkdfSha2
 import { DhkemX25519HkdfSha256 as PortableX25519 } from "@hpke/dhkem-x25519"
 import { type Bytes, concat } from "../domain/bytes.ts"
 import { EXPORT_BYTES, KEY_BYTES, responseExportContext, responseKeys, responseSalt } from "../domain/transcript.ts"
+import { defined } from "../domain/defined.ts"
 
 const subtle = globalThis.crypto.subtle
 
@@ -76,7 +77,7 @@ export const hpkeSeal = async (
   const context = await hpke.createSenderContext({
     recipientPublicKey: await hpke.kem.deserializePublicKey(recipient),
     info,
-    ...(ephemeralSeed === undefined ? {} : { ekm: ephemeralSeed }),
+    ...defined({ ekm: ephemeralSeed }),
   })
   const ciphertext = await context.seal(plaintext, aad)
   const secret = await context.export(responseExportContext, EXPORT_BYTES)

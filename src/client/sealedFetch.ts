@@ -13,6 +13,7 @@ import { type Model, modelOf, modelsFromReadiness } from "./openai/models.ts"
 import { type Fetch, type RequestOptions, SealedClient, type SealedClientOptions } from "./SealedClient.ts"
 import { objectIn, readBody } from "./transport.ts"
 import type { RevealedExchange } from "./verify.ts"
+import { defined } from "../domain/defined.ts"
 
 export interface SealedFetchOptions extends SealedClientOptions {
   /**
@@ -155,7 +156,7 @@ class SealedFetch {
 
   private requestOptions(requestId: string, signal: AbortSignal): RequestOptions {
     const { provider } = this.options
-    return { requestId, signal, ...(provider === undefined ? {} : { provider }) }
+    return { requestId, signal, ...defined({ provider }) }
   }
 
   private async describeModels(id: string | undefined, signal: AbortSignal): Promise<Response> {

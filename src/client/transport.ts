@@ -4,6 +4,7 @@ import { withoutSlashes } from "../domain/url.ts"
 import { isObject, type JsonObject, parseObject, problemFrom } from "./decode.ts"
 import { SealedProblem, Tampered, Unreachable } from "./errors.ts"
 import { originHint } from "./originHint.ts"
+import { defined } from "../domain/defined.ts"
 
 /** The part of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
@@ -62,7 +63,7 @@ export class Transport {
 
   /** Posts something that may be served, and paid for, by the time that sending it fails. */
   send(path: string, body: object, { headers, signal }: SendOptions): Promise<Response> {
-    const init = { ...postOf(body, headers), ...(signal === undefined ? {} : { signal }) }
+    const init = { ...postOf(body, headers), ...defined({ signal }) }
     return this.request(path, init, { mayHaveBeenServed: true, signal })
   }
 

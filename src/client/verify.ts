@@ -18,6 +18,7 @@ import { decodeBytes, parseObject } from "./decode.ts"
 import { Tampered } from "./errors.ts"
 import { hmac, sha256 } from "./primitives.ts"
 import { type TrustOptions, trustKeys, verifyStatement } from "./trust.ts"
+import { defined } from "../domain/defined.ts"
 
 /**
  * Checks a receipt's signature and shape, and that it does not contradict itself, and returns its claims.
@@ -175,9 +176,7 @@ export const verifyEvidence = async (evidence: Evidence, trust: TrustOptions): P
   if (exchange !== undefined && recording !== undefined) mustHold(recording, evidence.exchange?.responses ?? [])
   return {
     iss,
-    ...(receipt === undefined ? {} : { receipt }),
-    ...(proof === undefined ? {} : { proof }),
-    ...(exchange === undefined ? {} : { exchange }),
+    ...defined({ receipt, proof, exchange }),
   }
 }
 

@@ -2,6 +2,7 @@
 import type { ChatInput, Message } from "../../domain/chat.ts"
 import type { SealedClient } from "../../client/SealedClient.ts"
 import type { StreamEnd } from "../../client/SealedStream.ts"
+import { defined } from "../../domain/defined.ts"
 
 export interface ConversationOptions {
   readonly model: string | undefined
@@ -31,8 +32,8 @@ export class Conversation {
   async ask(question: string, show: Show, signal: AbortSignal): Promise<StreamEnd> {
     const messages: ReadonlyArray<Message> = [...this.messages, { role: "user", content: question }]
     const { model, provider } = this.options
-    const input: ChatInput = { messages, ...(model === undefined ? {} : { model }) }
-    const stream = await this.client.stream(input, { signal, ...(provider === undefined ? {} : { provider }) })
+    const input: ChatInput = { messages, ...defined({ model }) }
+    const stream = await this.client.stream(input, { signal, ...defined({ provider }) })
     for await (const part of stream) {
       if (part.type === "restart") show.startOver()
       else show.text(part.chunk.choices[0]?.delta.content ?? "")

@@ -14,6 +14,7 @@ import type { RateLimited } from "../../services/access/RateLimits.ts"
 import { isBodyOvertaken } from "./BodyMemory.ts"
 import { isNotIJson } from "./JsonBody.ts"
 import { pathOf, type RouteTable } from "./RouteTable.ts"
+import { defined } from "../../domain/defined.ts"
 
 export const problemResponse = (
   problem: Problem,
@@ -162,7 +163,7 @@ const problemFor = (
                 code: options.malformedCode,
                 status: 400,
                 title: "The request does not have the expected shape.",
-                ...(issues === undefined ? {} : { errors: issues }),
+                ...defined({ errors: issues }),
               })
             : makeProblem({
                 code: "internal",

@@ -5,6 +5,7 @@
  */
 import { Effect, Exit, Layer, Option, Tracer } from "effect"
 import { discreetCause } from "../../domain/defect.ts"
+import { defined } from "../../domain/defined.ts"
 
 /** Attributes that hold a URL's query. */
 const WITH_QUERY = new Set(["url.full", "url.query"])
@@ -34,7 +35,7 @@ const discreet = (tracer: Tracer.Tracer): Tracer.Tracer =>
       span.end = (time, exit) => end(time, Exit.isSuccess(exit) ? exit : Exit.failCause(discreetCause(exit.cause)))
       return span
     },
-    ...(tracer.context === undefined ? {} : { context: tracer.context }),
+    ...defined({ context: tracer.context }),
   })
 
 /** Makes the tracer in place discreet. Without one there is nothing to do: spans go nowhere. */

@@ -2,6 +2,7 @@
 import { Clock, Duration, Effect, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SignJWT } from "jose"
+import { defined } from "../../domain/defined.ts"
 
 export interface MintOptions {
   readonly secret: Redacted.Redacted
@@ -18,7 +19,7 @@ export interface MintOptions {
 export const mintToken = Effect.fnUntraced(function* (options: MintOptions) {
   const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   const claims = {
-    ...(options.tenant === undefined ? {} : { tenant: options.tenant }),
+    ...defined({ tenant: options.tenant }),
     ...(options.roles.length === 0 ? {} : { roles: options.roles }),
   }
   const token = yield* Effect.promise(() =>

@@ -17,6 +17,7 @@ import { RoutingConfig } from "./RoutingConfig.ts"
 import { CallFailed, type RouterError } from "./RoutingErrors.ts"
 import { countRecords } from "./RoutingMetrics.ts"
 import { chooseTargets, leastRelatedFirst, type Wish } from "./TargetChoice.ts"
+import { defined } from "../../domain/defined.ts"
 
 /** `policy` is the agent's; `pricedOnly` is for whoever has a cost limit to keep. A `model` in `completion` is ignored. */
 export interface RouterRequest extends Wish {
@@ -100,7 +101,7 @@ export class Router extends Context.Service<
             )
             const call = yield* account(settings, request, attempts)
             if (Result.isFailure(result)) {
-              return yield* new CallFailed({ error: result.failure, ...(call === undefined ? {} : { call }) })
+              return yield* new CallFailed({ error: result.failure, ...defined({ call }) })
             }
             const served = attempts.at(-1)
             if (served === undefined || call === undefined) {

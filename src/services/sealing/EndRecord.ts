@@ -8,6 +8,7 @@ import type { EndStatus, Form } from "../../domain/transcript.ts"
 import type { Served } from "../../domain/upstream.ts"
 import { Attestation } from "./Attestation.ts"
 import type { Opened } from "./SealedExchange.ts"
+import { defined } from "../../domain/defined.ts"
 
 /**
  * End records are filled up with white space to a multiple of this many bytes before they are padded, and as if every
@@ -60,7 +61,7 @@ export const endRecord = Effect.fnUntraced(function* (ending: Ending) {
     status,
     finish_reasons: served.finishReasons,
     usage: served.usage,
-    ...(problem === undefined ? {} : { problem }),
+    ...defined({ problem }),
     receipt,
   })
   const length = utf8(json).length

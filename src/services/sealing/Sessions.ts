@@ -14,6 +14,7 @@ import { KeyVault } from "./KeyVault.ts"
 import { RandomBytes } from "./RandomBytes.ts"
 import { type SessionEnd, sessionsCreated, sessionsEnded, sessionsLive } from "./SealingMetrics.ts"
 import { sha256 } from "./sha256.ts"
+import { defined } from "../../domain/defined.ts"
 
 export interface SessionSettings {
   readonly ttl: Duration.Duration
@@ -149,7 +150,7 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
         const statement = attestation.sign("session", {
           iat: Math.floor(now / 1000),
           ...offer,
-          ...(clientNonce === undefined ? {} : { client_nonce: clientNonce }),
+          ...defined({ client_nonce: clientNonce }),
         })
         endWhile(() => sessions.size >= settings.maxLive, "evicted")
         sessions.set(offer.session_id, {

@@ -14,6 +14,7 @@ import type { Opened } from "./SealedExchange.ts"
 import { problemOf } from "./sealedProblem.ts"
 import { sealFrame } from "./sealFrame.ts"
 import { sealedResponses } from "./SealingMetrics.ts"
+import { defined } from "../../domain/defined.ts"
 
 /** One event of a sealed stream after its `open` event. */
 export type SealedEvent =
@@ -59,7 +60,7 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, requestId
       form: "stream",
       status,
       served,
-      ...(problem === undefined ? {} : { problem }),
+      ...defined({ problem }),
     })
     const last = yield* frame(record, true)
     ended = true

@@ -6,6 +6,7 @@ import { type Attempt, type ProviderId, UpstreamError } from "../../domain/upstr
 import type { BulkheadFull } from "./Bulkhead.ts"
 import type { ProviderFailure } from "./Provider.ts"
 import type { Target } from "./Targets.ts"
+import { defined } from "../../domain/defined.ts"
 
 /** One target that did not serve the request: it failed for good, had no place free, or its circuit was open. */
 export interface TargetFailure {
@@ -80,7 +81,7 @@ export const errorOf = (failures: ReadonlyArray<TargetFailure>, attempts: Readon
   return new UpstreamError({
     code: told?.code ?? "upstream-unavailable",
     ...(told === undefined ? {} : { provider: told.provider }),
-    ...(told?.detail === undefined ? {} : { detail: told.detail }),
+    ...defined({ detail: told?.detail }),
     ...(waits.length === 0 || last?.failover === false ? {} : { retryAfterMs: Math.min(...waits) }),
     ...(attempts.length === 0 ? {} : { attempts }),
   })

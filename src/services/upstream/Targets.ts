@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { UpstreamError, type UpstreamRequest } from "../../domain/upstream.ts"
 import type { Provider } from "./Provider.ts"
+import { defined } from "../../domain/defined.ts"
 
 /** A model of a provider that can be called. */
 export interface Target {
@@ -28,7 +29,7 @@ export const targetsOf = (
     : Effect.fail(
         new UpstreamError({
           code: "provider-not-configured",
-          ...(request.provider === undefined ? {} : { provider: request.provider }),
+          ...defined({ provider: request.provider }),
         }),
       )
 }

@@ -1,6 +1,7 @@
 /** Why something did not work, in words for the person who has to do something about it. */
 import { GatewayProblem, SealgateError, Unreachable } from "../../client/errors.ts"
 import type { Problem, ProblemIssue } from "../../domain/problem.ts"
+import { defined } from "../../domain/defined.ts"
 
 export interface Failure {
   readonly title: string
@@ -28,10 +29,10 @@ const adviceFor = ({ code, retryable, status }: Pick<Problem, "code" | "retryabl
 /** A problem document, as it was answered or as it is part of a job. */
 export const failureOf = (problem: Problem): Failure => ({
   title: problem.title,
-  ...(problem.detail === undefined ? {} : { detail: problem.detail }),
+  ...defined({ detail: problem.detail }),
   issues: problem.errors ?? [],
   advice: adviceFor(problem),
-  ...(problem.trace_id === undefined ? {} : { traceId: problem.trace_id }),
+  ...defined({ traceId: problem.trace_id }),
   code: problem.code,
 })
 

@@ -1,5 +1,6 @@
 /** Sends a request to this page's own server and follows what comes back, also while it is still coming. */
 import type { Request } from "./request.ts"
+import { defined } from "../../domain/defined.ts"
 
 export interface Received {
   readonly status: number
@@ -43,7 +44,7 @@ export const send = async (request: Request, { heard, signal, token }: SendOptio
       ...headers.map(([name, value]): [string, string] => [name, value]),
       ...(needsToken && token !== "" ? [["authorization", `Bearer ${token}`] satisfies [string, string]] : []),
     ],
-    ...(body === undefined ? {} : { body }),
+    ...defined({ body }),
     // Whoever is signed in somewhere is so by the token in the field and by nothing else.
     credentials: "omit",
     redirect: "error",

@@ -13,6 +13,7 @@ import type { JobContext, JobFailure } from "../JobProgram.ts"
 import { limitReached, nothingSaid, refusal, routingFailure } from "./failures.ts"
 import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
 import { prompts } from "./prompts.ts"
+import { defined } from "../../../domain/defined.ts"
 
 /** What a step keeps of an answer. */
 export const Said = Schema.Struct({
@@ -89,7 +90,7 @@ export const makeAsking = (context: JobContext, router: Router["Service"], ledge
             role,
             policy: agent.model_policy,
             pricedOnly: agent.limits.max_cost_micro_usd !== undefined,
-            completion: { messages, ...(format === undefined ? {} : { response_format: format }) },
+            completion: { messages, ...defined({ response_format: format }) },
             independentOf,
             tier,
             extra,

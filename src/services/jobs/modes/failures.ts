@@ -8,6 +8,7 @@ import type { UpstreamError } from "../../../domain/upstream.ts"
 import type { Spent } from "../../routing/Ledger.ts"
 import type { RouterError } from "../../routing/RoutingErrors.ts"
 import { JobFailure } from "../JobProgram.ts"
+import { defined } from "../../../domain/defined.ts"
 
 const upstreamProblem = ({ code, detail, retryable }: UpstreamError) => {
   const { aboutRequest, lasting, status, title } = failureCodes[code]
@@ -26,8 +27,7 @@ export const routingFailure = (error: RouterError): JobFailure => {
     const { retryAfterMs } = error.error
     return new JobFailure({
       problem: upstreamProblem(error.error),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      ...(error.call === undefined ? {} : { call: error.call }),
+      ...defined({ retryAfterMs, call: error.call }),
     })
   }
   const { code, message, retryable, status } = error

@@ -8,6 +8,7 @@ import { useSession } from "../session/SessionContext.ts"
 import { useLoad } from "../useLoad.ts"
 import { Empty, Loading, Problem, View } from "../View.tsx"
 import { DeleteAgent } from "./DeleteAgent.tsx"
+import { defined } from "../../../domain/defined.ts"
 
 const PAGE = 20
 
@@ -52,7 +53,7 @@ export const AgentsView = () => {
   const list = useRef<HTMLDivElement>(null)
   const { cursor } = pages
   const { busy, failure, reload, value } = useLoad(
-    (signal) => gateway.agents.list({ limit: PAGE, signal, ...(cursor === undefined ? {} : { cursor }) }),
+    (signal) => gateway.agents.list({ limit: PAGE, signal, ...defined({ cursor }) }),
     [gateway, cursor],
   )
   const agents = value?.items ?? []

@@ -1,6 +1,7 @@
 /** What people fill in, as the API wants it; what does not fit is said per field, before anything is sent. */
 import { DEFAULT_LIMITS, DEFAULT_MODE, type CreateAgent, type Mode } from "../../../domain/agent.ts"
 import type { ExecuteRequest } from "../../../domain/job.ts"
+import { defined } from "../../../domain/defined.ts"
 
 export interface AgentFields {
   readonly name: string
@@ -81,7 +82,7 @@ export const checkAgent = (fields: AgentFields): Checked<CreateAgent, AgentField
       limits: {
         max_rounds,
         timeout_seconds,
-        ...(max_tokens === undefined ? {} : { max_tokens }),
+        ...defined({ max_tokens }),
         ...(hasCost ? { max_cost_micro_usd: cost } : {}),
       },
     },

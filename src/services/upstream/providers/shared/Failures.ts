@@ -5,14 +5,14 @@ import type { Usage } from "../../../../domain/chat.ts"
 import { ProviderFailure } from "../../Provider.ts"
 import { STATUS_OF_ERROR } from "../errorStatuses.ts"
 import { type ErrorBody, readErrorBody } from "./ErrorBody.ts"
+import { defined } from "../../../../domain/defined.ts"
 
 /** A failure of `kind`; `detail` may quote anything, and is redacted here. */
 export const failure = (kind: FailureKind, detail?: string, rest: FailureRest = {}): ProviderFailure =>
   new ProviderFailure({
     kind,
     ...(detail === undefined ? {} : { detail: Redacted.make(detail) }),
-    ...(rest.retryAfterMs === undefined ? {} : { retryAfterMs: rest.retryAfterMs }),
-    ...(rest.usage === undefined ? {} : { usage: rest.usage }),
+    ...defined({ retryAfterMs: rest.retryAfterMs, usage: rest.usage }),
   })
 
 interface FailureRest {
@@ -27,8 +27,7 @@ export const withUsage = (found: ProviderFailure, usage: Usage | undefined): Pro
     : new ProviderFailure({
         kind: found.kind,
         usage,
-        ...(found.detail === undefined ? {} : { detail: found.detail }),
-        ...(found.retryAfterMs === undefined ? {} : { retryAfterMs: found.retryAfterMs }),
+        ...defined({ detail: found.detail, retryAfterMs: found.retryAfterMs }),
       })
 
 /** A response that is not what its format says. */

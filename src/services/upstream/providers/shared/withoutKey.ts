@@ -1,5 +1,6 @@
 import { Redacted } from "effect"
 import { ProviderFailure } from "../../Provider.ts"
+import { defined } from "../../../../domain/defined.ts"
 
 /** Most characters of a failure's detail: enough for any message, too little to echo a prompt in full. */
 const DETAIL_CHARS = 2000
@@ -23,7 +24,6 @@ export const withoutKey =
               Redacted.value(detail).replaceAll(Redacted.value(apiKey), "[key]").slice(0, DETAIL_CHARS),
             ),
           }),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      ...(usage === undefined ? {} : { usage }),
+      ...defined({ retryAfterMs, usage }),
     })
   }

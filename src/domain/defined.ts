@@ -1,0 +1,11 @@
+/**
+ * `members` without those that are `undefined`: with exact optional properties an absent member and an undefined one are
+ * two things, and JSON, headers and hashes tell them apart too.
+ *
+ * @example `{ id, ...defined({ tenant }) }` has a member `tenant` only where there is one.
+ */
+export const defined = <A extends object>(members: A): Defined<A> =>
+  // The loss of exactly these members is what the type says, and what Object.fromEntries cannot.
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<A>
+
+export type Defined<A> = { readonly [K in keyof A]?: Exclude<A[K], undefined> }
