@@ -19,7 +19,14 @@ const EXPECTED = {
 /** Bits that are changed in each byte. The highest of `enc`'s last byte is one that X25519 itself ignores. */
 const MASKS = { session_id: [0x01, 0x80], enc: [0x01, 0x80], ciphertext: [0x10] }
 
-it.effect("a change of any byte and of any base64url character is refused, and uses nothing up", () =>
+/**
+ * Characters that are changed: each of the two names, and of the ciphertext, whose bytes are all changed anyway, every
+ * sixteenth and the last, some of whose bits are in no byte.
+ */
+const isChanged = (member: (typeof MEMBERS)[number], text: string, index: number) =>
+  member !== "ciphertext" || index % 16 === 0 || index === text.length - 1
+
+it.effect("a change of any byte, and of a base64url character, is refused and uses nothing up", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy({ settings: { sessionMaxRequests: 1 } })
     const session = yield* Effect.promise(() => beginSession(proxy))
@@ -32,7 +39,9 @@ it.effect("a change of any byte and of any base64url character is refused, and u
         ...Array.from({ length: bytes }, (_, index) =>
           MASKS[member].map((mask) => withByteChanged(text, index, mask)),
         ).flat(),
-        ...Array.from(text, (_, index) => withCharacterChanged(text, index)),
+        ...Array.from(text, (_, index) =>
+          isChanged(member, text, index) ? [withCharacterChanged(text, index)] : [],
+        ).flat(),
       ]
       return changed.map((value): readonly [member: typeof member, body: SealedRequestBody] => [
         member,
@@ -40,7 +49,7 @@ it.effect("a change of any byte and of any base64url character is refused, and u
       ])
     })
     // 1040 bytes of ciphertext, 32 of enc, 16 of session_id.
-    assert.strictEqual(changes.length, 1040 + 2 * (32 + 16) + 1387 + 43 + 22)
+    assert.strictEqual(changes.length, 1040 + 2 * (32 + 16) + 88 + 43 + 22)
 
     yield* Effect.forEach(
       changes,
