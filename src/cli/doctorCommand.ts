@@ -6,6 +6,7 @@ import { examineReadiness } from "./doctor/readiness.ts"
 import { examineSession } from "./doctor/session.ts"
 import { examineTransport } from "./doctor/transport.ts"
 import { jsonFlag, pinsFlag, proxyFlag } from "./flags.ts"
+import { UrlText } from "../layers/config/codecs.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 import { printableJson, printableLine } from "./printable.ts"
 import { bold, dim, green, red, yellow } from "./terminal.ts"
@@ -39,6 +40,12 @@ export const doctorCommand = Command.make(
       ),
       Flag.optional,
     ),
+    operator: Flag.String("operator").pipe(
+      Flag.withMetavar("url"),
+      Flag.withDescription("Address of the operator's listener, to be told more: providers, keys, sessions, TLS files"),
+      Flag.withSchema(UrlText),
+      Flag.optional,
+    ),
     json: jsonFlag("Print JSON"),
   },
   Effect.fn(function* (input) {
@@ -49,7 +56,11 @@ export const doctorCommand = Command.make(
     const proxy = asBase(input.proxy)
     const { findings: transport, reached } = yield* examineTransport(proxy, ca)
     const findings = reached
-      ? [...transport, ...(yield* examineSession(proxy, input.pin, ca)), ...(yield* examineReadiness(proxy, ca))]
+      ? [
+          ...transport,
+          ...(yield* examineSession(proxy, input.pin, ca)),
+          ...(yield* examineReadiness(proxy, Option.map(input.operator, asBase), ca)),
+        ]
       : transport
     const well = findings.every(({ level }) => level !== "error")
     yield* Console.log(
@@ -64,7 +75,7 @@ export const doctorCommand = Command.make(
   Command.withDescription(
     `Looks at a running proxy as a client sees it and says what to mend, for operators and for clients whose requests fail:
 address, reachability, certificate, pin, signature of the session offer, clocks, readiness of providers, storage of
-keys, limits. It begins one session and sends no prompt.`,
+keys, limits. What is told to its operator alone comes from --operator. It begins one session and sends no prompt.`,
   ),
   Command.withExamples([
     { command: "sealgate doctor --proxy https://proxy.example.com --pin <pin>", description: "Before going live" },

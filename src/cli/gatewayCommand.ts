@@ -5,6 +5,7 @@ import { ADMIN_ROLE } from "../domain/identity.ts"
 import { type GatewaySettings, gatewaySettings } from "../layers/config/gatewaySettings.ts"
 import { Gateway } from "../layers/Gateway.ts"
 import { forDevelopment } from "../layers/GatewayAccess.ts"
+import { OperatorDoor } from "../layers/OperatorDoor.ts"
 import { urlOf } from "../server/serverUrl.ts"
 import { mintToken } from "../services/access/mintToken.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
@@ -43,6 +44,8 @@ const announce = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const providers = (yield* upstream.status).map(({ model, provider }) => `${provider} (${model})`).join(", ")
   const url = urlOf(address, mode !== "off")
   yield* Effect.logInfo(`agent gateway listening on ${url}`)
+  const operatorUrl = yield* OperatorDoor
+  if (operatorUrl !== undefined) yield* Effect.logInfo(`for the operator: ${operatorUrl} (/ready, /metrics)`)
   if (settings.console) yield* Effect.logInfo(`console: ${url}/console`)
   yield* Effect.logInfo(`providers: ${providers}; jobs on ${settings.databaseUrl.kind}`)
   yield* printToken(settings, url)

@@ -3,6 +3,7 @@ import { Command } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { proxySettings } from "../layers/config/proxySettings.ts"
+import { OperatorDoor } from "../layers/OperatorDoor.ts"
 import { type ProxySettings, SealedProxy } from "../layers/Proxy.ts"
 import { urlOf } from "../server/serverUrl.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
@@ -26,6 +27,8 @@ const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
     `identity to pin: ${attestation.kid}${attestation.created ? " (new: its key was made just now)" : ""}`,
   )
   yield* Effect.logInfo(`providers: ${providers}; keys in ${vault.kind} memory`)
+  const operatorUrl = yield* OperatorDoor
+  if (operatorUrl !== undefined) yield* Effect.logInfo(`for the operator: ${operatorUrl} (/ready, /metrics)`)
   if (settings.console) {
     const { mode } = yield* yield* TlsStatus
     yield* Effect.logInfo(`console: ${urlOf(server.address, mode !== "off")}/console#pin=${attestation.kid}`)

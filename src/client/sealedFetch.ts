@@ -9,7 +9,7 @@ import { isObject, type JsonObject } from "./decode.ts"
 import { AnswerIncomplete, SealedProblem, Unreachable } from "./errors.ts"
 import { errorResponse, problemAnswer } from "./openai/errorResponse.ts"
 import { bodyOf, eventsOf, type Release } from "./openai/eventStream.ts"
-import { type Model, modelOf, modelsFromReadiness } from "./openai/models.ts"
+import { type Model, modelOf, modelsIn } from "./openai/models.ts"
 import { type Fetch, type RequestOptions, SealedClient, type SealedClientOptions } from "./SealedClient.ts"
 import { objectIn, readBody } from "./transport.ts"
 import type { RevealedExchange } from "./verify.ts"
@@ -24,7 +24,7 @@ export interface SealedFetchOptions extends SealedClientOptions {
   readonly release?: Release
   /** Which provider must serve every request; without it the proxy's order decides. */
   readonly provider?: string
-  /** What `GET /models` answers; default: the models that the proxy's `/ready` names. */
+  /** What `GET /models` answers; default: what the proxy's `/v1/models` does. */
   readonly models?: ReadonlyArray<string>
   /** Told of every verified answer before the caller sees its end. If it rejects, the answer fails with its error. */
   readonly onVerified?: (answer: VerifiedAnswer) => void | Promise<void>
@@ -173,10 +173,9 @@ class SealedFetch {
 
   private async models(signal: AbortSignal): Promise<ReadonlyArray<Model> | undefined> {
     if (this.options.models !== undefined) return this.options.models.map((id) => modelOf(id, "sealgate"))
-    const url = `${withoutSlashes(String(this.options.baseUrl))}/ready`
-    // A proxy that is not ready says 503 and still names its models.
+    const url = `${withoutSlashes(String(this.options.baseUrl))}/v1/models`
     const response = await this.fetch(url, { method: "GET", redirect: "error", signal })
-    return modelsFromReadiness(objectIn(await readBody(response)))
+    return modelsIn(objectIn(await readBody(response)))
   }
 }
 

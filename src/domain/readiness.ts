@@ -1,4 +1,4 @@
-/** What `/ready` says. Members that only one of the two servers has are optional. */
+/** What `/ready` says: little to strangers, the rest to the operator. */
 import { Schema } from "effect"
 import { ProviderId } from "./upstream.ts"
 
@@ -30,6 +30,7 @@ export const TlsReadiness = Schema.Struct({
 })
 export type TlsReadiness = typeof TlsReadiness.Type
 
+/** What the operator is told. Members that only one of the two servers has are optional. */
 export const Readiness = Schema.Struct({
   /**
    * `unavailable`: requests should go elsewhere, because it is shutting down or lacks something of its own. `degraded`:
@@ -47,3 +48,25 @@ export const Readiness = Schema.Struct({
   queue: Schema.optionalKey(Schema.Struct({ depth: Schema.Int })),
 })
 export type Readiness = typeof Readiness.Type
+
+/** What anybody is told: what a balancer acts on and a client has to know, and nothing that tells of single requests. */
+export const PublicReadiness = Schema.Struct({
+  status: Schema.Literals(["ready", "unavailable"]),
+  /** `degraded`: one is left alone because calls failed. `none`: there is no model behind it but the echo. */
+  providers: Schema.Literals(["ok", "degraded", "none"]),
+  /** Whether clients must show a certificate. */
+  mtls: Schema.Literals(["on", "off"]),
+})
+export type PublicReadiness = typeof PublicReadiness.Type
+
+const isLeftAlone = (provider: ProviderReadiness): boolean => provider.configured && provider.circuit !== "closed"
+
+/** What of a report is for anybody. */
+export const publicReadiness = ({ providers, status, tls }: Readiness): PublicReadiness => {
+  const models = providers.filter(({ configured, provider }) => configured && provider !== "echo")
+  return {
+    status: status === "unavailable" ? "unavailable" : "ready",
+    providers: models.length === 0 ? "none" : models.some(isLeftAlone) ? "degraded" : "ok",
+    mtls: tls.mode === "mtls" ? "on" : "off",
+  }
+}

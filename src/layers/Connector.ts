@@ -41,7 +41,7 @@ const layerConnector = (settings: ConnectorSettings) =>
         fetch: createSealedFetch({ ...settings.sealed, onVerified: yield* onVerified(settings) }),
         maxBodyBytes: MAX_BODY_BYTES,
       })
-      return serve(server, { routes, services: Layer.empty })
+      return serve(server, { routes, shared: Layer.empty, services: Layer.empty })
     }),
   )
 

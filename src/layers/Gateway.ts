@@ -8,7 +8,8 @@ import { GATEWAY_JSON_LIMITS, gatewayKindOf, GatewayLimits } from "../http/gatew
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
 import { GATEWAY_PROBLEMS, MALFORMED } from "../api/gateway/problemCodes.ts"
 import { RoutingHandlers } from "../http/gateway/RoutingHandlers.ts"
-import { layerSurface, layerSystem } from "../http/shared/Surface.ts"
+import { layerSystem } from "../http/shared/Operations.ts"
+import { layerSurface } from "../http/shared/Surface.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { Tokens } from "../services/access/Tokens.ts"
 import { Agents } from "../services/agents/Agents.ts"
@@ -29,6 +30,7 @@ import * as Database from "./database/Database.ts"
 import { forDevelopment, tokenSettingsOf } from "./GatewayAccess.ts"
 import { layerReadiness } from "./GatewayReadiness.ts"
 import { layerRateLimits } from "../server/redis/SharedState.ts"
+import { layerOperatorDoor } from "./OperatorDoor.ts"
 import { embeddable, serve } from "./serve.ts"
 import { policyOf } from "./Upstream.ts"
 
@@ -90,17 +92,17 @@ const layerGateway = (given: GatewaySettings) =>
       // Whoever put them together by hand learns of mistakes here, before there is a database.
       yield* checkRules(given, gatewayRules)
       const settings = forDevelopment(given)
-      return serve(settings, {
-        routes: layerRoutes(settings).pipe(
-          Layer.provide(layerReadiness(settings)),
-          Layer.provide([
-            layerRateLimits(settings.redisUrl),
-            ConcurrencyLimits.layer,
-            Tokens.layer(tokenSettingsOf(settings)),
-          ]),
-        ),
-        services: layerServices(settings),
-      })
+      return serve(
+        settings,
+        {
+          routes: layerRoutes(settings).pipe(Layer.provide(Tokens.layer(tokenSettingsOf(settings)))),
+          shared: layerReadiness(settings).pipe(
+            Layer.provideMerge(Layer.merge(layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer)),
+          ),
+          services: layerServices(settings),
+        },
+        layerOperatorDoor(settings),
+      )
     }),
   )
 

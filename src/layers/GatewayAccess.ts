@@ -15,6 +15,7 @@ export const forDevelopment = (settings: GatewaySettings): GatewaySettings =>
     ? {
         ...settings,
         host: "127.0.0.1",
+        operatorHost: "127.0.0.1",
         jwtSecret: settings.jwtSecret ?? Redacted.make(randomBytes(DEV_SECRET_BYTES).toString("base64url")),
       }
     : settings

@@ -3,9 +3,11 @@ import { Effect, Layer } from "effect"
 import { JSON_LIMITS } from "../domain/iJson.ts"
 import { ProxyApi } from "../api/proxy/ProxyApi.ts"
 import { PROXY_PROBLEMS } from "../api/proxy/problemCodes.ts"
+import { ModelsHandlers } from "../http/proxy/ModelsHandlers.ts"
 import { proxyKindOf } from "../http/proxy/ProxyLimits.ts"
 import { SealedHandlers } from "../http/proxy/SealedHandlers.ts"
-import { layerSurface, layerSystem } from "../http/shared/Surface.ts"
+import { layerSystem } from "../http/shared/Operations.ts"
+import { layerSurface } from "../http/shared/Surface.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
 import * as RuntimeMetrics from "../services/lifecycle/RuntimeMetrics.ts"
@@ -17,6 +19,7 @@ import { Sessions } from "../services/sealing/Sessions.ts"
 import { proxyRules, proxySettings } from "./config/proxySettings.ts"
 import { type Decoded, decodeSettings } from "./config/Setting.ts"
 import { layerRateLimits } from "../server/redis/SharedState.ts"
+import { layerOperatorDoor } from "./OperatorDoor.ts"
 import { embeddable, serve } from "./serve.ts"
 
 export type ProxySettings = Decoded<typeof proxySettings>
@@ -78,7 +81,7 @@ const layerRoutes = (settings: ProxySettings) => {
     problemCodes: PROXY_PROBLEMS,
     malformedCode: "malformed",
     namesRequest: false,
-  }).pipe(Layer.provide([SealedHandlers, layerSystem(ProxyApi)]))
+  }).pipe(Layer.provide([SealedHandlers, ModelsHandlers, layerSystem(ProxyApi)]))
 }
 
 /**
@@ -86,14 +89,18 @@ const layerRoutes = (settings: ProxySettings) => {
  * the providers (`Upstream`), and gives the bound address (`HttpServer`) and its identity (`Attestation`).
  */
 const layerProxy = (settings: ProxySettings) =>
-  serve(settings, {
-    routes: layerRoutes(settings).pipe(
-      Layer.provide(layerReadiness(settings)),
-      Layer.provide(RuntimeMetrics.layer("proxy")),
-      Layer.provide([layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer]),
-    ),
-    services: layerServices(settings),
-  })
+  serve(
+    settings,
+    {
+      routes: layerRoutes(settings),
+      shared: layerReadiness(settings).pipe(
+        Layer.merge(RuntimeMetrics.layer("proxy")),
+        Layer.provideMerge(Layer.merge(layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer)),
+      ),
+      services: layerServices(settings),
+    },
+    layerOperatorDoor(settings),
+  )
 
 /** The sealed proxy, to be embedded. Settings come from the environment; what is given here wins. */
 export const SealedProxy = embeddable({

@@ -13,20 +13,31 @@ import { Drain } from "../services/lifecycle/Drain.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import type { Upstream } from "../services/upstream/Upstream.ts"
 import type { ServerSettings } from "./config/serverSettings.ts"
+import { OperatorDoor } from "./OperatorDoor.ts"
 import { layerUpstream, type UpstreamConfiguration } from "./Upstream.ts"
 
+interface Served<A, B, E, R, E2, R2, E3, R3> {
+  readonly routes: Layer.Layer<never, E, R>
+  /** What both the routes and what is beside them stand on, such as limits, and looks at the listener and the services. */
+  readonly shared: Layer.Layer<B, E3, R3>
+  readonly services: Layer.Layer<A, E2, R2>
+}
+
 /**
- * Listens, and serves `routes` with what `services` give. On closing it drains, then closes the routes, then the
- * services. Gives the services and the bound address (`HttpServer`).
+ * Listens, and serves `routes` with what `services` give. On closing it drains, then closes the routes, then what is
+ * `beside` them, then the services. Gives the services and the bound address (`HttpServer`).
  */
-export const serve = <A, E, R, E2, R2>(
+export const serve = <A, B, E, R, E2, R2, E3, R3, E4 = never, R4 = never>(
   settings: ListenSettings & { readonly shutdownGrace: Duration.Duration },
-  { routes, services }: { readonly routes: Layer.Layer<never, E, R>; readonly services: Layer.Layer<A, E2, R2> },
+  { routes, services, shared }: Served<A, B, E, R, E2, R2, E3, R3>,
+  beside: Layer.Layer<never, E4, R4> = Layer.empty,
 ) =>
   layerDrainFirst.pipe(
     Layer.provideMerge(
       HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(Layer.provide(layerOwnSpans)),
     ),
+    Layer.provideMerge(beside),
+    Layer.provide(shared),
     Layer.provideMerge(layerNodeServer(settings)),
     Layer.provideMerge(services),
     Layer.provideMerge(Drain.layer({ grace: settings.shutdownGrace })),
@@ -37,6 +48,8 @@ export const serve = <A, E, R, E2, R2>(
 export interface Running {
   /** Where it listens, as seen from this machine. */
   readonly url: string
+  /** Where its operator asks for `/metrics` and all of `/ready`; `undefined` where nobody listens for that. */
+  readonly operatorUrl: string | undefined
   /** Drains and closes it. */
   readonly stop: () => Promise<void>
 }
@@ -46,11 +59,11 @@ export const start = async <A extends HttpServer.HttpServer, E>(
   layer: Layer.Layer<A | HttpServer.HttpServer, E>,
 ): Promise<Running> => {
   const runtime = ManagedRuntime.make(layer)
-  const url = Effect.gen(function* () {
+  const urls = Effect.gen(function* () {
     const { address } = yield* HttpServer.HttpServer
-    return urlOf(address, (yield* yield* TlsStatus).mode !== "off")
+    return { url: urlOf(address, (yield* yield* TlsStatus).mode !== "off"), operatorUrl: yield* OperatorDoor }
   })
-  return { url: await runtime.runPromise(url), stop: () => runtime.dispose() }
+  return { ...(await runtime.runPromise(urls)), stop: () => runtime.dispose() }
 }
 
 interface Embeddable<Settings, A, E> {

@@ -82,6 +82,15 @@ class ListeningServer extends Context.Service<ListeningServer, Server | HttpsSer
   "sealgate/server/NodeServer/ListeningServer",
 ) {}
 
+/** Cuts what is left on a server that closes, a moment later: idle connections close by themselves. */
+const cutSoon = (server: Server | HttpsServer) =>
+  Effect.sync(() => void setTimeout(() => server.closeAllConnections(), Duration.toMillis(LINGER)).unref())
+
+/** On closing, whoever is in the middle of something gets a moment, and then is cut; to be built last. */
+export const layerCutAtClose = Layer.effectDiscard(
+  Effect.flatMap(ListeningServer, (server) => Effect.addFinalizer(() => cutSoon(server))),
+)
+
 /**
  * Drains before anything below it is torn down: to be built last, because what is built last is closed first. While it
  * waits, the server still listens, so that `/ready` can say that it is draining.
@@ -90,14 +99,6 @@ export const layerDrainFirst = Layer.effectDiscard(
   Effect.gen(function* () {
     const drain = yield* Drain
     const server = yield* ListeningServer
-    yield* Effect.addFinalizer(() =>
-      Effect.andThen(
-        drain.drain,
-        Effect.sync(() => {
-          // Idle connections close by themselves; what is in the middle of something gets a moment more.
-          setTimeout(() => server.closeAllConnections(), Duration.toMillis(LINGER)).unref()
-        }),
-      ),
-    )
+    yield* Effect.addFinalizer(() => Effect.andThen(drain.drain, cutSoon(server)))
   }),
 )

@@ -36,7 +36,10 @@ describe("sealgate doctor", () => {
   it.live("finds nothing to mend at a proxy that is well", () =>
     Effect.gen(function* () {
       const { proxy } = yield* sealedSetup()
-      const { code, errors, says, told, warnings } = yield* examine(proxy.url, "--pin", proxy.kid)
+      const anybody = yield* examine(proxy.url, "--pin", proxy.kid)
+      assert.deepStrictEqual([anybody.code, anybody.errors, anybody.warnings], [0, [], []])
+      const operator = ["--operator", proxy.operatorUrl]
+      const { code, errors, says, told, warnings } = yield* examine(proxy.url, "--pin", proxy.kid, ...operator)
       assert.deepStrictEqual([code, told.ok, errors], [0, true, []])
       // Whether there is guarded memory depends on the machine.
       assert.deepStrictEqual(
@@ -98,7 +101,9 @@ describe("sealgate doctor", () => {
       const { fake, proxy } = yield* sealedSetup({ circuitFailures: 1 })
       fake.always(fault.serverError())
       yield* Effect.promise(() => failureOf(proxy.client().complete({ prompt: "Hi" })))
-      const { code, errors, says } = yield* examine(proxy.url, "--pin", proxy.kid)
+      const anybody = yield* examine(proxy.url, "--pin", proxy.kid)
+      assert.deepStrictEqual([anybody.code, anybody.warnings], [0, ["providers"]])
+      const { code, errors, says } = yield* examine(proxy.url, "--operator", proxy.operatorUrl)
       assert.strictEqual(code, 1)
       assert.deepStrictEqual([...errors], ["providers"])
       assert.include(says("ready"), "degraded")
@@ -144,6 +149,15 @@ describe("sealgate doctor", () => {
       const plain = yield* examine(`https://127.0.0.1:${port}`)
       assert.deepStrictEqual([plain.code, plain.errors], [1, ["reachable"]])
       assert.include(plain.says("reachable"), "does not speak TLS")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("finds that nobody answers the operator", () =>
+    Effect.gen(function* () {
+      const { kid, url } = yield* startProxy()
+      const { code, errors, says } = yield* examine(url, "--pin", kid, "--operator", url)
+      assert.deepStrictEqual([code, errors], [1, ["ready"]])
+      assert.include(says("ready"), url)
     }).pipe(Effect.scoped),
   )
 

@@ -1,7 +1,16 @@
 /** Requests are counted by their heads alone: whatever becomes of them, and before anything of a body is read. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Call, call, databaseUrl, gatedUpstream, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
+import {
+  type Call,
+  call,
+  callOperator,
+  databaseUrl,
+  gatedUpstream,
+  problemIn,
+  startGateway,
+  tokenFor,
+} from "../support/gateway.ts"
 import { parsePrometheus, valueOf } from "../support/prometheus.ts"
 import { startProxy } from "../support/proxy.ts"
 import { beginSession, post, seal } from "../support/sealing.ts"
@@ -44,12 +53,12 @@ describe("the proxy", () => {
     it.live(`counts a session that is begun at ${path} as one`, () =>
       Effect.gen(function* () {
         const proxy = yield* startProxy({ settings: { rateLimitInit: 1, rateLimitCompletions: 100 } })
-        const before = parsePrometheus((yield* call(proxy, "GET", "/metrics")).text)
+        const before = parsePrometheus((yield* callOperator(proxy, "/metrics")).text)
         assert.strictEqual((yield* call(proxy, "POST", path, { body: {} })).status, 200)
         assert.strictEqual((yield* call(proxy, "POST", "/v1/init", { body: "{" })).status, 429)
         assert.strictEqual((yield* call(proxy, "POST", path, { body: {} })).status, 429)
         // It is the same route for those who watch, too.
-        const after = parsePrometheus((yield* call(proxy, "GET", "/metrics")).text)
+        const after = parsePrometheus((yield* callOperator(proxy, "/metrics")).text)
         const labels = { method: "POST", route: "/v1/init" }
         const counted = (metrics: typeof after, status: string) =>
           valueOf(metrics, "sealgate_http_requests_total", { ...labels, status })

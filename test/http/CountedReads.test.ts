@@ -1,14 +1,15 @@
 /** Whatever is asked for counts against a limit: pages, documents, paths that there are not, and probes apart. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { call, databaseUrl, problemIn, startGateway } from "../support/gateway.ts"
+import { call, callOperator, databaseUrl, problemIn, startGateway } from "../support/gateway.ts"
 import { startProxy } from "../support/proxy.ts"
 
 const PAGES = ["/openapi.json", "/docs", "/console", "/console/main.js", "/console/style.css"]
-const PROBES = ["/health", "/ready", "/metrics"]
+const PROBES = ["/health", "/ready"]
+const OPERATIONS = ["/health", "/ready", "/metrics"]
 
 describe("the proxy", () => {
-  for (const path of [...PAGES, "/v1/keys", "/", "/no/such/path", "/v1/init"]) {
+  for (const path of [...PAGES, "/v1/keys", "/v1/models", "/metrics", "/", "/no/such/path", "/v1/init"]) {
     it.live(`counts who reads ${path}`, () =>
       Effect.gen(function* () {
         const proxy = yield* startProxy({ settings: { rateLimitRead: 2 } })
@@ -26,13 +27,19 @@ describe("the proxy", () => {
     )
   }
 
-  it.live("counts probes and scrapes apart", () =>
+  it.live("counts probes apart, and what the operator asks", () =>
     Effect.gen(function* () {
-      const proxy = yield* startProxy({ settings: { rateLimitProbes: 6 } })
+      const proxy = yield* startProxy({ settings: { rateLimitProbes: 4 } })
       for (const path of [...PROBES, ...PROBES]) assert.strictEqual((yield* call(proxy, "GET", path)).status, 200)
       for (const path of PROBES) {
         assert.strictEqual((yield* call(proxy, "GET", path)).status, 429)
         assert.strictEqual((yield* call(proxy, "HEAD", path)).status, 429)
+      }
+      for (const path of [...OPERATIONS, "/ready"]) {
+        assert.strictEqual((yield* callOperator(proxy, path)).status, 200)
+      }
+      for (const path of [...OPERATIONS, "/other"]) {
+        assert.strictEqual((yield* callOperator(proxy, path)).status, 429)
       }
       assert.strictEqual((yield* call(proxy, "GET", "/v1/keys")).status, 200)
     }),
@@ -40,7 +47,7 @@ describe("the proxy", () => {
 })
 
 describe("the gateway", () => {
-  for (const path of [...PAGES, "/", "/no/such/path"]) {
+  for (const path of [...PAGES, "/metrics", "/", "/no/such/path"]) {
     it.live(`counts who reads ${path}`, () =>
       Effect.gen(function* () {
         const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), { RATE_LIMIT_READ: "2" })
@@ -54,9 +61,9 @@ describe("the gateway", () => {
     )
   }
 
-  it.live("counts probes and scrapes apart", () =>
+  it.live("counts probes apart", () =>
     Effect.gen(function* () {
-      const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), { RATE_LIMIT_PROBES: "3" })
+      const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), { RATE_LIMIT_PROBES: "2" })
       for (const path of PROBES) assert.strictEqual((yield* call(gateway, "GET", path)).status, 200)
       for (const path of PROBES) assert.strictEqual((yield* call(gateway, "GET", path)).status, 429)
       assert.strictEqual((yield* call(gateway, "GET", "/openapi.json")).status, 200)

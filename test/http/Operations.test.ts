@@ -48,7 +48,7 @@ it.live("/metrics is well formed, documented, and counts what happened", () =>
       await post(proxy, "/v1/completions", { ...body, session_id: "A".repeat(22) })
       await fetch(`${proxy.url}/no/such/path/${crypto.randomUUID()}`)
 
-      const response = await fetch(`${proxy.url}/metrics`)
+      const response = await fetch(`${proxy.operatorUrl}/metrics`)
       assert.strictEqual(response.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8")
       const after = parsePrometheus(await response.text())
       const grown = (name: string, labels: Readonly<Record<string, string>> = {}) =>
@@ -114,14 +114,14 @@ it.live("/metrics begins the count of refused keys at nothing, so that the first
 
 const decodeReadiness = Schema.decodeUnknownSync(Readiness)
 
-it.live("/health and /ready tell how the proxy is, and ask no provider", () =>
+it.live("/health and the operator's /ready tell how the proxy is, and ask no provider", () =>
   Effect.gen(function* () {
     const fake = yield* FakeUpstream.make()
     const proxy = yield* startProxy({
       settings: { ...behind(fake), provider1Model: "model-1", sessionMaxLive: 7, circuitFailures: 1, retries: 0 },
     })
     const report = async () => {
-      const response = await fetch(`${proxy.url}/ready`)
+      const response = await fetch(`${proxy.operatorUrl}/ready`)
       assert.strictEqual(response.headers.get("cache-control"), "no-store")
       return { http: response.status, ...decodeReadiness(await response.json()) }
     }
@@ -163,10 +163,15 @@ it.live("/health and /ready tell how the proxy is, and ask no provider", () =>
       await failureOf(client.complete({ prompt: "hello" }))
       const broken = await report()
       assert.strictEqual(broken.http, 200)
+      assert.deepStrictEqual(await jsonOf(await fetch(`${proxy.url}/ready`)), {
+        status: "ready",
+        providers: "degraded",
+        mtls: "off",
+      })
       assert.strictEqual(broken.status, "degraded")
       assert.isFalse(broken.draining)
       assert.deepInclude(broken.providers[0], { configured: true, circuit: "open" })
-      const metrics = await (await fetch(`${proxy.url}/metrics`)).text()
+      const metrics = await (await fetch(`${proxy.operatorUrl}/metrics`)).text()
       assert.match(metrics, /^sealgate_ready 1$/m)
     })
   }),
@@ -179,7 +184,7 @@ const CONTRACT: Readonly<Record<string, ReadonlyArray<number>>> = {
   "get /v1/keys": [200, 400, 403, 421, 429],
   "get /health": [200, 400, 403, 421, 429],
   "get /ready": [200, 400, 403, 421, 429, 503],
-  "get /metrics": [200, 400, 403, 421, 429],
+  "get /v1/models": [200, 400, 403, 421, 429],
 }
 
 it.live("/openapi.json names every route, status and problem, and where the server is", () =>
@@ -217,7 +222,7 @@ it.live("HEAD answers like GET, without a body", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy()
     yield* Effect.promise(async () => {
-      for (const path of ["/health", "/ready", "/metrics", "/v1/keys", "/openapi.json", "/docs"]) {
+      for (const path of ["/health", "/ready", "/v1/keys", "/v1/models", "/openapi.json", "/docs"]) {
         const head = await fetch(proxy.url + path, { method: "HEAD" })
         const get = await fetch(proxy.url + path)
         assert.strictEqual(head.status, get.status, path)

@@ -8,6 +8,7 @@ import {
   type Answer,
   type Call,
   call,
+  callOperator,
   databaseUrl,
   gatedUpstream,
   problemIn,
@@ -494,7 +495,9 @@ describe("what operators ask the gateway", () => {
     Effect.gen(function* () {
       const health = yield* call(gateway, "GET", "/health")
       assert.deepStrictEqual([health.status, health.json["status"]], [200, "ok"])
-      const ready = yield* call(gateway, "GET", "/ready")
+      const anybody = yield* call(gateway, "GET", "/ready")
+      assert.deepStrictEqual([anybody.status, anybody.json], [200, { status: "ready", providers: "none", mtls: "off" }])
+      const ready = yield* callOperator(gateway, "/ready")
       assert.strictEqual(ready.status, 200)
       assert.deepInclude(ready.json, {
         status: "ready",
@@ -503,7 +506,7 @@ describe("what operators ask the gateway", () => {
         queue: { depth: 0 },
       })
       yield* call(gateway, "GET", `/api/v1/agents/${MISSING}`, { token })
-      const metrics = yield* call(gateway, "GET", "/metrics")
+      const metrics = yield* callOperator(gateway, "/metrics")
       assert.match(metrics.headers.get("content-type") ?? "", /^text\/plain; version=0\.0\.4/)
       assert.match(
         metrics.text,
@@ -534,7 +537,7 @@ describe("what operators ask the gateway", () => {
           ),
         ).pipe(Layer.provide(Upstream.layerEcho))
         const gateway = yield* gatewayWith({}, open)
-        const ready = yield* call(gateway, "GET", "/ready")
+        const ready = yield* callOperator(gateway, "/ready")
         assert.deepStrictEqual([ready.status, ready.json["status"]], [200, "degraded"])
       }),
     ),

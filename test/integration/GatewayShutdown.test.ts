@@ -7,6 +7,7 @@ import { sqlite } from "../support/databases.ts"
 import {
   type Answer,
   call,
+  callOperator,
   databaseUrl,
   gatedUpstream,
   hasArrived,
@@ -33,9 +34,9 @@ const beginSlowCreate = (url: string, token: string) => {
   return { answer, finish: () => socket.write(body.slice(5)) }
 }
 
-/** What `/ready` says once the shutdown has begun. */
+/** What `/ready` tells the operator once the shutdown has begun. */
 const drains = (gateway: TestGateway) =>
-  call(gateway, "GET", "/ready").pipe(
+  callOperator(gateway, "/ready").pipe(
     Effect.repeat({ until: ({ status }) => status === 503, schedule: Schedule.spaced("10 millis") }),
     Effect.timeout("5 seconds"),
   )
@@ -128,11 +129,11 @@ describe("a gateway whose database fails", () => {
         assert.deepInclude(problemIn(answer), { status: 503, code: "storage-unavailable", retryable: true })
         assert.strictEqual(answer.headers.get("retry-after"), "1")
         assert.notMatch(answer.text, /agents"? ?\(|SQL|table/i)
-        const ready = yield* call(gateway, "GET", "/ready")
+        const ready = yield* callOperator(gateway, "/ready")
         assert.strictEqual(ready.status, 503)
         assert.deepInclude(ready.json, { database: { kind: "sqlite", ok: false } })
         assert.strictEqual((yield* call(gateway, "GET", "/health")).status, 200)
-        assert.strictEqual((yield* call(gateway, "GET", "/metrics")).status, 200)
+        assert.strictEqual((yield* callOperator(gateway, "/metrics")).status, 200)
       }),
     ),
   )

@@ -19,9 +19,9 @@ const begin = ({ url }: RunningProxy, times: number) =>
     }),
   )
 
-const ready = ({ url }: RunningProxy) =>
+const ready = ({ operatorUrl }: RunningProxy) =>
   Effect.promise(async () => {
-    const response = await fetch(`${url}/ready`)
+    const response = await fetch(`${operatorUrl}/ready`)
     return { status: response.status, redis: (await jsonOf(response))["redis"] }
   })
 

@@ -22,7 +22,7 @@ const start = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>
 })
 
 const ready = async (proxy: RunningProxyProcess) => {
-  const response = await fetch(`${proxy.url}/ready`)
+  const response = await fetch(`${proxy.operatorUrl}/ready`)
   const { draining, status } = await jsonOf(response)
   return { http: response.status, status, draining }
 }
@@ -186,7 +186,7 @@ it.live("a caller that hangs up ends the call to the provider", () =>
       assert.strictEqual(Reflect.get(Object(await complete), "name"), "AbortError")
 
       // Both places are free again, and no call is under way.
-      const metrics = await (await fetch(`${proxy.url}/metrics`)).text()
+      const metrics = await (await fetch(`${proxy.operatorUrl}/metrics`)).text()
       assert.match(metrics, /^sealgate_upstream_calls_in_flight\{[^}]*provider1[^}]*\} 0$/m)
     })
   }),

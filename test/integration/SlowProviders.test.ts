@@ -11,7 +11,7 @@ const setup = Effect.fnUntraced(function* (changes: Parameters<typeof sealedSetu
   const sealed = yield* sealedSetup({ firstTokenTimeout: FIRST_TOKEN, circuitFailures: 1, ...changes })
   const answer = Effect.promise(async () => (await sealed.proxy.client().stream({ prompt: "Hi" })).text())
   const ready = Effect.promise(async () => {
-    const response = await fetch(`${sealed.proxy.url}/ready`)
+    const response = await fetch(`${sealed.proxy.operatorUrl}/ready`)
     return [response.status, (await jsonOf(response))["status"]]
   })
   return { ...sealed, answer, ready }

@@ -225,7 +225,7 @@ it.live("a flood of sessions ends at their limits, by address and in all", () =>
             assert.isAtLeast(served, perMinute)
             assert.isAtMost(served, perMinute + Math.ceil(seconds))
           }
-          const response = await fetch(`${proxy.url}/ready`)
+          const response = await fetch(`${proxy.operatorUrl}/ready`)
           const { sessions } = (await response.json()) as { readonly sessions: { readonly live: number } }
           assert.strictEqual(sessions.live, maxLive)
         },

@@ -65,7 +65,7 @@ const malformed = (issuedAt: number): ReadonlyArray<string> => [
 ]
 
 /** Everything a client can do, whatever comes of it; gives all that could be read on the path, and all ciphertexts. */
-const exercise = async (proxy: Pick<RunningProxy, "url" | "client">) => {
+const exercise = async (proxy: Pick<RunningProxy, "url" | "operatorUrl" | "client">) => {
   const session = await beginSession(proxy)
   const sealed = [
     await seal(session, conversation(false)),
@@ -104,9 +104,10 @@ const exercise = async (proxy: Pick<RunningProxy, "url" | "client">) => {
     const body = { ...sealed[0], session_id: member, enc: member, [MARKS.member]: MARKS.prompt }
     await (await post(proxy, "/v1/completions", body)).text()
   }
-  for (const path of ["/ready", "/metrics", "/health", "/openapi.json", "/v1/keys"]) {
+  for (const path of ["/ready", "/health", "/openapi.json", "/v1/keys", "/v1/models"]) {
     readable.push(await (await fetch(proxy.url + path)).text())
   }
+  for (const path of ["/ready", "/metrics"]) readable.push(await (await fetch(proxy.operatorUrl + path)).text())
   return { readable: readable.join("\n"), ciphertexts: sealed.flatMap(({ ciphertext, enc }) => [enc, ciphertext]) }
 }
 

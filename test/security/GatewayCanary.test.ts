@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Logger, Metric, References, Tracer } from "effect"
 import { sqlite } from "../support/databases.ts"
 import { FakeUpstream, fault, type Reply } from "../support/FakeUpstream.ts"
-import { call, databaseUrl, SECRET, startGateway, tokenFor } from "../support/gateway.ts"
+import { call, callOperator, databaseUrl, SECRET, startGateway, tokenFor } from "../support/gateway.ts"
 
 const PROVIDER_KEY = "canary-provider-key-77aa"
 const TASK = "canary-task-c0ffee"
@@ -118,7 +118,7 @@ describe("what a gateway's operator can see", () => {
           for (const bad of [forged, `${token}canary`, "canary-token"]) {
             errors.push((yield* call(gateway, "GET", "/api/v1/agents", { token: bad })).text)
           }
-          const { text: metrics } = yield* call(gateway, "GET", "/metrics")
+          const { text: metrics } = yield* callOperator(gateway, "/metrics")
           yield* gateway.stop
           return { statuses, errors, metrics }
         })

@@ -57,7 +57,7 @@ const assertGuarded = (places: ReadonlyArray<string>) =>
   )
 
 const liveSessions = async (proxy: RunningProxyProcess): Promise<unknown> => {
-  const { sessions } = await jsonOf(await fetch(`${proxy.url}/ready`))
+  const { sessions } = await jsonOf(await fetch(`${proxy.operatorUrl}/ready`))
   return Reflect.get(Object(sessions), "live")
 }
 

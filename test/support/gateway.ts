@@ -3,6 +3,7 @@ import { ConfigProvider, Context, Duration, Effect, Exit, Latch, Layer, Redacted
 import { HttpServer } from "effect/http"
 import { Problem as ProblemSchema, type Problem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problem.ts"
 import { Gateway } from "../../src/layers/Gateway.ts"
+import { OperatorDoor } from "../../src/layers/OperatorDoor.ts"
 import { urlOf } from "../../src/server/serverUrl.ts"
 import { layerUpstream } from "../../src/layers/Upstream.ts"
 import { mintToken } from "../../src/services/access/mintToken.ts"
@@ -27,6 +28,8 @@ const UNLIMITED: Environment = {
 
 export interface TestGateway {
   readonly url: string
+  /** Where its operator asks. */
+  readonly operatorUrl: string
   /** Shuts it down, as its scope would. */
   readonly stop: Effect.Effect<void>
 }
@@ -59,7 +62,8 @@ export const startGateway = Effect.fnUntraced(function* (
   )
   const context = yield* Layer.buildWithMemoMap(layer, yield* Layer.makeMemoMap, scope)
   const { address } = Context.get(context, HttpServer.HttpServer)
-  return { url: urlOf(address, false), stop: Scope.close(scope, Exit.void) } satisfies TestGateway
+  const operatorUrl = Context.get(context, OperatorDoor) ?? ""
+  return { url: urlOf(address, false), operatorUrl, stop: Scope.close(scope, Exit.void) } satisfies TestGateway
 })
 
 /** A token for `subject`, of a tenant of the same name unless another is given. */
@@ -117,6 +121,10 @@ export const call = (gateway: Pick<TestGateway, "url">, method: string, path: st
 /** Returns when whatever was sent before has reached the gateway: it takes connections in order, in this very process. */
 export const hasArrived = (gateway: Pick<TestGateway, "url">) =>
   Effect.forEach(Array.from({ length: 5 }), () => call(gateway, "GET", "/health"), { discard: true })
+
+/** One request to the operator's listener. */
+export const callOperator = ({ operatorUrl }: Pick<TestGateway, "operatorUrl">, path: string, options: Call = {}) =>
+  call({ url: operatorUrl }, "GET", path, options)
 
 /** The problem document that an answer is. */
 export const problemIn = (answer: Answer): Problem => {

@@ -98,8 +98,13 @@ export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, opt
   )
 })
 
+/** Where a line of the log says that the operator's listener is. */
+export const operatorUrlIn = (line: string): string | undefined => /for the operator: (http:[^\s"]+)/.exec(line)?.[1]
+
 export interface RunningProxyProcess extends Running {
   readonly url: string
+  /** Where its operator asks. */
+  readonly operatorUrl: string
   readonly kid: string
   readonly client: (options?: Partial<SealedClientOptions>) => SealedClient
 }
@@ -111,10 +116,12 @@ export const runProxy = Effect.fnUntraced(function* (options: RunOptions & { rea
   return yield* Effect.promise(async (): Promise<RunningProxyProcess> => {
     const address = await running.line((line) => /listening on ([\d.:]+)/.exec(line)?.[1])
     const kid = await running.line((line) => /identity to pin: ([\w-]+)/.exec(line)?.[1])
+    const operatorUrl = await running.line(operatorUrlIn)
     const url = `${options.secure === true ? "https" : "http"}://${address}`
     return {
       ...running,
       url,
+      operatorUrl,
       kid,
       client: (options) => new SealedClient({ baseUrl: url, pins: [kid], ...options }),
     }

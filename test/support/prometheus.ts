@@ -111,9 +111,9 @@ export const parsePrometheus = (text: string): ReadonlyMap<string, Family> => {
   return families
 }
 
-/** The current metrics of a server. */
-export const scrape = async (server: { readonly url: string }): Promise<ReadonlyMap<string, Family>> =>
-  parsePrometheus(await (await fetch(`${server.url}/metrics`)).text())
+/** The current metrics of a server, as its operator reads them. */
+export const scrape = async (server: { readonly operatorUrl: string }): Promise<ReadonlyMap<string, Family>> =>
+  parsePrometheus(await (await fetch(`${server.operatorUrl}/metrics`)).text())
 
 /** The sum of a metric's samples that have these labels. */
 export const valueOf = (

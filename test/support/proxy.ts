@@ -7,6 +7,7 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { decodeSettings } from "../../src/layers/config/Setting.ts"
 import { proxySettings } from "../../src/layers/config/proxySettings.ts"
+import { OperatorDoor } from "../../src/layers/OperatorDoor.ts"
 import { type ProxySettings, SealedProxy } from "../../src/layers/Proxy.ts"
 import { layerUpstream } from "../../src/layers/Upstream.ts"
 import { SealedClient, type SealedClientOptions } from "../../src/client/SealedClient.ts"
@@ -16,6 +17,8 @@ import type { Fake } from "./FakeUpstream.ts"
 
 export interface RunningProxy {
   readonly url: string
+  /** Where its operator asks. */
+  readonly operatorUrl: string
   readonly port: number
   /** What clients pin. */
   readonly kid: string
@@ -77,6 +80,7 @@ export const startProxy = Effect.fnUntraced(function* (options: ProxyOptions = {
   const url = `${settings.tlsCertFile === undefined ? "http" : "https"}://127.0.0.1:${address.port}`
   const proxy: RunningProxy = {
     url,
+    operatorUrl: Context.get(context, OperatorDoor) ?? "",
     port: address.port,
     kid,
     client: (options) => new SealedClient({ baseUrl: url, pins: [kid], ...options }),

@@ -14,6 +14,8 @@ export interface TlsServerOptions {
 
 export interface TlsServer {
   readonly url: string
+  /** Where its operator asks. */
+  readonly operatorUrl: string
   readonly port: number
   /** The lines logged so far, as JSON. */
   readonly logs: ReadonlyArray<string>
@@ -21,7 +23,7 @@ export interface TlsServer {
 
 const proxy = Effect.fnUntraced(function* (options: TlsServerOptions, logger: Logger.Logger<unknown, void>) {
   const { authority, headersTimeout, minVersion, server } = options
-  const { url } = yield* startProxy({
+  return yield* startProxy({
     settings: {
       tlsCertFile: server.cert,
       tlsKeyFile: server.key,
@@ -31,7 +33,6 @@ const proxy = Effect.fnUntraced(function* (options: TlsServerOptions, logger: Lo
     },
     services: Logger.layer([logger]),
   })
-  return url
 })
 
 const gateway = Effect.fnUntraced(function* (options: TlsServerOptions, logger: Logger.Logger<unknown, void>) {
@@ -43,10 +44,10 @@ const gateway = Effect.fnUntraced(function* (options: TlsServerOptions, logger: 
     TLS_MIN_VERSION: minVersion ?? "",
     HEADERS_TIMEOUT: headersTimeout === undefined ? "" : String(headersTimeout),
   }
-  const { url } = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), environment).pipe(
+  const { operatorUrl, url } = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), environment).pipe(
     Effect.provide(Logger.layer([logger])),
   )
-  return url.replace(/^http:/, "https:")
+  return { operatorUrl, url: url.replace(/^http:/, "https:") }
 })
 
 export const KINDS = ["proxy", "gateway"] as const
@@ -55,9 +56,9 @@ const starts = { proxy, gateway }
 /** Starts one of the servers until the scope closes. */
 export const startTls = Effect.fnUntraced(function* (kind: (typeof KINDS)[number], options: TlsServerOptions) {
   const logs: Array<string> = []
-  const url = yield* starts[kind](
+  const { operatorUrl, url } = yield* starts[kind](
     options,
     Logger.make((entry) => void logs.push(Logger.formatJson.log(entry))),
   )
-  return { url, port: Number(new URL(url).port), logs } satisfies TlsServer
+  return { url, operatorUrl, port: Number(new URL(url).port), logs } satisfies TlsServer
 })

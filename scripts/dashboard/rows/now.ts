@@ -8,7 +8,7 @@ export const now: Row = {
   panels: [
     stat(
       "Not ready",
-      "Processes whose /ready is not 200. Its body says why.",
+      "Processes whose /ready is not 200. On the operator's listener its body says why.",
       "short",
       {
         expr: `${processes("sealgate_ready")} - ${total("sealgate_ready")}`,

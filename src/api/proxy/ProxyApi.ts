@@ -1,10 +1,12 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { SystemApi } from "../SystemApi.ts"
+import { ModelsApi } from "./ModelsApi.ts"
 import { SealedApi } from "./SealedApi.ts"
 
 /** Everything the sealed proxy answers. */
 export class ProxyApi extends HttpApi.make("sealgate-proxy")
   .add(SealedApi)
+  .add(ModelsApi)
   .add(SystemApi)
   // Whoever mends a request should see everything that is wrong with it at once.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all" })

@@ -1,25 +1,31 @@
 /** What the proxy says about itself. */
 import { Effect, Option, Schema } from "effect"
-import { type ConfiguredProvider, Readiness } from "../../domain/readiness.ts"
+import { type ConfiguredProvider, PublicReadiness, Readiness } from "../../domain/readiness.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 import { probe } from "./probe.ts"
 
 const list = (providers: ReadonlyArray<ConfiguredProvider>): string =>
   providers.map(({ model, provider }) => `${provider} (${model})`).join(", ")
 
+const PROVIDER_FIX = "Look at the provider's status page, and at the proxy's log for why: key, quota, address, model."
+
+const ONLY_ECHO = warning(
+  "providers",
+  "There is no model provider; the built-in echo says back what it is sent.",
+  "Set a provider's key at the proxy, such as PROVIDER1_API_KEY.",
+)
+
 const providers = (readiness: Readiness): ReadonlyArray<Finding> => {
   const configured = readiness.providers.filter((provider) => provider.configured)
   const failing = configured.filter(({ circuit }) => circuit !== "closed")
   const rest = configured.filter(({ circuit }) => circuit === "closed")
-  const fix = "Look at the provider's status page, and at the proxy's log for why: key, quota, address, model."
   const findings: Array<Finding> = []
   if (failing.length > 0) {
     const says = `Left alone but for a try now and then, because calls failed lately: ${list(failing)}.`
-    findings.push(rest.length === 0 ? error("providers", says, fix) : warning("providers", says, fix))
+    findings.push(rest.length === 0 ? error("providers", says, PROVIDER_FIX) : warning("providers", says, PROVIDER_FIX))
   }
   if (rest.some(({ provider }) => provider === "echo")) {
-    const says = "There is no model provider; the built-in echo says back what it is sent."
-    findings.push(warning("providers", says, "Set a provider's key at the proxy, such as PROVIDER1_API_KEY."))
+    findings.push(ONLY_ECHO)
   } else if (rest.length > 0) findings.push(ok("providers", `Ready: ${list(rest)}.`))
   return findings
 }
@@ -53,13 +59,46 @@ const state = ({ draining, sessions, status, tls }: Readiness): ReadonlyArray<Fi
   return findings
 }
 
-export const examineReadiness = Effect.fnUntraced(function* (proxy: URL, ca: string | undefined) {
-  const answer = yield* Effect.option(probe(new URL("ready", proxy), ca))
-  const readiness = Option.flatMap(answer, ({ body }) => Schema.decodeUnknownOption(Readiness)(body))
-  return Option.match(readiness, {
+/** What anybody is told. */
+const publicly = ({ mtls, providers, status }: PublicReadiness): ReadonlyArray<Finding> => [
+  status === "ready"
+    ? ok("ready", "The proxy says that it is ready.")
+    : error("ready", "The proxy says that it is not ready.", "Its operator learns why with --operator."),
+  providers === "ok"
+    ? ok("providers", "The proxy says that its providers are well.")
+    : providers === "none"
+      ? ONLY_ECHO
+      : warning("providers", "A provider is left alone, because calls failed lately.", PROVIDER_FIX),
+  ...(mtls === "on" ? [ok("certificate", "The proxy lets in only clients with a certificate.")] : []),
+]
+
+const readAs = Effect.fnUntraced(function* <A>(schema: Schema.Decoder<A>, url: URL, ca: string | undefined) {
+  const answer = yield* Effect.option(probe(url, ca))
+  return Option.flatMap(answer, ({ body }) => Schema.decodeUnknownOption(schema)(body))
+})
+
+/** With the address of the operator's listener, what is told there; else what anybody is told. */
+export const examineReadiness = Effect.fnUntraced(function* (
+  proxy: URL,
+  operator: Option.Option<URL>,
+  ca: string | undefined,
+) {
+  if (Option.isSome(operator)) {
+    return Option.match(yield* readAs(Readiness, new URL("ready", operator.value), ca), {
+      onNone: () => [
+        error(
+          "ready",
+          `Nothing at ${operator.value.href} says how the proxy is.`,
+          "Check OPERATOR_HOST and OPERATOR_PORT at the proxy; it logs the address when it starts.",
+        ),
+      ],
+      onSome: (readiness) => [...state(readiness), ...providers(readiness), keys(readiness)],
+    })
+  }
+  return Option.match(yield* readAs(PublicReadiness, new URL("ready", proxy), ca), {
     onNone: () => [
       error("ready", "The proxy does not say whether it is ready.", "Check that /ready reaches the proxy."),
     ],
-    onSome: (readiness) => [...state(readiness), ...providers(readiness), keys(readiness)],
+    onSome: publicly,
   })
 })

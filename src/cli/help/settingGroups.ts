@@ -10,7 +10,10 @@ export interface SettingGroup {
 /** The first that matches takes a variable; the last one takes what is left, so that none is ever missing. */
 const SUBJECTS: ReadonlyArray<readonly [title: string, variables: RegExp]> = [
   ["Model providers", /^PROVIDER/],
-  ["Address", /^(PORT|HOST|ALLOWED_HOSTS|ALLOWED_ORIGINS|CONSOLE|TRUSTED_PROXIES)$/],
+  [
+    "Address",
+    /^(PORT|HOST|OPERATOR_HOST|OPERATOR_PORT|OPERATOR_TOKEN|ALLOWED_HOSTS|ALLOWED_ORIGINS|CONSOLE|TRUSTED_PROXIES)$/,
+  ],
   ["Tokens", /^(SEALGATE_DEV$|JWT_)/],
   ["Storage and jobs", /^(DATABASE_|JOB_)/],
   ["Identity and sessions", /^(ATTESTATION_|SESSION_|ROUTING_TAG$)/],

@@ -1,4 +1,4 @@
-/** `GET /models`: which models there are, from a configured list or from what the proxy says about itself. */
+/** `GET /models`: which models there are, from a configured list or from the proxy's own. */
 import { isObject } from "../decode.ts"
 
 export interface Model {
@@ -12,12 +12,12 @@ export interface Model {
 
 export const modelOf = (id: string, owner: string): Model => ({ id, object: "model", created: 0, owned_by: owner })
 
-/** The default model of every provider in the body of `/ready`, or `undefined` when it is something else. */
-export const modelsFromReadiness = (readiness: unknown): ReadonlyArray<Model> | undefined => {
-  if (!isObject(readiness) || !Array.isArray(readiness["providers"])) return undefined
-  return readiness["providers"].flatMap((provider: unknown) =>
-    isObject(provider) && typeof provider["model"] === "string" && typeof provider["provider"] === "string"
-      ? [modelOf(provider["model"], provider["provider"])]
+/** The models in an answer of the proxy's `/v1/models`, or `undefined` when it is something else. */
+export const modelsIn = (list: unknown): ReadonlyArray<Model> | undefined => {
+  if (!isObject(list) || !Array.isArray(list["data"])) return undefined
+  return list["data"].flatMap((model: unknown) =>
+    isObject(model) && typeof model["id"] === "string" && typeof model["owned_by"] === "string"
+      ? [modelOf(model["id"], model["owned_by"])]
       : [],
   )
 }

@@ -1,51 +1,17 @@
-/** What both servers serve in the same way: their API with its description, operations, pages. */
-import { Context, Effect, Layer, Metric } from "effect"
-import { HttpServerResponse } from "effect/http"
+/** What both servers serve in the same way: their API with its description, pages. */
+import { Context, Effect, Layer, type Redacted } from "effect"
 import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
-import { PrometheusMetrics } from "effect/observability"
 import { isLoopback } from "../../domain/hostName.ts"
-import { SOFTWARE } from "../../domain/software.ts"
-import { measure, measureAll } from "../../services/lifecycle/Measurements.ts"
-import { ReadinessProbe } from "../../services/lifecycle/ReadinessProbe.ts"
-import { gauge } from "../../services/metrics.ts"
 import { type Asset, layerAssets } from "./Assets.ts"
 import type { KindOf, RequestKind } from "./ClientLimits.ts"
 import type { ProblemCodes } from "../../api/problems.ts"
 import { descriptionOf } from "./Description.ts"
 import { hostRules, type HostSettings } from "./Hosts.ts"
+import { layerScrape } from "./Operations.ts"
 import { layerOutermost, type OutermostSettings } from "./Outermost.ts"
 import { layerPage, type Page, pageRoutes } from "./Pages.ts"
 import { type Endpoints, makeRouteTable } from "./RouteTable.ts"
-import { IsProbe, type SystemApi } from "../../api/SystemApi.ts"
-
-const readiness = gauge("sealgate_ready")()
-
-/** Handlers of the operations group of `api`. */
-export const layerSystem = <Id extends string, Others extends HttpApiGroup.Constraint>(
-  api: HttpApi.HttpApi<Id, Others | typeof SystemApi>,
-) =>
-  HttpApiBuilder.group(
-    // It has this group; that it may have others is nothing to these handlers, but too much for their types.
-    api as unknown as HttpApi.HttpApi<Id, typeof SystemApi>,
-    "system",
-    Effect.fn(function* (handlers) {
-      const probe = yield* ReadinessProbe
-      yield* measure(
-        Effect.flatMap(probe.report, ({ status }) => Metric.update(readiness, status === "unavailable" ? 0 : 1)),
-      )
-      return handlers.handleAll({
-        health: () => Effect.succeed({ status: "ok" as const, software: SOFTWARE }),
-        ready: () =>
-          Effect.map(probe.report, (report) =>
-            HttpServerResponse.jsonUnsafe(report, {
-              status: report.status === "unavailable" ? 503 : 200,
-              headers: { "cache-control": "no-store" },
-            }),
-          ),
-        metrics: () => Effect.andThen(measureAll, PrometheusMetrics.format()),
-      })
-    }),
-  )
+import { IsProbe } from "../../api/SystemApi.ts"
 
 /** Probes are counted apart, so that nothing else that comes from a balancer's address can keep it from asking. */
 const withProbes = (kindOf: KindOf, perMinute: number): KindOf => {
@@ -64,6 +30,7 @@ export interface SurfaceOptions extends Pick<
     HostSettings & {
       readonly maxRequestBytes: number
       readonly rateLimitProbes: number
+      readonly operatorToken: Redacted.Redacted | undefined
       readonly console: boolean
       readonly allowedOrigins: ReadonlyArray<string>
     }
@@ -96,6 +63,7 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
     HttpApiBuilder.layer(api),
     layerAssets([description]),
     ...pages.map(layerPage),
+    layerScrape(settings.operatorToken),
     sayWhoIsServed(settings),
     layerOutermost({
       routes: makeRouteTable(api, beside),

@@ -91,6 +91,14 @@ export const intText = (minimum: number, maximum: number) =>
 
 export const PortText = intText(0, 65_535)
 
+/** A port, or `off`. */
+export const OffOrPortText = parsed(
+  Schema.Union([Schema.Int, Schema.Literal("off")]),
+  (text) =>
+    text.toLowerCase() === "off" ? "off" : /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined,
+  "off, or a whole number from 0 to 65535",
+)
+
 /** Requests per minute; 0 is no limit. */
 export const RateText = intText(0, 1_000_000_000)
 

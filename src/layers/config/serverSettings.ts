@@ -1,4 +1,5 @@
 /** Settings that both servers have. */
+import { Redacted, Schema } from "effect"
 import {
   BytesText,
   FlagText,
@@ -6,7 +7,9 @@ import {
   intText,
   literalText,
   NetworksText,
+  OffOrPortText,
   OriginsText,
+  parsed,
   PlainText,
   PortText,
   RateText,
@@ -17,6 +20,13 @@ import type { Rule } from "../../domain/configuration.ts"
 import { tlsRule } from "../../server/tls/Tls.ts"
 import { type Decoded, optionalSetting, setting } from "./Setting.ts"
 import { telemetrySettings } from "./telemetrySettings.ts"
+
+/** What `Authorization` can carry (RFC 6750 §2.1), and nobody guesses. */
+const OperatorTokenText = parsed(
+  Schema.Redacted(Schema.String),
+  (text) => (/^[\w.~+/-]{16,}=*$/.test(text) ? Redacted.make(text) : undefined),
+  "at least 16 characters, such as `openssl rand -base64 24` prints",
+)
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "none"] as const
 
@@ -33,6 +43,22 @@ export const serverSettings = (port: number) => ({
     OriginsText,
     ",",
     "Origins of web pages, beside its own, that may use the server from a browser",
+  ),
+  operatorHost: setting(
+    "OPERATOR_HOST",
+    PlainText,
+    "127.0.0.1",
+    "Address of the operator's listener: /metrics and all of /ready, over plain HTTP",
+  ),
+  operatorPort: optionalSetting(
+    "OPERATOR_PORT",
+    OffOrPortText,
+    "Port of the operator's listener; off: there is none. Default: PORT + 1000, or a free one if PORT is 0",
+  ),
+  operatorToken: optionalSetting(
+    "OPERATOR_TOKEN",
+    OperatorTokenText,
+    "Bearer token with which /metrics can be asked for on PORT too; without one it is not there",
   ),
   maxRequestBytes: setting("MAX_REQUEST_BYTES", BytesText, "1MiB", "Largest request body"),
   maxBodyMemory: setting(
@@ -79,7 +105,7 @@ export const serverSettings = (port: number) => ({
     "RATE_LIMIT_PROBES",
     RateText,
     "600",
-    "Requests for /health, /ready and /metrics per minute and client, counted by each process; 0 is no limit",
+    "Requests for /health and /ready per minute and client, and as many to the operator's listener, counted by each process; 0 is no limit",
   ),
   trustedProxies: setting(
     "TRUSTED_PROXIES",
@@ -140,7 +166,29 @@ const memoryRule: Rule<BodySettings> = {
       : [],
 }
 
+export interface OperatorAddress {
+  readonly port: number
+  readonly operatorPort: number | "off" | undefined
+}
+
+const OPERATOR_OFFSET = 1000
+const LAST_PORT = 65_535
+
+/** Where the operator's listener is to be. */
+export const operatorPortOf = ({ operatorPort, port }: OperatorAddress): number | "off" =>
+  operatorPort ?? (port === 0 ? 0 : port + OPERATOR_OFFSET)
+
+const operatorRule: Rule<OperatorAddress> = {
+  of: ["port", "operatorPort"],
+  mistakes: (address) => {
+    const port = operatorPortOf(address)
+    return port !== "off" && port > LAST_PORT
+      ? [{ variable: "OPERATOR_PORT", problem: `is missing; PORT + ${OPERATOR_OFFSET} is no port any more` }]
+      : []
+  },
+}
+
 /** What the settings of both servers have to be together. */
-export const serverRules = [memoryRule, tlsRule]
+export const serverRules = [memoryRule, operatorRule, tlsRule]
 
 export type ServerSettings = Decoded<ReturnType<typeof serverSettings>>

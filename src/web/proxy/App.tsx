@@ -11,23 +11,26 @@ import { usePins } from "./usePins.ts"
 import { type ProxyState, useReadiness } from "./useReadiness.ts"
 import { Wire } from "./Wire.tsx"
 
-const STATUS = {
-  ready: { class: "badge good", text: "✓ ready" },
-  degraded: { class: "badge warn", text: "! ready, but a provider fails" },
-  unavailable: { class: "badge bad", text: "✕ not ready" },
-} as const
+const statusOf = ({ providers, status }: ProxyState) => {
+  if (status === "unavailable") return { class: "badge bad", text: "✕ not ready" }
+  return providers === "degraded"
+    ? { class: "badge warn", text: "! ready, but a provider fails" }
+    : { class: "badge good", text: "✓ ready" }
+}
 
-const About = ({ state }: { readonly state: ProxyState | undefined }) =>
-  state === undefined ? null : (
+const About = ({ state }: { readonly state: ProxyState | undefined }) => {
+  if (state === undefined) return null
+  const status = statusOf(state)
+  return (
     <>
-      <span class={STATUS[state.status].class}>{STATUS[state.status].text}</span>
-      <span class="badge">{state.providers.map(({ model, provider }) => `${provider} (${model})`).join(", ")}</span>
-      <span class="badge">session keys in {state.key_storage} memory</span>
+      <span class={status.class}>{status.text}</span>
+      <span class="badge">{state.models.map(({ id, owned_by }) => `${owned_by} (${id})`).join(", ")}</span>
     </>
   )
+}
 
 const hintFor = (state: ProxyState | undefined): string =>
-  state?.providers.some(({ provider }) => provider === "echo") === true
+  state?.providers === "none"
     ? "No provider key is set, so the built-in echo answers with your own words. Everything else is real."
     : "Each question is sealed in this page; each piece of the answer is checked before you see it."
 

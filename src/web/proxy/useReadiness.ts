@@ -1,31 +1,24 @@
 /** What the proxy says of itself. It is not signed: good to know, not to rely on. */
 import { useEffect, useState } from "preact/hooks"
+import type { PublicReadiness } from "../../domain/readiness.ts"
+import type { Model } from "../../client/openai/models.ts"
 import { baseUrl } from "../shared/render.tsx"
 
-interface Provider {
-  readonly provider: string
-  readonly configured: boolean
-  readonly model: string
-}
-
-export interface ProxyState {
-  /** Whether it takes requests, and whether a provider is left alone. */
-  readonly status: "ready" | "degraded" | "unavailable"
-  /** Those that are configured. */
-  readonly providers: ReadonlyArray<Provider>
-  readonly tls: { readonly mode: "off" | "tls" | "mtls" }
-  readonly key_storage: "guarded" | "plain"
+export interface ProxyState extends PublicReadiness {
+  readonly models: ReadonlyArray<Model>
 }
 
 export const useReadiness = (): ProxyState | undefined => {
   const [state, setState] = useState<ProxyState>()
   useEffect(() => {
     const controller = new AbortController()
+    const get = async (path: string): Promise<unknown> =>
+      (await fetch(`${baseUrl()}${path}`, { signal: controller.signal })).json()
     const look = async () => {
-      const response = await fetch(`${baseUrl()}/ready`, { signal: controller.signal })
+      const [readiness, models] = await Promise.all([get("/ready"), get("/v1/models")])
       // Shown and not acted upon, and the page came from the same server, so its shape is taken as it is.
-      const said = (await response.json()) as ProxyState
-      setState({ ...said, providers: said.providers.filter(({ configured }) => configured) })
+      const { data } = models as { readonly data: ReadonlyArray<Model> }
+      setState({ ...(readiness as PublicReadiness), models: data })
     }
     // Without it the page says less; whatever is wrong shows with the first question.
     look().catch(() => undefined)

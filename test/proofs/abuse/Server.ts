@@ -4,8 +4,8 @@ import { setTimeout } from "node:timers/promises"
 import { Effect } from "effect"
 import type { Fetch, SealedClientOptions } from "../../../src/client/SealedClient.ts"
 import { SECRET, tokenFor } from "../../support/gateway.ts"
-import { run, runProxy } from "../../support/processes.ts"
-import { parsePrometheus, valueOf } from "../../support/prometheus.ts"
+import { operatorUrlIn, run, runProxy } from "../../support/processes.ts"
+import { scrape, valueOf } from "../../support/prometheus.ts"
 
 const PRELOAD = new URL("./collectOnSignal.ts", import.meta.url).href
 
@@ -14,8 +14,8 @@ export interface Server {
   readonly url: string
   readonly port: number
   readonly kill: (signal: NodeJS.Signals) => void
-  /** How its metrics are read. */
-  readonly fetch: Fetch
+  /** Where its metrics are read. */
+  readonly operatorUrl: string
 }
 
 type Environment = Readonly<Record<string, string>>
@@ -50,7 +50,8 @@ export const startGatewayProcess = Effect.fnUntraced(function* (env: Environment
     },
   })
   const url = yield* Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
-  return { ...running, url, port: portOf(url), fetch: plainFetch, token: yield* tokenFor("honest") }
+  const operatorUrl = yield* Effect.promise(() => running.line(operatorUrlIn))
+  return { ...running, url, operatorUrl, port: portOf(url), fetch: plainFetch, token: yield* tokenFor("honest") }
 })
 
 export type GatewayProcess = Effect.Success<ReturnType<typeof startGatewayProcess>>
@@ -70,8 +71,7 @@ export const peakOf = ({ pid }: Server): number => statusOf(pid, "VmHWM")
 /** proc(5): 5 resets the high-water mark. */
 export const forgetPeak = ({ pid }: Server): void => writeFileSync(`/proc/${pid}/clear_refs`, "5")
 
-export const metricsOf = async (server: Server) =>
-  parsePrometheus(await (await server.fetch(`${server.url}/metrics`, { method: "GET" })).text())
+export const metricsOf = (server: Server) => scrape(server)
 
 /** Bytes that the process holds after collecting its garbage: JavaScript heap and what hangs on it outside. */
 export const heldBy = async (server: Server): Promise<number> => {

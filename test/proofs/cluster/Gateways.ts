@@ -2,7 +2,7 @@
 import { Effect, Scope } from "effect"
 import { SECRET } from "../../support/gateway.ts"
 import type { Fake } from "../../support/FakeUpstream.ts"
-import { run, type Running } from "../../support/processes.ts"
+import { operatorUrlIn, run, type Running } from "../../support/processes.ts"
 
 export const COUNT = 3
 
@@ -20,6 +20,8 @@ export const keyOf = (slot: number): string => `key-of-gateway-${slot}`
 
 export interface Gateway extends Running {
   readonly url: string
+  /** Where its operator asks. */
+  readonly operatorUrl: string
 }
 
 export interface Gateways {
@@ -56,7 +58,8 @@ const start = Effect.fnUntraced(function* (slot: number, shared: Readonly<Record
     },
   })
   const url = yield* Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
-  return { ...running, url } satisfies Gateway
+  const operatorUrl = yield* Effect.promise(() => running.line(operatorUrlIn))
+  return { ...running, url, operatorUrl } satisfies Gateway
 })
 
 /** Starts them all; they end with the scope. */

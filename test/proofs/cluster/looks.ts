@@ -28,13 +28,13 @@ interface Ready {
   readonly providers: ReadonlyArray<{ readonly provider: string; readonly circuit: string }>
 }
 
-const readyOf = async ({ url }: Pick<Gateway, "url">) => {
-  const response = await fetch(`${url}/ready`)
+const readyOf = async ({ operatorUrl }: Pick<Gateway, "operatorUrl">) => {
+  const response = await fetch(`${operatorUrl}/ready`)
   // As its contract says.
   return { ...((await response.json()) as Ready), status: response.status }
 }
 
-export const ready = (gateway: Pick<Gateway, "url">) => Effect.promise(() => readyOf(gateway))
+export const ready = (gateway: Pick<Gateway, "operatorUrl">) => Effect.promise(() => readyOf(gateway))
 
 /** What every gateway has to say before it is waited no longer; what is not named does not matter. */
 export interface Expected {
@@ -54,7 +54,7 @@ const fits = async (gateway: Gateway, expected: Expected): Promise<boolean> => {
   if (expected.circuit !== undefined && circuit !== expected.circuit[1]) return false
   if (expected.metric === undefined) return true
   const [name, value] = expected.metric
-  return (await (await fetch(`${gateway.url}/metrics`)).text()).includes(`\n${name} ${value}\n`)
+  return (await (await fetch(`${gateway.operatorUrl}/metrics`)).text()).includes(`\n${name} ${value}\n`)
 }
 
 /** Waits until all of them say so. */

@@ -41,7 +41,7 @@ describe.runIf(hasOpenssl)("TLS", () => {
         const { completion } = await client.complete({ prompt: "hello" })
         assert.strictEqual(completion.choices[0]?.message.content, "hello")
         assert.strictEqual(await (await client.stream({ prompt: "one two" })).text(), "one two")
-        const { tls } = await jsonOf(await fetch(`${proxy.url}/ready`, {}))
+        const { tls } = await jsonOf(await globalThis.fetch(`${proxy.operatorUrl}/ready`))
         assert.deepStrictEqual(tls, { mode: "tls", expires_at: expiryOf(server), last_reload_error: null })
         // Somebody else's certificate, an old protocol version, and no TLS at all get nowhere.
         const other = makeCertificate(join(server.cert, ".."), "other")
@@ -70,14 +70,14 @@ describe.runIf(hasOpenssl)("TLS", () => {
       const proxy = yield* runProxy({ env: { TLS_CERT_FILE: used.cert, TLS_KEY_FILE: used.key }, secure: true })
       yield* Effect.promise(async () => {
         const port = Number(new URL(proxy.url).port)
-        const tls = async (trusted: Certificate) =>
-          Object((await jsonOf(await httpsFetch(trusted)(`${proxy.url}/ready`, {})))["tls"]) as Record<string, unknown>
+        const tls = async () =>
+          Object((await jsonOf(await fetch(`${proxy.operatorUrl}/ready`)))["tls"]) as Record<string, unknown>
         assert.strictEqual(await shownBy(port), fingerprintOf(first))
 
         writeFileSync(used.cert, "not a certificate")
         proxy.kill("SIGHUP")
-        while ((await tls(first))["last_reload_error"] === null) await setTimeout(20)
-        assert.strictEqual((await tls(first))["expires_at"], expiryOf(first))
+        while ((await tls())["last_reload_error"] === null) await setTimeout(20)
+        assert.strictEqual((await tls())["expires_at"], expiryOf(first))
         // A certificate with another one's key does not work either.
         copyFileSync(second.cert, used.cert)
         proxy.kill("SIGHUP")
@@ -87,7 +87,7 @@ describe.runIf(hasOpenssl)("TLS", () => {
         install(second)
         proxy.kill("SIGHUP")
         while ((await shownBy(port)) !== fingerprintOf(second)) await setTimeout(20)
-        assert.deepStrictEqual(await tls(second), {
+        assert.deepStrictEqual(await tls(), {
           mode: "tls",
           expires_at: expiryOf(second),
           last_reload_error: null,

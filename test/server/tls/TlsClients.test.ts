@@ -13,7 +13,7 @@ import {
   makeCertificate,
   makeCertificateFor,
 } from "../../support/certificates.ts"
-import { parsePrometheus, valueOf } from "../../support/prometheus.ts"
+import { scrape, valueOf } from "../../support/prometheus.ts"
 import { temporaryFolder } from "../../support/proxy.ts"
 import { openSocket } from "../../support/sockets.ts"
 import { failureOf } from "../../support/tamper.ts"
@@ -70,11 +70,11 @@ describe.runIf(hasOpenssl)("clients of TLS", () => {
         const strange = makeCertificate(folder, "strange", makeCertificate(folder, "another-authority"))
         const expired = makeCertificateFor(folder, "expired", { from: year(2000), to: year(2001) }, authority)
         const future = makeCertificateFor(folder, "future", { from: year(2200), to: year(2201) }, authority)
-        const { logs, port, url } = yield* startTls(kind, { server, authority: authority.cert })
+        const { logs, operatorUrl, port, url } = yield* startTls(kind, { server, authority: authority.cert })
         yield* Effect.promise(async () => {
           const agent = new Agent({ keepAlive: true, maxSockets: 1 })
           const right = httpsFetch(server, mine, { agent })
-          const counts = async () => parsePrometheus(await (await right(`${url}/metrics`, {})).text())
+          const counts = () => scrape({ operatorUrl })
           const before = await counts()
 
           const stopping = new AbortController()

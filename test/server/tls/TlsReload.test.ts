@@ -17,7 +17,7 @@ import {
   makeCertificate,
   makeCertificateFor,
 } from "../../support/certificates.ts"
-import { parsePrometheus, valueOf } from "../../support/prometheus.ts"
+import { scrape, valueOf } from "../../support/prometheus.ts"
 import { temporaryFolder } from "../../support/proxy.ts"
 import { jsonOf } from "../../support/sealing.ts"
 import { failureOf } from "../../support/tamper.ts"
@@ -26,9 +26,9 @@ import { KINDS, startTls, type TlsServer } from "../../support/tlsServers.ts"
 const DAY_MS = 86_400_000
 const decodeTls = Schema.decodeUnknownSync(TlsReadiness)
 
-/** What the server's probe says of TLS, asked by somebody who looks at no certificate. */
-const readiness = async ({ url }: TlsServer, as: Certificate, client?: Certificate) =>
-  decodeTls((await jsonOf(await httpsFetch(as, client)(`${url}/ready`, {})))["tls"])
+/** What the server tells its operator of TLS. */
+const readiness = async ({ operatorUrl }: TlsServer) =>
+  decodeTls((await jsonOf(await fetch(`${operatorUrl}/ready`)))["tls"])
 
 /** The certificate that a server shows. */
 const shownBy = ({ port }: TlsServer): Promise<string> =>
@@ -136,7 +136,7 @@ describe.runIf(hasOpenssl)("certificates that change", () => {
         for (const next of [second, third]) {
           put(next)
           yield* passUntil(async () => (await shownBy(server)) === fingerprintOf(next))
-          assert.deepStrictEqual(yield* Effect.promise(() => readiness(server, next)), {
+          assert.deepStrictEqual(yield* Effect.promise(() => readiness(server)), {
             mode: "tls",
             expires_at: expiryOf(next),
             last_reload_error: null,
@@ -157,7 +157,7 @@ describe.runIf(hasOpenssl)("certificates that change", () => {
         const used: Certificate = { cert: join(folder, "used.crt"), key: join(folder, "used.key") }
         install(first, used)
         const server = yield* startTls(kind, { server: used })
-        const error = async () => (await readiness(server, first)).last_reload_error
+        const error = async () => (await readiness(server)).last_reload_error
         const secret = "c2VjcmV0IGtleSBtYXRlcmlhbCBvZiB0aGUgb3BlcmF0b3I="
         const pem = (label: string) => `-----BEGIN ${label}-----\n${secret}\n-----END ${label}-----\n`
 
@@ -172,7 +172,7 @@ describe.runIf(hasOpenssl)("certificates that change", () => {
           breakThem()
           yield* passUntil(async () => problem.test((await error()) ?? ""))
           assert.strictEqual(yield* Effect.promise(() => shownBy(server)), fingerprintOf(first))
-          assert.strictEqual((yield* Effect.promise(() => readiness(server, first))).expires_at, expiryOf(first))
+          assert.strictEqual((yield* Effect.promise(() => readiness(server))).expires_at, expiryOf(first))
         }
         // However long it stays like that, it is said once.
         const told = () => server.logs.filter((line) => line.includes("not reloaded"))
@@ -182,7 +182,7 @@ describe.runIf(hasOpenssl)("certificates that change", () => {
 
         install(second, used)
         yield* passUntil(async () => (await shownBy(server)) === fingerprintOf(second))
-        assert.isNull((yield* Effect.promise(() => readiness(server, second))).last_reload_error)
+        assert.isNull((yield* Effect.promise(() => readiness(server))).last_reload_error)
         assert.notInclude(server.logs.join("\n"), secret.slice(0, 16))
         assert.notInclude(server.logs.join("\n"), "BEGIN")
       }),
@@ -234,12 +234,12 @@ describe.runIf(hasOpenssl)("certificates that change", () => {
         for (const bad of ["", "no certificate\n", readFileSync(server.key)]) {
           writeFileSync(authorities, bad)
           const named = async () =>
-            (await readiness(running, server, added)).last_reload_error?.startsWith("TLS_CLIENT_CA_FILE: ") ?? false
+            (await readiness(running)).last_reload_error?.startsWith("TLS_CLIENT_CA_FILE: ") ?? false
           yield* passUntil(named)
           assert.isTrue(yield* Effect.promise(() => isLetIn(added)))
         }
         copyFileSync(newAuthority.cert, authorities)
-        yield* passUntil(async () => (await readiness(running, server, added)).last_reload_error === null)
+        yield* passUntil(async () => (await readiness(running)).last_reload_error === null)
       }),
     )
   }
@@ -257,7 +257,7 @@ describe.runIf(hasOpenssl)("certificates that change", () => {
         yield* passSecond
       }
       assert.strictEqual(yield* Effect.promise(() => shownBy(server)), fingerprintOf(first))
-      assert.isNull((yield* Effect.promise(() => readiness(server, first))).last_reload_error)
+      assert.isNull((yield* Effect.promise(() => readiness(server))).last_reload_error)
       yield* passUntil(async () => (await shownBy(server)) === fingerprintOf(next[0]))
     }),
   )
@@ -301,18 +301,17 @@ describe.runIf(hasOpenssl)("certificates that change", () => {
       const used: Certificate = { cert: join(folder, "used.crt"), key: join(folder, "used.key") }
       install(first, used)
       const server = yield* startTls("proxy", { server: used })
-      const read = (as: Certificate) =>
-        Effect.promise(async () => parsePrometheus(await (await httpsFetch(as)(`${server.url}/metrics`, {})).text()))
-      const expiryShown = (metrics: Effect.Success<ReturnType<typeof read>>) =>
+      const read = Effect.promise(() => scrape(server))
+      const expiryShown = (metrics: Effect.Success<typeof read>) =>
         valueOf(metrics, "sealgate_tls_certificate_expires_at_seconds")
-      const before = yield* read(first)
+      const before = yield* read
       assert.strictEqual(expiryShown(before), Date.parse(expiryOf(first)) / 1000)
 
       copyFileSync(second.cert, used.cert)
-      yield* passUntil(async () => (await readiness(server, first)).last_reload_error !== null)
+      yield* passUntil(async () => (await readiness(server)).last_reload_error !== null)
       copyFileSync(second.key, used.key)
       yield* passUntil(async () => (await shownBy(server)) === fingerprintOf(second))
-      const after = yield* read(second)
+      const after = yield* read
       assert.strictEqual(expiryShown(after), Date.parse(expiryOf(second)) / 1000)
       const reloads = (metrics: typeof after, outcome: string) =>
         valueOf(metrics, "sealgate_tls_reloads_total", { outcome })
@@ -334,7 +333,7 @@ describe.runIf(hasOpenssl)("certificates that change", () => {
       install(first, used)
       const server = yield* startTls("proxy", { server: used })
       install(second, used)
-      yield* passUntil(async () => /not valid before/.test((await readiness(server, first)).last_reload_error ?? ""))
+      yield* passUntil(async () => /not valid before/.test((await readiness(server)).last_reload_error ?? ""))
       assert.strictEqual(yield* Effect.promise(() => shownBy(server)), fingerprintOf(first))
       yield* TestClock.adjust("10 minutes")
       yield* passUntil(async () => (await shownBy(server)) === fingerprintOf(second))

@@ -1,0 +1,30 @@
+/** Which models there are, as OpenAI's API lists them. It is what the operator configured, whatever was asked since. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { problems } from "../problems.ts"
+
+export const Models = Schema.Struct({
+  object: Schema.Literal("list"),
+  data: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      object: Schema.Literal("model"),
+      /** Not known here; the format wants a number. */
+      created: Schema.Literal(0),
+      /** The provider that serves it. */
+      owned_by: Schema.String,
+    }),
+  ),
+})
+
+export class ModelsApi extends HttpApiGroup.make("models", { topLevel: true })
+  .add(
+    HttpApiEndpoint.get("models", "/v1/models", { success: Models, error: problems() }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Models",
+        description:
+          "The default model of every configured provider, in their order. It is not signed: a list, not a promise, and requests may name others.",
+      }),
+    ),
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Models" })) {}

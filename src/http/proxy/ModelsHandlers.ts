@@ -1,0 +1,24 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { ProxyApi } from "../../api/proxy/ProxyApi.ts"
+import { Upstream } from "../../services/upstream/Upstream.ts"
+
+export const ModelsHandlers = HttpApiBuilder.group(
+  ProxyApi,
+  "models",
+  Effect.fn(function* (handlers) {
+    const upstream = yield* Upstream
+    return handlers.handleAll({
+      models: () =>
+        Effect.map(upstream.status, (providers) => ({
+          object: "list" as const,
+          data: providers.map(({ model: id, provider: owned_by }) => ({
+            id,
+            object: "model" as const,
+            created: 0 as const,
+            owned_by,
+          })),
+        })),
+    })
+  }),
+)

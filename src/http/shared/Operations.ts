@@ -1,0 +1,119 @@
+/** How a server is: little for anybody, the rest for its operator, who has a listener of their own. */
+import { Effect, Layer, Metric, Redacted } from "effect"
+import { type HttpServerRequest, HttpRouter, HttpServerResponse } from "effect/http"
+import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
+import { PrometheusMetrics } from "effect/observability"
+import type { SystemApi } from "../../api/SystemApi.ts"
+import { isLoopback } from "../../domain/hostName.ts"
+import { JSON_LIMITS } from "../../domain/iJson.ts"
+import { publicReadiness, type Readiness } from "../../domain/readiness.ts"
+import { SOFTWARE } from "../../domain/software.ts"
+import { sameSecret } from "../../services/access/sameSecret.ts"
+import { measure, measureAll } from "../../services/lifecycle/Measurements.ts"
+import { ReadinessProbe } from "../../services/lifecycle/ReadinessProbe.ts"
+import { gauge } from "../../services/metrics.ts"
+import type { RequestKind } from "./ClientLimits.ts"
+import { hostRules, type HostSettings } from "./Hosts.ts"
+import { layerOutermost, type OutermostSettings } from "./Outermost.ts"
+import { makeRouteTable } from "./RouteTable.ts"
+
+const readiness = gauge("sealgate_ready")()
+
+const HEALTH = { status: "ok" as const, software: SOFTWARE }
+
+const readyResponse = ({ status }: Pick<Readiness, "status">, body: object) =>
+  HttpServerResponse.jsonUnsafe(body, {
+    status: status === "unavailable" ? 503 : 200,
+    headers: { "cache-control": "no-store" },
+  })
+
+const metricsResponse = Effect.map(Effect.andThen(measureAll, PrometheusMetrics.format()), (text) =>
+  HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" }),
+)
+
+/** Handlers of the operations group of `api`. */
+export const layerSystem = <Id extends string, Others extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Others | typeof SystemApi>,
+) =>
+  HttpApiBuilder.group(
+    // It has this group; that it may have others is nothing to these handlers, but too much for their types.
+    api as unknown as HttpApi.HttpApi<Id, typeof SystemApi>,
+    "system",
+    Effect.fn(function* (handlers) {
+      const probe = yield* ReadinessProbe
+      yield* measure(
+        Effect.flatMap(probe.report, ({ status }) => Metric.update(readiness, status === "unavailable" ? 0 : 1)),
+      )
+      return handlers.handleAll({
+        health: () => Effect.succeed(HEALTH),
+        ready: () => Effect.map(probe.report, (report) => readyResponse(report, publicReadiness(report))),
+      })
+    }),
+  )
+
+/** What carries a token in `Authorization` (RFC 6750 §2.1). */
+const BEARER = /^Bearer +(\S+)$/i
+
+const carries = ({ headers }: HttpServerRequest.HttpServerRequest, token: Redacted.Redacted): boolean =>
+  sameSecret(BEARER.exec(headers["authorization"] ?? "")?.[1] ?? "", Redacted.value(token))
+
+/** `/metrics` for whoever carries the operator's token; to all others there is no such path. */
+export const layerScrape = (token: Redacted.Redacted | undefined) =>
+  token === undefined
+    ? Layer.empty
+    : HttpRouter.add("GET", "/metrics", (request) =>
+        carries(request, token) ? metricsResponse : Effect.succeed(HttpServerResponse.empty({ status: 404 })),
+      )
+
+const PATHS = ["/health", "/ready", "/metrics"] as const
+
+/** Nothing that is asked for here has a body. */
+const MAX_BODY_BYTES = 1024
+
+/** What the operator's listener is told about who may ask. */
+export interface OperatorRoutesSettings extends Pick<OutermostSettings, "trustedProxies">, HostSettings {
+  readonly rateLimitProbes: number
+}
+
+/**
+ * `/health`, all of `/ready`, and `/metrics`. No web page gets anything from here, whatever the public port allows; and as
+ * many requests are taken as of probes, counted apart from those.
+ */
+export const layerOperatorRoutes = ({
+  allowedHosts,
+  host,
+  rateLimitProbes,
+  trustedProxies,
+}: OperatorRoutesSettings) => {
+  // What the server is called outside is no name of its loopback.
+  const hosts = hostRules({ host, allowedHosts: isLoopback(host) ? undefined : allowedHosts })
+  const kind: RequestKind = { name: "operator", perMinute: rateLimitProbes, inFlight: 0, ofProcess: true }
+  return Layer.unwrap(
+    Effect.map(ReadinessProbe, (probe) =>
+      Layer.mergeAll(
+        HttpRouter.add("GET", "/health", HttpServerResponse.jsonUnsafe(HEALTH)),
+        HttpRouter.add(
+          "GET",
+          "/ready",
+          Effect.map(probe.report, (report) => readyResponse(report, report)),
+        ),
+        HttpRouter.add("GET", "/metrics", metricsResponse),
+        layerOutermost({
+          routes: makeRouteTable(
+            { groups: {} },
+            PATHS.map((path) => ["GET", path]),
+          ),
+          maxBodyBytes: MAX_BODY_BYTES,
+          maxBodyMemory: MAX_BODY_BYTES,
+          trustedProxies,
+          jsonLimits: JSON_LIMITS,
+          hosts,
+          origins: new Set(),
+          kindOf: () => kind,
+          malformedCode: "malformed",
+          namesRequest: false,
+        }),
+      ),
+    ),
+  )
+}

@@ -1,0 +1,60 @@
+/**
+ * The operator's own door: a listener beside the public one for what tells of single requests, such as which model was
+ * called when, and how many tokens it took. Strangers who watch a server's sealed traffic must not read that beside it.
+ */
+import { Context, Effect, Layer } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { isLoopback } from "../domain/hostName.ts"
+import { layerOperatorRoutes, type OperatorRoutesSettings } from "../http/shared/Operations.ts"
+import { layerOwnSpans } from "../http/shared/requestSpan.ts"
+import { layerCutAtClose, layerNodeServer, type ListenSettings } from "../server/NodeServer.ts"
+import { urlOf } from "../server/serverUrl.ts"
+import { type OperatorAddress, operatorPortOf } from "./config/serverSettings.ts"
+
+/** Where the operator asks; `undefined` where there is no such listener. */
+export const OperatorDoor = Context.Reference<string | undefined>("sealgate/layers/OperatorDoor", {
+  defaultValue: () => undefined,
+})
+
+export type OperatorDoorSettings = ListenSettings &
+  OperatorRoutesSettings &
+  OperatorAddress & { readonly operatorHost: string }
+
+const sayWhoReachesIt = (host: string) =>
+  isLoopback(host)
+    ? Effect.void
+    : Effect.logInfo(`whoever reaches ${host} on the operator's port can read which models are used, when and how much`)
+
+/**
+ * Listens for the operator until its scope closes, plain HTTP: it is for this machine, or a network that is the operator's
+ * alone; over any other `/metrics` is to be had with a token, through the TLS of the public port.
+ */
+export const layerOperatorDoor = (settings: OperatorDoorSettings) => {
+  const port = operatorPortOf(settings)
+  if (port === "off") return Layer.succeed(OperatorDoor, undefined)
+  const { operatorHost: host } = settings
+  const routes = layerOperatorRoutes({ ...settings, host })
+  return Layer.merge(
+    Layer.effect(
+      OperatorDoor,
+      Effect.map(HttpServer.HttpServer, ({ address }) => urlOf(address, false)),
+    ),
+    layerCutAtClose,
+  ).pipe(
+    // Provided and not merged: what is built on this has a router of its own.
+    Layer.provide(
+      HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(Layer.provide(layerOwnSpans)),
+    ),
+    Layer.provide(
+      layerNodeServer({
+        ...settings,
+        host,
+        port,
+        tlsCertFile: undefined,
+        tlsKeyFile: undefined,
+        tlsClientCaFile: undefined,
+      }),
+    ),
+    Layer.merge(Layer.effectDiscard(sayWhoReachesIt(host))),
+  )
+}

@@ -1,0 +1,160 @@
+/** The operator's own listener, and what of it strangers get: nothing. */
+import { request } from "node:http"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { SealedProxy } from "../../src/layers/Proxy.ts"
+import { hasOpenssl, httpsFetch, makeCertificate } from "../support/certificates.ts"
+import { freePort } from "../support/freePort.ts"
+import { type Answer, call, callOperator, databaseUrl, problemIn, startGateway } from "../support/gateway.ts"
+import { plainRequest } from "../support/plainRequest.ts"
+import { startProxy, temporaryFolder } from "../support/proxy.ts"
+import { jsonOf } from "../support/sealing.ts"
+import { failureOf } from "../support/tamper.ts"
+
+const TOKEN = "operator-token-0123456789"
+
+const servers = {
+  proxy: (token?: string) =>
+    startProxy({ settings: token === undefined ? {} : { operatorToken: Redacted.make(token) } }),
+  gateway: Effect.fnUntraced(function* (token = "") {
+    return yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), { OPERATOR_TOKEN: token })
+  }),
+} as const
+
+/** Everything of an answer but the time, and but the path that it names. */
+const looksOf = ({ headers, status, text }: Answer, path: string) => ({
+  status,
+  headers: [...headers].filter(([name]) => name !== "date" && name !== "content-length"),
+  text: text.replace(path, "").replace(/"trace_id":"[0-9a-f]+"/, ""),
+})
+
+describe.each(["proxy", "gateway"] as const)("the %s", (kind) => {
+  it.live("has no /metrics for strangers: what answers is what answers everywhere where nothing is", () =>
+    Effect.gen(function* () {
+      for (const token of [undefined, TOKEN]) {
+        const server = yield* servers[kind](token)
+        const wrong = ["", "Bearer", `Bearer ${TOKEN}x`, `Bearer x${TOKEN}`, `Basic ${TOKEN}`, TOKEN]
+        for (const method of ["GET", "HEAD", "POST", "DELETE"]) {
+          const nothing = looksOf(yield* call(server, method, "/nothing"), "/nothing")
+          for (const authorization of wrong) {
+            const headers: Record<string, string> = authorization === "" ? {} : { authorization }
+            const asked = yield* call(server, method, "/metrics", { headers })
+            assert.deepStrictEqual(looksOf(asked, "/metrics"), nothing, `${method} ${authorization}`)
+          }
+        }
+      }
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("shows its metrics to whoever carries the operator's token, and the rest of /ready to nobody", () =>
+    Effect.gen(function* () {
+      const server = yield* servers[kind](TOKEN)
+      for (const scheme of ["Bearer", "bearer"]) {
+        const answer = yield* call(server, "GET", "/metrics", { headers: { authorization: `${scheme} ${TOKEN}` } })
+        assert.deepStrictEqual(
+          [answer.status, answer.headers.get("content-type")],
+          [200, "text/plain; version=0.0.4; charset=utf-8"],
+        )
+        assert.match(answer.text, /^sealgate_ready 1$/m)
+      }
+      const ready = yield* call(server, "GET", "/ready", { headers: { authorization: `Bearer ${TOKEN}` } })
+      assert.deepStrictEqual(ready.json, { status: "ready", providers: "none", mtls: "off" })
+      assert.strictEqual(ready.headers.get("cache-control"), "no-store")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("answers its operator on a listener that has nothing else, and no web page", () =>
+    Effect.gen(function* () {
+      const server = yield* servers[kind]()
+      for (const path of ["/health", "/ready", "/metrics"]) {
+        assert.strictEqual((yield* callOperator(server, path)).status, 200, path)
+        assert.strictEqual((yield* call({ url: server.operatorUrl }, "HEAD", path)).status, 200, path)
+      }
+      assert.strictEqual(
+        problemIn(yield* call({ url: server.operatorUrl }, "POST", "/ready")).code,
+        "method-not-allowed",
+      )
+      for (const path of ["/v1/keys", "/v1/init", "/api/v1/agents", "/openapi.json", "/console", "/docs"]) {
+        assert.strictEqual((yield* callOperator(server, path)).status, 404, path)
+      }
+      const port = Number(new URL(server.operatorUrl).port)
+      const rebound = yield* Effect.promise(() =>
+        plainRequest({ port, path: "/metrics", headers: { host: "rebind.evil.example" } }),
+      )
+      assert.strictEqual(rebound.status, 421)
+      const sent = yield* callOperator(server, "/metrics", { headers: { "sec-fetch-site": "cross-site" } })
+      assert.strictEqual(problemIn(sent).code, "cross-origin")
+    }).pipe(Effect.scoped),
+  )
+})
+
+it.live("takes no name from outside on loopback, and those of ALLOWED_HOSTS on a network", () =>
+  Effect.gen(function* () {
+    const ask = (operatorUrl: string, host: string) =>
+      Effect.promise(async () => {
+        const { port } = new URL(operatorUrl)
+        return (await plainRequest({ port: Number(port), path: "/metrics", headers: { host } })).status
+      })
+    const allowedHosts = ["proxy.example", "*"]
+    const local = yield* startProxy({ settings: { allowedHosts } })
+    assert.deepStrictEqual(
+      yield* Effect.all([ask(local.operatorUrl, "proxy.example"), ask(local.operatorUrl, "a.b")]),
+      [421, 421],
+    )
+    const named = yield* startProxy({ settings: { operatorHost: "0.0.0.0", allowedHosts: ["proxy.example"] } })
+    assert.strictEqual(yield* ask(named.operatorUrl, "proxy.example"), 200)
+    assert.strictEqual(yield* ask(named.operatorUrl, "192.0.2.1:4001"), 200)
+    assert.strictEqual(yield* ask(named.operatorUrl, "a.b"), 421)
+  }).pipe(Effect.scoped),
+)
+
+it.live("listens a thousand ports above its server, and can be switched off", () =>
+  Effect.gen(function* () {
+    const folder = yield* temporaryFolder
+    yield* Effect.promise(async () => {
+      const given = { host: "127.0.0.1", logLevel: "none", attestationKeyFile: join(folder, "key.pem") } as const
+      const port = await freePort()
+      const running = await SealedProxy.start({ ...given, port })
+      assert.strictEqual(running.operatorUrl, `http://127.0.0.1:${port + 1000}`)
+      assert.strictEqual((await fetch(`${running.operatorUrl}/metrics`)).status, 200)
+      await running.stop()
+      assert.instanceOf(await failureOf(fetch(`${running.operatorUrl}/health`)), Error)
+      const off = await SealedProxy.start({ ...given, port: 0, operatorPort: "off" })
+      assert.isUndefined(off.operatorUrl)
+      assert.strictEqual((await fetch(`${off.url}/ready`)).status, 200)
+      await off.stop()
+    })
+  }).pipe(Effect.scoped),
+)
+
+it.live("closes with its server, whoever is in the middle of asking", () =>
+  Effect.gen(function* () {
+    const folder = yield* temporaryFolder
+    yield* Effect.promise(async () => {
+      const attestationKeyFile = join(folder, "key.pem")
+      const running = await SealedProxy.start({ host: "127.0.0.1", port: 0, logLevel: "none", attestationKeyFile })
+      const half = request(`${running.operatorUrl}/metrics`, { method: "POST", headers: { "content-length": 5 } })
+      half.write("x")
+      const cut = new Promise((resolve) => half.once("error", resolve).once("response", resolve))
+      await running.stop()
+      await cut
+    })
+  }).pipe(Effect.scoped),
+)
+
+it.live.runIf(hasOpenssl)(
+  "speaks plain HTTP beside a server with mutual TLS, of which strangers learn that it is on",
+  () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const [certificate, authority] = [makeCertificate(folder, "server"), makeCertificate(folder, "authority")]
+      const client = makeCertificate(folder, "client", authority)
+      const proxy = yield* startProxy({
+        settings: { tlsCertFile: certificate.cert, tlsKeyFile: certificate.key, tlsClientCaFile: authority.cert },
+      })
+      assert.strictEqual((yield* callOperator(proxy, "/ready")).status, 200)
+      const ready = yield* Effect.promise(() => httpsFetch(certificate, client)(`${proxy.url}/ready`, {}))
+      assert.deepInclude(yield* Effect.promise(() => jsonOf(ready)), { mtls: "on" })
+    }).pipe(Effect.scoped),
+)
