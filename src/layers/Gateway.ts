@@ -71,6 +71,7 @@ const layerRoutes = (settings: GatewaySettings) => {
     component: "gateway",
     settings,
     jsonLimits: GATEWAY_JSON_LIMITS,
+    continuesTraces: true,
     kindOf: gatewayKindOf(limits),
     problemCodes: GATEWAY_PROBLEMS,
     malformedCode: MALFORMED,

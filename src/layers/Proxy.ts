@@ -77,6 +77,8 @@ const layerRoutes = (settings: ProxySettings) => {
     component: "proxy",
     settings,
     jsonLimits: JSON_LIMITS,
+    // What stands outside the seal is anybody's on the path.
+    continuesTraces: false,
     kindOf,
     problemCodes: PROXY_PROBLEMS,
     malformedCode: "malformed",

@@ -76,6 +76,8 @@ export const layerUpstream = (
       })
     }),
   ).pipe(
-    Layer.provide(layerUpstreamHttpClient({ connect: configured.connectTimeout })),
+    Layer.provide(
+      layerUpstreamHttpClient({ connect: configured.connectTimeout, traceHeaders: configured.traceHeaders }),
+    ),
     Layer.provide(layerCircuitStore(configured.redisUrl)),
   )

@@ -22,7 +22,7 @@ const spanOf = Effect.fnUntraced(function* (
   const collector = yield* otlpCollector
   const settings = { ...(yield* testSettings), otlpEndpoint: new URL(collector.url) }
   const request = HttpServerRequest.fromWeb(new Request(url, { headers: { host: new URL(url).host, ...headers } }))
-  yield* withRequestSpan(routes)(request, app).pipe(
+  yield* withRequestSpan(routes, true)(request, app).pipe(
     Effect.forkChild,
     Effect.flatMap(Fiber.await),
     Effect.provide(

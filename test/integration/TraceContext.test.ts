@@ -1,4 +1,4 @@
-/** Whose trace a provider is told to continue when this product exports none: that of the caller, or nobody's. */
+/** Whose trace a provider is told to continue when this product exports none: that of a job's caller, or nobody's. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { sqlite } from "../support/databases.ts"
@@ -46,27 +46,32 @@ const CASES: ReadonlyArray<Case> = [
   },
 ]
 
-describe("without a collector", () => {
-  for (const { sent, told, what } of CASES) {
-    it.live(`the proxy tells a provider ${what}`, () =>
-      Effect.gen(function* () {
-        const fake = yield* FakeUpstream.make()
-        const proxy = yield* startProxy({ settings: behind(fake) })
-        const client = proxy.client({
-          fetch: (url, init) =>
-            fetch(url, { ...init, headers: [...new Headers(init?.headers), ...Object.entries(sent)] }),
-        })
-        yield* Effect.promise(async () => {
-          await client.complete({ prompt: "hello" })
-          await (await client.stream({ prompt: "hello" })).text()
-        })
-        assert.deepStrictEqual(toldOf(fake), [
-          [...told, undefined],
-          [...told, undefined],
-        ])
-      }),
-    )
+/** What a provider is told where the path to the proxy says this. */
+const toldByProxy = Effect.fnUntraced(function* (sent: Headers, traceHeaders: boolean) {
+  const fake = yield* FakeUpstream.make()
+  const proxy = yield* startProxy({ settings: { ...behind(fake), traceHeaders } })
+  const client = proxy.client({
+    fetch: (url, init) => fetch(url, { ...init, headers: [...new Headers(init?.headers), ...Object.entries(sent)] }),
+  })
+  yield* Effect.promise(async () => {
+    await client.complete({ prompt: "hello" })
+    await (await client.stream({ prompt: "hello" })).text()
+  })
+  return toldOf(fake)
+})
 
+describe("without a collector", () => {
+  it.live("the proxy tells a provider nothing of a trace that stands outside the seal", () =>
+    Effect.gen(function* () {
+      const sent = { traceparent: TRACEPARENT, tracestate: "rojo=1", b3: `${TRACE}-${PARENT}-1` }
+      const nothing = [undefined, undefined, undefined]
+      for (const traceHeaders of [false, true]) {
+        assert.deepStrictEqual(yield* toldByProxy(sent, traceHeaders), [nothing, nothing])
+      }
+    }),
+  )
+
+  for (const { sent, told, what } of CASES) {
     it.live(`a job tells a provider ${what}`, () =>
       Effect.gen(function* () {
         const fake = yield* FakeUpstream.make()

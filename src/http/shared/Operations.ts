@@ -109,6 +109,7 @@ export const layerOperatorRoutes = ({
           jsonLimits: JSON_LIMITS,
           hosts,
           origins: new Set(),
+          continuesTraces: false,
           kindOf: () => kind,
           malformedCode: "malformed",
           namesRequest: false,

@@ -29,6 +29,8 @@ export interface OutermostSettings extends RenderOptions {
   readonly hosts: HostRules
   /** Origins of pages, beside its own, that may use it. */
   readonly origins: ReadonlySet<string>
+  /** Whether the trace of a request is its caller's; else it is the server's own, and who calls in it is not found out. */
+  readonly continuesTraces: boolean
   /** As what requests are counted. */
   readonly kindOf: KindOf
 }
@@ -47,7 +49,7 @@ export const layerOutermost = (settings: OutermostSettings) => {
   const render = renderProblems(settings)
   const respond = makeRespond(settings)
   const observed = observe(routes)
-  const spanned = withRequestSpan(routes)
+  const spanned = withRequestSpan(routes, settings.continuesTraces)
   const limits = { maxBodyBytes, jsonLimits, hold: makeBodyMemory(settings.maxBodyMemory) }
   const maxBody = ByteSize.bytes(maxBodyBytes)
   return HttpRouter.middleware(

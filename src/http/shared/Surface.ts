@@ -22,7 +22,7 @@ const withProbes = (kindOf: KindOf, perMinute: number): KindOf => {
 
 export interface SurfaceOptions extends Pick<
   OutermostSettings,
-  "jsonLimits" | "kindOf" | "malformedCode" | "namesRequest"
+  "continuesTraces" | "jsonLimits" | "kindOf" | "malformedCode" | "namesRequest"
 > {
   readonly component: "proxy" | "gateway"
   readonly problemCodes: ProblemCodes
@@ -47,7 +47,16 @@ const sayWhoIsServed = ({ allowedHosts, host }: HostSettings) =>
 /** All routes of a server, behind what every request passes first; it needs the handlers of `api`. */
 export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups> & Endpoints,
-  { component, jsonLimits, kindOf, malformedCode, namesRequest, problemCodes, settings }: SurfaceOptions,
+  {
+    component,
+    continuesTraces,
+    jsonLimits,
+    kindOf,
+    malformedCode,
+    namesRequest,
+    problemCodes,
+    settings,
+  }: SurfaceOptions,
 ) => {
   const pages: ReadonlyArray<Page> = [
     { path: "/docs", folder: "reference" },
@@ -71,6 +80,7 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
       maxBodyMemory: settings.maxBodyMemory,
       trustedProxies: settings.trustedProxies,
       jsonLimits,
+      continuesTraces,
       hosts: hostRules(settings),
       origins: new Set(settings.allowedOrigins),
       kindOf: withProbes(kindOf, settings.rateLimitProbes),

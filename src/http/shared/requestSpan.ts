@@ -42,11 +42,12 @@ const spanExit = (
     : exit
 
 /**
- * Handles a request within a span that continues the caller's trace. It is made whether or not spans go anywhere:
- * problems and jobs name its trace, and providers are told of the caller's. It ends with the head of the answer.
+ * Handles a request within a span, which continues the caller's trace if it `continues` traces; else it begins one of its
+ * own. It is made whether or not spans go anywhere: problems and jobs name its trace, and providers may be told of the
+ * caller's. It ends with the head of the answer.
  */
 export const withRequestSpan =
-  (routes: Pick<RouteTable, "label">) =>
+  (routes: Pick<RouteTable, "label">, continues: boolean) =>
   <E, R>(
     request: HttpServerRequest.HttpServerRequest,
     app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
@@ -55,7 +56,9 @@ export const withRequestSpan =
     return Effect.flatMap(
       Effect.makeSpan(`${request.method} ${route}`, {
         kind: "server",
-        parent: callerSpan(request.headers["traceparent"], request.headers["tracestate"]),
+        ...(continues
+          ? { parent: callerSpan(request.headers["traceparent"], request.headers["tracestate"]) }
+          : { root: true }),
         attributes: attributesOf(request, route),
       }),
       (span) =>

@@ -110,7 +110,11 @@ const ownGatewaySettings = {
 }
 
 // Tasks of agents are what reasoning models are for, and nobody watches them think.
-export const gatewaySettings = { ...serverSettings(3000), ...upstreamSettings("120s"), ...ownGatewaySettings }
+export const gatewaySettings = {
+  ...serverSettings(3000),
+  ...upstreamSettings({ firstTokenTimeout: "120s", traceHeaders: "on" }),
+  ...ownGatewaySettings,
+}
 export type GatewaySettings = Decoded<typeof gatewaySettings>
 
 /** What tokens are checked with. Without anything to check them with there is no gateway, except for development. */

@@ -14,7 +14,7 @@ const RoutingTagText = parsed(
 
 export const proxySettings = {
   ...serverSettings(3001),
-  ...upstreamSettings("60s"),
+  ...upstreamSettings({ firstTokenTimeout: "60s", traceHeaders: "off" }),
   attestationKeyFile: setting(
     "ATTESTATION_KEY_FILE",
     PlainText,

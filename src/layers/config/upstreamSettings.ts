@@ -1,5 +1,5 @@
 /** Settings of the model providers and of the policy that deals with their faults. */
-import { durationText, intText, PlainText, parsed, SecretText, UrlText } from "./codecs.ts"
+import { durationText, FlagText, intText, PlainText, parsed, SecretText, UrlText } from "./codecs.ts"
 import { type Decoded, optionalSetting, type Setting, setting } from "./Setting.ts"
 import { Duration, Schema } from "effect"
 import type { Rule } from "../../domain/configuration.ts"
@@ -80,8 +80,13 @@ const settingsOf = (slot: Slot) => {
 // The compiler does not put together what each slot has under names of its own.
 const slotSettings = Object.assign({}, ...SLOTS.map(settingsOf)) as SlotSettings
 
-/** `firstTokenTimeout` is the default, as one would write it. */
-export const upstreamSettings = (firstTokenTimeout: string) => ({
+interface Defaults {
+  readonly firstTokenTimeout: string
+  readonly traceHeaders: string
+}
+
+/** With the defaults in which servers differ, as one would write them. */
+export const upstreamSettings = ({ firstTokenTimeout, traceHeaders }: Defaults) => ({
   ...slotSettings,
   providerOrder: setting(
     "PROVIDER_ORDER",
@@ -145,13 +150,19 @@ export const upstreamSettings = (firstTokenTimeout: string) => ({
   ),
   circuitOpen: setting("UPSTREAM_CIRCUIT_OPEN", WAIT, "5s", "How long it is left alone the first time; it doubles"),
   circuitMaxOpen: setting("UPSTREAM_CIRCUIT_MAX_OPEN", WAIT, "10s", "Longest time that it is left alone"),
+  traceHeaders: setting(
+    "UPSTREAM_TRACE_HEADERS",
+    FlagText,
+    traceHeaders,
+    "Whether providers are sent the trace that a call belongs to (traceparent, tracestate)",
+  ),
 })
 export type UpstreamConfiguration = Decoded<ReturnType<typeof upstreamSettings>>
 
 type TimeLimit = Extract<keyof UpstreamConfiguration, `${string}Timeout`>
 
 /** Only their variables are looked at, which are the same whatever the default. */
-const SETTINGS = upstreamSettings("60s")
+const SETTINGS = upstreamSettings({ firstTokenTimeout: "60s", traceHeaders: "off" })
 
 const limits = [
   "connectTimeout",

@@ -13,11 +13,13 @@ const KEEP_ALIVE = Duration.seconds(30)
 
 /**
  * The client's own spans would hold the provider's headers and, when it does not speak HTTP, whatever it said, which
- * may quote keys and prompts. Calls have a span of their own; only its trace context goes out (W3C Trace Context).
+ * may quote keys and prompts. Calls have a span of their own.
  */
+const withoutSpans = HttpClient.transformResponse(Effect.provideService(HttpClient.TracerDisabledWhen, () => true))
+
+/** Sends the trace context of the call's span along (W3C Trace Context). */
 const traced = (client: HttpClient.HttpClient): HttpClient.HttpClient =>
   client.pipe(
-    HttpClient.transformResponse(Effect.provideService(HttpClient.TracerDisabledWhen, () => true)),
     HttpClient.mapRequestEffect((request) =>
       Effect.map(Effect.option(Effect.currentParentSpan), (span) => {
         const context = Option.isNone(span) ? undefined : traceContextOf(span.value)
@@ -32,13 +34,19 @@ const traced = (client: HttpClient.HttpClient): HttpClient.HttpClient =>
  * providers that read them. HTTP/1.1 only: each stream has its own connection, so one that stalls or breaks takes no
  * other answer with it.
  */
-export const layerUpstreamHttpClient = (
-  timeouts: Pick<UpstreamSettings["timeouts"], "connect">,
-): Layer.Layer<HttpClient.HttpClient> =>
-  Layer.effect(HttpClient.HttpClient, Effect.map(HttpClient.HttpClient, traced)).pipe(
+export const layerUpstreamHttpClient = ({
+  connect,
+  traceHeaders,
+}: Pick<UpstreamSettings["timeouts"], "connect"> & {
+  readonly traceHeaders: boolean
+}): Layer.Layer<HttpClient.HttpClient> =>
+  Layer.effect(
+    HttpClient.HttpClient,
+    Effect.map(HttpClient.HttpClient, (client) => withoutSpans(traceHeaders ? traced(client) : client)),
+  ).pipe(
     Layer.provide(
       NodeHttpClient.layerUndiciOptions({
-        connect: { timeout: Duration.toMillis(timeouts.connect) },
+        connect: { timeout: Duration.toMillis(connect) },
         maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
         keepAliveMaxTimeout: Duration.toMillis(KEEP_ALIVE),
         allowH2: false,

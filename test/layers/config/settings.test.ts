@@ -258,7 +258,7 @@ describe("settings", () => {
     Effect.gen(function* () {
       const texts = ["0", "1", "5", "10", "1000", "1000000", "1ms", "0.5ms", "10min", "1h", "61min", "24d", "30d"]
       const taken: Record<string, Array<string>> = {}
-      const settings = upstreamSettings("60s")
+      const settings = upstreamSettings({ firstTokenTimeout: "60s", traceHeaders: "off" })
       for (const { variable } of Object.values(settings).filter(({ variable }) => variable.startsWith("UPSTREAM_"))) {
         for (const text of texts) {
           const decoded = yield* Effect.option(inEnvironment({ [variable]: text })(decodeSettings(settings)))

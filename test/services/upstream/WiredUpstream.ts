@@ -96,7 +96,7 @@ export const wired = Effect.fnUntraced(function* (
   const target = yield* FakeUpstream.make()
   const backup = yield* FakeUpstream.make()
   const settings = mergedWith(overrides)
-  const http = yield* Layer.build(layerUpstreamHttpClient(settings.timeouts))
+  const http = yield* Layer.build(layerUpstreamHttpClient({ ...settings.timeouts, traceHeaders: true }))
   const first = wire.make({
     id: wire.provider,
     apiKey: Redacted.make(apiKey),
