@@ -3,13 +3,14 @@
  *
  * What is committed survives power loss: WAL with `synchronous=FULL` waits for the disk on every commit. That costs one
  * flush per commit (some 0.1 ms on a server SSD, up to 10 ms on a laptop or a network disk), and because `node:sqlite`
- * is synchronous, the event loop waits with it. Readers and writers share one connection; transactions begin
- * `IMMEDIATE` and queue up for it, so they neither interleave nor deadlock.
+ * is synchronous, the event loop waits with it. So transactions that are ready at the same time share a commit, see
+ * `GroupCommit`. Readers and writers share one connection and take turns, so they neither interleave nor deadlock.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
-import { Duration, Effect, Layer, type Scope, Semaphore, Stream } from "effect"
+import { Duration, Effect, Layer, type Scope, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { SqlClient, type SqlConnection, SqlError, Statement } from "effect/sql"
+import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
+import { GroupCommit, type Turn } from "./GroupCommit.ts"
 import { type DatabaseFileUnusable, openFile } from "./sqliteFile.ts"
 
 export interface SqliteConfig {
@@ -27,7 +28,8 @@ const MAX_PREPARED = 256
 type Rows = ReadonlyArray<Record<string, unknown>>
 type TransformRows = Parameters<SqlConnection.Connection["execute"]>[2]
 
-class SqliteConnection implements SqlConnection.Connection {
+/** Statements on the database, prepared once. */
+class Statements {
   private readonly database: DatabaseSync
   private readonly prepared = new Map<string, StatementSync>()
 
@@ -35,8 +37,37 @@ class SqliteConnection implements SqlConnection.Connection {
     this.database = database
   }
 
-  get isTransaction(): boolean {
-    return this.database.isTransaction
+  /** Prepares a statement for this once. */
+  once(sql: string): StatementSync {
+    return this.database.prepare(sql)
+  }
+
+  get(sql: string): StatementSync {
+    const known = this.prepared.get(sql)
+    const statement = known ?? this.database.prepare(sql)
+    // Moves it to the end of the map, so that the first entry is the one unused for longest.
+    this.prepared.delete(sql)
+    this.prepared.set(sql, statement)
+    if (this.prepared.size > MAX_PREPARED) {
+      for (const oldest of this.prepared.keys()) {
+        this.prepared.delete(oldest)
+        break
+      }
+    }
+    return statement
+  }
+}
+
+/** How a statement is run: as part of a transaction, or when it is its turn. */
+type Runner = <A>(sql: string, run: () => A) => Effect.Effect<A, SqlError.SqlError>
+
+class SqliteConnection implements SqlConnection.Connection {
+  private readonly statements: Statements
+  private readonly runner: Runner
+
+  constructor(statements: Statements, runner: Runner) {
+    this.statements = statements
+    this.runner = runner
   }
 
   execute(sql: string, params: ReadonlyArray<unknown>, transformRows: TransformRows) {
@@ -57,7 +88,7 @@ class SqliteConnection implements SqlConnection.Connection {
   }
 
   executeUnprepared(sql: string, params: ReadonlyArray<unknown>, transformRows: TransformRows) {
-    const rows = attempt(sql, () => this.database.prepare(sql).all(...bind(params)))
+    const rows = this.runner(sql, () => this.statements.once(sql).all(...bind(params)))
     return transformRows === undefined ? rows : Effect.map(rows, transformRows)
   }
 
@@ -71,22 +102,17 @@ class SqliteConnection implements SqlConnection.Connection {
     params: ReadonlyArray<unknown>,
     use: (statement: StatementSync, values: Array<SQLInputValue>) => A,
   ) {
-    return attempt(sql, () => use(this.prepare(sql), bind(params)))
+    return this.runner(sql, () => use(this.statements.get(sql), bind(params)))
   }
+}
 
-  private prepare(sql: string): StatementSync {
-    const known = this.prepared.get(sql)
-    const statement = known ?? this.database.prepare(sql)
-    // Moves it to the end of the map, so that the first entry is the one unused for longest.
-    this.prepared.delete(sql)
-    this.prepared.set(sql, statement)
-    if (this.prepared.size > MAX_PREPARED) {
-      for (const oldest of this.prepared.keys()) {
-        this.prepared.delete(oldest)
-        break
-      }
-    }
-    return statement
+/** The connection of one transaction. */
+class TurnConnection extends SqliteConnection {
+  readonly turn: Turn
+
+  constructor(statements: Statements, turn: Turn) {
+    super(statements, turn.run)
+    this.turn = turn
   }
 }
 
@@ -100,24 +126,6 @@ const bind = (params: ReadonlyArray<unknown>): Array<SQLInputValue> =>
     // The statement builder passes on primitives and bytes; whatever else gets here, the driver refuses.
     return value as SQLInputValue
   })
-
-const attempt = <A>(operation: string, run: () => A): Effect.Effect<A, SqlError.SqlError> =>
-  Effect.try({ try: run, catch: (cause) => sqlError(cause, operation) })
-
-interface NodeSqliteError extends Error {
-  readonly errcode?: number
-}
-
-const sqlError = (cause: unknown, operation: string): SqlError.SqlError => {
-  // `node:sqlite` throws errors that carry SQLite's extended result code as `errcode`; the classifier reads `errno`.
-  const error = cause as NodeSqliteError
-  return new SqlError.SqlError({
-    reason: SqlError.classifySqliteError(Object.assign(error, { errno: error.errcode }), {
-      message: error.message,
-      operation,
-    }),
-  })
-}
 
 const open = ({ busyTimeout = DEFAULT_BUSY_TIMEOUT, filename }: SqliteConfig) =>
   Effect.acquireRelease(
@@ -133,17 +141,21 @@ const open = ({ busyTimeout = DEFAULT_BUSY_TIMEOUT, filename }: SqliteConfig) =>
 export const make = Effect.fnUntraced(function* (
   config: SqliteConfig,
 ): Effect.fn.Return<SqlClient.SqlClient, DatabaseFileUnusable, Scope.Scope | Reactivity.Reactivity> {
-  const connection = new SqliteConnection(yield* open(config))
-  const acquirers = SqlClient.makeSqliteAcquirers({
-    connection: Effect.succeed(connection),
-    semaphore: yield* Semaphore.make(1),
-    isTransaction: (connection) => connection.isTransaction,
-  })
+  const database = yield* open(config)
+  const commits = yield* GroupCommit.make(database)
+  const statements = new Statements(database)
+  const connection = new SqliteConnection(statements, commits.run)
   return yield* SqlClient.make({
-    ...acquirers,
+    acquirer: Effect.succeed(connection),
+    borrower: (use) => use(connection),
+    transactionAcquirer: Effect.map(commits.turn, (turn) => new TurnConnection(statements, turn)),
+    beginTransaction: commits.begin,
+    commit: (connection) =>
+      connection instanceof TurnConnection ? connection.turn.commit : Effect.die(new Error("No transaction of ours.")),
+    rollback: commits.rollback,
+    isTransaction: () => database.isTransaction,
     driver: DRIVER,
     compiler: Statement.makeCompilerSqlite(),
-    beginTransaction: "BEGIN IMMEDIATE",
     prepareTransactionControls: true,
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
     spanAttributes: [["db.system.name", "sqlite"]],
