@@ -2,7 +2,7 @@
 import { Context, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { PublicReadiness } from "../domain/readiness.ts"
-import { problems } from "./problems.ts"
+import { Refusals } from "./problems.ts"
 
 /** Whether an endpoint is for balancers and orchestrators, who ask every process by itself. */
 export const IsProbe = Context.Reference<boolean>("sealgate/api/SystemApi/IsProbe", {
@@ -13,12 +13,12 @@ export const Health = Schema.Struct({ status: Schema.Literal("ok"), software: Sc
 
 export class SystemApi extends HttpApiGroup.make("system", { topLevel: true })
   .add(
-    HttpApiEndpoint.get("health", "/health", { success: Health, error: problems() }).annotateMerge(
+    HttpApiEndpoint.get("health", "/health", { success: Health }).annotateMerge(
       OpenApi.annotations({ summary: "Liveness", description: "Answers while the process lives. Calls nobody." }),
     ),
     HttpApiEndpoint.get("ready", "/ready", {
       success: PublicReadiness,
-      error: [PublicReadiness.pipe(HttpApiSchema.status(503)), ...problems()],
+      error: PublicReadiness.pipe(HttpApiSchema.status(503)),
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Readiness",
@@ -27,5 +27,6 @@ export class SystemApi extends HttpApiGroup.make("system", { topLevel: true })
       }),
     ),
   )
+  .middleware(Refusals)
   .annotateEndpoints(IsProbe, true)
   .annotateMerge(OpenApi.annotations({ title: "Operations" })) {}

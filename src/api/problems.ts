@@ -1,26 +1,85 @@
-import { HttpApiSchema } from "effect/http-api"
-import { Problem, PROBLEM_CONTENT_TYPE } from "../domain/problem.ts"
+/** What both servers refuse, whatever is asked of them; what an endpoint alone refuses stands with its group. */
+import { HttpApiMiddleware } from "effect/http-api"
+import { Refusal } from "../domain/refusal.ts"
 
-const make = (status: number) =>
-  Problem.annotate({ identifier: `Problem${status}` }).pipe(
-    HttpApiSchema.asJson({ contentType: PROBLEM_CONTENT_TYPE }),
-    HttpApiSchema.status(status),
-  )
+export class Malformed extends Refusal<Malformed>()("Malformed", {
+  code: "malformed",
+  status: 400,
+  title: "The request does not have the expected shape.",
+}) {}
 
-const made = new Map<number, ReturnType<typeof make>>()
+export class CrossOrigin extends Refusal<CrossOrigin>()("CrossOrigin", {
+  code: "cross-origin",
+  status: 403,
+  title: "A web page of another origin sent this.",
+}) {}
 
-/** A problem document as the answer with `status`, for the errors of an endpoint; always the same one for a status. */
-export const problem = (status: number) => {
-  const schema = made.get(status) ?? make(status)
-  made.set(status, schema)
-  return schema
-}
+export class NotFound extends Refusal<NotFound>()("NotFound", {
+  code: "not-found",
+  status: 404,
+  title: "There is nothing here.",
+  detail: "See /openapi.json.",
+}) {}
 
-/** What any request may be answered with by its head alone: an improper, foreign, misdirected one, and one too many. */
-const OF_EVERY_REQUEST = [400, 403, 421, 429]
+export class MethodNotAllowed extends Refusal<MethodNotAllowed>()("MethodNotAllowed", {
+  code: "method-not-allowed",
+  status: 405,
+  title: "This path does not take that method.",
+}) {}
 
-/** Problem documents as the answers with `statuses`, beside those that every request may get. */
-export const problems = (...statuses: ReadonlyArray<number>) => [...OF_EVERY_REQUEST, ...statuses].map(problem)
+export class TimedOut extends Refusal<TimedOut>()("TimedOut", {
+  code: "timeout",
+  status: 408,
+  title: "The request took too long to arrive.",
+  headers: { connection: "close" },
+}) {}
 
-/** Status by code, for the operations whose id begins with the key: `agents` for a group, `agents.list` for one. */
-export type ProblemCodes = Readonly<Record<string, Readonly<Record<string, number>>>>
+export class TooLarge extends Refusal<TooLarge>()("TooLarge", {
+  code: "too-large",
+  status: 413,
+  title: "The request body is too large.",
+  headers: { connection: "close" },
+}) {}
+
+export class UnsupportedMediaType extends Refusal<UnsupportedMediaType>()("UnsupportedMediaType", {
+  code: "unsupported-media-type",
+  status: 415,
+  title: "The request body has the wrong content type.",
+  detail: "Send application/json.",
+}) {}
+
+export class Misdirected extends Refusal<Misdirected>()("Misdirected", {
+  code: "misdirected",
+  status: 421,
+  title: "This server does not answer under that name.",
+}) {}
+
+export class TooManyRequests extends Refusal<TooManyRequests>()("TooManyRequests", {
+  code: "rate-limited",
+  status: 429,
+  title: "Too many requests.",
+}) {}
+
+export class Internal extends Refusal<Internal>()("Internal", {
+  code: "internal",
+  status: 500,
+  title: "Something went wrong here.",
+  detail: "It is not your request's fault. The operator finds the details in the server's log.",
+  retryable: false,
+}) {}
+
+/** The server is on its way down and begins nothing new. */
+export class Draining extends Refusal<Draining>()("Draining", {
+  code: "draining",
+  status: 503,
+  title: "The server is shutting down.",
+  detail: "Send the request to another instance, or here again in a moment.",
+}) {}
+
+/** What a request with a body may be answered because of it. */
+export const BODY_PROBLEMS = [TooLarge, UnsupportedMediaType] as const
+
+/** Answers with what an endpoint refuses; and what every request may be answered because of its head alone. */
+export class Refusals extends HttpApiMiddleware.Service<Refusals>()("sealgate/api/problems/Refusals", {
+  error: [Malformed, CrossOrigin, Misdirected, TooManyRequests],
+}) {}

@@ -1,5 +1,5 @@
 /** The gateway's client for programs in Effect: derived from the gateway's own API, problems in the error channel. */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, identity, Layer } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { GatewayApi } from "../api/gateway/GatewayApi.ts"
@@ -23,19 +23,18 @@ const layerBearer = ({ token }: GatewayClientOptions) =>
   )
 
 /** The derived client: a method per endpoint, with its input and output as the API declares them. */
-export const makeGatewayApi = (
+export const makeGatewayApi = <E, R>(
   options: GatewayClientOptions,
-  transformClient: (client: HttpClient.HttpClient) => HttpClient.HttpClient = (client) => client,
+  transformClient: (client: HttpClient.HttpClient) => HttpClient.HttpClient.With<E, R>,
 ) => {
-  const { fetch } = options
-  return HttpApiClient.make(GatewayApi, {
-    baseUrl: options.baseUrl,
-    transformClient: (client) =>
-      transformClient(
-        fetch === undefined
-          ? client
-          : HttpClient.transformResponse(client, Effect.provideService(FetchHttpClient.Fetch, fetch)),
-      ),
+  const { baseUrl, fetch } = options
+  return Effect.gen(function* () {
+    const client = yield* HttpClient.HttpClient
+    const fetching =
+      fetch === undefined
+        ? client
+        : HttpClient.transformResponse(client, Effect.provideService(FetchHttpClient.Fetch, fetch))
+    return yield* HttpApiClient.makeWith(GatewayApi, { baseUrl, httpClient: transformClient(fetching) })
   }).pipe(Effect.provide([layerBearer(options), FetchHttpClient.layer]))
 }
 
@@ -44,5 +43,5 @@ export class GatewayClientService extends Context.Service<
   HttpApiClient.ForApi<typeof GatewayApi>
 >()("sealgate/client/GatewayClientService") {
   static readonly layer = (options: GatewayClientOptions): Layer.Layer<GatewayClientService> =>
-    Layer.effect(GatewayClientService, makeGatewayApi(options))
+    Layer.effect(GatewayClientService, makeGatewayApi(options, identity))
 }

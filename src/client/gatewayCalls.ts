@@ -1,7 +1,8 @@
 /** How the gateway's client makes its calls: which are repeated, what rejects, and how lists and versions are written. */
-import { Cause, Clock, Context, Duration, Effect, Exit, Option, Result, Schedule, Schema } from "effect"
-import { Headers, HttpClient, HttpClientError } from "effect/http"
-import { Problem } from "../domain/problem.ts"
+import { Cause, Clock, Duration, Effect, Exit, Option, Result, Schedule } from "effect"
+import { Headers, HttpClient, HttpClientError, type HttpClientResponse } from "effect/http"
+import { PROBLEM_CONTENT_TYPE } from "../domain/problem.ts"
+import { isObject, problemFrom } from "./decode.ts"
 import { GatewayProblem, Unreachable } from "./errors.ts"
 import { type GatewayClientOptions, makeGatewayApi } from "./GatewayClientService.ts"
 import { originHint } from "./originHint.ts"
@@ -32,39 +33,42 @@ export interface Page<A> {
 const RETRIES = 2
 const BACK_OFF = Schedule.exponential("250 millis")
 
-/** Where the pause is noted, in milliseconds, that the last answer to a call asks for. */
-const AskedPause = Context.Reference<{ ms: number | undefined }>("sealgate/client/gatewayCalls/AskedPause", {
-  defaultValue: () => ({ ms: undefined }),
+/** How long an answer asks callers to wait, in milliseconds. */
+const pauseOf = Effect.fnUntraced(function* ({ headers }: HttpClientResponse.HttpClientResponse) {
+  const now = yield* Clock.currentTimeMillis
+  const asked = Result.getOrUndefined(Headers.parseRetryAfter(headers["retry-after"] ?? ""))
+  return asked === undefined ? undefined : Duration.toMillis(Headers.retryAfterDelay(asked, now))
 })
 
-const notePause = HttpClient.tap(({ headers }) =>
-  Effect.gen(function* () {
-    const pause = yield* AskedPause
-    const now = yield* Clock.currentTimeMillis
-    const asked = Result.getOrUndefined(Headers.parseRetryAfter(headers["retry-after"] ?? ""))
-    pause.ms = asked === undefined ? undefined : Duration.toMillis(Headers.retryAfterDelay(asked, now))
-  }),
+/** Fails with the problem that an answer is, whatever its code: another gateway may have some that are unknown here. */
+const refusing = HttpClient.transformResponse(
+  Effect.tap(
+    Effect.fnUntraced(function* (response: HttpClientResponse.HttpClientResponse) {
+      if (!response.headers["content-type"]?.startsWith(PROBLEM_CONTENT_TYPE)) return
+      const body = yield* response.json
+      const problem = problemFrom(isObject(body) ? body : {}, response.status)
+      return yield* Effect.fail(new GatewayProblem(problem, yield* pauseOf(response)))
+    }),
+  ),
 )
 
 export const connect = (options: GatewayClientOptions) => {
   const repeat = (client: HttpClient.HttpClient) =>
-    HttpClient.retryTransient(notePause(client), { schedule: BACK_OFF, times: RETRIES })
+    HttpClient.retryTransient(client, { schedule: BACK_OFF, times: RETRIES })
   return Effect.runSync(
     Effect.all({
-      api: makeGatewayApi(options, notePause),
+      api: makeGatewayApi(options, refusing),
       /** For requests that do the same when they are repeated. */
-      repeatable: makeGatewayApi(options, repeat),
+      repeatable: makeGatewayApi(options, (client) => refusing(repeat(client))),
     }),
   )
 }
 export type Connection = ReturnType<typeof connect>
 
-const isProblem = Schema.is(Problem)
-
 /** Asks again while an earlier request with the same `Idempotency-Key`, whose answer was lost, is being carried out. */
 export const untilNotInFlight = <A, E>(request: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.retry(request, {
-    while: (error) => isProblem(error) && error.code === "idempotency-in-flight",
+    while: (error) => error instanceof GatewayProblem && error.problem.code === "idempotency-in-flight",
     schedule: BACK_OFF,
     times: RETRIES,
   })
@@ -85,18 +89,9 @@ const unreachable = (error: HttpClientError.HttpClientError): Unreachable => {
   return new Unreachable(message, { cause: error })
 }
 
-/** The same, failing with `GatewayProblem` when the gateway refused and with `Unreachable` when there was no answer. */
-export const withErrors = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E | GatewayProblem | Unreachable> =>
-  Effect.suspend(() => {
-    const pause = { ms: undefined }
-    return call.pipe(
-      Effect.provideService(AskedPause, pause),
-      Effect.mapError((error) => {
-        if (isProblem(error)) return new GatewayProblem(error, pause.ms)
-        return HttpClientError.isHttpClientError(error) ? unreachable(error) : error
-      }),
-    )
-  })
+/** The same, failing with `Unreachable` when there was no answer. */
+export const withErrors = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E | Unreachable> =>
+  Effect.mapError(call, (error) => (HttpClientError.isHttpClientError(error) ? unreachable(error) : error))
 
 /** Rejects with `GatewayProblem`, with `Unreachable`, or with the reason of an abort. */
 export const run = async <A, E>(call: Effect.Effect<A, E>, options?: CallOptions): Promise<A> => {

@@ -1,5 +1,6 @@
 /** Agents: what a tenant sets up once and then gives tasks to. */
 import { Schema, SchemaTransformation } from "effect"
+import { Refusal } from "./refusal.ts"
 import { TargetFilter } from "./targets.ts"
 
 /**
@@ -140,25 +141,15 @@ export const ifMatchAllows = (header: string, etag: string): boolean =>
   header.trim() === "*" || header.split(",").some((tag) => tag.trim() === etag)
 
 /** No such agent, or another tenant's. */
-export class AgentNotFound extends Schema.TaggedError<AgentNotFound>()("AgentNotFound", { id: Schema.String }) {
-  readonly code = "agent-not-found"
-  readonly status = 404
-  readonly retryable = false
-  override get message(): string {
-    return "There is no such agent."
-  }
-}
+export class AgentNotFound extends Refusal<AgentNotFound>()("AgentNotFound", {
+  code: "agent-not-found",
+  status: 404,
+  title: "There is no such agent.",
+}) {}
 
-/** The agent changed since the version that the caller names in `If-Match`. */
-export class AgentStale extends Schema.TaggedError<AgentStale>()("AgentStale", {
-  id: Schema.String,
-  /** The version now. */
-  version: Schema.Int,
-}) {
-  readonly code = "agent-stale"
-  readonly status = 412
-  readonly retryable = false
-  override get message(): string {
-    return "The agent changed meanwhile; read it again and repeat the change on what it is now."
-  }
-}
+/** The agent changed since the version that the caller names in `If-Match`; `ETag` says the one now. */
+export class AgentStale extends Refusal<AgentStale>()("AgentStale", {
+  code: "agent-stale",
+  status: 412,
+  title: "The agent changed meanwhile; read it again and repeat the change on what it is now.",
+}) {}

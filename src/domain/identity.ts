@@ -1,6 +1,7 @@
 /** Who calls, as a verified token says it, and what they may not do. */
 import { Schema } from "effect"
 import { TenantId } from "./agent.ts"
+import { Refusal } from "./refusal.ts"
 
 /** The role that opens the routing configuration. */
 export const ADMIN_ROLE = "admin"
@@ -32,35 +33,33 @@ export interface Identity {
   readonly roles: ReadonlyArray<string>
 }
 
+/** What a refusal asks for (RFC 6750 §3); who sent no token has made no error yet. */
+const challenge = (error?: string) => ({
+  "www-authenticate": `Bearer realm="sealgate"${error === undefined ? "" : `, error="${error}"`}`,
+})
+
 /** There is no token, or not one that counts here. Why is told to nobody: it would help only a forger. */
-export class TokenRefused extends Schema.TaggedError<TokenRefused>()("TokenRefused", {
-  /** Whether there was a token at all (RFC 6750 §3.1 wants the two told apart in `WWW-Authenticate`). */
-  presented: Schema.Boolean,
+export class TokenRefused extends Refusal<TokenRefused>()("TokenRefused", {
+  code: "unauthorized",
+  status: 401,
+  title: "A valid bearer token is needed.",
+  headers: challenge("invalid_token"),
 }) {
-  readonly code = "unauthorized"
-  readonly status = 401
-  readonly retryable = false
-  override get message(): string {
-    return "A valid bearer token is needed."
-  }
+  /** Without any token at all. */
+  static readonly absent = () => new TokenRefused({ headers: challenge() })
 }
 
 /** The issuer's keys could not be loaded, so no token of its can be checked. */
-export class TokenKeysUnavailable extends Schema.TaggedError<TokenKeysUnavailable>()("TokenKeysUnavailable", {}) {
-  readonly code = "token-keys-unavailable"
-  readonly status = 503
-  readonly retryable = true
-  override get message(): string {
-    return "The keys that tokens are checked with cannot be loaded right now; try again later."
-  }
-}
+export class TokenKeysUnavailable extends Refusal<TokenKeysUnavailable>()("TokenKeysUnavailable", {
+  code: "token-keys-unavailable",
+  status: 503,
+  title: "The keys that tokens are checked with cannot be loaded right now; try again later.",
+}) {}
 
 /** The caller is known and may not do this. */
-export class AccessDenied extends Schema.TaggedError<AccessDenied>()("AccessDenied", {}) {
-  readonly code = "forbidden"
-  readonly status = 403
-  readonly retryable = false
-  override get message(): string {
-    return `This needs the role "${ADMIN_ROLE}" in the token's roles.`
-  }
-}
+export class AccessDenied extends Refusal<AccessDenied>()("AccessDenied", {
+  code: "forbidden",
+  status: 403,
+  title: `This needs the role "${ADMIN_ROLE}" in the token's roles.`,
+  headers: challenge("insufficient_scope"),
+}) {}

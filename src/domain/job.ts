@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { AgentId, Metadata, Mode, ModeName, Rounds } from "./agent.ts"
 import { Message } from "./chat.ts"
 import { Problem } from "./problem.ts"
+import { Refusal } from "./refusal.ts"
 import { JobResult } from "./verdict.ts"
 
 /** UUIDv7, so ids sort by creation. */
@@ -138,31 +139,23 @@ export const IdempotencyKey = Schema.String.check(
 export type IdempotencyKey = typeof IdempotencyKey.Type
 
 /** No such job, or another tenant's. */
-export class JobNotFound extends Schema.TaggedError<JobNotFound>()("JobNotFound", { id: Schema.String }) {
-  readonly code = "job-not-found"
-  readonly status = 404
-  readonly retryable = false
-  override get message(): string {
-    return "There is no such job."
-  }
-}
+export class JobNotFound extends Refusal<JobNotFound>()("JobNotFound", {
+  code: "job-not-found",
+  status: 404,
+  title: "There is no such job.",
+}) {}
 
 /** The key was used with another body within the last 24 hours. */
-export class IdempotencyMismatch extends Schema.TaggedError<IdempotencyMismatch>()("IdempotencyMismatch", {}) {
-  readonly code = "idempotency-key-reused"
-  readonly status = 422
-  readonly retryable = false
-  override get message(): string {
-    return "This Idempotency-Key was used with another body; use a new key for a new request."
-  }
-}
+export class IdempotencyMismatch extends Refusal<IdempotencyMismatch>()("IdempotencyMismatch", {
+  code: "idempotency-key-reused",
+  status: 422,
+  title: "This Idempotency-Key was used with another body; use a new key for a new request.",
+}) {}
 
 /** A request with the same key is being carried out right now. */
-export class IdempotencyInFlight extends Schema.TaggedError<IdempotencyInFlight>()("IdempotencyInFlight", {}) {
-  readonly code = "idempotency-in-flight"
-  readonly status = 409
-  readonly retryable = true
-  override get message(): string {
-    return "A request with this Idempotency-Key is still in flight; repeat it in a moment."
-  }
-}
+export class IdempotencyInFlight extends Refusal<IdempotencyInFlight>()("IdempotencyInFlight", {
+  code: "idempotency-in-flight",
+  status: 409,
+  title: "A request with this Idempotency-Key is still in flight; repeat it in a moment.",
+  retryable: true,
+}) {}

@@ -24,13 +24,16 @@ export const Problem = Schema.Struct({
 export type Problem = typeof Problem.Type
 
 /** The problem type of a code: a URN, because a problem type names a problem and need not be a page. */
-export const problemType = (code: string): string => `urn:sealgate:problem:${code}`
+export const problemType = <Code extends string>(code: Code) => `urn:sealgate:problem:${code}` as const
+
+/** Whether what a problem with such a status says should pass. */
+export const isRetryable = (status: number): boolean => status === 429 || status >= 500
 
 /** Builds a problem document; whatever is not given is left out. */
 export const makeProblem = (
   members: Pick<Problem, "code" | "status" | "title"> & Partial<Omit<Problem, "type">>,
 ): Problem => ({
   type: problemType(members.code),
-  retryable: members.status === 429 || members.status >= 500,
+  retryable: isRetryable(members.status),
   ...members,
 })

@@ -1,6 +1,6 @@
 /** Whether a routing configuration can work, and how it is refused if not. */
-import { Schema } from "effect"
-import { ProblemIssue } from "./problem.ts"
+import type { ProblemIssue } from "./problem.ts"
+import { Refusal } from "./refusal.ts"
 import { Role, type RoutingSettings } from "./routing.ts"
 import { permits, sameTarget, type TargetName } from "./targets.ts"
 import type { ProviderId } from "./upstream.ts"
@@ -9,29 +9,18 @@ import type { ProviderId } from "./upstream.ts"
 export const routingETag = (settings: Pick<RoutingSettings, "version">): string => `"${settings.version}"`
 
 /** The configuration cannot work. */
-export class RoutingSettingsInvalid extends Schema.TaggedError<RoutingSettingsInvalid>()("RoutingSettingsInvalid", {
-  errors: Schema.Array(ProblemIssue),
-}) {
-  readonly code = "routing-config-invalid"
-  readonly status = 422
-  readonly retryable = false
-  override get message(): string {
-    return "The routing configuration cannot work as it is; nothing was changed."
-  }
-}
+export class RoutingSettingsInvalid extends Refusal<RoutingSettingsInvalid>()("RoutingSettingsInvalid", {
+  code: "routing-config-invalid",
+  status: 422,
+  title: "The routing configuration cannot work as it is; nothing was changed.",
+}) {}
 
-/** The configuration changed since the version that the change was made to. */
-export class RoutingSettingsStale extends Schema.TaggedError<RoutingSettingsStale>()("RoutingSettingsStale", {
-  /** The version now. */
-  version: Schema.Int,
-}) {
-  readonly code = "routing-config-stale"
-  readonly status = 412
-  readonly retryable = false
-  override get message(): string {
-    return "The routing configuration changed meanwhile; read it again and repeat the change on what it is now."
-  }
-}
+/** The configuration changed since the version that the change was made to; `ETag` says the one now. */
+export class RoutingSettingsStale extends Refusal<RoutingSettingsStale>()("RoutingSettingsStale", {
+  code: "routing-config-stale",
+  status: 412,
+  title: "The routing configuration changed meanwhile; read it again and repeat the change on what it is now.",
+}) {}
 
 /** What {@link settingsIssues} has to know about the installation. */
 export interface Installation {

@@ -1,19 +1,14 @@
 /** What every service that keeps rows has in common: pages, cursors, and a database that may be away. */
 import { Effect, Schema } from "effect"
 import { decodeBase64Url, encodeBase64Url, utf8 } from "./bytes.ts"
+import { Refusal } from "./refusal.ts"
 
 /** The database did not do what it was asked. */
-export class StorageUnavailable extends Schema.TaggedError<StorageUnavailable>()("StorageUnavailable", {
-  /** The kind of failure (`ConnectionError`, `LockTimeoutError`, …), never what the database said: it quotes rows. */
-  reason: Schema.String,
-}) {
-  readonly code = "storage-unavailable"
-  readonly status = 503
-  readonly retryable = true
-  override get message(): string {
-    return "The database is not available right now; try again later."
-  }
-}
+export class StorageUnavailable extends Refusal<StorageUnavailable>()("StorageUnavailable", {
+  code: "storage-unavailable",
+  status: 503,
+  title: "The database is not available right now; try again later.",
+}) {}
 
 const DEFAULT_PAGE_SIZE = 20
 const MAX_PAGE_SIZE = 100
@@ -40,14 +35,11 @@ export interface Page<A> {
 }
 
 /** The cursor was not made by this list. */
-export class CursorInvalid extends Schema.TaggedError<CursorInvalid>()("CursorInvalid", {}) {
-  readonly code = "cursor-invalid"
-  readonly status = 400
-  readonly retryable = false
-  override get message(): string {
-    return "The cursor is not one that this list gave out; start again without it."
-  }
-}
+export class CursorInvalid extends Refusal<CursorInvalid>()("CursorInvalid", {
+  code: "cursor-invalid",
+  status: 400,
+  title: "The cursor is not one that this list gave out; start again without it.",
+}) {}
 
 /** Sorts after every UUID. */
 const END = "g"

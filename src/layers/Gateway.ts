@@ -6,7 +6,8 @@ import { AgentsHandlers } from "../http/gateway/AgentsHandlers.ts"
 import { GatewayApi } from "../api/gateway/GatewayApi.ts"
 import { GATEWAY_JSON_LIMITS, gatewayKindOf, GatewayLimits } from "../http/gateway/GatewayLimits.ts"
 import { JobsHandlers } from "../http/gateway/JobsHandlers.ts"
-import { GATEWAY_PROBLEMS, MALFORMED } from "../api/gateway/problemCodes.ts"
+import { RequestInvalid } from "../api/gateway/Authorization.ts"
+import { layerRefusals } from "../http/shared/Problems.ts"
 import { RoutingHandlers } from "../http/gateway/RoutingHandlers.ts"
 import { layerSystem } from "../http/shared/Operations.ts"
 import { layerSurface } from "../http/shared/Surface.ts"
@@ -73,12 +74,11 @@ const layerRoutes = (settings: GatewaySettings) => {
     jsonLimits: GATEWAY_JSON_LIMITS,
     continuesTraces: true,
     kindOf: gatewayKindOf(limits),
-    problemCodes: GATEWAY_PROBLEMS,
-    malformedCode: MALFORMED,
+    malformed: (why) => new RequestInvalid(why),
     namesRequest: true,
   }).pipe(
     Layer.provide([AgentsHandlers, JobsHandlers, RoutingHandlers, layerSystem(GatewayApi)]),
-    Layer.provide([layerAuthorization, layerAdminOnly]),
+    Layer.provide([layerAuthorization, layerAdminOnly, layerRefusals]),
     Layer.provide(Layer.succeed(GatewayLimits, limits)),
   )
 }

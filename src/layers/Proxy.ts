@@ -2,9 +2,10 @@
 import { Effect, Layer } from "effect"
 import { JSON_LIMITS } from "../domain/iJson.ts"
 import { ProxyApi } from "../api/proxy/ProxyApi.ts"
-import { PROXY_PROBLEMS } from "../api/proxy/problemCodes.ts"
+import { Malformed } from "../api/problems.ts"
 import { ModelsHandlers } from "../http/proxy/ModelsHandlers.ts"
 import { proxyKindOf } from "../http/proxy/ProxyLimits.ts"
+import { layerRefusals } from "../http/shared/Problems.ts"
 import { SealedHandlers } from "../http/proxy/SealedHandlers.ts"
 import { layerSystem } from "../http/shared/Operations.ts"
 import { layerSurface } from "../http/shared/Surface.ts"
@@ -80,10 +81,9 @@ const layerRoutes = (settings: ProxySettings) => {
     // What stands outside the seal is anybody's on the path.
     continuesTraces: false,
     kindOf,
-    problemCodes: PROXY_PROBLEMS,
-    malformedCode: "malformed",
+    malformed: (why) => new Malformed(why),
     namesRequest: false,
-  }).pipe(Layer.provide([SealedHandlers, ModelsHandlers, layerSystem(ProxyApi)]))
+  }).pipe(Layer.provide([SealedHandlers, ModelsHandlers, layerSystem(ProxyApi)]), Layer.provide(layerRefusals))
 }
 
 /**

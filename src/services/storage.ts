@@ -19,8 +19,7 @@ export const databaseFailed = (reason: string): Effect.Effect<void> =>
 /** How long a database may take for one question or one transaction. One that hangs is as good as gone. */
 const PATIENCE = Duration.seconds(5)
 
-const failWith = (reason: string) =>
-  Effect.andThen(databaseFailed(reason), Effect.fail(new StorageUnavailable({ reason })))
+const failWith = (reason: string) => Effect.andThen(databaseFailed(reason), Effect.fail(new StorageUnavailable()))
 
 /**
  * The failures of a database as callers see them. What the database said stays out of the error and out of the log,

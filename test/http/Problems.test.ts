@@ -1,17 +1,18 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { DRAINING, renderProblems, retryAfter } from "../../src/http/shared/Problems.ts"
+import { Draining, Malformed } from "../../src/api/problems.ts"
+import { renderProblems, retryAfter } from "../../src/http/shared/Problems.ts"
 
 it.effect("a server that stops in the middle of a request says when to come back, as one that refuses it does", () =>
   Effect.gen(function* () {
     const routes = { methods: () => ["GET"], label: () => "/" }
-    const render = renderProblems({ routes, maxBodyBytes: 1, malformedCode: "malformed", namesRequest: false })
+    const render = renderProblems({ routes, maxBodyBytes: 1, malformed: (why) => new Malformed(why) })
     const request = HttpServerRequest.fromWeb(new Request("http://sealgate.example/"))
     const response = yield* render(request, Effect.succeed(HttpServerResponse.empty({ status: 503 })))
     const web = HttpServerResponse.toWeb(response)
     assert.deepStrictEqual([web.status, web.headers.get("retry-after")], [503, "1"])
-    assert.deepStrictEqual(yield* Effect.promise(() => web.json()), { ...DRAINING })
+    assert.deepStrictEqual(yield* Effect.promise(() => web.json()), new Draining().problem)
   }),
 )
 

@@ -1,6 +1,6 @@
 /** What the gateway does, on both databases, over real sockets. */
 import { assert, it } from "@effect/vitest"
-import { DateTime, Effect, Fiber, Option, Schedule, type Scope, Stream } from "effect"
+import { DateTime, Effect, Fiber, identity, Option, Schedule, type Scope, Stream } from "effect"
 import { type Agent } from "../../src/domain/agent.ts"
 import { IdempotencyKey, type Job } from "../../src/domain/job.ts"
 import { type GatewayClientService, makeGatewayApi } from "../../src/client/GatewayClientService.ts"
@@ -18,7 +18,7 @@ import {
 type Api = GatewayClientService["Service"]
 
 const clientFor = (gateway: TestGateway, token: string): Effect.Effect<Api> =>
-  makeGatewayApi({ baseUrl: gateway.url, token })
+  makeGatewayApi({ baseUrl: gateway.url, token }, identity)
 
 const MISSING = "01890a5d-ac96-774b-bcce-b302099a8057"
 

@@ -2,7 +2,6 @@
 import { getEventListeners } from "node:events"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { HttpServerResponse } from "effect/http"
 import { Gateway } from "../../src/index.ts"
 import {
   GatewayClient,
@@ -12,8 +11,7 @@ import {
   Unreachable,
 } from "../../src/client/index.ts"
 import { IdempotencyInFlight } from "../../src/domain/job.ts"
-import { problemOf } from "../../src/http/gateway/problems.ts"
-import { problemResponse } from "../../src/http/shared/Problems.ts"
+import { PROBLEM_CONTENT_TYPE } from "../../src/domain/problem.ts"
 import { sqlite } from "../support/databases.ts"
 import { asPageOf } from "../support/plainRequest.ts"
 import { databaseUrl, gatedUpstream, SECRET, startGateway, tokenFor } from "../support/gateway.ts"
@@ -206,7 +204,11 @@ describe("GatewayClient", () => {
       Effect.gen(function* () {
         const { gateway, token, upstream } = yield* gated
         yield* upstream.open
-        const inFlight = HttpServerResponse.toWeb(problemResponse(problemOf(new IdempotencyInFlight())))
+        const refused = new IdempotencyInFlight()
+        const inFlight = new Response(JSON.stringify(refused.problem), {
+          status: refused.status,
+          headers: { "content-type": PROBLEM_CONTENT_TYPE },
+        })
         const lost = ["answer", "in flight"]
         const sent: Array<string | null> = []
         const lossy: typeof fetch = async (input, init) => {

@@ -15,7 +15,7 @@ it.effect("readiness and metrics share one look at the jobs, which counts for a 
   const queueState = Effect.gen(function* () {
     database.looked += 1
     yield* Effect.sleep("10 millis")
-    if (database.away) return yield* new StorageUnavailable({ reason: "ConnectionError" })
+    if (database.away) return yield* new StorageUnavailable()
     return { queued: database.looked, running: 0, oldestQueuedMs: 0 }
   })
   const layer = layerReadiness({ databaseUrl: { kind: "sqlite", filename: "jobs.db" } }).pipe(

@@ -1,8 +1,9 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { CreateAgent, UpdateAgent } from "../../domain/agent.ts"
-import { ExecuteRequest, IdempotencyKey } from "../../domain/job.ts"
-import { problem } from "../problems.ts"
+import { AgentNotFound, AgentStale, CreateAgent, UpdateAgent } from "../../domain/agent.ts"
+import { ExecuteRequest, IdempotencyInFlight, IdempotencyKey, IdempotencyMismatch } from "../../domain/job.ts"
+import { CursorInvalid, StorageUnavailable } from "../../domain/storage.ts"
+import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { Authorization, RateClass } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
 import { Agent, Job } from "./resources.ts"
@@ -20,26 +21,26 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       success: HttpApiSchema.WithHeaders(Agent, { location: Schema.String, etag: Schema.String }).pipe(
         HttpApiSchema.status(201),
       ),
-      error: [400, 413, 415, 503].map(problem),
+      error: [...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({ summary: "Create an agent", description: "What is left out takes its default." }),
     ),
     HttpApiEndpoint.get("list", "/", {
       query: pageQuery,
       success: AgentPage,
-      error: [400, 503].map(problem),
+      error: [CursorInvalid, StorageUnavailable],
     }).annotateMerge(OpenApi.annotations({ summary: "List agents", description: LIST })),
     HttpApiEndpoint.get("get", "/:id", {
       params,
       success: AgentWithTag,
-      error: [404, 503].map(problem),
+      error: [AgentNotFound, StorageUnavailable],
     }).annotateMerge(OpenApi.annotations({ summary: "Read an agent" })),
     HttpApiEndpoint.patch("update", "/:id", {
       params,
       headers: ifMatch,
       payload: UpdateAgent,
       success: AgentWithTag,
-      error: [400, 404, 412, 413, 415, 503].map(problem),
+      error: [AgentNotFound, AgentStale, ...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Change an agent",
@@ -51,7 +52,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       params,
       headers: ifMatch,
       success: HttpApiSchema.NoContent,
-      error: [404, 412, 503].map(problem),
+      error: [AgentNotFound, AgentStale, StorageUnavailable],
     }).annotateMerge(OpenApi.annotations({ summary: "Delete an agent", description: "Its jobs stay readable." })),
     HttpApiEndpoint.post("execute", "/:id/execute", {
       params,
@@ -60,7 +61,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       success: HttpApiSchema.WithHeaders(Job, { location: Schema.String, "retry-after": Schema.Int }).pipe(
         HttpApiSchema.status(202),
       ),
-      error: [400, 404, 409, 413, 415, 422, 503].map(problem),
+      error: [AgentNotFound, IdempotencyInFlight, IdempotencyMismatch, ...BODY_PROBLEMS, StorageUnavailable],
     })
       .annotate(RateClass, "execute")
       .annotateMerge(
@@ -72,5 +73,6 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       ),
   )
   .middleware(Authorization)
+  .middleware(Refusals)
   .prefix("/api/v1/agents")
   .annotateMerge(OpenApi.annotations({ title: "Agents" })) {}

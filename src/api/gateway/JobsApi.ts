@@ -1,8 +1,9 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { JobStatus } from "../../domain/job.ts"
+import { JobNotFound, JobStatus } from "../../domain/job.ts"
 import { Problem } from "../../domain/problem.ts"
-import { problem } from "../problems.ts"
+import { CursorInvalid, StorageUnavailable } from "../../domain/storage.ts"
+import { Refusals } from "../problems.ts"
 import { Authorization } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
 import { Job, JobStep } from "./resources.ts"
@@ -38,7 +39,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
         status: Schema.optionalKey(JobStatus),
       },
       success: JobPage,
-      error: [400, 503].map(problem),
+      error: [CursorInvalid, StorageUnavailable],
     }).annotateMerge(OpenApi.annotations({ summary: "List jobs", description: LIST })),
     HttpApiEndpoint.get("get", "/:id", {
       params,
@@ -46,7 +47,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
         wait: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: MAX_WAIT_SECONDS }))),
       },
       success: Job,
-      error: [400, 404, 503].map(problem),
+      error: [JobNotFound, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Read a job",
@@ -59,7 +60,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
         "last-event-id": Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
       },
       success: HttpApiSchema.StreamSse({ events: JobEventOnWire }),
-      error: [400, 404, 503].map(problem),
+      error: [JobNotFound, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Follow a job",
@@ -70,7 +71,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     HttpApiEndpoint.post("cancel", "/:id/cancel", {
       params,
       success: Job.pipe(HttpApiSchema.status(202)),
-      error: [404, 503].map(problem),
+      error: [JobNotFound, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Cancel a job",
@@ -79,5 +80,6 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     ),
   )
   .middleware(Authorization)
+  .middleware(Refusals)
   .prefix("/api/v1/jobs")
   .annotateMerge(OpenApi.annotations({ title: "Jobs" })) {}

@@ -1,8 +1,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { AccessDenied } from "../../domain/identity.ts"
 import { Interval } from "../../domain/intervals.ts"
 import { RoutingSettingsInput } from "../../domain/routing.ts"
-import { problem } from "../problems.ts"
+import { RoutingSettingsInvalid, RoutingSettingsStale } from "../../domain/routingChecks.ts"
+import { StorageUnavailable } from "../../domain/storage.ts"
+import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { AdminOnly, Authorization } from "./Authorization.ts"
 import { RoutingSettings, RoutingStats } from "./resources.ts"
 
@@ -21,7 +24,7 @@ export class RoutingApi extends HttpApiGroup.make("routing")
         interval: Schema.optionalKey(Interval),
       },
       success: RoutingStats,
-      error: [400, 403, 503].map(problem),
+      error: [AccessDenied, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "What routing saved",
@@ -31,7 +34,7 @@ export class RoutingApi extends HttpApiGroup.make("routing")
     ),
     HttpApiEndpoint.get("config", "/config", {
       success: SettingsWithTag,
-      error: [503].map(problem),
+      error: StorageUnavailable,
     })
       .middleware(AdminOnly)
       .annotateMerge(
@@ -45,7 +48,7 @@ export class RoutingApi extends HttpApiGroup.make("routing")
       headers: { "if-match": Schema.optionalKey(Schema.String) },
       payload: RoutingSettingsInput,
       success: SettingsWithTag,
-      error: [400, 412, 413, 415, 422, 503].map(problem),
+      error: [RoutingSettingsStale, ...BODY_PROBLEMS, RoutingSettingsInvalid, StorageUnavailable],
     })
       .middleware(AdminOnly)
       .annotateMerge(
@@ -57,5 +60,6 @@ export class RoutingApi extends HttpApiGroup.make("routing")
       ),
   )
   .middleware(Authorization)
+  .middleware(Refusals)
   .prefix("/api/v1/routing")
   .annotateMerge(OpenApi.annotations({ title: "Routing" })) {}

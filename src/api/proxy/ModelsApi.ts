@@ -1,7 +1,7 @@
 /** Which models there are, as OpenAI's API lists them. It is what the operator configured, whatever was asked since. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { problems } from "../problems.ts"
+import { Refusals } from "../problems.ts"
 
 export const Models = Schema.Struct({
   object: Schema.Literal("list"),
@@ -19,7 +19,7 @@ export const Models = Schema.Struct({
 
 export class ModelsApi extends HttpApiGroup.make("models", { topLevel: true })
   .add(
-    HttpApiEndpoint.get("models", "/v1/models", { success: Models, error: problems() }).annotateMerge(
+    HttpApiEndpoint.get("models", "/v1/models", { success: Models }).annotateMerge(
       OpenApi.annotations({
         summary: "Models",
         description:
@@ -27,4 +27,5 @@ export class ModelsApi extends HttpApiGroup.make("models", { topLevel: true })
       }),
     ),
   )
+  .middleware(Refusals)
   .annotateMerge(OpenApi.annotations({ title: "Models" })) {}

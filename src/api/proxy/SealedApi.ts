@@ -3,7 +3,8 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { decodeBase64Url } from "../../domain/bytes.ts"
 import { ENC_BYTES, SESSION_ID_BYTES } from "../../domain/transcript.ts"
-import { problems } from "../problems.ts"
+import { BODY_PROBLEMS, Draining, Internal, Refusals, TimedOut } from "../problems.ts"
+import { CameBefore, NoSession, NotOpened } from "./openingProblems.ts"
 
 /** Canonical base64url text of a number of bytes within the given bounds. */
 const base64Url = (minimum: number, maximum: number) =>
@@ -71,7 +72,7 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
     HttpApiEndpoint.post("init", "/v1/init", {
       payload: [InitRequest, Schema.Undefined],
       success: InitResponse,
-      error: problems(408, 413, 415, 500, 503),
+      error: [TimedOut, ...BODY_PROBLEMS, Internal, Draining],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Begin a session",
@@ -82,7 +83,16 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
     HttpApiEndpoint.post("completions", "/v1/completions", {
       payload: CompletionRequest,
       success: [SealedFrames, HttpApiSchema.StreamSse({ events: SealedStreamEvent })],
-      error: [...problems(408, 409, 410, 413, 415, 500, 503), ...[400, 422, 429, 502, 503, 504].map(sealedProblem)],
+      error: [
+        TimedOut,
+        NotOpened,
+        CameBefore,
+        NoSession,
+        ...BODY_PROBLEMS,
+        Internal,
+        Draining,
+        ...[400, 422, 429, 502, 503, 504].map(sealedProblem),
+      ],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Send a sealed request",
@@ -90,11 +100,12 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
           "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. Problems that arise after the request was opened are sealed as well. Behind a balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself does not read it.",
       }),
     ),
-    HttpApiEndpoint.get("keys", "/v1/keys", { success: PublicKeys, error: problems() }).annotateMerge(
+    HttpApiEndpoint.get("keys", "/v1/keys", { success: PublicKeys }).annotateMerge(
       OpenApi.annotations({
         summary: "Attestation keys",
         description: "A JWKS for discovery and display. Never trust a key because it is listed here: pin its `kid`.",
       }),
     ),
   )
+  .middleware(Refusals)
   .annotateMerge(OpenApi.annotations({ title: "Sealed completions" })) {}

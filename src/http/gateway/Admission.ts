@@ -2,15 +2,15 @@
  * Who gets in. The client was counted before, by the head of its request, so that guessing tokens is limited too; here the
  * token is checked, then its tenant is counted. Nothing of a body is read before.
  */
-import { Effect, Layer, Result } from "effect"
+import { Effect, Layer } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { ADMIN_ROLE, AccessDenied } from "../../domain/identity.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
-import { makeTake } from "../shared/ClientLimits.ts"
+import { makeTake, tooMany } from "../shared/ClientLimits.ts"
+import { Draining } from "../../api/problems.ts"
 import { AdminOnly, Authorization, CurrentAdmin, CurrentUser } from "../../api/gateway/Authorization.ts"
 import { GatewayLimits, rateClassOf } from "./GatewayLimits.ts"
-import { Draining, refuse } from "./problems.ts"
 
 export const layerAuthorization = Layer.effect(
   Authorization,
@@ -24,15 +24,12 @@ export const layerAuthorization = Layer.effect(
       bearer: Effect.fnUntraced(function* (app, { credential, endpoint }) {
         yield* drain.inFlight
         const rateClass = rateClassOf(endpoint.method, endpoint.annotations)
-        const admission = yield* Effect.result(
-          Effect.gen(function* () {
-            const user = yield* tokens.verify(credential)
-            yield* take(`${rateClass}-per-tenant`, user.tenant, limits[rateClass])
-            return rateClass === "execute" && (yield* drain.draining) ? yield* new Draining() : user
-          }),
+        const user = yield* tokens.verify(credential)
+        yield* Effect.mapError(take(`${rateClass}-per-tenant`, user.tenant, limits[rateClass]), (error) =>
+          tooMany(error, `At most ${error.limit} of this kind per minute are accepted from one tenant.`),
         )
-        if (Result.isFailure(admission)) return yield* refuse(admission.failure)
-        const answer = yield* Effect.provideService(app, CurrentUser, admission.success)
+        if (rateClass === "execute" && (yield* drain.draining)) return yield* new Draining()
+        const answer = yield* Effect.provideService(app, CurrentUser, user)
         return HttpServerResponse.setHeader(answer, "cache-control", "no-store")
       }),
     })
@@ -45,6 +42,6 @@ export const layerAdminOnly = Layer.succeed(
     const user = yield* CurrentUser
     return user.roles.includes(ADMIN_ROLE)
       ? yield* Effect.provideService(app, CurrentAdmin, user)
-      : yield* refuse(new AccessDenied())
+      : yield* new AccessDenied()
   }),
 )

@@ -1,21 +1,17 @@
 import { Duration, Effect, Schema, Stream } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Job, type JobEvent, JobId, JobNotFound, JobStep } from "../../domain/job.ts"
+import { Job, type JobEvent, JobStep } from "../../domain/job.ts"
 import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
+import { tooMany } from "../shared/ClientLimits.ts"
 import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
 import { GatewayLimits } from "./GatewayLimits.ts"
-import { answered, problemOf } from "./problems.ts"
 
 /** A comment: it has the server send the headers at once, so that callers know that they are connected. */
 const OPENING = ": connected\n\n"
-
-const isJobId = Schema.is(JobId)
-/** What cannot be an id is no job's. */
-const jobId = (id: string) => (isJobId(id) ? Effect.succeed(id) : new JobNotFound({ id }))
 
 const encodeStep = Schema.encodeEffect(Schema.fromJsonString(JobStep))
 const encodeJob = Schema.encodeEffect(Schema.fromJsonString(Job))
@@ -35,11 +31,13 @@ export const JobsHandlers = HttpApiBuilder.group(
     const limits = yield* GatewayLimits
 
     /** One of the tenant's places for requests that wait. */
-    const place = (tenant: string) => concurrency.enter(`waiting:${tenant}`, limits.waiting)
+    const place = (tenant: string) =>
+      Effect.mapError(concurrency.enter(`waiting:${tenant}`, limits.waiting), (error) =>
+        tooMany(error, `At most ${error.limit} long polls and event streams of one tenant may be open.`),
+      )
 
-    const get = Effect.fnUntraced(function* (text: string, seconds: number) {
+    const get = Effect.fnUntraced(function* (id: string, seconds: number) {
       const { tenant } = yield* CurrentUser
-      const id = yield* jobId(text)
       if (seconds === 0) return yield* jobs.get(tenant, id)
       yield* place(tenant)
       return yield* Effect.raceFirst(
@@ -48,14 +46,14 @@ export const JobsHandlers = HttpApiBuilder.group(
       )
     })
 
-    const events = Effect.fnUntraced(function* (text: string, after: number) {
+    const events = Effect.fnUntraced(function* (id: string, after: number) {
       const { tenant } = yield* CurrentUser
       // Whether there is such a job is said with a status, before the stream begins.
-      const { id } = yield* jobs.get(tenant, yield* jobId(text))
+      yield* jobs.get(tenant, id)
       yield* place(tenant)
       const events = jobs.events(tenant, id, after).pipe(
         Stream.mapEffect(render),
-        Stream.catch((error) => Stream.succeed(renderEvent("error", JSON.stringify(problemOf(error))))),
+        Stream.catch((error) => Stream.succeed(renderEvent("error", JSON.stringify(error.problem)))),
         Stream.interruptWhen(drain.begun),
       )
       return eventStreamResponse(Stream.concat(Stream.succeed(OPENING), events))
@@ -63,18 +61,10 @@ export const JobsHandlers = HttpApiBuilder.group(
 
     return handlers.handleAll({
       list: ({ query: { agent_id, cursor, limit, status } }) =>
-        answered(
-          Effect.flatMap(CurrentUser, ({ tenant }) => jobs.list(tenant, { agent_id, status }, { cursor, limit })),
-        ),
-      get: ({ params, query }) => answered(get(params.id, query.wait ?? 0)),
-      events: ({ headers, params }) => answered(events(params.id, headers["last-event-id"] ?? 0)),
-      cancel: ({ params }) =>
-        answered(
-          Effect.gen(function* () {
-            const { tenant } = yield* CurrentUser
-            return yield* jobs.cancel(tenant, yield* jobId(params.id))
-          }),
-        ),
+        Effect.flatMap(CurrentUser, ({ tenant }) => jobs.list(tenant, { agent_id, status }, { cursor, limit })),
+      get: ({ params, query }) => get(params.id, query.wait ?? 0),
+      events: ({ headers, params }) => events(params.id, headers["last-event-id"] ?? 0),
+      cancel: ({ params }) => Effect.flatMap(CurrentUser, ({ tenant }) => jobs.cancel(tenant, params.id)),
     })
   }),
 )

@@ -8,8 +8,7 @@ import { effectivePrices } from "../../services/routing/Prices.ts"
 import { RoutingConfig } from "../../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../../services/routing/RoutingStats.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
-import { CurrentAdmin, CurrentUser } from "../../api/gateway/Authorization.ts"
-import { answered, RequestInvalid } from "./problems.ts"
+import { CurrentAdmin, CurrentUser, RequestInvalid } from "../../api/gateway/Authorization.ts"
 
 const withTag = (settings: RoutingSettings) =>
   Effect.map(Clock.currentTimeMillis, (now) =>
@@ -53,15 +52,12 @@ export const RoutingHandlers = HttpApiBuilder.group(
     })
 
     return handlers.handleAll({
-      stats: ({ query }) => answered(report(query)),
-      config: () => answered(Effect.andThen(CurrentAdmin, Effect.flatMap(routing.current, withTag))),
-      putConfig: ({ headers, payload }) =>
-        answered(
-          Effect.gen(function* () {
-            const { subject } = yield* CurrentAdmin
-            return yield* withTag(yield* routing.put(payload, { by: subject, ifMatch: headers["if-match"] }))
-          }),
-        ),
+      stats: ({ query }) => report(query),
+      config: () => Effect.andThen(CurrentAdmin, Effect.flatMap(routing.current, withTag)),
+      putConfig: Effect.fnUntraced(function* ({ headers, payload }) {
+        const { subject } = yield* CurrentAdmin
+        return yield* withTag(yield* routing.put(payload, { by: subject, ifMatch: headers["if-match"] }))
+      }),
     })
   }),
 )

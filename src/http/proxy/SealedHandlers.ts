@@ -5,12 +5,14 @@ import { type Bytes, encodeBase64Url } from "../../domain/bytes.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { Attestation } from "../../services/sealing/Attestation.ts"
 import { type SealedAnswer, SealedCompletions } from "../../services/sealing/SealedCompletions.ts"
+import type { OpeningError } from "../../services/sealing/SealedExchange.ts"
 import type { SealedEvent } from "../../services/sealing/sealStream.ts"
 import { Sessions } from "../../services/sealing/Sessions.ts"
 import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
 import { retryAfter } from "../shared/Problems.ts"
+import { Draining, TooLarge } from "../../api/problems.ts"
+import { CameBefore, NoSession, NotOpened } from "../../api/proxy/openingProblems.ts"
 import { ProxyApi } from "../../api/proxy/ProxyApi.ts"
-import { drainingResponse, refusalResponse } from "./problems.ts"
 
 const NO_STORE = { "cache-control": "no-store" }
 
@@ -44,6 +46,20 @@ const render = (answer: SealedAnswer): HttpServerResponse.HttpServerResponse => 
   }
 }
 
+/** What the caller is told of a request that was not opened. */
+const refusalOf = (error: OpeningError): NotOpened | CameBefore | NoSession | TooLarge => {
+  switch (error._tag) {
+    case "Unopenable":
+      return new NotOpened()
+    case "Replayed":
+      return new CameBefore()
+    case "SessionGone":
+      return new NoSession()
+    case "CiphertextTooLarge":
+      return new TooLarge({ detail: `At most ${error.maxBytes} bytes of ciphertext are accepted.`, headers: {} })
+  }
+}
+
 export const SealedHandlers = HttpApiBuilder.group(
   ProxyApi,
   "sealed",
@@ -56,21 +72,20 @@ export const SealedHandlers = HttpApiBuilder.group(
 
     const init = Effect.fnUntraced(function* (clientNonce: string | undefined) {
       yield* drain.inFlight
-      if (yield* drain.draining) return drainingResponse()
+      if (yield* drain.draining) return yield* new Draining()
       return HttpServerResponse.jsonUnsafe(yield* sessions.begin(clientNonce), { headers: NO_STORE })
     })
 
     const complete = Effect.fnUntraced(function* (envelope: Parameters<typeof completions.handle>[0]) {
       yield* drain.inFlight
-      if (yield* drain.draining) return drainingResponse()
-      return render(yield* completions.handle(envelope))
+      if (yield* drain.draining) return yield* new Draining()
+      return render(yield* Effect.mapError(completions.handle(envelope), refusalOf))
     })
 
     // The scope of these effects is the request's, which stays open until the response is written out.
     return handlers.handleAll({
       init: ({ payload }) => init(payload?.client_nonce),
-      completions: ({ payload }) =>
-        complete(payload).pipe(Effect.catch((error) => Effect.succeed(refusalResponse(error)))),
+      completions: ({ payload }) => complete(payload),
       keys: () => Effect.succeed(HttpServerResponse.jsonUnsafe(keys, { headers: NO_STORE })),
     })
   }),

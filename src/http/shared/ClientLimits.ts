@@ -4,9 +4,11 @@
  */
 import { Context, Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
-import { RateLimits } from "../../services/access/RateLimits.ts"
+import { TooManyRequests } from "../../api/problems.ts"
+import { ConcurrencyLimits, type TooManyInFlight } from "../../services/access/ConcurrencyLimits.ts"
+import { type RateLimited, RateLimits } from "../../services/access/RateLimits.ts"
 import { clientIdentity } from "./ClientIdentity.ts"
+import { retryAfter } from "./Problems.ts"
 import { type PolicyState, stateOf } from "./rateLimitFields.ts"
 import type { Route } from "./RouteTable.ts"
 
@@ -43,6 +45,10 @@ export const makeTake = Effect.map(RateLimits, (rates) =>
   }),
 )
 
+/** A caller had its share; `detail` says of what. Nobody can know how long what is in flight takes, so it says soon. */
+export const tooMany = (error: RateLimited | TooManyInFlight, detail: string): TooManyRequests =>
+  new TooManyRequests({ detail, headers: retryAfter(error._tag === "RateLimited" ? error.retryAfterMs : 0) })
+
 /** Counts a request for the client that sent it. Its place in flight is its own until the scope closes. */
 export const makeCountRequest = Effect.gen(function* () {
   const take = yield* makeTake
@@ -53,7 +59,11 @@ export const makeCountRequest = Effect.gen(function* () {
   ) {
     const { by, whose } = clientIdentity(request)
     const policy = `${name}-per-${by}`
-    yield* take(policy, whose, perMinute, ofProcess)
-    yield* concurrency.enter(`${policy}:${whose}`, inFlight)
+    yield* Effect.mapError(take(policy, whose, perMinute, ofProcess), (error) =>
+      tooMany(error, `At most ${error.limit} of this kind per minute are accepted from one client.`),
+    )
+    yield* Effect.mapError(concurrency.enter(`${policy}:${whose}`, inFlight), (error) =>
+      tooMany(error, `At most ${error.limit} of this kind may be in flight from one client.`),
+    )
   })
 })

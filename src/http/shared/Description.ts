@@ -1,29 +1,8 @@
-/** What `/openapi.json` says: what the API's types say, and what only the server knows of its problems. */
+/** What `/openapi.json` says: what the API's types say, in the words of HTTP. */
 import { STATUS_CODES } from "node:http"
+import { SchemaAST, type SchemaRepresentation } from "effect"
 import { type HttpApi, type HttpApiGroup, OpenApi } from "effect/http-api"
-import type { ProblemCodes } from "../../api/problems.ts"
 import { PROBLEM_CONTENT_TYPE } from "../../domain/problem.ts"
-
-/** What every operation may answer that is declared to answer with such a status. */
-const COMMON = {
-  "": {
-    malformed: 400,
-    "cross-origin": 403,
-    timeout: 408,
-    "too-large": 413,
-    "unsupported-media-type": 415,
-    misdirected: 421,
-    "rate-limited": 429,
-    internal: 500,
-    draining: 503,
-  },
-} as const satisfies ProblemCodes
-
-const codesOf = (codes: ProblemCodes, operationId: string, status: string): ReadonlyArray<string> =>
-  Object.entries(codes)
-    .filter(([prefix]) => operationId.startsWith(prefix))
-    .flatMap(([, statuses]) => Object.entries(statuses))
-    .flatMap(([code, ofCode]) => (String(ofCode) === status ? [`\`${code}\``] : []))
 
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"] as const
 
@@ -31,19 +10,44 @@ const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "tr
 export const operationsIn = ({ paths }: OpenApi.OpenAPISpec): ReadonlyArray<OpenApi.OpenAPISpecOperation> =>
   Object.values(paths).flatMap((path) => METHODS.flatMap((method) => path[method] ?? []))
 
-/** The OpenAPI document of `api`, whose problems have `codes` beside those that both servers have. */
+/** As far as it is looked at here. */
+interface JsonSchema {
+  readonly $ref?: string
+  readonly anyOf?: ReadonlyArray<JsonSchema>
+  readonly properties?: Record<string, { readonly enum?: ReadonlyArray<unknown>; readonly not?: object }>
+}
+
+/** The codes of the problems that an answer with this schema may be. */
+const codesOf = (
+  { $ref, anyOf, properties }: JsonSchema,
+  schemas: Readonly<Record<string, JsonSchema>>,
+): ReadonlyArray<unknown> => {
+  if (anyOf !== undefined) return anyOf.flatMap((schema) => codesOf(schema, schemas))
+  if ($ref !== undefined) return codesOf(schemas[$ref.slice($ref.lastIndexOf("/") + 1)] ?? {}, schemas)
+  return properties?.["code"]?.enum ?? []
+}
+
+/** A problem is described as it is on the wire alone, so that this need not be part of its name. */
+const referencePolicy: SchemaRepresentation.ReferencePolicy = ({ ast, identifier }) =>
+  SchemaAST.isObjects(ast) && ast.propertySignatures.some(({ name }) => name === "retryable")
+    ? identifier?.replace(/Encoded$/, "")
+    : identifier
+
+/** The OpenAPI document of `api`. */
 export const descriptionOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups>,
-  codes: ProblemCodes,
 ): OpenApi.OpenAPISpec => {
-  const document = OpenApi.fromApi(api)
-  for (const operation of operationsIn(document)) {
-    for (const [status, response] of Object.entries(operation.responses)) {
+  const document = OpenApi.fromApi(api, { referencePolicy })
+  const schemas: Readonly<Record<string, JsonSchema>> = document.components.schemas
+  for (const { properties = {} } of Object.values(schemas)) {
+    // What never is on the wire, neither.
+    for (const [name, { not }] of Object.entries(properties)) if (not !== undefined) delete properties[name]
+  }
+  for (const { responses } of operationsIn(document)) {
+    for (const [status, response] of Object.entries(responses)) {
       const phrase = STATUS_CODES[status] ?? response.description
-      const found = Object.hasOwn(response.content ?? {}, PROBLEM_CONTENT_TYPE)
-        ? [codes, COMMON].flatMap((codes) => codesOf(codes, operation.operationId, status))
-        : []
-      response.description = found.length === 0 ? phrase : `${phrase}: ${found.join(", ")}`
+      const codes = codesOf(response.content?.[PROBLEM_CONTENT_TYPE]?.schema ?? {}, schemas)
+      response.description = codes.length === 0 ? phrase : `${phrase}: ${codes.map((code) => `\`${code}\``).join(", ")}`
     }
   }
   // Stated although it is what is meant without it: some generators insist on it.

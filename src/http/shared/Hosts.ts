@@ -8,10 +8,9 @@ import { hostname, networkInterfaces } from "node:os"
 import { Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { NetAddress } from "effect/net"
+import { Malformed, Misdirected } from "../../api/problems.ts"
 import { hostName, isLoopback } from "../../domain/hostName.ts"
-import { makeProblem } from "../../domain/problem.ts"
 import { canonicalAddress } from "../../domain/ipAddress.ts"
-import type { Rendered } from "./Problems.ts"
 
 export interface HostSettings {
   /** Where the server listens. */
@@ -63,14 +62,7 @@ const hostsSent = ({ headers, source }: HttpServerRequest.HttpServerRequest): Re
 const needsHost = ({ source }: HttpServerRequest.HttpServerRequest): boolean =>
   !(source instanceof IncomingMessage) || source.httpVersion !== "1.0"
 
-const badHost: Rendered = {
-  problem: makeProblem({
-    code: "malformed",
-    status: 400,
-    title: "The request does not say properly which host it is for.",
-    detail: "Send one Host header, with a name or an address and perhaps a port.",
-  }),
-}
+const badHost = () => new Malformed({ detail: "Send one Host header, with a name or an address and perhaps a port." })
 
 /**
  * Why a request is not for this server, or `undefined`. `setting` is where its operator adds names. The request is to be
@@ -80,21 +72,16 @@ export const hostRefusal = (
   request: HttpServerRequest.HttpServerRequest,
   rules: HostRules,
   setting: string,
-): Rendered | undefined => {
+): Malformed | Misdirected | undefined => {
   const [sent, ...more] = hostsSent(request)
   if (sent === undefined && !needsHost(request)) return undefined
   // The one in the target counts, where there is one (RFC 9112 §3.2.2); what was sent has to be proper all the same.
   const host = request.headers["host"] ?? ""
-  if (sent === undefined || more.length > 0 || ![sent, host].every((text) => HOST.test(text))) return badHost
+  if (sent === undefined || more.length > 0 || ![sent, host].every((text) => HOST.test(text))) return badHost()
   const name = canonical(hostName(host))
   const isAllowed = rules.anyName || isLoopback(name) || rules.names.has(name) || (rules.anyAddress && isAddress(name))
   if (isAllowed) return undefined
-  return {
-    problem: makeProblem({
-      code: "misdirected",
-      status: 421,
-      title: "This server does not answer under that name.",
-      detail: `The request is for ${name}. If this server is meant by that, its operator adds it to ${setting}.`,
-    }),
-  }
+  return new Misdirected({
+    detail: `The request is for ${name}. If this server is meant by that, its operator adds it to ${setting}.`,
+  })
 }

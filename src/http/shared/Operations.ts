@@ -3,6 +3,7 @@ import { Effect, Layer, Metric, Redacted } from "effect"
 import { type HttpServerRequest, HttpRouter, HttpServerResponse } from "effect/http"
 import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
+import { Malformed } from "../../api/problems.ts"
 import type { SystemApi } from "../../api/SystemApi.ts"
 import { isLoopback } from "../../domain/hostName.ts"
 import { JSON_LIMITS } from "../../domain/iJson.ts"
@@ -111,7 +112,7 @@ export const layerOperatorRoutes = ({
           origins: new Set(),
           continuesTraces: false,
           kindOf: () => kind,
-          malformedCode: "malformed",
+          malformed: (why) => new Malformed(why),
           namesRequest: false,
         }),
       ),

@@ -4,8 +4,7 @@
  * request comes from (Fetch Metadata, `Origin`); programs that are none say nothing and are served.
  */
 import { HttpMiddleware, type HttpServerRequest } from "effect/http"
-import { makeProblem } from "../../domain/problem.ts"
-import type { Rendered } from "./Problems.ts"
+import { CrossOrigin } from "../../api/problems.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -33,17 +32,14 @@ const isOwn = ({ headers }: Request): boolean => {
 const isAllowed = ({ headers }: Request, allowed: ReadonlySet<string>): boolean => allowed.has(headers["origin"] ?? "")
 
 /** Why a page may not have this sent, or `undefined`. `remedy` is what its operator can do about it. */
-export const originRefusal = (request: Request, allowed: ReadonlySet<string>, remedy: string): Rendered | undefined =>
+export const originRefusal = (
+  request: Request,
+  allowed: ReadonlySet<string>,
+  remedy: string,
+): CrossOrigin | undefined =>
   isOwn(request) || isNavigation(request) || isAllowed(request, allowed)
     ? undefined
-    : {
-        problem: makeProblem({
-          code: "cross-origin",
-          status: 403,
-          title: "A web page of another origin sent this.",
-          detail: remedy,
-        }),
-      }
+    : new CrossOrigin({ detail: remedy })
 
 /** Headers of answers that clients read, beside those that every page may. */
 const EXPOSED = ["etag", "location", "ratelimit", "ratelimit-policy", "retry-after", "www-authenticate"]

@@ -12,13 +12,15 @@ import { type HostRules, hostRefusal } from "./Hosts.ts"
 import { observe } from "./HttpMetrics.ts"
 import { withBodyLimits } from "./JsonBody.ts"
 import { originRefusal, sharedWith } from "./Origins.ts"
-import { makeRespond, type RenderOptions, renderProblems, tooMany } from "./Problems.ts"
+import { NamesRequest, type RenderOptions, renderProblems, respond } from "./Problems.ts"
 import { type PolicyState, rateLimitFields } from "./rateLimitFields.ts"
 import { withRequestSpan } from "./requestSpan.ts"
 import type { RouteTable } from "./RouteTable.ts"
 
 export interface OutermostSettings extends RenderOptions {
   readonly routes: RouteTable
+  /** Whether problems name the request that they answer. */
+  readonly namesRequest: boolean
   /** Networks whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
   /** Bytes of all bodies together that are on their way in. */
@@ -47,7 +49,6 @@ export const layerOutermost = (settings: OutermostSettings) => {
   const shared = sharedWith(origins)
   const forwarded = HttpMiddleware.xForwardedHeaders({ trustedProxies: settings.trustedProxies })
   const render = renderProblems(settings)
-  const respond = makeRespond(settings)
   const observed = observe(routes)
   const spanned = withRequestSpan(routes, settings.continuesTraces)
   const limits = { maxBodyBytes, jsonLimits, hold: makeBodyMemory(settings.maxBodyMemory) }
@@ -61,7 +62,7 @@ export const layerOutermost = (settings: OutermostSettings) => {
       ) {
         const kind = kindOf(request.method, routes.find(request.method, request.url))
         const counted = yield* Effect.result(countRequest(request, kind))
-        if (Result.isFailure(counted)) return yield* respond(request, tooMany(counted.failure))
+        if (Result.isFailure(counted)) return yield* respond(request, counted.failure)
         if (announcesTooMuch(request, maxBodyBytes)) return HttpServerResponse.empty({ status: 413 })
         return yield* app.pipe(
           Effect.provideService(HttpServerRequest.HttpServerRequest, withBodyLimits(request, limits)),
@@ -82,7 +83,9 @@ export const layerOutermost = (settings: OutermostSettings) => {
                       Effect.provideService(CountedPolicies, states),
                     )
                   : respond(request, refusal)
-              return spanned(request, observed(request, answer))
+              return spanned(request, observed(request, answer)).pipe(
+                Effect.provideService(NamesRequest, settings.namesRequest),
+              )
             }),
           ),
         )

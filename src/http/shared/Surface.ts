@@ -4,7 +4,6 @@ import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api
 import { isLoopback } from "../../domain/hostName.ts"
 import { type Asset, layerAssets } from "./Assets.ts"
 import type { KindOf, RequestKind } from "./ClientLimits.ts"
-import type { ProblemCodes } from "../../api/problems.ts"
 import { descriptionOf } from "./Description.ts"
 import { hostRules, type HostSettings } from "./Hosts.ts"
 import { layerScrape } from "./Operations.ts"
@@ -22,10 +21,9 @@ const withProbes = (kindOf: KindOf, perMinute: number): KindOf => {
 
 export interface SurfaceOptions extends Pick<
   OutermostSettings,
-  "continuesTraces" | "jsonLimits" | "kindOf" | "malformedCode" | "namesRequest"
+  "continuesTraces" | "jsonLimits" | "kindOf" | "malformed" | "namesRequest"
 > {
   readonly component: "proxy" | "gateway"
-  readonly problemCodes: ProblemCodes
   readonly settings: Pick<OutermostSettings, "maxBodyMemory" | "trustedProxies"> &
     HostSettings & {
       readonly maxRequestBytes: number
@@ -47,16 +45,7 @@ const sayWhoIsServed = ({ allowedHosts, host }: HostSettings) =>
 /** All routes of a server, behind what every request passes first; it needs the handlers of `api`. */
 export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups> & Endpoints,
-  {
-    component,
-    continuesTraces,
-    jsonLimits,
-    kindOf,
-    malformedCode,
-    namesRequest,
-    problemCodes,
-    settings,
-  }: SurfaceOptions,
+  { component, continuesTraces, jsonLimits, kindOf, malformed, namesRequest, settings }: SurfaceOptions,
 ) => {
   const pages: ReadonlyArray<Page> = [
     { path: "/docs", folder: "reference" },
@@ -65,7 +54,7 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
   const description: Asset = {
     path: "/openapi.json",
     contentType: "application/json",
-    content: Effect.sync(() => JSON.stringify(descriptionOf(api, problemCodes))),
+    content: Effect.sync(() => JSON.stringify(descriptionOf(api))),
   }
   const beside = [["GET", description.path], ...pages.flatMap(pageRoutes)] as const
   return Layer.mergeAll(
@@ -84,7 +73,7 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
       hosts: hostRules(settings),
       origins: new Set(settings.allowedOrigins),
       kindOf: withProbes(kindOf, settings.rateLimitProbes),
-      malformedCode,
+      malformed,
       namesRequest,
     }),
   )

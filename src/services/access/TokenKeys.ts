@@ -140,7 +140,7 @@ export const jwksKeys = Effect.fnUntraced(function* (location: JwksLocation) {
           ? ("unknown" as const)
           : error instanceof errors.JWKSInvalid
             ? new TokenKeysUnavailable()
-            : new TokenRefused({ presented: true }),
+            : new TokenRefused(),
     })
   const select = Effect.fnUntraced(function* (header: JWSHeaderParameters) {
     const keys = yield* known
@@ -163,7 +163,7 @@ export const jwksKeys = Effect.fnUntraced(function* (location: JwksLocation) {
         (error) => error === "unknown",
         () =>
           Effect.andThen(refreshed, select(header)).pipe(
-            Effect.mapError((error) => (error === "unknown" ? new TokenRefused({ presented: true }) : error)),
+            Effect.mapError((error) => (error === "unknown" ? new TokenRefused() : error)),
           ),
       )
     }),

@@ -42,7 +42,7 @@ const Claims = Schema.Struct({
 })
 const decodeClaims = Schema.decodeUnknownEffect(Claims)
 
-const refused = () => new TokenRefused({ presented: true })
+const refused = () => new TokenRefused()
 
 export class Tokens extends Context.Service<
   Tokens,
@@ -92,7 +92,7 @@ export class Tokens extends Context.Service<
         return Tokens.of({
           verify: (token) => {
             const text = Redacted.value(token)
-            if (text === "") return Effect.fail(new TokenRefused({ presented: false }))
+            if (text === "") return Effect.fail(TokenRefused.absent())
             return text.length > MAX_TOKEN_LENGTH ? Effect.fail(refused()) : check(text)
           },
         })

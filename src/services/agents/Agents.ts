@@ -62,16 +62,16 @@ export class Agents extends Context.Service<
 
       const find = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
         // What is no id names no agent, and may be what a database refuses to look for.
-        if (!isAgentId(id)) return yield* new AgentNotFound({ id })
+        if (!isAgentId(id)) return yield* new AgentNotFound()
         const rows = yield* sql`SELECT document FROM agents WHERE tenant = ${tenant} AND id = ${id}`
         const [row] = yield* decode(rows)
-        return row === undefined ? yield* new AgentNotFound({ id }) : row.document
+        return row === undefined ? yield* new AgentNotFound() : row.document
       })
 
       const findForChange = Effect.fnUntraced(function* (tenant: TenantId, id: string, ifMatch: IfMatch) {
         const agent = yield* find(tenant, id)
         if (ifMatch !== undefined && !ifMatchAllows(ifMatch, agentETag(agent))) {
-          return yield* new AgentStale({ id, version: agent.version })
+          return yield* new AgentStale({ headers: { etag: agentETag(agent) } })
         }
         return agent
       })

@@ -72,13 +72,13 @@ const make = Effect.gen(function* () {
     offer: (element, delay) =>
       queue.offer(element, { id: `${element.job}:${element.turn}`, delay }).pipe(
         Effect.catchTag("SchemaError", Effect.die),
-        Effect.catchTag("PersistedQueueError", () => Effect.fail(new StorageUnavailable({ reason: "QueueError" }))),
+        Effect.catchTag("PersistedQueueError", () => Effect.fail(new StorageUnavailable())),
       ),
     take: (work) =>
       Effect.catchIf(
         queue.take(work),
         (error) => error instanceof PersistedQueue.PersistedQueueError,
-        () => Effect.fail(new StorageUnavailable({ reason: "QueueError" })),
+        () => Effect.fail(new StorageUnavailable()),
       ),
   })
 }).pipe(unavailable)

@@ -29,10 +29,10 @@ export const makeJobReads = (sql: SqlClient.SqlClient, ledger: Ledger["Service"]
   /** How far the job is. */
   const state = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
     // What is no id names no job, and may be what a database refuses to look for.
-    if (!isJobId(id)) return yield* new JobNotFound({ id })
+    if (!isJobId(id)) return yield* new JobNotFound()
     const rows = yield* sql`SELECT ${sql.csv(STATE_COLUMNS)} FROM jobs WHERE tenant = ${tenant} AND id = ${id}`
     const [found] = yield* decodeStates(rows)
-    return found === undefined ? yield* new JobNotFound({ id }) : found
+    return found === undefined ? yield* new JobNotFound() : found
   })
 
   /** Steps with an event id above `after`, in order. */
@@ -56,7 +56,7 @@ export const makeJobReads = (sql: SqlClient.SqlClient, ledger: Ledger["Service"]
 
   const read = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
     const [job] = isJobId(id) ? yield* readAll(sql`tenant = ${tenant}`, [id]) : []
-    return job === undefined ? yield* new JobNotFound({ id }) : job
+    return job === undefined ? yield* new JobNotFound() : job
   })
 
   const list = Effect.fnUntraced(function* (tenant: TenantId, filter: JobFilter = {}, page?: PageRequest) {

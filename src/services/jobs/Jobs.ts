@@ -2,7 +2,7 @@
 import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Schema, Stream, type Tracer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import type { AgentNotFound, TenantId } from "../../domain/agent.ts"
+import { AgentId, AgentNotFound, type TenantId } from "../../domain/agent.ts"
 import {
   ExecuteRequest,
   type IdempotencyInFlight,
@@ -29,6 +29,8 @@ import { type JobFilter, makeJobReads } from "./JobReads.ts"
 import { encodeJob, type JobRow, type StepRow, toStep } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { changed, JobSignals, stopped } from "./JobSignals.ts"
+
+const isAgentId = Schema.is(AgentId)
 
 export class Jobs extends Context.Service<
   Jobs,
@@ -129,6 +131,8 @@ export class Jobs extends Context.Service<
 
       return Jobs.of({
         enqueue: Effect.fn("Jobs.enqueue", { kind: "producer" })(function* (tenant, agentId, request, key) {
+          // What is no id names no agent, and may be what a database refuses to store.
+          if (!isAgentId(agentId)) return yield* new AgentNotFound()
           // Not that of the transaction, which is over when the job begins.
           const span = yield* Effect.orDie(Effect.currentSpan)
           const job = create(tenant, agentId, request, span)

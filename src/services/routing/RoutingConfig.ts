@@ -74,7 +74,7 @@ export class RoutingConfig extends Context.Service<
             ifMatch === undefined
               ? input.version === undefined || input.version === before.version
               : ifMatchAllows(ifMatch, routingETag(before))
-          if (!isCurrent) return yield* new RoutingSettingsStale({ version: before.version })
+          if (!isCurrent) return yield* new RoutingSettingsStale({ headers: { etag: routingETag(before) } })
           const now = yield* DateTime.now
           const configured = new Set((yield* status).map(({ provider }) => provider))
           const errors = settingsIssues(input, {
@@ -89,7 +89,9 @@ export class RoutingConfig extends Context.Service<
           // Versions follow each other without gaps, so of two changes to the same version one finds its row taken.
           const stored = yield* sql`INSERT INTO routing_configs ${sql.insert(row)}
             ON CONFLICT DO NOTHING RETURNING version`
-          return stored.length > 0 ? settings : yield* new RoutingSettingsStale({ version: settings.version })
+          return stored.length > 0
+            ? settings
+            : yield* new RoutingSettingsStale({ headers: { etag: routingETag(settings) } })
         }, unavailable)
 
         return RoutingConfig.of({ current: unavailable(current), put })

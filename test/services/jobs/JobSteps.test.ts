@@ -26,11 +26,7 @@ describe("a step", () => {
 
   it.effect.each([
     ["because the job is another worker's", Effect.succeed(false), Exit.void],
-    [
-      "because the database is away",
-      Effect.fail(new StorageUnavailable({ reason: "ConnectionError" })),
-      Exit.fail(new StorageUnavailable({ reason: "ConnectionError" })),
-    ],
+    ["because the database is away", Effect.fail(new StorageUnavailable()), Exit.fail(new StorageUnavailable())],
   ] as const)("that is not on disk leads nowhere: %s", ([, recorded, told]) =>
     Effect.gen(function* () {
       const { gone, step } = yield* stepsOf(() => recorded)

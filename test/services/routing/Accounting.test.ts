@@ -208,9 +208,7 @@ it.effect("rows are written again when the database was away for a moment", () =
       Ledger.of({
         ...ledger,
         record: (rows) =>
-          Effect.suspend(() =>
-            away-- > 0 ? Effect.fail(new StorageUnavailable({ reason: "ConnectionError" })) : ledger.record(rows),
-          ),
+          Effect.suspend(() => (away-- > 0 ? Effect.fail(new StorageUnavailable()) : ledger.record(rows))),
       }),
     ),
   ).pipe(Layer.provide(Ledger.layer))

@@ -1,0 +1,26 @@
+/** Why a sealed request was not opened (sealed protocol §4.8). */
+import { Refusal } from "../../domain/refusal.ts"
+
+/** The same for every way in which opening can fail: the reason would tell an attacker something. */
+export class NotOpened extends Refusal<NotOpened>()("NotOpened", {
+  code: "unopenable",
+  status: 400,
+  title: "The sealed request could not be opened.",
+  detail: "It was not sealed to this session, or it was changed on the way.",
+}) {}
+
+export class CameBefore extends Refusal<CameBefore>()("CameBefore", {
+  code: "replayed",
+  status: 409,
+  title: "This request came before, and may have been served.",
+  detail: "Its bytes were sent twice, or its HPKE context used twice. Seal it again only if it may be served twice.",
+}) {}
+
+export class NoSession extends Refusal<NoSession>()("NoSession", {
+  code: "session-gone",
+  status: 410,
+  title: "There is no such session any more.",
+  detail: "It expired, was used up, or never existed. Begin a new one with POST /v1/init and seal again.",
+  retryable: true,
+  headers: {},
+}) {}

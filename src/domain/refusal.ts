@@ -1,0 +1,82 @@
+/** Refusals: errors of the services that are, as they are, the problems that callers are answered with. */
+import { Predicate, Schema, SchemaGetter, Struct } from "effect"
+import { HttpApiError } from "effect/http-api"
+import { defined } from "./defined.ts"
+import { isRetryable, Problem, problemType } from "./problem.ts"
+
+/** Names and values of header fields that are sent beside a problem; its document does not have them. */
+const Headers = Schema.optionalKey(Schema.Never).pipe(
+  Schema.decodeTo(Schema.optionalKey(Schema.Record(Schema.String, Schema.String)), {
+    decode: SchemaGetter.omit(),
+    encode: SchemaGetter.omit(),
+  }),
+)
+
+const { errors, trace_id } = Problem.fields
+
+const membersOf = <Code extends string>(code: Code, retryable: boolean) => ({
+  code: Schema.tag(code),
+  retryable: Schema.tag(retryable),
+  trace_id,
+  errors,
+  headers: Headers,
+})
+
+const ON_WIRE = Struct.keys(Problem.fields)
+
+export const RefusalTypeId = "~sealgate/domain/refusal/Refusal"
+
+/** What a refusal has beside the members of its document. */
+export interface RefusalBrand {
+  readonly [RefusalTypeId]: typeof RefusalTypeId
+  /** Its document, without anything else that the error has. */
+  readonly problem: Problem
+}
+
+/** Any refusal. */
+export interface Refusal extends Error, Problem, RefusalBrand {
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export const isRefusal = (error: unknown): error is Refusal => Predicate.hasProperty(error, RefusalTypeId)
+
+/** What should pass soon may have passed after a second. */
+const SOON = { "retry-after": "1" }
+
+/**
+ * Declares a refusal. An endpoint with the class among its errors may be answered with it. A title is the same each time
+ * (RFC 9457 §3.1.3): what is special about one time goes into `detail` and `errors`, or into `headers` beside the document.
+ */
+export const Refusal =
+  <Self>() =>
+  <const Tag extends string, const Code extends string, const Status extends number>(
+    tag: Tag,
+    declared: {
+      readonly code: Code
+      readonly status: Status
+      readonly title: string
+      /** What there is to say each time. */
+      readonly detail?: string
+      /** By default, statuses that should pass are. */
+      readonly retryable?: boolean
+      /** By default, what is retryable says when. */
+      readonly headers?: Readonly<Record<string, string>>
+    },
+  ) => {
+    const { code, status, title } = declared
+    const retryable = declared.retryable ?? isRetryable(status)
+    const type = problemType(code)
+    const Base = HttpApiError.Problem<Self, RefusalBrand>()(tag, { type, status, title }, membersOf(code, retryable))
+    Object.assign(Object(Base).prototype, {
+      [RefusalTypeId]: RefusalTypeId,
+      ...defined({ detail: declared.detail }),
+      headers: declared.headers ?? (retryable ? SOON : {}),
+    })
+    Object.defineProperty(Object(Base).prototype, "problem", {
+      get(this: Refusal) {
+        // Members that are the same each time are inherited.
+        return defined(Object.fromEntries(ON_WIRE.map((member) => [member, this[member]])))
+      },
+    })
+    return Base
+  }
