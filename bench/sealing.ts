@@ -10,9 +10,11 @@ import {
 import { Effect } from "effect"
 import { hpkeSeal } from "../src/client/primitives.ts"
 import { utf8 } from "../src/domain/bytes.ts"
+import { type Suite, X25519, X_WING } from "../src/domain/suites.ts"
 import { responseExportContext } from "../src/domain/transcript.ts"
 import { hpkeOpen } from "../src/services/sealing/Hpke.ts"
 import { KeyVault } from "../src/services/sealing/KeyVault.ts"
+import { recipientKey } from "../src/services/sealing/recipientKeys.ts"
 import { ResponseSealer } from "../src/services/sealing/ResponseSealer.ts"
 import { compare, report } from "./measure.ts"
 
@@ -24,7 +26,7 @@ const makeSealer = () =>
     enc: bytes(32),
     responseNonce: bytes(32),
     requestHash: bytes(32),
-    request: utf8("{}"),
+    request: { credential: bytes(0), payload: utf8("{}") },
   })
 
 const delta = utf8(
@@ -61,21 +63,17 @@ const bareFrames = (calls: number) => {
 
 export const benchSealing = Effect.gen(function* () {
   const vault = yield* KeyVault
-  const key = vault.agreementKey()
   const info = bytes(52)
   const aad = bytes(40)
   const plaintext = bytes(1024)
-  const sealed = yield* Effect.promise(() => hpkeSeal(key.publicKey, info, aad, plaintext))
-  const open = async (calls: number) => {
-    for (let i = 0; i < calls; i++) {
-      await hpkeOpen({
-        key,
-        enc: sealed.enc,
-        info,
-        aad,
-        ciphertext: sealed.ciphertext,
-        exportContext: responseExportContext,
-      })
+  const opening = async (suite: Suite) => {
+    const key = recipientKey(suite, vault)
+    const sealed = await hpkeSeal(suite, key.publicKey, info, aad, plaintext)
+    return async (calls: number) => {
+      for (let i = 0; i < calls; i++) {
+        const { ciphertext, enc } = sealed
+        await hpkeOpen({ key, enc, info, aad, ciphertext, exportContext: responseExportContext })
+      }
     }
   }
   const pair = generateKeyPairSync("x25519")
@@ -101,7 +99,8 @@ export const benchSealing = Effect.gen(function* () {
   }
 
   const comparisons = yield* Effect.promise(async () => [
-    await compare(`open a request (${vault.kind} vault)`, open, bareOpen, { calls: 300 }),
+    await compare(`open a request with X25519 (${vault.kind} vault)`, await opening(X25519), bareOpen, { calls: 300 }),
+    await compare("open a request with MLKEM768-X25519", await opening(X_WING), bareOpen, { calls: 300 }),
     await compare("seal a stream frame", sealFrames, bareFrames, { calls: 3000 }),
   ])
   report("Sealing", "bare primitives", comparisons)

@@ -1,5 +1,5 @@
 /** Opens the frames of one response and follows its chain (sealed protocol §4.3 to §5). */
-import { type Bytes, encodeBase64Url, fromUtf8 } from "../domain/bytes.ts"
+import { type Bytes, encodeBase64Url, fromUtf8, utf8 } from "../domain/bytes.ts"
 import { COMPLETE_FLOOR, STREAM_FLOOR, unpad } from "../domain/padding.ts"
 import type { Problem } from "../domain/problem.ts"
 import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
@@ -16,7 +16,7 @@ import { equalJson, mustAgree, mustBeSound } from "./agreement.ts"
 import { proofClaimsFrom, receiptClaimsFrom, STATUSES } from "./claims.ts"
 import { decodeBytes, type JsonObject, literal, objectMember, parseObject, problemFrom, string } from "./decode.ts"
 import { Tampered } from "./errors.ts"
-import { deriveResponseKeys, openFrame, type ResponseKeys, sha256 } from "./primitives.ts"
+import { deriveResponseKeys, hmac, openFrame, type ResponseKeys, sha256 } from "./primitives.ts"
 import type { SentRequest } from "./sealRequest.ts"
 import { type TrustedKeys, verifyStatement } from "./trust.ts"
 import { requestCommitment, responseCommitment, type RevealedExchange } from "./verify.ts"
@@ -110,7 +110,8 @@ export class ResponseOpener {
 
   /** Verifies the end record of a response whose final frame was opened. */
   async end(record: JsonObject): Promise<VerifiedEnd> {
-    const { commitKey } = this.keys
+    const { commitKey, credentialKey } = this.keys
+    const credential = await hmac(credentialKey, utf8(this.sent.credential))
     const status = literal(record, "status", STATUSES)
     const statement = string(record, "receipt")
     const receipt = receiptClaimsFrom(await verifyStatement("receipt", statement, this.trusted))
@@ -127,7 +128,7 @@ export class ResponseOpener {
     this.must(receipt.count === this.payloads.length, "counts other frames than came")
     this.must(receipt.root === encodeBase64Url(this.dataChain), "covers other frames than came")
     this.must(
-      receipt.request_commitment === encodeBase64Url(await requestCommitment(commitKey, this.sent.payload)),
+      receipt.request_commitment === encodeBase64Url(await requestCommitment(commitKey, credential, this.sent.payload)),
       "commits to another request",
     )
     this.must(
@@ -141,6 +142,7 @@ export class ResponseOpener {
       evidence: {
         receipt: statement,
         commit_key: encodeBase64Url(commitKey),
+        credential_commitment: encodeBase64Url(credential),
         request: fromUtf8(this.sent.payload),
         responses: this.payloads.map(fromUtf8),
       },

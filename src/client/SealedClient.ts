@@ -1,19 +1,18 @@
 /** The client of the sealed proxy, for Node and browsers. */
 import type { ChatCompletion, ChatInput } from "../domain/chat.ts"
 import type { PublicJwk, ReceiptClaims } from "../domain/statement.ts"
+import type { SuiteName } from "../domain/suites.ts"
 import type { Form } from "../domain/transcript.ts"
-import { encodeBase64Url } from "../domain/bytes.ts"
 import { parseStatement } from "../domain/statement.ts"
 import { type JsonObject, problemFrom, string, strings } from "./decode.ts"
 import { deliver } from "./delivery.ts"
 import { NoPins, PinMismatch, SealedProblem, SealgateError, StreamTruncated, Tampered } from "./errors.ts"
-import { randomBytes } from "./primitives.ts"
 import { ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
 import { nextEvent, SealedStream } from "./SealedStream.ts"
 import { expectEvent } from "./streamParts.ts"
 import { sealRequest, type SentRequest } from "./sealRequest.ts"
 import { serverSentEvents } from "./serverSentEvents.ts"
-import { type ClientSession, verifySession } from "./session.ts"
+import { type ClientSession, sessionRequest, verifySession } from "./session.ts"
 import { type Fetch, hangUp, readAnswer, type Refusal, Transport } from "./transport.ts"
 import { keysByThumbprint, publicJwk, type TrustedKeys } from "./trust.ts"
 import type { RevealedExchange } from "./verify.ts"
@@ -31,6 +30,16 @@ export interface SealedClientOptions {
    * at that moment is believed too.
    */
   readonly trustOnFirstUse?: boolean
+  /**
+   * Which suites may be used; default: all, the post-quantum one before the other. The proxy signs what was offered to it, so
+   * nobody on the path can shorten the list.
+   */
+  readonly suites?: ReadonlyArray<SuiteName>
+  /**
+   * Who asks, as HTTP has it in `Authorization`, such as `Bearer …`; or what gives that, asked before each request. It goes
+   * under the seal, so only the proxy reads it.
+   */
+  readonly credential?: string | (() => string | Promise<string>)
   readonly fetch?: Fetch
 }
 
@@ -59,8 +68,6 @@ export interface SealedCompletion {
   readonly evidence: RevealedExchange
 }
 
-const NONCE_BYTES = 16
-
 /**
  * Completions that only the pinned proxy can read, with answers that only it can have given.
  *
@@ -74,6 +81,8 @@ const NONCE_BYTES = 16
 export class SealedClient {
   private readonly transport: Transport
   private readonly trustOnFirstUse: boolean
+  private readonly suites: ReadonlyArray<SuiteName> | undefined
+  private readonly credential: SealedClientOptions["credential"]
   private pinned: ReadonlyArray<string>
   private keys: TrustedKeys = new Map()
   private session: ClientSession | undefined
@@ -83,6 +92,8 @@ export class SealedClient {
   constructor(options: SealedClientOptions) {
     this.transport = new Transport(options.baseUrl, options.fetch)
     this.pinned = options.pins ?? []
+    this.suites = options.suites
+    this.credential = options.credential
     this.trustOnFirstUse = options.trustOnFirstUse === true
   }
 
@@ -148,17 +159,20 @@ export class SealedClient {
    * Seals and sends. A proxy that has ended the session, is about to, or finds the request stale by its clock has not
    * served it: then it is sealed again in a new session, once.
    */
-  private async send(completion: object, mediaType: string, { provider, requestId, restart, signal }: RequestOptions) {
+  private async send(input: object, mediaType: string, { provider, requestId, restart, signal }: RequestOptions) {
     const id = requestId ?? globalThis.crypto.randomUUID()
+    const credential = typeof this.credential === "function" ? await this.credential() : (this.credential ?? "")
     for (let again = true; ; again = false) {
       const session = await this.takeSession(signal)
       const payload = {
         request_id: id,
         issued_at: Date.now() + session.clockOffset,
         ...defined({ provider, restart }),
-        completion,
+        api: "chat.completions",
+        body: input,
       }
-      const sent = await sealRequest(session, id, JSON.stringify(payload)).catch(nothingSealed)
+      const sealing = { requestId: id, payload: JSON.stringify(payload), credential }
+      const sent = await sealRequest(session, sealing).catch(nothingSealed)
       const delivered = await deliver(this.transport, sent, signal)
       if (delivered.type === "answer") return { sent, response: await onlySealed(delivered.response, mediaType) }
       const isSealed = delivered.type === "sealed-problem"
@@ -200,13 +214,13 @@ export class SealedClient {
 
   private async begin(): Promise<void> {
     if (this.pinned.length === 0 && !this.trustOnFirstUse) throw new NoPins()
-    const nonce = randomBytes(NONCE_BYTES)
-    const offer = await this.transport.ask("/v1/init", { client_nonce: encodeBase64Url(nonce) })
+    const request = sessionRequest(this.suites)
+    const attestation = string(await this.transport.ask("/v1/init", request.body), "attestation")
     const now = Date.now()
-    const kid = signerOf(string(offer, "attestation"))
+    const kid = signerOf(attestation)
     if (this.pinned.length > 0 && !this.pinned.includes(kid)) throw new PinMismatch(this.pinned, kid)
     const keys = this.keys.has(kid) ? this.keys : await this.keysWith(kid)
-    const session = await verifySession(offer, keys, nonce, now)
+    const session = await verifySession(attestation, keys, request, now)
     // Only now is it known that whoever shows the key also has it.
     this.keys = keys
     if (this.pinned.length === 0) this.pinned = [session.kid]

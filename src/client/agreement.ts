@@ -107,7 +107,7 @@ export const completionOf = ({ receipt, responses }: ProvenExchange): ChatComple
 /** A receipt, and the question and answer that it was found to commit to. */
 export const mustFit = (exchange: ProvenExchange): void => {
   const { receipt, request, responses } = exchange
-  const asked = isObject(request["completion"]) ? request["completion"] : {}
+  const asked = isObject(request["body"]) ? request["body"] : {}
   mustBeSame(
     "The receipt and the request contradict each other",
     ["jti", receipt.jti, request["request_id"]],

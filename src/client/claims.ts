@@ -1,6 +1,7 @@
 /** Decodes the claims of verified statements. */
 import type { ProofClaims, ReceiptClaims, SessionClaims } from "../domain/statement.ts"
 import { bytes, integer, isObject, type JsonObject, literal, objectMember, string, strings } from "./decode.ts"
+import { VERSION } from "../domain/transcript.ts"
 import { Tampered } from "./errors.ts"
 
 const HASH_BYTES = 32
@@ -12,33 +13,33 @@ const hash = (object: JsonObject, member: string): string => {
   return string(object, member)
 }
 
-export const sessionOfferFrom = (object: JsonObject): Omit<SessionClaims, "iss" | "iat" | "client_nonce"> => {
+/** What every statement says, of this version of the protocol. */
+const issued = (object: JsonObject) => {
+  const version = integer(object, "version")
+  if (version !== VERSION) throw new Tampered(`It is of version ${version} of the protocol, and this is ${VERSION}.`)
+  return { version: VERSION, iss: string(object, "iss"), iat: integer(object, "iat") } as const
+}
+
+export const sessionClaimsFrom = (object: JsonObject): SessionClaims => {
   const suite = objectMember(object, "suite")
   return {
-    version: integer(object, "version"),
+    ...issued(object),
     session_id: string(object, "session_id"),
     public_key: string(object, "public_key"),
     suite: { kem: integer(suite, "kem"), kdf: integer(suite, "kdf"), aead: integer(suite, "aead") },
     expires_at: integer(object, "expires_at"),
     max_requests: integer(object, "max_requests"),
     max_request_bytes: integer(object, "max_request_bytes"),
+    init_hash: hash(object, "init_hash"),
   }
 }
-
-export const sessionClaimsFrom = (object: JsonObject): SessionClaims => ({
-  ...sessionOfferFrom(object),
-  iss: string(object, "iss"),
-  iat: integer(object, "iat"),
-  ...(object["client_nonce"] === undefined ? {} : { client_nonce: string(object, "client_nonce") }),
-})
 
 export const receiptClaimsFrom = (object: JsonObject): ReceiptClaims => {
   const usage = object["usage"]
   if (usage !== null && !isObject(usage)) throw new Tampered("usage is neither null nor an object.")
   if (object["prompt_persisted"] !== false) throw new Tampered("The receipt does not say that the prompt was not kept.")
   return {
-    iss: string(object, "iss"),
-    iat: integer(object, "iat"),
+    ...issued(object),
     jti: string(object, "jti"),
     session_id: string(object, "session_id"),
     form: literal(object, "form", ["complete", "stream"]),
@@ -60,8 +61,7 @@ export const receiptClaimsFrom = (object: JsonObject): ReceiptClaims => {
 }
 
 export const proofClaimsFrom = (object: JsonObject): ProofClaims => ({
-  iss: string(object, "iss"),
-  iat: integer(object, "iat"),
+  ...issued(object),
   session_id: string(object, "session_id"),
   request_hash: hash(object, "request_hash"),
   root: hash(object, "root"),

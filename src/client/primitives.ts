@@ -1,8 +1,9 @@
 /** Cryptography of the client: WebCrypto, which Node and browsers share. */
-import { Aes256Gcm, CipherSuite, DhkemX25519HkdfSha256 as NativeX25519, HkdfSha256 } from "@hpke/core"
-import { DhkemX25519HkdfSha256 as PortableX25519 } from "@hpke/dhkem-x25519"
+import { Aes256Gcm, CipherSuite, HkdfSha256 } from "@hpke/core"
 import { type Bytes, concat } from "../domain/bytes.ts"
-import { EXPORT_BYTES, KEY_BYTES, responseExportContext, responseKeys, responseSalt } from "../domain/transcript.ts"
+import type { Suite, SuiteName } from "../domain/suites.ts"
+import { kemOf } from "./kems.ts"
+import { EXPORT_BYTES, responseExportContext, responseKeys, responseSalt } from "../domain/transcript.ts"
 import { defined } from "../domain/defined.ts"
 
 const subtle = globalThis.crypto.subtle
@@ -21,6 +22,7 @@ export interface ResponseKeys {
   readonly key: CryptoKey
   readonly baseNonce: Bytes
   readonly commitKey: Bytes
+  readonly credentialKey: Bytes
 }
 
 export const deriveResponseKeys = async (secret: Bytes, enc: Bytes, responseNonce: Bytes): Promise<ResponseKeys> => {
@@ -28,12 +30,18 @@ export const deriveResponseKeys = async (secret: Bytes, enc: Bytes, responseNonc
   const salt = responseSalt(enc, responseNonce)
   const derive = async ({ info, length }: { readonly info: Bytes; readonly length: number }) =>
     new Uint8Array(await subtle.deriveBits({ name: "HKDF", hash: "SHA-256", salt, info }, ikm, length * 8))
-  const [key, baseNonce, commitKey] = await Promise.all([
+  const [key, baseNonce, commitKey, credentialKey] = await Promise.all([
     derive(responseKeys.key),
     derive(responseKeys.nonce),
     derive(responseKeys.commit),
+    derive(responseKeys.credential),
   ])
-  return { key: await subtle.importKey("raw", key, "AES-GCM", false, ["decrypt"]), baseNonce, commitKey }
+  return {
+    key: await subtle.importKey("raw", key, "AES-GCM", false, ["decrypt"]),
+    baseNonce,
+    commitKey,
+    credentialKey,
+  }
 }
 
 /** The block inside a frame, or `undefined` when it does not authenticate. */
@@ -43,16 +51,16 @@ export const openFrame = (key: CryptoKey, nonce: Bytes, aad: Bytes, ciphertext: 
     () => undefined,
   )
 
-let suite: Promise<CipherSuite> | undefined
+const suites = new Map<SuiteName, Promise<CipherSuite>>()
 
-/** With WebCrypto's X25519 where there is one; the portable one takes several times as long. */
-const findSuite = async (): Promise<CipherSuite> => {
-  const native = await subtle.generateKey("X25519", false, ["deriveBits"]).then(
-    () => true,
-    () => false,
-  )
-  const kem = native ? new NativeX25519() : new PortableX25519()
-  return new CipherSuite({ kem, kdf: new HkdfSha256(), aead: new Aes256Gcm() })
+const cipherSuiteOf = (suite: SuiteName): Promise<CipherSuite> => {
+  const known = suites.get(suite)
+  if (known !== undefined) return known
+  const made = kemOf(suite).then((kem) => new CipherSuite({ kem, kdf: new HkdfSha256(), aead: new Aes256Gcm() }))
+  suites.set(suite, made)
+  // What could not be loaded may be there the next time.
+  made.catch(() => suites.delete(suite))
+  return made
 }
 
 export interface HpkeSealed {
@@ -67,13 +75,14 @@ export interface HpkeSealed {
  * `ephemeralSeed` fixes the ephemeral key, for published test vectors only.
  */
 export const hpkeSeal = async (
+  suite: Suite,
   recipient: Bytes,
   info: Bytes,
   aad: Bytes,
   plaintext: Bytes,
   ephemeralSeed?: Bytes,
 ): Promise<HpkeSealed> => {
-  const hpke = await (suite ??= findSuite())
+  const hpke = await cipherSuiteOf(suite.name)
   const context = await hpke.createSenderContext({
     recipientPublicKey: await hpke.kem.deserializePublicKey(recipient),
     info,
@@ -83,5 +92,3 @@ export const hpkeSeal = async (
   const secret = await context.export(responseExportContext, EXPORT_BYTES)
   return { enc: new Uint8Array(context.enc), ciphertext: new Uint8Array(ciphertext), secret: new Uint8Array(secret) }
 }
-
-export const PUBLIC_KEY_BYTES = KEY_BYTES

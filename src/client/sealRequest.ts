@@ -1,6 +1,7 @@
 /** Seals one request to a verified session (sealed protocol §4.1). */
 import { type Bytes, encodeBase64Url, utf8 } from "../domain/bytes.ts"
 import { COMPLETE_FLOOR, pad } from "../domain/padding.ts"
+import { joinContent } from "../domain/sealedContent.ts"
 import { requestAad, requestInfo, requestTranscript } from "../domain/transcript.ts"
 import { SealedProblem, Tampered } from "./errors.ts"
 import { hpkeSeal, sha256 } from "./primitives.ts"
@@ -18,27 +19,36 @@ export interface SentRequest {
   readonly requestId: string
   readonly body: SealedRequestBody
   readonly payload: Bytes
+  readonly credential: string
   readonly enc: Bytes
   readonly secret: Bytes
   readonly requestHash: Bytes
 }
 
+/** What is sealed. */
+export interface SealInput {
+  readonly requestId: string
+  /** JSON text. */
+  readonly payload: string
+  /** What HTTP would have in `Authorization`; empty if there is none. */
+  readonly credential: string
+}
+
 /**
- * @param payload JSON text of the sealed payload
  * @param ephemeralSeed fixes the ephemeral key, for published test vectors only
  */
 export const sealRequest = async (
   session: ClientSession,
-  requestId: string,
-  payload: string,
+  { credential, payload, requestId }: SealInput,
   ephemeralSeed?: Bytes,
 ): Promise<SentRequest> => {
   const bytes = utf8(payload)
   const { ciphertext, enc, secret } = await hpkeSeal(
+    session.suite,
     session.publicKey,
     requestInfo(session.attestationHash),
     requestAad(session.idBytes),
-    pad(bytes, COMPLETE_FLOOR),
+    pad(joinContent(credential, bytes), COMPLETE_FLOOR),
     ephemeralSeed,
   ).catch((cause: unknown) => {
     throw new Tampered("Nothing can be sealed to the session's key.", { cause })
@@ -60,6 +70,7 @@ export const sealRequest = async (
       ciphertext: encodeBase64Url(ciphertext),
     },
     payload: bytes,
+    credential,
     enc,
     secret,
     requestHash: await sha256(requestTranscript(session.attestationHash, enc, await sha256(ciphertext))),

@@ -1,16 +1,18 @@
 /** Sessions from the client's side: an offer is believed only after everything about it was checked (§3). */
 import { type Bytes, encodeBase64Url, utf8 } from "../domain/bytes.ts"
-import { SESSION_ID_BYTES, SUITE, VERSION } from "../domain/transcript.ts"
-import { sessionClaimsFrom, sessionOfferFrom } from "./claims.ts"
-import { decodeBytes, type JsonObject, string } from "./decode.ts"
+import { type Suite, SUITES, type SuiteName, suiteWith } from "../domain/suites.ts"
+import { SESSION_ID_BYTES } from "../domain/transcript.ts"
+import { sessionClaimsFrom } from "./claims.ts"
+import { decodeBytes } from "./decode.ts"
 import { Tampered } from "./errors.ts"
-import { PUBLIC_KEY_BYTES, sha256 } from "./primitives.ts"
+import { randomBytes, sha256 } from "./primitives.ts"
 import { type TrustedKeys, verifyStatement } from "./trust.ts"
 
 /** A verified session. */
 export interface ClientSession {
   readonly id: string
   readonly idBytes: Bytes
+  readonly suite: Suite
   readonly publicKey: Bytes
   readonly attestationHash: Bytes
   /** Key id of the identity that signed the offer. */
@@ -35,43 +37,57 @@ const SHORTEST_SESSION_MS = 2000
 /** Half a second: the signed `iat` is in whole seconds, so the proxy's clock was on average this much later. */
 const MEAN_TRUNCATION_MS = 500
 
+const NONCE_BYTES = 16
+
+/** How a session is asked for. */
+export interface SessionRequest {
+  /** JSON text: what the offer has to be signed over, to the byte. */
+  readonly body: string
+  readonly suites: ReadonlyArray<Suite>
+}
+
+/** Offers the suites of these names, in the product's order, with a fresh nonce. */
+export const sessionRequest = (names: ReadonlyArray<SuiteName> = SUITES.map(({ name }) => name)): SessionRequest => {
+  const suites = SUITES.filter(({ name }) => names.includes(name))
+  const body = { client_nonce: encodeBase64Url(randomBytes(NONCE_BYTES)), suites: suites.map(({ id }) => id) }
+  return { body: JSON.stringify(body), suites }
+}
+
 /**
- * Verifies the answer to `POST /v1/init`.
+ * Verifies the statement that `POST /v1/init` is answered with.
  *
- * @param nonce the nonce that was sent
  * @param now this machine's clock when the answer came, in milliseconds since the epoch
  */
 export const verifySession = async (
-  response: JsonObject,
+  attestation: string,
   trusted: TrustedKeys,
-  nonce: Bytes,
+  { body, suites }: SessionRequest,
   now: number,
 ): Promise<ClientSession> => {
-  const attestation = string(response, "attestation")
-  const claims = sessionClaimsFrom(await verifyStatement("session", attestation, trusted))
-  const offer = sessionOfferFrom(response)
-  const { client_nonce: signedNonce, iat, iss, ...signed } = claims
-  if (JSON.stringify(offer) !== JSON.stringify(signed)) {
-    throw new Tampered("The session offer differs from what was signed.")
+  const offer = sessionClaimsFrom(await verifyStatement("session", attestation, trusted))
+  if (offer.init_hash !== encodeBase64Url(await sha256(utf8(body)))) {
+    throw new Tampered("The session was offered to somebody else, or to another choice of suites than was sent.")
   }
-  if (signedNonce !== encodeBase64Url(nonce)) throw new Tampered("The session offer was made for somebody else.")
-  const { aead, kdf, kem } = offer.suite
-  if (offer.version !== VERSION || kem !== SUITE.kem || kdf !== SUITE.kdf || aead !== SUITE.aead) {
-    throw new Tampered("The session offers a version or suite that this client does not know.")
+  const suite = suiteWith(offer.suite)
+  if (suite === undefined || !suites.includes(suite)) {
+    throw new Tampered("The session is of a suite that was not offered.")
   }
-  const lifetime = (offer.expires_at - iat) * 1000
+  const publicKey = decodeBytes(offer.public_key, "public_key", suite.publicKeyBytes)
+  if (!suite.isSoundKey(publicKey)) throw new Tampered("The session's public key is none that can be sealed to.")
+  const lifetime = (offer.expires_at - offer.iat) * 1000
   if (lifetime < SHORTEST_SESSION_MS) throw new Tampered("The session has expired before it could be used.")
   if (offer.max_requests === 0) throw new Tampered("The session allows no requests.")
   return {
     id: offer.session_id,
     idBytes: decodeBytes(offer.session_id, "session_id", SESSION_ID_BYTES),
-    publicKey: decodeBytes(offer.public_key, "public_key", PUBLIC_KEY_BYTES),
+    suite,
+    publicKey,
     attestationHash: await sha256(utf8(attestation)),
-    kid: iss,
-    begunAt: iat,
+    kid: offer.iss,
+    begunAt: offer.iat,
     usableUntil: offer.expires_at * 1000 - Math.min(RENEWAL_MARGIN_MS, lifetime / 2),
     maxRequestBytes: offer.max_request_bytes,
-    clockOffset: iat * 1000 + MEAN_TRUNCATION_MS - now,
+    clockOffset: offer.iat * 1000 + MEAN_TRUNCATION_MS - now,
     requestsLeft: offer.max_requests,
   }
 }

@@ -49,8 +49,8 @@ export class Transport {
     this.fetch = fetch ?? ((url, init) => globalThis.fetch(url, init))
   }
 
-  /** Asks for JSON, where asking again does no harm: a GET, or a POST when there is a `body`. */
-  async ask(path: string, body?: object): Promise<JsonObject> {
+  /** Asks for JSON, where asking again does no harm: a GET, or a POST when there is a `body`, which is JSON. */
+  async ask(path: string, body?: string): Promise<JsonObject> {
     const limit = { signal: AbortSignal.timeout(ASK_LIMIT_MS) }
     const init = body === undefined ? { method: "GET", ...limit } : { ...postOf(body), ...limit }
     const response = await this.request(path, init, NOT_SERVING)
@@ -63,7 +63,7 @@ export class Transport {
 
   /** Posts something that may be served, and paid for, by the time that sending it fails. */
   send(path: string, body: object, { headers, signal }: SendOptions): Promise<Response> {
-    const init = { ...postOf(body, headers), ...defined({ signal }) }
+    const init = { ...postOf(JSON.stringify(body), headers), ...defined({ signal }) }
     return this.request(path, init, { mayHaveBeenServed: true, signal })
   }
 
@@ -90,10 +90,10 @@ export class Transport {
 /** Browsers hide where it leads to, and its status. */
 const isRedirect = ({ status, type }: Response): boolean => type === "opaqueredirect" || (status >= 300 && status < 400)
 
-const postOf = (body: object, headers: Readonly<Record<string, string>> = {}) => ({
+const postOf = (body: string, headers: Readonly<Record<string, string>> = {}) => ({
   method: "POST",
   headers: { "content-type": "application/json", ...headers },
-  body: JSON.stringify(body),
+  body,
 })
 
 /** Reads what came in place of a success. */

@@ -11,7 +11,10 @@ import {
 import { decodeBytes, isObject, type JsonObject, string } from "./decode.ts"
 import { KeyMissing, NoPins, PinMismatch, Tampered } from "./errors.ts"
 import { verifyEd25519 } from "./ed25519.ts"
-import { PUBLIC_KEY_BYTES, sha256 } from "./primitives.ts"
+import { sha256 } from "./primitives.ts"
+
+/** Of an Ed25519 key. */
+const PUBLIC_KEY_BYTES = 32
 
 /** What statements are checked against. */
 export interface TrustOptions {

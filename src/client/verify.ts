@@ -34,6 +34,8 @@ export const verifyReceipt = async (receipt: string, trust: TrustOptions): Promi
   return claims
 }
 
+const HASH_BYTES = 32
+
 /** A stream as it can be recorded on the path: no keys are needed to check its proof. */
 export interface RecordedStream {
   /** base64url, from the `open` event. */
@@ -84,6 +86,8 @@ export interface RevealedExchange {
   readonly receipt: string
   /** base64url of 32 bytes. */
   readonly commit_key: string
+  /** base64url of 32 bytes: the HMAC of the credential, which stands in its place. */
+  readonly credential_commitment: string
   /** JSON text of the request's payload. */
   readonly request: string
   /** JSON text of each data frame's payload, in order. */
@@ -94,9 +98,12 @@ export interface RevealedExchange {
 export const responseCommitment = (commitKey: Bytes, payloads: ReadonlyArray<Uint8Array>): Promise<Bytes> =>
   hmac(commitKey, responseCommitmentPrefix, ...payloads.flatMap((payload) => [commitmentLength(payload), payload]))
 
-/** Recomputes the commitment over the request's payload. */
-export const requestCommitment = (commitKey: Bytes, payload: Uint8Array): Promise<Bytes> =>
-  hmac(commitKey, requestCommitmentPrefix, payload)
+/** Recomputes the commitment over the request: the HMAC of its credential, and its payload. */
+export const requestCommitment = (
+  commitKey: Bytes,
+  credentialCommitment: Uint8Array,
+  payload: Uint8Array,
+): Promise<Bytes> => hmac(commitKey, requestCommitmentPrefix, credentialCommitment, payload)
 
 const matches = (expected: string, actual: Bytes): boolean => {
   const bytes = decodeBase64Url(expected)
@@ -112,9 +119,10 @@ const matches = (expected: string, actual: Bytes): boolean => {
 export const proveExchange = async (exchange: RevealedExchange, trust: TrustOptions): Promise<ProvenExchange> => {
   const receipt = await verifyReceipt(exchange.receipt, trust)
   const commitKey = decodeBytes(exchange.commit_key, "commit_key", KEY_BYTES)
+  const credential = decodeBytes(exchange.credential_commitment, "credential_commitment", HASH_BYTES)
   const payloads = exchange.responses.map(utf8)
   if (receipt.count !== payloads.length) throw new Tampered("The receipt is about another number of data frames.")
-  if (!matches(receipt.request_commitment, await requestCommitment(commitKey, utf8(exchange.request)))) {
+  if (!matches(receipt.request_commitment, await requestCommitment(commitKey, credential, utf8(exchange.request)))) {
     throw new Tampered("The receipt does not commit to this request.")
   }
   if (!matches(receipt.response_commitment, await responseCommitment(commitKey, payloads))) {

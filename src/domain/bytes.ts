@@ -42,8 +42,8 @@ export const u64 = (value: number): Bytes => {
   return bytes
 }
 
-/** Domain separation: UTF-8 `"sealgate/v1 " + name` followed by one zero byte. */
-export const label = (name: string): Bytes => utf8(`sealgate/v1 ${name}\0`)
+/** Domain separation: UTF-8 `"sealgate/v2 " + name` followed by one zero byte. */
+export const label = (name: string): Bytes => utf8(`sealgate/v2 ${name}\0`)
 
 /** Whether two byte strings are equal. For public values only: it stops at the first difference. */
 export const equalBytes = (a: Uint8Array, b: Uint8Array): boolean => {

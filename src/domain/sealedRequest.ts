@@ -1,16 +1,27 @@
-/** What is inside a sealed request (sealed protocol §4.1). */
+/** What is inside a sealed request (sealed protocol §3). */
 import { Schema } from "effect"
-import { ChatInput } from "./chat.ts"
 
-export const SealedRequest = Schema.Struct({
+/** What a request is known by, whatever else is wrong with it. */
+export const RequestHead = Schema.Struct({
   /** Chosen by the client; names the request in the receipt. */
-  request_id: Schema.String.check(Schema.isUUID()),
+  request_id: Schema.String.check(
+    Schema.isPattern(/^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/, {
+      expected: "a UUID in its lower-case text form",
+    }),
+  ),
   /** Milliseconds since the epoch on the session's calibrated clock. */
   issued_at: Schema.Int,
+})
+
+/** The one API that can be asked for. */
+export const CHAT_COMPLETIONS = "chat.completions"
+
+export const SealedRequest = Schema.Struct({
   /** Which provider must serve the request. */
   provider: Schema.optionalKey(Schema.NonEmptyString),
   /** Whether a stream may begin again after a chunk of it was sealed; by default it may. */
   restart: Schema.optionalKey(Schema.Boolean),
-  completion: ChatInput,
+  /** How to read `body`. */
+  api: Schema.String,
+  body: Schema.Unknown,
 })
-export type SealedRequest = typeof SealedRequest.Type

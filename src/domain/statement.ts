@@ -6,7 +6,8 @@
 import { type Bytes, decodeBase64Url, encodeBase64Url, utf8 } from "./bytes.ts"
 import { parseIJson } from "./iJson.ts"
 import { iJsonOf } from "./surrogates.ts"
-import type { EndStatus, Form } from "./transcript.ts"
+import type { SuiteId } from "./suites.ts"
+import type { EndStatus, Form, VERSION } from "./transcript.ts"
 
 export const STATEMENT_TYPES = {
   session: "sealgate-session+jwt",
@@ -31,25 +32,24 @@ export interface SessionLimits {
   readonly max_request_bytes: number
 }
 
-/** Everything the answer of `POST /v1/init` holds except the statement itself (sealed protocol §3). */
-export interface SessionOffer extends SessionLimits {
-  readonly version: number
-  readonly session_id: string
-  readonly public_key: string
-  readonly suite: { readonly kem: number; readonly kdf: number; readonly aead: number }
-  /** Seconds since the epoch. */
-  readonly expires_at: number
-}
-
 interface Issued {
+  /** Of the protocol. */
+  readonly version: typeof VERSION
   /** Who signed: the `kid` of the attestation key. */
   readonly iss: string
   /** Seconds since the epoch. */
   readonly iat: number
 }
 
-export interface SessionClaims extends SessionOffer, Issued {
-  readonly client_nonce?: string
+/** What is offered with a session (sealed protocol §2). */
+export interface SessionClaims extends SessionLimits, Issued {
+  readonly session_id: string
+  readonly public_key: string
+  readonly suite: SuiteId
+  /** Seconds since the epoch. */
+  readonly expires_at: number
+  /** Hash of the body that asked for the session. */
+  readonly init_hash: string
 }
 
 /** Token counts as the provider reported them (OpenAI's `usage`), passed through whole. */

@@ -12,11 +12,8 @@ export type Form = keyof typeof FORM
 /** How a response ended. Anything but `complete` is an error to the client. */
 export type EndStatus = "complete" | "failed" | "aborted"
 
-/** The one suite of version 1: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM (RFC 9180 §7). */
-export const SUITE = { kem: 0x0020, kdf: 0x0001, aead: 0x0002 } as const
-export const VERSION = 1
+export const VERSION = 2 as const
 
-export const ENC_BYTES = 32
 export const SESSION_ID_BYTES = 16
 export const RESPONSE_NONCE_BYTES = 32
 export const KEY_BYTES = 32
@@ -34,6 +31,7 @@ const LABELS = {
   key: label("key"),
   nonce: label("nonce"),
   commit: label("commit"),
+  credential: label("credential"),
   frame: label("frame"),
   chain: label("chain"),
 }
@@ -59,6 +57,7 @@ export const responseKeys = {
   key: { info: LABELS.key, length: KEY_BYTES },
   nonce: { info: LABELS.nonce, length: NONCE_BYTES },
   commit: { info: LABELS.commit, length: KEY_BYTES },
+  credential: { info: LABELS.credential, length: KEY_BYTES },
 } as const
 
 /** Nonce of frame `index`: the base nonce with the index XORed into its last eight bytes. */
@@ -81,7 +80,7 @@ export const chainSeed = (requestHash: Uint8Array, responseNonce: Uint8Array): B
 export const chainLink = (previous: Uint8Array, index: number, final: boolean, ciphertextHash: Uint8Array): Bytes =>
   concat(previous, u64(index), Uint8Array.of(final ? 1 : 0), ciphertextHash)
 
-/** What `request_commitment` authenticates, before the payload of the request. */
+/** What `request_commitment` authenticates, before the HMAC of the credential and the payload of the request. */
 export const requestCommitmentPrefix = LABELS.request
 
 /** What `response_commitment` authenticates, before the data frames. */

@@ -29,7 +29,7 @@ export type ProxySettings = Decoded<typeof proxySettings>
  * Longest ciphertext, in bytes, whose request fits into a body of `maxRequestBytes`: base64url takes four characters for
  * three bytes, and the other members need some room.
  */
-const ENVELOPE_BYTES = 256
+const ENVELOPE_BYTES = 2048
 export const maxCiphertextBytes = (maxRequestBytes: number): number =>
   Math.max(0, Math.floor(((maxRequestBytes - ENVELOPE_BYTES) * 3) / 4))
 

@@ -123,9 +123,10 @@ describe("sealgate verify", () => {
       const { end, write } = yield* answered
       const identity = identityFrom(Buffer.alloc(32, 0x22))
       const commitKey = new Uint8Array(32)
+      const credential = new Uint8Array(32)
       const responses = ['{"restart":{"reason":"truncated","provider":"echo","model":"echo-1"}}']
       const commitment = yield* Effect.promise(() => responseCommitment(commitKey, responses.map(utf8)))
-      const asked = yield* Effect.promise(() => requestCommitment(commitKey, utf8(end.evidence.request)))
+      const asked = yield* Effect.promise(() => requestCommitment(commitKey, credential, utf8(end.evidence.request)))
       const { statement: receipt } = statement(identity, "receipt", {
         ...end.receipt,
         iss: identity.kid,
@@ -135,7 +136,14 @@ describe("sealgate verify", () => {
         response_commitment: encodeBase64Url(commitment),
       })
       const { request } = end.evidence
-      const file = { receipt, commit_key: encodeBase64Url(commitKey), request, responses, keys: [identity.jwk] }
+      const file = {
+        receipt,
+        commit_key: encodeBase64Url(commitKey),
+        credential_commitment: encodeBase64Url(credential),
+        request,
+        responses,
+        keys: [identity.jwk],
+      }
       const { code, stderr, stdout } = yield* verify([write(file), "--pin", identity.kid])
       assert.strictEqual(code, 0, stdout + stderr)
       assert.include(stdout, "it ended as failed")

@@ -2,6 +2,7 @@ import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
 import {
   NoPins,
   PinMismatch,
+  proveExchange,
   SealedClient,
   type SealedClientOptions,
   SealedProblem,
@@ -9,7 +10,16 @@ import {
   Unreachable,
 } from "../../src/client/index.ts"
 import { FakeProxy, json, JSON_TYPE, problem } from "../support/protocol/FakeProxy.ts"
-import { b64u, type Claims, fromB64u, identityFrom, jws, statement } from "../support/protocol/reference.ts"
+import {
+  b64u,
+  type Claims,
+  fromB64u,
+  identityFrom,
+  jws,
+  publicKeyOf,
+  statement,
+  SUITE_IDS,
+} from "../support/protocol/reference.ts"
 
 const NOW = 1_767_225_600_000
 const INIT = "/v1/init"
@@ -297,42 +307,35 @@ describe("an offer", () => {
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 0)
   }
 
-  it.each([
-    ["version", 2],
-    ["session_id", b64u(Buffer.alloc(16))],
-    ["public_key", b64u(Buffer.alloc(32, 9))],
-    ["suite", { kem: 32, kdf: 1, aead: 1 }],
-    ["suite", { kem: 16, kdf: 1, aead: 2 }],
-    ["suite", { kem: 32, kdf: 3, aead: 2 }],
-    ["expires_at", 9_999_999_999],
-    ["max_requests", 1_000_000],
-    ["max_request_bytes", 1],
-  ])("with another %s than was signed is refused", async (member, value) => {
-    proxy.hooks = { offer: (offer) => ({ ...offer, [member]: value }) }
+  it("consists of its statement alone: what stands beside it means nothing", async () => {
+    proxy.hooks = { offer: () => ({}) }
     await refused()
+    proxy.hooks = { offer: (offer) => ({ ...offer, public_key: b64u(Buffer.alloc(32, 9)), max_requests: 0 }) }
+    await connect().complete(HELLO)
   })
 
   it.each([
     "version",
+    "iat",
     "session_id",
     "public_key",
     "suite",
     "expires_at",
     "max_requests",
     "max_request_bytes",
-    "attestation",
-  ])("without %s is refused", async (member) => {
-    proxy.hooks = { offer: (offer) => Object.fromEntries(Object.entries(offer).filter(([name]) => name !== member)) }
+    "init_hash",
+  ])("that was signed without %s is refused", async (member) => {
+    proxy.hooks = { sessionClaims: (claims) => ({ ...claims, [member]: undefined }) }
     await refused()
   })
 
   it.each<readonly [string, Claims]>([
-    ["a version that is not known", { version: 2 }],
+    ["a version that is not known", { version: 1 }],
     ["a KEM that is not known", { suite: { kem: 16, kdf: 1, aead: 2 } }],
     ["a KDF that is not known", { suite: { kem: 32, kdf: 2, aead: 2 } }],
     ["an AEAD that is not known", { suite: { kem: 32, kdf: 1, aead: 3 } }],
-    ["no nonce", { client_nonce: undefined }],
-    ["another's nonce", { client_nonce: b64u(Buffer.alloc(16)) }],
+    ["the hash of another request", { init_hash: b64u(Buffer.alloc(32)) }],
+    ["a hash that is too short", { init_hash: b64u(Buffer.alloc(31)) }],
     ["an end before its beginning", { expires_at: NOW / 1000 - 1 }],
     ["an end at its beginning", { expires_at: NOW / 1000 }],
     ["a beginning after its end", { iat: NOW / 1000 + 300 }],
@@ -348,10 +351,52 @@ describe("an offer", () => {
     await refused()
   })
 
-  it("for a key of low order seals nothing", async () => {
-    const point = "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"
-    proxy.hooks = { sessionClaims: (claims) => ({ ...claims, public_key: b64u(Buffer.from(point, "hex")) }) }
+  it.each([
+    ["whose X25519 part is of low order", 1184, "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"],
+    ["whose X25519 part is not canonical", 1184, "f0ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"],
+    ["whose X25519 part has a bit too many", 1184, "0900000000000000000000000000000000000000000000000000000000000080"],
+    ["whose first coefficient of ML-KEM is not reduced", 0, "010d"],
+    ["whose last coefficient of ML-KEM is not reduced", 1150, "ffff"],
+  ])("for a key %s seals nothing", async (_, at, bytes) => {
+    const spoilt = (claims: Claims) => {
+      const key = Buffer.from(String(claims["public_key"]), "base64url")
+      key.write(bytes, at, "hex")
+      return { ...claims, public_key: b64u(key) }
+    }
+    proxy.hooks = { sessionClaims: spoilt }
     await refused()
+  })
+
+  it("is asked for with the post-quantum suite first, and with it alone if no other may serve", async () => {
+    const [hybrid, classical] = [SUITE_IDS["MLKEM768-X25519"], SUITE_IDS.X25519]
+    const offered = () => proxy.callsTo(INIT).map(({ body }) => body["suites"])
+    await connect().complete(HELLO)
+    await connect({ suites: ["MLKEM768-X25519"] }).complete(HELLO)
+    await connect({ suites: ["X25519", "MLKEM768-X25519"] }).complete(HELLO)
+    await connect({ suites: ["X25519"] }).complete(HELLO)
+    assert.deepStrictEqual(offered(), [[hybrid, classical], [hybrid], [hybrid, classical], [classical]])
+  })
+
+  it("of a suite that was not offered is refused, also when somebody on the path took it out of the list", async () => {
+    proxy.hooks = {
+      sessionClaims: (claims) => ({
+        ...claims,
+        suite: SUITE_IDS.X25519,
+        public_key: b64u(publicKeyOf("X25519", Buffer.alloc(32, 9))),
+      }),
+    }
+    const strict = connect({ suites: ["MLKEM768-X25519"] })
+    assert.instanceOf(await failure(strict.complete(HELLO)), Tampered)
+    proxy.hooks = {}
+    const downgrading = connect({
+      fetch: (url, init) => {
+        if (!url.endsWith(INIT)) return proxy.fetch(url, init)
+        const body = JSON.parse(String(init.body)) as { readonly suites: ReadonlyArray<unknown> }
+        return proxy.fetch(url, { ...init, body: JSON.stringify({ ...body, suites: body.suites.slice(1) }) })
+      },
+    })
+    assert.instanceOf(await failure(downgrading.complete(HELLO)), Tampered)
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 0)
   })
 
   it("that is a replay of an older one is refused", async () => {
@@ -457,7 +502,7 @@ describe("pins", () => {
 
   it("are not set by a first identity whose offer is wrong", async () => {
     const client = new SealedClient({ baseUrl: "https://proxy.test", trustOnFirstUse: true, fetch: proxy.fetch })
-    proxy.hooks = { offer: (offer) => ({ ...offer, max_requests: 1 }) }
+    proxy.hooks = { sessionClaims: (claims) => ({ ...claims, init_hash: b64u(Buffer.alloc(32)) }) }
     assert.instanceOf(await failure(client.complete(HELLO)), Tampered)
     assert.deepStrictEqual(client.pins, [])
     assert.deepStrictEqual(client.keySet, { keys: [] })
@@ -490,11 +535,26 @@ describe("requests", () => {
     assert.deepInclude(opened?.payload, {
       request_id: requestId,
       provider: "provider2",
-      completion: { prompt: "Hello there", model: "secret-model", stream: false },
+      api: "chat.completions",
+      body: { prompt: "Hello there", model: "secret-model", stream: false },
     })
     const [call] = proxy.callsTo(COMPLETIONS)
     assert.sameMembers(Object.keys(call?.body ?? {}), ["session_id", "enc", "ciphertext"])
     assert.notInclude(String(call?.init.body), "secret-model")
+  })
+
+  it("carry a credential under the seal, and no proof of the exchange shows it", async () => {
+    const credentials = ["Bearer first", "Bearer second"]
+    const client = connect({ credential: async () => credentials.shift() ?? "" })
+    const { evidence } = await client.complete(HELLO)
+    await (await client.stream(HELLO)).text()
+    await connect().complete(HELLO)
+    assert.deepStrictEqual(
+      proxy.opened.map(({ credential }) => credential),
+      ["Bearer first", "Bearer second", ""],
+    )
+    assert.notInclude(JSON.stringify([evidence, proxy.calls.map(({ init }) => init)]), "Bearer")
+    await proveExchange(evidence, { pins: client.pins, keys: client.keySet })
   })
 
   it("are sent nowhere else than to the address that was given", async () => {

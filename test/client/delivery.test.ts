@@ -133,7 +133,7 @@ describe("a request that was not served", () => {
 
   it.each<readonly [string, Hooks]>([
     ["another identity offers it", { sessionClaims: (claims) => ({ ...claims, iss: "A".repeat(43) }) }],
-    ["the offer was changed", { offer: (offer) => ({ ...offer, max_requests: 1 }) }],
+    ["the offer was changed", { sessionClaims: (claims) => ({ ...claims, init_hash: "A".repeat(43) }) }],
     ["the offer is no statement", { offer: (offer) => ({ ...offer, attestation: "a.b.c" }) }],
     ["the key is not shown", { keys: () => ({ keys: [] }) }],
     ["the key is of low order", { sessionClaims: (claims) => ({ ...claims, public_key: LOW_ORDER }) }],

@@ -115,6 +115,7 @@ describe.each(SPOILT)("%s", (_, spoil, told) => {
     const trust = { pins: [proxy.identity.kid], keys: proxy.jwks }
     const claims = await verifyReceipt(evidence.receipt, trust)
     const commitKey = reference.fromB64u(evidence.commit_key)
+    const credential = reference.fromB64u(evidence.credential_commitment)
     for (const member of ["request", "responses"] as const) {
       const request = member === "request" ? spoilt(JSON.parse(evidence.request)) : evidence.request
       const [answer = ""] = evidence.responses
@@ -122,7 +123,9 @@ describe.each(SPOILT)("%s", (_, spoil, told) => {
       // Committed to as it is: whoever signs may be in it.
       const { statement: receipt } = reference.statement(proxy.identity, "receipt", {
         ...claims,
-        request_commitment: reference.b64u(reference.requestCommitment(commitKey, reference.text(request))),
+        request_commitment: reference.b64u(
+          reference.hmac(commitKey, reference.label("request"), credential, reference.text(request)),
+        ),
         response_commitment: reference.b64u(reference.responseCommitment(commitKey, responses.map(reference.text))),
       })
       await isTampered(proveExchange({ ...evidence, receipt, request, responses }, trust), told)

@@ -1,20 +1,22 @@
 import { assert, describe, it, vi } from "@effect/vitest"
-import { exchangeNamed, published, unhex } from "../support/protocol/published.ts"
+import { exchangeNamed, sessionOf, unhex } from "../support/protocol/published.ts"
+import { X25519 } from "../../src/domain/suites.ts"
 import { hex } from "../support/protocol/reference.ts"
 
-const { request } = exchangeNamed("complete")
+const exchange = exchangeNamed("stream")
+const { request } = exchange
 
 const sealed = async () => {
   const { hpkeSeal } = await import("../../src/client/primitives.ts")
   const [recipient, info, aad, block, seed] = [
-    published.session.public_key,
+    sessionOf(exchange).public_key,
     request.info,
     request.aad,
     request.block,
-    request.ephemeral_ikm,
+    "ephemeral_ikm" in request ? request.ephemeral_ikm : "",
   ].map(unhex)
   if (!recipient || !info || !aad || !block) return assert.fail("the vectors lack a value")
-  const { ciphertext, enc, secret } = await hpkeSeal(recipient, info, aad, block, seed)
+  const { ciphertext, enc, secret } = await hpkeSeal(X25519, recipient, info, aad, block, seed)
   return [enc, ciphertext, secret].map(hex)
 }
 

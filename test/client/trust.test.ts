@@ -50,7 +50,7 @@ describe("statements", () => {
   it("round-trip for any claims", async () => {
     await fc.assert(
       fc.asyncProperty(kind, fc.dictionary(fc.string(), fc.jsonValue()), async (kind, members) => {
-        const claims = { ...members, iss: identity.kid }
+        const claims = { version: 2, ...members, iss: identity.kid }
         const { statement: signed } = statement(identity, kind, claims)
         const verified = await verify(signed, kind)
         assert.deepStrictEqual<unknown>(verified, JSON.parse(JSON.stringify(claims)))
@@ -62,6 +62,7 @@ describe("statements", () => {
   it("of the product are the reference's", () => {
     const claims = {
       iss: identity.kid,
+      version: 2,
       iat: 1,
       session_id: "s",
       request_hash: "h",

@@ -12,7 +12,7 @@ import {
   verifyProof,
   verifyReceipt,
 } from "../../src/client/index.ts"
-import { exchangeNamed, published, unhex } from "../support/protocol/published.ts"
+import { exchangeNamed, published, sessionOf, unhex } from "../support/protocol/published.ts"
 import {
   b64u,
   type Claims,
@@ -37,6 +37,7 @@ const recorded: RecordedStream = {
 const revealed: RevealedExchange = {
   receipt,
   commit_key: b64u(unhex(response.commit_key)),
+  credential_commitment: b64u(unhex(response.credential_commitment)),
   request: request.payload,
   responses: response.frames.slice(0, -1).map(({ payload }) => payload),
 }
@@ -88,13 +89,13 @@ describe("a receipt, later", () => {
 
   it("is not a proof, nor a session", async () => {
     assert.instanceOf(await outcome(verifyReceipt(proof, trust)), Tampered)
-    assert.instanceOf(await outcome(verifyReceipt(published.session.attestation, trust)), Tampered)
+    assert.instanceOf(await outcome(verifyReceipt(sessionOf(exchangeNamed("stream")).attestation, trust)), Tampered)
     assert.instanceOf(await outcome(verifyProof(receipt, trust)), Tampered)
   })
 
   it.each(Object.keys(response.receipt_claims ?? {}))("must have the claim %s", async (claim) => {
     const claims = Object.fromEntries(Object.entries(response.receipt_claims ?? {}).filter(([name]) => name !== claim))
-    const signed = statement(identity, "receipt", claim === "iss" ? { ...claims, iss: undefined } : claims).statement
+    const signed = statement(identity, "receipt", { ...claims, [claim]: undefined }).statement
     assert.instanceOf(await outcome(verifyReceipt(signed, trust)), Tampered)
   })
 })
@@ -208,7 +209,9 @@ describe("what there is of one exchange", () => {
     const question = JSON.stringify(change(JSON.parse(revealed.request)))
     const responses = revealed.responses.map((text, index) => JSON.stringify(changeAnswer(JSON.parse(text), index)))
     const receipt = signedReceipt({
-      request_commitment: b64u(requestCommitment(commitKey, text(question))),
+      request_commitment: b64u(
+        requestCommitment({ commitKey, credentialKey: unhex(response.credential_key) }, "", text(question)),
+      ),
       response_commitment: b64u(responseCommitment(commitKey, responses.map(text))),
       ...claims,
     })
@@ -306,7 +309,7 @@ describe("what there is of one exchange", () => {
     }
   })
 
-  const stream = (completion: Claims) => ({ completion: { ...completion, stream: false } })
+  const stream = (completion: Claims) => ({ body: { ...completion, stream: false } })
   const asked = (payload: Claims): Claims => Object(payload["completion"])
   const inLast = (change: Claims) => (payload: Claims, index: number) =>
     index === count - 1 ? { delta: { ...Object(payload["delta"]), ...change } } : payload
@@ -349,6 +352,7 @@ describe("what there is of one exchange", () => {
     const base = {
       receipt: whole.response.receipt ?? "",
       commit_key: b64u(unhex(whole.response.commit_key)),
+      credential_commitment: b64u(unhex(whole.response.credential_commitment)),
       request: whole.request.payload,
       responses: [answer?.payload ?? ""],
     }

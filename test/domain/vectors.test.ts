@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { decodeBase64Url, encodeBase64Url, label, utf8 } from "../../src/domain/bytes.ts"
 import { COMPLETE_FLOOR, pad, padme, STREAM_FLOOR, unpad } from "../../src/domain/padding.ts"
+import { joinContent, splitContent } from "../../src/domain/sealedContent.ts"
 import { SOFTWARE } from "../../src/domain/software.ts"
 import { assembleStatement, parseStatement, thumbprintInput } from "../../src/domain/statement.ts"
 import {
@@ -14,10 +15,10 @@ import {
   responseSalt,
 } from "../../src/domain/transcript.ts"
 import { hex, hkdfExtract, sha256 } from "../support/protocol/reference.ts"
-import { published, unhex } from "../support/protocol/published.ts"
+import { published, sessionOf, unhex } from "../support/protocol/published.ts"
 import { makeVectors } from "../support/protocol/vectors.ts"
 
-const { identity, session } = published
+const { identity, sessions } = published
 
 describe("the published vectors", () => {
   it("are what the reference implementation computes", async () => {
@@ -50,7 +51,7 @@ describe("the published vectors", () => {
     }
   })
 
-  it("hold for the statement", () => {
+  it.each(Object.values(sessions))("hold for the statement of the session with $name", (session) => {
     assert.strictEqual(
       new TextDecoder().decode(thumbprintInput(encodeBase64Url(unhex(identity.public_key)))),
       identity.thumbprint_input,
@@ -62,7 +63,9 @@ describe("the published vectors", () => {
     assert.strictEqual(assembleStatement(session.signing_input, parsed?.signature ?? unhex("")), session.attestation)
   })
 
-  describe.each(published.exchanges)("of the exchange $name", ({ form, request, response }) => {
+  describe.each(published.exchanges)("of the exchange $name", (exchange) => {
+    const { form, request, response } = exchange
+    const session = sessionOf(exchange)
     const attestationHash = unhex(session.attestation_hash)
     const enc = unhex(request.enc)
     const requestHash = unhex(request.request_hash)
@@ -70,7 +73,14 @@ describe("the published vectors", () => {
     it("hold for what binds the request", () => {
       assert.deepStrictEqual(requestInfo(attestationHash), unhex(request.info))
       assert.deepStrictEqual(requestAad(unhex(session.session_id)), unhex(request.aad))
-      assert.deepStrictEqual(pad(utf8(request.payload), COMPLETE_FLOOR), unhex(request.block))
+      assert.deepStrictEqual(
+        pad(joinContent(request.credential, utf8(request.payload)), COMPLETE_FLOOR),
+        unhex(request.block),
+      )
+      assert.deepStrictEqual(splitContent(unpad(unhex(request.block), COMPLETE_FLOOR) ?? unhex("")), {
+        credential: utf8(request.credential),
+        payload: utf8(request.payload),
+      })
       const transcript = requestTranscript(attestationHash, enc, sha256(unhex(request.ciphertext)))
       assert.strictEqual(hex(sha256(transcript)), request.request_hash)
     })

@@ -13,7 +13,7 @@ import {
 } from "../support/gateway.ts"
 import { parsePrometheus, valueOf } from "../support/prometheus.ts"
 import { startProxy } from "../support/proxy.ts"
-import { beginSession, post, seal } from "../support/sealing.ts"
+import { beginSession, INIT, post, seal } from "../support/sealing.ts"
 import { openSocket } from "../support/sockets.ts"
 
 const LARGE = 1_000_000
@@ -43,7 +43,7 @@ describe("the proxy", () => {
         assert.strictEqual(other.status, 429)
         assert.match(other.headers.get("retry-after") ?? "", /^[1-9]\d*$/)
         // Sessions are counted apart, and what is read not at all.
-        assert.strictEqual((yield* call(proxy, "POST", "/v1/init")).status, 200)
+        assert.strictEqual((yield* call(proxy, "POST", "/v1/init", { body: INIT })).status, 200)
         assert.strictEqual((yield* call(proxy, "GET", "/v1/keys")).status, 200)
       }),
     )
@@ -54,7 +54,7 @@ describe("the proxy", () => {
       Effect.gen(function* () {
         const proxy = yield* startProxy({ settings: { rateLimitInit: 1, rateLimitCompletions: 100 } })
         const before = parsePrometheus((yield* callOperator(proxy, "/metrics")).text)
-        assert.strictEqual((yield* call(proxy, "POST", path, { body: {} })).status, 200)
+        assert.strictEqual((yield* call(proxy, "POST", path, { body: INIT })).status, 200)
         assert.strictEqual((yield* call(proxy, "POST", "/v1/init", { body: "{" })).status, 429)
         assert.strictEqual((yield* call(proxy, "POST", path, { body: {} })).status, 429)
         // It is the same route for those who watch, too.
@@ -96,7 +96,7 @@ describe("the proxy", () => {
       assert.match(yield* Effect.promise(() => late.ended), /^HTTP\/1\.1 429 [^]*\r\nretry-after: 1\r\n/i)
       // Neither sessions, however many are being begun, nor what is read is a completion.
       for (let i = 0; i < 3; i++) yield* openSocket(proxy.port, headOf("/v1/init"))
-      assert.strictEqual((yield* call(proxy, "POST", "/v1/init")).status, 200)
+      assert.strictEqual((yield* call(proxy, "POST", "/v1/init", { body: INIT })).status, 200)
       assert.strictEqual((yield* call(proxy, "GET", "/v1/keys")).status, 200)
       slow.socket.destroy()
       yield* Effect.repeat(complete, { until: (status) => status !== 429 })

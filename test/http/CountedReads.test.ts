@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { call, callOperator, databaseUrl, problemIn, startGateway } from "../support/gateway.ts"
 import { startProxy } from "../support/proxy.ts"
+import { INIT } from "../support/sealing.ts"
 
 const PAGES = ["/openapi.json", "/docs", "/console", "/console/main.js", "/console/style.css"]
 const PROBES = ["/health", "/ready"]
@@ -21,7 +22,7 @@ describe("the proxy", () => {
         assert.match(refused.headers.get("retry-after") ?? "", /^[1-9]\d*$/)
         assert.strictEqual((yield* call(proxy, "GET", "/v1/keys")).status, 429)
         // What reads does not keep anybody from anything else.
-        assert.strictEqual((yield* call(proxy, "POST", "/v1/init")).status, 200)
+        assert.strictEqual((yield* call(proxy, "POST", "/v1/init", { body: INIT })).status, 200)
         for (const probe of PROBES) assert.strictEqual((yield* call(proxy, "GET", probe)).status, 200)
       }),
     )

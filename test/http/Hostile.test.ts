@@ -5,8 +5,9 @@ import { IpNetwork } from "effect/net"
 import { TestClock } from "effect/testing"
 import { Problem } from "../../src/domain/problem.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { X25519 } from "../../src/domain/suites.ts"
 import { startProxy } from "../support/proxy.ts"
-import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
+import { beginSession, INIT, jsonOf, post, seal } from "../support/sealing.ts"
 import { openSocket } from "../support/sockets.ts"
 
 const decodeProblem = Schema.decodeUnknownSync(Problem)
@@ -62,8 +63,34 @@ describe("a request that is wrong", () => {
           ["/v1/completions", { method: "POST", headers: json, body: '"\\ud800"' }, 400, "malformed"],
           ["/v1/completions", { method: "POST", headers: json, body: Uint8Array.of(0xff, 0xfe) }, 400, "malformed"],
           ["/v1/completions", { method: "POST", headers: json, body: "{}" }, 400, "malformed"],
-          ["/v1/init", { method: "POST", headers: json, body: `{"client_nonce":"AAAA"}` }, 400, "malformed"],
-          ["/v1/init", { method: "POST", headers: json, body: `{"client_nonce":7}` }, 400, "malformed"],
+          ["/v1/init", { method: "POST" }, 400, "malformed"],
+          [
+            "/v1/init",
+            { method: "POST", headers: { "content-type": "text/plain" }, body: "{}" },
+            415,
+            "unsupported-media-type",
+          ],
+          ...[
+            {},
+            { ...INIT, client_nonce: "AAAA" },
+            { ...INIT, client_nonce: 7 },
+            { ...INIT, client_nonce: undefined },
+            { ...INIT, suites: undefined },
+            { ...INIT, suites: [] },
+            { ...INIT, suites: [X25519.id, X25519.id] },
+            { ...INIT, suites: Array.from({ length: 9 }, (_, kem) => ({ ...X25519.id, kem })) },
+            { ...INIT, suites: [{ ...X25519.id, kem: 65_536 }] },
+            { ...INIT, suites: [{ kem: 32 }] },
+          ].map(
+            (body) =>
+              ["/v1/init", { method: "POST", headers: json, body: JSON.stringify(body) }, 400, "malformed"] as const,
+          ),
+          [
+            "/v1/init",
+            { method: "POST", headers: json, body: JSON.stringify({ ...INIT, suites: [{ ...X25519.id, kem: 16 }] }) },
+            400,
+            "no-common-suite",
+          ],
           ["/v1/init", { method: "POST", headers: json, body: "[".repeat(100_000) }, 400, "malformed"],
         ]
         for (const [path, init, status, code] of cases) {
@@ -88,13 +115,7 @@ describe("a request that is wrong", () => {
         // Members that nobody knows may come with a later version.
         const { body } = await seal(await beginSession(proxy), { prompt: "hello" })
         assert.strictEqual((await post(proxy, "/v1/completions", { ...body, later: true })).status, 200)
-        for (const init of [undefined, "", "{}"]) {
-          const response = await fetch(`${proxy.url}/v1/init`, {
-            method: "POST",
-            ...(init === undefined ? {} : { body: init, headers: json }),
-          })
-          assert.strictEqual(response.status, 200)
-        }
+        assert.strictEqual((await post(proxy, "/v1/init", { ...INIT, later: true })).status, 200)
       })
     }),
   )
@@ -146,7 +167,7 @@ it.live("a body and a head may be as large as they may, and not larger", () =>
       [largest, "200"],
       [largest + 1, "413"],
     ] as const) {
-      const body = "{}".padEnd(bytes)
+      const body = JSON.stringify(INIT).padEnd(bytes)
       assert.strictEqual(
         yield* statusOf(`${head}content-length: ${bytes}\r\n\r\n${body}`),
         status,
@@ -282,7 +303,7 @@ it.live("one client has so many requests in flight, streams included, and places
       assert.deepStrictEqual([refused.status, (await problemOf(refused.clone())).code], [429, "rate-limited"])
       assert.match(refused.headers.get("retry-after") ?? "", /^[1-9]\d*$/)
       // Sessions are not completions.
-      assert.strictEqual((await post(proxy, "/v1/init", {})).status, 200)
+      assert.strictEqual((await post(proxy, "/v1/init", INIT)).status, 200)
       await Effect.runPromise(Deferred.succeed(goOn, undefined))
       await streaming.text()
       assert.strictEqual((await completing).status, 200)
@@ -296,7 +317,7 @@ describe("rates per client", () => {
   it.effect("are limited for sessions and completions apart, and come back as the clock says", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy({ settings: { rateLimitInit: 3, rateLimitCompletions: 2 } })
-      const init = () => post(proxy, "/v1/init", {})
+      const init = () => post(proxy, "/v1/init", INIT)
       const session = yield* Effect.promise(() => beginSession(proxy))
       const complete = async () => post(proxy, "/v1/completions", (await seal(session, { prompt: "x" })).body)
       yield* Effect.promise(async () => {
@@ -323,7 +344,7 @@ describe("rates per client", () => {
     Effect.gen(function* () {
       const proxy = yield* startProxy({ settings: { rateLimitInit: 1 } })
       const from = (address: string) =>
-        Effect.promise(() => post(proxy, "/v1/init", {}, { "x-forwarded-for": address }))
+        Effect.promise(() => post(proxy, "/v1/init", INIT, { "x-forwarded-for": address }))
       assert.strictEqual((yield* from("192.0.2.1")).status, 200)
       assert.strictEqual((yield* from("192.0.2.2")).status, 429)
     }),
@@ -338,7 +359,7 @@ describe("rates per client", () => {
         },
       })
       const from = (address: string) =>
-        Effect.promise(async () => (await post(proxy, "/v1/init", {}, { "x-forwarded-for": address })).status)
+        Effect.promise(async () => (await post(proxy, "/v1/init", INIT, { "x-forwarded-for": address })).status)
       const statuses = yield* Effect.forEach(
         [
           "192.0.2.1",

@@ -6,9 +6,10 @@ import { SealedProblem } from "../../src/client/errors.ts"
 import { concat, utf8 } from "../../src/domain/bytes.ts"
 import { JSON_LIMITS } from "../../src/domain/iJson.ts"
 import { COMPLETE_FLOOR, pad } from "../../src/domain/padding.ts"
+import { joinContent } from "../../src/domain/sealedContent.ts"
 import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
 import { startProxy } from "../support/proxy.ts"
-import { beginSession, jsonOf, openedProblem, payloadOf, post, seal, sealBlock } from "../support/sealing.ts"
+import { INIT, beginSession, jsonOf, openedProblem, payloadOf, post, seal, sealBlock } from "../support/sealing.ts"
 import { failureOf } from "../support/tamper.ts"
 
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth)
@@ -31,7 +32,7 @@ describe("a body nested too deeply, or with too many values, is refused", () => 
           fetch(`${proxy.url}/v1/init`, {
             method: "POST",
             headers: { "content-type": "application/json" },
-            body: `{"x":${x}}`,
+            body: JSON.stringify(INIT).replace("{", `{"x":${x},`),
           }),
         )
       assert.strictEqual((yield* init(DEEPEST)).status, 200)
@@ -88,8 +89,8 @@ describe("a body nested too deeply, or with too many values, is refused", () => 
         assert.match(error.problem.detail ?? "", LIMITS)
       }
       // As deep as fits into a request, which no client writes by accident.
-      const payload = `{"request_id":"${randomUUID()}","issued_at":${Date.now()},"completion":${nested(300_000)}}`
-      const body = yield* Effect.promise(() => sealBlock(session, pad(utf8(payload), COMPLETE_FLOOR)))
+      const payload = `{"request_id":"${randomUUID()}","issued_at":${Date.now()},"api":"chat.completions","body":${nested(300_000)}}`
+      const body = yield* Effect.promise(() => sealBlock(session, pad(joinContent("", utf8(payload)), COMPLETE_FLOOR)))
       const refused = yield* Effect.promise(() => post(proxy, "/v1/completions", body))
       assert.strictEqual(refused.status, 400)
       assert.hasAllKeys(yield* Effect.promise(() => jsonOf(refused)), ["response_nonce", "frames"])
@@ -129,9 +130,8 @@ describe("a body that is not I-JSON is refused", () => {
           const response = await fetch(proxy.url + path, { method: "POST", headers, body })
           return { status: response.status, problem: await jsonOf(response) }
         })
-      const nonce = { client_nonce: body.enc }
       for (const [path, json] of [
-        ["/v1/init", nonce],
+        ["/v1/init", INIT],
         ["/v1/completions", body],
       ] as const) {
         for (const [body, told] of [
@@ -188,8 +188,8 @@ describe("a body that is not I-JSON is refused", () => {
         assert.deepStrictEqual([problem["code"], problem["detail"]], ["invalid-request", told])
       }
       // Two questions in one request, of which two verifiers could each read one.
-      const twice = yield* ask(good, '1,"completion":{"prompt":"goodbye"}', new Uint8Array())
-      assert.strictEqual(twice.problem["detail"], 'An object has two members "completion".')
+      const twice = yield* ask(good, '1,"body":{"prompt":"goodbye"}', new Uint8Array())
+      assert.strictEqual(twice.problem["detail"], 'An object has two members "body".')
     }),
   )
 })

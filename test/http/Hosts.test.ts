@@ -7,6 +7,7 @@ import { startConnector } from "../support/connector.ts"
 import { databaseUrl, startGateway } from "../support/gateway.ts"
 import { type PlainAnswer, plainRequest } from "../support/plainRequest.ts"
 import { startProxy } from "../support/proxy.ts"
+import { INIT } from "../support/sealing.ts"
 import { openSocket } from "../support/sockets.ts"
 import { failureOf } from "../support/tamper.ts"
 
@@ -194,7 +195,15 @@ it.live("what is refused for its host is counted for nobody", () =>
   Effect.gen(function* () {
     const { port } = yield* startProxy({ settings: { rateLimitInit: 1 } })
     const begin = (host: string) =>
-      Effect.promise(() => plainRequest({ port, path: "/v1/init", method: "POST", headers: { host } }))
+      Effect.promise(() =>
+        plainRequest({
+          port,
+          path: "/v1/init",
+          method: "POST",
+          headers: { host, "content-type": "application/json" },
+          body: JSON.stringify(INIT),
+        }),
+      )
     for (let i = 0; i < 3; i++) assert.strictEqual((yield* begin("rebind.evil.example")).status, 421)
     assert.strictEqual((yield* begin("localhost")).status, 200)
     assert.strictEqual((yield* begin("localhost")).status, 429)

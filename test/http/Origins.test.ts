@@ -7,6 +7,7 @@ import { startConnector } from "../support/connector.ts"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import { asPageOf, plainRequest } from "../support/plainRequest.ts"
 import { startProxy } from "../support/proxy.ts"
+import { INIT } from "../support/sealing.ts"
 import { failureOf } from "../support/tamper.ts"
 
 const APP = "https://app.example.com"
@@ -17,7 +18,7 @@ type Headers = Readonly<Record<string, string>>
 const servers = {
   proxy: Effect.fnUntraced(function* (allowedOrigins: ReadonlyArray<string>) {
     const { port } = yield* startProxy({ settings: { allowedOrigins, rateLimitInit: 2, rateLimitCompletions: 2 } })
-    return { port, path: "/v1/init", page: "/console", headers: {}, body: "{}", served: 200 }
+    return { port, path: "/v1/init", page: "/console", headers: {}, body: JSON.stringify(INIT), served: 200 }
   }),
   gateway: Effect.fnUntraced(function* (allowedOrigins: ReadonlyArray<string>) {
     const { url } = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), {

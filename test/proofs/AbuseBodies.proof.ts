@@ -5,6 +5,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { utf8 } from "../../src/domain/bytes.ts"
 import { COMPLETE_FLOOR, pad } from "../../src/domain/padding.ts"
+import { joinContent } from "../../src/domain/sealedContent.ts"
 import { tokenFor } from "../support/gateway.ts"
 import { beginSession, sealBlock } from "../support/sealing.ts"
 import { destroyAll, inParallel, listen, manyConnections, takenFrom, trickle } from "./abuse/Attackers.ts"
@@ -214,8 +215,8 @@ it.live("JSON made to be expensive is cheap to refuse, in clear and within the s
           ].filter(([, bomb]) => !bomb.startsWith('{"__proto__'))
           const sealed = await inParallel(bombs("messages").length, async (index) => {
             const completion = bombs("messages")[index] ?? ""
-            const request = `{"request_id":"${randomUUID()}","issued_at":${Date.now()},"completion":${completion}}`
-            const body = await sealBlock(session, pad(utf8(request), COMPLETE_FLOOR))
+            const request = `{"request_id":"${randomUUID()}","issued_at":${Date.now()},"api":"chat.completions","body":${completion}}`
+            const body = await sealBlock(session, pad(joinContent("", utf8(request)), COMPLETE_FLOOR))
             return ["/v1/completions", JSON.stringify(body)] as const
           })
           for (const [path, bomb] of sealed) await shoot(proxy, path, bomb)

@@ -28,8 +28,16 @@ const askAndPause = async (proxy: ProxyProcess, count: number, completion: objec
     const session = sessions[address]
     if (session === undefined) throw new Error("there is a session for every address")
     const id = randomUUID()
-    const payload = { request_id: id, issued_at: Date.now() + session.clockOffset, provider: "provider2", completion }
-    const { body } = await sealRequest(session, id, JSON.stringify(payload))
+    const issuedAt = Date.now() + session.clockOffset
+    const api = "chat.completions"
+    const payload = JSON.stringify({
+      request_id: id,
+      issued_at: issuedAt,
+      provider: "provider2",
+      api,
+      body: completion,
+    })
+    const { body } = await sealRequest(session, { requestId: id, payload, credential: "" })
     const socket = await connectFrom(proxy.port, addressOf(address))
     socket.pause().write(postOf("/v1/completions", body))
     return socket

@@ -4,7 +4,8 @@ import { Effect } from "effect"
 import { NoPins, PinMismatch, SealedProblem, Tampered } from "../../src/client/errors.ts"
 import type { Fetch } from "../../src/client/SealedClient.ts"
 import { startProxy } from "../support/proxy.ts"
-import { jsonOf } from "../support/sealing.ts"
+import type { JsonObject } from "../../src/client/decode.ts"
+import { INIT, jsonOf, post } from "../support/sealing.ts"
 import { changing, failureOf, recording } from "../support/tamper.ts"
 
 const OTHER_PIN = "A".repeat(43)
@@ -71,26 +72,43 @@ it.effect("an identity trusted on first use is the only one from then on", () =>
   }),
 )
 
-/** Every single member of an offer changed by somebody on the path, and offers that belong elsewhere. */
-const offers = (earlier: object): ReadonlyArray<readonly [name: string, change: (offer: object) => object]> => [
-  ["version", (offer) => ({ ...offer, version: 2 })],
-  ["session_id", (offer) => ({ ...offer, session_id: "AAAAAAAAAAAAAAAAAAAAAA" })],
-  ["public_key", (offer) => ({ ...offer, public_key: "CQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" })],
-  ["suite", (offer) => ({ ...offer, suite: { kem: 32, kdf: 1, aead: 1 } })],
-  ["expires_at", (offer) => ({ ...offer, expires_at: 9_999_999_999 })],
-  ["max_requests", (offer) => ({ ...offer, max_requests: 1_000_000 })],
-  ["max_request_bytes", (offer) => ({ ...offer, max_request_bytes: 1 })],
-  ["no attestation", (offer) => ({ ...offer, attestation: undefined })],
-  ["unsigned", (offer) => ({ ...offer, attestation: "e30.e30." })],
-  ["another session's offer", () => earlier],
-  ["another session's attestation", (offer) => ({ ...offer, attestation: Reflect.get(earlier, "attestation") })],
+/** An offer changed by somebody on the path, and offers that belong elsewhere. */
+const offers = (earlier: object): ReadonlyArray<readonly [name: string, change: (offer: JsonObject) => object]> => [
+  ["no attestation", () => ({})],
+  ["unsigned", () => ({ attestation: "e30.e30." })],
+  ["another session's attestation", () => earlier],
+  ...CLAIMS.map(
+    ([claim, value]) =>
+      [
+        claim,
+        ({ attestation }: JsonObject) => ({ attestation: withClaim(String(attestation), claim, value) }),
+      ] as const,
+  ),
 ]
+
+/** Every single claim, with another value than was signed. */
+const CLAIMS = [
+  ["version", 3],
+  ["session_id", "AAAAAAAAAAAAAAAAAAAAAA"],
+  ["public_key", "CQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"],
+  ["suite", { kem: 32, kdf: 1, aead: 2 }],
+  ["expires_at", 9_999_999_999],
+  ["max_requests", 1_000_000],
+  ["max_request_bytes", 1],
+  ["init_hash", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"],
+] as const
+
+const withClaim = (statement: string, claim: string, value: unknown): string => {
+  const [header, claims = "", signature] = statement.split(".")
+  const changed = { ...(JSON.parse(Buffer.from(claims, "base64url").toString()) as object), [claim]: value }
+  return [header, Buffer.from(JSON.stringify(changed)).toString("base64url"), signature].join(".")
+}
 
 it.effect("an offer that was changed or made for somebody else is refused before anything is sealed", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy()
     yield* Effect.promise(async () => {
-      const earlier = await jsonOf(await fetch(`${proxy.url}/v1/init`, { method: "POST" }))
+      const earlier = await jsonOf(await post(proxy, "/v1/init", INIT))
       for (const [name, change] of offers(earlier)) {
         const { record, requests } = recording()
         const meddling: Fetch = async (url, init) => {

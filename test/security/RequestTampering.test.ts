@@ -29,7 +29,7 @@ const isChanged = (member: (typeof MEMBERS)[number], text: string, index: number
 it.effect("a change of any byte, and of a base64url character, is refused and uses nothing up", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy({ settings: { sessionMaxRequests: 1 } })
-    const session = yield* Effect.promise(() => beginSession(proxy))
+    const session = yield* Effect.promise(() => beginSession(proxy, ["X25519"]))
     const { body } = yield* Effect.promise(() => seal(session, { prompt: "Pay Bob 10" }))
 
     const changes = MEMBERS.flatMap((member) => {

@@ -1,11 +1,13 @@
 /** Opens requests with a key in plain storage, given as hex and JSON, overwrites what came out, and stays. */
+import { X25519 } from "../../src/domain/suites.ts"
 import { responseExportContext } from "../../src/domain/transcript.ts"
 import { hpkeOpen } from "../../src/services/sealing/Hpke.ts"
 import { plainStorage } from "../../src/services/sealing/PlainStorage.ts"
+import { recipientKey } from "../../src/services/sealing/recipientKeys.ts"
 
 const own = (hex: string) => new Uint8Array(Buffer.from(hex, "hex"))
 const [secret = "", requests = ""] = process.argv.slice(2)
-const key = plainStorage().agreementKey(own(secret))
+const key = recipientKey(X25519, plainStorage(), own(secret))
 for (const { aad, ciphertext, enc, info } of JSON.parse(requests) as ReadonlyArray<Record<string, string>>) {
   const opened = await hpkeOpen({
     key,

@@ -2,11 +2,13 @@
 import { randomUUID } from "node:crypto"
 import { type Bytes, decodeBase64Url, encodeBase64Url } from "../../src/domain/bytes.ts"
 import { COMPLETE_FLOOR, pad } from "../../src/domain/padding.ts"
-import { hpkeSeal, randomBytes, sha256 } from "../../src/client/primitives.ts"
+import { hpkeSeal, sha256 } from "../../src/client/primitives.ts"
 import { ResponseOpener } from "../../src/client/ResponseOpener.ts"
 import { type SealedRequestBody, sealRequest, type SentRequest } from "../../src/client/sealRequest.ts"
-import { type ClientSession, verifySession } from "../../src/client/session.ts"
+import { type ClientSession, sessionRequest, verifySession } from "../../src/client/session.ts"
 import { keysByThumbprint, type TrustedKeys } from "../../src/client/trust.ts"
+import { joinContent } from "../../src/domain/sealedContent.ts"
+import type { SuiteName } from "../../src/domain/suites.ts"
 import { requestAad, requestInfo, requestTranscript } from "../../src/domain/transcript.ts"
 import { type JsonObject, string, strings } from "../../src/client/decode.ts"
 import type { RunningProxy } from "./proxy.ts"
@@ -33,19 +35,27 @@ export const keysOf = async (proxy: Reachable): Promise<TrustedKeys> =>
   keysByThumbprint(await jsonOf(await fetch(`${proxy.url}/v1/keys`)))
 
 /** A verified session. */
-export const beginSession = async (proxy: Reachable): Promise<ClientSession> => {
-  const nonce = randomBytes(16)
-  const response = await post(proxy, "/v1/init", { client_nonce: encodeBase64Url(nonce) })
-  return verifySession(await jsonOf(response), await keysOf(proxy), nonce, Date.now())
+export const beginSession = async (proxy: Reachable, suites?: ReadonlyArray<SuiteName>): Promise<ClientSession> => {
+  const request = sessionRequest(suites)
+  const { attestation } = await jsonOf(await post(proxy, "/v1/init", JSON.parse(request.body)))
+  return verifySession(String(attestation), await keysOf(proxy), request, Date.now())
 }
+
+/** A body that begins a session. */
+export const INIT = JSON.parse(sessionRequest().body) as object
 
 /** The payload of a request on the session's clock. */
 export const payloadOf = (session: ClientSession, completion: object, requestId: string = randomUUID()): string =>
-  JSON.stringify({ request_id: requestId, issued_at: Date.now() + session.clockOffset, completion })
+  JSON.stringify({
+    request_id: requestId,
+    issued_at: Date.now() + session.clockOffset,
+    api: "chat.completions",
+    body: completion,
+  })
 
 export const seal = (session: ClientSession, completion: object): Promise<SentRequest> => {
   const requestId = randomUUID()
-  return sealRequest(session, requestId, payloadOf(session, completion, requestId))
+  return sealRequest(session, { requestId, payload: payloadOf(session, completion, requestId), credential: "" })
 }
 
 /** Seals any bytes as a block, in an HPKE context of the session or a wrong one. */
@@ -55,6 +65,7 @@ export const sealBlock = async (
   wrong: { readonly publicKey?: Bytes; readonly info?: Bytes; readonly aad?: Bytes } = {},
 ): Promise<SealedRequestBody> => {
   const { ciphertext, enc } = await hpkeSeal(
+    session.suite,
     wrong.publicKey ?? session.publicKey,
     wrong.info ?? requestInfo(session.attestationHash),
     wrong.aad ?? requestAad(session.idBytes),
@@ -66,17 +77,18 @@ export const sealBlock = async (
 /** Sends any bytes as the payload of a request, and opens the problem that must come of it. */
 export const openedProblem = async (proxy: Reachable, session: ClientSession, payload: Bytes) => {
   const { ciphertext, enc, secret } = await hpkeSeal(
+    session.suite,
     session.publicKey,
     requestInfo(session.attestationHash),
     requestAad(session.idBytes),
-    pad(payload, COMPLETE_FLOOR),
+    pad(joinContent("", payload), COMPLETE_FLOOR),
   )
   const body = { session_id: session.id, enc: encodeBase64Url(enc), ciphertext: encodeBase64Url(ciphertext) }
   const requestHash = await sha256(requestTranscript(session.attestationHash, enc, await sha256(ciphertext)))
   const response = await post(proxy, "/v1/completions", body)
   const answer = await jsonOf(response)
   const [frame = ""] = strings(answer, "frames")
-  const sent = { session, requestId: "", body, payload, enc, secret, requestHash }
+  const sent = { session, requestId: "", body, payload, credential: "", enc, secret, requestHash }
   const opener = await ResponseOpener.begin(sent, new Map(), "problem", string(answer, "response_nonce"))
   return { status: response.status, problem: await opener.open(frame, true) }
 }

@@ -9,6 +9,7 @@ import { rolldown } from "rolldown"
 import { hasBrowser, openPage } from "../support/browser.ts"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import { startProxy } from "../support/proxy.ts"
+import { INIT, post } from "../support/sealing.ts"
 
 /** What an application imports, as its bundler makes it. */
 const bundled = Effect.promise(async () => {
@@ -141,7 +142,7 @@ describe.runIf(hasBrowser)("an application of another origin", () => {
           assert.include(message, `add ${origin} to ALLOWED_ORIGINS`)
         }
         // None of it was counted.
-        assert.strictEqual((await fetch(`${proxy.url}/v1/init`, { method: "POST" })).status, 200)
+        assert.strictEqual((await post(proxy, "/v1/init", INIT)).status, 200)
       })
     }),
   )

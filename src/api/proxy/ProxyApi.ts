@@ -13,7 +13,7 @@ export class ProxyApi extends HttpApi.make("sealgate-proxy")
   .annotateMerge(
     OpenApi.annotations({
       title: "sealgate proxy",
-      version: "1",
+      version: "2",
       description: "Completions sealed with HPKE to a short-lived key that a pinned identity signed.",
       license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
     }),

@@ -2,9 +2,10 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { decodeBase64Url } from "../../domain/bytes.ts"
-import { ENC_BYTES, SESSION_ID_BYTES } from "../../domain/transcript.ts"
+import { MAX_SUITES, SUITES } from "../../domain/suites.ts"
+import { SESSION_ID_BYTES } from "../../domain/transcript.ts"
 import { BODY_PROBLEMS, Draining, Internal, Refusals, TimedOut } from "../problems.ts"
-import { CameBefore, NoSession, NotOpened } from "./openingProblems.ts"
+import { CameBefore, NoCommonSuite, NoSession, NotOpened } from "./openingProblems.ts"
 
 /** Canonical base64url text of a number of bytes within the given bounds. */
 const base64Url = (minimum: number, maximum: number) =>
@@ -20,23 +21,26 @@ const base64Url = (minimum: number, maximum: number) =>
     ),
   )
 
-export const InitRequest = Schema.Struct({ client_nonce: Schema.optionalKey(base64Url(16, 64)) })
+const Uint16 = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
 
-export const InitResponse = Schema.Struct({
-  version: Schema.Int,
-  session_id: Schema.String,
-  public_key: Schema.String,
-  suite: Schema.Struct({ kem: Schema.Int, kdf: Schema.Int, aead: Schema.Int }),
-  expires_at: Schema.Int,
-  max_requests: Schema.Int,
-  max_request_bytes: Schema.Int,
-  attestation: Schema.String,
+export const InitRequest = Schema.Struct({
+  client_nonce: base64Url(16, 64),
+  /** The preferred first. */
+  suites: Schema.Array(Schema.Struct({ kem: Uint16, kdf: Uint16, aead: Uint16 })).check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(MAX_SUITES),
+    Schema.isUnique(),
+  ),
 })
+
+export const InitResponse = Schema.Struct({ attestation: Schema.String })
+
+const encBytes = SUITES.map((suite) => suite.encBytes)
 
 /** The ciphertext's encoding is checked where it is decoded, once: it may be a megabyte. */
 export const CompletionRequest = Schema.Struct({
   session_id: base64Url(SESSION_ID_BYTES, SESSION_ID_BYTES),
-  enc: base64Url(ENC_BYTES, ENC_BYTES),
+  enc: base64Url(Math.min(...encBytes), Math.max(...encBytes)),
   ciphertext: Schema.String.check(
     Schema.makeFilter((text: string) => /^[A-Za-z0-9_-]*$/.test(text), { message: "expected unpadded base64url" }),
   ),
@@ -70,14 +74,14 @@ const sealedProblem = (status: number) => SealedFrames.pipe(HttpApiSchema.status
 export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
   .add(
     HttpApiEndpoint.post("init", "/v1/init", {
-      payload: [InitRequest, Schema.Undefined],
+      payload: InitRequest,
       success: InitResponse,
-      error: [TimedOut, ...BODY_PROBLEMS, Internal, Draining],
+      error: [NoCommonSuite, TimedOut, ...BODY_PROBLEMS, Internal, Draining],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Begin a session",
         description:
-          "Offers a fresh X25519 key, signed by the proxy's attestation key. Verify `attestation` against your pins before sealing anything.",
+          "Offers a fresh key of the first suite that both ends have, in a statement of the proxy's attestation key. Verify `attestation` against your pins before sealing anything.",
       }),
     ),
     HttpApiEndpoint.post("completions", "/v1/completions", {

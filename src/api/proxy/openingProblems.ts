@@ -1,5 +1,13 @@
-/** Why a sealed request was not opened (sealed protocol §4.8). */
+/** Why a session was not begun, or a sealed request not opened (sealed protocol §7). */
 import { Refusal } from "../../domain/refusal.ts"
+import { SUITES } from "../../domain/suites.ts"
+
+export class NoCommonSuite extends Refusal<NoCommonSuite>()("NoCommonSuite", {
+  code: "no-common-suite",
+  status: 400,
+  title: "None of the offered suites is supported here.",
+  detail: `Supported are ${SUITES.map(({ id, name }) => `${JSON.stringify(id)} (${name})`).join(" and ")}.`,
+}) {}
 
 /** The same for every way in which opening can fail: the reason would tell an attacker something. */
 export class NotOpened extends Refusal<NotOpened>()("NotOpened", {

@@ -6,6 +6,7 @@ export interface Finding {
     | "reachable"
     | "certificate"
     | "session"
+    | "suite"
     | "pin"
     | "clock"
     | "ready"

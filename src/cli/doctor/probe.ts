@@ -49,10 +49,9 @@ const parseJson = (text: string): unknown => {
   }
 }
 
-const send = (url: URL, payload: object | undefined, ca: string | undefined) =>
+const send = (url: URL, body: string | undefined, ca: string | undefined) =>
   Effect.callback<Omit<Probed, "at">, NoAnswer>((resume) => {
     const fail = (error: Error) => resume(Effect.fail(new NoAnswer({ code: codeOf(error), reason: error.message })))
-    const body = payload === undefined ? undefined : JSON.stringify(payload)
     const request = (url.protocol === "https:" ? tlsRequest : plainRequest)(url, {
       method: body === undefined ? "GET" : "POST",
       headers: body === undefined ? {} : { "content-type": "application/json" },
@@ -81,10 +80,10 @@ const send = (url: URL, payload: object | undefined, ca: string | undefined) =>
     return Effect.sync(() => void request.destroy())
   })
 
-/** `POST` with a `payload`, else `GET`. */
-export const probe = Effect.fnUntraced(function* (url: URL, ca: string | undefined, payload?: object) {
+/** `POST` with a `body`, which is JSON, else `GET`. */
+export const probe = Effect.fnUntraced(function* (url: URL, ca: string | undefined, body?: string) {
   const before = yield* Clock.currentTimeMillis
-  const answer = yield* send(url, payload, ca)
+  const answer = yield* send(url, body, ca)
   const after = yield* Clock.currentTimeMillis
   const probed: Probed = { ...answer, at: (before + after) / 2 }
   return probed

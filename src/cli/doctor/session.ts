@@ -2,16 +2,14 @@
 import { Effect } from "effect"
 import { isObject } from "../../client/decode.ts"
 import { SealgateError } from "../../client/errors.ts"
-import { randomBytes } from "../../client/primitives.ts"
-import { type ClientSession, verifySession } from "../../client/session.ts"
+import { type ClientSession, type SessionRequest, sessionRequest, verifySession } from "../../client/session.ts"
 import { keysByThumbprint } from "../../client/trust.ts"
-import { encodeBase64Url } from "../../domain/bytes.ts"
 import { parseStatement } from "../../domain/statement.ts"
+import { SUITES } from "../../domain/suites.ts"
 import { MAX_SKEW_MS } from "../../domain/transcript.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 import { type NoAnswer, probe, type Probed } from "./probe.ts"
 
-const NONCE_BYTES = 16
 /** Clock difference, in milliseconds, that is worth a word: network and whole seconds explain no more. */
 const NOTABLE_SKEW_MS = 10_000
 const LARGE_REQUEST_BYTES = 64 * 1024
@@ -41,6 +39,16 @@ const clock = (offset: number): Finding => {
   return ok("clock", "The clocks agree.")
 }
 
+/** The proxy takes the first suite of the client's that it has. */
+const suite = (session: ClientSession): Finding =>
+  session.suite === SUITES[0]
+    ? ok("suite", `What is sealed outlives quantum computers: ${session.suite.name}, the first that both ends have.`)
+    : warning(
+        "suite",
+        `The proxy chose ${session.suite.name}: of the suites that this client has, it lacks those that it would rather use.`,
+        "Whoever records what is sealed now can read it once they have a quantum computer: update the proxy.",
+      )
+
 const limits = (session: ClientSession): Finding => {
   const says = `A session takes ${session.requestsLeft} requests of up to ${session.maxRequestBytes} bytes each, sealed.`
   return session.maxRequestBytes < LARGE_REQUEST_BYTES
@@ -65,7 +73,7 @@ const malformed = (reason: string): Finding =>
   )
 
 /** Verifies an offer with the keys that the proxy shows, so that a wrong pin does not hide what else is wrong. */
-const examineOffer = Effect.fnUntraced(function* (offer: Probed, keys: Probed, nonce: Uint8Array<ArrayBuffer>) {
+const examineOffer = Effect.fnUntraced(function* (offer: Probed, keys: Probed, request: SessionRequest) {
   const { body } = offer
   if (!isObject(body) || typeof body["attestation"] !== "string") return undefined
   const attestation = body["attestation"]
@@ -73,7 +81,7 @@ const examineOffer = Effect.fnUntraced(function* (offer: Probed, keys: Probed, n
     try: async () => {
       const known = await keysByThumbprint(keys.body)
       const kid = parseStatement(attestation)?.kid ?? ""
-      return { kid, session: await verifySession(body, known, nonce, offer.at) }
+      return { kid, session: await verifySession(attestation, known, request, offer.at) }
     },
     catch: (cause) => malformed(cause instanceof SealgateError ? cause.message : "it is malformed."),
   })
@@ -81,15 +89,16 @@ const examineOffer = Effect.fnUntraced(function* (offer: Probed, keys: Probed, n
 
 export const examineSession = Effect.fnUntraced(
   function* (proxy: URL, pins: ReadonlyArray<string>, ca: string | undefined) {
-    const nonce = randomBytes(NONCE_BYTES)
-    const offer = yield* probe(new URL("v1/init", proxy), ca, { client_nonce: encodeBase64Url(nonce) })
+    const request = sessionRequest()
+    const offer = yield* probe(new URL("v1/init", proxy), ca, request.body)
     if (offer.status !== 200) return [refused(offer)]
     const keys = yield* probe(new URL("v1/keys", proxy), ca)
-    const found = yield* examineOffer(offer, keys, nonce)
+    const found = yield* examineOffer(offer, keys, request)
     if (found === undefined) return [malformed("there is no signature.")]
     return [
       pin(found.kid, pins),
       ok("session", "A session was offered, and its signature is good."),
+      suite(found.session),
       clock(found.session.clockOffset),
       limits(found.session),
     ]

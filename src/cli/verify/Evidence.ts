@@ -71,6 +71,7 @@ const fromParts = Effect.fnUntraced(function* (parts: ReadonlyArray<JsonObject>)
   const receipt = yield* statement("receipt")
   const proof = yield* statement("proof")
   const commit_key = yield* texts("commit_key")
+  const credential_commitment = yield* texts("credential_commitment")
   const request = yield* texts("request")
   const responses = yield* lists("responses")
   const response_nonce = yield* texts("response_nonce")
@@ -82,11 +83,14 @@ const fromParts = Effect.fnUntraced(function* (parts: ReadonlyArray<JsonObject>)
   }
   if (receipt === undefined && proof === undefined) return yield* UNKNOWN
 
-  const revealed = { receipt, commit_key, request, responses }
+  const revealed = { receipt, commit_key, credential_commitment, request, responses }
   const exchange = isWhole(revealed) ? revealed : undefined
-  if (exchange === undefined && (commit_key ?? request ?? responses ?? copies.completion) !== undefined) {
+  if (
+    exchange === undefined &&
+    (commit_key ?? credential_commitment ?? request ?? responses ?? copies.completion) !== undefined
+  ) {
     return yield* unusable(
-      "It reveals an exchange in part: `receipt`, `commit_key`, `request` and `responses` go together.",
+      "It reveals an exchange in part: `receipt`, `commit_key`, `credential_commitment`, `request` and `responses` go together.",
     )
   }
   const recorded = { proof, response_nonce, frames }

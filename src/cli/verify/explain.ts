@@ -51,7 +51,7 @@ const proofLines = ({ proof, recorded }: Verified): ReadonlyArray<string> => {
 
 const exchangeLines = ({ exchange }: Verified): ReadonlyArray<string> => {
   if (exchange === undefined) return []
-  const completion = exchange.request["completion"]
+  const completion = exchange.request["body"]
   return [
     "Exactly this was asked and answered, to the byte:",
     `  asked     ${shown(JSON.stringify(completion))}`,

@@ -63,4 +63,4 @@ export const problemAnswer = (problem: Problem, retryAfterMs: number | undefined
 }
 
 /** The path as the caller wrote the request: without the envelope that the sealed payload puts around it. */
-const memberPath = (path: string): string => path.replace(/^completion\./, "")
+const memberPath = (path: string): string => path.replace(/^body\./, "")

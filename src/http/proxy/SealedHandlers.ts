@@ -1,20 +1,29 @@
-import { Effect, Stream } from "effect"
-import { HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
-import { type Bytes, encodeBase64Url } from "../../domain/bytes.ts"
+import { Effect, Schema, Stream } from "effect"
+import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { HttpApiBuilder, HttpApiError } from "effect/http-api"
+import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
+import { suiteWith } from "../../domain/suites.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { Attestation } from "../../services/sealing/Attestation.ts"
 import { type SealedAnswer, SealedCompletions } from "../../services/sealing/SealedCompletions.ts"
 import type { OpeningError } from "../../services/sealing/SealedExchange.ts"
 import type { SealedEvent } from "../../services/sealing/sealStream.ts"
 import { Sessions } from "../../services/sealing/Sessions.ts"
+import { sha256 } from "../../services/sealing/sha256.ts"
 import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
 import { retryAfter } from "../shared/Problems.ts"
 import { Draining, TooLarge } from "../../api/problems.ts"
-import { CameBefore, NoSession, NotOpened } from "../../api/proxy/openingProblems.ts"
+import { CameBefore, NoCommonSuite, NoSession, NotOpened } from "../../api/proxy/openingProblems.ts"
 import { ProxyApi } from "../../api/proxy/ProxyApi.ts"
+import { InitRequest } from "../../api/proxy/SealedApi.ts"
 
 const NO_STORE = { "cache-control": "no-store" }
+
+const decodeInit = Schema.decodeUnknownEffect(Schema.fromJsonString(InitRequest), { errors: "all" })
+
+/** Like all endpoints: what says nothing of its type is taken for JSON. */
+const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  /^\s*application\/json\s*(;|$)/i.test(headers["content-type"] ?? "application/json")
 
 const framesBody = (answer: { readonly responseNonce: Bytes; readonly frames: ReadonlyArray<Bytes> }) => ({
   response_nonce: encodeBase64Url(answer.responseNonce),
@@ -70,10 +79,17 @@ export const SealedHandlers = HttpApiBuilder.group(
     const drain = yield* Drain
     const keys = { keys: [attestation.jwk] }
 
-    const init = Effect.fnUntraced(function* (clientNonce: string | undefined) {
+    const init = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+      if (!isJson(request)) return HttpServerResponse.empty({ status: 415 })
+      // As it was sent, because its hash is signed. What is still coming in holds no shutdown up.
+      const text = yield* Effect.orDie(request.text)
       yield* drain.inFlight
       if (yield* drain.draining) return yield* new Draining()
-      return HttpServerResponse.jsonUnsafe(yield* sessions.begin(clientNonce), { headers: NO_STORE })
+      const { suites } = yield* Effect.orDie(HttpApiError.HttpApiSchemaError.wrap("Payload", decodeInit(text)))
+      const suite = suites.map(suiteWith).find((suite) => suite !== undefined)
+      if (suite === undefined) return yield* new NoCommonSuite()
+      const statement = yield* sessions.begin({ suite, initHash: encodeBase64Url(sha256(utf8(text))) })
+      return HttpServerResponse.jsonUnsafe({ attestation: statement }, { headers: NO_STORE })
     })
 
     const complete = Effect.fnUntraced(function* (envelope: Parameters<typeof completions.handle>[0]) {
@@ -83,10 +99,9 @@ export const SealedHandlers = HttpApiBuilder.group(
     })
 
     // The scope of these effects is the request's, which stays open until the response is written out.
-    return handlers.handleAll({
-      init: ({ payload }) => init(payload?.client_nonce),
-      completions: ({ payload }) => complete(payload),
-      keys: () => Effect.succeed(HttpServerResponse.jsonUnsafe(keys, { headers: NO_STORE })),
-    })
+    return handlers
+      .handleRaw("init", ({ request }) => init(request))
+      .handle("completions", ({ payload }) => complete(payload))
+      .handle("keys", () => Effect.succeed(HttpServerResponse.jsonUnsafe(keys, { headers: NO_STORE })))
   }),
 )

@@ -9,6 +9,7 @@ import {
   type StatementKind,
   thumbprintInput,
 } from "../../domain/statement.ts"
+import { VERSION } from "../../domain/transcript.ts"
 import { type KeyFileError, loadKeyFile } from "./AttestationKeyFile.ts"
 import { KeyVault } from "./KeyVault.ts"
 import { sha256 } from "./sha256.ts"
@@ -24,8 +25,8 @@ export class Attestation extends Context.Service<
     readonly jwk: PublicJwk
     /** Whether the key was made just now, because there was no key file. */
     readonly created: boolean
-    /** A compact JWS over `claims`; `iss` is filled in. */
-    readonly sign: <Kind extends StatementKind>(kind: Kind, claims: Omit<ClaimsOf[Kind], "iss">) => string
+    /** A compact JWS over `claims`; `iss` and `version` are filled in. */
+    readonly sign: <Kind extends StatementKind>(kind: Kind, claims: Omit<ClaimsOf[Kind], "iss" | "version">) => string
   }
 >()("sealgate/services/sealing/Attestation") {
   /** With the key in `keyFile`, made when absent. The key is overwritten when the scope closes. */
@@ -55,8 +56,9 @@ const make = Effect.fnUntraced(function* (seed: Bytes, created: boolean) {
     created,
     jwk: { kty: "OKP", crv: "Ed25519", x: encodeBase64Url(key.publicKey), kid, alg: "Ed25519", use: "sig" },
     sign: (kind, claims) => {
-      // `claims` lacks exactly `iss`, which is added here; TypeScript cannot see that for a generic kind.
-      const input = signingInput(kind, kid, { iss: kid, ...claims } as unknown as ClaimsOf[typeof kind])
+      // `claims` lacks exactly what is added here; TypeScript cannot see that for a generic kind.
+      const whole = { iss: kid, version: VERSION, ...claims } as unknown as ClaimsOf[typeof kind]
+      const input = signingInput(kind, kid, whole)
       return assembleStatement(input, key.sign(utf8(input)))
     },
   })

@@ -1,12 +1,15 @@
 /**
  * Key storage in libsodium's guarded memory (`sodium_malloc`): outside the JavaScript heap, between guard pages, locked
- * and left out of core dumps where the system allows it, and without any access rights between two uses.
+ * and left out of core dumps where the system allows it, and without any access rights between two uses. libsodium has no
+ * ML-KEM: a use of such a key hands a copy of its seed to Node's crypto library.
  *
  * Keys share slabs, because every guarded allocation costs at least three memory mappings, of which a process has a
  * limited number: one allocation per session would fail at some twenty thousand sessions.
  */
 import type { Bytes } from "../../domain/bytes.ts"
-import type { AgreementKey, KeyStorage, SigningKey } from "./KeyStorage.ts"
+import { ML_KEM_768 } from "../../domain/suites.ts"
+import type { AgreementKey, DecapsulationKey, KeyStorage, SigningKey } from "./KeyStorage.ts"
+import { mlKemDecapsulate, mlKemPublicKey } from "./nativeKeys.ts"
 import { secretBytes } from "./secretBytes.ts"
 
 /** The few functions used of `sodium-native`, which has no types of its own. */
@@ -25,7 +28,7 @@ interface Sodium {
 
 const AGREEMENT_BYTES = 32
 const SIGNING_BYTES = 64
-/** One slab of agreement keys is 32 KiB. */
+/** One slab of agreement keys is 32 KiB, one of decapsulation keys twice that. */
 const SLOTS_PER_SLAB = 1024
 
 interface Slab {
@@ -91,15 +94,21 @@ const makeStorage = (sodium: Sodium): KeyStorage => {
     }
   }
 
+  /** A slot with `given`, which is overwritten, or random bytes. */
+  const filledSlot = (slotBytes: number, given: Bytes | undefined) => {
+    const slot = takeSlot(slotBytes, SLOTS_PER_SLAB)
+    slot.write((bytes) => {
+      if (given === undefined) return sodium.randombytes_buf(bytes)
+      bytes.set(given)
+      given.fill(0)
+    })
+    return slot
+  }
+
   return {
     kind: "guarded",
     agreementKey: (secret): AgreementKey => {
-      const slot = takeSlot(AGREEMENT_BYTES, SLOTS_PER_SLAB)
-      slot.write((bytes) => {
-        if (secret === undefined) return sodium.randombytes_buf(bytes)
-        bytes.set(secret)
-        secret.fill(0)
-      })
+      const slot = filledSlot(AGREEMENT_BYTES, secret)
       const publicKey = new Uint8Array(AGREEMENT_BYTES)
       slot.read((bytes) => sodium.crypto_scalarmult_base(publicKey, bytes))
       return {
@@ -109,6 +118,14 @@ const makeStorage = (sodium: Sodium): KeyStorage => {
           slot.read((bytes) => sodium.crypto_scalarmult(shared, bytes, peer))
           return shared
         },
+        destroy: slot.destroy,
+      }
+    },
+    decapsulationKey: (seed): DecapsulationKey => {
+      const slot = filledSlot(ML_KEM_768.seedBytes, seed)
+      return {
+        publicKey: slot.read(mlKemPublicKey),
+        decapsulate: (ciphertext) => slot.read((bytes) => mlKemDecapsulate(bytes, ciphertext)),
         destroy: slot.destroy,
       }
     },

@@ -10,6 +10,15 @@ export interface AgreementKey {
   readonly destroy: () => void
 }
 
+/** An ML-KEM-768 private key (FIPS 203). */
+export interface DecapsulationKey {
+  readonly publicKey: Bytes
+  /** The 32-byte secret in `ciphertext`, another one if it was made for another key; throws when the key was destroyed. */
+  readonly decapsulate: (ciphertext: Bytes) => Bytes
+  /** Overwrites the key. Calling it again does nothing. */
+  readonly destroy: () => void
+}
+
 /** An Ed25519 private key (RFC 8032). */
 export interface SigningKey {
   readonly publicKey: Bytes
@@ -24,6 +33,8 @@ export interface KeyStorage {
   readonly kind: "guarded" | "plain"
   /** A fresh key; or, for tests with fixed keys, the given one, whose bytes are overwritten. */
   readonly agreementKey: (secret?: Bytes) => AgreementKey
+  /** A fresh key; or, for tests with fixed keys, the one of the given seed (`d ‖ z`), whose bytes are overwritten. */
+  readonly decapsulationKey: (seed?: Bytes) => DecapsulationKey
   /** Takes over a 32-byte seed, whose bytes are overwritten. */
   readonly signingKey: (seed: Bytes) => SigningKey
   /** Overwrites every key that is still held. */

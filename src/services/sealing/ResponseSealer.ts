@@ -4,6 +4,7 @@
  */
 import { createCipheriv, createHmac, hkdfSync, type Hmac } from "node:crypto"
 import { type Bytes, concat, encodeBase64Url } from "../../domain/bytes.ts"
+import type { SealedContent } from "../../domain/sealedContent.ts"
 import { COMPLETE_FLOOR, pad, STREAM_FLOOR } from "../../domain/padding.ts"
 import {
   chainLink,
@@ -26,8 +27,8 @@ export interface SealerInput {
   readonly enc: Bytes
   readonly responseNonce: Bytes
   readonly requestHash: Bytes
-  /** The payload bytes of the request, for its commitment. */
-  readonly request: Uint8Array
+  /** What was asked, for its commitment. */
+  readonly request: SealedContent
 }
 
 export class ResponseSealer {
@@ -53,10 +54,15 @@ export class ResponseSealer {
     this.requestHash = input.requestHash
     this.key = derive(responseKeys.key)
     this.baseNonce = derive(responseKeys.nonce)
+    const credentialKey = derive(responseKeys.credential)
+    const credential = createHmac("sha256", credentialKey).update(input.request.credential).digest()
     this.requestCommitment = createHmac("sha256", commitKey)
       .update(requestCommitmentPrefix)
-      .update(input.request)
+      .update(credential)
+      .update(input.request.payload)
       .digest("base64url")
+    credential.fill(0)
+    credentialKey.fill(0)
     this.responseMac = createHmac("sha256", commitKey).update(responseCommitmentPrefix)
     this.chain = sha256(chainSeed(input.requestHash, input.responseNonce))
     this.dataChain = this.chain

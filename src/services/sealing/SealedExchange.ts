@@ -1,7 +1,8 @@
 /** Opens sealed requests: everything from the envelope to the plaintext (sealed protocol §4.1 to §4.3). */
 import { Clock, Context, Effect, Layer, Metric, Schema, type Scope } from "effect"
-import { type Bytes, decodeBase64Url } from "../../domain/bytes.ts"
+import { decodeBase64Url } from "../../domain/bytes.ts"
 import { COMPLETE_FLOOR, unpad } from "../../domain/padding.ts"
+import { type SealedContent, splitContent } from "../../domain/sealedContent.ts"
 import {
   requestAad,
   requestInfo,
@@ -37,8 +38,8 @@ export interface Opened {
   readonly sessionId: string
   /** Milliseconds since the epoch, and not before the session began, however the clock was set meanwhile. */
   readonly receivedAt: number
-  /** The JSON payload. Overwritten when the scope closes; overwrite it earlier if it is no longer needed. */
-  readonly payload: Bytes
+  /** Overwritten when the scope closes; overwrite it earlier if it is no longer needed. */
+  readonly request: SealedContent
   /** Seals the response; its keys are overwritten when the scope closes. */
   readonly sealer: ResponseSealer
 }
@@ -92,8 +93,9 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
           secret.fill(0)
         }),
     )
-    const payload = unpad(opened.plaintext, COMPLETE_FLOOR)
-    if (payload === undefined) return yield* new Unopenable()
+    const content = unpad(opened.plaintext, COMPLETE_FLOOR)
+    const request = content === undefined ? undefined : splitContent(content)
+    if (request === undefined) return yield* new Unopenable()
     yield* sessions.claim(session, envelope.enc)
 
     const sealer = yield* Effect.acquireRelease(
@@ -104,12 +106,12 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
             enc,
             responseNonce: randomBytes(RESPONSE_NONCE_BYTES),
             requestHash: sha256(requestTranscript(session.attestationHash, enc, sha256(ciphertext))),
-            request: payload,
+            request,
           }),
       ),
       (sealer) => Effect.sync(() => sealer.destroy()),
     )
-    return { sessionId: session.id, receivedAt: Math.max(receivedAt, session.begunAt), payload, sealer }
+    return { sessionId: session.id, receivedAt: Math.max(receivedAt, session.begunAt), request, sealer }
   })
 
   return SealedExchange.of({

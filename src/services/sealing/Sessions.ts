@@ -1,17 +1,18 @@
 /**
- * Sessions of the sealed proxy (sealed protocol §3, §4.2): each a fresh X25519 key, offered under a signed statement,
+ * Sessions of the sealed proxy (sealed protocol §3, §4.2): each a fresh key, offered under a signed statement,
  * that lives for a time and a number of requests. Keys are destroyed on expiry, when the requests are spent, on
  * eviction and at shutdown; what a session remembers of its requests goes with it.
  */
 import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
 import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
 import { routingTagBytes } from "../../domain/routingTag.ts"
-import type { SessionLimits, SessionOffer } from "../../domain/statement.ts"
-import { SESSION_ID_BYTES, SUITE, VERSION } from "../../domain/transcript.ts"
+import type { SessionLimits } from "../../domain/statement.ts"
+import type { Suite } from "../../domain/suites.ts"
+import { SESSION_ID_BYTES } from "../../domain/transcript.ts"
 import { Attestation } from "./Attestation.ts"
-import type { AgreementKey } from "./KeyStorage.ts"
 import { KeyVault } from "./KeyVault.ts"
 import { RandomBytes } from "./RandomBytes.ts"
+import { type RecipientKey, recipientKey } from "./recipientKeys.ts"
 import { type SessionEnd, sessionsCreated, sessionsEnded, sessionsLive } from "./SealingMetrics.ts"
 import { sha256 } from "./sha256.ts"
 import { defined } from "../../domain/defined.ts"
@@ -34,7 +35,7 @@ const PRUNE_INTERVAL = Duration.seconds(1)
 export interface Session {
   readonly id: string
   readonly idBytes: Bytes
-  readonly key: AgreementKey
+  readonly key: RecipientKey
   /** SHA-256 of the ASCII bytes of the attestation statement. */
   readonly attestationHash: Bytes
   /** Milliseconds since the epoch. */
@@ -53,15 +54,18 @@ export class SessionGone extends Schema.TaggedError<SessionGone>()("SessionGone"
 /** This `enc` was served in this session before. */
 export class Replayed extends Schema.TaggedError<Replayed>()("Replayed", {}) {}
 
-export interface AttestedOffer extends SessionOffer {
-  readonly attestation: string
+/** What a client asked for when it began a session. */
+export interface SessionRequest {
+  readonly suite: Suite
+  /** SHA-256 of the body in which it asked, in base64url: signed, so that nobody can have changed what it offered. */
+  readonly initHash: string
 }
 
 export class Sessions extends Context.Service<
   Sessions,
   {
-    /** Begins a session. `clientNonce` is base64url and is signed back to the client. */
-    readonly begin: (clientNonce: string | undefined) => Effect.Effect<AttestedOffer>
+    /** Begins a session, and gives the statement that offers it. */
+    readonly begin: (request: SessionRequest) => Effect.Effect<string>
     /** The live session with this id, unless it has served `enc` (base64url) already. */
     readonly find: (id: string, enc: string) => Effect.Effect<Session, SessionGone | Replayed>
     /**
@@ -134,37 +138,35 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
   )
 
   return Sessions.of({
-    begin: (clientNonce) =>
+    begin: ({ initHash, suite }) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         const idBytes = randomBytes(SESSION_ID_BYTES)
         if (tag !== undefined) idBytes.set(tag)
-        const key = vault.agreementKey()
-        const offer: SessionOffer = {
-          version: VERSION,
-          session_id: encodeBase64Url(idBytes),
-          public_key: encodeBase64Url(key.publicKey),
-          suite: SUITE,
-          expires_at: Math.floor((now + ttl) / 1000),
-          ...limits,
-        }
+        const id = encodeBase64Url(idBytes)
+        const key = recipientKey(suite, vault)
+        const expiresAt = Math.floor((now + ttl) / 1000)
         const statement = attestation.sign("session", {
           iat: Math.floor(now / 1000),
-          ...offer,
-          ...defined({ client_nonce: clientNonce }),
+          session_id: id,
+          public_key: encodeBase64Url(key.publicKey),
+          suite: suite.id,
+          expires_at: expiresAt,
+          ...limits,
+          init_hash: initHash,
         })
         endWhile(() => sessions.size >= settings.maxLive, "evicted")
-        sessions.set(offer.session_id, {
-          id: offer.session_id,
+        sessions.set(id, {
+          id,
           idBytes,
           key,
           attestationHash: sha256(utf8(statement)),
           begunAt: now,
-          expiresAt: offer.expires_at * 1000,
+          expiresAt: expiresAt * 1000,
           claimed: new Set(),
         })
         sessionsCreated.updateUnsafe(1, context)
         sessionsLive.updateUnsafe(sessions.size, context)
-        return { ...offer, attestation: statement }
+        return statement
       }),
     find: (id, enc) => Effect.flatMap(Clock.currentTimeMillis, (now) => orFail(lookup(id, enc, now))),
     claim: (session, enc) =>

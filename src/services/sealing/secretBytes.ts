@@ -5,3 +5,12 @@ import type { Bytes } from "../../domain/bytes.ts"
  * `new Uint8Array(length)` in its heap, and leaves copies behind when it moves them or lends them to native code.
  */
 export const secretBytes = (length: number): Bytes => new Uint8Array(new ArrayBuffer(length))
+
+/** The buffer behind `bytes`, copied only when it holds more than them. */
+export const exactBuffer = (bytes: Buffer<ArrayBuffer>): ArrayBuffer => {
+  if (bytes.byteLength === bytes.buffer.byteLength) return bytes.buffer
+  const copy = secretBytes(bytes.length)
+  copy.set(bytes)
+  bytes.fill(0)
+  return copy.buffer
+}

@@ -19,6 +19,7 @@ import {
 } from "../../support/certificates.ts"
 import { databaseUrl, gatedUpstream, startGateway } from "../../support/gateway.ts"
 import { startProxy, temporaryFolder } from "../../support/proxy.ts"
+import { INIT } from "../../support/sealing.ts"
 
 /** An address of this machine, other than the one that clients come from by default. */
 const ELSEWHERE: TlsOptions = { localAddress: "127.0.0.2" }
@@ -36,6 +37,8 @@ const twoClients = Effect.map(temporaryFolder, (folder) => {
 })
 
 /** Sends a request and gives the status of its answer. */
+const JSON_TYPE = { "content-type": "application/json" }
+
 const statusOf = async (fetch: ReturnType<typeof httpsFetch>, url: string, init: RequestInit): Promise<number> => {
   const response = await fetch(url, init)
   await response.text()
@@ -58,8 +61,9 @@ describe.runIf(hasOpenssl)("the identity of a client with a certificate", () => 
         const begin = (client: Certificate, options?: TlsOptions) =>
           statusOf(httpsFetch(server, client, options), `${proxy.url}/v1/init`, {
             method: "POST",
+            body: JSON.stringify(INIT),
             // Nobody is trusted to say this.
-            headers: { "x-forwarded-for": "192.0.2.1" },
+            headers: { ...JSON_TYPE, "x-forwarded-for": "192.0.2.1" },
           })
         assert.deepStrictEqual(
           [await begin(one), await begin(one, ELSEWHERE), await begin(one), await begin(one, ELSEWHERE)],
@@ -118,7 +122,8 @@ describe.runIf(hasOpenssl)("the identity of a client with a certificate", () => 
         const begin = (forwarded: string | undefined, options?: TlsOptions) =>
           statusOf(httpsFetch(server, one, options), `${proxy.url}/v1/init`, {
             method: "POST",
-            headers: forwarded === undefined ? {} : { "x-forwarded-for": forwarded },
+            body: JSON.stringify(INIT),
+            headers: { ...JSON_TYPE, ...(forwarded === undefined ? {} : { "x-forwarded-for": forwarded }) },
           })
         assert.deepStrictEqual([await begin("192.0.2.1"), await begin("192.0.2.1")], [200, 429])
         assert.deepStrictEqual([await begin("192.0.2.2"), await begin("192.0.2.2")], [200, 429])

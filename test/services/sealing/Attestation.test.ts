@@ -9,7 +9,7 @@ import * as reference from "../../support/protocol/reference.ts"
 const SEED = Buffer.alloc(32, 9)
 const IDENTITY = reference.identityFrom(SEED)
 
-const CLAIMS: Omit<ProofClaims, "iss"> = {
+const CLAIMS: Omit<ProofClaims, "iss" | "version"> = {
   iat: 1,
   session_id: "AAAAAAAAAAAAAAAAAAAAAA",
   request_hash: reference.b64u(Buffer.alloc(32, 1)),
@@ -43,7 +43,7 @@ describe.each(VAULTS)("attestation with %s key storage", (_, vault) => {
 
       const [header, claims, signature] = statement.split(".").map(reference.fromB64u)
       assert.strictEqual(header?.toString(), `{"alg":"Ed25519","typ":"sealgate-proof+jwt","kid":"${IDENTITY.kid}"}`)
-      assert.deepStrictEqual(JSON.parse(claims?.toString() ?? ""), { iss: IDENTITY.kid, ...CLAIMS })
+      assert.deepStrictEqual(JSON.parse(claims?.toString() ?? ""), { iss: IDENTITY.kid, version: 2, ...CLAIMS })
       const key = createPublicKey({ key: { ...attestation.jwk }, format: "jwk" })
       const signed = Buffer.from(statement.slice(0, statement.lastIndexOf(".")))
       assert.isTrue(verify(null, signed, key, signature ?? Buffer.alloc(0)))

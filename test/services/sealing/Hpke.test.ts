@@ -1,10 +1,14 @@
 import { generateKeyPairSync } from "node:crypto"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
+import { XWing } from "@hpke/hybridkem-x-wing"
 import { encodeBase64Url } from "../../../src/domain/bytes.ts"
+import { X25519, X_WING } from "../../../src/domain/suites.ts"
 import { hpkeSeal } from "../../../src/client/primitives.ts"
 import { guardedStorage } from "../../../src/services/sealing/GuardedStorage.ts"
 import { hpkeOpen, type OpenInput } from "../../../src/services/sealing/Hpke.ts"
 import type { KeyStorage } from "../../../src/services/sealing/KeyStorage.ts"
+import { NativeKdf } from "../../../src/services/sealing/NativeKdf.ts"
+import { recipientKey } from "../../../src/services/sealing/recipientKeys.ts"
 import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
 import * as reference from "../../support/protocol/reference.ts"
 import { unhex } from "../../support/protocol/published.ts"
@@ -28,6 +32,12 @@ const LOW_ORDER = [
   "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
   "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
   "0000000000000000000000000000000000000000000000000000000000000080",
+]
+
+/** Second encodings of points: the prime and more, and a bit that X25519 masks. */
+const NOT_CANONICAL = [
+  "f0ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+  "0900000000000000000000000000000000000000000000000000000000000080",
 ]
 
 /** RFC 9180's published vector for mode base, DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM. */
@@ -71,7 +81,7 @@ describe.each(storages.flatMap(([name, storage]) => (storage === undefined ? [] 
         PLAINTEXT,
       )
       const input: OpenInput = {
-        key: storage.agreementKey(secret),
+        key: recipientKey(X25519, storage, secret),
         enc: ownBytes(message.enc),
         info: INFO,
         aad: AAD,
@@ -91,15 +101,15 @@ describe.each(storages.flatMap(([name, storage]) => (storage === undefined ? [] 
     })
 
     it("opens what the client sealed, with the same export", async () => {
-      const key = storage.agreementKey()
-      const { ciphertext, enc, secret } = await hpkeSeal(key.publicKey, INFO, AAD, PLAINTEXT)
+      const key = recipientKey(X25519, storage)
+      const { ciphertext, enc, secret } = await hpkeSeal(X25519, key.publicKey, INFO, AAD, PLAINTEXT)
       const opened = await hpkeOpen({ key, enc, info: INFO, aad: AAD, ciphertext, exportContext: RESPONSE })
       assert.deepStrictEqual(opened, { plaintext: PLAINTEXT, secret })
     })
 
     it("opens the vector of RFC 9180", async () => {
       for (const { context, value } of RFC.exports) {
-        const key = storage.agreementKey(RFC.skRm.slice())
+        const key = recipientKey(X25519, storage, RFC.skRm.slice())
         assert.deepStrictEqual(key.publicKey, RFC.pkRm)
         const opened = await hpkeOpen({ ...RFC, key, exportContext: context })
         assert.deepStrictEqual(opened, { plaintext: RFC.plaintext, secret: value })
@@ -107,8 +117,8 @@ describe.each(storages.flatMap(([name, storage]) => (storage === undefined ? [] 
     })
 
     it("opens an empty message", async () => {
-      const key = storage.agreementKey()
-      const { ciphertext, enc } = await hpkeSeal(key.publicKey, INFO, AAD, new Uint8Array())
+      const key = recipientKey(X25519, storage)
+      const { ciphertext, enc } = await hpkeSeal(X25519, key.publicKey, INFO, AAD, new Uint8Array())
       const opened = await hpkeOpen({ key, enc, info: INFO, aad: AAD, ciphertext, exportContext: RESPONSE })
       assert.deepStrictEqual(opened.plaintext, new Uint8Array())
     })
@@ -129,7 +139,7 @@ describe.each(storages.flatMap(([name, storage]) => (storage === undefined ? [] 
         ...[0, 20, -1].map((index) => ({ ciphertext: changed(input.ciphertext, index) })),
         { ciphertext: input.ciphertext.slice(1) },
         { ciphertext: input.ciphertext.slice(0, -1) },
-        { key: storage.agreementKey() },
+        { key: recipientKey(X25519, storage) },
       ]
       for (const change of wrong) assert.instanceOf(await rejection({ ...input, ...change }), Error)
       assert.deepStrictEqual((await hpkeOpen(input)).plaintext, PLAINTEXT)
@@ -138,7 +148,6 @@ describe.each(storages.flatMap(([name, storage]) => (storage === undefined ? [] 
     it.each(LOW_ORDER)("rejects the low-order public key %s", async (point) => {
       const { input } = await sealed()
       assert.instanceOf(await rejection({ ...input, enc: unhex(point) }), Error)
-      assert.throws(() => input.key.agree(unhex(point)))
     })
 
     it("opens nothing with a destroyed key", async () => {
@@ -150,12 +159,117 @@ describe.each(storages.flatMap(([name, storage]) => (storage === undefined ? [] 
   },
 )
 
+/**
+ * Of draft-connolly-cfrg-xwing-kem-08, appendix C: seed, eseed, shared secret, and the SHA-256 of public key and ciphertext,
+ * which have some thousand bytes.
+ */
+const X_WING_VECTORS = [
+  {
+    seed: "7f9c2ba4e88f827d616045507605853ed73b8093f6efbc88eb1a6eacfa66ef26",
+    eseed:
+      "3cb1eea988004b93103cfb0aeefd2a686e01fa4a58e8a3639ca8a1e3f9ae57e2" +
+      "35b8cc873c23dc62b8d260169afa2f75ab916a58d974918835d25e6a435085b2",
+    ss: "d2df0522128f09dd8e2c92b1e905c793d8f57a54c3da25861f10bf4ca613e384",
+    pk: "2e816deebcd76c5c80d0cd2d174478871658e8e2ff42bc9d4a6e486372e856bb",
+    ct: "17cd532d657e44c897ca6583e548a5424fc70bf54f99515a4d2bcf99e3469f33",
+  },
+  {
+    seed: "badfd6dfaac359a5efbb7bcc4b59d538df9a04302e10c8bc1cbf1a0b3a5120ea",
+    eseed:
+      "17cda7cfad765f5623474d368ccca8af0007cd9f5e4c849f167a580b14aabdef" +
+      "aee7eef47cb0fca9767be1fda69419dfb927e9df07348b196691abaeb580b32d",
+    ss: "f2e86241c64d60f6649fbc6c5b7d17180b780a3f34355e64a85749949c45f150",
+    pk: "c42ba5f8430d7d2c83739338203819f090e8303ce9c8b02107c272bfa5376916",
+    ct: "1661ea86d608a1924ba30840cb0a65f13ae051e3aec9cf0f064efc0bc92f2154",
+  },
+] as const
+
+describe.each(storages.flatMap(([name, storage]) => (storage === undefined ? [] : [{ name, storage }])))(
+  "X-Wing with keys in $name storage",
+  ({ storage }) => {
+    const opening = { info: INFO, aad: AAD, exportContext: RESPONSE }
+
+    it.each(X_WING_VECTORS)("gives the published vector of the seed $seed", async ({ ct, eseed, pk, seed, ss }) => {
+      const portable = new XWing()
+      const key = recipientKey(X_WING, storage, unhex(seed))
+      assert.strictEqual(reference.sha256(key.publicKey).toString("hex"), pk)
+      const recipientPublicKey = await portable.deserializePublicKey(key.publicKey)
+      const { enc, sharedSecret } = await portable.encap({ recipientPublicKey, ekm: unhex(eseed) })
+      assert.strictEqual(reference.sha256(new Uint8Array(enc)).toString("hex"), ct)
+      assert.deepStrictEqual(new Uint8Array(sharedSecret), unhex(ss))
+      assert.deepStrictEqual(key.decapsulate(new Uint8Array(enc), new NativeKdf()), unhex(ss))
+    })
+
+    it("opens what two other implementations and both of the client's sealed, with the same export", async () => {
+      const key = recipientKey(X_WING, storage)
+      const context = { suite: X_WING.name, info: INFO, aad: AAD }
+      for (const message of [
+        await reference.hpkeSeal(key.publicKey, context, PLAINTEXT),
+        await reference.hpkeSeal(key.publicKey, context, PLAINTEXT, Buffer.alloc(64, 7)),
+        await hpkeSeal(X_WING, key.publicKey, INFO, AAD, PLAINTEXT),
+        await portably(key.publicKey),
+      ]) {
+        const { ciphertext, enc, secret } = message
+        const input = { ...opening, key, enc: ownBytes(enc), ciphertext: ownBytes(ciphertext) }
+        assert.deepStrictEqual(await hpkeOpen(input), { plaintext: PLAINTEXT, secret: ownBytes(secret) })
+      }
+    })
+
+    it("opens nothing whose enc was changed, or is not what an enc of X25519 has to be", async () => {
+      const key = recipientKey(X_WING, storage)
+      const { ciphertext, enc } = await hpkeSeal(X_WING, key.publicKey, INFO, AAD, PLAINTEXT)
+      const input = { ...opening, key, enc, ciphertext }
+      for (const index of [0, 500, 1087, 1088, 1119]) {
+        const changed = ownBytes(enc)
+        changed[index] = (changed[index] ?? 0) ^ 1
+        assert.instanceOf(await rejection({ ...input, enc: changed }), Error)
+      }
+      for (const point of [...LOW_ORDER, ...NOT_CANONICAL]) {
+        const changed = ownBytes(enc)
+        changed.set(unhex(point), 1088)
+        assert.instanceOf(await rejection({ ...input, enc: changed }), Error, point)
+      }
+      assert.instanceOf(await rejection({ ...input, enc: enc.slice(1) }), Error)
+      assert.deepStrictEqual((await hpkeOpen(input)).plaintext, PLAINTEXT)
+    })
+
+    it("opens nothing with a destroyed key", async () => {
+      const key = recipientKey(X_WING, storage)
+      const { ciphertext, enc } = await hpkeSeal(X_WING, key.publicKey, INFO, AAD, PLAINTEXT)
+      key.destroy()
+      key.destroy()
+      assert.match(String(await rejection({ ...opening, key, enc, ciphertext })), /destroyed/)
+    })
+
+    it("keeps shut for whoever has the X25519 half of the key alone", async () => {
+      const secret = freshSecret()
+      const both = { ...storage, agreementKey: () => storage.agreementKey(secret.slice()) }
+      const { ciphertext, enc } = await hpkeSeal(X_WING, recipientKey(X_WING, both).publicKey, INFO, AAD, PLAINTEXT)
+      // A thief of the one half, who has to make up the other.
+      const key = recipientKey(X_WING, both)
+      assert.instanceOf(await rejection({ ...opening, key, enc, ciphertext }), Error)
+    })
+  },
+)
+
+/** As the client seals where the platform has no ML-KEM. */
+const portably = async (publicKey: Uint8Array<ArrayBuffer>) => {
+  const builtin = vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined)
+  vi.resetModules()
+  try {
+    const { hpkeSeal } = await import("../../../src/client/primitives.ts")
+    return await hpkeSeal(X_WING, publicKey, INFO, AAD, PLAINTEXT)
+  } finally {
+    builtin.mockRestore()
+  }
+}
+
 describe("HPKE of the client", () => {
   it("is opened by another implementation, with the same export", async () => {
     for (let i = 0; i < 20; i++) {
       const privateKey = freshSecret()
       const publicKey = ownBytes(reference.publicKeyOf("X25519", privateKey))
-      const { ciphertext, enc, secret } = await hpkeSeal(publicKey, INFO, AAD, PLAINTEXT)
+      const { ciphertext, enc, secret } = await hpkeSeal(X25519, publicKey, INFO, AAD, PLAINTEXT)
       const opened = await reference.hpkeOpen(privateKey, { info: INFO, aad: AAD }, enc, ciphertext)
       assert.deepStrictEqual(opened.plaintext, Buffer.from(PLAINTEXT))
       assert.deepStrictEqual(opened.secret, Buffer.from(secret))
@@ -163,7 +277,7 @@ describe("HPKE of the client", () => {
   })
 
   it("gives the vector of RFC 9180", async () => {
-    const sealed = await hpkeSeal(RFC.pkRm, RFC.info, RFC.aad, RFC.plaintext, RFC.ikmE)
+    const sealed = await hpkeSeal(X25519, RFC.pkRm, RFC.info, RFC.aad, RFC.plaintext, RFC.ikmE)
     assert.deepStrictEqual(sealed.enc, RFC.enc)
     assert.deepStrictEqual(sealed.ciphertext, RFC.ciphertext)
   })
@@ -175,6 +289,7 @@ describe("HPKE of the client", () => {
       return larger.subarray(3, 3 + bytes.length)
     }
     const sealed = await hpkeSeal(
+      X25519,
       inside(RFC.pkRm),
       inside(RFC.info),
       inside(RFC.aad),
@@ -187,13 +302,15 @@ describe("HPKE of the client", () => {
   it("never uses an ephemeral key twice", async () => {
     const publicKey = ownBytes(reference.publicKeyOf("X25519", freshSecret()))
     const encs = await Promise.all(
-      Array.from({ length: 20 }, async () => encodeBase64Url((await hpkeSeal(publicKey, INFO, AAD, PLAINTEXT)).enc)),
+      Array.from({ length: 20 }, async () =>
+        encodeBase64Url((await hpkeSeal(X25519, publicKey, INFO, AAD, PLAINTEXT)).enc),
+      ),
     )
     assert.strictEqual(new Set(encs).size, encs.length)
   })
 
   it.each(LOW_ORDER)("seals nothing to the low-order public key %s", async (point) => {
-    const outcome = await hpkeSeal(unhex(point), INFO, AAD, PLAINTEXT).then(
+    const outcome = await hpkeSeal(X25519, unhex(point), INFO, AAD, PLAINTEXT).then(
       () => "sealed",
       () => "refused",
     )

@@ -2,6 +2,7 @@ import crypto from "node:crypto"
 import { syncBuiltinESMExports } from "node:module"
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { utf8 } from "../../../src/domain/bytes.ts"
 import type { Form } from "../../../src/domain/transcript.ts"
 import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
 import * as reference from "../../support/protocol/reference.ts"
@@ -12,7 +13,10 @@ const inputs = fc.record({
   enc: bytes32,
   responseNonce: bytes32,
   requestHash: bytes32,
-  request: fc.uint8Array({ maxLength: 100 }),
+  request: fc.record({
+    credential: fc.string({ maxLength: 50, unit: "binary" }),
+    payload: fc.uint8Array({ maxLength: 100 }),
+  }),
 })
 const frames = fc.array(fc.uint8Array({ maxLength: 1500 }), { maxLength: 6 })
 const forms = fc.constantFrom<Form>("complete", "stream", "problem")
@@ -28,7 +32,11 @@ describe("the sealer", () => {
           requestHash: Buffer.from(requestHash),
           responseNonce: Buffer.from(responseNonce),
         }
-        const sealer = new ResponseSealer({ ...input, secret: secret.slice() })
+        const sealer = new ResponseSealer({
+          ...input,
+          secret: secret.slice(),
+          request: { credential: utf8(request.credential), payload: request.payload },
+        })
         const expected: Array<reference.Frame> = []
         for (const [index, payload] of payloads.entries()) {
           const final = index === payloads.length - 1
@@ -48,7 +56,7 @@ describe("the sealer", () => {
         }
         assert.strictEqual(
           sealer.requestCommitment,
-          reference.b64u(reference.requestCommitment(keys.commitKey, request)),
+          reference.b64u(reference.requestCommitment(keys, request.credential, request.payload)),
         )
       }),
     )
@@ -61,7 +69,7 @@ describe("the sealer", () => {
       enc: new Uint8Array(32).fill(2),
       responseNonce: new Uint8Array(32).fill(3),
       requestHash: new Uint8Array(32).fill(4),
-      request: new Uint8Array(0),
+      request: { credential: new Uint8Array(0), payload: new Uint8Array(0) },
     })
     return { sealer, secret }
   }

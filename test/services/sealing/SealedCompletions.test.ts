@@ -7,14 +7,19 @@ import { type StreamEvent, UpstreamError, type UpstreamRequest } from "../../../
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
 import { framesSealed, sealedResponses } from "../../../src/services/sealing/SealingMetrics.ts"
-import { Sessions } from "../../../src/services/sealing/Sessions.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import * as reference from "../../support/protocol/reference.ts"
-import { collect, exchange, layerSealing, openAnswer, sealChat, sealPayload } from "../../support/protocol/Sealing.ts"
+import {
+  beginSession,
+  collect,
+  exchange,
+  layerSealing,
+  openAnswer,
+  sealChat,
+  sealPayload,
+} from "../../support/protocol/Sealing.ts"
 
 const layerEcho = layerSealing({ sessions: { maxRequests: 100_000 } }).pipe(Layer.provide(Upstream.layerEcho))
-
-const beginSession = Effect.flatMap(Sessions, (sessions) => sessions.begin(undefined))
 
 const claimsOf = (statement: unknown): Record<string, unknown> => {
   const payload = String(statement).split(".")[1] ?? ""
@@ -43,7 +48,7 @@ describe("sizes", () => {
     ["at every length of the model's name", [1, 16], MODEL_LENGTHS],
   ] as const)("complete answers of 1 to 16 tokens have one length, %s", ([, tokens, models]) =>
     Effect.gen(function* () {
-      const offer = yield* beginSession
+      const offer = yield* beginSession()
       for (const model of models) {
         const seen = new Set<string>()
         for (const count of tokens) {
@@ -60,7 +65,7 @@ describe("sizes", () => {
     ["at every length of the model's name", [1, 16], MODEL_LENGTHS],
   ] as const)("streamed deltas have one length, and so have the ends of 1 to 16 of them, %s", ([, tokens, models]) =>
     Effect.gen(function* () {
-      const offer = yield* beginSession
+      const offer = yield* beginSession()
       for (const model of models) {
         const deltas = new Set<number>()
         const ends = new Set<number | undefined>()
@@ -78,7 +83,7 @@ describe("sizes", () => {
   it.effect("one delta of 1 to 16 tokens has one length", () => {
     const all = Array.from({ length: 16 }, (_, i) => delta(answerOf(i + 1)))
     return Effect.gen(function* () {
-      const { sizes } = yield* exchange(yield* beginSession, { prompt: "x", stream: true })
+      const { sizes } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
       assert.deepStrictEqual(new Set(sizes.slice(0, -1)), new Set([512 + 16]))
     }).pipe(
       Effect.provide(
@@ -115,7 +120,7 @@ describe("the times of an exchange", () => {
     })
     return Effect.gen(function* () {
       yield* TestClock.setTime(200_700)
-      const offer = yield* beginSession
+      const offer = yield* beginSession()
       yield* TestClock.setTime(190_000)
       const { payloads, proof } = yield* exchange(offer, { prompt: "x", stream })
       const { completed_at, iat, received_at } = claimsOf(payloads.at(-1)?.["receipt"])
@@ -143,7 +148,7 @@ describe("what providers cut between the two halves of a character", () => {
     const texts = ["a", HALF, "\udc4bb", `${HALF}`, "c", HALF]
     const events = [...texts.map(delta), finished]
     return Effect.gen(function* () {
-      const { payloads } = yield* exchange(yield* beginSession, { prompt: "x", stream: true })
+      const { payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
       assertIJson(payloads)
       const text = payloads.slice(0, -1).map(({ delta }) => (delta as ChatChunk).choices[0]?.delta.content ?? "")
       assert.deepStrictEqual(text, ["a", "", "\u{1F44B}b", "", "\uFFFDc", "", "\uFFFD"])
@@ -158,7 +163,7 @@ describe("what providers cut between the two halves of a character", () => {
       finished,
     ]
     return Effect.gen(function* () {
-      const { payloads } = yield* exchange(yield* beginSession, { prompt: "x", stream: true })
+      const { payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
       assert.deepStrictEqual(payloads[1], { restart: { reason: "reason\uFFFD", provider: "provider2", model: "m" } })
       assert.deepStrictEqual(payloads[2], { delta: chunk("\uFFFD") })
     }).pipe(Effect.provide(layerStreaming(Stream.fromIterable(events))))
@@ -177,7 +182,7 @@ describe("what providers cut between the two halves of a character", () => {
         // Not what the types say, but what a provider may send.
         Layer.provide(Layer.mock(Upstream)({ complete: () => complete as Effect.Effect<never, UpstreamError> })),
       )
-    const asked = Effect.flatMap(beginSession, (offer) => exchange(offer, { prompt: "x" }))
+    const asked = Effect.flatMap(beginSession(), (offer) => exchange(offer, { prompt: "x" }))
     return Effect.gen(function* () {
       const { payloads } = yield* Effect.provide(asked, layer(Effect.succeed({ completion, served, attempts: [] })))
       assertIJson(payloads)
@@ -194,7 +199,7 @@ describe("an answer", () => {
   it.effect.each([false, true])("carries a receipt of what was really served (streamed: %s)", (stream) =>
     Effect.gen(function* () {
       yield* TestClock.adjust(Duration.millis(5_500))
-      const offer = yield* beginSession
+      const offer = yield* beginSession()
       const { payloads, proof, request } = yield* exchange(offer, { prompt: "one two", model: "m", stream })
       const record = payloads.at(-1)
       const receipt = claimsOf(record?.["receipt"])
@@ -231,7 +236,7 @@ describe("an answer", () => {
     })
     return Effect.gen(function* () {
       const completions = yield* SealedCompletions
-      const request = yield* sealChat(yield* beginSession, { prompt: "x", stream: true })
+      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true })
       const outcomes = yield* Effect.forEach(
         Array.from({ length: 50 }),
         () =>
@@ -260,8 +265,8 @@ describe("an answer", () => {
     })
     return Effect.gen(function* () {
       const completion = { prompt: "hi", system: "brief", seed: 7, custom: { kept: true } }
-      yield* exchange(yield* beginSession, completion, { provider: "provider4" })
-      yield* exchange(yield* beginSession, { prompt: "hi", stream: true }, { restart: false })
+      yield* exchange(yield* beginSession(), completion, { provider: "provider4" })
+      yield* exchange(yield* beginSession(), { prompt: "hi", stream: true }, { restart: false })
       assert.deepStrictEqual<unknown>(asked, [
         {
           provider: "provider4",
@@ -287,7 +292,7 @@ describe("an answer", () => {
 
 describe("a request that was opened but cannot be served", () => {
   const id = "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6a"
-  const good = { request_id: id, issued_at: 100_000, completion: { prompt: "hi" } }
+  const good = { request_id: id, issued_at: 100_000, api: "chat.completions", body: { prompt: "hi" } }
   const messages = [{ role: "user", content: "hi" }]
 
   it.effect.each<readonly [string, number, string, Buffer | object]>([
@@ -297,14 +302,17 @@ describe("a request that was opened but cannot be served", () => {
     ["is a list", 400, "invalid-request", [good]],
     ["has no id", 400, "invalid-request", { ...good, request_id: undefined }],
     ["has an id that is no UUID", 400, "invalid-request", { ...good, request_id: "1" }],
+    ["has an id in capitals", 400, "invalid-request", { ...good, request_id: id.toUpperCase() }],
+    ["is for no API", 400, "invalid-request", { ...good, api: undefined }],
+    ["is for another API", 400, "unsupported-api", { ...good, api: "responses", body: { input: "hi" } }],
     ["has no time", 400, "invalid-request", { ...good, issued_at: undefined }],
     ["has a time that is no integer", 400, "invalid-request", { ...good, issued_at: 1.5 }],
-    ["asks for nothing", 400, "invalid-request", { ...good, completion: {} }],
-    ["asks in two ways", 400, "invalid-request", { ...good, completion: { prompt: "a", messages: [] } }],
-    ["asks two questions", 400, "invalid-request", { ...good, completion: { prompt: "a", messages } }],
-    ["asks in two ways, one empty", 400, "invalid-request", { ...good, completion: { prompt: null, messages } }],
-    ["has a system beside messages", 400, "invalid-request", { ...good, completion: { system: "a", messages } }],
-    ["has a system and nothing else", 400, "invalid-request", { ...good, completion: { system: "a" } }],
+    ["asks for nothing", 400, "invalid-request", { ...good, body: {} }],
+    ["asks in two ways", 400, "invalid-request", { ...good, body: { prompt: "a", messages: [] } }],
+    ["asks two questions", 400, "invalid-request", { ...good, body: { prompt: "a", messages } }],
+    ["asks in two ways, one empty", 400, "invalid-request", { ...good, body: { prompt: null, messages } }],
+    ["has a system beside messages", 400, "invalid-request", { ...good, body: { system: "a", messages } }],
+    ["has a system and nothing else", 400, "invalid-request", { ...good, body: { system: "a" } }],
     ["says neither yes nor no to a restart", 400, "invalid-request", { ...good, restart: "no" }],
     ["is from the past", 400, "stale", { ...good, issued_at: 39_999 }],
     ["is from the future", 400, "stale", { ...good, issued_at: 160_001 }],
@@ -313,7 +321,7 @@ describe("a request that was opened but cannot be served", () => {
   ])("because it %s is refused under seal, and used up", ([, status, code, payload]) =>
     Effect.gen(function* () {
       yield* TestClock.setTime(100_000)
-      const offer = yield* beginSession
+      const offer = yield* beginSession()
       const completions = yield* SealedCompletions
       const bytes = Buffer.isBuffer(payload) ? payload : reference.text(JSON.stringify(payload))
       const request = yield* Effect.promise(() => sealPayload(offer, bytes))
@@ -329,7 +337,7 @@ describe("a request that was opened but cannot be served", () => {
 
   it.effect("because it asks in two ways is told so", () =>
     Effect.gen(function* () {
-      const offer = yield* beginSession
+      const offer = yield* beginSession()
       const told = (completion: object) =>
         Effect.map(exchange(offer, completion), ({ payloads }) => JSON.stringify(payloads[0]?.["errors"]))
       assert.include(yield* told({ prompt: "a", messages }), "Give either messages or a prompt")
@@ -340,7 +348,7 @@ describe("a request that was opened but cannot be served", () => {
   it.effect.each([40_000, 160_000])("is served at the edge of the time allowed (%d)", (issued_at) =>
     Effect.gen(function* () {
       yield* TestClock.setTime(100_000)
-      const { collected } = yield* exchange(yield* beginSession, { prompt: "hi" }, { issued_at })
+      const { collected } = yield* exchange(yield* beginSession(), { prompt: "hi" }, { issued_at })
       assert.strictEqual(collected.status, 200)
     }).pipe(Effect.provide(layerEcho)),
   )
@@ -348,7 +356,7 @@ describe("a request that was opened but cannot be served", () => {
   it.effect("is told what the provider said, and when to come again", () =>
     Effect.gen(function* () {
       const completions = yield* SealedCompletions
-      const offer = yield* beginSession
+      const offer = yield* beginSession()
       for (const stream of [false, true]) {
         const request = yield* sealChat(offer, { prompt: "hi", stream })
         const answer = yield* completions.handle(request.envelope)
@@ -383,7 +391,7 @@ describe("a stream", () => {
       Stream.fail(new UpstreamError({ code: "upstream-truncated", detail: Redacted.make("It broke.") })),
     )
     return Effect.gen(function* () {
-      const { collected, payloads, proof } = yield* exchange(yield* beginSession, { prompt: "x", stream: true })
+      const { collected, payloads, proof } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
       assert.strictEqual(collected.status, 200)
       assert.deepStrictEqual<unknown>(payloads[0], { delta: chunk("one ") })
       assert.deepInclude(payloads[1], { status: "failed", finish_reasons: [], usage: null })
@@ -401,7 +409,7 @@ describe("a stream", () => {
 
   it.effect("that ends before it said anything is a problem", () =>
     Effect.gen(function* () {
-      const { collected, payloads } = yield* exchange(yield* beginSession, { prompt: "x", stream: true })
+      const { collected, payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
       assert.strictEqual(collected.status, 502)
       assert.deepInclude(payloads[0], { code: "upstream-truncated" })
     }).pipe(Effect.provide(layerStreaming(Stream.empty))),
@@ -410,7 +418,7 @@ describe("a stream", () => {
   it.effect("passes a restart on, and the receipt names who finished", () => {
     const restarted: StreamEvent = { _tag: "Restarted", reason: "truncated", provider: "provider2", model: "model-2" }
     return Effect.gen(function* () {
-      const { payloads } = yield* exchange(yield* beginSession, { prompt: "x", stream: true })
+      const { payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
       assert.deepStrictEqual<unknown>(payloads[1], {
         restart: { reason: "truncated", provider: "provider2", model: "model-2" },
       })
@@ -434,7 +442,7 @@ describe("a stream", () => {
         abandoned: Metric.value(sealedResponses("stream", "abandoned")),
         complete: Metric.value(sealedResponses("stream", "complete")),
       }).pipe(Effect.map(({ abandoned, complete, frames }) => [frames.count, abandoned.count, complete.count] as const))
-      const offer = yield* beginSession
+      const offer = yield* beginSession()
       const [frames, abandoned, complete] = yield* counts
       const answering = Effect.gen(function* () {
         const completions = yield* SealedCompletions
@@ -473,7 +481,7 @@ describe("a stream", () => {
         Effect.gen(function* () {
           yield* drain.inFlight
           const completions = yield* SealedCompletions
-          const request = yield* sealChat(yield* beginSession, { prompt: "x", stream: true })
+          const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true })
           const answer = yield* completions.handle(request.envelope)
           yield* Deferred.succeed(opened, undefined)
           return openAnswer(request, yield* collect(answer))

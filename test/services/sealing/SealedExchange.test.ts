@@ -2,33 +2,40 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { utf8 } from "../../../src/domain/bytes.ts"
+import { type Suite, SUITES, X25519 } from "../../../src/domain/suites.ts"
 import type { UpstreamRequest } from "../../../src/domain/upstream.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { hpkeOpen } from "../../../src/services/sealing/Hpke.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
+import { recipientKey } from "../../../src/services/sealing/recipientKeys.ts"
 import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
 import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
 import { Sessions } from "../../../src/services/sealing/Sessions.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
-import { published, unhex } from "../../support/protocol/published.ts"
+import { published, sessionOf, unhex } from "../../support/protocol/published.ts"
 import { layerPublishedUpstream } from "../../support/protocol/PublishedUpstream.ts"
 import * as reference from "../../support/protocol/reference.ts"
 import {
+  beginSession,
   collect,
   fixedRandom,
-  layerFixedKeys,
+  layerFixedKey,
   layerSealing,
   MAX_REQUEST_BYTES,
   sealPayload,
 } from "../../support/protocol/Sealing.ts"
 
-const { identity, session } = published
+const { identity } = published
+
+const suiteNamed = (name: string): Suite => SUITES.find((suite) => suite.name === name) ?? X25519
 
 describe("the published vectors, replayed by the server", () => {
   it.effect.each(published.exchanges)("$name: the offer, every frame, the receipt and the proof", (exchange) => {
     const { received_at_ms, request, response } = exchange
+    const session = sessionOf(exchange)
+    const suite = suiteNamed(session.name)
     const asked: Array<UpstreamRequest> = []
     const replay = Effect.gen(function* () {
       const attestation = yield* Attestation
@@ -36,7 +43,8 @@ describe("the published vectors, replayed by the server", () => {
       assert.strictEqual(attestation.kid, identity.kid)
 
       const sessions = yield* Sessions
-      assert.deepStrictEqual<object>(yield* sessions.begin(session.request_body.client_nonce), session.response_body)
+      const initHash = reference.initHash(session.request_body)
+      assert.strictEqual(yield* sessions.begin({ suite, initHash }), session.attestation)
 
       yield* TestClock.setTime(received_at_ms)
       const completions = yield* SealedCompletions
@@ -55,9 +63,9 @@ describe("the published vectors, replayed by the server", () => {
       Effect.provide(
         layerSealing({
           seed: unhex(identity.seed),
-          vault: layerFixedKeys(unhex(session.private_key)),
+          vault: layerFixedKey(suite, unhex(session.private_key)),
           random: fixedRandom(unhex(session.session_id), unhex(response.response_nonce)),
-          sessions: { maxRequestBytes: session.response_body.max_request_bytes },
+          sessions: { maxRequestBytes: Number(session.claims["max_request_bytes"]) },
         }).pipe(Layer.provide(layerPublishedUpstream(exchange, asked))),
       ),
     )
@@ -65,9 +73,11 @@ describe("the published vectors, replayed by the server", () => {
     return Effect.andThen(TestClock.setTime(session.begun_at_ms), replay)
   })
 
-  it.each(published.exchanges)("$name: the values in between", async ({ form, request, response }) => {
+  it.each(published.exchanges)("$name: the values in between", async (exchange) => {
+    const { form, request, response } = exchange
+    const session = sessionOf(exchange)
     const opened = await hpkeOpen({
-      key: plainStorage().agreementKey(unhex(session.private_key)),
+      key: recipientKey(suiteNamed(session.name), plainStorage(), unhex(session.private_key)),
       enc: unhex(request.enc),
       info: unhex(request.info),
       aad: unhex(request.aad),
@@ -81,7 +91,7 @@ describe("the published vectors, replayed by the server", () => {
       enc: unhex(request.enc),
       responseNonce: unhex(response.response_nonce),
       requestHash: unhex(request.request_hash),
-      request: utf8(request.payload),
+      request: { credential: utf8(request.credential), payload: utf8(request.payload) },
     })
     for (const frame of response.frames) {
       if (frame.final && form !== "problem") {
@@ -109,8 +119,7 @@ const PAYLOAD = reference.text("{}")
 
 /** Begins a session and seals `{}` to it. */
 const begin = Effect.fnUntraced(function* (change?: (block: Buffer) => Buffer) {
-  const sessions = yield* Sessions
-  const offer = yield* sessions.begin(undefined)
+  const offer = yield* beginSession()
   const request = yield* Effect.promise(() => sealPayload(offer, PAYLOAD, change))
   return { offer, request }
 })
@@ -136,7 +145,7 @@ describe("open", () => {
       const { request } = yield* begin()
       const exchange = yield* SealedExchange
       const payload = yield* Effect.scoped(
-        Effect.map(exchange.open(request.envelope), (opened) => Buffer.from(opened.payload).toString()),
+        Effect.map(exchange.open(request.envelope), (opened) => Buffer.from(opened.request.payload).toString()),
       )
       assert.strictEqual(payload, "{}")
       assert.strictEqual(yield* refusal(request.envelope), "Replayed")
@@ -244,7 +253,7 @@ describe("open", () => {
       const { request } = yield* begin()
       const sessions = yield* Sessions
       // One session is all there may be: the next evicts it.
-      beforeAgreement = () => void Effect.runSync(sessions.begin(undefined))
+      beforeAgreement = () => void Effect.runSync(sessions.begin({ suite: X25519, initHash: "hash" }))
       assert.strictEqual(yield* refusal(request.envelope), "SessionGone")
     }).pipe(Effect.provide(layerSealing({ vault, sessions: { maxLive: 1 } }).pipe(Layer.provide(Upstream.layerEcho))))
   })
@@ -254,7 +263,7 @@ describe("open", () => {
       const { request } = yield* begin()
       const exchange = yield* SealedExchange
       const opened = yield* Effect.scoped(exchange.open(request.envelope))
-      assert.isTrue(opened.payload.every((byte) => byte === 0))
+      assert.isTrue(opened.request.payload.every((byte) => byte === 0))
       assert.throws(() => opened.sealer.seal("complete", PAYLOAD, false))
     }).pipe(Effect.provide(layer)),
   )

@@ -4,16 +4,13 @@ import { TestClock } from "effect/testing"
 import { decodeBase64Url, encodeBase64Url, utf8 } from "../../../src/domain/bytes.ts"
 import { routeOf } from "../../../src/domain/routingTag.ts"
 import { parseStatement } from "../../../src/domain/statement.ts"
+import { SUITES } from "../../../src/domain/suites.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
-import {
-  type AttestedOffer,
-  type Session,
-  Sessions,
-  type SessionSettings,
-} from "../../../src/services/sealing/Sessions.ts"
+import { type Session, Sessions, type SessionSettings } from "../../../src/services/sealing/Sessions.ts"
 import { sha256 } from "../../support/protocol/reference.ts"
+import { beginSession, type Offer, offerOf } from "../../support/protocol/Sealing.ts"
 
 const SETTINGS: SessionSettings = {
   ttl: Duration.seconds(10),
@@ -72,7 +69,7 @@ const Operation = Schema.Union([
 ])
 
 interface Known {
-  readonly offer: AttestedOffer
+  readonly offer: Offer
   readonly served: Set<string>
 }
 
@@ -108,7 +105,7 @@ describe("sessions", () => {
 
           for (const operation of operations) {
             if (operation.op === "begin") {
-              known.push({ offer: yield* sessions.begin(undefined), served: new Set() })
+              known.push({ offer: yield* beginSession(), served: new Set() })
             } else if (operation.op === "advance") {
               yield* TestClock.adjust(Duration.millis(operation.millis))
             } else if (known.length > 0) {
@@ -148,7 +145,7 @@ describe("sessions", () => {
   it.effect("give one of 50 concurrent claims the request", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
-      const offer = yield* sessions.begin(undefined)
+      const offer = yield* beginSession()
       const session = yield* sessions.find(offer.session_id, "enc")
       const outcomes = yield* Effect.forEach(
         Array.from({ length: 50 }),
@@ -168,7 +165,7 @@ describe("sessions", () => {
   it.effect("serve as many requests as they promise, and not one more, to any number at once", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
-      const { max_requests, session_id } = yield* sessions.begin(undefined)
+      const { max_requests, session_id } = yield* beginSession()
       const found: ReadonlyArray<readonly [Session, string]> = yield* Effect.forEach(
         Array.from({ length: 20 }, (_, i) => `enc ${i}`),
         (enc) => Effect.map(sessions.find(session_id, enc), (session) => [session, enc] as const),
@@ -191,8 +188,7 @@ describe("sessions", () => {
   it.effect("evict the oldest first", () => {
     const { destroyed, layer } = countingVault()
     return Effect.gen(function* () {
-      const sessions = yield* Sessions
-      for (let i = 0; i < 6; i++) yield* sessions.begin(undefined)
+      for (let i = 0; i < 6; i++) yield* beginSession()
       assert.deepStrictEqual(destroyed, [1, 1, 0, 0, 0, 0])
     }).pipe(Effect.provide(layerSessions({}, layer)))
   })
@@ -202,7 +198,7 @@ describe("sessions", () => {
       yield* TestClock.adjust(Duration.millis(300))
       const body = Effect.gen(function* () {
         const sessions = yield* Sessions
-        const { expires_at, session_id } = yield* sessions.begin(undefined)
+        const { expires_at, session_id } = yield* beginSession()
         assert.strictEqual(expires_at, 10)
         // The timer of these services looks at 0.3 s past each second.
         yield* TestClock.setTime(9_999)
@@ -220,31 +216,43 @@ describe("sessions", () => {
     const { destroyed, layer } = countingVault()
     return Effect.gen(function* () {
       const sessions = yield* Sessions
-      yield* sessions.begin(undefined)
+      yield* beginSession()
       yield* TestClock.adjust(Duration.seconds(11))
       assert.strictEqual(yield* sessions.live, 0)
       assert.deepStrictEqual(destroyed, [1])
     }).pipe(Effect.provide(layerSessions({}, layer)))
   })
 
-  it.effect("sign what they offer, the client's nonce included", () =>
+  it.effect.each(SUITES)("sign what they offer of $name, with the hash of what was asked", (suite) =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
-      const nonce = "AAAAAAAAAAAAAAAAAAAAAA"
-      const { attestation, ...offer } = yield* sessions.begin(nonce)
+      const attestation = yield* sessions.begin({ suite, initHash: "what was asked" })
       const { kid } = yield* Attestation
       const parsed = parseStatement(attestation)
+      const { session_id, public_key } = offerOf(attestation)
       assert.strictEqual(parsed?.typ, "sealgate-session+jwt")
-      assert.deepStrictEqual<unknown>(parsed?.claims, { iss: kid, iat: 0, ...offer, client_nonce: nonce })
-      assert.strictEqual(decodeBase64Url(offer.session_id)?.length, 16)
-      assert.strictEqual(decodeBase64Url(offer.public_key)?.length, 32)
-      const session = yield* sessions.find(offer.session_id, "enc")
+      assert.deepStrictEqual<unknown>(parsed?.claims, {
+        iss: kid,
+        version: 2,
+        iat: 0,
+        session_id,
+        public_key,
+        suite: suite.id,
+        expires_at: 10,
+        max_requests: SETTINGS.maxRequests,
+        max_request_bytes: SETTINGS.maxRequestBytes,
+        init_hash: "what was asked",
+      })
+      assert.strictEqual(decodeBase64Url(session_id)?.length, 16)
+      const publicKey = decodeBase64Url(public_key) ?? new Uint8Array()
+      assert.strictEqual(publicKey.length, suite.publicKeyBytes)
+      assert.isTrue(suite.isSoundKey(publicKey))
+      const session = yield* sessions.find(session_id, "enc")
       assert.deepStrictEqual(Buffer.from(session.attestationHash), sha256(utf8(attestation)))
 
-      const other = yield* sessions.begin(undefined)
-      assert.notProperty(parseStatement(other.attestation)?.claims, "client_nonce")
-      assert.notStrictEqual(other.session_id, offer.session_id)
-      assert.notStrictEqual(other.public_key, offer.public_key)
+      const other = yield* beginSession(suite)
+      assert.notStrictEqual(other.session_id, session_id)
+      assert.notStrictEqual(other.public_key, public_key)
     }).pipe(Effect.provide(layerSessions())),
   )
 
@@ -253,7 +261,7 @@ describe("sessions", () => {
       const sessions = yield* Sessions
       const ids: Array<string> = []
       for (let i = 0; i < 4; i++) {
-        const { attestation, session_id: id } = yield* sessions.begin(undefined)
+        const { attestation, session_id: id } = yield* beginSession()
         assert.strictEqual(routeOf(id), "px19")
         assert.strictEqual(decodeBase64Url(id)?.length, 16)
         assert.deepInclude<unknown>(parseStatement(attestation)?.claims, { session_id: id })
@@ -267,9 +275,8 @@ describe("sessions", () => {
 
   it.effect("have ids without anything in common when there is no routing tag", () =>
     Effect.gen(function* () {
-      const sessions = yield* Sessions
       const routes = new Set<string>()
-      for (let i = 0; i < 4; i++) routes.add(routeOf((yield* sessions.begin(undefined)).session_id))
+      for (let i = 0; i < 4; i++) routes.add(routeOf((yield* beginSession()).session_id))
       assert.isAbove(routes.size, 1)
     }).pipe(Effect.provide(layerSessions())),
   )

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { utf8 } from "../../../src/domain/bytes.ts"
+import { X_WING } from "../../../src/domain/suites.ts"
 import { createKeyFile, readKeyFile } from "../../../src/services/sealing/AttestationKeyFile.ts"
 import { guardedStorage } from "../../../src/services/sealing/GuardedStorage.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
@@ -15,7 +16,7 @@ import { type Envelope, SealedExchange } from "../../../src/services/sealing/Sea
 import { Sessions } from "../../../src/services/sealing/Sessions.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import * as reference from "../../support/protocol/reference.ts"
-import { collect, layerSealing, sealChat, sealPayload } from "../../support/protocol/Sealing.ts"
+import { collect, layerSealing, offerOf, sealChat, sealPayload } from "../../support/protocol/Sealing.ts"
 import { temporaryFolder } from "../../support/proxy.ts"
 import { type Watched, watchSecrets } from "../../support/secrets.ts"
 
@@ -37,11 +38,12 @@ describe.each(vaults)("with keys in %s memory, nothing secret is left", (_, vaul
     )
     const { kind } = Context.get(services, KeyVault)
     const exchange = Context.get(services, SealedExchange)
-    const offer = yield* watched.during(Context.get(services, Sessions).begin(undefined))
+    const begin = Context.get(services, Sessions).begin({ suite: X_WING, initHash: "hash" })
+    const offer = offerOf(yield* watched.during(begin))
     const open = (envelope: Envelope) => watched.during(Effect.scoped(exchange.open(envelope)))
     const handle = (envelope: Envelope) =>
       watched.during(Effect.scoped(Effect.flatMap(Context.get(services, SealedCompletions).handle(envelope), collect)))
-    const keys = () => (kind === "plain" ? ["memory for a secret", "memory for a secret"] : [])
+    const keys = () => (kind === "plain" ? Array.from({ length: 3 }, () => "memory for a secret") : [])
     /** Of the identity and the session, for as long as they are there. */
     const assertOnlyKeys = () => assert.deepStrictEqual(watched.left(), keys())
     const close = Effect.gen(function* () {
@@ -123,17 +125,23 @@ describe.each(vaults)("with keys in %s memory, nothing secret is left", (_, vaul
 
 it.effect("a payload is overwritten as soon as it was read, whatever is in it", () =>
   Effect.gen(function* () {
-    const good = JSON.stringify({ request_id: crypto.randomUUID(), issued_at: 0, completion: { prompt: "one" } })
+    const good = JSON.stringify({
+      request_id: crypto.randomUUID(),
+      issued_at: 0,
+      api: "chat.completions",
+      body: { prompt: "one" },
+    })
     for (const text of [good, "{}", "no JSON", good.replace('"issued_at":0', '"issued_at":99999999')]) {
       const payload = utf8(text)
+      const request = { credential: new Uint8Array(), payload }
       const sealer = new ResponseSealer({
         secret: new Uint8Array(32),
         enc: new Uint8Array(32),
         responseNonce: new Uint8Array(32),
         requestHash: new Uint8Array(32),
-        request: payload,
+        request,
       })
-      const outcome = yield* Effect.exit(readRequest({ sessionId: "", receivedAt: 0, payload, sealer }))
+      const outcome = yield* Effect.exit(readRequest({ sessionId: "", receivedAt: 0, request, sealer }))
       assert.strictEqual(Exit.isSuccess(outcome), text === good)
       assert.isTrue(payload.every((byte) => byte === 0))
     }

@@ -52,11 +52,13 @@ export interface Call {
 export interface OpenedRequest {
   readonly payload: Json
   readonly bytes: Buffer
+  readonly credential: string
   readonly sessionId: string
 }
 
 interface Session {
   readonly privateKey: Buffer
+  readonly suite: reference.ReferenceSuite
   readonly attestation: string
   readonly identity: reference.Identity
   served: number
@@ -125,7 +127,7 @@ export class FakeProxy {
     const response = this.hooks.respond?.(path, body, this.callsTo(path).length)
     if (response !== undefined) return response
     if (path === "/v1/keys") return json(this.hooks.keys?.(this.jwks) ?? this.jwks)
-    if (path === "/v1/init") return json(this.begin(body))
+    if (path === "/v1/init") return json(this.begin(String(init.body)))
     return this.complete(body, init.signal ?? undefined)
   }
 
@@ -137,25 +139,27 @@ export class FakeProxy {
     return reference.sha256(text(`random ${this.random++}`)).subarray(0, length)
   }
 
-  private begin(request: Json): unknown {
+  private begin(body: string): unknown {
     const id = b64u(this.randomBytes(16))
     const privateKey = this.randomBytes(32)
     const seconds = Math.floor(this.now() / 1000)
-    const offer = {
-      version: 1,
+    const { suites } = JSON.parse(body) as { readonly suites: ReadonlyArray<unknown> }
+    const suite = reference.suiteNamed(suites[0])
+    const claims = {
+      version: 2,
+      iat: seconds,
       session_id: id,
-      public_key: b64u(reference.publicKeyOf("X25519", privateKey)),
-      suite: { kem: 32, kdf: 1, aead: 2 },
+      public_key: b64u(reference.sessionPublicKey(suite, privateKey)),
+      suite: reference.SUITE_IDS[suite],
       expires_at: seconds + this.ttlSeconds,
       max_requests: this.maxRequests,
       max_request_bytes: this.maxRequestBytes,
+      init_hash: reference.initHash(body),
     }
-    const claims = { iat: seconds, ...offer, client_nonce: request["client_nonce"] }
-    const signed = reference.statement(this.identity, "session", this.hooks.sessionClaims?.(claims) ?? claims)
-    const { iat: _iat, iss: _iss, client_nonce: _nonce, ...said } = signed.claims
-    this.sessions.set(id, { privateKey, attestation: signed.statement, identity: this.identity, served: 0 })
-    const body = { ...said, attestation: signed.statement }
-    return this.hooks.offer === undefined ? body : this.hooks.offer(body)
+    const { statement } = reference.statement(this.identity, "session", this.hooks.sessionClaims?.(claims) ?? claims)
+    this.sessions.set(id, { privateKey, suite, attestation: statement, identity: this.identity, served: 0 })
+    const answer = { attestation: statement }
+    return this.hooks.offer === undefined ? answer : this.hooks.offer(answer)
   }
 
   private async complete(body: Json, signal: AbortSignal | undefined): Promise<Response> {
@@ -167,31 +171,37 @@ export class FakeProxy {
     const ciphertext = fromB64u(String(body["ciphertext"]))
     const { plaintext, secret } = await reference.hpkeOpen(
       session.privateKey,
-      { info: reference.requestInfo(session.attestation), aad: reference.requestAad(fromB64u(id)) },
+      {
+        suite: session.suite,
+        info: reference.requestInfo(session.attestation),
+        aad: reference.requestAad(fromB64u(id)),
+      },
       enc,
       ciphertext,
     )
-    const bytes = reference.unblock(plaintext)
+    const inside = reference.unblock(plaintext)
+    const credential = inside.subarray(4, 4 + inside.readUInt32BE(0)).toString()
+    const bytes = reference.payloadIn(inside)
     const payload = JSON.parse(bytes.toString()) as Json
-    this.opened.push({ payload, bytes, sessionId: id })
+    this.opened.push({ payload, bytes, credential, sessionId: id })
     const responseNonce = this.hooks.responseNonce ?? this.randomBytes(32)
     const exchange: reference.Exchange = {
       keys: reference.responseKeys(secret, enc, responseNonce),
       requestHash: reference.requestHash(session.attestation, enc, ciphertext),
       responseNonce,
     }
-    return this.answer(exchange, session, id, { payload, bytes }, signal)
+    return this.answer(exchange, session, id, { payload, bytes, credential }, signal)
   }
 
   private answer(
     exchange: reference.Exchange,
     session: Session,
     id: string,
-    request: { readonly payload: Json; readonly bytes: Buffer },
+    request: { readonly payload: Json; readonly bytes: Buffer; readonly credential: string },
     signal: AbortSignal | undefined,
   ): Response {
     const { refuse, status = "complete", usage = { total_tokens: 3 } } = this.script
-    const completion = request.payload["completion"] as Json
+    const completion = request.payload["body"] as Json
     const streamed = completion["stream"] === true
     const nonce = { response_nonce: b64u(exchange.responseNonce) }
     const bound = this.hooks.form
@@ -207,6 +217,7 @@ export class FakeProxy {
     }
     const common = { iat: Math.floor(this.now() / 1000), session_id: id }
     const claims: Claims = {
+      version: 2,
       ...common,
       iss: session.identity.kid,
       jti: request.payload["request_id"],
@@ -221,7 +232,7 @@ export class FakeProxy {
       request_hash: b64u(exchange.requestHash),
       root: b64u(frames.at(-1)?.chain ?? reference.chainSeed(exchange.requestHash, exchange.responseNonce)),
       count: frames.length,
-      request_commitment: b64u(reference.requestCommitment(exchange.keys.commitKey, request.bytes)),
+      request_commitment: b64u(reference.requestCommitment(exchange.keys, request.credential, request.bytes)),
       response_commitment: b64u(
         reference.responseCommitment(
           exchange.keys.commitKey,
@@ -244,6 +255,7 @@ export class FakeProxy {
     if (!streamed) return json({ ...nonce, frames: this.changeFrames(frames) })
 
     const proofClaims: Claims = {
+      version: 2,
       ...common,
       iss: session.identity.kid,
       request_hash: b64u(exchange.requestHash),

@@ -1,6 +1,9 @@
 /** The product's sealing services with fixed keys where a test wants them, and a reference client that talks to them. */
+import { createHash } from "node:crypto"
 import { Clock, Duration, Effect, Layer, Stream } from "effect"
 import type { Bytes } from "../../../src/domain/bytes.ts"
+import { parseStatement } from "../../../src/domain/statement.ts"
+import { ML_KEM_768, type Suite, type SuiteId, X25519 } from "../../../src/domain/suites.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
@@ -9,7 +12,7 @@ import { RandomBytes } from "../../../src/services/sealing/RandomBytes.ts"
 import { type SealedAnswer, SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
 import type { SealedEvent } from "../../../src/services/sealing/sealStream.ts"
 import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
-import { type AttestedOffer, Sessions, type SessionSettings } from "../../../src/services/sealing/Sessions.ts"
+import { Sessions, type SessionSettings } from "../../../src/services/sealing/Sessions.ts"
 import * as reference from "./reference.ts"
 
 export const SEED = Buffer.alloc(32, 0x11)
@@ -55,20 +58,41 @@ export const fixedRandom = (...values: ReadonlyArray<Uint8Array>): ((size: numbe
   }
 }
 
-/** A vault whose agreement keys are the given ones, in order. */
-export const layerFixedKeys = (...secrets: ReadonlyArray<Uint8Array>) =>
+/** A vault whose one session key is the given one: of X25519, or the seed of X-Wing. */
+export const layerFixedKey = (suite: Suite, secret: Uint8Array) =>
   Layer.sync(KeyVault, () => {
     const storage = plainStorage()
-    const left = [...secrets]
+    if (suite === X25519) {
+      return KeyVault.of({ ...storage, agreementKey: () => storage.agreementKey(new Uint8Array(secret)) })
+    }
+    const expanded = createHash("shake256", { outputLength: 96 }).update(secret).digest()
+    const part = (from: number, to: number) => new Uint8Array(expanded.subarray(from, to))
     return KeyVault.of({
       ...storage,
-      agreementKey: () => {
-        const next = left.shift()
-        if (next === undefined) throw new Error("the test has no further session key")
-        return storage.agreementKey(new Uint8Array(next))
-      },
+      decapsulationKey: () => storage.decapsulationKey(part(0, ML_KEM_768.seedBytes)),
+      agreementKey: () => storage.agreementKey(part(ML_KEM_768.seedBytes, expanded.length)),
     })
   })
+
+/** The claims of an offered session, and the statement that makes them. */
+export interface Offer {
+  readonly attestation: string
+  readonly session_id: string
+  readonly public_key: string
+  readonly suite: SuiteId
+  readonly expires_at: number
+  readonly max_requests: number
+}
+
+export const offerOf = (attestation: string): Offer => ({
+  // Statements of the product's own hold these claims, which other tests look at.
+  ...(parseStatement(attestation)?.claims as Omit<Offer, "attestation">),
+  attestation,
+})
+
+/** Begins a session, with X25519 unless another suite is given. */
+export const beginSession = (suite: Suite = X25519) =>
+  Effect.flatMap(Sessions, (sessions) => Effect.map(sessions.begin({ suite, initHash: "hash" }), offerOf))
 
 /** A request that the reference client sealed, with what is needed to open its answer. */
 export interface ReferenceRequest {
@@ -80,17 +104,19 @@ export interface ReferenceRequest {
 }
 
 export const sealPayload = async (
-  offer: AttestedOffer,
+  offer: Offer,
   payload: Buffer,
   change: (block: Buffer) => Buffer = (block) => block,
+  credential = "",
 ): Promise<ReferenceRequest> => {
   const { ciphertext, enc, secret } = await reference.hpkeSeal(
     reference.fromB64u(offer.public_key),
     {
+      suite: reference.suiteNamed(offer.suite),
       info: reference.requestInfo(offer.attestation),
       aad: reference.requestAad(reference.fromB64u(offer.session_id)),
     },
-    change(reference.block(payload, reference.REQUEST_FLOOR)),
+    change(reference.block(reference.content(credential, payload), reference.REQUEST_FLOOR)),
   )
   return {
     envelope: {
@@ -107,10 +133,10 @@ export const sealPayload = async (
 
 let requests = 0
 /** A well-formed request at the current time. */
-export const sealChat = Effect.fnUntraced(function* (offer: AttestedOffer, completion: object, more: object = {}) {
+export const sealChat = Effect.fnUntraced(function* (offer: Offer, completion: object, more: object = {}) {
   const issuedAt = yield* Clock.currentTimeMillis
   const id = `00000000-0000-4000-8000-${String(++requests).padStart(12, "0")}`
-  const payload = { request_id: id, issued_at: issuedAt, completion, ...more }
+  const payload = { request_id: id, issued_at: issuedAt, api: "chat.completions", body: completion, ...more }
   return yield* Effect.promise(() => sealPayload(offer, reference.text(JSON.stringify(payload))))
 })
 
@@ -169,7 +195,7 @@ export const collect = Effect.fnUntraced(function* (answer: SealedAnswer) {
 })
 
 /** Serves one chat request and opens the answer. */
-export const exchange = Effect.fnUntraced(function* (offer: AttestedOffer, completion: object, more: object = {}) {
+export const exchange = Effect.fnUntraced(function* (offer: Offer, completion: object, more: object = {}) {
   const completions = yield* SealedCompletions
   const request = yield* sealChat(offer, completion, more)
   const collected = yield* Effect.flatMap(completions.handle(request.envelope), collect)

@@ -17,3 +17,5 @@ export const exchangeNamed = (name: string): PublishedExchange => {
   if (found === undefined) throw new Error(`there is no published exchange ${name}`)
   return found
 }
+
+export const sessionOf = ({ session }: PublishedExchange): Vectors["sessions"]["X25519"] => published.sessions[session]

@@ -1,6 +1,6 @@
 /**
  * A second implementation of the sealed protocol, written from docs/protocol/README.md for being read: `node:crypto` and
- * the npm package `hpke`, no product code. The published vectors come from it, and tests hold the product against it.
+ * the npm packages `hpke` and, where an encapsulation has to be fixed, `@hpke/hybridkem-x-wing`; no product code. The published vectors come from it, and tests hold the product against it.
  */
 import {
   createCipheriv,
@@ -12,6 +12,8 @@ import {
   diffieHellman,
   sign,
 } from "node:crypto"
+import { Aes256Gcm, CipherSuite, HkdfSha256 } from "@hpke/core"
+import { XWing } from "@hpke/hybridkem-x-wing"
 import * as HPKE from "hpke"
 
 export type ReferenceForm = "complete" | "stream" | "problem"
@@ -35,7 +37,7 @@ export const u64 = (value: number): Buffer => {
   return buffer
 }
 
-export const label = (name: string): Buffer => text(`sealgate/v1 ${name}\0`)
+export const label = (name: string): Buffer => text(`sealgate/v2 ${name}\0`)
 
 export const sha256 = (...parts: ReadonlyArray<Uint8Array>): Buffer =>
   createHash("sha256")
@@ -132,17 +134,47 @@ export const statement = (identity: Identity, kind: "session" | "receipt" | "pro
   jws(
     identity.seed,
     { alg: "Ed25519", typ: `sealgate-${kind}+jwt`, kid: identity.kid },
-    { iss: identity.kid, ...claims },
+    { iss: identity.kid, version: 2, ...claims },
   )
 
 // ---- HPKE
 
+export type ReferenceSuite = "MLKEM768-X25519" | "X25519"
+
+export const SUITE_IDS = {
+  "MLKEM768-X25519": { kem: 25722, kdf: 1, aead: 2 },
+  X25519: { kem: 32, kdf: 1, aead: 2 },
+} as const
+
+/** The suite with the given numbers. */
+export const suiteNamed = (id: unknown): ReferenceSuite =>
+  JSON.stringify(id) === JSON.stringify(SUITE_IDS.X25519) ? "X25519" : "MLKEM768-X25519"
+
 const suiteWith = (kem: HPKE.KEMFactory) => new HPKE.CipherSuite(kem, HPKE.KDF_HKDF_SHA256, HPKE.AEAD_AES_256_GCM)
-const suite = suiteWith(HPKE.KEM_DHKEM_X25519_HKDF_SHA256)
+const SUITES = {
+  "MLKEM768-X25519": suiteWith(HPKE.KEM_MLKEM768_X25519),
+  X25519: suiteWith(HPKE.KEM_DHKEM_X25519_HKDF_SHA256),
+}
+
+/** X-Wing's key generation from its seed, which is also its private key. */
+const xWingPublicKey = (seed: Uint8Array): Buffer => {
+  const expanded = createHash("shake256", { outputLength: 96 }).update(seed).digest()
+  const mlKem = createPrivateKey({
+    key: bytes(fromHex("3054020100300b060960864801650304040204428040"), expanded.subarray(0, 64)),
+    format: "der",
+    type: "pkcs8",
+  })
+  const spki = createPublicKey(mlKem).export({ format: "der", type: "spki" })
+  return bytes(spki.subarray(-1184), publicKeyOf("X25519", expanded.subarray(64)))
+}
+
+/** The public key of a session's 32-byte private key. */
+export const sessionPublicKey = (suite: ReferenceSuite, secret: Uint8Array): Buffer =>
+  suite === "X25519" ? publicKeyOf("X25519", secret) : xWingPublicKey(secret)
 
 /** The ephemeral private key that RFC 9180 §7.1.3 derives from keying material. */
 export const ephemeralPrivateKey = async (ikm: Uint8Array): Promise<Buffer> =>
-  Buffer.from(await suite.SerializePrivateKey((await suite.DeriveKeyPair(ikm, true)).privateKey))
+  Buffer.from(await SUITES.X25519.SerializePrivateKey((await SUITES.X25519.DeriveKeyPair(ikm, true)).privateKey))
 
 /** The same suite, whose sender draws its "random" ephemeral key from `ikm`. */
 const suiteWithEphemeral = (ikm: Uint8Array) =>
@@ -158,19 +190,44 @@ export interface HpkeMessage {
 }
 
 export interface HpkeContext {
+  /** The one with X25519 unless another one is given. */
+  readonly suite?: ReferenceSuite
   readonly info: Uint8Array
   readonly aad: Uint8Array
   /** Of the export; the protocol's own unless another one is given. */
   readonly exportContext?: Uint8Array
 }
 
-export const hpkeSeal = async (
+/** Seals with an encapsulation from the 64 bytes that the draft of X-Wing calls `eseed`. */
+const sealXWing = async (
   recipient: Uint8Array,
   { aad, exportContext = label("response"), info }: HpkeContext,
   plaintext: Uint8Array,
-  ikm?: Uint8Array,
+  eseed: Uint8Array,
 ): Promise<HpkeMessage> => {
-  const sender = ikm === undefined ? suite : suiteWithEphemeral(ikm)
+  const suite = new CipherSuite({ kem: new XWing(), kdf: new HkdfSha256(), aead: new Aes256Gcm() })
+  const context = await suite.createSenderContext({
+    recipientPublicKey: await suite.kem.deserializePublicKey(recipient),
+    info,
+    ekm: new Uint8Array(eseed),
+  })
+  return {
+    enc: Buffer.from(context.enc),
+    ciphertext: Buffer.from(await context.seal(new Uint8Array(plaintext), new Uint8Array(aad))),
+    secret: Buffer.from(await context.export(new Uint8Array(exportContext), 32)),
+  }
+}
+
+/** `fixed` makes the encapsulation: the ephemeral key's material, or X-Wing's `eseed`. */
+export const hpkeSeal = async (
+  recipient: Uint8Array,
+  context: HpkeContext,
+  plaintext: Uint8Array,
+  fixed?: Uint8Array,
+): Promise<HpkeMessage> => {
+  const { aad, exportContext = label("response"), info, suite = "X25519" } = context
+  if (suite === "MLKEM768-X25519" && fixed !== undefined) return sealXWing(recipient, context, plaintext, fixed)
+  const sender = fixed === undefined ? SUITES[suite] : suiteWithEphemeral(fixed)
   const publicKey = await sender.DeserializePublicKey(recipient)
   const { ctx, encapsulatedSecret } = await sender.SetupSender(publicKey, { info })
   return {
@@ -182,10 +239,11 @@ export const hpkeSeal = async (
 
 export const hpkeOpen = async (
   privateKey: Uint8Array,
-  { aad, exportContext = label("response"), info }: HpkeContext,
+  { aad, exportContext = label("response"), info, suite: name = "X25519" }: HpkeContext,
   enc: Uint8Array,
   ciphertext: Uint8Array,
 ): Promise<{ readonly plaintext: Buffer; readonly secret: Buffer }> => {
+  const suite = SUITES[name]
   const context = await suite.SetupRecipient(await suite.DeserializePrivateKey(privateKey), enc, { info })
   return {
     plaintext: Buffer.from(await context.Open(ciphertext, aad)),
@@ -237,6 +295,15 @@ export const hpkeSecrets = (ephemeral: Uint8Array, recipient: Uint8Array, info: 
 
 // ---- Requests
 
+/** What stands in the block of a request. */
+export const content = (credential: string, payload: Uint8Array): Buffer =>
+  bytes(u32(text(credential).length), text(credential), payload)
+
+/** The payload behind a credential. */
+export const payloadIn = (inside: Buffer): Buffer => inside.subarray(4 + inside.readUInt32BE(0))
+
+export const initHash = (body: string): string => b64u(sha256(text(body)))
+
 export const requestInfo = (attestation: string): Buffer => bytes(label("request"), sha256(text(attestation)))
 export const requestAad = (sessionId: Uint8Array): Buffer => bytes(label("request-aad"), sessionId)
 
@@ -250,6 +317,7 @@ export interface ResponseKeys {
   readonly key: Buffer
   readonly baseNonce: Buffer
   readonly commitKey: Buffer
+  readonly credentialKey: Buffer
 }
 
 export const responseKeys = (secret: Uint8Array, enc: Uint8Array, responseNonce: Uint8Array): ResponseKeys => {
@@ -259,6 +327,7 @@ export const responseKeys = (secret: Uint8Array, enc: Uint8Array, responseNonce:
     key: hkdfExpand(prk, label("key"), 32),
     baseNonce: hkdfExpand(prk, label("nonce"), 12),
     commitKey: hkdfExpand(prk, label("commit"), 32),
+    credentialKey: hkdfExpand(prk, label("credential"), 32),
   }
 }
 
@@ -332,8 +401,16 @@ export const sealFrame = (
   }
 }
 
-export const requestCommitment = (commitKey: Uint8Array, payload: Uint8Array): Buffer =>
-  hmac(commitKey, label("request"), payload)
+interface CommitmentKeys {
+  readonly commitKey: Uint8Array
+  readonly credentialKey: Uint8Array
+}
+
+export const credentialCommitment = ({ credentialKey }: CommitmentKeys, credential: string): Buffer =>
+  hmac(credentialKey, text(credential))
+
+export const requestCommitment = (keys: CommitmentKeys, credential: string, payload: Uint8Array): Buffer =>
+  hmac(keys.commitKey, label("request"), credentialCommitment(keys, credential), payload)
 
 export const responseCommitment = (commitKey: Uint8Array, payloads: ReadonlyArray<Uint8Array>): Buffer =>
   hmac(commitKey, label("response"), ...payloads.flatMap((payload) => [u32(payload.length), payload]))

@@ -3,8 +3,7 @@ import * as reference from "./reference.ts"
 import { b64u, hex, text } from "./reference.ts"
 
 const SEED = Buffer.from(Array.from({ length: 32 }, (_, i) => i))
-const SESSION_KEY = Buffer.from(Array.from({ length: 32 }, (_, i) => 0x40 + i))
-const SESSION_ID = Buffer.from(Array.from({ length: 16 }, (_, i) => 0xa0 + i))
+const counting = (length: number, from: number) => Buffer.from(Array.from({ length }, (_, i) => from + i))
 const CLIENT_NONCE = Buffer.from(Array.from({ length: 16 }, (_, i) => 0xf0 - i))
 /** 2026-01-01T00:00:00Z, in milliseconds. */
 const BEGUN_AT = 1_767_225_600_000
@@ -39,7 +38,18 @@ const NONCES = [
   ["101112131415161718191a1b", Number.MAX_SAFE_INTEGER],
 ] as const
 
-const LABELS = ["request", "request-aad", "transcript", "response", "key", "nonce", "commit", "frame", "chain"]
+const LABELS = [
+  "request",
+  "request-aad",
+  "transcript",
+  "response",
+  "key",
+  "nonce",
+  "commit",
+  "credential",
+  "frame",
+  "chain",
+]
 
 const small = () => ({
   base64url: {
@@ -63,41 +73,49 @@ const small = () => ({
   })),
 })
 
-const limits = { max_requests: 256, max_request_bytes: 786_240 }
+const SUITES = {
+  "MLKEM768-X25519": { secret: counting(32, 0x60), id: counting(16, 0xb0) },
+  X25519: { secret: counting(32, 0x40), id: counting(16, 0xa0) },
+} as const
 
-const makeSession = (identity: reference.Identity) => {
-  const publicKey = reference.publicKeyOf("X25519", SESSION_KEY)
-  const offer = {
-    version: 1,
-    session_id: b64u(SESSION_ID),
-    public_key: b64u(publicKey),
-    suite: { kem: 32, kdf: 1, aead: 2 },
-    expires_at: BEGUN_AT / 1000 + 300,
-    ...limits,
-  }
+const makeSession = (identity: reference.Identity, suite: reference.ReferenceSuite) => {
+  const { id, secret } = SUITES[suite]
+  const publicKey = reference.sessionPublicKey(suite, secret)
+  const offered =
+    suite === "X25519"
+      ? [reference.SUITE_IDS.X25519]
+      : // The first one is unknown to the proxy, which passes it over.
+        [{ kem: 65_535, kdf: 1, aead: 2 }, reference.SUITE_IDS["MLKEM768-X25519"], reference.SUITE_IDS.X25519]
+  const body = JSON.stringify({ client_nonce: b64u(CLIENT_NONCE), suites: offered })
   const signed = reference.statement(identity, "session", {
     iat: BEGUN_AT / 1000,
-    ...offer,
-    client_nonce: b64u(CLIENT_NONCE),
+    session_id: b64u(id),
+    public_key: b64u(publicKey),
+    suite: reference.SUITE_IDS[suite],
+    expires_at: BEGUN_AT / 1000 + 300,
+    max_requests: 256,
+    max_request_bytes: 784_896,
+    init_hash: reference.initHash(body),
   })
   return {
+    name: suite,
     begun_at_ms: BEGUN_AT,
-    client_nonce: hex(CLIENT_NONCE),
-    session_id: hex(SESSION_ID),
-    private_key: hex(SESSION_KEY),
+    session_id: hex(id),
+    private_key: hex(secret),
     public_key: hex(publicKey),
-    request_body: { client_nonce: b64u(CLIENT_NONCE) },
+    request_body: body,
     claims: signed.claims,
     signing_input: signed.signingInput,
     attestation: signed.statement,
     attestation_hash: hex(reference.sha256(text(signed.statement))),
-    response_body: { ...offer, attestation: signed.statement },
   }
 }
 type Session = ReturnType<typeof makeSession>
 
 interface Script {
   readonly name: string
+  readonly suite: reference.ReferenceSuite
+  readonly credential?: string
   readonly form: reference.ReferenceForm
   readonly description: string
   readonly requestId: string
@@ -141,20 +159,23 @@ interface Body {
 }
 
 const makeExchange = async (identity: reference.Identity, session: Session, software: string, script: Script) => {
-  const ikm = Buffer.alloc(32, script.ephemeral)
+  const { credential = "", suite } = script
+  const sessionId = SUITES[suite].id
+  const fixed = Buffer.alloc(suite === "X25519" ? 32 : 64, script.ephemeral)
   const payload = text(
     JSON.stringify({
       request_id: script.requestId,
       issued_at: script.receivedAt,
       ...(script.provider === undefined ? {} : { provider: script.provider }),
-      completion: script.completion,
+      api: "chat.completions",
+      body: script.completion,
     }),
   )
   const info = reference.requestInfo(session.attestation)
-  const aad = reference.requestAad(SESSION_ID)
-  const padded = reference.block(payload, reference.REQUEST_FLOOR)
+  const aad = reference.requestAad(sessionId)
+  const padded = reference.block(reference.content(credential, payload), reference.REQUEST_FLOOR)
   const recipient = reference.fromHex(session.public_key)
-  const { ciphertext, enc, secret } = await reference.hpkeSeal(recipient, { info, aad }, padded, ikm)
+  const { ciphertext, enc, secret } = await reference.hpkeSeal(recipient, { suite, info, aad }, padded, fixed)
   const requestHash = reference.requestHash(session.attestation, enc, ciphertext)
   const responseNonce = Buffer.alloc(32, script.ephemeral + 1)
   const keys = reference.responseKeys(secret, enc, responseNonce)
@@ -171,13 +192,13 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
   if (script.end !== undefined) {
     const { finish_reasons, model, provider, usage } = script.end
     const dataRoot = frames.at(-1)?.chain ?? reference.chainSeed(requestHash, responseNonce)
-    const requestCommitment = reference.requestCommitment(keys.commitKey, payload)
+    const requestCommitment = reference.requestCommitment(keys, credential, payload)
     const responseCommitment = reference.responseCommitment(keys.commitKey, dataFrames)
     const receiptOf = (usage: object, count: unknown) =>
       reference.statement(identity, "receipt", {
         iat: seconds,
         jti: script.requestId,
-        session_id: b64u(SESSION_ID),
+        session_id: b64u(sessionId),
         form: script.form,
         status: "complete",
         provider,
@@ -201,7 +222,7 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
     seal(fill(recordOf(usage, receipt.statement), recordOf(widest(usage), measured.statement)), true)
     const proof = reference.statement(identity, "proof", {
       iat: seconds,
-      session_id: b64u(SESSION_ID),
+      session_id: b64u(sessionId),
       request_hash: b64u(requestHash),
       root: b64u(frames.at(-1)?.chain ?? dataRoot),
       count: frames.length,
@@ -232,22 +253,25 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
 
   return {
     name: script.name,
+    session: suite,
     form: script.form,
     description: script.description,
     received_at_ms: script.receivedAt,
     completed_at_ms: script.completedAt,
     request: {
+      credential,
       payload: payload.toString(),
       block: hex(padded),
       info: hex(info),
       aad: hex(aad),
-      ephemeral_ikm: hex(ikm),
-      ephemeral_private_key: hex(await reference.ephemeralPrivateKey(ikm)),
+      ...(suite === "X25519"
+        ? { ephemeral_ikm: hex(fixed), ephemeral_private_key: hex(await reference.ephemeralPrivateKey(fixed)) }
+        : { encapsulation_seed: hex(fixed) }),
       enc: hex(enc),
       ciphertext: hex(ciphertext),
       exported_secret: hex(secret),
       request_hash: hex(requestHash),
-      body: { session_id: b64u(SESSION_ID), enc: b64u(enc), ciphertext: b64u(ciphertext) },
+      body: { session_id: b64u(sessionId), enc: b64u(enc), ciphertext: b64u(ciphertext) },
     },
     response: {
       response_nonce: hex(responseNonce),
@@ -255,6 +279,8 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
       key: hex(keys.key),
       base_nonce: hex(keys.baseNonce),
       commit_key: hex(keys.commitKey),
+      credential_key: hex(keys.credentialKey),
+      credential_commitment: hex(reference.credentialCommitment(keys, credential)),
       chain_seed: hex(reference.chainSeed(requestHash, responseNonce)),
       frames: frames.map((frame) => ({
         index: frame.index,
@@ -291,6 +317,8 @@ const toolDelta = (call: object) => chunk({ tool_calls: [{ index: 0, ...call }] 
 const scripts: ReadonlyArray<Script> = [
   {
     name: "complete",
+    suite: "MLKEM768-X25519",
+    credential: "Bearer vector-credential",
     form: "complete",
     description: "One whole answer.",
     requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6a",
@@ -318,6 +346,7 @@ const scripts: ReadonlyArray<Script> = [
   },
   {
     name: "stream",
+    suite: "X25519",
     form: "stream",
     description: "A stream whose first provider breaks off; the second one answers with a tool call.",
     requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6b",
@@ -344,6 +373,7 @@ const scripts: ReadonlyArray<Script> = [
   },
   {
     name: "problem",
+    suite: "MLKEM768-X25519",
     form: "problem",
     description: "A request that names a provider which is not configured: refused after it was opened.",
     requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6c",
@@ -368,11 +398,14 @@ const scripts: ReadonlyArray<Script> = [
 /** Everything that docs/protocol/vectors.json holds. `software` is what receipts state. */
 export const makeVectors = async (software: string) => {
   const identity = reference.identityFrom(SEED)
-  const session = makeSession(identity)
+  const sessions = {
+    "MLKEM768-X25519": makeSession(identity, "MLKEM768-X25519"),
+    X25519: makeSession(identity, "X25519"),
+  }
   const exchanges = []
-  for (const script of scripts) exchanges.push(await makeExchange(identity, session, software, script))
+  for (const script of scripts) exchanges.push(await makeExchange(identity, sessions[script.suite], software, script))
   return {
-    protocol: "sealgate sealed completions, version 1",
+    protocol: "sealgate sealed completions, version 2",
     encoding:
       "Byte strings are lower-case hexadecimal. Values as they stand in JSON on the wire (in claims, bodies and events) are exactly those strings. Payloads are UTF-8 text, spaces at the end included.",
     ...small(),
@@ -383,7 +416,7 @@ export const makeVectors = async (software: string) => {
       kid: identity.kid,
       jwk: identity.jwk,
     },
-    session,
+    sessions,
     exchanges,
   }
 }

@@ -1,0 +1,40 @@
+/**
+ * Private keys for Node's crypto library, which takes them encoded. Each use hands it a copy, which it frees (and cleanses)
+ * when its key object is collected as garbage, at a time of the runtime's choosing.
+ */
+import { createPrivateKey, createPublicKey, decapsulate, type KeyObject } from "node:crypto"
+import type { Bytes } from "../../domain/bytes.ts"
+import { ML_KEM_768 } from "../../domain/suites.ts"
+import { exactBuffer, secretBytes } from "./secretBytes.ts"
+
+/** PKCS #8 of these keys is a fixed prefix and the raw bytes (RFC 8410 §7; RFC 9935 §6, the form with the seed alone). */
+const PKCS8_PREFIX = {
+  x25519: "302e020100300506032b656e04220420",
+  ed25519: "302e020100300506032b657004220420",
+  "ml-kem-768": "3054020100300b060960864801650304040204428040",
+}
+
+/** Runs `use` with the key as Node's crypto wants it, and overwrites the encoding made for that. */
+export const withPrivateKey = <A>(kind: keyof typeof PKCS8_PREFIX, secret: Bytes, use: (key: KeyObject) => A): A => {
+  const prefix = PKCS8_PREFIX[kind]
+  const der = Buffer.from(secretBytes(prefix.length / 2 + secret.length).buffer)
+  der.write(prefix, "hex")
+  der.set(secret, prefix.length / 2)
+  try {
+    return use(createPrivateKey({ key: der, format: "der", type: "pkcs8" }))
+  } finally {
+    der.fill(0)
+  }
+}
+
+/** The last `length` bytes of its encoding, which are the raw ones. */
+export const publicKeyOf = (key: KeyObject, length: number): Bytes =>
+  new Uint8Array(createPublicKey(key).export({ format: "der", type: "spki" }).subarray(-length))
+
+/** The public key of an ML-KEM-768 seed. */
+export const mlKemPublicKey = (seed: Bytes): Bytes =>
+  withPrivateKey("ml-kem-768", seed, (key) => publicKeyOf(key, ML_KEM_768.publicKeyBytes))
+
+/** ML-KEM-768's `Decaps` (FIPS 203 §7.3). */
+export const mlKemDecapsulate = (seed: Bytes, ciphertext: Bytes): Bytes =>
+  withPrivateKey("ml-kem-768", seed, (key) => new Uint8Array(exactBuffer(decapsulate(key, ciphertext))))

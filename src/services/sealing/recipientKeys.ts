@@ -1,0 +1,101 @@
+/** Session keys, a kind for each suite: what of them is secret stays in the vault, where it is used. */
+import { createHash } from "node:crypto"
+import { type Bytes, concat, u64, utf8 } from "../../domain/bytes.ts"
+import { ML_KEM_768, type Suite, X25519, X_WING } from "../../domain/suites.ts"
+import { KEY_BYTES } from "../../domain/transcript.ts"
+import type { KeyStorage } from "./KeyStorage.ts"
+import type { NativeKdf } from "./NativeKdf.ts"
+import { exactBuffer } from "./secretBytes.ts"
+
+export interface RecipientKey {
+  readonly suite: Suite
+  readonly publicKey: Bytes
+  /** The secret that was encapsulated; one of the outputs of `kdf`. Throws when the key was destroyed. */
+  readonly decapsulate: (enc: Bytes, kdf: NativeKdf) => Bytes
+  /** Overwrites the key. Calling it again does nothing. */
+  readonly destroy: () => void
+}
+
+export type Vault = Pick<KeyStorage, "agreementKey" | "decapsulationKey">
+
+const EMPTY = new Uint8Array(0)
+/** Of DHKEM (RFC 9180 §4.1). */
+const KEM_SUITE_ID = concat(utf8("KEM"), u64(X25519.id.kem).subarray(6))
+const EAE_PRK = utf8("eae_prk")
+const SHARED_SECRET = utf8("shared_secret")
+/** Of X-Wing: `\\.//^\\`. */
+const X_WING_LABEL = new Uint8Array([0x5c, 0x2e, 0x2f, 0x2f, 0x5e, 0x5c])
+
+const x25519 = (vault: Vault, secret?: Bytes): RecipientKey => {
+  const { agree, destroy, publicKey } = vault.agreementKey(secret)
+  return {
+    suite: X25519,
+    publicKey,
+    decapsulate: (enc, suiteKdf) => {
+      const kdf = suiteKdf.forSuite(KEM_SUITE_ID)
+      const shared = agree(enc)
+      const prk = kdf.extractSync(EMPTY, kdf.buildLabeledIkm(EAE_PRK, shared))
+      const info = kdf.buildLabeledInfo(SHARED_SECRET, concat(enc, publicKey), KEY_BYTES)
+      shared.fill(0)
+      return kdf.expandSync(prk, info, KEY_BYTES)
+    },
+    destroy,
+  }
+}
+
+/** The two private keys that X-Wing expands a seed to. */
+const expand = (seed: Bytes): readonly [mlKem: Bytes, x25519: Bytes] => {
+  const expanded = new Uint8Array(
+    exactBuffer(
+      createHash("shake256", { outputLength: ML_KEM_768.seedBytes + KEY_BYTES })
+        .update(seed)
+        .digest(),
+    ),
+  )
+  const keys = [expanded.slice(0, ML_KEM_768.seedBytes), expanded.slice(ML_KEM_768.seedBytes)] as const
+  expanded.fill(0)
+  seed.fill(0)
+  return keys
+}
+
+/**
+ * X-Wing. The two private keys of a fresh key are drawn each by itself, in the vault: that is what expanding a seed comes to,
+ * without a seed that would be a third secret.
+ */
+const xWing = (vault: Vault, seed?: Bytes): RecipientKey => {
+  const [seedM, secretX] = seed === undefined ? [] : expand(seed)
+  const mlKem = vault.decapsulationKey(seedM)
+  const x = vault.agreementKey(secretX)
+  return {
+    suite: X_WING,
+    publicKey: concat(mlKem.publicKey, x.publicKey),
+    decapsulate: (enc, kdf) => {
+      const ciphertextX = enc.subarray(ML_KEM_768.ciphertextBytes)
+      const sharedX = x.agree(ciphertextX)
+      const sharedM = mlKem.decapsulate(enc.subarray(0, ML_KEM_768.ciphertextBytes))
+      const shared = createHash("sha3-256")
+        .update(sharedM)
+        .update(sharedX)
+        .update(ciphertextX)
+        .update(x.publicKey)
+        .update(X_WING_LABEL)
+        .digest()
+      sharedM.fill(0)
+      sharedX.fill(0)
+      return kdf.remember(new Uint8Array(exactBuffer(shared)))
+    },
+    destroy: () => {
+      mlKem.destroy()
+      x.destroy()
+    },
+  }
+}
+
+const MAKERS: Readonly<Record<Suite["name"], (vault: Vault, secret?: Bytes) => RecipientKey>> = {
+  "MLKEM768-X25519": xWing,
+  X25519: x25519,
+}
+
+/** A fresh key of `suite`; or, for tests with fixed keys, the one of the 32 bytes `secret`, which are overwritten. */
+export const recipientKey = (suite: Suite, vault: Vault, secret?: Bytes): RecipientKey =>
+  MAKERS[suite.name](vault, secret)
