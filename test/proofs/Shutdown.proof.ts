@@ -8,7 +8,7 @@ import { SECRET } from "../support/gateway.ts"
 import { findInMemory, findPrivateKey, formsOf } from "../support/memory.ts"
 import { PAUSED } from "../support/pauseAtExit.ts"
 import { run, runProxy, type RunningProxyProcess } from "../support/processes.ts"
-import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
+import { beginSession, INIT, jsonOf, post, seal } from "../support/sealing.ts"
 import { openSocket } from "../support/sockets.ts"
 import { failureOf } from "../support/tamper.ts"
 import { FLOOD_WORDS, type HeldProvider, type Manner, OPENING, REST, runHeldProvider } from "./shutdown/HeldProvider.ts"
@@ -157,7 +157,7 @@ describe("a proxy with 200 streams in flight", () => {
         while ((await statusOf(proxy, "/ready")) !== 503) await setTimeout(20)
         assert.strictEqual(await statusOf(proxy, "/health"), 200)
         for (const [path, body] of [
-          ["/v1/init", {}],
+          ["/v1/init", INIT],
           ["/v1/completions", late.body],
         ] as const) {
           const refused = await post(proxy, path, body)

@@ -15,7 +15,6 @@ import { RandomBytes } from "./RandomBytes.ts"
 import { type RecipientKey, recipientKey } from "./recipientKeys.ts"
 import { type SessionEnd, sessionsCreated, sessionsEnded, sessionsLive } from "./SealingMetrics.ts"
 import { sha256 } from "./sha256.ts"
-import { defined } from "../../domain/defined.ts"
 
 export interface SessionSettings {
   readonly ttl: Duration.Duration
