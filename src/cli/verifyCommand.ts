@@ -1,6 +1,6 @@
 import { Console, Effect, FileSystem, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { isObject } from "../client/decode.ts"
+import { isObject } from "../domain/json.ts"
 import { SealgateError } from "../client/errors.ts"
 import { fromUtf8 } from "../domain/bytes.ts"
 import { parseIJson } from "../domain/iJson.ts"

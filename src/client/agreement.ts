@@ -5,7 +5,7 @@
 import type { ChatChunk, ChatCompletion } from "../domain/chat.ts"
 import { accumulate, UNFINISHED } from "../domain/chatStream.ts"
 import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
-import { isObject, type JsonObject } from "./decode.ts"
+import { isObject, type JsonObject } from "../domain/json.ts"
 import { Tampered } from "./errors.ts"
 import { partOf, type StreamPart } from "./streamParts.ts"
 

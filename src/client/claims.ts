@@ -1,6 +1,7 @@
 /** Decodes the claims of verified statements. */
 import type { ProofClaims, ReceiptClaims, SessionClaims } from "../domain/statement.ts"
-import { bytes, integer, isObject, type JsonObject, literal, objectMember, string, strings } from "./decode.ts"
+import { bytes, integer, literal, objectMember, string, strings } from "./decode.ts"
+import { isObject, type JsonObject } from "../domain/json.ts"
 import { VERSION } from "../domain/transcript.ts"
 import { Tampered } from "./errors.ts"
 

@@ -4,13 +4,9 @@
  */
 import { type Bytes, decodeBase64Url } from "../domain/bytes.ts"
 import { NotIJson, parseIJson } from "../domain/iJson.ts"
+import { isObject, type JsonObject } from "../domain/json.ts"
 import type { Problem } from "../domain/problem.ts"
 import { Tampered } from "./errors.ts"
-
-export type JsonObject = Readonly<Record<string, unknown>>
-
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const wrong = (what: string, expected: string) => new Tampered(`${what} is not ${expected}.`)
 

@@ -5,7 +5,7 @@
 import type { ChatInput } from "../domain/chat.ts"
 import type { PublicJwk, ReceiptClaims } from "../domain/statement.ts"
 import { withoutSlashes } from "../domain/url.ts"
-import { isObject, type JsonObject } from "./decode.ts"
+import { isObject, type JsonObject } from "../domain/json.ts"
 import { AnswerIncomplete, SealedProblem, Unreachable } from "./errors.ts"
 import { errorResponse, problemAnswer } from "./openai/errorResponse.ts"
 import { bodyOf, eventsOf, type Release } from "./openai/eventStream.ts"

@@ -1,7 +1,8 @@
 /** HTTP to one proxy: what was asked, what came back, and what is known about a request that got no answer. */
 import type { Bytes } from "../domain/bytes.ts"
 import { withoutSlashes } from "../domain/url.ts"
-import { isObject, type JsonObject, parseObject, problemFrom } from "./decode.ts"
+import { parseObject, problemFrom } from "./decode.ts"
+import { isObject, type JsonObject } from "../domain/json.ts"
 import { SealedProblem, Tampered, Unreachable } from "./errors.ts"
 import { originHint } from "./originHint.ts"
 import { defined } from "../domain/defined.ts"

@@ -8,7 +8,8 @@ import {
   type StatementKind,
   thumbprintInput,
 } from "../domain/statement.ts"
-import { decodeBytes, isObject, type JsonObject, string } from "./decode.ts"
+import { decodeBytes, string } from "./decode.ts"
+import { isObject, type JsonObject } from "../domain/json.ts"
 import { KeyMissing, NoPins, PinMismatch, Tampered } from "./errors.ts"
 import { verifyEd25519 } from "./ed25519.ts"
 import { sha256 } from "./primitives.ts"

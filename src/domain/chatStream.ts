@@ -1,4 +1,5 @@
 /** Joins the pieces of a streamed answer into the whole answer. Pure, and free of imports: browsers run it too. */
+import { isObject } from "./json.ts"
 import type { AssistantMessage, ChatChunk, ChatCompletion, Delta, FunctionCall, ToolCall, Usage } from "./chat.ts"
 
 /** The finish reason of a choice that the chunks leave unfinished; no provider reports it. */
@@ -153,14 +154,11 @@ const joined = (name: string, current: unknown, next: unknown): unknown => {
   if (current == null || next == null) return next ?? current ?? null
   if (typeof current === "string" && typeof next === "string") return WHOLE.has(name) ? next : current + next
   if (Array.isArray(current) && Array.isArray(next)) return [...current, ...next]
-  if (!isRecord(current) || !isRecord(next)) return next
+  if (!isObject(current) || !isObject(next)) return next
   const members = new Map(Object.entries(current))
   for (const [member, value] of Object.entries(next)) members.set(member, joined(member, members.get(member), value))
   return Object.fromEntries(members)
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const byIndex = <A>(items: ReadonlyMap<number, A>): ReadonlyArray<readonly [number, A]> =>
   [...items].sort(([a], [b]) => a - b)

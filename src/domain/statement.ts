@@ -3,6 +3,7 @@
  * `{"alg":"Ed25519","typ":…,"kid":…}` (RFC 9864). This file builds and takes apart the text; signing and checking
  * happen where the keys are.
  */
+import { isObject } from "./json.ts"
 import { type Bytes, decodeBase64Url, encodeBase64Url, utf8 } from "./bytes.ts"
 import { parseIJson } from "./iJson.ts"
 import { iJsonOf } from "./surrogates.ts"
@@ -134,7 +135,7 @@ export const parseStatement = (statement: string): ParsedStatement | undefined =
   if (headerBytes === undefined || claimBytes === undefined || signature?.length !== 64) return undefined
   const header = parseJson(headerBytes)
   const claims = parseJson(claimBytes)
-  if (!isRecord(header) || !isRecord(claims) || Object.keys(header).sort().join() !== HEADER_MEMBERS) return undefined
+  if (!isObject(header) || !isObject(claims) || Object.keys(header).sort().join() !== HEADER_MEMBERS) return undefined
   const { alg, kid, typ } = header
   if (alg !== "Ed25519" || typeof kid !== "string" || typeof typ !== "string") return undefined
   // Whoever signed is named to people before it is known whether it is true, so this must not be just any text.
@@ -144,9 +145,6 @@ export const parseStatement = (statement: string): ParsedStatement | undefined =
 
 /** SHA-256 of this, as base64url, is the `kid` of an Ed25519 public key (RFC 7638 §3). */
 export const thumbprintInput = (x: string): Bytes => utf8(JSON.stringify({ crv: "Ed25519", kty: "OKP", x }))
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const parseJson = (bytes: Uint8Array): unknown => {
   try {

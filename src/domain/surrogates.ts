@@ -2,6 +2,7 @@
  * Characters beyond the Basic Multilingual Plane are pairs in the strings of this language, and providers cut answers
  * between the two. Half of a pair is not I-JSON (RFC 7493 §2.1), so halves are joined here, or become U+FFFD.
  */
+import { isObject } from "./json.ts"
 import type { ChatChunk, Delta } from "./chat.ts"
 import { WHOLE } from "./chatStream.ts"
 
@@ -16,9 +17,6 @@ export const iJsonOf = (value: unknown): string => {
   return MAYBE_HALF.test(json) ? JSON.stringify(wellFormed(value)) : json
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const mapMembers = (record: object, change: (value: unknown, name: string) => unknown): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(record).map(([half, value]) => {
@@ -30,7 +28,7 @@ const mapMembers = (record: object, change: (value: unknown, name: string) => un
 const wellFormed = (value: unknown): unknown => {
   if (typeof value === "string") return value.toWellFormed()
   if (Array.isArray(value)) return value.map(wellFormed)
-  return isRecord(value) ? mapMembers(value, wellFormed) : value
+  return isObject(value) ? mapMembers(value, wellFormed) : value
 }
 
 /** Where a text grows: its choice, then the members of the delta that it is in, a tool call by its index. */
@@ -69,11 +67,11 @@ export class PairJoiner {
 
   private join(place: Place, value: unknown, isLast: boolean): unknown {
     if (typeof value === "string") return this.grow(JSON.stringify(place), value, isLast)
-    if (!isRecord(value)) return wellFormed(value)
+    if (!isObject(value)) return wellFormed(value)
     return mapMembers(value, (member, name) => {
       if (WHOLE.has(name)) return wellFormed(member)
       if (name !== "tool_calls" || !Array.isArray(member)) return this.join([...place, name], member, isLast)
-      return member.map((call) => this.join([...place, name, isRecord(call) ? Number(call["index"]) : 0], call, isLast))
+      return member.map((call) => this.join([...place, name, isObject(call) ? Number(call["index"]) : 0], call, isLast))
     })
   }
 

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { NoPins, PinMismatch, SealedProblem, Tampered } from "../../src/client/errors.ts"
 import type { Fetch } from "../../src/client/SealedClient.ts"
 import { startProxy } from "../support/proxy.ts"
-import type { JsonObject } from "../../src/client/decode.ts"
+import type { JsonObject } from "../../src/domain/json.ts"
 import { INIT, jsonOf, post } from "../support/sealing.ts"
 import { changing, failureOf, recording } from "../support/tamper.ts"
 

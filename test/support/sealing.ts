@@ -10,7 +10,8 @@ import { keysByThumbprint, type TrustedKeys } from "../../src/client/trust.ts"
 import { joinContent } from "../../src/domain/sealedContent.ts"
 import type { SuiteName } from "../../src/domain/suites.ts"
 import { requestAad, requestInfo, requestTranscript } from "../../src/domain/transcript.ts"
-import { type JsonObject, string, strings } from "../../src/client/decode.ts"
+import { string, strings } from "../../src/client/decode.ts"
+import { type JsonObject } from "../../src/domain/json.ts"
 import type { RunningProxy } from "./proxy.ts"
 
 type Reachable = Pick<RunningProxy, "url">

@@ -1,4 +1,5 @@
 /** One request for the doctor: it looks at a certificate instead of failing on it, and sends nothing secret. */
+import { parseJson } from "../../domain/json.ts"
 import { request as plainRequest } from "node:http"
 import { request as tlsRequest } from "node:https"
 import { rootCertificates, TLSSocket } from "node:tls"
@@ -38,14 +39,6 @@ const certificateOf = (socket: unknown): CertificateSeen | undefined => {
   return {
     objection: socket.authorized ? undefined : String(objection),
     validUntil: Date.parse(socket.getPeerCertificate().valid_to),
-  }
-}
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -1,6 +1,6 @@
 /** Whether a session can be begun with the pinned identity, and what it allows. */
 import { Effect } from "effect"
-import { isObject } from "../../client/decode.ts"
+import { isObject } from "../../domain/json.ts"
 import { SealgateError } from "../../client/errors.ts"
 import { type ClientSession, type SessionRequest, sessionRequest, verifySession } from "../../client/session.ts"
 import { keysByThumbprint } from "../../client/trust.ts"

@@ -1,6 +1,6 @@
 /** Whether the proxy can be reached, and by whom else. */
 import { Clock, Effect, Result } from "effect"
-import { isObject } from "../../client/decode.ts"
+import { isObject } from "../../domain/json.ts"
 import { hostName, isLoopback } from "../../domain/hostName.ts"
 import { problemType } from "../../domain/problem.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"

@@ -1,7 +1,7 @@
 /** What a file holds that can be verified: statements, a recorded stream, a revealed exchange, public keys. */
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
-import { isObject, type JsonObject } from "../../client/decode.ts"
+import { isObject, type JsonObject, parseJson } from "../../domain/json.ts"
 import { type ServerSentEvent, serverSentEvents } from "../../client/serverSentEvents.ts"
 import { Tampered } from "../../client/errors.ts"
 import { expectEvent, frameOf, proofOf } from "../../client/streamParts.ts"
@@ -26,14 +26,6 @@ const UNKNOWN = unusable(
   "This is neither a receipt, nor a proof, nor a recorded stream, nor a revealed exchange: " +
     "expected a signed statement, JSON that holds one, or the events of a sealed stream.",
 )
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 const isString = (value: unknown): value is string => typeof value === "string"
 

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import { completionOf } from "../../client/agreement.ts"
-import type { JsonObject } from "../../client/decode.ts"
+import type { JsonObject } from "../../domain/json.ts"
 import { KeyMissing, SealgateError, Tampered } from "../../client/errors.ts"
 import { type VerifiedEvidence, verifyEvidence } from "../../client/verify.ts"
 import { keysByThumbprint, type TrustOptions } from "../../client/trust.ts"

@@ -1,5 +1,5 @@
 /** `GET /models`: which models there are, from a configured list or from the proxy's own. */
-import { isObject } from "../decode.ts"
+import { isObject } from "../../domain/json.ts"
 
 export interface Model {
   readonly id: string

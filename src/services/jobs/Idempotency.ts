@@ -2,8 +2,9 @@
  * `Idempotency-Key`: repeating a request under the same key does not repeat its work. The record is written in the
  * transaction that creates the job, so there is never one without the other.
  */
+import { isObject } from "../../domain/json.ts"
 import { createHash } from "node:crypto"
-import { Clock, Duration, Effect, Predicate } from "effect"
+import { Clock, Duration, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { TenantId } from "../../domain/agent.ts"
 import { IdempotencyInFlight, type IdempotencyKey, IdempotencyMismatch, type JobId } from "../../domain/job.ts"
@@ -83,11 +84,8 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
 /** SHA-256 of the JSON with its members in order, so that only what a body says counts, not how it was written. */
 const fingerprintOf = (body: unknown): string =>
   createHash("sha256")
-    .update(JSON.stringify(body, (_, value: unknown) => (isRecord(value) ? sorted(value) : value)))
+    .update(JSON.stringify(body, (_, value: unknown) => (isObject(value) ? sorted(value) : value)))
     .digest("base64url")
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  Predicate.isObject(value) && !Array.isArray(value)
 
 const sorted = (record: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)))

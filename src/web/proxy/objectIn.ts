@@ -1,11 +1,7 @@
-import { isObject, type JsonObject } from "../../client/decode.ts"
+import { isObject, type JsonObject, parseJson } from "../../domain/json.ts"
 
 /** The JSON object that `text` is, or an empty one. */
 export const objectIn = (text: string): JsonObject => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : {}
-  } catch {
-    return {}
-  }
+  const value = parseJson(text)
+  return isObject(value) ? value : {}
 }

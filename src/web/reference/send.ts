@@ -1,4 +1,5 @@
 /** Sends a request to this page's own server and follows what comes back, also while it is still coming. */
+import { parseJson } from "../../domain/json.ts"
 import type { Request } from "./request.ts"
 import { defined } from "../../domain/defined.ts"
 
@@ -70,9 +71,6 @@ export const send = async (request: Request, { heard, signal, token }: SendOptio
 export const legible = ({ complete, cut, headers, text }: Received): string => {
   const type = headers.find(([name]) => name === "content-type")?.[1] ?? ""
   if (!complete || cut || !/^application\/(\w+\+)?json\b/.test(type)) return text
-  try {
-    return JSON.stringify(JSON.parse(text), undefined, 2)
-  } catch {
-    return text
-  }
+  const value = parseJson(text)
+  return value === undefined ? text : JSON.stringify(value, undefined, 2)
 }

@@ -2,6 +2,7 @@
  * The built-in provider: answers with what it was sent. It makes the product usable without any key, and it is what
  * tests and demo run on. It cannot judge anything, and callers are told so by its name in every receipt.
  */
+import { parseJson } from "../../../../domain/json.ts"
 import { Clock, Effect, Random, Stream } from "effect"
 import type { ChatChunk, ChatCompletion, ChatRequest, Message, ToolCall, Usage } from "../../../../domain/chat.ts"
 import type { Provider, ProviderFailure } from "../../Provider.ts"
@@ -60,22 +61,13 @@ const toolCallsFor = (
         : tools.filter((tool) => text.includes(tool.function.name))
   const start = text.indexOf("{")
   const json = start === -1 ? "" : text.slice(start, text.lastIndexOf("}") + 1)
-  const args = isJson(json) ? json : JSON.stringify({ prompt: text })
+  const args = parseJson(json) !== undefined ? json : JSON.stringify({ prompt: text })
   const asked = request.parallel_tool_calls === false ? named.slice(0, 1) : named
   return asked.map((tool, index) => ({
     id: `call_echo_${index}`,
     type: "function",
     function: { name: tool.function.name, arguments: args },
   }))
-}
-
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 const answerToModern = (request: ModernRequest): Answer => {

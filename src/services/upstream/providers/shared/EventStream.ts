@@ -1,4 +1,5 @@
 /** A streamed answer: from the text of server-sent events to chunks, and to an end that can be trusted. */
+import { parseJson } from "../../../../domain/json.ts"
 import {
   Array as Arr,
   Cause,
@@ -19,7 +20,7 @@ import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
 import { reportsError } from "./ErrorBody.ts"
 import { failure, failureOfEvent, garbage, withUsage } from "./Failures.ts"
 import type { Limits } from "./Limits.ts"
-import { type Body, type JsonBody, parseJson, type Texts } from "./ResponseBody.ts"
+import { type Body, type JsonBody, type Texts } from "./ResponseBody.ts"
 import type { ChunkReader } from "./WireFormat.ts"
 
 /**
@@ -187,14 +188,13 @@ class Intake {
   /** The chunks of one event; none of one that holds no piece of the answer. */
   private read(text: string, event: string): Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure> {
     if (text === "") return Result.succeed([])
-    const parsed = parseJson(text)
-    if (Option.isNone(parsed)) {
+    const value = parseJson(text)
+    if (value === undefined) {
       if (event === ERROR_EVENT) return Result.fail(failureOfEvent({ error: text }))
       // What has a name of its own and does not even begin like a piece of an answer is none that came out garbled.
       if (event !== DEFAULT_EVENT && !text.startsWith("{")) return Result.succeed([])
       return Result.fail(garbage("an event is not JSON"))
     }
-    const { value } = parsed
     if (value === null) return Result.succeed([])
     if (reportsError(value)) return Result.fail(failureOfEvent(value))
     if (event === ERROR_EVENT) return Result.fail(failureOfEvent({ error: value }))

@@ -1,5 +1,6 @@
 /** A provider that is reached over HTTP: one call is one request, without retries, time limits or second choices. */
-import { Clock, Effect, Option, Random, Result, Stream } from "effect"
+import { parseJson } from "../../../../domain/json.ts"
+import { Clock, Effect, Random, Result, Stream } from "effect"
 import { Headers, HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import type { ChatRequest } from "../../../../domain/chat.ts"
 import { failureRules } from "../../../../domain/failures.ts"
@@ -11,7 +12,7 @@ import { chunkStream, eventChunks } from "./EventStream.ts"
 import { failure, failureOfEvent, failureOfResponse, garbage } from "./Failures.ts"
 import { legacyChunk, legacyCompletion, usesFunctions, withTools } from "./LegacyFunctions.ts"
 import { LIMITS, type Limits } from "./Limits.ts"
-import { type JsonBody, openBody, PAGE_TYPE, parseJson, someText } from "./ResponseBody.ts"
+import { type JsonBody, openBody, PAGE_TYPE, someText } from "./ResponseBody.ts"
 import { retryAfterMs } from "./RetryAfter.ts"
 import { Unsupported } from "./Unsupported.ts"
 import { connectionCode, withConnectionCode } from "./connectionCode.ts"
@@ -118,7 +119,8 @@ const refused = Effect.fnUntraced(function* (
   const text = yield* someText(response, limits.errorBytes)
   const after = retryAfterMs(response.headers, yield* Clock.currentTimeMillis)
   const html = PAGE_TYPE.test(response.headers["content-type"] ?? "")
-  const body = Option.getOrElse(parseJson(text), () => (html || text === "" ? undefined : { error: text }))
+  const value = parseJson(text)
+  const body = value === undefined && !html && text !== "" ? { error: text } : value
   const found = failureOfResponse(response.status, body, after)
   return yield* html && failureRules[found.kind].verdict ? garbage(`a page with status ${response.status}`) : found
 })

@@ -1,5 +1,6 @@
 /** Bodies of responses: read with a limit, and taken for what they are, whatever was asked for. */
-import { Clock, Effect, Option, Pull, Schema, type Scope, Stream } from "effect"
+import { parseJson } from "../../../../domain/json.ts"
+import { Clock, Effect, Option, Pull, type Scope, Stream } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
 import { decodedBytes } from "./ContentCoding.ts"
@@ -21,9 +22,6 @@ export interface JsonBody {
 
 /** Pieces of a text, as they come. */
 export type Texts = Pull.Pull<string, ProviderFailure>
-
-/** The JSON value of a text; `None` if it is not JSON. */
-export const parseJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
 /** The body of `response`, of which at most `limit` bytes are read. */
 export const openBody = Effect.fnUntraced(function* (
@@ -49,10 +47,10 @@ export const openBody = Effect.fnUntraced(function* (
   }
   const pieces = [head]
   for (let more = yield* next(texts); Option.isSome(more); more = yield* next(texts)) pieces.push(more.value)
-  const parsed = parseJson(pieces.join(""))
-  if (Option.isNone(parsed)) return yield* garbage("the answer is not JSON")
+  const value = parseJson(pieces.join(""))
+  if (value === undefined) return yield* garbage("the answer is not JSON")
   const after = retryAfterMs(response.headers, yield* Clock.currentTimeMillis)
-  return { _tag: "Json", value: parsed.value, retryAfterMs: after }
+  return { _tag: "Json", value, retryAfterMs: after }
 })
 
 /** A page for people. */
