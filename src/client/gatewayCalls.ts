@@ -41,6 +41,9 @@ const pauseOf = Effect.fnUntraced(function* ({ headers }: HttpClientResponse.Htt
   return asked === undefined ? undefined : Duration.toMillis(Headers.retryAfterDelay(asked, now))
 })
 
+/** A gateway has every path that is asked for here: what says this is another server, and its answer no gateway's. */
+const NO_GATEWAY: ReadonlySet<string> = new Set(["not-found", "method-not-allowed"])
+
 /** Fails with the problem that an answer is, whatever its code: another gateway may have some that are unknown here. */
 const refusing = HttpClient.transformResponse(
   Effect.tap(
@@ -48,6 +51,7 @@ const refusing = HttpClient.transformResponse(
       if (!response.headers["content-type"]?.startsWith(PROBLEM_CONTENT_TYPE)) return
       const body = yield* response.json
       const problem = problemFrom(isObject(body) ? body : {}, response.status)
+      if (NO_GATEWAY.has(problem.code)) return
       return yield* Effect.fail(new GatewayProblem(problem, yield* pauseOf(response)))
     }),
   ),

@@ -4,7 +4,7 @@ import { SealgateError } from "../../client/errors.ts"
 import { printable } from "../printable.ts"
 import { dim, red } from "../terminal.ts"
 import type { Conversation } from "./Conversation.ts"
-import { explained, summary } from "./present.ts"
+import { explained, summary } from "./answerText.ts"
 
 export interface Streams {
   readonly input: NodeJS.ReadableStream

@@ -17,7 +17,7 @@ import { SOFTWARE } from "../../domain/software.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { type HostRules, hostRefusal } from "../shared/Hosts.ts"
 import { originRefusal } from "../shared/Origins.ts"
-import { failureAnswer, refuse } from "./answers.ts"
+import { failureAnswer, refuse } from "./failureAnswer.ts"
 
 export interface ConnectorOptions {
   /** By which names it may be asked. */

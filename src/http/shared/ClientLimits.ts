@@ -8,7 +8,7 @@ import { TooManyRequests } from "../../api/problems.ts"
 import { ConcurrencyLimits, type TooManyInFlight } from "../../services/access/ConcurrencyLimits.ts"
 import { type RateLimited, RateLimits } from "../../services/access/RateLimits.ts"
 import { clientIdentity } from "./ClientIdentity.ts"
-import { retryAfter } from "./Problems.ts"
+import { retryAfter } from "./renderProblems.ts"
 import { type PolicyState, stateOf } from "./rateLimitFields.ts"
 import type { Route } from "./RouteTable.ts"
 

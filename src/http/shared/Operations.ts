@@ -15,7 +15,7 @@ import { ReadinessProbe } from "../../services/lifecycle/ReadinessProbe.ts"
 import { gauge } from "../../services/metrics.ts"
 import type { RequestKind } from "./ClientLimits.ts"
 import { hostRules, type HostSettings } from "./Hosts.ts"
-import { layerOutermost, type OutermostSettings } from "./Outermost.ts"
+import { layerEdge, type EdgeSettings } from "./Edge.ts"
 import { makeRouteTable } from "./RouteTable.ts"
 
 const readiness = gauge("sealgate_ready")()
@@ -72,7 +72,7 @@ const PATHS = ["/health", "/ready", "/metrics"] as const
 const MAX_BODY_BYTES = 1024
 
 /** What the operator's listener is told about who may ask. */
-export interface OperatorRoutesSettings extends Pick<OutermostSettings, "trustedProxies">, HostSettings {
+export interface OperatorRoutesSettings extends Pick<EdgeSettings, "trustedProxies">, HostSettings {
   readonly rateLimitProbes: number
 }
 
@@ -99,7 +99,7 @@ export const layerOperatorRoutes = ({
           Effect.map(probe.report, (report) => readyResponse(report, report)),
         ),
         HttpRouter.add("GET", "/metrics", metricsResponse),
-        layerOutermost({
+        layerEdge({
           routes: makeRouteTable(
             { groups: {} },
             PATHS.map((path) => ["GET", path]),

@@ -7,7 +7,7 @@ import type { KindOf, RequestKind } from "./ClientLimits.ts"
 import { descriptionOf } from "./Description.ts"
 import { hostRules, type HostSettings } from "./Hosts.ts"
 import { layerScrape } from "./Operations.ts"
-import { layerOutermost, type OutermostSettings } from "./Outermost.ts"
+import { layerEdge, type EdgeSettings } from "./Edge.ts"
 import { layerPage, type Page, pageRoutes } from "./Pages.ts"
 import { type Endpoints, makeRouteTable } from "./RouteTable.ts"
 import { IsProbe } from "../../api/SystemApi.ts"
@@ -20,11 +20,11 @@ const withProbes = (kindOf: KindOf, perMinute: number): KindOf => {
 }
 
 export interface SurfaceOptions extends Pick<
-  OutermostSettings,
+  EdgeSettings,
   "continuesTraces" | "jsonLimits" | "kindOf" | "malformed" | "namesRequest"
 > {
   readonly component: "proxy" | "gateway"
-  readonly settings: Pick<OutermostSettings, "maxBodyMemory" | "trustedProxies"> &
+  readonly settings: Pick<EdgeSettings, "maxBodyMemory" | "trustedProxies"> &
     HostSettings & {
       readonly maxRequestBytes: number
       readonly rateLimitProbes: number
@@ -63,7 +63,7 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
     ...pages.map(layerPage),
     layerScrape(settings.operatorToken),
     sayWhoIsServed(settings),
-    layerOutermost({
+    layerEdge({
       routes: makeRouteTable(api, beside),
       maxBodyBytes: settings.maxRequestBytes,
       maxBodyMemory: settings.maxBodyMemory,

@@ -24,7 +24,7 @@ import {
   type PageRow,
   type StorageUnavailable,
 } from "../../domain/storage.ts"
-import { decodeRows, encodeRow, unavailable } from "../storage.ts"
+import { decodeRows, encodeRow, unavailable } from "../storedRows.ts"
 
 /** An `If-Match` header, as it was sent. */
 type IfMatch = string | undefined

@@ -9,7 +9,7 @@ import { PersistedQueue } from "effect/persistence"
 import { SqlClient } from "effect/sql"
 import { JobId } from "../../domain/job.ts"
 import { StorageUnavailable } from "../../domain/storage.ts"
-import { unavailable } from "../storage.ts"
+import { unavailable } from "../storedRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 
 /** One turn of one job. */

@@ -1,7 +1,7 @@
 /** Removes what has expired: ended jobs with their steps, and idempotency keys. */
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { unavailableUnlimited } from "../storage.ts"
+import { unavailableUnlimited } from "../storedRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 
 /** Rows removed per transaction, so that a large backlog holds no lock for long. */

@@ -6,7 +6,7 @@ import { Problem } from "../../domain/problem.ts"
 import { storedSpan } from "../../domain/traceContext.ts"
 import { JobResult } from "../../domain/verdict.ts"
 import type { Spent } from "../routing/Ledger.ts"
-import { decodeRows, encodeRow } from "../storage.ts"
+import { decodeRows, encodeRow } from "../storedRows.ts"
 
 const Time = Schema.DateTimeUtcFromMillis
 

@@ -20,7 +20,7 @@ import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../..
 import { storeTrace } from "../../domain/traceContext.ts"
 import { Agents } from "../agents/Agents.ts"
 import { Ledger } from "../routing/Ledger.ts"
-import { unavailable } from "../storage.ts"
+import { unavailable } from "../storedRows.ts"
 import { makeIdempotency } from "./Idempotency.ts"
 import { jobEnded, jobEnqueued, type QueueState } from "./JobMetrics.ts"
 import { jobMessage } from "./jobMessage.ts"

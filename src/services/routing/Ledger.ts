@@ -5,7 +5,7 @@
 import { Array, Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../../domain/storage.ts"
-import { decodeRows, unavailable } from "../storage.ts"
+import { decodeRows, unavailable } from "../storedRows.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { hourlySums, SUM_COLUMNS } from "./HourlySums.ts"
 

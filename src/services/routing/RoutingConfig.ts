@@ -13,7 +13,7 @@ import {
   settingsIssues,
 } from "../../domain/routingChecks.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
-import { decodeRows, encodeRow, unavailable } from "../storage.ts"
+import { decodeRows, encodeRow, unavailable } from "../storedRows.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../upstream/UpstreamSettings.ts"
 import { defaultSettings, faultPolicyOf } from "./DefaultSettings.ts"

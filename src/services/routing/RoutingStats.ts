@@ -10,7 +10,7 @@ import { percentOf } from "../../domain/money.ts"
 import { Strategy } from "../../domain/routing.ts"
 import { METHOD, type RoutingStatsReport, type Savings } from "../../domain/savings.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
-import { decodeRows, unavailable } from "../storage.ts"
+import { decodeRows, unavailable } from "../storedRows.ts"
 import { addSums, ALL_TENANTS, HOUR_MS, NO_SUMS, type Sums, SUM_COLUMNS, SUMS_OF_CALLS } from "./HourlySums.ts"
 import { PRICE_TABLE } from "./PriceTable.ts"
 

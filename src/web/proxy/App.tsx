@@ -9,7 +9,7 @@ import { useConversation } from "./useConversation.ts"
 import { useFocusNext } from "./useFocusNext.ts"
 import { usePins } from "./usePins.ts"
 import { type ProxyState, useReadiness } from "./useReadiness.ts"
-import { Wire } from "./Wire.tsx"
+import { Traffic } from "./Traffic.tsx"
 
 const statusOf = ({ providers, status }: ProxyState) => {
   if (status === "unavailable") return { class: "badge bad", text: "✕ not ready" }
@@ -94,7 +94,7 @@ export const App = () => {
           />
           {shown?.end !== undefined && <Receipt exchange={shown} end={shown.end} />}
         </div>
-        <Wire exchange={shown} />
+        <Traffic exchange={shown} />
       </main>
     </>
   )

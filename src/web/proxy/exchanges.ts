@@ -3,7 +3,7 @@ import type { VerifiedFrame } from "../../client/ResponseOpener.ts"
 import type { StreamEnd } from "../../client/SealedStream.ts"
 import type { StreamPart } from "../../client/streamParts.ts"
 import type { PublicJwk } from "../../domain/statement.ts"
-import { explain, type Explained } from "./explain.ts"
+import { explain, type Explained } from "./explainTraffic.ts"
 import type { Crossing } from "./wiretap.ts"
 
 export interface WireItem extends Explained {

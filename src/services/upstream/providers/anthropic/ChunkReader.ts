@@ -4,7 +4,7 @@ import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/
 import type { ProviderFailure } from "../../Provider.ts"
 import { CallIds } from "../shared/CallIds.ts"
 import { extraContent } from "../shared/ExtraContent.ts"
-import { failure, garbage } from "../shared/Failures.ts"
+import { failure, garbage } from "../shared/providerFailures.ts"
 import { argumentsOf } from "../shared/argumentsOf.ts"
 import { textOr } from "../shared/textOr.ts"
 import type { Call, ChunkReader } from "../shared/WireFormat.ts"

@@ -4,7 +4,7 @@ import type { ChatCompletion } from "../../../../domain/chat.ts"
 import { accumulate } from "../../../../domain/chatStream.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { reportsError } from "../shared/ErrorBody.ts"
-import { failure, failureOfEvent, garbage, withUsage } from "../shared/Failures.ts"
+import { failure, failureOfEvent, garbage, withUsage } from "../shared/providerFailures.ts"
 import type { Call } from "../shared/WireFormat.ts"
 import { GeminiChunkReader } from "./ChunkReader.ts"
 

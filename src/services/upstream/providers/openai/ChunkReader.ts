@@ -3,12 +3,12 @@ import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { reportsError } from "../shared/ErrorBody.ts"
-import { failureOfEvent, garbage } from "../shared/Failures.ts"
+import { failureOfEvent, garbage } from "../shared/providerFailures.ts"
 import { FinishTracker } from "../shared/FinishTracker.ts"
 import { textOr } from "../shared/textOr.ts"
 import { toDelta, toTexts } from "../shared/toChunk.ts"
 import type { Call, ChunkReader } from "../shared/WireFormat.ts"
-import { Said } from "./Said.ts"
+import { TextDigest } from "./TextDigest.ts"
 import { ToolCalls } from "./ToolCalls.ts"
 import * as Wire from "./Wire.ts"
 import { argumentsOf, FAILED, finishOf, messageOf, secondsOr } from "./fromResponse.ts"
@@ -27,7 +27,7 @@ export class OpenAiChunkReader implements ChunkReader {
   private readonly created: number
   private readonly finish: FinishTracker
   private readonly calls = new Map<number, ToolCalls>()
-  private readonly said = new Map<number, Said>()
+  private readonly digests = new Map<number, TextDigest>()
 
   constructor(call: Call) {
     this.id = call.id
@@ -92,7 +92,7 @@ export class OpenAiChunkReader implements ChunkReader {
     const { role, content, refusal, tool_calls: pieces, function_call: call, ...rest } = wire
     return Result.map(toTexts(content), (texts) => {
       this.thoughts += texts.thoughts
-      this.saidOf(choice).add(texts.content ?? "")
+      this.digestOf(choice).add(texts.content ?? "")
       return {
         ...rest,
         ...(role == null ? {} : { role }),
@@ -108,22 +108,22 @@ export class OpenAiChunkReader implements ChunkReader {
   private whole(choice: number, json: unknown): Result.Result<Delta, ProviderFailure> {
     const wire = Option.getOrUndefined(decodeMessage(json))
     if (wire === undefined) return Result.fail(garbage("a choice has a malformed message"))
-    const said = this.saidOf(choice)
-    const { length } = said
+    const digest = this.digestOf(choice)
+    const { length } = digest
     const begun = length > 0 || this.calls.has(choice)
     return Result.flatMap(toDelta(messageOf(wire, `${this.id}_${choice}`)), (delta) => {
       const content = delta.content ?? ""
       if (begun && content === "") return Result.succeed({})
-      if (!said.begins(content)) return Result.fail(garbage("a whole message is not what its pieces were"))
-      said.add(content.slice(length))
+      if (!digest.begins(content)) return Result.fail(garbage("a whole message is not what its pieces were"))
+      digest.add(content.slice(length))
       return Result.succeed(begun ? { content: content.slice(length) } : delta)
     })
   }
 
-  private saidOf(choice: number): Said {
-    const said = this.said.get(choice) ?? new Said()
-    this.said.set(choice, said)
-    return said
+  private digestOf(choice: number): TextDigest {
+    const digest = this.digests.get(choice) ?? new TextDigest()
+    this.digests.set(choice, digest)
+    return digest
   }
 
   private piece(choice: number, wire: Wire.ToolCallPiece): ReadonlyArray<ToolCallDelta> {

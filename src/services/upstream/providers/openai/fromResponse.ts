@@ -4,7 +4,7 @@ import type { AssistantMessage, ChatCompletion, ToolCall } from "../../../../dom
 import type { ProviderFailure } from "../../Provider.ts"
 import { CallIds } from "../shared/CallIds.ts"
 import { reportsError } from "../shared/ErrorBody.ts"
-import { failure, failureOfEvent, garbage } from "../shared/Failures.ts"
+import { failure, failureOfEvent, garbage } from "../shared/providerFailures.ts"
 import { textOr } from "../shared/textOr.ts"
 import type { Call } from "../shared/WireFormat.ts"
 import * as Wire from "./Wire.ts"

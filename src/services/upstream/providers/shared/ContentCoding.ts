@@ -5,7 +5,7 @@ import type { HttpClientResponse } from "effect/http"
 import type { Duplex } from "node:stream"
 import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib"
 import type { ProviderFailure } from "../../Provider.ts"
-import { failure, garbage } from "./Failures.ts"
+import { failure, garbage } from "./providerFailures.ts"
 import { withConnectionCode } from "./connectionCode.ts"
 
 /** Hands out what can be decoded as soon as it has come, and leaves it to the answer itself whether it is whole. */

@@ -4,7 +4,7 @@ import { Clock, Effect, Option, Pull, type Scope, Stream } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
 import { decodedBytes } from "./ContentCoding.ts"
-import { garbage } from "./Failures.ts"
+import { garbage } from "./providerFailures.ts"
 import { retryAfterMs } from "./RetryAfter.ts"
 
 /**

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { AssistantMessage, ChatChunk, ChatCompletion, ContentPart, Delta } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
-import { garbage } from "./Failures.ts"
+import { garbage } from "./providerFailures.ts"
 
 /** A whole answer as the one chunk of a stream. */
 export const toChunk = (completion: ChatCompletion): Result.Result<ChatChunk, ProviderFailure> => {

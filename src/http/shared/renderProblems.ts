@@ -30,7 +30,7 @@ export const retryAfter = (milliseconds: number): Readonly<Record<string, string
 })
 
 /** Whether problems name the request that they answer: by its path, and its trace. */
-export const NamesRequest = Context.Reference<boolean>("sealgate/http/shared/Problems/NamesRequest", {
+export const NamesRequest = Context.Reference<boolean>("sealgate/http/shared/renderProblems/NamesRequest", {
   defaultValue: () => false,
 })
 

@@ -12,12 +12,12 @@ import { type HostRules, hostRefusal } from "./Hosts.ts"
 import { observe } from "./HttpMetrics.ts"
 import { withBodyLimits } from "./JsonBody.ts"
 import { originRefusal, sharedWith } from "./Origins.ts"
-import { NamesRequest, type RenderOptions, renderProblems, respond } from "./Problems.ts"
+import { NamesRequest, type RenderOptions, renderProblems, respond } from "./renderProblems.ts"
 import { type PolicyState, rateLimitFields } from "./rateLimitFields.ts"
 import { withRequestSpan } from "./requestSpan.ts"
 import type { RouteTable } from "./RouteTable.ts"
 
-export interface OutermostSettings extends RenderOptions {
+export interface EdgeSettings extends RenderOptions {
   readonly routes: RouteTable
   /** Whether problems name the request that they answer. */
   readonly namesRequest: boolean
@@ -44,7 +44,7 @@ const announcesTooMuch = ({ headers }: HttpServerRequest.HttpServerRequest, maxB
 /** What the operator can do for a page of another origin. */
 const MAY_BE_ALLOWED = "If it may use this server, its operator adds the page's origin to ALLOWED_ORIGINS."
 
-export const layerOutermost = (settings: OutermostSettings) => {
+export const layerEdge = (settings: EdgeSettings) => {
   const { hosts, jsonLimits, kindOf, maxBodyBytes, origins, routes } = settings
   const shared = sharedWith(origins)
   const forwarded = HttpMiddleware.xForwardedHeaders({ trustedProxies: settings.trustedProxies })

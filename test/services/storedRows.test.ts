@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import * as PostgresClient from "../../src/layers/database/PostgresClient.ts"
-import { unavailable } from "../../src/services/storage.ts"
+import { unavailable } from "../../src/services/storedRows.ts"
 import { postgresIsThere, postgresSchema } from "../support/databases.ts"
 
 describe("a database that fails", () => {

@@ -67,7 +67,7 @@ const Chain = ({ links, proven }: { readonly links: ReadonlyArray<Link>; readonl
 )
 
 /** What crossed the wire for one exchange, beside what it means. */
-export const Wire = ({ exchange }: { readonly exchange: Exchange | undefined }) => {
+export const Traffic = ({ exchange }: { readonly exchange: Exchange | undefined }) => {
   if (exchange === undefined) {
     return (
       <section class="card stack" aria-label="On the wire">

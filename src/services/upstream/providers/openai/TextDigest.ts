@@ -1,5 +1,5 @@
 /** How much of a text came, and enough of it to know it again: keeping the texts of all open streams would cost too much. */
-export class Said {
+export class TextDigest {
   length = 0
   private hash = 0
 

@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Draining, Malformed } from "../../src/api/problems.ts"
-import { renderProblems, retryAfter } from "../../src/http/shared/Problems.ts"
+import { renderProblems, retryAfter } from "../../src/http/shared/renderProblems.ts"
 
 it.effect("a server that stops in the middle of a request says when to come back, as one that refuses it does", () =>
   Effect.gen(function* () {
