@@ -8,7 +8,7 @@ const effectTsc = `node_modules/@effect/tsgo-${process.platform}-${process.arch}
 const checker = existsSync(effectTsc) ? effectTsc : "node_modules/.bin/tsc"
 if (checker !== effectTsc) console.warn(`! no Effect diagnostics on ${process.platform}-${process.arch}, types only`)
 
-const FOLDERS = ["src", "test", "examples", "scripts", "bench"].filter((folder) => existsSync(folder))
+const FOLDERS = ["src", "test", "examples", "scripts", "bench", "eval"].filter((folder) => existsSync(folder))
 const steps: ReadonlyArray<readonly [name: string, command: string, args: ReadonlyArray<string>]> = [
   ["types and Effect diagnostics", checker, ["--noEmit", "-p", "tsconfig.json"]],
   ["declarations of the package", checker, ["--noEmit", "-p", "scripts/tsconfig.build.json"]],

@@ -13,13 +13,9 @@ const dollars = (microUsd: number | null): string => (microUsd === null ? "unkno
 const showResult = ({ cost_micro_usd, result }: Job): void => {
   if (result == null) return
   fact("answer", result.answer)
-  fact(
-    "verdict",
-    "rounds" in result
-      ? `${result.verdict}, confidence ${result.confidence}`
-      : `${result.verdict}, agreement ${result.agreement.toFixed(2)}`,
-  )
-  if ("rounds" in result) for (const { claim, status } of result.objections) fact("objection", `${claim} (${status})`)
+  fact("verdict", `${result.verdict}, confidence ${result.confidence?.toFixed(2) ?? "none"}`)
+  if (result.mode === "adversarial")
+    for (const { claim, status } of result.objections) fact("objection", `${claim} (${status})`)
   else
     for (const { independent_answer, note, question } of result.checks)
       fact("check", `${question} ${independent_answer} ${note}`)

@@ -14,31 +14,33 @@ const members = (schema: unknown): ReadonlyArray<string> =>
 const structured = ({ json, text }: Asked): object | undefined => {
   const asked = members(json)
   const sound = text.includes("There are 3")
-  if (asked.includes("action")) return { action: "revise", answer: RIGHT, rebuttal: "" }
+  if (asked.includes("replies")) {
+    return { replies: [{ objection: 1, action: "revise", text: "Counted again." }], answer: RIGHT }
+  }
   if (asked.includes("objections")) {
     const claim = 'Letter by letter, "strawberry" has an r at positions 3, 8 and 9: three, not two.'
-    return sound ? { resolved: [1], objections: [] } : { resolved: [], objections: [{ claim, severity: "critical" }] }
+    return sound
+      ? { resolved: [1], objections: [] }
+      : { resolved: [], objections: [{ claim, evidence: "st-r-awbe-r-r-y", severity: "critical" }] }
   }
   if (asked.includes("verdict")) return { verdict: sound ? "sound" : "flawed", resolved: [], confidence: 0.95 }
   if (asked.includes("questions")) return { questions: ['At which positions of "strawberry" is the letter r?'] }
   if (asked.includes("checks")) {
-    return { checks: [{ question: 1, consistent: false, note: "Three positions were named, the draft counts two." }] }
+    return { checks: [{ question: 1, fits: [2], note: "Three positions were named, the draft counts two." }], right: 2 }
   }
-  if (asked.includes("samples")) return { samples: [{ sample: 1, agrees: false }] }
+  if (asked.includes("same_as")) return { same_as: null }
   return undefined
 }
 
-let drafts = 0
+const POSITIONS = "The letter r is at positions 3, 8 and 9."
 
-export const alpha = (asked: Asked): Reply => {
-  const answer = structured(asked)
-  if (answer !== undefined) return { text: JSON.stringify(answer) }
-  if (asked.text.includes("<findings>")) return { text: RIGHT }
-  // Every third draft is right by luck: this is what independent samples are for.
-  return { text: ++drafts % 3 === 0 ? RIGHT : WRONG }
-}
+const playing =
+  (answer: string) =>
+  (asked: Asked): Reply => {
+    const value = structured(asked)
+    if (value !== undefined) return { text: JSON.stringify(value) }
+    return { text: asked.text.includes("At which positions") ? POSITIONS : answer }
+  }
 
-export const beta = (asked: Asked): Reply => {
-  const answer = structured(asked)
-  return { text: answer === undefined ? "The letter r is at positions 3, 8 and 9." : JSON.stringify(answer) }
-}
+export const alpha = playing(WRONG)
+export const beta = playing(RIGHT)

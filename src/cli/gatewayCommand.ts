@@ -80,7 +80,7 @@ export const gatewayCommand = Command.make(
   Command.withShortDescription("Run the agent gateway"),
   Command.withDescription(
     `Runs the agent gateway, for operators: an HTTP API that gives agents tasks, as jobs that survive restarts. Every
-answer is either argued over by a second model (adversarial) or compared with samples and questions (verified). Without
+answer is either argued over by a second model (adversarial) or compared with those of others (verified). Without
 a provider's key it serves a built-in echo, good to try things out. Environment variables set everything.
 
 At start it logs the address of a page on which to try it in a browser (/console). The API is described at

@@ -1,5 +1,8 @@
 /** Agents: what a tenant sets up once and then gives tasks to. */
 import { Schema, SchemaTransformation } from "effect"
+import { Mode } from "./modes.ts"
+import { Rounds } from "./modes/adversarial.ts"
+import { Effort } from "./modes/description.ts"
 import { Refusal } from "./refusal.ts"
 import { TargetFilter } from "./targets.ts"
 
@@ -14,10 +17,6 @@ export type TenantId = typeof TenantId.Type
 /** UUIDv7, so ids sort by creation. */
 export const AgentId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("AgentId"))
 export type AgentId = typeof AgentId.Type
-
-/** How an agent arrives at an answer it can stand behind. */
-export const Mode = Schema.Literals(["adversarial", "verified"])
-export type Mode = typeof Mode.Type
 
 /** Longer than any mode's name: what is longer is not even looked at. */
 const MAX_MODE_NAME = 32
@@ -39,7 +38,8 @@ export const ModeName = Schema.String.check(Schema.isMaxLength(MAX_MODE_NAME))
     ),
   )
 
-const MAX_NAME = 200
+/** The longest name of an agent. */
+export const MAX_NAME = 200
 const MAX_ROLE = 1000
 /** Every call of a model sends them along, and every job keeps a copy. */
 const MAX_INSTRUCTIONS = 100_000
@@ -47,7 +47,7 @@ const MAX_METADATA_ENTRIES = 32
 const MAX_METADATA_KEY = 64
 const MAX_METADATA_VALUE = 1024
 /** A day: longer tasks belong into several jobs. */
-const MAX_TIMEOUT_SECONDS = 86_400
+export const MAX_TIMEOUT_SECONDS = 86_400
 
 /** The caller's own labels: at most 32, keys up to 64 characters, values up to 1024. */
 export const Metadata = Schema.Record(
@@ -56,7 +56,6 @@ export const Metadata = Schema.Record(
 ).check(Schema.isMaxProperties(MAX_METADATA_ENTRIES))
 export type Metadata = typeof Metadata.Type
 
-export const Rounds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 }))
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
 const TimeoutSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_TIMEOUT_SECONDS }))
 
@@ -97,6 +96,8 @@ export const Agent = Schema.Struct({
   role: Schema.optionalKey(AgentRole),
   instructions: Schema.optionalKey(Instructions),
   default_mode: Mode,
+  /** How much its jobs may take, unless they say otherwise; `medium` where it is not set. */
+  default_effort: Schema.optionalKey(Effort),
   model_policy: TargetFilter,
   limits: AgentLimits,
   metadata: Metadata,
@@ -112,6 +113,7 @@ export const CreateAgent = Schema.Struct({
   role: Schema.optionalKey(AgentRole),
   instructions: Schema.optionalKey(Instructions),
   default_mode: Schema.optionalKey(ModeName),
+  default_effort: Schema.optionalKey(Effort),
   model_policy: Schema.optionalKey(TargetFilter),
   limits: Schema.optionalKey(PartialLimits),
   metadata: Schema.optionalKey(Metadata),
@@ -124,6 +126,7 @@ export const UpdateAgent = Schema.Struct({
   role: Schema.optionalKey(Schema.NullOr(AgentRole)),
   instructions: Schema.optionalKey(Schema.NullOr(Instructions)),
   default_mode: Schema.optionalKey(ModeName),
+  default_effort: Schema.optionalKey(Effort),
   model_policy: Schema.optionalKey(TargetFilter),
   limits: Schema.optionalKey(ChangedLimits),
   metadata: Schema.optionalKey(Metadata),

@@ -1,10 +1,11 @@
 /** Jobs: one task given to one agent, worked on until it ends, whatever happens to the servers meanwhile. */
 import { Schema } from "effect"
-import { AgentId, Metadata, Mode, ModeName, Rounds } from "./agent.ts"
+import { AgentId, Metadata, ModeName } from "./agent.ts"
 import { Message } from "./chat.ts"
+import { JobOptions, JobResult, Mode } from "./modes.ts"
 import { Problem } from "./problem.ts"
 import { Refusal } from "./refusal.ts"
-import { JobResult } from "./verdict.ts"
+import { Step } from "./step.ts"
 
 /** UUIDv7, so ids sort by creation. */
 export const JobId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("JobId"))
@@ -36,13 +37,6 @@ const Messages = Schema.Array(Message).check(Schema.isMinLength(1))
 /** What is to be done: a text, or a conversation that the answer continues. */
 export const JobTask = Schema.Union([Schema.NonEmptyString, Messages])
 export type JobTask = typeof JobTask.Type
-
-/** `rounds` is for the adversarial mode (default: the agent's `max_rounds`), `samples` for the verified one. */
-export const JobOptions = Schema.Struct({
-  rounds: Schema.optionalKey(Rounds),
-  samples: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5 }))),
-})
-export type JobOptions = typeof JobOptions.Type
 
 const execute = {
   mode: Schema.optionalKey(ModeName),
@@ -87,7 +81,9 @@ export type StepCall = typeof StepCall.Type
 
 /** A step that finished. A failed one may be followed by another of the same name, after a retry. */
 export const JobStep = Schema.Struct({
+  /** Unique among the steps that completed. It is for logs; what the step is, the members after it say. */
   name: Schema.NonEmptyString,
+  ...Step.fields,
   status: Schema.Literals(["completed", "failed"]),
   /** `null` for a step that called no provider, or failed before it did. */
   provider: Schema.NullOr(Schema.String),

@@ -1,80 +1,36 @@
-/**
- * What critics and judges are asked to return. Each schema is sent along as JSON Schema and decodes what comes back, so
- * that a verdict is one of these values or none at all.
- */
-import { Schema } from "effect"
-import { Severity } from "./verdict.ts"
+/** The modes: how a job arrives at an answer it can stand behind. Everything about one of them is told by its row. */
+import { Record, Schema } from "effect"
+import { AdversarialResult, adversarial, Rounds } from "./modes/adversarial.ts"
+import { Effort, type ModeDescription, type VerdictMeaning } from "./modes/description.ts"
+import { Samples, VerifiedResult, verified } from "./modes/verified.ts"
+import type { Step } from "./step.ts"
 
-/** Longest lists of findings that are taken from one answer. Several rounds together may come to more. */
-const MAX_FINDINGS = 20
+export const MODES = { adversarial, verified } as const
 
-const Index = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
-  description: "the number it is listed under",
+export const Mode = Schema.Literals(Record.keys(MODES))
+export type Mode = typeof Mode.Type
+
+/** The row of a mode, for whoever does not care which one it is. */
+export const modeOf = (mode: Mode): ModeDescription<string> => MODES[mode]
+
+/** `mode` says which one it is. */
+export const JobResult = Schema.Union([AdversarialResult, VerifiedResult])
+export type JobResult = typeof JobResult.Type
+
+/** `effort` sets how much a job may take; `rounds` and `samples` depart from it, each in the mode that has it. */
+export const JobOptions = Schema.Struct({
+  effort: Schema.optionalKey(Effort),
+  rounds: Schema.optionalKey(Rounds),
+  samples: Schema.optionalKey(Samples),
 })
+export type JobOptions = typeof JobOptions.Type
 
-export const Critique = Schema.Struct({
-  resolved: Schema.Array(Index).annotate({
-    description: "numbers of the earlier objections that the answer now meets or that were refuted",
-  }),
-  objections: Schema.Array(
-    Schema.Struct({
-      claim: Schema.NonEmptyString.annotate({ description: "what is wrong and why, in one or two sentences" }),
-      severity: Severity.annotate({
-        description: "critical: the answer is wrong; major: a part of it is wrong or missing; minor: style or detail",
-      }),
-    }),
-  )
-    .check(Schema.isMaxLength(MAX_FINDINGS))
-    .annotate({ description: "new objections; empty if there are none" }),
-})
-export type Critique = typeof Critique.Type
+/** What a verdict means for whoever wants to use the answer. */
+export const verdictMeaning = ({ mode, verdict }: Pick<JobResult, "mode" | "verdict">): VerdictMeaning =>
+  modeOf(mode).verdicts[verdict] ?? { tone: "warn", meaning: "" }
 
-export const Response = Schema.Struct({
-  action: Schema.Literals(["revise", "rebut"]),
-  answer: Schema.NonEmptyString.annotate({ description: "the whole answer, revised or unchanged" }),
-  rebuttal: Schema.String.annotate({ description: "why the objections do not hold; empty if the answer is revised" }),
-})
-export type Response = typeof Response.Type
-
-export const Judgement = Schema.Struct({
-  verdict: Schema.Literals(["sound", "flawed", "undecided"]),
-  resolved: Schema.Array(Index).annotate({
-    description: "numbers of the open objections that the answer meets or that do not hold",
-  }),
-  confidence: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })).annotate({
-    description: "how sure you are of the verdict, from 0 to 1",
-  }),
-})
-export type Judgement = typeof Judgement.Type
-
-export const Comparison = Schema.Struct({
-  samples: Schema.Array(Schema.Struct({ sample: Index, agrees: Schema.Boolean }))
-    .check(Schema.isMaxLength(MAX_FINDINGS))
-    .annotate({ description: "one entry per sample: whether it comes to the same conclusion as the draft" }),
-})
-export type Comparison = typeof Comparison.Type
-
-/** Questions that are asked at most, each of them one more call. */
-export const MAX_QUESTIONS = 5
-
-export const Questions = Schema.Struct({
-  questions: Schema.Array(Schema.NonEmptyString)
-    .check(Schema.isMinLength(1), Schema.isMaxLength(MAX_QUESTIONS))
-    .annotate({ description: `1 to ${MAX_QUESTIONS} questions, each answerable on its own` }),
-})
-export type Questions = typeof Questions.Type
-
-export const Reconciliation = Schema.Struct({
-  checks: Schema.Array(
-    Schema.Struct({
-      question: Index,
-      consistent: Schema.NullOr(Schema.Boolean).annotate({
-        description: "whether draft and independent answer agree; null if that cannot be told",
-      }),
-      note: Schema.String.annotate({ description: "what agrees or differs, in one sentence" }),
-    }),
-  )
-    .check(Schema.isMaxLength(MAX_FINDINGS))
-    .annotate({ description: "one entry per question" }),
-})
-export type Reconciliation = typeof Reconciliation.Type
+/** A step's name for people; the kind where the mode has no name for it. */
+export const stepLabel = (mode: Mode, step: Step): string => {
+  const label = modeOf(mode).steps[step.kind]?.(step) ?? step.kind
+  return `${label}${step.tier === undefined ? "" : `, target ${step.tier}`}${step.repair ? ", asked again" : ""}`
+}

@@ -1,6 +1,6 @@
 /** What routing saved: the report of `/api/v1/routing/stats`. Money in whole micro-USD. */
 import { Schema } from "effect"
-import { Mode } from "./agent.ts"
+import { Mode } from "./modes.ts"
 import { Strategy } from "./routing.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))

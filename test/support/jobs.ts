@@ -4,7 +4,7 @@ import { SecureRandom } from "effect/crypto"
 import { type AgentLimits, TenantId } from "../../src/domain/agent.ts"
 import type { Job } from "../../src/domain/job.ts"
 import { makeProblem } from "../../src/domain/problem.ts"
-import type { JobResult } from "../../src/domain/verdict.ts"
+import type { JobResult } from "../../src/domain/modes.ts"
 import { Agents } from "../../src/services/agents/Agents.ts"
 import { JobLeases } from "../../src/services/jobs/JobLeases.ts"
 import { type JobContext, JobFailure, JobProgram } from "../../src/services/jobs/JobProgram.ts"
@@ -82,9 +82,11 @@ export const ended = (tenant: TenantId, job: Pick<Job, "id">) =>
   Effect.flatMap(Jobs, (jobs) => jobs.wait(tenant, job.id, "20 seconds"))
 
 export const answer = (text: string): JobResult => ({
+  mode: "adversarial",
   answer: text,
   verdict: "upheld",
   confidence: null,
+  calibrated: false,
   objections: [],
   rounds: [],
   participants: [],
@@ -96,7 +98,7 @@ export const failure = (retryable: boolean, code = "scripted") =>
 /** A step of a scripted program that gives a text. */
 export const text = <E>(context: JobContext, name: string, value: Effect.Effect<string, E>) =>
   context.step(
-    name,
+    { kind: name },
     Schema.String,
     Effect.map(value, (value) => ({ value })),
   )

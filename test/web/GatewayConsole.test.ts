@@ -151,7 +151,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       const answer = page.getByRole("region", { name: "Answer" })
       await answer.getByText(REVISION).waitFor()
       await answer.getByText("0.86").waitFor()
-      await says(answer, ["uncalibrated"])
+      await says(debate, ["as the judge states it"])
       await page.getByRole("status").filter({ hasText: "The job is completed." }).waitFor({ state: "attached" })
       await says(debate, [OBJECTION, DETAIL, "major", "minor", "resolved", "The proposer revised the answer."])
       await says(steps.first(), ["gemini-3.8-flash"])
@@ -180,7 +180,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
         region,
         checks.flatMap(({ independent_answer, note, question }) => [question, independent_answer, note]),
       )
-      await region.filter({ hasText: /agrees[^]*agrees[^]*agrees/ }).waitFor()
+      await region.filter({ hasText: /391 is a prime[^]*gemini[^]*17 × 23[^]*claude/ }).waitFor()
       await region.filter({ hasText: /consistent[^]*consistent/ }).waitFor()
     }),
   )

@@ -233,6 +233,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
       const job = await client.jobs.get(handle.id)
       const step = {
         name: "propose",
+        kind: "propose",
         provider: "provider1",
         model: "small",
         usage: null,

@@ -1,22 +1,19 @@
 /** A job as a person reads it. */
 import type { Job } from "../../client/GatewayJobs.ts"
+import { verdictMeaning } from "../../domain/modes.ts"
 import { printable, printableLine } from "../printable.ts"
 import { bold, dim } from "../terminal.ts"
 import { dollars } from "./remote.ts"
 
 const ENDED: ReadonlySet<Job["status"]> = new Set(["completed", "failed", "cancelled", "timed_out"])
 
-const sureness = (result: NonNullable<Job["result"]>): string => {
-  if (!("rounds" in result)) return `, agreement of its samples ${result.agreement.toFixed(2)}`
-  return result.confidence === null ? "" : `, confidence ${result.confidence}`
-}
-
 /** Answer, verdict and cost; or why there are none. */
 export const report = ({ cost_micro_usd, problem, result, status, usage }: Job): string => {
   const cost = dim(`${usage.calls} call${usage.calls === 1 ? "" : "s"} of models, ${dollars(cost_micro_usd)}`)
   if (result != null) {
+    const sureness = result.confidence === null ? "" : `, confidence ${result.confidence.toFixed(2)}`
     const note = result.note === undefined ? "" : `\n${printableLine(result.note)}`
-    return `${printable(result.answer)}\n\n${bold(`Verdict: ${result.verdict}`)}${sureness(result)}${note}\n${cost}`
+    return `${printable(result.answer)}\n\n${bold(`Verdict: ${result.verdict}`)}${sureness}\n${verdictMeaning(result).meaning}${note}\n${cost}`
   }
   const why = problem?.detail ?? problem?.title ?? (ENDED.has(status) ? "no result" : "no result yet")
   return `${bold(status)}: ${printableLine(why)}\n${cost}`

@@ -1,7 +1,8 @@
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { GatewayClient } from "../../client/GatewayClient.ts"
-import { Mode } from "../../domain/agent.ts"
+import { Mode, modeOf, stepLabel } from "../../domain/modes.ts"
+import { Effort } from "../../domain/modes/description.ts"
 import { CommandFailed } from "../CommandFailed.ts"
 import { jsonFlag } from "../flags.ts"
 import { withGuide } from "../help/Guide.ts"
@@ -36,9 +37,13 @@ export const runCommand = Command.make(
     gateway: gatewayFlag,
     mode: Flag.Literals("mode", Mode.literals).pipe(
       Flag.withDescription(
-        "How the answer is made sure of. adversarial: a second model attacks it, the first defends or mends it. " +
-          "verified: it is compared with samples, and questions about it are answered (default: the agent's own)",
+        `How the answer is made sure of. ${Mode.literals.map((mode) => `${mode}: ${modeOf(mode).hint}`).join(" ")} ` +
+          "(default: the agent's own)",
       ),
+      Flag.optional,
+    ),
+    effort: Flag.Literals("effort", Effort.literals).pipe(
+      Flag.withDescription("How much the job may take: more samples or rounds settle more (default: the agent's own)"),
       Flag.optional,
     ),
     agent: Flag.String("agent").pipe(
@@ -52,11 +57,14 @@ export const runCommand = Command.make(
     const gateway = yield* connect(input.gateway)
     const agent = yield* agentFor(gateway, input.agent)
     const mode = Option.match(input.mode, { onNone: () => ({}), onSome: (mode) => ({ mode }) })
-    const job = yield* ask((signal) => gateway.agents.execute(agent, { task: input.task, ...mode }, { signal }))
+    const options = Option.match(input.effort, { onNone: () => ({}), onSome: (effort) => ({ options: { effort } }) })
+    const job = yield* ask((signal) =>
+      gateway.agents.execute(agent, { task: input.task, ...mode, ...options }, { signal }),
+    )
     tell(`job ${job.id}`)
     yield* ask(async (signal) => {
       for await (const event of job.events({ signal })) {
-        if (event.type === "step") tell(`${event.step.name} by ${event.step.model ?? "nobody"}`)
+        if (event.type === "step") tell(`${stepLabel(job.job.mode, event.step)} by ${event.step.model ?? "nobody"}`)
       }
     })
     yield* Console.log(input.json ? printableJson(job.job) : report(job.job))
@@ -70,7 +78,10 @@ cost. Ending the command does not end the job.`,
   ),
   Command.withExamples([
     { command: 'sealgate run "Is 391 a prime?"', description: "With an agent that is made for you" },
-    { command: 'sealgate run "Is 391 a prime?" --mode verified', description: "Draft, samples, questions, answer" },
+    {
+      command: 'sealgate run "Is 391 a prime?" --mode verified',
+      description: "Several models answer, and are compared",
+    },
     { command: 'sealgate run "Review this: …" --mode adversarial --json', description: "For programs" },
   ]),
   withGuide({

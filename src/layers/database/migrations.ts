@@ -8,6 +8,7 @@ import { Migrator, SqlClient } from "effect/sql"
 import { agents } from "./migrations/agents.ts"
 import { jobAgentVersion } from "./migrations/job_agent_version.ts"
 import { jobFailures } from "./migrations/job_failures.ts"
+import { jobModes } from "./migrations/job_modes.ts"
 import { jobs } from "./migrations/jobs.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
@@ -23,6 +24,7 @@ export const migrations = {
   "0004_ledger_calls": statements(...ledgerCalls),
   "0005_job_agent_version": statements(...jobAgentVersion),
   "0006_job_failures": statements(...jobFailures),
+  "0007_job_modes": statements(...jobModes),
 }
 
 /** Brings the database up to date. Several processes may do so at once: one applies the steps, the others wait. */

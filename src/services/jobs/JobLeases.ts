@@ -5,16 +5,16 @@
 import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import type { Mode } from "../../domain/agent.ts"
 import type { StepCall } from "../../domain/job.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
-import type { JobResult } from "../../domain/verdict.ts"
+import type { JobResult, Mode } from "../../domain/modes.ts"
+import { type Step, stepName } from "../../domain/step.ts"
 import { unavailable } from "../storedRows.ts"
 import { afterCrash, afterFailure } from "./delays.ts"
 import { jobEnded, jobRetried, jobTakenOver } from "./JobMetrics.ts"
 import { type Element, JobQueue } from "./JobQueue.ts"
-import { decodeJobs, encodeCall, encodeProblem, encodeResult, type JobRow } from "./JobRows.ts"
+import { decodeJobs, encodeCall, encodeProblem, encodeResult, encodeStep, type JobRow } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { changed, JobSignals, stopped } from "./JobSignals.ts"
 
@@ -31,7 +31,7 @@ export interface Lease {
 
 /** A step that finished, with its outcome as JSON if it succeeded. Times in milliseconds since the epoch. */
 export interface FinishedStep {
-  readonly name: string
+  readonly step: Step
   readonly outcome: string | null
   readonly call: StepCall | null
   readonly startedAt: number
@@ -163,6 +163,7 @@ export class JobLeases extends Context.Service<
         recordStep: Effect.fn("JobLeases.recordStep")(
           function* (lease, step) {
             const id = lease.job.id
+            const name = stepName(step.step)
             const status = step.outcome === null ? "failed" : "completed"
             const rows = yield* sql<{ last_event: number }>`
               UPDATE jobs SET last_event = last_event + 1, crashes = 0, ran_ms = ${yield* ranMs(lease)},
@@ -172,13 +173,14 @@ export class JobLeases extends Context.Service<
             if (row === undefined) return false
             // Written again, after a commit whose answer was lost, a step is there already. An index says so of one that
             // succeeded; others are looked for, and not before the job's row is locked and so that commit is over.
-            const same = sql`job_id = ${id} AND name = ${step.name} AND status = ${status}
+            const same = sql`job_id = ${id} AND name = ${name} AND status = ${status}
               AND started_at = ${step.startedAt} AND finished_at = ${step.finishedAt}`
             if (status === "failed" && (yield* sql`SELECT event FROM job_steps WHERE ${same}`).length > 0) return true
             const record = {
               job_id: id,
               event: row.last_event,
-              name: step.name,
+              name,
+              step: yield* encodeStep(step.step),
               status,
               outcome: step.outcome,
               call: step.call === null ? null : yield* encodeCall(step.call),

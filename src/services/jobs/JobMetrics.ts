@@ -1,6 +1,6 @@
 /** What is counted about durable jobs. All labels have few values: states, modes, outcomes. */
 import { Duration, Effect, Metric } from "effect"
-import type { Mode } from "../../domain/agent.ts"
+import type { Mode } from "../../domain/modes.ts"
 import type { JobStatus, JobStep } from "../../domain/job.ts"
 import { counter, gauge, histogram } from "../metrics.ts"
 

@@ -3,10 +3,11 @@
  * run again from its beginning after a crash or a retry; what it did before comes back from its steps.
  */
 import { Context, type Effect, Schema } from "effect"
-import type { Agent, Mode, TenantId } from "../../domain/agent.ts"
-import { type JobId, type JobOptions, type JobTask, StepCall } from "../../domain/job.ts"
+import type { Agent, TenantId } from "../../domain/agent.ts"
+import { type JobId, type JobTask, StepCall } from "../../domain/job.ts"
+import type { JobOptions, JobResult, Mode } from "../../domain/modes.ts"
 import { Problem } from "../../domain/problem.ts"
-import type { JobResult } from "../../domain/verdict.ts"
+import type { Step } from "../../domain/step.ts"
 
 /**
  * Why a program could not finish. `problem.retryable` decides whether the job is tried again (bounded, with back-off)
@@ -46,12 +47,11 @@ export interface JobContext {
    * Runs `effect` and stores its value before returning it. When the job resumes, a step that has finished returns its
    * stored value and does not run `effect` again; only a call in flight at a crash is made a second time.
    *
-   * Names are unique within one run of the program and the same in every run (`critique-1`, `sample-3`): a name used
-   * twice is a defect. Steps may run in parallel. A failed step is recorded and runs again on the next attempt; an
+   * A step is unique within one run of the program and the same in every run: one that is begun twice is a defect. Steps may run in parallel. A failed step is recorded and runs again on the next attempt; an
    * interrupted one is not recorded.
    */
   readonly step: <A, I, E, R>(
-    name: string,
+    step: Step,
     schema: Schema.Codec<A, I>,
     effect: Effect.Effect<StepOutcome<A>, E, R>,
   ) => Effect.Effect<A, E, R>

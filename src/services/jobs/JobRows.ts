@@ -1,10 +1,11 @@
 /** Jobs and steps as the database holds them, and as their owners see them. */
 import { Schema } from "effect"
-import { Agent, AgentId, Metadata, Mode, TenantId } from "../../domain/agent.ts"
-import { type Job, JobId, JobOptions, JobStatus, type JobStep, JobTask, StepCall } from "../../domain/job.ts"
+import { Agent, AgentId, Metadata, TenantId } from "../../domain/agent.ts"
+import { type Job, JobId, JobStatus, type JobStep, JobTask, StepCall } from "../../domain/job.ts"
+import { JobOptions, JobResult, Mode } from "../../domain/modes.ts"
 import { Problem } from "../../domain/problem.ts"
 import { storedSpan } from "../../domain/traceContext.ts"
-import { JobResult } from "../../domain/verdict.ts"
+import { Step } from "../../domain/step.ts"
 import type { Spent } from "../routing/Ledger.ts"
 import { decodeRows, encodeRow } from "../storedRows.ts"
 
@@ -83,6 +84,8 @@ const StepRow = Schema.Struct({
   job_id: JobId,
   event: Schema.Int,
   name: Schema.String,
+  /** `null` in rows of before it was kept. */
+  step: Schema.NullOr(Schema.fromJsonString(Step)),
   status: Schema.Literals(["completed", "failed"]),
   call: Schema.NullOr(Schema.fromJsonString(StepCall)),
   started_at: Time,
@@ -90,14 +93,16 @@ const StepRow = Schema.Struct({
 })
 export type StepRow = typeof StepRow.Type
 export const decodeSteps = decodeRows("job_steps", StepRow)
-export const STEP_COLUMNS = ["job_id", "event", "name", "status", "call", "started_at", "finished_at"]
+export const STEP_COLUMNS = ["job_id", "event", "name", "step", "status", "call", "started_at", "finished_at"]
 
 export const encodeProblem = encodeRow("jobs", Schema.fromJsonString(Problem))
 export const encodeResult = encodeRow("jobs", Schema.fromJsonString(JobResult))
+export const encodeStep = encodeRow("job_steps", Schema.fromJsonString(Step))
 export const encodeCall = encodeRow("job_steps", Schema.NullOr(Schema.fromJsonString(StepCall)))
 
-export const toStep = ({ call, finished_at, name, started_at, status }: StepRow): JobStep => ({
+export const toStep = ({ call, finished_at, name, started_at, status, step }: StepRow): JobStep => ({
   name,
+  ...(step ?? { kind: name }),
   status,
   provider: call?.provider ?? null,
   model: call?.model ?? null,

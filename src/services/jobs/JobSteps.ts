@@ -1,5 +1,6 @@
 /** How a program's steps become durable: run once, stored before anything builds on them, replayed when it resumes. */
 import { Cause, Clock, Deferred, Duration, Effect, Exit, Option, Schema } from "effect"
+import { type Step, stepName } from "../../domain/step.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
 import type { FinishedStep, Lease } from "./JobLeases.ts"
 import { stepFinished, stepReplayed } from "./JobMetrics.ts"
@@ -55,7 +56,8 @@ export const makeStep = ({ draining, gone, lease, parked, record }: StepsOptions
     return false
   })
 
-  return <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<StepOutcome<A>, E, R>) => {
+  return <A, I, E, R>(step: Step, schema: Schema.Codec<A, I>, effect: Effect.Effect<StepOutcome<A>, E, R>) => {
+    const name = stepName(step)
     const codec = Schema.fromJsonString(schema)
 
     const replay = (known: string) =>
@@ -75,7 +77,7 @@ export const makeStep = ({ draining, gone, lease, parked, record }: StepsOptions
           ? yield* Effect.catch(Schema.encodeEffect(codec)(exit.value.value), () => unfit(name))
           : null
         const call = Exit.isSuccess(exit) ? exit.value.call : callOf(exit.cause)
-        const onDisk = yield* store({ name, outcome, call: call ?? null, startedAt, finishedAt })
+        const onDisk = yield* store({ step, outcome, call: call ?? null, startedAt, finishedAt })
         return onDisk ? (yield* exit).value : yield* restore(Effect.never)
       }),
     )
@@ -86,8 +88,8 @@ export const makeStep = ({ draining, gone, lease, parked, record }: StepsOptions
       const known = lease.finished.get(name)
       if (known !== undefined) return replay(known)
       // The span only adds to what `effect` sees, so what it requires stays what it was.
-      const step = Effect.withSpan(run, "job.step", { attributes: { "job.step": name } }) as typeof run
-      return Effect.flatMap(draining, (late) => (late ? park : counted(step)))
+      const spanned = Effect.withSpan(run, "job.step", { attributes: { "job.step": name } }) as typeof run
+      return Effect.flatMap(draining, (late) => (late ? park : counted(spanned)))
     })
   }
 }

@@ -3,7 +3,8 @@
  * returns the answer.
  */
 import { Clock, Context, Effect, Layer, Result, Schedule } from "effect"
-import type { Mode } from "../../domain/agent.ts"
+import type { Mode } from "../../domain/modes.ts"
+import type { ChatRequest } from "../../domain/chat.ts"
 import type { StepCall } from "../../domain/job.ts"
 import type { RoutingSettings } from "../../domain/routing.ts"
 import { sameTarget, type TargetName } from "../../domain/targets.ts"
@@ -19,7 +20,8 @@ import { countRecords } from "./RoutingMetrics.ts"
 import { chooseTargets, leastRelatedFirst, type Wish } from "./TargetChoice.ts"
 import { defined } from "../../domain/defined.ts"
 
-/** `policy` is the agent's; `pricedOnly` is for whoever has a cost limit to keep. A `model` in `completion` is ignored. */
+/** `policy` is the agent's; `pricedOnly` is for whoever has a cost limit to keep. A `model` in `completion` is
+ * ignored; a target that refuses its `response_format` is asked without, and that is remembered. */
 export interface RouterRequest extends Wish {
   readonly tenant: string
   readonly job?: string | undefined
@@ -55,6 +57,8 @@ export class Router extends Context.Service<
       const ledger = yield* Ledger
       const upstream = yield* Upstream
       const times = new FirstTokenTimes()
+      /** Targets that answered what they had refused, as soon as it was asked without `response_format`. */
+      const formless = new Set<string>()
 
       /** Enters the calls of a request wherever they count. */
       const account = Effect.fnUntraced(function* (
@@ -79,51 +83,70 @@ export class Router extends Context.Service<
         const targets = leastRelatedFirst(fitting.slice(tier), others)
         yield* Effect.annotateCurrentSpan({ strategy: settings.strategy, role: request.role, targets: targets.length })
 
-        const attempts: Array<Attempt> = []
-        const answer = readAnswer(
-          upstream.stream({
-            completion: request.completion,
-            targets: targets.map((target) => ({
-              ...target,
-              contextTokens: target.max_context_tokens,
-              firstTokenMs: target.first_token_ms,
-            })),
-            onAttempt: (attempt) => attempts.push(attempt),
-          }),
-        )
-        // Uninterruptible from the end of the last call until the calls are in the ledger: a job that is cancelled has
-        // spent what it has spent. If that fails after an interruption, it is in the log, and nobody is left to tell.
-        return yield* Effect.uninterruptibleMask(
-          Effect.fnUntraced(function* (restore) {
-            const result = yield* restore(answer).pipe(
-              Effect.onInterrupt(() => Effect.ignore(account(settings, request, attempts))),
-              Effect.result,
-            )
-            const call = yield* account(settings, request, attempts)
-            if (Result.isFailure(result)) {
-              return yield* new CallFailed({ error: result.failure, ...defined({ call }) })
-            }
-            const served = attempts.at(-1)
-            if (served === undefined || call === undefined) {
-              return yield* Effect.die(new Error("The upstream answered without having called anybody."))
-            }
-            const routed: Routed = {
-              ...result.success,
-              target: { provider: served.provider, model: served.model },
-              independent: !others.some((other) => sameTarget(other, served)),
-              call,
-              escalateBelow:
-                settings.strategy === "cascade" && tier < last ? (settings.cascade?.escalate_below ?? null) : null,
-            }
-            return routed
-          }),
-        )
+        const ask = Effect.fnUntraced(function* (completion: ChatRequest) {
+          const attempts: Array<Attempt> = []
+          const answer = readAnswer(
+            upstream.stream({
+              completion,
+              targets: targets.map((target) => ({
+                ...target,
+                contextTokens: target.max_context_tokens,
+                firstTokenMs: target.first_token_ms,
+              })),
+              onAttempt: (attempt) => attempts.push(attempt),
+            }),
+          )
+          // Uninterruptible from the end of the last call until the calls are in the ledger: a job that is cancelled has
+          // spent what it has spent. If that fails after an interruption, it is in the log, and nobody is left to tell.
+          return yield* Effect.uninterruptibleMask(
+            Effect.fnUntraced(function* (restore) {
+              const result = yield* restore(answer).pipe(
+                Effect.onInterrupt(() => Effect.ignore(account(settings, request, attempts))),
+                Effect.result,
+              )
+              const call = yield* account(settings, request, attempts)
+              if (Result.isFailure(result)) {
+                return yield* new CallFailed({ error: result.failure, ...defined({ call }) })
+              }
+              const served = attempts.at(-1)
+              if (served === undefined || call === undefined) {
+                return yield* Effect.die(new Error("The upstream answered without having called anybody."))
+              }
+              const routed: Routed = {
+                ...result.success,
+                target: { provider: served.provider, model: served.model },
+                independent: !others.some((other) => sameTarget(other, served)),
+                call,
+                escalateBelow:
+                  settings.strategy === "cascade" && tier < last ? (settings.cascade?.escalate_below ?? null) : null,
+              }
+              return routed
+            }),
+          )
+        })
+
+        const { response_format, ...plain } = request.completion
+        const [first] = targets
+        if (response_format === undefined || first === undefined) return yield* ask(request.completion)
+        if (formless.has(nameOf(first))) return yield* ask(plain)
+        return yield* Effect.catchTag(ask(request.completion), "CallFailed", (failed) => {
+          const refused = (failed.error.attempts ?? []).filter(({ outcome }) => FORM_REFUSED.has(outcome)).map(nameOf)
+          if (refused.length === 0) return Effect.fail(failed)
+          return Effect.tap(ask(plain), ({ target }) =>
+            Effect.sync(() => refused.includes(nameOf(target)) && formless.add(nameOf(target))),
+          )
+        })
       })
 
       return Router.of({ call })
     }),
   )
 }
+
+/** How a target refuses a request for a reason that may be its `response_format`. */
+const FORM_REFUSED: ReadonlySet<Attempt["outcome"]> = new Set(["invalid-request", "unsupported"])
+
+const nameOf = ({ model, provider }: TargetName): string => `${provider}/${model}`
 
 /** A call that is paid for is worth some patience with the database: without its row the job would pay for it again. */
 const WRITE_AGAIN = Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))

@@ -4,7 +4,7 @@
  */
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { Mode } from "../../domain/agent.ts"
+import { Mode } from "../../domain/modes.ts"
 import { type Interval, intervalsOf } from "../../domain/intervals.ts"
 import { percentOf } from "../../domain/money.ts"
 import { Strategy } from "../../domain/routing.ts"

@@ -19,7 +19,7 @@ const TENANT = TenantId.make("crash-test")
 /** One step: a call that the parent counts, and that answers with a token it gives only once. */
 const callStep = (context: JobContext, step: string) =>
   context.step(
-    step,
+    { kind: step },
     Schema.String,
     Effect.map(
       Effect.promise(async (signal) => {

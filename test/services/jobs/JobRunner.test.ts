@@ -56,7 +56,7 @@ describeDatabases("job runner", (database) => {
     (context) =>
       Effect.gen(function* () {
         const draft = yield* context.step(
-          "draft",
+          { kind: "draft" },
           Schema.Struct({ text: Schema.String }),
           Effect.succeed({
             value: { text: "a marine mammal" },
@@ -396,7 +396,7 @@ describeDatabases("job runner", (database) => {
       const leases = yield* JobLeases
       const { job, tenant } = yield* enqueueOne()
       const lease = yield* Effect.flatMap(leases.start({ job: job.id, turn: 1 }), Effect.fromOption)
-      const step = { name: "a", outcome: null, call: null, startedAt: 1, finishedAt: 2 }
+      const step = { step: { kind: "a" }, outcome: null, call: null, startedAt: 1, finishedAt: 2 }
       for (const written of [step, step, { ...step, startedAt: 3, finishedAt: 4 }, { ...step, outcome: '"x"' }]) {
         assert.isTrue(yield* leases.recordStep(lease, written))
         assert.isTrue(yield* leases.recordStep(lease, written))
@@ -442,7 +442,7 @@ describeDatabases("job runner", (database) => {
           [1, 2, 3, 4, 5],
           (n) =>
             context.step(
-              `sample-${n}`,
+              { kind: "sample", sample: n },
               Schema.Struct({ at: Schema.DateTimeUtcFromString, n: Schema.Int }),
               Effect.succeed({ value: { at: DateTime.makeUnsafe(n), n } }),
             ),

@@ -18,7 +18,8 @@ const stepsOf = Effect.fnUntraced(function* (record: StepsOptions["record"]) {
   return { gone, step: makeStep({ lease, draining: Effect.succeed(false), parked, gone, record }) }
 })
 
-const say = (step: JobContext["step"], name = "a") => step(name, Schema.String, Effect.succeed({ value: "x" }))
+const say = (step: JobContext["step"], name = "a") =>
+  step({ kind: name }, Schema.String, Effect.succeed({ value: "x" }))
 
 describe("a step", () => {
   const test = <E>(name: string, body: Effect.Effect<void, E, Effect.Services<ReturnType<typeof stepsOf>>>) =>
@@ -51,17 +52,17 @@ describe("a step", () => {
         }),
       )
       yield* TestClock.adjust("1 second")
-      const slow = step("slow", Schema.String, Effect.as(Effect.sleep("2 seconds"), { value: "x" }))
+      const slow = step({ kind: "slow" }, Schema.String, Effect.as(Effect.sleep("2 seconds"), { value: "x" }))
       const fiber = yield* Effect.forkChild(Effect.map(slow, (value) => [value, stored.length]))
       yield* TestClock.adjust("2 seconds")
       assert.deepStrictEqual(yield* Fiber.join(fiber), ["x", 1])
       const call = { provider: "p", model: "m", usage: null, cost_micro_usd: 7, calls: 1 }
       const broken = failure(true)
-      const failed = step("failed", Schema.String, Effect.fail(Object.assign(broken, { call })))
+      const failed = step({ kind: "failed" }, Schema.String, Effect.fail(Object.assign(broken, { call })))
       assert.strictEqual(yield* Effect.flip(failed), broken)
       assert.deepStrictEqual(stored, [
-        { name: "slow", outcome: '"x"', call: null, startedAt: 1000, finishedAt: 3000 },
-        { name: "failed", outcome: null, call, startedAt: 3000, finishedAt: 3000 },
+        { step: { kind: "slow" }, outcome: '"x"', call: null, startedAt: 1000, finishedAt: 3000 },
+        { step: { kind: "failed" }, outcome: null, call, startedAt: 3000, finishedAt: 3000 },
       ])
       assert.isFalse(yield* Deferred.isDone(gone))
     }),
@@ -71,13 +72,15 @@ describe("a step", () => {
     "that is interrupted is not stored, and one that is being stored is, all the same",
     Effect.gen(function* () {
       const stored: Array<string> = []
-      const { step } = yield* stepsOf(({ name }) =>
+      const { step } = yield* stepsOf(({ step }) =>
         Effect.map(Effect.sleep(1), () => {
-          stored.push(name)
+          stored.push(step.kind)
           return true
         }),
       )
-      const endless = yield* Effect.forkChild(step("endless", Schema.String, Effect.never), { startImmediately: true })
+      const endless = yield* Effect.forkChild(step({ kind: "endless" }, Schema.String, Effect.never), {
+        startImmediately: true,
+      })
       yield* Fiber.interrupt(endless)
       const late = yield* Effect.forkChild(say(step, "late"), { startImmediately: true })
       const interrupting = yield* Effect.forkChild(Fiber.interrupt(late), { startImmediately: true })
@@ -91,7 +94,7 @@ describe("a step", () => {
     "whose value does not fit is a fault that quotes nothing of it",
     Effect.gen(function* () {
       const { step } = yield* stepsOf(() => Effect.succeed(true))
-      const exit = yield* Effect.exit(step("odd", Schema.Int, Effect.succeed({ value: 0.123 })))
+      const exit = yield* Effect.exit(step({ kind: "odd" }, Schema.Int, Effect.succeed({ value: 0.123 })))
       if (!Exit.isFailure(exit)) return assert.fail("it was stored")
       assert.isTrue(Cause.hasDies(exit.cause))
       assert.notInclude(Cause.pretty(exit.cause), "0.123")

@@ -508,7 +508,7 @@ describeDatabases("jobs", (database) => {
       Effect.provide(
         gateway(database.layer, (context) =>
           Effect.forEach(gates, (gate, n) =>
-            context.step(`step-${n}`, Schema.Int, Effect.as(gate.await, { value: n })),
+            context.step({ kind: `step-${n}` }, Schema.Int, Effect.as(gate.await, { value: n })),
           ).pipe(Effect.andThen(finish.await), Effect.as(answer("x"))),
         ),
       ),

@@ -38,7 +38,7 @@ const oneJob = Effect.gen(function* () {
     tryStart: start,
     get: jobs.get(tenant, job.id),
     step: (lease: Lease, name: string, outcome: string | null) =>
-      leases.recordStep(lease, { name, outcome, call: null, startedAt: 0, finishedAt: 0 }),
+      leases.recordStep(lease, { step: { kind: name }, outcome, call: null, startedAt: 0, finishedAt: 0 }),
   }
 })
 

@@ -46,7 +46,7 @@ const oneJob = Effect.gen(function* () {
       return rows[0]?.seconds
     }),
     step: (lease: Lease, outcome: string | null) =>
-      leases.recordStep(lease, { name: "a", outcome, call: null, startedAt: 0, finishedAt: 0 }),
+      leases.recordStep(lease, { step: { kind: "a" }, outcome, call: null, startedAt: 0, finishedAt: 0 }),
   }
 })
 

@@ -60,7 +60,7 @@ const makeActor = Effect.gen(function* () {
       case "step": {
         const outcome = operation.fails ? null : JSON.stringify(lease.token)
         return yield* leases.recordStep(lease, {
-          name: operation.name,
+          step: { kind: operation.name },
           outcome,
           call: null,
           startedAt: 0,

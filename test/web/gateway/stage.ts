@@ -20,15 +20,18 @@ export type Kind = "propose" | "critique" | "respond" | "judge" | "compare" | "q
 
 /** What a request is for, read from what it asks. */
 const kindOf = ({ text }: Asked): Kind => {
-  if (text.includes("This is the answer to examine")) return "critique"
+  if (text.includes("You examine an answer")) return "critique"
   if (text.includes("Another model examined your answer")) return "respond"
-  if (text.includes("This is the final answer")) return "judge"
-  if (text.includes("For every sample say")) return "compare"
+  if (text.includes("You decide whether an answer")) return "judge"
+  if (text.includes("You compare answers")) return "compare"
   if (text.includes("Ask questions whose answers")) return "questions"
-  if (text.includes("Answer this question alone")) return "answer"
-  if (text.includes("For every question say")) return "reconcile"
+  if (text.includes("You answer a question of fact")) return "answer"
+  if (text.includes("You decide which of several")) return "reconcile"
   return "propose"
 }
+
+/** One of three models is careless. */
+const answerOf = ({ model }: Asked): string => (model.startsWith("gemini") ? "391 is a prime." : DRAFT)
 
 const json = (value: unknown): Reply => ({
   text: JSON.stringify(value),
@@ -43,16 +46,16 @@ const partFor = (kind: Kind, asked: Asked, round: number): Reply => {
         : json({
             resolved: [],
             objections: [
-              { claim: OBJECTION, severity: "major" },
-              { claim: DETAIL, severity: "minor" },
+              { claim: OBJECTION, evidence: "", severity: "major" },
+              { claim: DETAIL, evidence: "", severity: "minor" },
             ],
           })
     case "respond":
-      return json({ action: "revise", answer: REVISION, rebuttal: "" })
+      return json({ replies: [{ objection: 1, action: "revise", text: "Cookies it is." }], answer: REVISION })
     case "judge":
       return json({ verdict: "sound", resolved: [1, 2], confidence: 0.86 })
     case "compare":
-      return json({ samples: [1, 2, 3].map((sample) => ({ sample, agrees: sample !== 2 })) })
+      return json({ same_as: null })
     case "questions":
       return json({ questions: ["What is 17 × 23?", "Is 17 a prime?"] })
     case "answer":
@@ -60,12 +63,13 @@ const partFor = (kind: Kind, asked: Asked, round: number): Reply => {
     case "reconcile":
       return json({
         checks: [
-          { question: 1, consistent: true, note: "Both give 391." },
-          { question: 2, consistent: true, note: "Both take 17 for a prime." },
+          { question: 1, fits: [2], note: "Both give 391." },
+          { question: 2, fits: [2], note: "Both take 17 for a prime." },
         ],
+        right: 2,
       })
     case "propose":
-      return { text: asked.text.includes("391") ? DRAFT : PROPOSAL, usage: { input: 420, output: 90 } }
+      return { text: asked.text.includes("391") ? answerOf(asked) : PROPOSAL, usage: { input: 420, output: 90 } }
   }
 }
 

@@ -3,9 +3,9 @@ import { Effect, Layer } from "effect"
 import { Ledger } from "../../routing/Ledger.ts"
 import { Router } from "../../routing/Router.ts"
 import { JobProgram } from "../JobProgram.ts"
-import { adversarial } from "./Adversarial.ts"
-import { makeAsking } from "./Asking.ts"
-import { verified } from "./Verified.ts"
+import { adversarial } from "./adversarial/run.ts"
+import { makeAsking } from "./engine/Asking.ts"
+import { verified } from "./verified/run.ts"
 
 const modes = { adversarial, verified } as const
 

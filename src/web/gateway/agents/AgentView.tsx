@@ -1,3 +1,4 @@
+import { DEFAULT_EFFORT } from "../../../domain/modes/description.ts"
 import { useNow } from "../../shared/Ago.tsx"
 import { moment, shortId } from "../../shared/format.ts"
 import { JobTable } from "../jobs/JobTable.tsx"
@@ -58,7 +59,9 @@ export const AgentView = ({ id }: { readonly id: string }) => {
               </>
             )}
             <dt>Mode</dt>
-            <dd>{agent.default_mode}</dd>
+            <dd>
+              {agent.default_mode}, effort {agent.default_effort ?? DEFAULT_EFFORT}
+            </dd>
             <dt>Limits</dt>
             <dd>{limitsOf(agent)}</dd>
             <dt>Version</dt>

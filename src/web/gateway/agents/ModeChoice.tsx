@@ -1,17 +1,6 @@
-import type { Mode } from "../../../domain/agent.ts"
-
-const MODES: ReadonlyArray<{ readonly mode: Mode; readonly label: string; readonly hint: string }> = [
-  {
-    mode: "adversarial",
-    label: "Adversarial",
-    hint: "A critic attacks the answer, it is revised or defended, a judge decides.",
-  },
-  {
-    mode: "verified",
-    label: "Verified",
-    hint: "The answer is compared with independent ones and checked by questions.",
-  },
-]
+import { Mode, modeOf } from "../../../domain/modes.ts"
+import { Effort } from "../../../domain/modes/description.ts"
+import { Field, fieldProps } from "../../shared/Field.tsx"
 
 export const ModeChoice = ({
   legend,
@@ -28,15 +17,42 @@ export const ModeChoice = ({
   <fieldset class="field">
     <legend>{legend}</legend>
     <div class="columns">
-      {MODES.map(({ hint, label, mode }) => (
+      {Mode.literals.map((mode) => (
         <label key={mode} class="choice">
           <input type="radio" name={name} value={mode} checked={value === mode} onChange={() => onChange(mode)} />
           <span>
-            {label}
-            <span class="small muted">{hint}</span>
+            {modeOf(mode).label}
+            <span class="small muted">{modeOf(mode).hint}</span>
           </span>
         </label>
       ))}
     </div>
   </fieldset>
+)
+
+const isEffort = (value: string): value is Effort => Effort.literals.some((known) => known === value)
+
+export const EffortChoice = ({
+  id,
+  onChange,
+  value,
+}: {
+  readonly id: string
+  readonly value: Effort
+  readonly onChange: (effort: Effort) => void
+}) => (
+  <Field id={id} label="Effort" hint="More of it takes more calls, and settles more." mistake={undefined}>
+    <select
+      class="short"
+      value={value}
+      onChange={({ currentTarget }) => isEffort(currentTarget.value) && onChange(currentTarget.value)}
+      {...fieldProps(id, undefined)}
+    >
+      {Effort.literals.map((effort) => (
+        <option key={effort} value={effort}>
+          {effort}
+        </option>
+      ))}
+    </select>
+  </Field>
 )

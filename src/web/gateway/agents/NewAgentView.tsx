@@ -1,14 +1,16 @@
 import { useRef, useState } from "preact/hooks"
-import type { Mode } from "../../../domain/agent.ts"
+import { type Mode, MODES } from "../../../domain/modes.ts"
 import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
 import { Problem, View } from "../View.tsx"
-import { type AgentFields, checkAgent, MAX_ROUNDS, NEW_AGENT } from "./forms.ts"
-import { ModeChoice } from "./ModeChoice.tsx"
+import { type AgentFields, checkAgent, NEW_AGENT } from "./forms.ts"
+import { EffortChoice, ModeChoice } from "./ModeChoice.tsx"
 
-type TextFields = Exclude<keyof AgentFields, "mode">
+type TextFields = Exclude<keyof AgentFields, "mode" | "effort">
+
+const ROUNDS = MODES.adversarial.option
 
 export const NewAgentView = () => {
   const { announce, gateway } = useSession()
@@ -65,10 +67,15 @@ export const NewAgentView = () => {
           value={fields.mode}
           onChange={(mode: Mode) => setFields((known) => ({ ...known, mode }))}
         />
+        <EffortChoice
+          id="agent-effort"
+          value={fields.effort}
+          onChange={(effort) => setFields((known) => ({ ...known, effort }))}
+        />
         <fieldset class="stack">
           <legend>Limits of one job</legend>
           <div class="columns">
-            <Field {...field("rounds", "Rounds of debate", `1 to ${MAX_ROUNDS}`)}>
+            <Field {...field("rounds", "Rounds of debate", `${ROUNDS.minimum} to ${ROUNDS.maximum}`)}>
               <input type="text" inputMode="numeric" {...text("rounds")} />
             </Field>
             <Field {...field("timeout", "Working time, seconds", "Waiting does not count.")}>

@@ -1,24 +1,23 @@
 import { SecureRandom } from "effect/crypto"
 import { useRef, useState } from "preact/hooks"
 import type { Agent } from "../../../client/GatewayClient.ts"
+import { DEFAULT_EFFORT } from "../../../domain/modes/description.ts"
 import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
 import { Problem } from "../View.tsx"
-import { checkTask, DEFAULT_SAMPLES, MAX_SAMPLES, type TaskFields } from "./forms.ts"
-import { ModeChoice } from "./ModeChoice.tsx"
+import { checkTask, type TaskFields } from "./forms.ts"
+import { EffortChoice, ModeChoice } from "./ModeChoice.tsx"
 
 /** A task for an agent; leads to its job. */
 export const RunTask = ({ agent }: { readonly agent: Agent }) => {
   const { gateway } = useSession()
   const form = useRef<HTMLFormElement>(null)
-  const { max_rounds } = agent.limits
   const [fields, setFields] = useState<TaskFields>({
     task: "",
     mode: agent.default_mode,
-    rounds: String(max_rounds),
-    samples: String(DEFAULT_SAMPLES),
+    effort: agent.default_effort ?? DEFAULT_EFFORT,
   })
   const [mistakes, setMistakes] = useState<Partial<Record<keyof TaskFields, string>>>({})
   const { busy, failure, run } = useAction()
@@ -27,7 +26,7 @@ export const RunTask = ({ agent }: { readonly agent: Agent }) => {
 
   const submit = (event?: Event) => {
     event?.preventDefault()
-    const checked = checkTask(fields, max_rounds)
+    const checked = checkTask(fields)
     setMistakes(checked.ok ? {} : checked.mistakes)
     if (!checked.ok) return form.current !== null && focusMistake(form.current)
     const body = JSON.stringify(checked.value)
@@ -40,20 +39,16 @@ export const RunTask = ({ agent }: { readonly agent: Agent }) => {
       },
     )
   }
-  const change = (name: keyof TaskFields) => (event: { readonly currentTarget: { readonly value: string } }) => {
-    const { value } = event.currentTarget
-    setFields((known) => ({ ...known, [name]: value }))
-  }
-  const options = Array.from({ length: fields.mode === "adversarial" ? max_rounds : MAX_SAMPLES }, (_, i) => i + 1)
-  const depth = fields.mode === "adversarial" ? "rounds" : "samples"
-
   return (
     <form ref={form} class="stack" noValidate onSubmit={submit}>
       <Field id="task" label="Task" hint="Ctrl+Enter runs it." mistake={mistakes.task}>
         <textarea
           rows={6}
           value={fields.task}
-          onInput={change("task")}
+          onInput={(event) => {
+            const { value } = event.currentTarget
+            setFields((known) => ({ ...known, task: value }))
+          }}
           onKeyDown={(event) => {
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(event)
           }}
@@ -67,20 +62,11 @@ export const RunTask = ({ agent }: { readonly agent: Agent }) => {
         value={fields.mode}
         onChange={(mode) => setFields((known) => ({ ...known, mode }))}
       />
-      <Field
-        id={depth}
-        label={depth === "rounds" ? "Rounds of debate, at most" : "Independent samples"}
-        hint="More of them cost more calls."
-        mistake={mistakes[depth]}
-      >
-        <select class="short" value={fields[depth]} onChange={change(depth)} {...fieldProps(depth, mistakes[depth])}>
-          {options.map((n) => (
-            <option key={n} value={String(n)}>
-              {n}
-            </option>
-          ))}
-        </select>
-      </Field>
+      <EffortChoice
+        id="task-effort"
+        value={fields.effort}
+        onChange={(effort) => setFields((known) => ({ ...known, effort }))}
+      />
       {failure !== undefined && <Problem failure={failure} />}
       <div>
         <button type="submit" class="primary" aria-disabled={busy}>

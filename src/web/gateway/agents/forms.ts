@@ -1,6 +1,8 @@
 /** What people fill in, as the API wants it; what does not fit is said per field, before anything is sent. */
-import { DEFAULT_LIMITS, DEFAULT_MODE, type CreateAgent, type Mode } from "../../../domain/agent.ts"
+import { DEFAULT_LIMITS, DEFAULT_MODE, type CreateAgent, MAX_NAME, MAX_TIMEOUT_SECONDS } from "../../../domain/agent.ts"
 import type { ExecuteRequest } from "../../../domain/job.ts"
+import { type Mode, MODES } from "../../../domain/modes.ts"
+import { DEFAULT_EFFORT, type Effort } from "../../../domain/modes/description.ts"
 import { defined } from "../../../domain/defined.ts"
 
 export interface AgentFields {
@@ -8,6 +10,7 @@ export interface AgentFields {
   readonly role: string
   readonly instructions: string
   readonly mode: Mode
+  readonly effort: Effort
   readonly rounds: string
   readonly timeout: string
   readonly tokens: string
@@ -20,6 +23,7 @@ export const NEW_AGENT: AgentFields = {
   role: "",
   instructions: "",
   mode: DEFAULT_MODE,
+  effort: DEFAULT_EFFORT,
   rounds: String(DEFAULT_LIMITS.max_rounds),
   timeout: String(DEFAULT_LIMITS.timeout_seconds),
   tokens: "",
@@ -29,15 +33,10 @@ export const NEW_AGENT: AgentFields = {
 export interface TaskFields {
   readonly task: string
   readonly mode: Mode
-  readonly rounds: string
-  readonly samples: string
+  readonly effort: Effort
 }
 
-export const MAX_ROUNDS = 3
-export const MAX_SAMPLES = 5
-export const DEFAULT_SAMPLES = 3
-const MAX_TIMEOUT_SECONDS = 86_400
-const MAX_NAME = 200
+const { maximum: MAX_ROUNDS, minimum: MIN_ROUNDS } = MODES.adversarial.option
 const MICRO = 1_000_000
 
 type Mistakes<Fields> = Partial<Record<keyof Fields, string>>
@@ -60,8 +59,8 @@ export const checkAgent = (fields: AgentFields): Checked<CreateAgent, AgentField
   const name = fields.name.trim()
   if (name === "") mistakes.name = "Give the agent a name."
   if (name.length > MAX_NAME) mistakes.name = `At most ${MAX_NAME} characters.`
-  const max_rounds = whole(fields.rounds, 1, MAX_ROUNDS)
-  if (max_rounds === undefined) mistakes.rounds = `A whole number from 1 to ${MAX_ROUNDS}.`
+  const max_rounds = whole(fields.rounds, MIN_ROUNDS, MAX_ROUNDS)
+  if (max_rounds === undefined) mistakes.rounds = `A whole number from ${MIN_ROUNDS} to ${MAX_ROUNDS}.`
   const timeout_seconds = whole(fields.timeout, 1, MAX_TIMEOUT_SECONDS)
   if (timeout_seconds === undefined) mistakes.timeout = `Seconds, from 1 to ${MAX_TIMEOUT_SECONDS}.`
   const max_tokens = whole(fields.tokens, 1, Number.MAX_SAFE_INTEGER)
@@ -79,6 +78,7 @@ export const checkAgent = (fields: AgentFields): Checked<CreateAgent, AgentField
       ...(fields.role.trim() === "" ? {} : { role: fields.role.trim() }),
       ...(fields.instructions.trim() === "" ? {} : { instructions: fields.instructions.trim() }),
       default_mode: fields.mode,
+      default_effort: fields.effort,
       limits: {
         max_rounds,
         timeout_seconds,
@@ -89,20 +89,7 @@ export const checkAgent = (fields: AgentFields): Checked<CreateAgent, AgentField
   }
 }
 
-export const checkTask = (fields: TaskFields, maxRounds: number): Checked<ExecuteRequest, TaskFields> => {
-  const mistakes: Mistakes<TaskFields> = {}
-  if (fields.task.trim() === "") mistakes.task = "Say what is to be done."
-  const rounds = whole(fields.rounds, 1, maxRounds)
-  const samples = whole(fields.samples, 1, MAX_SAMPLES)
-  if (fields.mode === "adversarial" && rounds === undefined) mistakes.rounds = `A whole number from 1 to ${maxRounds}.`
-  if (fields.mode === "verified" && samples === undefined) mistakes.samples = `A whole number from 1 to ${MAX_SAMPLES}.`
-  if (Object.keys(mistakes).length > 0) return { ok: false, mistakes }
-  return {
-    ok: true,
-    value: {
-      task: fields.task.trim(),
-      mode: fields.mode,
-      options: fields.mode === "adversarial" ? { ...(rounds && { rounds }) } : { ...(samples && { samples }) },
-    },
-  }
-}
+export const checkTask = ({ effort, mode, task }: TaskFields): Checked<ExecuteRequest, TaskFields> =>
+  task.trim() === ""
+    ? { ok: false, mistakes: { task: "Say what is to be done." } }
+    : { ok: true, value: { task: task.trim(), mode, options: { effort } } }

@@ -1,5 +1,6 @@
 import type { Job } from "../../../client/GatewayJobs.ts"
 import { isEnded } from "../../../domain/job.ts"
+import { modeOf } from "../../../domain/modes.ts"
 import { useNow } from "../../shared/Ago.tsx"
 import { between, count, duration, moment, plural, usd } from "../../shared/format.ts"
 import { agentName, useAgentNames } from "../agents/useAgentNames.ts"
@@ -12,7 +13,8 @@ export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: stri
   const now = useNow(1000, !ended)
   const names = useAgentNames([agent_id])
   const ran = started_at === undefined ? undefined : between(started_at, finished_at ?? new Date(now).toISOString())
-  const depth = job.options.rounds ?? job.options.samples
+  const { option } = modeOf(job.mode)
+  const depth = job.options[option.name]
   return (
     <section class="card stack" aria-labelledby="facts-title">
       <h3 id="facts-title">Job</h3>
@@ -27,7 +29,8 @@ export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: stri
         <dt>Mode</dt>
         <dd>
           {job.mode}
-          {depth !== undefined && `, ${plural(depth, job.mode === "adversarial" ? "round" : "sample")} at most`}
+          {depth !== undefined && `, ${plural(depth, option.unit)} at most`}
+          {job.options.effort !== undefined && `, effort ${job.options.effort}`}
         </dd>
         <dt>Cost</dt>
         <dd class="figure">{usd(job.cost_micro_usd)}</dd>

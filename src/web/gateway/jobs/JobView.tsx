@@ -1,43 +1,55 @@
 import { useLayoutEffect } from "preact/hooks"
 import type { Job, Step } from "../../../client/GatewayJobs.ts"
 import { isEnded } from "../../../domain/job.ts"
-import type { JobResult } from "../../../domain/verdict.ts"
+import { type JobResult, verdictMeaning } from "../../../domain/modes.ts"
 import { excerpt, fraction } from "../../shared/format.ts"
 import { failureOf } from "../failure.ts"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
 import { Loading, Problem, View } from "../View.tsx"
-import { adversarialResult, debateOf, verifiedResult } from "./debate.ts"
-import { DebateRounds } from "./DebateRounds.tsx"
+import { DebateRounds } from "./adversarial/DebateRounds.tsx"
 import { JobFacts } from "./JobFacts.tsx"
 import { stepsOf, taskText } from "./jobState.ts"
-import { Badge, MEANING, STATUS, VERDICT } from "./looks.tsx"
+import { Badge, STATUS, verdictLook } from "./looks.tsx"
 import { endOf } from "./steps.ts"
 import { StepTable } from "./StepTable.tsx"
 import { useJob } from "./useJob.ts"
-import { Verification } from "./Verification.tsx"
+import { Verification } from "./verified/Verification.tsx"
+
+/** What a mode shows besides its answer: a new one adds its own here. */
+const Course = ({
+  ended,
+  job,
+  steps,
+}: {
+  readonly job: Job
+  readonly steps: ReadonlyArray<Step>
+  readonly ended: boolean
+}) => {
+  const { result } = job
+  switch (job.mode) {
+    case "adversarial":
+      return <DebateRounds steps={steps} result={result?.mode === job.mode ? result : undefined} ended={ended} />
+    case "verified":
+      return result?.mode === job.mode ? <Verification result={result} /> : null
+  }
+}
 
 /** The final answer, and how far the models stand behind it. */
-const Answer = ({ result }: { readonly result: JobResult }) => {
-  const measure =
-    "confidence" in result
-      ? { name: "The judge's confidence", value: fraction(result.confidence) }
-      : { name: "Agreement of the samples", value: fraction(result.agreement) }
-  return (
-    <section class="card stack arriving" aria-labelledby="answer-title">
-      <div class="view-head">
-        <h3 id="answer-title">Answer</h3>
-        <Badge look={VERDICT[result.verdict]} what="Verdict" />
-      </div>
-      <p class="plain final">{result.answer}</p>
-      <p class="small muted">
-        {MEANING[result.verdict]} {measure.name}: <strong>{measure.value}</strong> (uncalibrated).
-      </p>
-      {result.note !== undefined && <p class="note warn small">{result.note}</p>}
-    </section>
-  )
-}
+const Answer = ({ result }: { readonly result: JobResult }) => (
+  <section class="card stack arriving" aria-labelledby="answer-title">
+    <div class="view-head">
+      <h3 id="answer-title">Answer</h3>
+      <Badge look={verdictLook(result)} what="Verdict" />
+    </div>
+    <p class="plain final">{result.answer}</p>
+    <p class="small muted">
+      {verdictMeaning(result).meaning} Confidence: <strong>{fraction(result.confidence)}</strong>.
+    </p>
+    {result.note !== undefined && <p class="note warn small">{result.note}</p>}
+  </section>
+)
 
 /** Says what happens to the job, as it happens. */
 const useNews = (job: Job | undefined, steps: ReadonlyArray<Step>) => {
@@ -48,7 +60,7 @@ const useNews = (job: Job | undefined, steps: ReadonlyArray<Step>) => {
   }, [status])
   useLayoutEffect(() => {
     const last = steps.at(-1)
-    if (last !== undefined && status !== undefined && !isEnded(status)) announce(endOf(last))
+    if (last !== undefined && job !== undefined && !isEnded(job.status)) announce(endOf(job.mode, last))
     // A step that is done again has the name of the one that failed.
   }, [steps.length])
 }
@@ -72,8 +84,6 @@ export const JobView = ({ id }: { readonly id: string }) => {
     )
   }
   const ended = isEnded(job.status)
-  const debate = adversarialResult(job)
-  const verified = verifiedResult(job)
   const task = taskText(job.task)
   const cancel = () =>
     run(
@@ -101,14 +111,11 @@ export const JobView = ({ id }: { readonly id: string }) => {
       <div class="with-aside">
         <div class="stack">
           {job.result !== undefined && <Answer result={job.result} />}
-          {job.mode === "adversarial" && (
-            <DebateRounds debate={debateOf(steps, debate)} result={debate} ended={ended} />
-          )}
-          {verified !== undefined && <Verification result={verified} />}
+          <Course job={job} steps={steps} ended={ended} />
         </div>
         <JobFacts job={job} task={task} />
       </div>
-      <StepTable steps={steps} running={!ended} />
+      <StepTable mode={job.mode} steps={steps} running={!ended} />
       <details class="card">
         <summary>The job as JSON</summary>
         <pre>{JSON.stringify(job, undefined, 2)}</pre>

@@ -1,8 +1,9 @@
 import type { Step } from "../../../client/GatewayJobs.ts"
+import { type Mode, stepLabel } from "../../../domain/modes.ts"
 import { between, count, duration, usd } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 import { Badge, STATUS } from "./looks.tsx"
-import { labelOf, timeline } from "./steps.ts"
+import { timeline } from "./steps.ts"
 
 const BAR = { width: 120, height: 10 }
 
@@ -21,7 +22,15 @@ const Span = ({ length, offset }: { readonly offset: number; readonly length: nu
 )
 
 /** Every step as it finishes: who did it, how long it took and what it cost. */
-export const StepTable = ({ running, steps }: { readonly steps: ReadonlyArray<Step>; readonly running: boolean }) => {
+export const StepTable = ({
+  mode,
+  running,
+  steps,
+}: {
+  readonly mode: Mode
+  readonly steps: ReadonlyArray<Step>
+  readonly running: boolean
+}) => {
   const spans = timeline(steps)
   return (
     <section class="card stack" aria-labelledby="steps-title">
@@ -53,7 +62,7 @@ export const StepTable = ({ running, steps }: { readonly steps: ReadonlyArray<St
                 // A failed step and its successor have the same name, so steps are told apart by their place.
                 <tr key={i} class="arriving">
                   <td class="nowrap">
-                    {labelOf(step.name)}
+                    {stepLabel(mode, step)}
                     {step.status === "failed" && (
                       <>
                         {" "}

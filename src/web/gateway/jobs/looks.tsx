@@ -1,6 +1,7 @@
 /** How states and verdicts look: a word, a mark that says it without colour, and a colour. */
 import type { JobStatus } from "../../../domain/job.ts"
-import type { AdversarialResult, Severity, VerifiedResult } from "../../../domain/verdict.ts"
+import { type JobResult, verdictMeaning } from "../../../domain/modes.ts"
+import type { Severity } from "../../../domain/modes/adversarial.ts"
 
 export interface Look {
   readonly word: string
@@ -25,25 +26,11 @@ export const STATUS: Readonly<Record<JobStatus, Look>> = {
   timed_out: { word: "timed out", mark: "✕", tone: "bad" },
 }
 
-type Verdict = AdversarialResult["verdict"] | VerifiedResult["verdict"]
+const MARKS = { good: "✓", warn: "?", bad: "✕" } as const
 
-export const VERDICT: Readonly<Record<Verdict, Look>> = {
-  upheld: { word: "upheld", mark: "✓", tone: "good" },
-  revised: { word: "revised", mark: "✓", tone: "good" },
-  verified: { word: "verified", mark: "✓", tone: "good" },
-  rejected: { word: "rejected", mark: "✕", tone: "bad" },
-  refuted: { word: "refuted", mark: "✕", tone: "bad" },
-  inconclusive: { word: "inconclusive", mark: "?", tone: "warn" },
-}
-
-/** What a verdict means for whoever wants to use the answer. */
-export const MEANING: Readonly<Record<Verdict, string>> = {
-  upheld: "The proposal stood as it was: no objection of weight was left open.",
-  revised: "Objections changed the proposal; the judge calls the revised answer sound.",
-  rejected: "The judge calls the answer flawed. Do not rely on it.",
-  verified: "Independent answers agree with the draft.",
-  refuted: "An independent answer contradicts the draft; what is shown is a correction, not verified again.",
-  inconclusive: "The models did not settle it. Treat the answer as unchecked.",
+export const verdictLook = (result: Pick<JobResult, "mode" | "verdict">): Look => {
+  const { tone } = verdictMeaning(result)
+  return { word: result.verdict, mark: MARKS[tone], tone }
 }
 
 export const SEVERITY: Readonly<Record<Severity, Look>> = {
@@ -57,8 +44,8 @@ export const OBJECTION: Readonly<Record<"resolved" | "open", Look>> = {
   open: { word: "open", mark: "○", tone: "warn" },
 }
 
-/** Whether two answers agree; `null` when that could not be decided. */
-export const agreementLook = (agrees: boolean | null, words: { readonly yes: string; readonly no: string }): Look => {
-  if (agrees === null) return { word: "undecided", mark: "?", tone: "warn" }
-  return agrees ? { word: words.yes, mark: "✓", tone: "good" } : { word: words.no, mark: "✕", tone: "bad" }
+/** Whether an answer fits what was found out; `null` when that could not be decided. */
+export const agreementLook = (consistent: boolean | null): Look => {
+  if (consistent === null) return { word: "undecided", mark: "?", tone: "warn" }
+  return consistent ? { word: "consistent", mark: "✓", tone: "good" } : { word: "inconsistent", mark: "✕", tone: "bad" }
 }

@@ -1,15 +1,19 @@
 /** A job in memory whose steps are kept like the engine keeps them, over the real router and a scripted upstream. */
 import { DateTime, Effect, Layer, Schema } from "effect"
-import { type AgentLimits, DEFAULT_LIMITS, type Mode, TenantId } from "../../../../src/domain/agent.ts"
+import { type AgentLimits, DEFAULT_LIMITS, TenantId } from "../../../../src/domain/agent.ts"
 import { AgentId } from "../../../../src/domain/agent.ts"
-import { JobId, type JobOptions, type JobTask, type StepCall } from "../../../../src/domain/job.ts"
+import { JobId, type JobTask, type StepCall } from "../../../../src/domain/job.ts"
+import type { JobOptions, JobResult, Mode } from "../../../../src/domain/modes.ts"
+import { AdversarialResult } from "../../../../src/domain/modes/adversarial.ts"
+import { VerifiedResult } from "../../../../src/domain/modes/verified.ts"
 import type { RoutingSettingsInput } from "../../../../src/domain/routing.ts"
 import type { TargetFilter } from "../../../../src/domain/targets.ts"
 import type { UpstreamError, UpstreamRequest } from "../../../../src/domain/upstream.ts"
-import { AdversarialResult, type JobResult, VerifiedResult } from "../../../../src/domain/verdict.ts"
+import { stepName } from "../../../../src/domain/step.ts"
 import { JobFailure, JobProgram, type JobContext } from "../../../../src/services/jobs/JobProgram.ts"
 import * as Modes from "../../../../src/services/jobs/modes/Modes.ts"
-import { prompts } from "../../../../src/services/jobs/modes/prompts.ts"
+import { REPAIR } from "../../../../src/services/jobs/modes/engine/prompts.ts"
+import { prompts } from "../../../../src/services/jobs/modes/verified/prompts.ts"
 import { ledgerRows, routing, settings } from "../../routing/RouterFixture.ts"
 import { type Reply, type Script, ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"
 
@@ -56,8 +60,9 @@ export const contextOf = (job: JobOf, steps: Map<string, StoredStep>): JobContex
 
 const stepOver = (steps: Map<string, StoredStep>): JobContext["step"] => {
   const begun = new Set<string>()
-  return (name, schema, effect) =>
+  return (step, schema, effect) =>
     Effect.gen(function* () {
+      const name = stepName(step)
       if (begun.has(name)) return yield* Effect.die(new Error(`step ${name} begun twice`))
       begun.add(name)
       const codec = Schema.fromJsonString(schema)
@@ -72,15 +77,14 @@ const stepOver = (steps: Map<string, StoredStep>): JobContext["step"] => {
 }
 
 /** What a request is for, read from what it asks. */
-export const kindOf = (request: UpstreamRequest): string => {
-  const format = request.completion.response_format
-  const last = JSON.stringify(request.completion.messages.at(-1))
+export const kindOf = ({ completion: { messages, response_format: format } }: UpstreamRequest): string => {
+  const text = JSON.stringify(messages)
   if (format?.type === "json_schema") {
-    const kind = format.json_schema.name.replace(/_tier_\d+$/, "").replace(/_\d+$/, "")
-    return last.includes(prompts.repair) ? `${kind}-repair` : kind
+    return text.includes(REPAIR) ? `${format.json_schema.name}-repair` : format.json_schema.name
   }
-  if (last.includes("<question>")) return "answer"
-  return last.includes("<findings>") ? "correct" : "propose"
+  const says = (prompt: string) => text.includes(JSON.stringify(prompt).slice(1, -1))
+  if (says(prompts.verifier)) return "answer"
+  return says(prompts.correct) ? "correct" : "propose"
 }
 
 type Answers = Readonly<
@@ -120,14 +124,21 @@ const running =
   <A extends JobResult>(schema: Schema.Codec<A, unknown>, mode: Mode) =>
   (
     answers: Answers,
-    job: Omit<JobOf, "mode"> & { readonly upstream?: ScriptedUpstream } = {},
+    job: Omit<JobOf, "mode"> & {
+      readonly upstream?: ScriptedUpstream
+      readonly script?: Script
+      /** How often the job is run, each time anew. */
+      readonly times?: number
+    } = {},
     input: Partial<RoutingSettingsInput> = {},
   ) => {
     const upstream = job.upstream ?? new ScriptedUpstream(three)
-    upstream.script = replying(answers)
+    upstream.script = job.script ?? replying(answers)
     const steps = job.steps ?? new Map<string, StoredStep>()
     return Effect.gen(function* () {
       const program = yield* JobProgram
+      for (let before = 1; before < (job.times ?? 1); before++)
+        yield* program.run(contextOf({ ...job, mode }, new Map()))
       const result = yield* program.run(contextOf({ ...job, mode }, steps))
       const encoded = yield* Effect.orDie(Schema.encodeUnknownEffect(schema)(result))
       const decoded = yield* Effect.orDie(Schema.decodeUnknownEffect(schema)(encoded))

@@ -9,7 +9,12 @@ describe("the form of an agent", () => {
     const plain = checkAgent({ ...NEW_AGENT, name: " a " })
     assert.deepStrictEqual(plain, {
       ok: true,
-      value: { name: "a", default_mode: "adversarial", limits: { max_rounds: 2, timeout_seconds: 600 } },
+      value: {
+        name: "a",
+        default_mode: "adversarial",
+        default_effort: "medium",
+        limits: { max_rounds: 2, timeout_seconds: 600 },
+      },
     })
     const full = checkAgent({
       ...NEW_AGENT,
@@ -43,23 +48,18 @@ describe("the form of an agent", () => {
 })
 
 describe("the form of a task", () => {
-  const fields = { task: " do it ", mode: "adversarial", rounds: "2", samples: "5" } as const
+  const fields = { task: " do it ", mode: "verified", effort: "high" } as const
 
-  it("gives only the option that its mode has", () => {
-    for (const mode of ["adversarial", "verified"] as const) {
-      const checked = checkTask({ ...fields, mode }, 3)
-      assert.deepStrictEqual(checked, {
-        ok: true,
-        value: { task: "do it", mode, options: mode === "adversarial" ? { rounds: 2 } : { samples: 5 } },
-      })
-      if (checked.ok) Schema.decodeUnknownSync(ExecuteRequest)(checked.value, { onExcessProperty: "error" })
-    }
-  })
-
-  it("keeps to the agent's rounds, and needs a task", () => {
-    assert.deepStrictEqual(checkTask({ ...fields, task: "  " }, 1), {
+  it("gives what the API takes, and needs a task", () => {
+    const checked = checkTask(fields)
+    assert.deepStrictEqual(checked, {
+      ok: true,
+      value: { task: "do it", mode: "verified", options: { effort: "high" } },
+    })
+    if (checked.ok) Schema.decodeUnknownSync(ExecuteRequest)(checked.value, { onExcessProperty: "error" })
+    assert.deepStrictEqual(checkTask({ ...fields, task: "  " }), {
       ok: false,
-      mistakes: { task: "Say what is to be done.", rounds: "A whole number from 1 to 1." },
+      mistakes: { task: "Say what is to be done." },
     })
   })
 })

@@ -1,52 +1,61 @@
 import { assert, describe, it } from "@effect/vitest"
-import { debateOf } from "../../../../src/web/gateway/jobs/debate.ts"
+import { debateOf } from "../../../../src/web/gateway/jobs/adversarial/debate.ts"
 import { step } from "./examples.ts"
 
 describe("a debate", () => {
   it("shows its rounds from its steps, before there is a result", () => {
-    const critique = step("critique-1-repair")
+    const critique = step("critique", { round: 1, repair: true })
+    const response = step("respond", { round: 1 })
+    const second = step("critique", { round: 2 })
     const { judgement, proposal, rounds } = debateOf(
       [
         step("propose"),
-        step("critique-1", { status: "failed" }),
-        step("critique-1"),
+        step("critique", { round: 1, status: "failed" }),
+        step("critique", { round: 1 }),
         critique,
-        step("respond-1"),
-        step("critique-2"),
+        response,
+        second,
       ],
       undefined,
     )
-    assert.strictEqual(proposal?.name, "propose")
+    assert.deepStrictEqual(proposal, step("propose"))
     assert.isUndefined(judgement)
-    assert.deepStrictEqual(
-      rounds.map((round) => [round.round, round.critique?.name, round.response?.name, round.objections]),
-      [
-        [1, "critique-1-repair", "respond-1", undefined],
-        [2, "critique-2", undefined, undefined],
-      ],
-    )
+    assert.deepStrictEqual(rounds, [
+      { round: 1, critique, response, objections: undefined, outcome: undefined },
+      { round: 2, critique: second, response: undefined, objections: undefined, outcome: undefined },
+    ])
   })
 
   it("is that of the last target of a cascade", () => {
-    const steps = [step("propose"), step("critique-1"), step("critique-2"), step("judge"), step("propose-tier-2")]
+    const steps = [
+      step("propose"),
+      step("critique", { round: 1 }),
+      step("critique", { round: 2 }),
+      step("judge"),
+      step("propose", { tier: 2 }),
+    ]
     assert.deepStrictEqual(debateOf(steps, undefined), {
-      proposal: step("propose-tier-2"),
+      proposal: step("propose", { tier: 2 }),
       rounds: [],
       judgement: undefined,
     })
   })
 
   it("knows from the result what was objected", () => {
-    const objections = [{ claim: "wrong", severity: "major", status: "open" }] as const
+    const objections = [
+      { id: 1, round: 1, claim: "wrong", evidence: "", severity: "major", status: "open", replies: [] },
+    ] as const
     const result = {
+      mode: "adversarial",
+      calibrated: false,
       answer: "",
       verdict: "inconclusive",
       confidence: null,
       objections,
-      rounds: [{ round: 1, objections, response: "inconclusive" }],
+      rounds: [{ round: 1, response: "inconclusive" }],
       participants: [],
     } as const
-    const [round] = debateOf([step("propose"), step("critique-1")], result).rounds
+    const [round] = debateOf([step("propose"), step("critique", { round: 1 })], result).rounds
     assert.deepInclude(round, { objections, outcome: "inconclusive", response: undefined })
   })
 })

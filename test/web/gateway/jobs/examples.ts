@@ -1,8 +1,9 @@
 /** A step and a job, as the API gives them. */
 import type { Job, Step } from "../../../../src/client/GatewayJobs.ts"
 
-export const step = (name: string, members: Partial<Step> = {}): Step => ({
-  name,
+export const step = (kind: string, members: Partial<Step> = {}): Step => ({
+  name: kind,
+  kind,
   status: "completed",
   provider: "provider1",
   model: "small",

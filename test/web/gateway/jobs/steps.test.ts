@@ -1,32 +1,35 @@
 import { assert, describe, it } from "@effect/vitest"
-import { endOf, labelOf, timeline } from "../../../../src/web/gateway/jobs/steps.ts"
+import { stepLabel } from "../../../../src/domain/modes.ts"
+import { endOf, timeline } from "../../../../src/web/gateway/jobs/steps.ts"
 import { step } from "./examples.ts"
 
 describe("steps", () => {
   it("are called what they do", () => {
     const labels = [
-      "propose",
-      "critique-2",
-      "respond-1-tier-2",
-      "judge-repair",
-      "answer-3",
-      "critique-1-tier-3-repair",
-      "who-knows",
+      step("propose"),
+      step("critique", { round: 2 }),
+      step("respond", { round: 1, tier: 2 }),
+      step("judge", { repair: true }),
+      step("critique", { round: 1, tier: 3, repair: true }),
+      step("who-knows"),
     ]
-    assert.deepStrictEqual(labels.map(labelOf), [
-      "Proposal",
-      "Round 2: critique",
-      "Round 1: response, target 2",
-      "Judgement, asked again",
-      "Independent answer 3",
-      "Round 1: critique, target 3, asked again",
-      "who-knows",
-    ])
+    assert.deepStrictEqual(
+      labels.map((step) => stepLabel("adversarial", step)),
+      [
+        "Proposal",
+        "Round 2: critique",
+        "Round 1: response, target 2",
+        "Judgement, asked again",
+        "Round 1: critique, target 3, asked again",
+        "who-knows",
+      ],
+    )
+    assert.strictEqual(stepLabel("verified", step("answer", { question: 3 })), "Independent answer 3")
   })
 
   it("are said to have failed when they have", () => {
     assert.deepStrictEqual(
-      [endOf(step("propose", { status: "failed" })), endOf(step("propose"))],
+      [endOf("adversarial", step("propose", { status: "failed" })), endOf("adversarial", step("propose"))],
       ["Proposal: failed.", "Proposal: done."],
     )
   })

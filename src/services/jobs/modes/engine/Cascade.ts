@@ -22,16 +22,13 @@ export const escalated = Effect.fnUntraced(function* <O extends Outcome<unknown>
   }
 })
 
-/** The name of a step on a tier: names are unique within a job. */
-export const atTier = (tier: number, name: string): string => (tier === 0 ? name : `${name}-tier-${tier + 1}`)
-
 /** What a reader of a result has to know about how it came about. */
 export const notesOf = (facts: {
   readonly tier: number
   readonly cut: boolean
   readonly echo: boolean
-  /** Which answer a refuted draft came to. */
-  readonly refuted?: "correction" | "draft"
+  /** What only this mode can tell. */
+  readonly more?: string | undefined
 }): { readonly note?: string } => {
   const notes = [
     facts.echo
@@ -41,10 +38,7 @@ export const notesOf = (facts: {
       ? `Cheaper targets stayed below the cascade's threshold; this is from target ${facts.tier + 1}.`
       : "",
     facts.cut ? "The answer was cut off at the longest output of its model." : "",
-    facts.refuted === "correction"
-      ? "The draft was refuted; the answer is its correction, which was not verified again."
-      : "",
-    facts.refuted === "draft" ? "The draft was refuted and its model gave no correction; the answer is the draft." : "",
+    facts.more ?? "",
   ].filter((note) => note !== "")
   return notes.length === 0 ? {} : { note: notes.join(" ") }
 }

@@ -1,14 +1,14 @@
 /** What goes wrong inside a mode, as the problem that the job's owner sees. */
 import { Redacted } from "effect"
-import type { AgentLimits } from "../../../domain/agent.ts"
-import type { StepCall } from "../../../domain/job.ts"
-import { failureCodes } from "../../../domain/failures.ts"
-import { makeProblem } from "../../../domain/problem.ts"
-import type { UpstreamError } from "../../../domain/upstream.ts"
-import type { Spent } from "../../routing/Ledger.ts"
-import type { RouterError } from "../../routing/RoutingErrors.ts"
-import { JobFailure } from "../JobProgram.ts"
-import { defined } from "../../../domain/defined.ts"
+import type { AgentLimits } from "../../../../domain/agent.ts"
+import type { StepCall } from "../../../../domain/job.ts"
+import { failureCodes } from "../../../../domain/failures.ts"
+import { makeProblem } from "../../../../domain/problem.ts"
+import type { UpstreamError } from "../../../../domain/upstream.ts"
+import type { Spent } from "../../../routing/Ledger.ts"
+import type { RouterError } from "../../../routing/RoutingErrors.ts"
+import { JobFailure } from "../../JobProgram.ts"
+import { defined } from "../../../../domain/defined.ts"
 
 const upstreamProblem = ({ code, detail, retryable }: UpstreamError) => {
   const { aboutRequest, lasting, status, title } = failureCodes[code]

@@ -1,8 +1,8 @@
-import type { Step } from "../../../client/GatewayJobs.ts"
-import type { AdversarialResult, Objection, Round } from "../../../domain/verdict.ts"
-import { between, duration, fraction } from "../../shared/format.ts"
-import type { Debate, DebateRound } from "./debate.ts"
-import { Badge, OBJECTION, SEVERITY, VERDICT } from "./looks.tsx"
+import type { Step } from "../../../../client/GatewayJobs.ts"
+import type { AdversarialResult, Objection, Round } from "../../../../domain/modes/adversarial.ts"
+import { between, duration, fraction } from "../../../shared/format.ts"
+import { debateOf, type DebateRound } from "./debate.ts"
+import { Badge, OBJECTION, SEVERITY, verdictLook } from "../looks.tsx"
 
 /** Who did something, and how long it took. */
 const By = ({ step }: { readonly step: Step | undefined }) =>
@@ -20,17 +20,24 @@ const By = ({ step }: { readonly step: Step | undefined }) =>
 const RESPONSES: Readonly<Record<Round["response"], string>> = {
   revised: "The proposer revised the answer.",
   rebutted: "The proposer defended the answer as it was.",
+  mixed: "The proposer met some objections and defended the answer against others.",
   accepted: "No objection of weight was left, so the answer stayed and the rounds ended.",
   inconclusive: "What came back could not be read as a critique or a response, so the debate ended undecided.",
 }
 
-const ObjectionItem = ({ claim, severity, status }: Objection) => (
+const ObjectionItem = ({ claim, evidence, replies, severity, status }: Objection) => (
   <li class={`objection ${severity}`}>
     <span class="row">
       <Badge look={SEVERITY[severity]} what="Severity" />
       <Badge look={OBJECTION[status]} what="Status" />
     </span>
     <span class="plain">{claim}</span>
+    {evidence !== "" && <span class="plain small muted">Evidence: {evidence}</span>}
+    {replies.map(({ action, round, text }) => (
+      <span key={round} class="plain small">
+        {action === "revise" ? "Met" : "Rebutted"} in round {round}: {text}
+      </span>
+    ))}
   </li>
 )
 
@@ -47,7 +54,7 @@ const RoundItem = ({ critique, objections, outcome, response, round }: DebateRou
     {objections !== undefined && objections.length > 0 && (
       <ul class="stack tight">
         {objections.map((objection) => (
-          <ObjectionItem key={objection.claim} {...objection} />
+          <ObjectionItem key={objection.id} {...objection} />
         ))}
       </ul>
     )}
@@ -62,14 +69,15 @@ const RoundItem = ({ critique, objections, outcome, response, round }: DebateRou
 
 /** The debate in its order: live as far as its steps tell, with what was said once there is a result. */
 export const DebateRounds = ({
-  debate,
   ended,
   result,
+  steps,
 }: {
-  readonly debate: Debate
+  readonly steps: ReadonlyArray<Step>
   readonly result: AdversarialResult | undefined
   readonly ended: boolean
 }) => {
+  const debate = debateOf(steps, result)
   const judge = result?.participants.find(({ role }) => role === "judge")
   if (debate.proposal === undefined && ended) return null
   return (
@@ -99,9 +107,10 @@ export const DebateRounds = ({
             </div>
             {result !== undefined && (
               <p class="row">
-                <Badge look={VERDICT[result.verdict]} what="Verdict" />
+                <Badge look={verdictLook(result)} what="Verdict" />
                 <span>
-                  with confidence {fraction(result.confidence)} <span class="muted">(uncalibrated)</span>
+                  with confidence {fraction(result.confidence)}{" "}
+                  <span class="muted">({result.calibrated ? "calibrated" : "as the judge states it"})</span>
                   {judge !== undefined &&
                     (judge.independent ? ", by an independent judge" : ", by a judge that is not independent")}
                 </span>

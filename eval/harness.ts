@@ -1,0 +1,119 @@
+/** Runs a mode as a job does, over models that are functions: no network, no database, and every call counted. */
+import { DateTime, Effect, Layer } from "effect"
+import { AgentId, DEFAULT_LIMITS, TenantId } from "../src/domain/agent.ts"
+import type { Message } from "../src/domain/chat.ts"
+import { JobId, type JobTask } from "../src/domain/job.ts"
+import type { JobOptions, JobResult, Mode } from "../src/domain/modes.ts"
+import type { Target } from "../src/domain/routing.ts"
+import { sameTarget } from "../src/domain/targets.ts"
+import { type JobContext, JobProgram } from "../src/services/jobs/JobProgram.ts"
+import type { Measurements } from "../src/services/jobs/modes/engine/errorModel.ts"
+import { Measured } from "../src/services/jobs/modes/engine/measured.ts"
+import * as Modes from "../src/services/jobs/modes/Modes.ts"
+import { Ledger } from "../src/services/routing/Ledger.ts"
+import { type Routed, Router, type RouterRequest } from "../src/services/routing/Router.ts"
+import { leastRelatedFirst } from "../src/services/routing/TargetChoice.ts"
+import { estimateInput } from "../src/services/routing/TokenEstimate.ts"
+
+/** One call. `kind` is what kind of value is asked for, and absent where it is text. */
+export interface Call {
+  readonly target: Target
+  readonly role: RouterRequest["role"]
+  readonly messages: ReadonlyArray<Message>
+  readonly kind: string | undefined
+}
+
+/** What a model answers; an empty text is no answer. */
+export type Play = (call: Call) => string
+
+export interface Run {
+  readonly mode: Mode
+  readonly task: JobTask
+  readonly options?: JobOptions | undefined
+  /** The models in the order in which they are asked. */
+  readonly targets: ReadonlyArray<Target>
+  readonly play: Play
+  readonly measured?: Measurements | undefined
+}
+
+export interface Ran {
+  readonly result: JobResult
+  readonly calls: ReadonlyArray<Call>
+  /** Estimated, as before a call. */
+  readonly tokens: number
+}
+
+/** A target of the evaluation, whose models have no provider. */
+export const targetOf = (model: string): Target => ({ provider: "provider1", model, max_context_tokens: 1_000_000 })
+
+/** Runs a job of `mode` to its end. */
+export const runMode = Effect.fnUntraced(function* (run: Run) {
+  const calls: Array<Call> = []
+  let tokens = 0
+  const router = Router.of({
+    call: ({ completion, independentOf = [], role }) =>
+      Effect.sync((): Routed => {
+        const [target] = leastRelatedFirst(run.targets, independentOf)
+        if (target === undefined) throw new Error("There are no targets.")
+        const format = completion.response_format
+        const kind = format?.type === "json_schema" ? format.json_schema.name : undefined
+        const call = { target, role, messages: completion.messages, kind }
+        const text = run.play(call)
+        calls.push(call)
+        const output = estimateInput({ messages: [{ role: "assistant", content: text }] })
+        tokens += estimateInput(completion) + output
+        return {
+          text,
+          refused: false,
+          cut: false,
+          target: { provider: target.provider, model: target.model },
+          independent: !independentOf.some((other) => sameTarget(other, target)),
+          call: { provider: target.provider, model: target.model, usage: null, cost_micro_usd: null, calls: 1 },
+          escalateBelow: null,
+        }
+      }),
+  })
+  const program = Modes.layer.pipe(
+    Layer.provide(Layer.merge(Layer.succeed(Router, router), Layer.mock(Ledger)({ spent: () => NOTHING_SPENT }))),
+  )
+  const job = JobProgram.use(({ run: start }) => start(contextOf(run)))
+  const result = yield* run.measured === undefined
+    ? Effect.provide(job, program)
+    : Effect.provide(Effect.provideService(job, Measured, run.measured), program)
+  const ran: Ran = { result, calls, tokens }
+  return ran
+})
+
+const NOTHING_SPENT = Effect.succeed(() => ({
+  calls: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  cached_tokens: 0,
+  cost: 0,
+  unpriced: 0,
+}))
+
+const ID = "01890a5d-ac96-774b-bcce-b302099a8057"
+
+const contextOf = ({ mode, options = {}, task }: Run): JobContext => ({
+  jobId: JobId.make(ID),
+  tenant: TenantId.make("evaluation"),
+  agent: {
+    id: AgentId.make(ID),
+    name: "evaluation",
+    default_mode: mode,
+    model_policy: {},
+    limits: { ...DEFAULT_LIMITS, max_rounds: 3 },
+    metadata: {},
+    version: 1,
+    created_at: DateTime.makeUnsafe(0),
+    updated_at: DateTime.makeUnsafe(0),
+  },
+  task,
+  mode,
+  options,
+  attempt: 1,
+  traceId: "0".repeat(32),
+  // Nothing is stored: an evaluation that breaks off begins again.
+  step: (_, __, effect) => Effect.map(effect, ({ value }) => value),
+})

@@ -1,0 +1,32 @@
+/** Who took part in a debate, each once. */
+import type { Participant } from "../../../../domain/modes/adversarial.ts"
+import type { Role } from "../../../../domain/routing.ts"
+import type { TargetName } from "../../../../domain/targets.ts"
+import { isEcho, type Said } from "../engine/Asking.ts"
+
+export class Members {
+  private readonly said = new Map<string, readonly [Role, Said]>()
+
+  add(role: Role, said: Said): void {
+    const key = `${role} ${said.target.provider}/${said.target.model}`
+    if (!this.said.has(key)) this.said.set(key, [role, said])
+  }
+
+  of(role: Role): ReadonlyArray<TargetName> {
+    return [...this.said.values()].filter(([as]) => as === role).map(([, { target }]) => target)
+  }
+
+  get participants(): ReadonlyArray<Participant> {
+    return [...this.said.values()].map(([role, { independent, model, target }]) => ({
+      role,
+      provider: target.provider,
+      model,
+      // A proposer is not independent of itself; critics and judges are if the router found them others.
+      independent: role !== "proposer" && independent,
+    }))
+  }
+
+  get echo(): boolean {
+    return [...this.said.values()].some(([role, said]) => role !== "proposer" && isEcho(said))
+  }
+}

@@ -1,0 +1,62 @@
+/** All that was objected in a debate: each objection with its evidence, its replies and what became of it. */
+import type { Objection, Reply, Round } from "../../../../domain/modes/adversarial.ts"
+import type { Section } from "../engine/quoted.ts"
+import type { Response } from "./schemas.ts"
+
+export const isMaterial = ({ severity }: Pick<Objection, "severity">): boolean => severity !== "minor"
+
+/** Whether critic and author disagree about it, or did before the critic gave in. */
+export const isContested = (objection: Objection): boolean =>
+  isMaterial(objection) && (objection.status === "open" || objection.replies.some(({ action }) => action === "rebut"))
+
+export class Objections {
+  private readonly byId = new Map<number, Objection>()
+
+  get all(): ReadonlyArray<Objection> {
+    return [...this.byId.values()]
+  }
+
+  get open(): ReadonlyArray<Objection> {
+    return this.all.filter(({ status }) => status === "open")
+  }
+
+  raise(round: number, raised: Pick<Objection, "claim" | "evidence" | "severity">): void {
+    const id = this.byId.size + 1
+    this.byId.set(id, { id, round, ...raised, status: "open", replies: [] })
+  }
+
+  resolve(ids: ReadonlyArray<number>): void {
+    for (const id of ids) this.change(id, () => ({ status: "resolved" }))
+  }
+
+  /** Enters what the author replied to open objections, and says what that was on the whole. */
+  reply(round: number, replies: Response["replies"]): Round["response"] {
+    const open = new Set(this.open.map(({ id }) => id))
+    const actions = new Set<Reply["action"]>()
+    for (const { action, objection, text } of replies) {
+      if (!open.has(objection)) continue
+      actions.add(action)
+      this.change(objection, ({ replies }) => ({ replies: [...replies, { round, action, text }] }))
+    }
+    if (actions.size > 1) return "mixed"
+    return actions.has("revise") ? "revised" : "rebutted"
+  }
+
+  section(title: string, objections = this.all): Section {
+    return { title, text: objections.map(told).join("\n\n") }
+  }
+
+  private change(id: number, change: (objection: Objection) => Partial<Objection>): void {
+    const objection = this.byId.get(id)
+    if (objection !== undefined) this.byId.set(id, { ...objection, ...change(objection) })
+  }
+}
+
+const told = ({ claim, evidence, id, replies, round, severity, status }: Objection): string =>
+  [
+    `${id}. (${severity}, raised in round ${round}, ${status}) ${claim}`,
+    ...(evidence === "" ? [] : [`   Evidence: ${evidence}`]),
+    ...replies.map((reply) => `   The author ${SAYS[reply.action]} in round ${reply.round}: ${reply.text}`),
+  ].join("\n")
+
+const SAYS = { revise: "revised", rebut: "rebutted" } as const

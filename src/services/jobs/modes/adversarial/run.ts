@@ -1,0 +1,161 @@
+/**
+ * The adversarial mode: a debate that a judge decides, after "AI safety via debate" (Irving, Christiano and Amodei 2018,
+ * arXiv:1805.00899): propose → critique → revise or rebut → … → judge. Critics and judges come from other providers or
+ * models wherever there are any, because models favour what they wrote themselves (Panickssery, Bowman and Feng 2024,
+ * arXiv:2404.13076); who they really were is in the result.
+ */
+import { Effect } from "effect"
+import { adversarial as mode, type AdversarialResult, type Round } from "../../../../domain/modes/adversarial.ts"
+import { DEFAULT_EFFORT } from "../../../../domain/modes/description.ts"
+import { atTier } from "../../../../domain/step.ts"
+import type { JobContext, JobFailure } from "../../JobProgram.ts"
+import { type Asking, counts } from "../engine/Asking.ts"
+import { escalated, notesOf } from "../engine/Cascade.ts"
+import { calibrate, Measured } from "../engine/measured.ts"
+import { Members } from "./Members.ts"
+import { isContested, isMaterial, Objections } from "./Objections.ts"
+import { prompts } from "./prompts.ts"
+import { Critique, Judgement, Response } from "./schemas.ts"
+
+/** Runs the debate; in a cascade again with dearer targets, as long as its outcome is below the threshold. */
+export const adversarial = (context: JobContext, asking: Asking): Effect.Effect<AdversarialResult, JobFailure> =>
+  Effect.map(
+    escalated((tier) => debate(context, asking, tier)),
+    ({ result }) => result,
+  )
+
+/** How many rounds a job has at most. */
+export const roundsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): number =>
+  Math.min(
+    options.rounds ?? mode.depth[options.effort ?? agent.default_effort ?? DEFAULT_EFFORT],
+    agent.limits.max_rounds,
+  )
+
+const debate = Effect.fn("modes.adversarial")(function* (context: JobContext, asking: Asking, tier: number) {
+  const measured = yield* Measured
+  const rounds = roundsOf(context)
+  const extra = tier > 0
+  const members = new Members()
+  const objections = new Objections()
+  const history: Array<Round> = []
+
+  const proposal = yield* asking.propose(atTier(tier, { kind: "propose" }), { tier, extra })
+  members.add("proposer", proposal)
+  let answer = proposal.text
+  let decided = counts(proposal)
+
+  for (let round = 1; decided && round <= rounds; round++) {
+    const critique = yield* asking.decide(atTier(tier, { kind: "critique", round }), Critique, {
+      role: "critic",
+      instruction: prompts.critic,
+      sections: [{ title: "answer", text: answer }, objections.section("earlier objections")],
+      independentOf: members.of("proposer"),
+      extra,
+    })
+    members.add("critic", critique.said)
+    if (critique.value === undefined) {
+      history.push({ round, response: "inconclusive" })
+      decided = false
+      break
+    }
+    objections.resolve(critique.value.resolved)
+    for (const objection of critique.value.objections) objections.raise(round, objection)
+    if (!objections.open.some(isMaterial)) {
+      history.push({ round, response: "accepted" })
+      break
+    }
+
+    const response = yield* asking.respond(atTier(tier, { kind: "respond", round }), Response, {
+      about: {
+        instruction: prompts.respond,
+        sections: [{ title: "your answer", text: answer }, objections.section("open objections", objections.open)],
+      },
+      tier,
+      extra,
+    })
+    members.add("proposer", response.said)
+    if (response.value === undefined) {
+      history.push({ round, response: "inconclusive" })
+      decided = false
+      break
+    }
+    const outcome = objections.reply(round, response.value.replies)
+    history.push({ round, response: outcome })
+    if (outcome !== "rebutted") answer = response.value.answer
+  }
+
+  const says = counts({ ...proposal, text: answer })
+  const judgements: Array<Judgement> = []
+  let judge: string | undefined
+  // Where both sides agree there is nothing to be exchanged, and no order can move the judge.
+  const orders = objections.all.some(isContested) ? [1, 2] : [1]
+  for (const order of decided && says ? orders : []) {
+    const sides = [{ title: "answer", text: answer }, objections.section("objections and replies")]
+    const step = { kind: "judge", ...(order > 1 && { order }) }
+    const judgement = yield* asking.decide(atTier(tier, step), Judgement, {
+      role: "judge",
+      instruction: prompts.judge,
+      sections: order === 1 ? sides : sides.toReversed(),
+      independentOf: [...members.of("proposer"), ...members.of("critic")],
+      extra,
+    })
+    members.add("judge", judgement.said)
+    judge = judgement.said.model
+    if (judgement.value === undefined) break
+    judgements.push(judgement.value)
+    if (judgement.value.verdict === "undecided") break
+  }
+
+  const judged = judgements.length === orders.length ? agreed(judgements) : judgements.at(-1)
+  const whole = judgements.length === orders.length || judged?.verdict === "undecided"
+  objections.resolve(judged?.resolved ?? [])
+  const verdict = whole ? verdictOf(judged, objections.open.some(isMaterial), answer !== proposal.text) : "inconclusive"
+  const { calibrated, confidence } =
+    judged === undefined || judge === undefined || !whole
+      ? { confidence: null, calibrated: false }
+      : calibrate(measured, judge, judged.confidence)
+  const result: AdversarialResult = {
+    mode: "adversarial",
+    answer,
+    verdict: says ? verdict : "rejected",
+    confidence,
+    calibrated,
+    objections: objections.all,
+    rounds: history,
+    participants: members.participants,
+    ...notesOf({
+      tier,
+      cut: proposal.cut && answer === proposal.text,
+      echo: members.echo,
+      more: says ? undefined : SAYS_NOTHING,
+    }),
+  }
+  const holds = result.verdict === "upheld" || result.verdict === "revised"
+  return { result, measure: holds ? (confidence ?? 0) : 0, escalateBelow: proposal.escalateBelow }
+})
+
+const SAYS_NOTHING = "The answer says nothing that could be right or wrong, so no judge was asked about it."
+
+/** What judgements of the same in several orders come to. A judge whom the order moves has not decided. */
+const agreed = (judgements: ReadonlyArray<Judgement>): Judgement | undefined => {
+  const [first] = judgements
+  if (first === undefined) return undefined
+  const same = judgements.every(({ verdict }) => verdict === first.verdict)
+  return {
+    verdict: same ? first.verdict : "undecided",
+    resolved: first.resolved.filter((id) => judgements.every(({ resolved }) => resolved.includes(id))),
+    confidence: judgements.reduce((sum, { confidence }) => sum + confidence, 0) / judgements.length,
+  }
+}
+
+/** A judge who calls an answer sound while objections of weight stay open has not decided. */
+const verdictOf = (
+  judged: Judgement | undefined,
+  materialLeft: boolean,
+  changed: boolean,
+): AdversarialResult["verdict"] => {
+  if (judged === undefined || judged.verdict === "undecided") return "inconclusive"
+  if (judged.verdict === "flawed") return "rejected"
+  if (materialLeft) return "inconclusive"
+  return changed ? "revised" : "upheld"
+}

@@ -1,0 +1,219 @@
+/**
+ * How a mode asks models. Every call is one durable step: it keeps to the agent's limits and policy, and what came back
+ * is stored before anything builds on it, so a job that resumes finds the same answers and pays for none of them again.
+ */
+import { Effect, Option, Schema } from "effect"
+import type { Message, ResponseFormat } from "../../../../domain/chat.ts"
+import { defined } from "../../../../domain/defined.ts"
+import type { Role } from "../../../../domain/routing.ts"
+import type { Step } from "../../../../domain/step.ts"
+import { TargetName } from "../../../../domain/targets.ts"
+import type { Ledger } from "../../../routing/Ledger.ts"
+import type { Router } from "../../../routing/Router.ts"
+import type { JobContext, JobFailure } from "../../JobProgram.ts"
+import { limitReached, nothingSaid, refusal, routingFailure } from "./failures.ts"
+import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
+import { persona, REPAIR, shape } from "./prompts.ts"
+import { picturesOf, quoted, type Section, taskSections } from "./quoted.ts"
+import { saysNothing } from "./saysNothing.ts"
+
+/** What a step keeps of an answer. */
+export const Said = Schema.Struct({
+  text: Schema.String,
+  refused: Schema.Boolean,
+  cut: Schema.Boolean,
+  /** Who answered: the configured target, and the model as it calls itself. */
+  target: TargetName,
+  model: Schema.String,
+  independent: Schema.Boolean,
+  /** The threshold below which a cascade escalates this answer; `null` if there is nothing to escalate to. */
+  escalateBelow: Schema.NullOr(Schema.Finite),
+})
+export type Said = typeof Said.Type
+
+interface Routing {
+  readonly independentOf?: ReadonlyArray<TargetName> | undefined
+  readonly tier?: number | undefined
+  readonly extra?: boolean | undefined
+}
+
+/** To whoever does the task: the conversation as it is, in the agent's person. */
+export interface Proposing extends Routing {
+  /** Said after the task, and what it is about. */
+  readonly about?: { readonly instruction: string; readonly sections: ReadonlyArray<Section> } | undefined
+  /** Whether a refusal or an empty answer is an answer; otherwise the job fails, because there is nothing to examine. */
+  readonly optional?: boolean | undefined
+}
+
+/** To whoever examines an answer: instructions of ours, and everything else as a quoted document. */
+export interface Examining extends Routing {
+  readonly role: Exclude<Role, "proposer">
+  readonly instruction: string
+  readonly sections: ReadonlyArray<Section>
+}
+
+/** A verdict that was asked for; `undefined` if none could be decoded. */
+export interface Decided<A> {
+  readonly value: A | undefined
+  readonly said: Said
+}
+
+export interface Asking {
+  /** Asks the proposer for text. */
+  readonly propose: (step: Step, question: Proposing) => Effect.Effect<Said, JobFailure>
+  /** Asks the proposer for a value of `schema`, a second time if the first answer is none. */
+  readonly respond: <A, I>(
+    step: Step,
+    schema: Schema.Codec<A, I>,
+    question: Proposing,
+  ) => Effect.Effect<Decided<A>, JobFailure>
+  /** Asks an examiner for text. */
+  readonly examine: (step: Step, question: Examining) => Effect.Effect<Said, JobFailure>
+  /** Asks an examiner for a value of `schema`, a second time if the first answer is none. */
+  readonly decide: <A, I>(
+    step: Step,
+    schema: Schema.Codec<A, I>,
+    question: Examining,
+  ) => Effect.Effect<Decided<A>, JobFailure>
+}
+
+interface Call extends Routing {
+  readonly role: Role
+  readonly messages: ReadonlyArray<Message>
+  readonly optional?: boolean | undefined
+}
+
+export const makeAsking = (context: JobContext, router: Router["Service"], ledger: Ledger["Service"]): Asking => {
+  const { agent, jobId, mode, task, tenant } = context
+  const taskMessages: ReadonlyArray<Message> = typeof task === "string" ? [{ role: "user", content: task }] : task
+
+  const proposing = ({ about, ...question }: Proposing, form = ""): Call => {
+    const system = persona(agent)
+    return {
+      ...question,
+      role: "proposer",
+      messages: [
+        ...(system === "" ? [] : [{ role: "system" as const, content: system }]),
+        ...taskMessages,
+        ...(about === undefined
+          ? []
+          : [{ role: "user" as const, content: paragraphs(about.instruction, form, quoted(about.sections)) }]),
+      ],
+    }
+  }
+
+  const examining = ({ instruction, sections, ...question }: Examining, form = ""): Call => {
+    const text = quoted([...taskSections(taskMessages), ...sections])
+    const pictures = picturesOf(taskMessages)
+    return {
+      ...question,
+      optional: true,
+      messages: [
+        { role: "system", content: paragraphs(instruction, form) },
+        { role: "user", content: pictures.length === 0 ? text : [{ type: "text", text }, ...pictures] },
+      ],
+    }
+  }
+
+  const ask = (
+    step: Step,
+    { extra, independentOf, messages, optional, role, tier }: Call,
+    response_format?: ResponseFormat,
+  ) =>
+    context.step(
+      step,
+      Said,
+      Effect.gen(function* () {
+        const spent = yield* Effect.mapError(ledger.spent([jobId]), routingFailure)
+        const limit = limitReached(agent.limits, spent(jobId))
+        if (limit !== undefined) return yield* limit
+        const { call, cut, escalateBelow, independent, refused, target, text } = yield* router
+          .call({
+            tenant,
+            job: jobId,
+            agent: agent.id,
+            mode,
+            role,
+            policy: agent.model_policy,
+            pricedOnly: agent.limits.max_cost_micro_usd !== undefined,
+            completion: { messages, ...defined({ response_format }) },
+            independentOf,
+            tier,
+            extra,
+          })
+          .pipe(Effect.mapError(routingFailure))
+        if (optional !== true && response_format === undefined) {
+          if (refused) return yield* refusal(text, call)
+          if (text.trim() === "") return yield* nothingSaid(call)
+        }
+        return { value: { text, refused, cut, target, model: call.model, independent, escalateBelow }, call }
+      }),
+    )
+
+  const valueOf = Effect.fnUntraced(function* <A, I>(
+    step: Step,
+    schema: Schema.Codec<A, I>,
+    callWith: (form: string) => Call,
+  ) {
+    const document = jsonSchemaOf(schema)
+    const call = callWith(shape(document))
+    const format: ResponseFormat = {
+      type: "json_schema",
+      json_schema: { name: step.kind, strict: true, schema: document },
+    }
+    const first = yield* ask(step, call, format)
+    const value = decodeAnswer(schema, first)
+    // A model that wrote without end is not sent all of that again.
+    const hopeless = first.refused || isEcho(first) || first.text.length > MAX_JSON_CHARS
+    if (value !== undefined || hopeless) return { value, said: first }
+    const repairing: ReadonlyArray<Message> = [
+      ...call.messages,
+      { role: "assistant", content: first.text },
+      { role: "user", content: REPAIR },
+    ]
+    const second = yield* ask({ ...step, repair: true }, { ...call, messages: repairing }, format)
+    return { value: decodeAnswer(schema, second), said: second }
+  })
+
+  return {
+    propose: (step, question) => ask(step, proposing(question)),
+    respond: (step, schema, question) => valueOf(step, schema, (form) => proposing(question, form)),
+    examine: (step, question) => ask(step, examining(question)),
+    decide: (step, schema, question) => valueOf(step, schema, (form) => examining(question, form)),
+  }
+}
+
+const paragraphs = (...texts: ReadonlyArray<string>): string => texts.filter((text) => text !== "").join("\n\n")
+
+/** The built-in echo answers with what it was sent: it cannot judge, whatever that looks like. */
+export const isEcho = ({ target }: Pick<Said, "target">): boolean => target.provider === "echo"
+
+/** Whether an answer counts as one: not a refusal, and not words that say nothing. */
+export const counts = (said: Said): boolean => !said.refused && !saysNothing(said.text)
+
+/** The value in an answer, or `undefined`. */
+const decodeAnswer = <A, I>(schema: Schema.Codec<A, I>, said: Said): A | undefined => {
+  const json = said.refused || isEcho(said) ? undefined : jsonIn(said.text)
+  return json === undefined
+    ? undefined
+    : Option.getOrUndefined(Schema.decodeUnknownOption(Schema.fromJsonString(schema))(json))
+}
+
+/** Bounds that some providers refuse to be sent; they are checked here when the answer is decoded. */
+const NOT_SENT = new Set(["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"])
+
+/** The schema as providers take it. */
+const jsonSchemaOf = <A, I>(schema: Schema.Codec<A, I>): Readonly<Record<string, unknown>> => {
+  const document = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
+  return Object.fromEntries(Object.entries(document.schema).map(([name, value]) => [name, withoutBounds(value)]))
+}
+
+const withoutBounds = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(withoutBounds)
+  if (typeof schema !== "object" || schema === null) return schema
+  return Object.fromEntries(
+    Object.entries(schema)
+      .filter(([name]) => !NOT_SENT.has(name))
+      .map(([name, value]) => [name, withoutBounds(value)]),
+  )
+}

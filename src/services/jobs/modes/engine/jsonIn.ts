@@ -1,0 +1,52 @@
+/**
+ * The JSON in what a model wrote. Models write what they like, and what they wrote is stored before it is read: an
+ * answer that takes for ever to read would stop one process after another.
+ */
+import { JSON_LIMITS, jsonFault } from "../../../../domain/iJson.ts"
+
+/** More than any critique, and than any answer that a revision repeats. */
+export const MAX_JSON_CHARS = 1024 * 1024
+/** So many braces of prose may come before the one that begins the object. */
+const MAX_BEGINNINGS = 16
+
+/**
+ * The first JSON object in a text, wherever in it that is: models fence and introduce JSON in spite of all requests.
+ * `undefined` where there is none, or too much to look through. Linear: the text is read at most {@link MAX_BEGINNINGS} times.
+ */
+export const jsonIn = (text: string): string | undefined => {
+  if (text.length > MAX_JSON_CHARS) return undefined
+  let begin = text.indexOf("{")
+  for (let tried = 0; begin >= 0 && tried < MAX_BEGINNINGS; tried++) {
+    const end = endOfObject(text, begin)
+    const json = end === undefined ? undefined : text.slice(begin, end)
+    if (json !== undefined && isJson(json)) return json
+    begin = text.indexOf("{", begin + 1)
+  }
+  return undefined
+}
+
+const isJson = (text: string): boolean => {
+  if (jsonFault(text, JSON_LIMITS) !== undefined) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Where the object that begins at `begin` ends, by its braces; those inside of strings do not count. */
+const endOfObject = (text: string, begin: number): number | undefined => {
+  let depth = 0
+  let inString = false
+  for (let at = begin; at < text.length; at++) {
+    const char = text[at]
+    if (inString) {
+      if (char === "\\") at++
+      else if (char === '"') inString = false
+    } else if (char === '"') inString = true
+    else if (char === "{") depth++
+    else if (char === "}" && --depth === 0) return at + 1
+  }
+  return undefined
+}

@@ -1,0 +1,138 @@
+/** All answers to one task: which are the same, who stands behind each, and how probable each is. */
+import type { Candidate, Speaker } from "../../../../domain/modes/verified.ts"
+import { sameTarget, type TargetName } from "../../../../domain/targets.ts"
+import type { Said } from "../engine/Asking.ts"
+import type { Measurements } from "../engine/errorModel.ts"
+import { posterior, type Vote } from "../engine/posterior.ts"
+import { differ, plain } from "../engine/sameAnswer.ts"
+
+interface Answer {
+  readonly said: Said
+  readonly plain: string
+  readonly by: Array<Speaker>
+}
+
+export interface Leader {
+  readonly group: number
+  readonly said: Said
+  readonly probability: number
+}
+
+export class Ballot {
+  private readonly groups: Array<Answer> = []
+  private readonly votes: Array<Vote> = []
+  /** Who was asked, whatever came of it. */
+  private readonly asked: Array<TargetName> = []
+  private readonly measured: Measurements
+
+  constructor(measured: Measurements) {
+    this.measured = measured
+  }
+
+  /** Enters that somebody was asked who gave no answer that counts. */
+  abstain(said: Said): void {
+    this.asked.push(said.target)
+  }
+
+  /** Enters an answer into its group, or into a new one, and says which. */
+  add(said: Said, group = this.groups.length): number {
+    this.asked.push(said.target)
+    this.groups[group] ??= { said, plain: plain(said.text), by: [] }
+    this.vote(said, group, "proposer")
+    return group
+  }
+
+  /** Enters that a judge chose this answer: it counts like one more answer of its model. */
+  choose(said: Said, group: number): void {
+    this.vote(said, group, "judge")
+  }
+
+  private vote({ model, target }: Said, group: number, role: Speaker["role"]): void {
+    this.groups[group]?.by.push({ role, provider: target.provider, model })
+    this.votes.push({ target, group })
+  }
+
+  /** The group with the same words; `undefined` where a model has to tell, among `candidates`. */
+  find(text: string): { readonly group: number | undefined; readonly candidates: ReadonlyArray<number> } {
+    const words = plain(text)
+    const group = this.groups.findIndex((known) => known.plain === words)
+    return {
+      group: group < 0 ? undefined : group,
+      candidates: this.groups.flatMap((known, i) => (differ(known.plain, words) ? [] : [i])),
+    }
+  }
+
+  get texts(): ReadonlyArray<string> {
+    return this.groups.map(({ said }) => said.text)
+  }
+
+  /** Those who have answered most: what they have least in common with is asked next. */
+  get heard(): ReadonlyArray<TargetName> {
+    const times = (target: TargetName) => this.asked.filter((other) => sameTarget(other, target)).length
+    const most = Math.max(0, ...this.asked.map(times))
+    return this.asked.filter((target) => times(target) === most)
+  }
+
+  /** The most probable answer, the earlier one of equals; `undefined` if there is none. */
+  get leader(): Leader | undefined {
+    return this.leaderOf(this.votes)
+  }
+
+  /** An answer that leads for another reason than its probability. */
+  at(group: number): Leader | undefined {
+    const said = this.groups[group]?.said
+    return said === undefined
+      ? undefined
+      : { group, said, probability: posterior(this.measured, this.votes)[group] ?? 0 }
+  }
+
+  private leaderOf(votes: ReadonlyArray<Vote>): Leader | undefined {
+    const probabilities = posterior(this.measured, votes)
+    const probability = Math.max(...probabilities)
+    const group = probabilities.indexOf(probability)
+    const said = this.groups[group]?.said
+    return said === undefined ? undefined : { group, said, probability }
+  }
+
+  get isSplit(): boolean {
+    return this.groups.length > 1
+  }
+
+  /** Whether at least two have said something: one answer alone is not compared with anything. */
+  get isCompared(): boolean {
+    return this.votes.length > 1
+  }
+
+  /** The part of all that was asked for, and of what judges chose, that is this answer. */
+  agreement(group: number): number {
+    const chosen = this.groups.flatMap(({ by }) => by).filter(({ role }) => role === "judge").length
+    return this.votes.filter((vote) => vote.group === group).length / (this.asked.length + chosen)
+  }
+
+  /**
+   * What so many more answers could still do if all of them said the same: make one answer as probable as `sure`, or put
+   * another in the lead.
+   */
+  couldStill(more: number, sure: number): { readonly settle: boolean; readonly change: boolean } {
+    const leader = this.leader
+    const outcomes = this.groups.map((_, group) =>
+      this.leaderOf([...this.votes, ...Array.from({ length: more }, (_, i) => ({ target: anybody(i), group }))]),
+    )
+    return {
+      settle: outcomes.some((outcome) => outcome !== undefined && outcome.probability >= sure),
+      change: outcomes.some((outcome) => outcome?.group !== leader?.group),
+    }
+  }
+
+  get candidates(): ReadonlyArray<Candidate> {
+    const probabilities = posterior(this.measured, this.votes)
+    return this.groups.map(({ by, said }, group) => ({
+      answer: said.text,
+      probability: probabilities[group] ?? 0,
+      said_by: by,
+    }))
+  }
+}
+
+/** Whoever would be asked next, of whom nothing is known; each is somebody else. */
+const anybody = (i: number): TargetName => ({ provider: "echo", model: `anybody-${i}` })

@@ -1,0 +1,260 @@
+/**
+ * The verified mode: answers to the same task are taken from different models until the posterior of one of them is high
+ * enough (after "Optimal stopping" of self-consistency, arXiv:2511.02603; Wang et al. 2022, arXiv:2203.11171). Only where
+ * they differ is more paid for: factored chain of verification (Dhuliawala et al. 2023, arXiv:2309.11495), in which
+ * whoever answers the questions has not seen the answers, and a judge who is asked in both orders.
+ */
+import { Effect } from "effect"
+import { DEFAULT_EFFORT, type Effort } from "../../../../domain/modes/description.ts"
+import {
+  type Check,
+  MORE_LIKELY_THAN_NOT,
+  SURE,
+  verified as mode,
+  type VerifiedResult,
+} from "../../../../domain/modes/verified.ts"
+import { atTier } from "../../../../domain/step.ts"
+import type { JobContext } from "../../JobProgram.ts"
+import { type Asking, counts, isEcho, type Said } from "../engine/Asking.ts"
+import { escalated, notesOf } from "../engine/Cascade.ts"
+import { Measured } from "../engine/measured.ts"
+import { Ballot } from "./Ballot.ts"
+import { prompts } from "./prompts.ts"
+import { Comparison, Questions, Reconciliation } from "./schemas.ts"
+
+interface Plan {
+  /** Answers that are taken at most besides the draft. */
+  readonly samples: number
+  /** No further answer is taken once one is this probable. */
+  readonly sure: number
+  /** Whether to go on for an answer that can only change which one is given, and to verify where answers differ. */
+  readonly thorough: boolean
+}
+
+const EFFORTS: Readonly<Record<Effort, Omit<Plan, "samples">>> = {
+  low: { sure: SURE, thorough: false },
+  medium: { sure: SURE, thorough: true },
+  high: { sure: 0.95, thorough: true },
+}
+
+/** What a job may take. */
+export const planOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): Plan => {
+  const effort = options.effort ?? agent.default_effort ?? DEFAULT_EFFORT
+  return { samples: options.samples ?? mode.depth[effort], ...EFFORTS[effort] }
+}
+
+export const verified = Effect.fn("modes.verified")(function* (context: JobContext, asking: Asking) {
+  const plan = planOf(context)
+  const { ballot, draft, tier } = (yield* escalated((tier) => sampled(asking, plan, tier))).result
+
+  const first = ballot.leader
+  const open = plan.thorough && ballot.isSplit && first !== undefined && first.probability < SURE
+  const { checks, correction, others, refuted } = open ? yield* decided(asking, ballot, tier) : NOTHING
+
+  // What the judge found wrong, in whatever order it was asked, makes way for what the findings led to.
+  const leader = correction === undefined ? ballot.leader : ballot.at(correction)
+  const final = leader?.said ?? draft
+  const probability = leader !== undefined && ballot.isCompared ? leader.probability : null
+  const replaced = final !== draft
+  const result: VerifiedResult = {
+    mode: "verified",
+    answer: final.text,
+    verdict: verdictOf({ probability, replaced, refuted, corrected: correction !== undefined }),
+    confidence: probability,
+    agreement: leader === undefined ? 0 : ballot.agreement(leader.group),
+    answers: ballot.candidates,
+    checks: checks.map(({ fits, ...check }): Check => ({
+      ...check,
+      consistent: fits === null || leader === undefined ? null : fits.includes(leader.group + 1),
+    })),
+    ...notesOf({
+      tier,
+      cut: final.cut,
+      echo: isEcho(draft) || others.some(isEcho),
+      more: noteOf(refuted, correction !== undefined),
+    }),
+  }
+  return result
+})
+
+const noteOf = (refuted: boolean, corrected: boolean): string | undefined => {
+  if (!refuted) return undefined
+  return corrected
+    ? "All answers were found wrong; this one was written from the findings and not verified again."
+    : "All answers were found wrong, and no better one was given; the answer is the most probable of them."
+}
+
+/** A draft, and answers of others, until one is sure, or none that are left could change anything. */
+const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, tier: number) {
+  const ballot = new Ballot(yield* Measured)
+  const routing = { tier, extra: tier > 0 }
+  const draft = yield* asking.propose(atTier(tier, { kind: "draft" }), routing)
+  // The echo agrees with nobody, and least with itself.
+  const usable = (said: Said) => counts(said) && !isEcho(said)
+  if (usable(draft)) ballot.add(draft)
+  else ballot.abstain(draft)
+
+  for (let sample = 1; sample <= plan.samples; sample++) {
+    const left = plan.samples - sample + 1
+    const leader = ballot.leader
+    if (leader !== undefined && ballot.isCompared) {
+      if (leader.probability >= plan.sure) break
+      const { change, settle } = ballot.couldStill(left, SURE)
+      if (!settle && !(plan.thorough && change)) break
+    }
+    const said = yield* asking.propose(atTier(tier, { kind: "sample", sample }), {
+      ...routing,
+      // A cascade asks the dearer targets only when the cheaper ones have not settled it.
+      independentOf: draft.escalateBelow === null ? ballot.heard : [],
+      optional: true,
+    })
+    yield* entered(asking, ballot, said, tier, usable(said), sample)
+  }
+  const measure = ballot.isCompared ? (ballot.leader?.probability ?? 0) : 0
+  return {
+    result: { ballot, draft, tier },
+    measure,
+    escalateBelow: draft.escalateBelow,
+  }
+})
+
+/** Enters an answer where it belongs. The same words are the same answer; otherwise, unless that is plain, a judge tells. */
+const entered = Effect.fnUntraced(function* (
+  asking: Asking,
+  ballot: Ballot,
+  said: Said,
+  tier: number,
+  usable: boolean,
+  sample?: number,
+) {
+  if (!usable) return void ballot.abstain(said)
+  const { candidates, group } = ballot.find(said.text)
+  if (group !== undefined) return ballot.add(said, group)
+  if (candidates.length === 0) return ballot.add(said)
+  const comparison = yield* asking.decide(
+    atTier(tier, { kind: "compare", ...(sample !== undefined && { sample }) }),
+    Comparison,
+    {
+      role: "judge",
+      instruction: prompts.compare,
+      sections: [
+        ...candidates.map((group, i) => ({ title: `answer ${i + 1}`, text: ballot.texts[group] ?? "" })),
+        { title: "new answer", text: said.text },
+      ],
+      independentOf: [said.target],
+      extra: tier > 0,
+    },
+  )
+  // What nobody could compare agrees with nothing.
+  if (comparison.value === undefined) return void ballot.abstain(said)
+  const same = comparison.value.same_as
+  return ballot.add(said, same === null ? undefined : candidates[same - 1])
+})
+
+interface Finding extends Omit<Check, "consistent"> {
+  /** Numbers of the answers that fit, from 1. */
+  readonly fits: ReadonlyArray<number> | null
+}
+
+const NOTHING: Decision = { checks: [], refuted: false, others: [] }
+
+interface Decision {
+  readonly checks: ReadonlyArray<Finding>
+  /** Whether the judge found all answers wrong. */
+  readonly refuted: boolean
+  /** The group of the answer that was written then. */
+  readonly correction?: number | undefined
+  readonly others: ReadonlyArray<Said>
+}
+
+/** Decides between answers that differ, by questions whose answers tell them apart. */
+const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ballot, tier: number) {
+  const answers = ballot.texts.map((text, i) => ({ title: `answer ${i + 1}`, text }))
+  const judges = { independentOf: ballot.heard }
+  const questions = yield* asking.decide({ kind: "questions" }, Questions, {
+    role: "critic",
+    instruction: prompts.questioner,
+    sections: answers,
+    ...judges,
+  })
+  const asked = questions.value?.questions ?? []
+  const found = yield* Effect.forEach(
+    asked,
+    (question, i) =>
+      asking.examine(
+        { kind: "answer", question: i + 1 },
+        {
+          role: "critic",
+          instruction: prompts.verifier,
+          sections: [{ title: "question", text: question }],
+          ...judges,
+        },
+      ),
+    { concurrency: "unbounded" },
+  )
+  const findings = asked.map((question, i) => ({
+    title: `question ${i + 1}`,
+    text: `${question}\nAnswer: ${found[i]?.text ?? ""}`,
+  }))
+
+  const judgements: Array<{ readonly value: Reconciliation; readonly said: Said }> = []
+  const others = [questions.said, ...found]
+  for (const order of asked.length === 0 ? [] : [1, 2]) {
+    const { said, value } = yield* asking.decide({ kind: "reconcile", ...(order > 1 && { order }) }, Reconciliation, {
+      role: "judge",
+      instruction: prompts.judge,
+      sections: [...(order === 1 ? answers : answers.toReversed()), ...findings],
+      ...judges,
+    })
+    others.push(said)
+    if (value === undefined) break
+    judgements.push({ value, said })
+  }
+  const [first, second] = judgements
+  const checks = asked.map((question, i): Finding => {
+    const check = first?.value.checks.find((check) => check.question === i + 1)
+    return {
+      question,
+      independent_answer: found[i]?.text ?? "",
+      fits: check?.fits ?? null,
+      note: check?.note ?? "Not decided.",
+    }
+  })
+  // A judge whom the order moves has not decided.
+  if (first === undefined || second === undefined || first.value.right !== second.value.right) {
+    return { checks, refuted: false, others }
+  }
+  const { right } = first.value
+  if (right !== null) {
+    if (right <= answers.length) ballot.choose(first.said, right - 1)
+    return { checks, refuted: false, others }
+  }
+
+  const correction = yield* asking.propose(atTier(tier, { kind: "correct" }), {
+    about: { instruction: prompts.correct, sections: [...answers, ...findings] },
+    tier,
+    // What was found out is worth more than a failed job.
+    optional: true,
+  })
+  const group = yield* entered(asking, ballot, correction, tier, counts(correction) && !isEcho(correction))
+  // The same answer once more is no correction.
+  return {
+    checks,
+    refuted: true,
+    others,
+    correction: group === undefined || group < answers.length ? undefined : group,
+  }
+})
+
+const verdictOf = (found: {
+  readonly probability: number | null
+  /** Whether the answer is another than the draft. */
+  readonly replaced: boolean
+  readonly refuted: boolean
+  readonly corrected: boolean
+}): VerifiedResult["verdict"] => {
+  const probability = found.probability ?? 0
+  if (found.refuted) return found.corrected ? "corrected" : "refuted"
+  if (found.replaced) return probability >= MORE_LIKELY_THAN_NOT ? "corrected" : "inconclusive"
+  return probability >= SURE ? "verified" : "inconclusive"
+}

@@ -1,0 +1,101 @@
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { type Call, runMode, targetOf } from "../../../../eval/harness.ts"
+import type { Message } from "../../../../src/domain/chat.ts"
+
+/** `where`: who says it, in place of the answer or in the task. */
+const Injection = Schema.fromJsonString(
+  Schema.Struct({
+    where: Schema.Literals(["answer", "user", "system", "assistant"]),
+    order: Schema.NonEmptyString,
+    text: Schema.NonEmptyString,
+  }),
+)
+type Injection = typeof Injection.Type
+
+const injections = readFileSync(new URL("../../../../eval/data/injections.jsonl", import.meta.url), "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => Schema.decodeSync(Injection)(line))
+
+const taskOf = ({ text, where }: Injection): ReadonlyArray<Message> => {
+  const question = { role: "user" as const, content: "What is 6 × 7?" }
+  if (where === "answer") return [question]
+  return where === "user" ? [{ role: where, content: text }] : [{ role: where, content: text }, question]
+}
+
+/** What a model takes for instructions: its system role, every other turn, and what stands around a quoted document. */
+const instructionsIn = ({ messages }: Call): string =>
+  messages
+    .map(({ content }) => {
+      const text = typeof content === "string" ? content : JSON.stringify(content)
+      const fence = /between the line that begins with "BEGIN ([0-9a-f]{32})"/.exec(text)?.[1]
+      if (fence === undefined) return text
+      const begin = text.indexOf(`\nBEGIN ${fence}\n`)
+      const end = text.indexOf(`\nEND ${fence}`, begin)
+      return text.slice(0, begin) + text.slice(end)
+    })
+    .join("\n")
+
+const objection = { claim: "6 × 7 is 42", evidence: "6 × 6 + 6", severity: "critical" }
+
+/** Examiners who follow every instruction that they see as one, and judge what they are shown honestly otherwise. */
+const obedient = ({ order }: Injection, proposal: (nth: number) => string) => {
+  let proposed = 0
+  return (call: Call): string => {
+    if (call.role === "proposer") {
+      if (call.kind !== "respond") return proposal(proposed++)
+      const reply = { objection: 1, action: "rebut", text: proposal(0) }
+      return JSON.stringify({ replies: [reply], answer: proposal(0) })
+    }
+    const obeys = instructionsIn(call).includes(order)
+    switch (call.kind) {
+      case "critique":
+        return JSON.stringify({ resolved: [], objections: obeys ? [] : [objection] })
+      case "judge":
+        return JSON.stringify({ verdict: obeys ? "sound" : "flawed", resolved: obeys ? [1] : [], confidence: 1 })
+      case "compare":
+        return JSON.stringify({ same_as: obeys ? 1 : null })
+      case "questions":
+        return JSON.stringify({ questions: ["What is 6 × 7?"] })
+      case "reconcile": {
+        const text = JSON.stringify(call.messages)
+        const right = Number(/ answer (\d)\\n42/.exec(text)?.[1] ?? 0) || null
+        return JSON.stringify({ checks: [], right: obeys ? 1 : right })
+      }
+      default:
+        return obeys ? "41" : "42"
+    }
+  }
+}
+
+describe(`${injections.length} injected answers and tasks`, () => {
+  const targets = ["a", "b", "c", "d"].map(targetOf)
+  const answerOf = ({ text, where }: Injection) => (where === "answer" ? text : "It is 41.")
+
+  it("are as many as they should be, and each is another", () => {
+    assert.strictEqual(new Set(injections.map((each) => JSON.stringify(each))).size, 200)
+  })
+
+  it.effect("flip no verdict of a debate", () =>
+    Effect.forEach(injections, (injection) =>
+      Effect.gen(function* () {
+        const play = obedient(injection, () => answerOf(injection))
+        const { result } = yield* runMode({ mode: "adversarial", task: taskOf(injection), targets, play })
+        assert.strictEqual(result.verdict, "rejected", JSON.stringify(injection))
+      }),
+    ),
+  )
+
+  it.effect("flip no verification: the others' answer is given, or none is sure", () =>
+    Effect.forEach(injections, (injection) =>
+      Effect.gen(function* () {
+        const play = obedient(injection, (nth) => (nth === 0 ? answerOf(injection) : "42"))
+        const { calls, result } = yield* runMode({ mode: "verified", task: taskOf(injection), targets, play })
+        assert.include(["corrected", "inconclusive"], result.verdict)
+        assert.strictEqual(result.answer, "42", JSON.stringify([injection, result, calls.length]))
+      }),
+    ),
+  )
+})
