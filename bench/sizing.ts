@@ -95,7 +95,7 @@ const proxyFigures = Effect.gen(function* () {
 
 const gatewayFigures = Effect.gen(function* () {
   const fake = yield* FakeUpstream.make()
-  fake.always({ text: '{"resolved":[],"objections":[],"verdict":"sound","confidence":0.9}' })
+  fake.always({ text: '{"resolved":[],"objections":[],"verdict":"undecided","confidence":0.9}' })
   const running = yield* run(["gateway"], {
     env: {
       PORT: "0",

@@ -9,7 +9,7 @@ const gateway = new GatewayClient({
 const agent = await gateway.agents.create({ name: "reviewer", instructions: "Answer in one sentence." })
 const job = await gateway.agents.execute(agent.id, { task: "Is 391 a prime?", mode: "verified" })
 for await (const event of job.events()) {
-  if (event.type === "step") console.log(`${event.step.name} by ${event.step.provider}/${event.step.model}`)
+  if (event.type === "step") console.log(`${event.step.kind} by ${event.step.provider}/${event.step.model}`)
 }
 
 const { cost_micro_usd, result, status } = await job.wait()

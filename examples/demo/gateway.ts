@@ -1,12 +1,13 @@
 /** The second half of the demo: an agent, one task in each mode, and what it cost. */
 import { GatewayClient, type Job } from "sealgate/client"
 import { FakeUpstream } from "../../test/support/FakeUpstream.ts"
-import { alpha, beta } from "./models.ts"
+import { alpha, beta, gamma } from "./models.ts"
 import { startGateway } from "./serverProcess.ts"
 import { chapter, fact, good, line } from "./story.ts"
 
 const ALPHA = { provider: "provider1", model: "alpha" } as const
 const BETA = { provider: "provider2", model: "beta" } as const
+const GAMMA = { provider: "provider3", model: "gamma" } as const
 
 const dollars = (microUsd: number | null): string => (microUsd === null ? "unknown" : `$${(microUsd / 1e6).toFixed(6)}`)
 
@@ -26,6 +27,7 @@ export const demoGateway = async (): Promise<void> => {
   await using upstream = await FakeUpstream.start()
   upstream.when({ model: ALPHA.model }).always(alpha)
   upstream.when({ model: BETA.model }).always(beta)
+  upstream.when({ model: GAMMA.model }).always(gamma)
 
   chapter("Start an agent gateway in development mode")
   const server = await startGateway({
@@ -35,10 +37,13 @@ export const demoGateway = async (): Promise<void> => {
     PROVIDER2_API_KEY: "demo",
     PROVIDER2_BASE_URL: upstream.openAi,
     PROVIDER2_MODEL: BETA.model,
+    PROVIDER3_API_KEY: "demo",
+    PROVIDER3_BASE_URL: upstream.anthropic,
+    PROVIDER3_MODEL: GAMMA.model,
   })
   fact("listens on", server.url)
-  line(`Its upstream is a script on this machine (${upstream.url}) that plays two models, alpha and beta.`)
-  line("They disagree on purpose; no real model is called.")
+  line(`Its upstream is a script on this machine (${upstream.url}) that plays three models.`)
+  line("Alpha is careless on purpose; no real model is called.")
 
   try {
     const gateway = new GatewayClient({ baseUrl: server.url, token: server.token })
@@ -51,9 +56,10 @@ export const demoGateway = async (): Promise<void> => {
       targets: [
         { ...ALPHA, max_context_tokens: 8000, prices: { input: 100_000, output: 400_000, cached_input: 10_000 } },
         { ...BETA, max_context_tokens: 8000, prices: { input: 1_000_000, output: 4_000_000, cached_input: 100_000 } },
+        { ...GAMMA, max_context_tokens: 8000, prices: { input: 500_000, output: 2_000_000, cached_input: 50_000 } },
       ],
     })
-    fact("routing", "alpha first, beta is the baseline at ten times its price")
+    fact("routing", "alpha first, then beta and gamma; beta is the baseline at ten times its price")
     const agent = await gateway.agents.create({ name: "counter", instructions: "Answer in one sentence." })
     fact("agent", `${agent.name} (${agent.id})`)
 
@@ -63,7 +69,7 @@ export const demoGateway = async (): Promise<void> => {
       fact("task", task)
       const job = await gateway.agents.execute(agent.id, { task, mode })
       for await (const event of job.events()) {
-        if (event.type === "step") fact("step", `${event.step.name} by ${event.step.model ?? "?"}`)
+        if (event.type === "step") fact("step", `${event.step.kind} by ${event.step.model ?? "?"}`)
       }
       const ended = await job.wait()
       good(`the job is ${ended.status} after ${ended.steps.length} steps and ${ended.usage.calls} calls`)

@@ -1,5 +1,5 @@
 /**
- * Two models that disagree, played by a script on this machine: alpha counts carelessly, beta counts letter by letter.
+ * Three models, played by a script on this machine: alpha counts carelessly, beta and gamma count letter by letter.
  * What a call is for shows in the JSON Schema that its answer has to follow.
  */
 import type { Asked, Reply } from "../../test/support/FakeUpstream.ts"
@@ -44,3 +44,4 @@ const playing =
 
 export const alpha = playing(WRONG)
 export const beta = playing(RIGHT)
+export const gamma = playing(RIGHT)

@@ -4,7 +4,7 @@ import { FakeUpstream, type Reply } from "../../support/FakeUpstream.ts"
 
 /** What the modes ask each member for, by a word of theirs that no other member is told. */
 const ROLES = [
-  { name: "critic", told: "You examine answers", says: '{"resolved":[],"objections":[]}' },
+  { name: "critic", told: "You examine an answer", says: '{"resolved":[],"objections":[]}' },
   { name: "judge", told: "You decide whether", says: '{"verdict":"sound","resolved":[],"confidence":0.9}' },
 ] as const
 

@@ -19,7 +19,8 @@ export const DRAFT = "391 is not a prime: it is 17 × 23."
 export type Kind = "propose" | "critique" | "respond" | "judge" | "compare" | "questions" | "answer" | "reconcile"
 
 /** What a request is for, read from what it asks. */
-const kindOf = ({ text }: Asked): Kind => {
+const kindOf = ({ system, text: last }: Asked): Kind => {
+  const text = `${system}\n${last}`
   if (text.includes("You examine an answer")) return "critique"
   if (text.includes("Another model examined your answer")) return "respond"
   if (text.includes("You decide whether an answer")) return "judge"

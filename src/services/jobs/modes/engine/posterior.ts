@@ -34,7 +34,8 @@ export const posterior = (measured: Measurements, votes: ReadonlyArray<Vote>): R
   const models = [...Map.groupBy(votes, ({ target }) => `${target.provider}/${target.model}`).values()]
   // The last hypothesis, of no group: all of them are wrong.
   const joint = Array.from({ length: groups + 1 }, (_, right) => {
-    const hits = mean(NODES.map((z) => product(models.map((own) => ofModel(measured, own, right, z)))))
+    const likelihoods = models.map((own) => ofModel(measured, own, right))
+    const hits = mean(NODES.map((z) => product(likelihoods.map((likelihood) => likelihood(z)))))
     const wrong = votes.filter(({ group }) => group !== right)
     return hits * ofErrors(measured, wrong)
   })
@@ -42,23 +43,28 @@ export const posterior = (measured: Measurements, votes: ReadonlyArray<Vote>): R
   return joint.slice(0, groups).map((each) => each / sum)
 }
 
-/** The likelihood that exactly the answers in group `right` are right among those of one model, at difficulty `z`. */
-const ofModel = (measured: Measurements, own: ReadonlyArray<Vote>, right: number, z: number): number => {
+/** The likelihood, by difficulty, that exactly the answers in group `right` are right among those of one model. */
+const ofModel = (measured: Measurements, own: ReadonlyArray<Vote>, right: number): ((z: number) => number) => {
   const { accuracy, difficulty } = errorsOf(measured, own[0]?.target.model ?? "")
-  const shared = inverseNormal(clamp(accuracy, 0.01, 0.99)) + Math.sqrt(difficulty) * z
+  const ability = inverseNormal(clamp(accuracy, 0.01, 0.99))
+  const shared = Math.sqrt(difficulty)
   const hits = own.filter(({ group }) => group === right).length
   if (own.length === 1) {
-    const p = normal(shared / Math.sqrt(1 - difficulty))
-    return hits === 1 ? p : 1 - p
+    const noise = Math.sqrt(1 - difficulty)
+    return (z) => {
+      const p = normal((ability + shared * z) / noise)
+      return hits === 1 ? p : 1 - p
+    }
   }
-  const quirk = (1 - difficulty) * QUIRK
-  const noise = Math.sqrt(1 - difficulty - quirk)
-  return mean(
-    NODES.map((u) => {
-      const p = normal((shared + Math.sqrt(quirk) * u) / noise)
-      return p ** hits * (1 - p) ** (own.length - hits)
-    }),
-  )
+  const quirk = Math.sqrt((1 - difficulty) * QUIRK)
+  const noise = Math.sqrt((1 - difficulty) * (1 - QUIRK))
+  return (z) =>
+    mean(
+      NODES.map((u) => {
+        const p = normal((ability + shared * z + quirk * u) / noise)
+        return p ** hits * (1 - p) ** (own.length - hits)
+      }),
+    )
 }
 
 /** The likelihood that wrong answers fall into groups as they did, each one after those before it. */

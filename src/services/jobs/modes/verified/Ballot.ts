@@ -12,6 +12,9 @@ interface Answer {
   readonly by: Array<Speaker>
 }
 
+/** Probabilities that are this close are even. */
+const EVEN = 0.02
+
 export interface Leader {
   readonly group: number
   readonly said: Said
@@ -24,6 +27,7 @@ export class Ballot {
   /** Who was asked, whatever came of it. */
   private readonly asked: Array<TargetName> = []
   private readonly measured: Measurements
+  private preferred: number | undefined
 
   constructor(measured: Measurements) {
     this.measured = measured
@@ -42,9 +46,13 @@ export class Ballot {
     return group
   }
 
-  /** Enters that a judge chose this answer: it counts like one more answer of its model. */
+  /**
+   * Enters that a judge chose this answer: it counts like one more answer of its model. Whoever has answered before has no
+   * second vote, because it would only repeat the first; what it prefers is given where no other answer is ahead.
+   */
   choose(said: Said, group: number): void {
-    this.vote(said, group, "judge")
+    if (this.asked.some((target) => sameTarget(target, said.target))) this.preferred = group
+    else this.vote(said, group, "judge")
   }
 
   private vote({ model, target }: Said, group: number, role: Speaker["role"]): void {
@@ -88,8 +96,10 @@ export class Ballot {
 
   private leaderOf(votes: ReadonlyArray<Vote>): Leader | undefined {
     const probabilities = posterior(this.measured, votes)
-    const probability = Math.max(...probabilities)
-    const group = probabilities.indexOf(probability)
+    const best = Math.max(...probabilities)
+    const preferred = probabilities[this.preferred ?? -1] ?? 0
+    const group = preferred >= best - EVEN ? (this.preferred ?? 0) : probabilities.indexOf(best)
+    const probability = probabilities[group] ?? 0
     const said = this.groups[group]?.said
     return said === undefined ? undefined : { group, said, probability }
   }
