@@ -7,6 +7,7 @@ import { Conversation } from "./chat/Conversation.ts"
 import { greeting, interactive } from "./chat/interactive.ts"
 import { explained, summary } from "./chat/answerText.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
+import { CREDENTIAL, credentialFileFlag, credentialFrom } from "./credential.ts"
 import { jsonFlag, pinsFlag, proxyFlag, requireTrust, trustOnFirstUseFlag } from "./flags.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 import { printable, printableJson } from "./printable.ts"
@@ -60,6 +61,7 @@ export const chatCommand = Command.make(
     proxy: proxyFlag,
     pin: pinsFlag,
     trustOnFirstUse: trustOnFirstUseFlag,
+    credentialFile: credentialFileFlag,
     model: Flag.String("model").pipe(
       Flag.withMetavar("name"),
       Flag.withDescription("Model to ask for (default: the one that the proxy has for the provider)"),
@@ -86,6 +88,7 @@ export const chatCommand = Command.make(
       baseUrl: input.proxy,
       pins: input.pin,
       trustOnFirstUse: input.trustOnFirstUse,
+      ...(yield* credentialFrom(input.credentialFile)),
     })
     const conversation = new Conversation(client, {
       model: Option.getOrUndefined(input.model),
@@ -122,6 +125,7 @@ standard input is no terminal, it asks once. It needs --pin or --trust-on-first-
     },
   ]),
   withGuide({
+    environment: CREDENTIAL,
     exits: {
       0: "a verified answer; or the chat was left",
       1: "no verified answer",

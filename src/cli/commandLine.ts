@@ -12,6 +12,7 @@ import { runCommand } from "./gateway/runCommand.ts"
 import { gatewayCommand } from "./gatewayCommand.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 import { layerPresentation } from "./help/presentation.ts"
+import { keyCommand } from "./keyCommand.ts"
 import { keygenCommand, pinCommand } from "./keyCommands.ts"
 import { proxyCommand } from "./proxyCommand.ts"
 import { runUntilSignal } from "./run.ts"
@@ -68,7 +69,10 @@ agents that check each other's answers.`,
   Command.withSubcommands([
     { group: "SERVERS", commands: [proxyCommand, gatewayCommand] },
     { group: "CLIENTS OF A PROXY", commands: [chatCommand, connectCommand] },
-    { group: "KEYS AND CHECKS OF A PROXY", commands: [doctorCommand, verifyCommand, pinCommand, keygenCommand] },
+    {
+      group: "KEYS AND CHECKS OF A PROXY",
+      commands: [doctorCommand, verifyCommand, pinCommand, keygenCommand, keyCommand],
+    },
     { group: "CLIENTS OF A GATEWAY", commands: [runCommand, jobsCommand, agentsCommand, statsCommand, tokenCommand] },
   ]),
 )

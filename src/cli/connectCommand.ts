@@ -8,6 +8,7 @@ import { DEFAULT_CONNECTOR_PORT } from "../layers/config/connectorSettings.ts"
 import { Connector, type ConnectorSettings } from "../layers/Connector.ts"
 import { layerLogging } from "../server/telemetry/Logging.ts"
 import { unusable } from "./CommandFailed.ts"
+import { CREDENTIAL, credentialFileFlag, credentialFrom } from "./credential.ts"
 import { jsonFlag, logLevelFlag, pinsFlag, proxyFlag, requireTrust, trustOnFirstUseFlag } from "./flags.ts"
 import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
 
@@ -28,6 +29,7 @@ const flags = {
   proxy: proxyFlag,
   pin: pinsFlag,
   trustOnFirstUse: trustOnFirstUseFlag,
+  credentialFile: credentialFileFlag,
   listen: Flag.String("listen").pipe(
     Flag.withMetavar("address:port"),
     Flag.withDescription(
@@ -125,6 +127,7 @@ export const connectCommand = Command.make(
         pins: input.pin,
         trustOnFirstUse: input.trustOnFirstUse,
         release: input.release,
+        ...(yield* credentialFrom(input.credentialFile)),
         ...Option.match(input.provider, { onNone: () => ({}), onSome: (provider) => ({ provider }) }),
       },
       ...Option.match(input.receipts, {
@@ -168,6 +171,7 @@ It needs --pin or --trust-on-first-use, and --allow-remote to listen beyond this
     },
   ]),
   withGuide({
+    environment: CREDENTIAL,
     exits: SERVER_EXITS,
     next:
       `Tell programs: OPENAI_BASE_URL=http://127.0.0.1:${DEFAULT_CONNECTOR_PORT}/v1, and any OPENAI_API_KEY. ` +

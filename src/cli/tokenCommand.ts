@@ -2,7 +2,7 @@ import { Console, DateTime, Duration, Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import { ClaimedTenant, Subject } from "../domain/identity.ts"
 import { DurationText } from "../layers/config/codecs.ts"
-import { tokenSettings } from "../layers/config/gatewaySettings.ts"
+import { mintSettings } from "../layers/config/gatewaySettings.ts"
 import { ConfigurationMistakes } from "../domain/configuration.ts"
 import { decodeSettings } from "../layers/config/Setting.ts"
 import { mintToken } from "../services/access/mintToken.ts"
@@ -38,7 +38,7 @@ export const tokenCommand = Command.make(
     json: Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false)),
   },
   Effect.fn(function* (input) {
-    const { jwtAudience, jwtIssuer, jwtSecret, jwtUsersAreTenants } = yield* decodeSettings(tokenSettings)
+    const { jwtAudience, jwtIssuer, jwtSecret, jwtUsersAreTenants } = yield* decodeSettings(mintSettings)
     if (jwtSecret === undefined) {
       return yield* new ConfigurationMistakes({
         mistakes: [
@@ -102,7 +102,7 @@ whoever knows the gateway's secret; in production, tokens come from your identit
     },
   ]),
   withGuide({
-    settings: tokenSettings,
+    settings: mintSettings,
     exits: {
       0: "the token was printed",
       1: "JWT_SECRET is missing, or another setting is mistaken",

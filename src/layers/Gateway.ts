@@ -27,8 +27,9 @@ import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
 import { gatewayRules, type GatewaySettings, gatewaySettings } from "./config/gatewaySettings.ts"
 import { decodeSettings } from "./config/Setting.ts"
+import { tokenSettingsOf } from "./config/tokenSettings.ts"
 import * as Database from "./database/Database.ts"
-import { forDevelopment, tokenSettingsOf } from "./GatewayAccess.ts"
+import { forDevelopment } from "./GatewayAccess.ts"
 import { layerReadiness } from "./GatewayReadiness.ts"
 import { layerRateLimits } from "../server/redis/SharedState.ts"
 import { layerOperatorDoor } from "./OperatorDoor.ts"
@@ -96,7 +97,9 @@ const layerGateway = (given: GatewaySettings) =>
       return serve(
         settings,
         {
-          routes: layerRoutes(settings).pipe(Layer.provide(Tokens.layer(tokenSettingsOf(settings)))),
+          routes: layerRoutes(settings).pipe(
+            Layer.provide(Tokens.layer(tokenSettingsOf(settings, settings.jwtUsersAreTenants))),
+          ),
           shared: layerReadiness(settings).pipe(
             Layer.provideMerge(Layer.merge(layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer)),
           ),

@@ -1,7 +1,6 @@
-/** What the gateway checks tokens with. */
+/** How a gateway for development differs. */
 import { randomBytes } from "node:crypto"
 import { Redacted } from "effect"
-import type { TokenSettings } from "../services/access/Tokens.ts"
 import type { GatewaySettings } from "./config/gatewaySettings.ts"
 
 const DEV_SECRET_BYTES = 48
@@ -19,12 +18,3 @@ export const forDevelopment = (settings: GatewaySettings): GatewaySettings =>
         jwtSecret: settings.jwtSecret ?? Redacted.make(randomBytes(DEV_SECRET_BYTES).toString("base64url")),
       }
     : settings
-
-/** What tokens are checked with. */
-export const tokenSettingsOf = (settings: GatewaySettings): TokenSettings => {
-  const { jwtAudience: audience, jwtIssuer: issuer, jwtJwksFile, jwtJwksUrl, jwtSecret: secret } = settings
-  const { jwtPreviousSecret: previousSecret, jwtUsersAreTenants: usersAreTenants } = settings
-  const jwks =
-    jwtJwksUrl !== undefined ? { url: jwtJwksUrl } : jwtJwksFile !== undefined ? { file: jwtJwksFile } : undefined
-  return { secret, previousSecret, jwks, issuer, audience, usersAreTenants }
-}

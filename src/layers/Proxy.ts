@@ -1,5 +1,6 @@
 /** The sealed proxy, wired. */
 import { Effect, Layer } from "effect"
+import { isLoopback } from "../domain/hostName.ts"
 import { JSON_LIMITS } from "../domain/iJson.ts"
 import { ProxyApi } from "../api/proxy/ProxyApi.ts"
 import { Malformed } from "../api/problems.ts"
@@ -9,6 +10,7 @@ import { layerRefusals } from "../http/shared/renderProblems.ts"
 import { SealedHandlers } from "../http/proxy/SealedHandlers.ts"
 import { layerSystem } from "../http/shared/Operations.ts"
 import { layerSurface } from "../http/shared/Surface.ts"
+import { Callers } from "../services/access/Callers.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
 import * as RuntimeMetrics from "../services/lifecycle/RuntimeMetrics.ts"
@@ -19,6 +21,7 @@ import { SealedExchange } from "../services/sealing/SealedExchange.ts"
 import { Sessions } from "../services/sealing/Sessions.ts"
 import { proxyRules, proxySettings } from "./config/proxySettings.ts"
 import { type Decoded, decodeSettings } from "./config/Setting.ts"
+import { checksTokens, tokenSettingsOf } from "./config/tokenSettings.ts"
 import { layerRateLimits } from "../server/redis/SharedState.ts"
 import { layerOperatorDoor } from "./OperatorDoor.ts"
 import { embeddable, serve } from "./serve.ts"
@@ -48,6 +51,29 @@ const layerReadiness = (settings: ProxySettings) =>
     }),
   )
 
+/** Who may ask. Whoever listens beyond this machine is told where that is everybody. */
+const layerCallers = (settings: ProxySettings) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { required } = yield* Callers
+      if (required || isLoopback(settings.host)) return
+      yield* Effect.logWarning(
+        "whoever reaches this proxy may use its providers; set CALLER_KEYS_FILE or JWT_… to serve callers that you know",
+      )
+    }),
+  ).pipe(
+    Layer.provideMerge(
+      Callers.layer({
+        keysFile: settings.callerKeysFile,
+        // A token without a tenant is good for its user, whatever tenants are to a gateway.
+        tokens: checksTokens(settings) ? tokenSettingsOf(settings, true) : undefined,
+        perMinute: settings.rateLimitCaller,
+        inFlight: settings.maxConcurrentPerCaller,
+        refusedPerMinute: settings.rateLimitRefused,
+      }),
+    ),
+  )
+
 /** Everything behind the HTTP surface, given the providers. Closing it overwrites every key. */
 const layerServices = (settings: ProxySettings) => {
   const maxRequestBytes = maxCiphertextBytes(settings.maxRequestBytes)
@@ -64,6 +90,8 @@ const layerServices = (settings: ProxySettings) => {
     ),
     Layer.provideMerge(Attestation.layer({ keyFile: settings.attestationKeyFile })),
     Layer.provideMerge(KeyVault.layer),
+    Layer.provideMerge(layerCallers(settings)),
+    Layer.provideMerge(Layer.merge(layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer)),
   )
 }
 
@@ -95,10 +123,7 @@ const layerProxy = (settings: ProxySettings) =>
     settings,
     {
       routes: layerRoutes(settings),
-      shared: layerReadiness(settings).pipe(
-        Layer.merge(RuntimeMetrics.layer("proxy")),
-        Layer.provideMerge(Layer.merge(layerRateLimits(settings.redisUrl), ConcurrencyLimits.layer)),
-      ),
+      shared: Layer.merge(layerReadiness(settings), RuntimeMetrics.layer("proxy")),
       services: layerServices(settings),
     },
     layerOperatorDoor(settings),

@@ -74,9 +74,12 @@ export const METRICS = {
     type: "counter",
     labels: ["reason"],
     unit: "{request}",
-    meaning: "sealed requests not opened or not served: `unopenable`, `replayed`, `session-gone`, `too-large`, `stale`",
+    meaning:
+      "sealed requests not opened or not served: `unopenable`, `replayed`, `session-gone`, `too-large`, `stale`, `unauthorized`",
     server: "proxy",
-    initial: ["unopenable", "replayed", "session-gone", "too-large", "stale"].map((reason) => ({ reason })),
+    initial: ["unopenable", "replayed", "session-gone", "too-large", "stale", "unauthorized"].map((reason) => ({
+      reason,
+    })),
   },
   sealgate_frames_sealed_total: {
     type: "counter",

@@ -3,6 +3,7 @@ import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { HttpApiBuilder, HttpApiError } from "effect/http-api"
 import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
 import { suiteWith } from "../../domain/suites.ts"
+import { Callers, Source } from "../../services/access/Callers.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { Attestation } from "../../services/sealing/Attestation.ts"
 import { type SealedAnswer, SealedCompletions } from "../../services/sealing/SealedCompletions.ts"
@@ -10,6 +11,8 @@ import type { OpeningError } from "../../services/sealing/SealedExchange.ts"
 import type { SealedEvent } from "../../services/sealing/sealStream.ts"
 import { Sessions } from "../../services/sealing/Sessions.ts"
 import { sha256 } from "../../services/sealing/sha256.ts"
+import { clientIdentity } from "../shared/ClientIdentity.ts"
+import { tooMany } from "../shared/ClientLimits.ts"
 import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
 import { retryAfter } from "../shared/renderProblems.ts"
 import { Draining, TooLarge } from "../../api/problems.ts"
@@ -76,6 +79,7 @@ export const SealedHandlers = HttpApiBuilder.group(
     const sessions = yield* Sessions
     const completions = yield* SealedCompletions
     const attestation = yield* Attestation
+    const callers = yield* Callers
     const drain = yield* Drain
     const keys = { keys: [attestation.jwk] }
 
@@ -93,15 +97,26 @@ export const SealedHandlers = HttpApiBuilder.group(
     })
 
     const complete = Effect.fnUntraced(function* (envelope: Parameters<typeof completions.handle>[0]) {
+      yield* Effect.mapError(callers.mayTry, (error) =>
+        tooMany(error, `At most ${error.limit} refused credentials per minute are accepted from one client.`),
+      )
       yield* drain.inFlight
       if (yield* drain.draining) return yield* new Draining()
       return render(yield* Effect.mapError(completions.handle(envelope), refusalOf))
     })
 
+    /** Whoever a request is counted for outside the seal. */
+    const sourceOf = (request: HttpServerRequest.HttpServerRequest): string => {
+      const { by, whose } = clientIdentity(request)
+      return `${by}:${whose}`
+    }
+
     // The scope of these effects is the request's, which stays open until the response is written out.
     return handlers
       .handleRaw("init", ({ request }) => init(request))
-      .handle("completions", ({ payload }) => complete(payload))
+      .handle("completions", ({ payload, request }) =>
+        Effect.provideService(complete(payload), Source, sourceOf(request)),
+      )
       .handle("keys", () => Effect.succeed(HttpServerResponse.jsonUnsafe(keys, { headers: NO_STORE })))
   }),
 )

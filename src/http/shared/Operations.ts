@@ -9,6 +9,7 @@ import { isLoopback } from "../../domain/hostName.ts"
 import { JSON_LIMITS } from "../../domain/iJson.ts"
 import { publicReadiness, type Readiness } from "../../domain/readiness.ts"
 import { SOFTWARE } from "../../domain/software.ts"
+import { bearerIn } from "../../services/access/bearer.ts"
 import { sameSecret } from "../../services/access/sameSecret.ts"
 import { measure, measureAll } from "../../services/lifecycle/Measurements.ts"
 import { ReadinessProbe } from "../../services/lifecycle/ReadinessProbe.ts"
@@ -52,11 +53,8 @@ export const layerSystem = <Id extends string, Others extends HttpApiGroup.Const
     }),
   )
 
-/** What carries a token in `Authorization` (RFC 6750 §2.1). */
-const BEARER = /^Bearer +(\S+)$/i
-
 const carries = ({ headers }: HttpServerRequest.HttpServerRequest, token: Redacted.Redacted): boolean =>
-  sameSecret(BEARER.exec(headers["authorization"] ?? "")?.[1] ?? "", Redacted.value(token))
+  sameSecret(bearerIn(headers["authorization"] ?? "") ?? "", Redacted.value(token))
 
 /** `/metrics` for whoever carries the operator's token; to all others there is no such path. */
 export const layerScrape = (token: Redacted.Redacted | undefined) =>

@@ -1,20 +1,11 @@
 /** Settings of the agent gateway. */
 import { Redacted, Schema } from "effect"
 import type { Rule } from "../../domain/configuration.ts"
-import { hostName, isLoopback } from "../../domain/hostName.ts"
-import { DurationText, FlagText, intText, parsed, PatienceText, PlainText, RateText, UrlText } from "./codecs.ts"
+import { DurationText, FlagText, intText, parsed, PatienceText, RateText } from "./codecs.ts"
 import { serverRules, serverSettings } from "./serverSettings.ts"
-import { type Decoded, optionalSetting, setting } from "./Setting.ts"
+import { type Decoded, setting } from "./Setting.ts"
+import { checksTokens, tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
 import { timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
-
-/** An HS256 key is at least as long as its hash (RFC 7518 §3.2). */
-const MIN_SECRET_BYTES = 32
-
-const TokenSecretText = parsed(
-  Schema.Redacted(Schema.String),
-  (text) => (new TextEncoder().encode(text).length >= MIN_SECRET_BYTES ? Redacted.make(text) : undefined),
-  `a secret of at least ${MIN_SECRET_BYTES} bytes, such as \`openssl rand -base64 48\` prints`,
-)
 
 /** Where rows are kept. A Postgres URL may hold a password, so it is a secret. */
 const DatabaseLocation = Schema.Union([
@@ -37,15 +28,9 @@ const DatabaseText = parsed(
   "the path of a file, or postgres://user:password@host:port/database",
 )
 
-/** What tokens are checked with, and what `sealgate token` needs to make one. */
-export const tokenSettings = {
-  jwtSecret: optionalSetting(
-    "JWT_SECRET",
-    TokenSecretText,
-    "Secret of HS256 tokens, at least 32 bytes; this or a JWKS is needed",
-  ),
-  jwtIssuer: setting("JWT_ISSUER", PlainText, "sealgate", "Issuer (iss) that tokens must name"),
-  jwtAudience: setting("JWT_AUDIENCE", PlainText, "sealgate", "Audience (aud) that tokens must name"),
+/** What `sealgate token` needs to make one. */
+export const mintSettings = {
+  ...tokenSettings,
   jwtUsersAreTenants: setting(
     "JWT_USERS_ARE_TENANTS",
     FlagText,
@@ -68,18 +53,8 @@ const ownGatewaySettings = {
     "10",
     "Connections of one process to Postgres; one of them listens",
   ),
-  ...tokenSettings,
-  jwtPreviousSecret: optionalSetting(
-    "JWT_PREVIOUS_SECRET",
-    TokenSecretText,
-    "The secret before JWT_SECRET, whose tokens count too while secrets are exchanged",
-  ),
-  jwtJwksUrl: optionalSetting(
-    "JWT_JWKS_URL",
-    UrlText,
-    "Where the issuer of RS256, ES256 and Ed25519 tokens publishes its keys",
-  ),
-  jwtJwksFile: optionalSetting("JWT_JWKS_FILE", PlainText, "The same as a file"),
+  ...mintSettings,
+  ...tokenSourceSettings,
   dev: setting(
     "SEALGATE_DEV",
     FlagText,
@@ -117,22 +92,11 @@ export const gatewaySettings = {
 }
 export type GatewaySettings = Decoded<typeof gatewaySettings>
 
-/** What tokens are checked with. Without anything to check them with there is no gateway, except for development. */
+/** Without anything to check tokens with there is no gateway, except for development. */
 const tokenRule: Rule<Pick<GatewaySettings, "dev" | "jwtJwksFile" | "jwtJwksUrl" | "jwtSecret">> = {
   of: ["dev", "jwtJwksFile", "jwtJwksUrl", "jwtSecret"],
-  mistakes: ({ dev, jwtJwksFile, jwtJwksUrl, jwtSecret }) => [
-    ...(jwtJwksUrl !== undefined && jwtJwksFile !== undefined
-      ? [{ variable: "JWT_JWKS_FILE", problem: "is set together with JWT_JWKS_URL; keep one of them" }]
-      : []),
-    ...(jwtJwksUrl?.protocol === "http:" && !isLoopback(hostName(jwtJwksUrl.host))
-      ? [
-          {
-            variable: "JWT_JWKS_URL",
-            problem: "is plain HTTP, so anybody on the way could put their own keys in; use https",
-          },
-        ]
-      : []),
-    ...(dev || [jwtJwksFile, jwtJwksUrl, jwtSecret].some((source) => source !== undefined)
+  mistakes: (settings) =>
+    settings.dev || checksTokens(settings)
       ? []
       : [
           {
@@ -140,8 +104,7 @@ const tokenRule: Rule<Pick<GatewaySettings, "dev" | "jwtJwksFile" | "jwtJwksUrl"
             problem:
               "is missing; set it, JWT_JWKS_URL or JWT_JWKS_FILE, so that tokens can be checked (to try things out: --dev)",
           },
-        ]),
-  ],
+        ],
 }
 
-export const gatewayRules = [...serverRules, tokenRule, ...timeLimitRules]
+export const gatewayRules = [...serverRules, tokenSourceRule, tokenRule, ...timeLimitRules]

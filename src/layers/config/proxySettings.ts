@@ -4,6 +4,7 @@ import { ROUTING_TAG } from "../../domain/routingTag.ts"
 import { intText, parsed, PlainText, RateText, TimerText } from "./codecs.ts"
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { optionalSetting, setting } from "./Setting.ts"
+import { tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
 import { timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
 
 const RoutingTagText = parsed(
@@ -41,6 +42,31 @@ export const proxySettings = {
     "600",
     "Completions per minute and client; 0 is no limit",
   ),
+  callerKeysFile: optionalSetting(
+    "CALLER_KEYS_FILE",
+    PlainText,
+    "File of callers' names and the hashes of their keys, as `sealgate key new` prints them; with it or JWT_… nobody else is served",
+  ),
+  ...tokenSettings,
+  ...tokenSourceSettings,
+  rateLimitCaller: setting(
+    "RATE_LIMIT_CALLER",
+    RateText,
+    "600",
+    "Completions per minute of one caller, from wherever; 0 is no limit",
+  ),
+  rateLimitRefused: setting(
+    "RATE_LIMIT_REFUSED",
+    RateText,
+    "60",
+    "Refused credentials per minute and client, after which nothing of it is opened, counted by each process; 0 is no limit",
+  ),
+  maxConcurrentPerCaller: setting(
+    "MAX_CONCURRENT_PER_CALLER",
+    intText(0, 1_000_000),
+    "64",
+    "Completions and streams in flight of one caller; 0 is no limit",
+  ),
   maxConcurrentPerClient: setting(
     "MAX_CONCURRENT_PER_CLIENT",
     intText(0, 1_000_000),
@@ -49,4 +75,4 @@ export const proxySettings = {
   ),
 }
 
-export const proxyRules = [...serverRules, ...timeLimitRules]
+export const proxyRules = [...serverRules, tokenSourceRule, ...timeLimitRules]

@@ -27,6 +27,8 @@ export class RateLimits extends Context.Service<
     readonly take: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
     /** The same of what every process is asked by itself: it is counted in this one alone, whoever shares the rest. */
     readonly takeHere: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
+    /** Takes nothing, and fails where `takeHere` would. */
+    readonly lookHere: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
   }
 >()("sealgate/services/access/RateLimits") {
   /** Buckets in this process alone. */
@@ -35,7 +37,7 @@ export class RateLimits extends Context.Service<
       RateLimits,
       Effect.map(localLimiter, (limiter) => {
         const take = enforce(limiter)
-        return RateLimits.of({ take, takeHere: take })
+        return RateLimits.of({ take, takeHere: take, lookHere: look(limiter) })
       }),
     ),
   )
@@ -47,8 +49,9 @@ export class RateLimits extends Context.Service<
   static readonly layerShared = Layer.effect(
     RateLimits,
     Effect.gen(function* () {
-      const takeHere = enforce(yield* localLimiter)
-      return RateLimits.of({ take: enforce(yield* RateLimiter.make, takeHere), takeHere })
+      const local = yield* localLimiter
+      const takeHere = enforce(local)
+      return RateLimits.of({ take: enforce(yield* RateLimiter.make, takeHere), takeHere, lookHere: look(local) })
     }),
   )
 }
@@ -67,6 +70,19 @@ const enforce = (limiter: RateLimiter.RateLimiter, standIn?: Take): Take =>
       // The store in memory does not fail, so without a stand-in a failure is a defect.
       Effect.catchTag("RateLimiterError", (error) => (standIn === undefined ? Effect.die(error) : standIn(key, limit))),
     )
+  })
+
+/** What is left of the buckets of a limiter in memory, which does not fail. */
+const look = (limiter: RateLimiter.RateLimiter): Take =>
+  Effect.fnUntraced(function* (key, limit) {
+    if (limit === 0) return { limit, remaining: Infinity, resetAfterMs: 0 }
+    const bucket = { algorithm: "token-bucket", window: WINDOW, limit, key, tokens: 0 } as const
+    const { remaining, resetAfter } = yield* Effect.orDie(limiter.consume(bucket))
+    const resetAfterMs = Duration.toMillis(resetAfter)
+    if (remaining > 0) return { limit, remaining, resetAfterMs }
+    // All but the next one come after it.
+    const rest = (Duration.toMillis(WINDOW) * (limit - 1)) / limit
+    return yield* new RateLimited({ limit, retryAfterMs: Math.max(0, resetAfterMs - rest) })
   })
 
 /**

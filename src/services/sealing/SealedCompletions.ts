@@ -6,6 +6,7 @@ import { Context, Effect, Layer, Metric, type Scope, type Stream } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
 import { iJsonOf } from "../../domain/surrogates.ts"
 import type { UpstreamError, UpstreamRequest } from "../../domain/upstream.ts"
+import { Callers } from "../access/Callers.ts"
 import { type Aborted, Drain } from "../lifecycle/Drain.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { Attestation } from "./Attestation.ts"
@@ -54,7 +55,7 @@ const refuse = Effect.fnUntraced(function* ({ sealer }: Opened, error: Refused |
   return {
     _tag: "Problem",
     status: problem.status,
-    retryAfterMs: error._tag === "UpstreamError" ? error.retryAfterMs : undefined,
+    retryAfterMs: error._tag === "Aborted" ? undefined : error.retryAfterMs,
     responseNonce: sealer.responseNonce,
     frames: [frame],
   } satisfies SealedAnswer
@@ -83,7 +84,12 @@ const serve = Effect.fnUntraced(function* (opened: Opened) {
 const make = Effect.gen(function* () {
   const exchange = yield* SealedExchange
   // Nothing else of the layer's context: the scope is to be the request's.
-  const services = Context.pick(Attestation, Drain, Upstream)(yield* Effect.context<Attestation | Drain | Upstream>())
+  const services = Context.pick(
+    Attestation,
+    Callers,
+    Drain,
+    Upstream,
+  )(yield* Effect.context<Attestation | Callers | Drain | Upstream>())
   return SealedCompletions.of({
     handle: Effect.fn("SealedCompletions.handle")(function* (envelope) {
       const opened = yield* exchange.open(envelope)

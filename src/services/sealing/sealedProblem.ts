@@ -14,6 +14,8 @@ export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   errors: Schema.optionalKey(
     Schema.Redacted(Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String }))),
   ),
+  /** Milliseconds after which another try may succeed. */
+  retryAfterMs: Schema.optionalKey(Schema.Finite),
 }) {}
 
 /** The problem as it is read by the client alone: with what is redacted everywhere else. */

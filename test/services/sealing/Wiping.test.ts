@@ -10,6 +10,7 @@ import { guardedStorage } from "../../../src/services/sealing/GuardedStorage.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
 import { readRequest } from "../../../src/services/sealing/readRequest.ts"
+import { Callers } from "../../../src/services/access/Callers.ts"
 import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
 import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
@@ -145,7 +146,7 @@ it.effect("a payload is overwritten as soon as it was read, whatever is in it", 
       assert.strictEqual(Exit.isSuccess(outcome), text === good)
       assert.isTrue(payload.every((byte) => byte === 0))
     }
-  }),
+  }).pipe(Effect.provide(Callers.layerOpen)),
 )
 
 describe.each([

@@ -9,6 +9,7 @@ import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
 import { RandomBytes } from "../../../src/services/sealing/RandomBytes.ts"
+import { Callers } from "../../../src/services/access/Callers.ts"
 import { type SealedAnswer, SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
 import type { SealedEvent } from "../../../src/services/sealing/sealStream.ts"
 import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
@@ -29,6 +30,7 @@ export interface SealingOptions {
 /** Everything from the key vault to `SealedCompletions`. */
 export const layerSealing = (options: SealingOptions = {}) => {
   const services = SealedCompletions.layer.pipe(
+    Layer.provide(Callers.layerOpen),
     Layer.provideMerge(SealedExchange.layer({ maxRequestBytes: MAX_REQUEST_BYTES })),
     Layer.provideMerge(
       Sessions.layer({

@@ -1,0 +1,76 @@
+/** What tokens are checked with: the gateway needs it, a proxy may have it. */
+import { Redacted, Schema } from "effect"
+import type { Rule } from "../../domain/configuration.ts"
+import { hostName, isLoopback } from "../../domain/hostName.ts"
+import type { TokenSettings } from "../../services/access/Tokens.ts"
+import { parsed, PlainText, UrlText } from "./codecs.ts"
+import { type Decoded, optionalSetting, setting } from "./Setting.ts"
+
+/** An HS256 key is at least as long as its hash (RFC 7518 §3.2). */
+const MIN_SECRET_BYTES = 32
+
+const TokenSecretText = parsed(
+  Schema.Redacted(Schema.String),
+  (text) => (new TextEncoder().encode(text).length >= MIN_SECRET_BYTES ? Redacted.make(text) : undefined),
+  `a secret of at least ${MIN_SECRET_BYTES} bytes, such as \`openssl rand -base64 48\` prints`,
+)
+
+/** What is signed with a shared secret. */
+export const tokenSettings = {
+  jwtSecret: optionalSetting(
+    "JWT_SECRET",
+    TokenSecretText,
+    "Secret of HS256 tokens, at least 32 bytes; the gateway needs this or a JWKS, and a proxy with either asks for tokens",
+  ),
+  jwtIssuer: setting("JWT_ISSUER", PlainText, "sealgate", "Issuer (iss) that tokens must name"),
+  jwtAudience: setting("JWT_AUDIENCE", PlainText, "sealgate", "Audience (aud) that tokens must name"),
+}
+
+/** Keys beside the secret. */
+export const tokenSourceSettings = {
+  jwtPreviousSecret: optionalSetting(
+    "JWT_PREVIOUS_SECRET",
+    TokenSecretText,
+    "The secret before JWT_SECRET, whose tokens count too while secrets are exchanged",
+  ),
+  jwtJwksUrl: optionalSetting(
+    "JWT_JWKS_URL",
+    UrlText,
+    "Where the issuer of RS256, ES256 and Ed25519 tokens publishes its keys",
+  ),
+  jwtJwksFile: optionalSetting("JWT_JWKS_FILE", PlainText, "The same as a file"),
+}
+
+type Sources = Decoded<typeof tokenSettings> & Decoded<typeof tokenSourceSettings>
+
+export const checksTokens = ({
+  jwtJwksFile,
+  jwtJwksUrl,
+  jwtSecret,
+}: Pick<Sources, "jwtJwksFile" | "jwtJwksUrl" | "jwtSecret">): boolean =>
+  [jwtJwksFile, jwtJwksUrl, jwtSecret].some((source) => source !== undefined)
+
+export const tokenSourceRule: Rule<Pick<Sources, "jwtJwksFile" | "jwtJwksUrl">> = {
+  of: ["jwtJwksFile", "jwtJwksUrl"],
+  mistakes: ({ jwtJwksFile, jwtJwksUrl }) => [
+    ...(jwtJwksUrl !== undefined && jwtJwksFile !== undefined
+      ? [{ variable: "JWT_JWKS_FILE", problem: "is set together with JWT_JWKS_URL; keep one of them" }]
+      : []),
+    ...(jwtJwksUrl?.protocol === "http:" && !isLoopback(hostName(jwtJwksUrl.host))
+      ? [
+          {
+            variable: "JWT_JWKS_URL",
+            problem: "is plain HTTP, so anybody on the way could put their own keys in; use https",
+          },
+        ]
+      : []),
+  ],
+}
+
+/** What tokens are checked with, as the settings say. */
+export const tokenSettingsOf = (settings: Sources, usersAreTenants: boolean): TokenSettings => {
+  const { jwtAudience: audience, jwtIssuer: issuer, jwtJwksFile, jwtJwksUrl, jwtSecret: secret } = settings
+  const jwks =
+    jwtJwksUrl !== undefined ? { url: jwtJwksUrl } : jwtJwksFile !== undefined ? { file: jwtJwksFile } : undefined
+  return { secret, previousSecret: settings.jwtPreviousSecret, jwks, issuer, audience, usersAreTenants }
+}

@@ -1,0 +1,182 @@
+/** Who may ask a proxy, and how much, over real sockets and through a TLS terminator as it stands in the way. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Logger, Redacted } from "effect"
+import { IpNetwork } from "effect/net"
+import type { SealedProblem } from "../../src/client/errors.ts"
+import { newCallerKey } from "../../src/services/access/CallerKeys.ts"
+import { mintToken } from "../../src/services/access/mintToken.ts"
+import { chatCommand } from "../../src/cli/chatCommand.ts"
+import { run } from "../support/cli.ts"
+import { startConnector } from "../support/connector.ts"
+import { gatedUpstream } from "../support/gateway.ts"
+import { type ProxyOptions, startProxy, temporaryFolder } from "../support/proxy.ts"
+import { sealedSetup } from "../support/sealedSetup.ts"
+import { failureOf } from "../support/tamper.ts"
+
+const [ALICE, BOB, STRANGER] = [newCallerKey("alice"), newCallerKey("bob"), newCallerKey("mallory")]
+
+const credentialOf = ({ key }: typeof ALICE): string => `Bearer ${Redacted.value(key)}`
+
+const keysFile = Effect.map(temporaryFolder, (folder) => {
+  const file = join(folder, "callers")
+  writeFileSync(file, `${ALICE.line}\n${BOB.line}\n`)
+  return file
+})
+
+const closedProxy = Effect.fnUntraced(function* (options: ProxyOptions = {}) {
+  const callerKeysFile = yield* keysFile
+  return yield* startProxy({ ...options, settings: { callerKeysFile, ...options.settings } })
+})
+
+// What the client rejects with where the proxy says no.
+const problemOf = async (promise: Promise<unknown>) => {
+  const { mayHaveBeenServed, problem, sealed } = (await failureOf(promise)) as SealedProblem
+  return { code: problem.code, status: problem.status, sealed, mayHaveBeenServed }
+}
+
+const REFUSED = { code: "unauthorized", status: 401, sealed: true, mayHaveBeenServed: false }
+
+describe("a proxy that knows its callers", () => {
+  it.live("serves them, and calls no provider for anybody else", () =>
+    Effect.gen(function* () {
+      const { fake, proxy, wire } = yield* sealedSetup({ callerKeysFile: yield* keysFile })
+      fake.always({ text: "hello" })
+      const as = (credential?: string) =>
+        proxy.client({ baseUrl: wire.url, ...(credential === undefined ? {} : { credential }) })
+      yield* Effect.promise(async () => {
+        for (const credential of [undefined, "", "Bearer x", credentialOf(STRANGER), Redacted.value(ALICE.key)]) {
+          assert.deepStrictEqual(await problemOf(as(credential).complete({ prompt: "x" })), REFUSED)
+          assert.deepStrictEqual(await problemOf(as(credential).stream({ prompt: "x" })), REFUSED)
+        }
+        assert.strictEqual(fake.requests.length, 0)
+        const { completion } = await as(credentialOf(ALICE)).complete({ prompt: "x" })
+        assert.strictEqual(completion.choices[0]?.message.content, "hello")
+        const asked = proxy.client({ credential: () => Promise.resolve(credentialOf(BOB)) })
+        assert.strictEqual(await (await asked.stream({ prompt: "x" })).text(), "hello")
+      })
+      assert.notInclude(wire.seen(), Redacted.value(ALICE.key))
+      assert.notMatch(wire.seen(), /^authorization:/im)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("takes the tokens of an issuer, too, and ignores what stands outside the seal", () =>
+    Effect.gen(function* () {
+      const secret = Redacted.make("a secret that is long enough to be one")
+      const proxy = yield* closedProxy({ settings: { jwtSecret: secret } })
+      const options = { secret, issuer: "sealgate", audience: "sealgate", roles: [], ttl: Duration.hours(1) }
+      const token = Redacted.value(yield* mintToken({ ...options, subject: "carol" }))
+      yield* Effect.promise(async () => {
+        for (const credential of [`Bearer ${token}`, credentialOf(ALICE)]) {
+          await proxy.client({ credential }).complete({ prompt: "x" })
+        }
+        const outside = proxy.client({
+          fetch: (url, init) =>
+            fetch(url, { ...init, headers: [...new Headers(init?.headers), ["authorization", `Bearer ${token}`]] }),
+        })
+        assert.deepStrictEqual(await problemOf(outside.complete({ prompt: "x" })), REFUSED)
+      })
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("counts a caller's requests, whatever address they come from, and one address's callers apart", () =>
+    Effect.gen(function* () {
+      const trustedProxies = [IpNetwork.fromInputUnsafe("127.0.0.1/32")]
+      const proxy = yield* closedProxy({ settings: { rateLimitCaller: 2, trustedProxies } })
+      const from = (address: string, { key }: typeof ALICE) =>
+        proxy.client({
+          credential: `Bearer ${Redacted.value(key)}`,
+          fetch: (url, init) =>
+            fetch(url, { ...init, headers: [...new Headers(init?.headers), ["x-forwarded-for", address]] }),
+        })
+      yield* Effect.promise(async () => {
+        await from("192.0.2.1", ALICE).complete({ prompt: "x" })
+        await from("192.0.2.2", ALICE).complete({ prompt: "x" })
+        assert.deepInclude(await problemOf(from("192.0.2.3", ALICE).complete({ prompt: "x" })), {
+          code: "rate-limited",
+          sealed: true,
+        })
+        await from("192.0.2.3", BOB).complete({ prompt: "x" })
+      })
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("bounds what a caller has in flight", () =>
+    Effect.gen(function* () {
+      const gated = yield* gatedUpstream
+      const proxy = yield* closedProxy({ upstream: gated.layer, settings: { maxConcurrentPerCaller: 1 } })
+      const alice = () => proxy.client({ credential: credentialOf(ALICE) })
+      const first = alice().complete({ prompt: "x" })
+      yield* Effect.repeat(Effect.sync(gated.entered), { until: (entered) => entered === 1 })
+      yield* Effect.promise(async () => {
+        assert.deepInclude(await problemOf(alice().complete({ prompt: "x" })), { code: "rate-limited", sealed: true })
+      })
+      yield* gated.open
+      yield* Effect.promise(() => first)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("opens nothing more from where too many credentials were refused", () =>
+    Effect.gen(function* () {
+      const proxy = yield* closedProxy({ settings: { rateLimitRefused: 2 } })
+      yield* Effect.promise(async () => {
+        const stranger = proxy.client({ credential: credentialOf(STRANGER) })
+        for (let i = 0; i < 2; i++) {
+          assert.deepStrictEqual(await problemOf(stranger.complete({ prompt: "x" })), REFUSED)
+        }
+        assert.deepInclude(await problemOf(stranger.complete({ prompt: "x" })), { code: "rate-limited", sealed: false })
+        assert.strictEqual((await fetch(`${proxy.url}/v1/keys`)).status, 200)
+      })
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("is reached by `chat` and the connector with a credential from environment or file", () =>
+    Effect.gen(function* () {
+      const proxy = yield* closedProxy()
+      const file = join(yield* temporaryFolder, "credential")
+      // A key alone, as `sealgate key new` prints it.
+      writeFileSync(file, `${Redacted.value(ALICE.key)}\n`)
+      const args = ["--proxy", proxy.url, "--pin", proxy.kid, "hello"]
+      assert.strictEqual((yield* run(chatCommand, args)).code, 1)
+      const { code, stdout } = yield* run(chatCommand, ["--credential-file", file, ...args])
+      assert.deepStrictEqual([code, stdout], [0, "hello"])
+      assert.strictEqual((yield* run(chatCommand, ["--credential-file", `${file}.not`, ...args])).code, 2)
+      const connector = yield* startConnector({
+        sealed: { baseUrl: proxy.url, pins: [proxy.kid], credential: credentialOf(BOB) },
+      })
+      const response = yield* Effect.promise(() =>
+        fetch(`${connector.url}/v1/chat/completions`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ messages: [{ role: "user", content: "hello" }] }),
+        }),
+      )
+      assert.strictEqual(response.status, 200)
+    }).pipe(Effect.scoped),
+  )
+})
+
+describe("a proxy for everybody", () => {
+  const logsOf = Effect.fnUntraced(function* (settings: ProxyOptions["settings"]) {
+    const logs: Array<string> = []
+    const logger = Logger.make(({ message }) => void logs.push(String(message)))
+    yield* startProxy({ settings: settings ?? {}, services: Logger.layer([logger]) })
+    return logs.filter((line) => line.includes("CALLER_KEYS_FILE"))
+  })
+
+  it.live("says so at start, unless only its own machine reaches it", () =>
+    Effect.gen(function* () {
+      assert.lengthOf(yield* logsOf({ host: "0.0.0.0" }), 1)
+      assert.lengthOf(yield* logsOf({ host: "127.0.0.1" }), 0)
+      assert.lengthOf(yield* logsOf({ host: "0.0.0.0", callerKeysFile: yield* keysFile }), 0)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("takes whatever credential comes", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      yield* Effect.promise(() => proxy.client({ credential: credentialOf(STRANGER) }).complete({ prompt: "x" }))
+    }).pipe(Effect.scoped),
+  )
+})
