@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { privateRedis, redisCanStart } from "../support/privateRedis.ts"
 import { type RunningProxy, startProxy } from "../support/proxy.ts"
-import { jsonOf } from "../support/sealing.ts"
+import { INIT, jsonOf } from "../support/sealing.ts"
 
 const LIMIT = 3
 const SOON = "20 seconds"
@@ -13,7 +13,7 @@ const begin = ({ url }: RunningProxy, times: number) =>
   Effect.forEach(Array.from({ length: times }), () =>
     Effect.promise(async () => {
       const headers = { "content-type": "application/json" }
-      const response = await fetch(`${url}/v1/init`, { method: "POST", headers, body: "{}" })
+      const response = await fetch(`${url}/v1/init`, { method: "POST", headers, body: JSON.stringify(INIT) })
       await response.arrayBuffer()
       return response.status
     }),
