@@ -1,20 +1,30 @@
 /**
  * Bundles the `sealgate` command with Effect's packages into dist/cli: loading some 25 files instead of 1,000 takes a
- * quarter of the time. Other packages stay outside, where tools that look for vulnerable ones find them.
+ * quarter of the time. The other packages that it depends on stay outside, where tools that look for vulnerable ones
+ * find them; what only Effect's depend on would not be found from here, and comes with them.
  */
-import { chmodSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { rolldown } from "rolldown"
 import { licencesOf } from "./licences.ts"
 import { pathOf } from "./paths.ts"
 
-const isInside = (id: string): boolean => /^[./]|^(@effect\/|effect(\/|$))/.test(id)
+const { dependencies, optionalDependencies }: PackageFile = JSON.parse(readFileSync(pathOf("package.json"), "utf8"))
+interface PackageFile {
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly optionalDependencies: Readonly<Record<string, string>>
+}
+const OUTSIDE = Object.keys({ ...dependencies, ...optionalDependencies }).filter(
+  (name) => !/^(@effect\/|effect$)/.test(name),
+)
+const isOutside = (id: string): boolean =>
+  id.startsWith("node:") || OUTSIDE.some((name) => id === name || id.startsWith(`${name}/`))
 
 const folder = pathOf("dist/cli")
 rmSync(folder, { recursive: true, force: true })
 const bundle = await rolldown({
   input: { main: pathOf("src/cli/main.ts") },
   platform: "node",
-  external: (id) => !isInside(id),
+  external: isOutside,
   resolve: { conditionNames: ["@sealgate/source", "node", "import", "default"] },
   logLevel: "silent",
 })

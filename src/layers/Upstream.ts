@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { hostName, isLoopback } from "../domain/hostName.ts"
 import { type Slot, SLOTS } from "../domain/upstream.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../services/upstream/UpstreamSettings.ts"
-import { layerUpstreamHttpClient } from "../services/upstream/UpstreamHttpClient.ts"
+import { ProviderHttp } from "../services/upstream/ProviderHttp.ts"
 import { echo } from "../services/upstream/providers/echo/Echo.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
 import { showKeyRefusals } from "../services/upstream/UpstreamMetrics.ts"
@@ -76,8 +76,6 @@ export const layerUpstream = (
       })
     }),
   ).pipe(
-    Layer.provide(
-      layerUpstreamHttpClient({ connect: configured.connectTimeout, traceHeaders: configured.traceHeaders }),
-    ),
+    Layer.provide(ProviderHttp.layer({ connect: configured.connectTimeout, traceHeaders: configured.traceHeaders })),
     Layer.provide(layerCircuitStore(configured.redisUrl)),
   )

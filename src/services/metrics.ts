@@ -328,22 +328,36 @@ export type Label<Name extends MetricName> = (typeof METRICS)[Name]["labels"][nu
 /** The labels of a series, all of them; nothing for a metric that has none. */
 type Labels<Name extends MetricName> = [Label<Name>] extends [never] ? [] : [Readonly<Record<Label<Name>, string>>]
 
-const labelled =
-  <Name extends MetricName, Input, State>(metric: Metric.Metric<Input, State>) =>
-  (...[labels]: Labels<Name>): Metric.Metric<Input, State> =>
-    labels === undefined ? metric : Metric.withAttributes(metric, labels)
+/** The series of a metric, each made once: with its labels come keys that a registry looks it up by. */
+const series = <Name extends MetricName, Input, State>(
+  make: (attributes: Readonly<Record<string, string>>) => Metric.Metric<Input, State>,
+) => {
+  const known = new Map<string, Metric.Metric<Input, State>>()
+  return (...[labels]: Labels<Name>): Metric.Metric<Input, State> => {
+    const attributes: Readonly<Record<string, string>> = labels ?? {}
+    let key = ""
+    for (const name in attributes) key += `${name}=${attributes[name]}\n`
+    const found = known.get(key)
+    if (found !== undefined) return found
+    const metric = make(attributes)
+    known.set(key, metric)
+    return metric
+  }
+}
 
 export const counter = <Name extends Named<"counter">>(name: Name) =>
-  labelled<Name, number, Metric.CounterState<number>>(
-    Metric.counter(name, { description: METRICS[name].meaning, incremental: true }),
+  series<Name, number, Metric.CounterState<number>>((attributes) =>
+    Metric.counter(name, { description: METRICS[name].meaning, incremental: true, attributes }),
   )
 
 export const gauge = <Name extends Named<"gauge">>(name: Name) =>
-  labelled<Name, number, Metric.GaugeState<number>>(Metric.gauge(name, { description: METRICS[name].meaning }))
+  series<Name, number, Metric.GaugeState<number>>((attributes) =>
+    Metric.gauge(name, { description: METRICS[name].meaning, attributes }),
+  )
 
 export const histogram = <Name extends Named<"histogram">>(name: Name) =>
-  labelled<Name, number, Metric.HistogramState>(
-    Metric.histogram(name, { description: METRICS[name].meaning, boundaries: METRICS[name].boundaries }),
+  series<Name, number, Metric.HistogramState>((attributes) =>
+    Metric.histogram(name, { description: METRICS[name].meaning, boundaries: METRICS[name].boundaries, attributes }),
   )
 
 /** Shows the series that are there from the start, of what a server of this kind has. */

@@ -3,7 +3,7 @@ import { Duration } from "effect"
 
 export interface UpstreamSettings {
   readonly timeouts: {
-    /** Until a connection, TLS included, stands. Enforced by the HTTP client, see `UpstreamHttpClient`. */
+    /** Until a connection, TLS included, stands. Enforced by the HTTP client, see `ProviderHttp`. */
     readonly connect: Duration.Duration
     /** Until a whole answer, from the start of a call that does not stream. */
     readonly answer: Duration.Duration

@@ -1,13 +1,12 @@
 /** The service under test with real providers over real sockets, in front of fakes of the vendors. */
 import { Context, Duration, Effect, Layer, Redacted, type Scope, Stream } from "effect"
-import type { HttpClient } from "effect/http"
 import type { ProviderId, StreamEvent, UpstreamRequest } from "../../../src/domain/upstream.ts"
 import type { Provider } from "../../../src/services/upstream/Provider.ts"
 import * as Anthropic from "../../../src/services/upstream/providers/anthropic/Anthropic.ts"
 import * as Gemini from "../../../src/services/upstream/providers/gemini/Gemini.ts"
 import * as OpenAiCompatible from "../../../src/services/upstream/providers/openai/OpenAiCompatible.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
-import { layerUpstreamHttpClient } from "../../../src/services/upstream/UpstreamHttpClient.ts"
+import { ProviderHttp } from "../../../src/services/upstream/ProviderHttp.ts"
 import type { UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import { type Fake, FakeUpstream, type WireName } from "../../support/FakeUpstream.ts"
 import { type Overrides, settingsWith } from "./ScriptedProvider.ts"
@@ -21,7 +20,7 @@ interface Wire {
     readonly apiKey: Redacted.Redacted
     readonly baseUrl: string
     readonly defaultModel: string
-  }) => Effect.Effect<Provider, never, HttpClient.HttpClient>
+  }) => Effect.Effect<Provider, never, ProviderHttp>
 }
 
 export const openAi: Wire = {
@@ -96,7 +95,7 @@ export const wired = Effect.fnUntraced(function* (
   const target = yield* FakeUpstream.make()
   const backup = yield* FakeUpstream.make()
   const settings = mergedWith(overrides)
-  const http = yield* Layer.build(layerUpstreamHttpClient({ ...settings.timeouts, traceHeaders: true }))
+  const http = yield* Layer.build(ProviderHttp.layer({ ...settings.timeouts, traceHeaders: true }))
   const first = wire.make({
     id: wire.provider,
     apiKey: Redacted.make(apiKey),

@@ -1,7 +1,7 @@
 /** The Anthropic Messages API, version 2023-06-01. */
 import { type Effect, Redacted } from "effect"
-import { type HttpClient, HttpClientRequest } from "effect/http"
 import type { Provider } from "../../Provider.ts"
+import type { ProviderHttp } from "../../ProviderHttp.ts"
 import { AnthropicChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"
 import { toRequest } from "./toRequest.ts"
@@ -13,16 +13,17 @@ const API_VERSION = "2023-06-01"
 const KEY_HEADER = "x-api-key"
 
 /** A provider at `baseUrl`, such as `https://api.anthropic.com`. */
-export const make = (options: ProviderOptions): Effect.Effect<Provider, never, HttpClient.HttpClient> => {
-  const endpoint = HttpClientRequest.post(joinUrl(options.baseUrl, "v1/messages"), {
-    headers: { "anthropic-version": API_VERSION, [KEY_HEADER]: Redacted.value(options.apiKey) },
-  })
+export const make = (options: ProviderOptions): Effect.Effect<Provider, never, ProviderHttp> => {
+  const url = joinUrl(options.baseUrl, "v1/messages")
+  const headers = { "anthropic-version": API_VERSION, [KEY_HEADER]: Redacted.value(options.apiKey) }
   return makeHttpProvider(options, {
     name: "anthropic",
-    keyHeader: KEY_HEADER,
     singleToolCall: true,
-    request: (asked, call, unsupported) =>
-      HttpClientRequest.bodyJsonUnsafe(endpoint, toRequest(asked, call, unsupported)),
+    request: (asked, call, unsupported) => ({
+      url,
+      headers,
+      body: JSON.stringify(toRequest(asked, call, unsupported)),
+    }),
     completion: fromResponse,
     reader: (call) => new AnthropicChunkReader(call),
   })

@@ -1,7 +1,7 @@
 /** The Gemini API, version v1beta. */
 import { type Effect, Redacted } from "effect"
-import { type HttpClient, HttpClientRequest } from "effect/http"
 import type { Provider } from "../../Provider.ts"
+import type { ProviderHttp } from "../../ProviderHttp.ts"
 import { GeminiChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"
 import { toRequest } from "./toRequest.ts"
@@ -12,10 +12,9 @@ import type { ProviderOptions } from "../shared/WireFormat.ts"
 const KEY_HEADER = "x-goog-api-key"
 
 /** A provider at `baseUrl`, such as `https://generativelanguage.googleapis.com`. */
-export const make = (options: ProviderOptions): Effect.Effect<Provider, never, HttpClient.HttpClient> =>
+export const make = (options: ProviderOptions): Effect.Effect<Provider, never, ProviderHttp> =>
   makeHttpProvider(options, {
     name: "gcp.gemini",
-    keyHeader: KEY_HEADER,
     singleToolCall: false,
     request: (asked, call, unsupported) => {
       // The model is part of the path, where a caller's text must not become anything else.
@@ -24,9 +23,8 @@ export const make = (options: ProviderOptions): Effect.Effect<Provider, never, H
       const method = call.stream ? "streamGenerateContent?alt=sse" : "generateContent"
       // The key travels in a header, because URLs are recorded in spans.
       const headers = { [KEY_HEADER]: Redacted.value(options.apiKey) }
-      return HttpClientRequest.post(joinUrl(options.baseUrl, `v1beta/${path}:${method}`), { headers }).pipe(
-        HttpClientRequest.bodyJsonUnsafe(toRequest(asked, call, unsupported)),
-      )
+      const body = JSON.stringify(toRequest(asked, call, unsupported))
+      return { url: joinUrl(options.baseUrl, `v1beta/${path}:${method}`), headers, body }
     },
     completion: fromResponse,
     reader: (call) => new GeminiChunkReader(call),

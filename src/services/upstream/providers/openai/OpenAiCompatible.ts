@@ -2,9 +2,9 @@
  * Providers that speak OpenAI Chat Completions. The request is in their language already, so everything in it is passed
  * on, members unknown here included; answers are checked, and completed where servers are careless.
  */
-import type { Effect } from "effect"
-import { HttpClientRequest, type HttpClient } from "effect/http"
+import { type Effect, Redacted } from "effect"
 import type { Provider } from "../../Provider.ts"
+import type { ProviderHttp } from "../../ProviderHttp.ts"
 import { OpenAiChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"
 import type { ProviderApi } from "../shared/Descriptor.ts"
@@ -13,22 +13,21 @@ import { joinUrl, makeHttpProvider } from "../shared/HttpProvider.ts"
 import type { ProviderOptions } from "../shared/WireFormat.ts"
 
 /** A provider at `baseUrl`, which ends in the version as in `https://api.openai.com/v1`. */
-export const make = (options: ProviderOptions): Effect.Effect<Provider, never, HttpClient.HttpClient> => {
-  const endpoint = HttpClientRequest.post(joinUrl(options.baseUrl, "chat/completions")).pipe(
-    HttpClientRequest.bearerToken(options.apiKey),
-  )
+export const make = (options: ProviderOptions): Effect.Effect<Provider, never, ProviderHttp> => {
+  const url = joinUrl(options.baseUrl, "chat/completions")
+  const headers = { authorization: `Bearer ${Redacted.value(options.apiKey)}` }
   return makeHttpProvider(options, {
     name: "openai",
-    keyHeader: "authorization",
     singleToolCall: true,
     request: (asked, call) => {
       const { stream: _stream, stream_options: streamOptions, ...members } = withoutExtraContent(asked)
-      return HttpClientRequest.bodyJsonUnsafe(endpoint, {
+      const body = {
         ...members,
         model: call.model,
         // Usage is what the ledger lives on, so it is always asked for.
         ...(call.stream ? { stream: true, stream_options: { ...streamOptions, include_usage: true } } : {}),
-      })
+      }
+      return { url, headers, body: JSON.stringify(body) }
     },
     completion: fromResponse,
     reader: (call) => new OpenAiChunkReader(call),

@@ -1,12 +1,12 @@
 /** Compressed responses. None is asked for, but there are servers, and proxies before them, that compress all the same. */
 import * as NodeStream from "@effect/platform-node/NodeStream"
-import { Stream } from "effect"
-import type { HttpClientResponse } from "effect/http"
+import { Effect, type Pull, type Scope, Stream } from "effect"
 import type { Duplex } from "node:stream"
 import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib"
 import type { ProviderFailure } from "../../Provider.ts"
+import type { Pieces, ProviderResponse } from "../../ProviderHttp.ts"
 import { failure, garbage } from "./providerFailures.ts"
-import { withConnectionCode } from "./connectionCode.ts"
+import { withCode } from "./brokenConnection.ts"
 
 /** Hands out what can be decoded as soon as it has come, and leaves it to the answer itself whether it is whole. */
 const PROMPTLY = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
@@ -42,21 +42,24 @@ const DECODERS: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duplex
  * stops at a limit is safe from a body that grows without end.
  */
 export const decodedBytes = (
-  response: HttpClientResponse.HttpClientResponse,
-): Stream.Stream<Uint8Array, ProviderFailure> => {
-  const bytes = Stream.mapError(response.stream, (error) =>
-    failure("truncated", withConnectionCode("the answer broke off", error)),
+  response: ProviderResponse,
+): Effect.Effect<Pull.Pull<Pieces, ProviderFailure>, never, Scope.Scope> => {
+  const bytes = Effect.catchTag(response.body, "ConnectionFailed", (error) =>
+    Effect.fail(failure("truncated", withCode("the answer broke off", error))),
   )
   const codings = (response.headers["content-encoding"] ?? "")
     .split(",")
     .map((coding) => coding.trim().toLowerCase())
     .filter((coding) => coding !== "" && coding !== "identity")
-  if (codings.length === 0) return bytes
+  if (codings.length === 0) return Effect.succeed(bytes)
   const name = codings.join(", ")
   const decoder = DECODERS.get(name)
-  if (decoder === undefined) return Stream.fail(garbage(`an answer in the coding ${name}, which was not asked for`))
-  return NodeStream.pipeThroughDuplex(bytes, {
+  if (decoder === undefined) {
+    return Effect.succeed(Effect.fail(garbage(`an answer in the coding ${name}, which was not asked for`)))
+  }
+  const decoded = NodeStream.pipeThroughDuplex(Stream.fromPull(Effect.succeed(bytes)), {
     evaluate: decoder,
     onError: () => garbage(`an answer that is not in the coding that it names, ${name}`),
   })
+  return Stream.toPull(decoded)
 }

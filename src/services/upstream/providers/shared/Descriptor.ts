@@ -1,7 +1,7 @@
 /** How a vendor is described, so that settings and providers can be made from it. */
 import type { Effect } from "effect"
-import type { HttpClient } from "effect/http"
 import type { Provider } from "../../Provider.ts"
+import type { ProviderHttp } from "../../ProviderHttp.ts"
 import type { ProviderOptions } from "./WireFormat.ts"
 
 /** An API that one vendor has, or many. */
@@ -10,7 +10,7 @@ export interface ProviderApi {
   readonly title: string
   /** What an operator has to know of its base URL. */
   readonly endpoint: string
-  readonly make: (options: ProviderOptions) => Effect.Effect<Provider, never, HttpClient.HttpClient>
+  readonly make: (options: ProviderOptions) => Effect.Effect<Provider, never, ProviderHttp>
 }
 
 /** A vendor: with this, its operator has only a key to give. */

@@ -1,12 +1,12 @@
 /** A provider that is reached over HTTP: one call is one request, without retries, time limits or second choices. */
 import { parseJson } from "../../../../domain/json.ts"
-import { Clock, Effect, Random, Result, Stream } from "effect"
-import { Headers, HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { Clock, Effect, Random, Result, type Scope, Stream } from "effect"
 import type { ChatRequest } from "../../../../domain/chat.ts"
 import { failureRules } from "../../../../domain/failures.ts"
 import { accumulate } from "../../../../domain/chatStream.ts"
 import { withoutSlashes } from "../../../../domain/url.ts"
 import type { Provider, ProviderFailure, StreamWatch } from "../../Provider.ts"
+import { type ConnectionFailed, ProviderHttp, type ProviderRequest, type ProviderResponse } from "../../ProviderHttp.ts"
 import { reportsError } from "./ErrorBody.ts"
 import { chunkStream, eventChunks } from "./chunkStream.ts"
 import { failure, failureOfEvent, failureOfResponse, garbage } from "./providerFailures.ts"
@@ -15,7 +15,7 @@ import { LIMITS, type Limits } from "./Limits.ts"
 import { type JsonBody, openBody, PAGE_TYPE, someText } from "./ResponseBody.ts"
 import { retryAfterMs } from "./RetryAfter.ts"
 import { Unsupported } from "./Unsupported.ts"
-import { connectionCode, withConnectionCode } from "./connectionCode.ts"
+import { withCode } from "./brokenConnection.ts"
 import { toChunk } from "./toChunk.ts"
 import { withoutKey } from "./withoutKey.ts"
 import type { Call, ProviderOptions, WireFormat } from "./WireFormat.ts"
@@ -24,11 +24,8 @@ import type { Call, ProviderOptions, WireFormat } from "./WireFormat.ts"
 export const makeHttpProvider = Effect.fnUntraced(function* (
   options: ProviderOptions,
   format: WireFormat,
-): Effect.fn.Return<Provider, never, HttpClient.HttpClient> {
-  const client = (yield* HttpClient.HttpClient).pipe(
-    HttpClient.withScope,
-    HttpClient.transformResponse(Effect.provideService(Headers.CurrentRedactedNames, [format.keyHeader])),
-  )
+): Effect.fn.Return<Provider, never, ProviderHttp> {
+  const { post } = yield* ProviderHttp
   const limits: Limits = { ...LIMITS, ...options.limits }
 
   const prepare = Effect.fnUntraced(function* (asked: ChatRequest, stream: boolean) {
@@ -44,17 +41,22 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
     if (unsupported.failure !== undefined) return yield* unsupported.failure
     return {
       call,
-      request: HttpClientRequest.setHeaders(request, {
-        accept: stream ? "text/event-stream" : "application/json",
-        // Compression would hold back what is streamed, and save little of what is not.
-        "accept-encoding": "identity",
-      }),
+      request: {
+        ...request,
+        headers: {
+          ...request.headers,
+          "content-type": "application/json",
+          accept: stream ? "text/event-stream" : "application/json",
+          // Compression would hold back what is streamed, and save little of what is not.
+          "accept-encoding": "identity",
+        },
+      },
     }
   })
 
-  const execute = Effect.fnUntraced(function* (request: HttpClientRequest.HttpClientRequest, watch?: StreamWatch) {
-    const response = yield* Effect.mapError(client.execute(request), unanswered)
-    if (response.status < 200 || response.status > 299) return yield* refused(response, limits)
+  const execute = Effect.fnUntraced(function* (request: ProviderRequest, watch?: StreamWatch) {
+    const response = yield* Effect.mapError(post(request), unanswered)
+    if (response.status > 299) return yield* refused(request, response, limits)
     return yield* openBody(response, limits.responseBytes, watch)
   })
 
@@ -97,14 +99,11 @@ const CONNECT_TIMEOUT_CODES: ReadonlySet<string> = new Set(["UND_ERR_CONNECT_TIM
 const BROKEN = /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|HPE_\w+)$/
 
 /** A call that got no response. */
-const unanswered = (error: HttpClientError.HttpClientError): ProviderFailure => {
-  const code = connectionCode(error)
+const unanswered = (error: ConnectionFailed): ProviderFailure => {
+  const { code } = error
   const late = code !== undefined && CONNECT_TIMEOUT_CODES.has(code)
   const broken = code === undefined || BROKEN.test(code)
-  return failure(
-    late ? "connect-timeout" : broken ? "unavailable" : "unreachable",
-    withConnectionCode("no answer", error),
-  )
+  return failure(late ? "connect-timeout" : broken ? "unavailable" : "unreachable", withCode("no answer", error))
 }
 
 /** `base` and `path` joined by exactly one slash. */
@@ -112,10 +111,11 @@ export const joinUrl = (base: string, path: string): string => `${withoutSlashes
 
 /** The failure that a response without success is. */
 const refused = Effect.fnUntraced(function* (
-  response: HttpClientResponse.HttpClientResponse,
+  request: ProviderRequest,
+  response: ProviderResponse,
   limits: Limits,
-): Effect.fn.Return<never, ProviderFailure> {
-  if (response.status < 400) return yield* failure("redirected", whereTo(response))
+): Effect.fn.Return<never, ProviderFailure, Scope.Scope> {
+  if (response.status < 400) return yield* failure("redirected", whereTo(request, response))
   const text = yield* someText(response, limits.errorBytes)
   const after = retryAfterMs(response.headers, yield* Clock.currentTimeMillis)
   const html = PAGE_TYPE.test(response.headers["content-type"] ?? "")
@@ -129,7 +129,7 @@ const refused = Effect.fnUntraced(function* (
  * Where a redirect points to, which is not followed: keys and prompts go only where the operator sends them. A host is
  * told, and nothing else of the address, which may hold secrets.
  */
-const whereTo = ({ headers, request, status }: HttpClientResponse.HttpClientResponse): string => {
+const whereTo = (request: ProviderRequest, { headers, status }: ProviderResponse): string => {
   const { location } = headers
   const from = URL.parse(request.url)
   const to = location === undefined ? null : URL.parse(location, request.url)

@@ -1,8 +1,8 @@
 /** Bodies of responses: read with a limit, and taken for what they are, whatever was asked for. */
 import { parseJson } from "../../../../domain/json.ts"
-import { Clock, Effect, Option, Pull, type Scope, Stream } from "effect"
-import type { HttpClientResponse } from "effect/http"
+import { Clock, Effect, Option, Pull, type Scope } from "effect"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
+import type { ProviderResponse } from "../../ProviderHttp.ts"
 import { decodedBytes } from "./ContentCoding.ts"
 import { garbage } from "./providerFailures.ts"
 import { retryAfterMs } from "./RetryAfter.ts"
@@ -25,7 +25,7 @@ export type Texts = Pull.Pull<string, ProviderFailure>
 
 /** The body of `response`, of which at most `limit` bytes are read. */
 export const openBody = Effect.fnUntraced(function* (
-  response: HttpClientResponse.HttpClientResponse,
+  response: ProviderResponse,
   limit: number,
   watch?: StreamWatch,
 ): Effect.fn.Return<Body, ProviderFailure, Scope.Scope> {
@@ -69,11 +69,11 @@ const formOf = (head: string, type: string): "open" | "json" | "events" | "neith
 }
 
 const textsOf = (
-  response: HttpClientResponse.HttpClientResponse,
+  response: ProviderResponse,
   limit: number,
   watch: StreamWatch | undefined,
 ): Effect.Effect<Texts, never, Scope.Scope> =>
-  Effect.map(Stream.toPull(decodedBytes(response)), (bytes): Texts => {
+  Effect.map(decodedBytes(response), (bytes): Texts => {
     const decoder = new TextDecoder()
     let length = 0
     return Effect.flatMap(bytes, (pieces) => {
@@ -107,18 +107,24 @@ const preceded = (head: string, texts: Texts): Texts => {
 }
 
 /** As much of a body as fits into `limit` bytes and arrives: for error bodies, whose status says enough by itself. */
-export const someText = (response: HttpClientResponse.HttpClientResponse, limit: number): Effect.Effect<string> =>
-  Effect.suspend(() => {
-    const decoder = new TextDecoder()
-    let text = ""
-    let length = 0
-    return decodedBytes(response).pipe(
-      Stream.takeUntil((bytes) => (length += bytes.length) > limit),
-      Stream.runForEach((bytes) =>
-        Effect.sync(() => {
-          text += decoder.decode(bytes, { stream: true })
-        }),
-      ),
-      Effect.match({ onFailure: () => "", onSuccess: () => text + decoder.decode() }),
-    )
+export const someText = Effect.fnUntraced(function* (
+  response: ProviderResponse,
+  limit: number,
+): Effect.fn.Return<string, never, Scope.Scope> {
+  const bytes = yield* decodedBytes(response)
+  const decoder = new TextDecoder()
+  let text = ""
+  let length = 0
+  const read = Effect.map(bytes, (pieces) => {
+    for (const piece of pieces) {
+      length += piece.length
+      if (length > limit) return
+      text += decoder.decode(piece, { stream: true })
+    }
   })
+  return yield* Pull.matchEffect(Effect.repeat(read, { while: () => length <= limit }), {
+    onSuccess: () => Effect.sync(() => text),
+    onFailure: () => Effect.succeed(""),
+    onDone: () => Effect.sync(() => text + decoder.decode()),
+  })
+})

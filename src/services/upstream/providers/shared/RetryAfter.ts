@@ -1,11 +1,11 @@
 /** How long a provider asks to be left alone. */
-import type { Headers } from "effect/http"
+import type { ResponseHeaders } from "../../ProviderHttp.ts"
 
 /**
  * Milliseconds from `now` (ms since the epoch) until another try is welcome: from `retry-after-ms`, or from
  * `Retry-After` in seconds or as a date (RFC 9110 §10.2.3). `undefined` without a usable value; never negative.
  */
-export const retryAfterMs = (headers: Headers.Headers, now: number): number | undefined => {
+export const retryAfterMs = (headers: ResponseHeaders, now: number): number | undefined => {
   const milliseconds = number(headers["retry-after-ms"])
   if (milliseconds !== undefined) return milliseconds
   const value = headers["retry-after"]

@@ -1,9 +1,9 @@
 /** What a provider's wire format must say about itself, so that {@link makeHttpProvider} can make a provider of it. */
 import type { Redacted, Result } from "effect"
-import type { HttpClientRequest } from "effect/http"
 import type { ChatChunk, ChatCompletion, Usage } from "../../../../domain/chat.ts"
 import type { ProviderId } from "../../../../domain/upstream.ts"
 import type { ProviderFailure } from "../../Provider.ts"
+import type { ProviderRequest } from "../../ProviderHttp.ts"
 import type { ModernRequest } from "./LegacyFunctions.ts"
 import type { Limits } from "./Limits.ts"
 import type { Unsupported } from "./Unsupported.ts"
@@ -32,14 +32,8 @@ export interface Call {
 export interface WireFormat {
   /** `gen_ai.provider.name` of its spans: the API that is spoken, as the conventions ask for compatible providers. */
   readonly name: string
-  /** The header that the key travels in, whose value never enters a span. */
-  readonly keyHeader: string
   /** The HTTP request for `request`; whatever the format cannot express is noted in `unsupported`. */
-  readonly request: (
-    request: ModernRequest,
-    call: Call,
-    unsupported: Unsupported,
-  ) => HttpClientRequest.HttpClientRequest
+  readonly request: (request: ModernRequest, call: Call, unsupported: Unsupported) => ProviderRequest
   /** The answer in `body`, the JSON value of a successful response that reports no error. */
   readonly completion: (body: unknown, call: Call) => Result.Result<ChatCompletion, ProviderFailure>
   /** A reader for the events of one streamed answer. */

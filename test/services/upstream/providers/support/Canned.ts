@@ -1,7 +1,11 @@
 /** Providers over a real client pipeline whose last step, the network, answers with what a test hands it. */
-import { Effect, Redacted } from "effect"
-import { HttpClient, HttpClientResponse } from "effect/http"
+import { Cause, Effect, Redacted, type Scope } from "effect"
 import type { Provider } from "../../../../../src/services/upstream/Provider.ts"
+import {
+  ConnectionFailed,
+  ProviderHttp,
+  type ProviderResponse,
+} from "../../../../../src/services/upstream/ProviderHttp.ts"
 import * as Anthropic from "../../../../../src/services/upstream/providers/anthropic/Anthropic.ts"
 import * as Gemini from "../../../../../src/services/upstream/providers/gemini/Gemini.ts"
 import * as OpenAiCompatible from "../../../../../src/services/upstream/providers/openai/OpenAiCompatible.ts"
@@ -32,7 +36,6 @@ export const VENDOR_NAMES = ["openai", "anthropic", "gemini"] as const
 
 /** What the network saw. */
 export interface Sent {
-  readonly method: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: unknown
@@ -48,6 +51,23 @@ export interface CannedOptions {
   readonly limits?: Partial<Limits>
 }
 
+/** What a client makes of a response, which is cancelled with the scope. */
+const received = (response: Response): Effect.Effect<ProviderResponse, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => response.body?.getReader()),
+      (reader) => Effect.ignore(Effect.tryPromise(() => reader?.cancel() ?? Promise.resolve())),
+    ),
+    (reader) => ({
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      body: Effect.tryPromise({
+        try: () => reader?.read() ?? Promise.resolve({ done: true as const, value: undefined }),
+        catch: (error) => new ConnectionFailed({ code: (error as { readonly code?: string }).code }),
+      }).pipe(Effect.flatMap(({ done, value }) => (done ? Cause.done() : Effect.succeed([value] as const)))),
+    }),
+  )
+
 /** A provider of `vendor` whose every call is answered by `respond`. */
 export const canned = (
   vendor: Vendor,
@@ -55,15 +75,14 @@ export const canned = (
   options: CannedOptions = {},
 ): Effect.Effect<Canned> => {
   const sent: Array<Sent> = []
-  const client = HttpClient.make((request, url) =>
-    Effect.sync(() => {
-      const body: unknown =
-        request.body._tag === "Uint8Array" ? JSON.parse(new TextDecoder().decode(request.body.body)) : undefined
-      const seen = { method: request.method, url: url.href, headers: request.headers, body }
-      sent.push(seen)
-      return HttpClientResponse.fromWeb(request, respond(seen))
-    }),
-  )
+  const http = ProviderHttp.of({
+    post: ({ body, headers, url }) =>
+      Effect.suspend(() => {
+        const seen: Sent = { url, headers, body: JSON.parse(body) }
+        sent.push(seen)
+        return received(respond(seen))
+      }),
+  })
   const { make, id, baseUrl, model } = VENDORS[vendor]
   return make({
     id,
@@ -72,7 +91,7 @@ export const canned = (
     defaultModel: model,
     limits: options.limits,
   }).pipe(
-    Effect.provideService(HttpClient.HttpClient, client),
+    Effect.provideService(ProviderHttp, http),
     Effect.map((provider) => ({ provider, sent })),
   )
 }

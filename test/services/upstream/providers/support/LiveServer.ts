@@ -1,8 +1,8 @@
 /** A server on a real socket that does what a test tells it to, and sees what becomes of its connections. */
-import { Effect, Redacted } from "effect"
-import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { Duration, Effect, Redacted } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { ProviderHttp } from "../../../../../src/services/upstream/ProviderHttp.ts"
 import type { Limits } from "../../../../../src/services/upstream/providers/shared/Limits.ts"
 import { type Vendor, VENDORS } from "./Canned.ts"
 
@@ -64,4 +64,4 @@ export const live = (vendor: Vendor, baseUrl: string, limits?: Partial<Limits>) 
   return make({ id, apiKey: Redacted.make("the-secret-key"), baseUrl, defaultModel: model, limits })
 }
 
-export const client = NodeHttpClient.layerUndici
+export const client = ProviderHttp.layer({ connect: Duration.seconds(10), traceHeaders: false })

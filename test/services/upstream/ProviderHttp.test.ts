@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { BasicTracerProvider } from "@opentelemetry/sdk-trace-base"
 import { Duration, Effect, Layer, Option, Stream } from "effect"
 import { fault } from "../../support/FakeUpstream.ts"
-import { MAX_RESPONSE_HEADER_BYTES } from "../../../src/services/upstream/UpstreamHttpClient.ts"
+import { MAX_RESPONSE_HEADER_BYTES } from "../../../src/services/upstream/ProviderHttp.ts"
 import { ask } from "./ScriptedProvider.ts"
 import { openAi, wired } from "./WiredUpstream.ts"
 
@@ -12,7 +12,7 @@ const layerTraced = OtelTracer.layer.pipe(
   Layer.provide(Layer.sync(OtelTracer.OtelTracerProvider, () => new BasicTracerProvider())),
 )
 
-describe("the HTTP client of the providers", () => {
+describe("HTTP to providers", () => {
   it.live("carries the trace to the provider, under the span of the call", () =>
     Effect.gen(function* () {
       const { target, upstream } = yield* wired(openAi)

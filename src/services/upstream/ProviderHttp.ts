@@ -1,0 +1,222 @@
+/**
+ * HTTP to model providers: one POST, an answer whose body is pulled as it comes. It sits on `undici`'s dispatcher itself,
+ * because every completion and every chunk passes here: a general client's request, response and stream objects cost
+ * several times what the exchange does.
+ */
+import { Cause, Context, Data, Duration, Effect, Exit, Layer, type Pull, type Scope } from "effect"
+import { Agent, type Dispatcher } from "undici"
+import { defined } from "../../domain/defined.ts"
+import { traceContextOf } from "../../domain/traceContext.ts"
+import type { UpstreamSettings } from "./UpstreamSettings.ts"
+
+/** Largest response header section that is read, in bytes; a larger one fails the call. */
+export const MAX_RESPONSE_HEADER_BYTES = 32 * 1024
+
+/** How long an idle connection is kept for the next call, whatever the provider offers. */
+const KEEP_ALIVE = Duration.seconds(30)
+
+/** Bytes of a body that may wait for their reader before the connection is read no further. */
+const MAX_WAITING_BYTES = 64 * 1024
+
+/** Time limits are the fault policy's. */
+const NO_LIMIT = 0
+
+/** A request with a JSON text as its body. */
+export interface ProviderRequest {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** The head of an answer, and its body as it comes. */
+export interface ProviderResponse {
+  readonly status: number
+  /** By their names in lower case. */
+  readonly headers: ResponseHeaders
+  readonly body: Pull.Pull<Pieces, ConnectionFailed>
+}
+
+export type ResponseHeaders = Readonly<Partial<Record<string, string>>>
+
+/** What came since the last pull. */
+export type Pieces = readonly [Uint8Array, ...ReadonlyArray<Uint8Array>]
+
+/** There is no connection, or it broke. */
+export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<{
+  /** Why, as the system or the client calls it, such as `ECONNREFUSED`; the message would name internal addresses. */
+  readonly code: string | undefined
+}> {}
+
+export class ProviderHttp extends Context.Service<
+  ProviderHttp,
+  {
+    /** Sends a request; with the scope its connection ends, unless the answer was read to its end. */
+    readonly post: (request: ProviderRequest) => Effect.Effect<ProviderResponse, ConnectionFailed, Scope.Scope>
+  }
+>()("sealgate/services/upstream/ProviderHttp") {
+  /**
+   * Connections of its own, closed with the layer's scope. The connect timeout covers DNS, TCP and TLS; it may come up to
+   * a second late. Bodies are bounded by the providers that read them. HTTP/1.1 only: each stream has its own connection,
+   * so one that stalls or breaks takes no other answer with it. With `traceHeaders`, the trace context of the call's span
+   * is sent along (W3C Trace Context).
+   */
+  static readonly layer = ({
+    connect,
+    traceHeaders,
+  }: Pick<UpstreamSettings["timeouts"], "connect"> & { readonly traceHeaders: boolean }): Layer.Layer<ProviderHttp> =>
+    Layer.effect(
+      ProviderHttp,
+      Effect.gen(function* () {
+        const agent = yield* Effect.acquireRelease(
+          Effect.sync(
+            () =>
+              new Agent({
+                connect: { timeout: Duration.toMillis(connect) },
+                maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
+                keepAliveMaxTimeout: Duration.toMillis(KEEP_ALIVE),
+                headersTimeout: NO_LIMIT,
+                bodyTimeout: NO_LIMIT,
+                allowH2: false,
+              }),
+          ),
+          (agent) => Effect.promise(() => agent.destroy()),
+        )
+        const post = (request: ProviderRequest) => send(agent, request)
+        return ProviderHttp.of({
+          post: traceHeaders ? (request) => Effect.flatMap(traced(request), post) : post,
+        })
+      }),
+    )
+}
+
+const traced = (request: ProviderRequest): Effect.Effect<ProviderRequest> =>
+  Effect.match(Effect.currentParentSpan, {
+    onFailure: () => request,
+    onSuccess: (span) => {
+      const context = traceContextOf(span)
+      if (context === undefined) return request
+      const { traceparent, tracestate } = context
+      return { ...request, headers: { ...request.headers, traceparent, ...defined({ tracestate }) } }
+    },
+  })
+
+const send = (
+  agent: Agent,
+  { body, headers, url }: ProviderRequest,
+): Effect.Effect<ProviderResponse, ConnectionFailed, Scope.Scope> =>
+  Effect.flatMap(
+    Effect.acquireRelease(
+      Effect.sync(() => new Exchange()),
+      (exchange) => Effect.sync(() => exchange.close()),
+    ),
+    (exchange) =>
+      Effect.callback<ProviderResponse, ConnectionFailed>((resume) => {
+        exchange.onHead = resume
+        const { origin, pathname, search } = new URL(url)
+        agent.dispatch({ origin, path: pathname + search, method: "POST", headers, body }, exchange)
+      }),
+  )
+
+/** One request and its answer, as `undici` reports on them. */
+class Exchange implements Dispatcher.DispatchHandler {
+  /** Told of the head of the answer, or that there will be none. */
+  onHead: (outcome: Effect.Effect<ProviderResponse, ConnectionFailed>) => void = () => undefined
+  private controller: Dispatcher.DispatchController | undefined
+  private waiting: Array<Uint8Array> = []
+  private waitingBytes = 0
+  private isPaused = false
+  private end: Exit.Exit<never, ConnectionFailed | Cause.Done> | undefined
+  private isClosed = false
+  private onMore: (() => void) | undefined
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller
+    if (this.isClosed) controller.abort(ABANDONED)
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | Array<string> | undefined>>,
+  ): void {
+    // An interim response, such as 103.
+    if (status < 200) return
+    this.onHead(Effect.succeed({ status, headers: joined(headers), body: this.pull }))
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    this.waiting.push(chunk)
+    this.waitingBytes += chunk.length
+    if (this.onMore !== undefined) return this.tell()
+    if (this.waitingBytes <= MAX_WAITING_BYTES) return
+    this.isPaused = true
+    controller.pause()
+  }
+
+  onResponseEnd(): void {
+    this.end = Exit.fail(Cause.Done())
+    this.tell()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: unknown): void {
+    const failure = Exit.fail(new ConnectionFailed({ code: codeOf(error) }))
+    this.end = failure
+    this.onHead(failure)
+    this.tell()
+  }
+
+  close(): void {
+    this.isClosed = true
+    this.waiting = []
+    if (this.end === undefined) this.controller?.abort(ABANDONED)
+  }
+
+  private readonly pull: Pull.Pull<Pieces, ConnectionFailed> = Effect.suspend(() => {
+    const ready = this.take()
+    if (ready !== undefined) return ready
+    return Effect.callback<Pieces, ConnectionFailed | Cause.Done>((resume) => {
+      this.onMore = () => {
+        const more = this.take()
+        if (more !== undefined) resume(more)
+      }
+      return Effect.sync(() => {
+        this.onMore = undefined
+      })
+    })
+  })
+
+  private take(): Effect.Effect<Pieces, ConnectionFailed | Cause.Done> | undefined {
+    const [first, ...rest] = this.waiting
+    if (first === undefined) return this.end
+    this.waiting = []
+    this.waitingBytes = 0
+    if (this.isPaused) {
+      this.isPaused = false
+      this.controller?.resume()
+    }
+    return Exit.succeed([first, ...rest])
+  }
+
+  private tell(): void {
+    const told = this.onMore
+    this.onMore = undefined
+    told?.()
+  }
+}
+
+const ABANDONED = new Error("Nobody waits for the answer any more.")
+
+const joined = (headers: Readonly<Record<string, string | Array<string> | undefined>>): ResponseHeaders =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name.toLowerCase(),
+      Array.isArray(value) ? value.join(", ") : value,
+    ]),
+  )
+
+const codeOf = (error: unknown): string | undefined => {
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return undefined
+  return CODE.test(error.code) ? error.code : undefined
+}
+
+const CODE = /^[A-Z][A-Z0-9_]*$/
