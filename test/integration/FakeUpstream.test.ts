@@ -1,5 +1,5 @@
 /** The fake upstream follows its script, records what it was asked and refuses what no vendor takes. */
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { Agent } from "node:http"
 import { createConnection } from "node:net"
@@ -211,14 +211,4 @@ describe("its life", () => {
       assert.strictEqual(after.errorCode, "ECONNREFUSED")
     }),
   )
-
-  layer(FakeUpstream.layer)((it) => {
-    it.effect("is a service", () =>
-      Effect.gen(function* () {
-        const fake = yield* FakeUpstream
-        fake.script({ text: "from the layer" })
-        assert.match(yield* Effect.promise(() => ask(fake, "gemini")), /from the layer/)
-      }),
-    )
-  })
 })

@@ -133,19 +133,16 @@ describe("FakeUpstream as Gemini", () => {
     assert.strictEqual(asked?.model, "gemini-test")
     assert.strictEqual(asked?.system, "Be brief.")
     assert.deepStrictEqual(asked?.turns, [
-      {
-        role: "user",
-        text: "What is this?",
-        images: [{ mediaType: "image/png", data: "iVBORw0K" }, { url: "https://example.org/a.png" }],
-        calls: [],
-      },
-      { role: "assistant", text: "", images: [], calls: [{ id: "c1", name: "look", arguments: { city: "Oslo" } }] },
-      { role: "tool", text: "a cat", images: [], calls: [], answers: "c1" },
-      { role: "user", text: "And?", images: [], calls: [] },
+      { role: "user", text: "What is this?" },
+      { role: "assistant", text: "" },
+      { role: "tool", text: "a cat" },
+      { role: "user", text: "And?" },
     ])
-    assert.deepStrictEqual(asked?.tools[0]?.parameters, schema)
-    assert.deepStrictEqual(asked?.toolChoice, { name: "look" })
-    assert.deepStrictEqual([asked?.maxTokens, asked?.temperature, asked?.stop], [50, 0.5, ["END"]])
+    assert.deepStrictEqual(
+      asked?.tools.map(({ name }) => name),
+      ["look"],
+    )
+    assert.deepStrictEqual(asked?.stop, ["END"])
     assert.deepStrictEqual(asked?.json, { type: "object" })
   })
 
@@ -185,12 +182,10 @@ describe("FakeUpstream as Gemini", () => {
 
   it.each([
     ["rateLimited", 429, "RESOURCE_EXHAUSTED"],
-    ["outOfQuota", 429, "RESOURCE_EXHAUSTED"],
     ["overloaded", 503, "UNAVAILABLE"],
     ["serverError", 500, "INTERNAL"],
     ["unauthorized", 400, "API_KEY_INVALID"],
     ["forbidden", 403, "PERMISSION_DENIED"],
-    ["notFound", 404, "NOT_FOUND"],
     ["contextTooLong", 400, "INVALID_ARGUMENT"],
     ["invalidRequest", 400, "INVALID_ARGUMENT"],
   ] as const)("%s is the SDK's ApiError", async (name, status, says) => {

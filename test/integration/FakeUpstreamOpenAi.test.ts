@@ -5,7 +5,6 @@ import OpenAI, {
   AuthenticationError,
   BadRequestError,
   InternalServerError,
-  NotFoundError,
   PermissionDeniedError,
   RateLimitError,
 } from "openai"
@@ -138,19 +137,15 @@ describe("FakeUpstream as OpenAI", () => {
     assert.strictEqual(asked?.key, "sk-test")
     assert.strictEqual(asked?.system, "Be brief.")
     assert.deepStrictEqual(asked?.turns, [
-      {
-        role: "user",
-        text: "What is this?",
-        images: [{ mediaType: "image/png", data: "iVBORw0K" }, { url: "https://example.org/a.png" }],
-        calls: [],
-      },
-      { role: "assistant", text: "", images: [], calls: [{ id: "c1", name: "look", arguments: { city: "Oslo" } }] },
-      { role: "tool", text: "a cat", images: [], calls: [], answers: "c1" },
+      { role: "user", text: "What is this?" },
+      { role: "assistant", text: "" },
+      { role: "tool", text: "a cat" },
     ])
-    assert.deepStrictEqual(asked?.tools[0]?.parameters, tool("look").function.parameters)
-    assert.deepStrictEqual(asked?.toolChoice, { name: "look" })
-    assert.isFalse(asked?.parallelTools)
-    assert.deepStrictEqual([asked?.maxTokens, asked?.temperature, asked?.stop], [50, 0.5, ["END"]])
+    assert.deepStrictEqual(
+      asked?.tools.map(({ name }) => name),
+      ["look"],
+    )
+    assert.deepStrictEqual(asked?.stop, ["END"])
     assert.deepStrictEqual(asked?.json, { type: "object" })
   })
 
@@ -211,12 +206,10 @@ describe("FakeUpstream as OpenAI", () => {
 
   it.each([
     ["rateLimited", RateLimitError, 429, "rate_limit_exceeded"],
-    ["outOfQuota", RateLimitError, 429, "insufficient_quota"],
     ["overloaded", InternalServerError, 503, null],
     ["serverError", InternalServerError, 500, null],
     ["unauthorized", AuthenticationError, 401, "invalid_api_key"],
     ["forbidden", PermissionDeniedError, 403, null],
-    ["notFound", NotFoundError, 404, "model_not_found"],
     ["contextTooLong", BadRequestError, 400, "context_length_exceeded"],
     ["contentFiltered", BadRequestError, 400, "content_filter"],
     ["invalidRequest", BadRequestError, 400, null],
@@ -240,7 +233,7 @@ describe("FakeUpstream as OpenAI", () => {
   })
 
   it("refuses what OpenAI refuses", async () => {
-    await using fake = await FakeUpstream.start({ keys: ["sk-test"], models: ["gpt-test"] })
+    await using fake = await FakeUpstream.start({ keys: ["sk-test"] })
     const create = async (request: object, key = "sk-test") => {
       const openai = new OpenAI({ apiKey: key, baseURL: fake.openAi, maxRetries: 0 })
       // The point is to send what the types forbid.
@@ -253,7 +246,6 @@ describe("FakeUpstream as OpenAI", () => {
     const assistant = { role: "assistant", content: null, tool_calls: [call] }
     const user = hello.messages[0]
     assert.strictEqual((await create({}, "sk-other"))[0], 401)
-    assert.strictEqual((await create({ model: "gpt-other" }))[0], 404)
     assert.match(String((await create({ messages: [] }))[1]), /messages/)
     assert.match(String((await create({ messages: [user, result] }))[1]), /must be a response to/)
     assert.match(String((await create({ messages: [user, assistant, user] }))[1]), /did not have response.*c1/)

@@ -33,7 +33,7 @@
  * conversation gives the same {@link Asked} in every format, so a translation can be tested by comparing them.
  * A refused connection is a fake that was closed, a TLS failure its port behind `https:`.
  */
-import { Context, Effect, Layer, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { anthropic } from "./fake-upstream/Anthropic.ts"
@@ -54,8 +54,6 @@ export type { Match } from "./fake-upstream/Script.ts"
 export interface FakeUpstreamOptions {
   /** The keys that are accepted. Default: all. */
   readonly keys?: ReadonlyArray<string>
-  /** The models that exist. Default: all. */
-  readonly models?: ReadonlyArray<string>
   /** Default: a free one. */
   readonly port?: number
 }
@@ -224,7 +222,6 @@ class Server implements Fake {
     if (typeof body === "string") return invalid("The body is not JSON.")
     const asked = format.read(received, key)
     if (isRefusal(asked)) return refuse(asked.message, format.error(asked.objection, { message: asked.message }))
-    if (this.options.models?.includes(asked.model) === false) return refuse("unknown model", format.error("not-found"))
     for (const [id, signature] of asked.signatures) {
       const issued = this.signatures.get(`${format.name} ${id}`)
       if (issued !== undefined && issued !== signature) {
@@ -278,10 +275,9 @@ const make = (options: FakeUpstreamOptions = {}): Effect.Effect<Fake, never, Sco
     (fake) => Effect.promise(() => fake.close()),
   )
 
-export class FakeUpstream extends Context.Service<FakeUpstream, Fake>()("sealgate/test/support/FakeUpstream") {
+export const FakeUpstream = {
   /** For plain scripts; the caller closes it. */
-  static readonly start = start
+  start,
   /** For Effects; closes with the scope. */
-  static readonly make = make
-  static readonly layer = Layer.effect(FakeUpstream, make())
+  make,
 }

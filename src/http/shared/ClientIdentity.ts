@@ -3,11 +3,11 @@ import { IncomingMessage } from "node:http"
 import { TLSSocket } from "node:tls"
 import { Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { clientAddress } from "./ClientAddress.ts"
+import { subscriberOf } from "../../domain/ipAddress.ts"
 
 export interface ClientIdentity {
   readonly by: "certificate" | "address"
-  /** SHA-256 of the certificate in lower-case hex, or the address as {@link clientAddress} has it. */
+  /** SHA-256 of the certificate in lower-case hex, or the address that it counts as. */
   readonly whose: string
 }
 
@@ -26,13 +26,16 @@ const fingerprintOf = (socket: TLSSocket): string | undefined => {
 const isForwarded = (request: HttpServerRequest.HttpServerRequest): boolean =>
   Option.getOrUndefined(request.remoteAddress) !== Option.getOrUndefined(request.peerAddress)
 
-/** The client's certificate if it showed one that was verified, else its address. */
+/**
+ * The client's certificate if it showed one that was verified, else its address. Forwarded addresses were put in place
+ * before, if they came from a trusted proxy.
+ */
 export const clientIdentity = (request: HttpServerRequest.HttpServerRequest): ClientIdentity => {
   const { source } = request
   const socket = source instanceof IncomingMessage ? source.socket : undefined
   const fingerprint =
     socket instanceof TLSSocket && socket.authorized && !isForwarded(request) ? fingerprintOf(socket) : undefined
   return fingerprint === undefined
-    ? { by: "address", whose: clientAddress(request) }
+    ? { by: "address", whose: Option.match(request.remoteAddress, { onNone: () => "unknown", onSome: subscriberOf }) }
     : { by: "certificate", whose: fingerprint }
 }

@@ -1,8 +1,9 @@
 /** Anthropic's Messages API as the vendor speaks it. */
+import { parseJson } from "../../../src/domain/json.ts"
 import { readAnthropic } from "./AnthropicRequest.ts"
 import type { Objection, Spent, VendorOptions } from "./Reply.ts"
 import type { Said } from "./Said.ts"
-import { type ErrorReply, type Frame, parseJson, retryAfterHeader, type WireFormat } from "./WireFormat.ts"
+import { type ErrorReply, type Frame, retryAfterHeader, type WireFormat } from "./WireFormat.ts"
 
 const FINISH = {
   stop: "end_turn",
@@ -144,14 +145,11 @@ const COMPLAINTS: Readonly<Record<Objection, readonly [status: number, type: str
   "invalid-request": [400, "invalid_request_error", "Invalid request."],
   unauthorized: [401, "authentication_error", "invalid x-api-key"],
   forbidden: [403, "permission_error", "Your API key does not have permission to use the specified resource."],
-  "not-found": [404, "not_found_error", "model: no such model"],
-  "too-large": [413, "request_too_large", "Request exceeds the maximum size"],
   "rate-limited": [
     429,
     "rate_limit_error",
     "This request would exceed your account's rate limit. Please try again later.",
   ],
-  "out-of-quota": [402, "billing_error", "Your credit balance is too low to access the API."],
   "server-error": [500, "api_error", "Internal server error"],
   overloaded: [529, "overloaded_error", "Overloaded"],
   "context-too-long": [400, "invalid_request_error", "prompt is too long: 205351 tokens > 200000 maximum"],

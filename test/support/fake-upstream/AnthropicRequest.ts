@@ -3,7 +3,7 @@
  * order that the API refuses. Versions 2023-06-01 and 2026-10-21 are known.
  */
 import { Result, Schema } from "effect"
-import type { Asked, Image, Turn } from "./Asked.ts"
+import type { Asked, Turn } from "./Asked.ts"
 import type { Received, Refusal } from "./WireFormat.ts"
 
 const Id = Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]+$/))
@@ -206,38 +206,13 @@ const textOf = (blocks: string | ReadonlyArray<Block> | undefined): string =>
     ? (blocks ?? "")
     : blocks.map((block) => (block.type === "text" ? block.text : "")).join("")
 
-const imagesOf = (blocks: ReadonlyArray<Block>): ReadonlyArray<Image> =>
-  blocks.flatMap((block) => {
-    if (block.type !== "image") return []
-    const { source } = block
-    return [source.type === "url" ? { url: source.url } : { mediaType: source.media_type, data: source.data }]
-  })
-
 const turnsOf = (message: Message): ReadonlyArray<Turn> => {
-  const blocks = blocksOf(message.content)
-  const spoken = blocks.filter((block) => block.type !== "tool_result")
+  const spoken = blocksOf(message.content).filter((block) => block.type !== "tool_result")
   return [
-    ...resultsOf(message).map((block): Turn => ({
-      role: "tool",
-      text: textOf(block.content),
-      images: typeof block.content === "object" ? imagesOf(block.content) : [],
-      calls: [],
-      answers: block.tool_use_id,
-    })),
-    ...(spoken.length === 0
-      ? []
-      : [
-          {
-            role: message.role,
-            text: textOf(spoken),
-            images: imagesOf(spoken),
-            calls: usesOf(message).map((use) => ({ id: use.id, name: use.name, arguments: use.input })),
-          },
-        ]),
+    ...resultsOf(message).map((block) => ({ role: "tool" as const, text: textOf(block.content) })),
+    ...(spoken.length === 0 ? [] : [{ role: message.role, text: textOf(spoken) }]),
   ]
 }
-
-const CHOICES = { auto: "auto", any: "required", none: "none" } as const
 
 export const readAnthropic = (received: Received, key: string): Asked | Refusal => {
   const refuse = (message: string): Refusal => ({ objection: "invalid-request", message })
@@ -252,7 +227,6 @@ export const readAnthropic = (received: Received, key: string): Asked | Refusal 
   const objection = wrong(request, version)
   if (objection !== undefined) return refuse(objection)
   const turns = request.messages.flatMap(turnsOf)
-  const choice = request.tool_choice
   const format = request.output_config?.format
   return {
     wire: "anthropic",
@@ -267,18 +241,8 @@ export const readAnthropic = (received: Received, key: string): Asked | Refusal 
         : (request.system ?? ""),
     turns,
     text: turns.at(-1)?.text ?? "",
-    tools: (request.tools ?? []).map((tool) => ({
-      name: tool.name,
-      description: tool.description,
-      parameters: tool.input_schema,
-    })),
-    toolChoice:
-      choice === undefined ? undefined : choice.type === "tool" ? { name: choice.name } : CHOICES[choice.type],
-    parallelTools: choice === undefined || choice.type === "none" || choice.disable_parallel_tool_use !== true,
+    tools: request.tools ?? [],
     stop: request.stop_sequences ?? [],
-    maxTokens: request.max_tokens,
-    temperature: request.temperature,
-    topP: request.top_p,
     json: format?.schema,
     choices: 1,
     usage: true,

@@ -2,32 +2,10 @@
 
 export type WireName = "openai" | "anthropic" | "gemini"
 
-/** An image as it was sent: by address, or as data in base64. */
-export type Image = { readonly url: string } | { readonly mediaType: string; readonly data: string }
-
-export interface AskedCall {
-  /** Gemini calls may have none. */
-  readonly id: string | undefined
-  readonly name: string
-  /** The parsed JSON. */
-  readonly arguments: unknown
-}
-
 /** One message. A tool's result is a turn of its own, even where a format packs several into one message. */
 export interface Turn {
   readonly role: "user" | "assistant" | "system" | "tool"
   readonly text: string
-  readonly images: ReadonlyArray<Image>
-  readonly calls: ReadonlyArray<AskedCall>
-  /** Of a `tool` turn: the call that it answers, by id or (Gemini without ids) by name. */
-  readonly answers?: string
-}
-
-export interface AskedTool {
-  readonly name: string
-  readonly description: string | undefined
-  /** JSON Schema of the parameters. */
-  readonly parameters: unknown
 }
 
 export interface Asked {
@@ -45,14 +23,8 @@ export interface Asked {
   readonly turns: ReadonlyArray<Turn>
   /** Text of the last turn. */
   readonly text: string
-  readonly tools: ReadonlyArray<AskedTool>
-  readonly toolChoice: "auto" | "none" | "required" | { readonly name: string } | undefined
-  /** `false` when the caller ruled out several calls at once. */
-  readonly parallelTools: boolean
+  readonly tools: ReadonlyArray<{ readonly name: string }>
   readonly stop: ReadonlyArray<string>
-  readonly maxTokens: number | undefined
-  readonly temperature: number | undefined
-  readonly topP: number | undefined
   /** JSON Schema that the answer has to follow, `"any"` for JSON without a schema. */
   readonly json: unknown
   /** How many answers are asked for at once. */

@@ -1,5 +1,4 @@
 /** Puts replies on the wire, well or badly. */
-import { setImmediate } from "node:timers/promises"
 import type { Exchange } from "./Exchange.ts"
 import type { Answer, Break, Delivery, Fault } from "./Reply.ts"
 import type { Said } from "./Said.ts"
@@ -10,16 +9,6 @@ const FLOOD_BYTES = 64 * MEBIBYTE
 const OVERSIZED_BYTES = 16 * MEBIBYTE
 const FLOOD_CHUNK = 16 * 1024
 const GARBAGE = '{"choices":[{"delta":{"content":"\u0000 this is not JSON'
-
-const send = async (exchange: Exchange, text: string, drip: Delivery["drip"]): Promise<void> => {
-  const bytes = Buffer.from(text)
-  if (drip === undefined) return exchange.write(bytes)
-  for (let start = 0; start < bytes.length; start += drip.bytes) {
-    await exchange.write(bytes.subarray(start, start + drip.bytes))
-    await setImmediate()
-    await exchange.sleep(drip.every)
-  }
-}
 
 /** Sends `piece` over and over until `bytes` are out or the caller hangs up. */
 const flood = async (exchange: Exchange, bytes: number, piece: string): Promise<void> => {
@@ -90,7 +79,7 @@ const deliverStream = async (exchange: Exchange, format: WireFormat, said: Said,
     }
     if (frame.kind === "sentinel" && delivery.sentinel !== undefined) continue
     if (frame.kind === "content" && index > opening) await think(exchange, format, delivery.gap, delivery.gapPings)
-    await send(exchange, frame.text, delivery.drip)
+    await exchange.write(frame.text)
   }
   await (delivery.sentinel === "never" ? exchange.silence() : exchange.end())
 }
@@ -105,30 +94,30 @@ const deliverWhole = async (
   await exchange.sleep(delivery.firstChunkAfter)
   switch (delivery.breaks?.how) {
     case undefined:
-      await send(exchange, body, delivery.drip)
+      await exchange.write(body)
       return exchange.end()
     case "silence":
-      await send(exchange, half, delivery.drip)
+      await exchange.write(half)
       return exchange.silence()
     case "reset":
     case "cut":
-      await send(exchange, half, delivery.drip)
+      await exchange.write(half)
       return exchange.breakOff(delivery.breaks.how)
     case "end":
-      await send(exchange, half, delivery.drip)
+      await exchange.write(half)
       return exchange.end()
     case "garbage":
-      await send(exchange, GARBAGE, delivery.drip)
+      await exchange.write(GARBAGE)
       return exchange.end()
     case "error":
-      await send(exchange, JSON.stringify(format.error("overloaded").body), delivery.drip)
+      await exchange.write(JSON.stringify(format.error("overloaded").body))
       return exchange.end()
     // White space before a value is JSON, so size is the only thing that is wrong here.
     case "flood":
       return flood(exchange, delivery.breaks.bytes ?? FLOOD_BYTES, " ".repeat(FLOOD_CHUNK))
     case "oversized":
       await exchange.write(" ".repeat(delivery.breaks.bytes ?? OVERSIZED_BYTES))
-      await send(exchange, body, delivery.drip)
+      await exchange.write(body)
       return exchange.end()
   }
 }
@@ -142,11 +131,8 @@ export const deliverAnswer = async (
   const delivery = answer.delivery ?? {}
   const { stream } = said.asked
   const body = stream ? "" : JSON.stringify(format.whole(said))
-  // A body that is to end early or grow must not have announced its length; and only chunked bytes drip apart.
-  const sized =
-    !stream &&
-    delivery.drip === undefined &&
-    (delivery.breaks === undefined || ["silence", "reset", "cut"].includes(delivery.breaks.how))
+  // A body that is to end early or grow must not have announced its length.
+  const sized = !stream && (delivery.breaks === undefined || ["silence", "reset", "cut"].includes(delivery.breaks.how))
   await exchange.sleep(delivery.headersAfter)
   exchange.head(200, {
     "content-type": delivery.contentType ?? (stream ? format.streamType : "application/json; charset=utf-8"),

@@ -1,9 +1,9 @@
 /** One request and the socket under it: recording, waiting, writing, breaking off. */
+import { parseJson } from "../../../src/domain/json.ts"
 import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { setTimeout as delay } from "node:timers/promises"
 import type { Ending, Recorded } from "./Asked.ts"
-import { parseJson } from "./WireFormat.ts"
 
 /** Unwinds the delivery of a reply whose caller has gone. */
 export class Gone extends Error {}

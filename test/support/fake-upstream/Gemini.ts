@@ -1,8 +1,9 @@
 /** Google's Gemini API (generateContent) as the vendor speaks it. */
+import { parseJson } from "../../../src/domain/json.ts"
 import { ownsGemini, readGemini } from "./GeminiRequest.ts"
 import type { Objection, Spent, VendorOptions } from "./Reply.ts"
 import type { Said } from "./Said.ts"
-import { type ErrorReply, type Frame, parseJson, retryAfterHeader, type WireFormat } from "./WireFormat.ts"
+import { type ErrorReply, type Frame, retryAfterHeader, type WireFormat } from "./WireFormat.ts"
 
 const FINISH = {
   stop: "STOP",
@@ -97,14 +98,11 @@ const COMPLAINTS: Readonly<Record<Objection, readonly [status: number, name: str
   "invalid-request": [400, "INVALID_ARGUMENT", "Request contains an invalid argument."],
   unauthorized: [400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."],
   forbidden: [403, "PERMISSION_DENIED", "The caller does not have permission"],
-  "not-found": [404, "NOT_FOUND", "The model is not found for API version v1beta."],
-  "too-large": [400, "INVALID_ARGUMENT", "Request payload size exceeds the limit: 20971520 bytes."],
   "rate-limited": [
     429,
     "RESOURCE_EXHAUSTED",
     "You exceeded your current quota, please check your plan and billing details.",
   ],
-  "out-of-quota": [429, "RESOURCE_EXHAUSTED", "Your prepayment credits are depleted."],
   "server-error": [500, "INTERNAL", "An internal error has occurred. Please retry."],
   overloaded: [503, "UNAVAILABLE", "The model is overloaded. Please try again later."],
   "context-too-long": [

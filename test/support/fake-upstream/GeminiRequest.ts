@@ -3,7 +3,7 @@
  * `parameters` and `responseSchema` included. Names are camelCase; the API's second spelling, snake_case, is not taken.
  */
 import { Result, Schema } from "effect"
-import type { Asked, Image, Turn } from "./Asked.ts"
+import type { Asked, Turn } from "./Asked.ts"
 import type { Received, Refusal } from "./WireFormat.ts"
 
 const Type = Schema.Literals(["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"])
@@ -213,51 +213,20 @@ const wrong = (request: Request): string | undefined => {
   return unpaired(request.contents)
 }
 
-const imageOf = (part: Part): ReadonlyArray<Image> =>
-  "inlineData" in part
-    ? [{ mediaType: part.inlineData.mimeType, data: part.inlineData.data }]
-    : "fileData" in part
-      ? [{ url: part.fileData.fileUri }]
-      : []
-
 const turnsOf = (content: Content): ReadonlyArray<Turn> => {
   const spoken = content.parts.filter((part) => !("functionResponse" in part))
+  const text = spoken.map((part) => ("text" in part ? part.text : "")).join("")
   return [
-    ...responsesOf(content).map((response): Turn => {
+    ...responsesOf(content).map(({ response }): Turn => {
       // The field's custom is one member that holds the text; anything else is the response itself.
-      const { output, result, content: value, error } = response.response
+      const { output, result, content: value, error } = response
       const text = [output, result, value, error].find((value) => typeof value === "string")
-      return {
-        role: "tool",
-        text: typeof text === "string" ? text : JSON.stringify(response.response),
-        images: (response.parts ?? []).flatMap(imageOf),
-        calls: [],
-        answers: response.id ?? response.name,
-      }
+      return { role: "tool", text: typeof text === "string" ? text : JSON.stringify(response) }
     }),
     ...(spoken.length === 0
       ? []
-      : [
-          {
-            role: content.role === "model" ? ("assistant" as const) : ("user" as const),
-            text: spoken.map((part) => ("text" in part ? part.text : "")).join(""),
-            images: spoken.flatMap(imageOf),
-            calls: callsOf(content).map(({ functionCall: call }) => ({
-              id: call.id,
-              name: call.name,
-              arguments: call.args ?? {},
-            })),
-          },
-        ]),
+      : [{ role: content.role === "model" ? ("assistant" as const) : ("user" as const), text }]),
   ]
-}
-
-const choiceOf = (request: Request): Asked["toolChoice"] => {
-  const config = request.toolConfig?.functionCallingConfig
-  if (config === undefined) return undefined
-  const only = config.allowedFunctionNames?.length === 1 ? config.allowedFunctionNames[0] : undefined
-  if (config.mode === "ANY") return only === undefined ? "required" : { name: only }
-  return config.mode === "NONE" ? "none" : "auto"
 }
 
 /** Google's SDK calls version `v1` by default, most other clients `v1beta`. */
@@ -285,19 +254,8 @@ export const readGemini = (received: Received, key: string): Asked | Refusal => 
     system: (request.systemInstruction?.parts ?? []).map((part) => part.text).join("\n\n"),
     turns,
     text: turns.at(-1)?.text ?? "",
-    tools: (request.tools ?? [])
-      .flatMap((tool) => tool.functionDeclarations)
-      .map((tool) => ({
-        name: tool.name,
-        description: tool.description,
-        parameters: tool.parametersJsonSchema ?? tool.parameters,
-      })),
-    toolChoice: choiceOf(request),
-    parallelTools: true,
+    tools: (request.tools ?? []).flatMap((tool) => tool.functionDeclarations),
     stop: config.stopSequences ?? [],
-    maxTokens: config.maxOutputTokens,
-    temperature: config.temperature,
-    topP: config.topP,
     json:
       config.responseMimeType === "application/json"
         ? (config.responseJsonSchema ?? config.responseSchema ?? "any")

@@ -127,77 +127,33 @@ const frames = (said: Said): ReadonlyArray<Frame> => [
   { kind: "sentinel", text: frame("[DONE]") },
 ]
 
-interface Complaint {
-  readonly status: number
-  readonly type: string
-  readonly code: string | null
-  readonly param?: string
-  readonly message: string
-}
+const INVALID = "invalid_request_error"
+
+type Complaint = readonly [status: number, type: string, code: string | null, message: string, param?: string]
 
 const COMPLAINTS: Readonly<Record<Objection, Complaint>> = {
-  "invalid-request": { status: 400, type: "invalid_request_error", code: null, message: "Invalid request." },
-  unauthorized: {
-    status: 401,
-    type: "invalid_request_error",
-    code: "invalid_api_key",
-    message: "Incorrect API key provided: sk-***. You can find your API key in your account settings.",
-  },
-  forbidden: { status: 403, type: "invalid_request_error", code: null, message: "You are not allowed to do this." },
-  "not-found": {
-    status: 404,
-    type: "invalid_request_error",
-    code: "model_not_found",
-    message: "The model does not exist or you do not have access to it.",
-  },
-  "too-large": { status: 413, type: "invalid_request_error", code: null, message: "Request body is too large." },
-  "rate-limited": {
-    status: 429,
-    type: "requests",
-    code: "rate_limit_exceeded",
-    message: "Rate limit reached for requests.",
-  },
-  "out-of-quota": {
-    status: 429,
-    type: "insufficient_quota",
-    code: "insufficient_quota",
-    message: "You exceeded your current quota, please check your plan and billing details.",
-  },
-  "server-error": {
-    status: 500,
-    type: "server_error",
-    code: null,
-    message: "The server had an error while processing your request.",
-  },
-  overloaded: {
-    status: 503,
-    type: "service_unavailable",
-    code: null,
-    message: "The engine is currently overloaded, please try again later.",
-  },
-  "context-too-long": {
-    status: 400,
-    type: "invalid_request_error",
-    code: "context_length_exceeded",
-    param: "messages",
-    message:
-      "This model's maximum context length is 128000 tokens. However, your messages resulted in 205351 tokens. Please reduce the length of the messages.",
-  },
-  "content-filtered": {
-    status: 400,
-    type: "invalid_request_error",
-    code: "content_filter",
-    param: "prompt",
-    message: "The response was filtered due to the prompt triggering the content management policy.",
-  },
+  "invalid-request": [400, INVALID, null, "Invalid request."],
+  unauthorized: [401, INVALID, "invalid_api_key", "Incorrect API key provided: sk-***."],
+  forbidden: [403, INVALID, null, "You are not allowed to do this."],
+  "rate-limited": [429, "requests", "rate_limit_exceeded", "Rate limit reached for requests."],
+  "server-error": [500, "server_error", null, "The server had an error while processing your request."],
+  overloaded: [503, "service_unavailable", null, "The engine is currently overloaded, please try again later."],
+  "context-too-long": [
+    400,
+    INVALID,
+    "context_length_exceeded",
+    "This model's maximum context length is 128000 tokens. However, your messages resulted in 205351 tokens.",
+    "messages",
+  ],
+  "content-filtered": [400, INVALID, "content_filter", "The response was filtered due to the prompt.", "prompt"],
 }
 
-const error = (objection: Objection, { message, retryAfter }: VendorOptions = {}): ErrorReply => {
-  const { status, ...complaint } = COMPLAINTS[objection]
+const error = (objection: Objection, options: VendorOptions = {}): ErrorReply => {
+  const [status, type, code, usual, param = null] = COMPLAINTS[objection]
   return {
     status,
-    headers: retryAfterHeader(retryAfter),
-    body: { error: { ...complaint, message: message ?? complaint.message, param: complaint.param ?? null } },
+    headers: retryAfterHeader(options.retryAfter),
+    body: { error: { message: options.message ?? usual, type, param, code } },
   }
 }
 

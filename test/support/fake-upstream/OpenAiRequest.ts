@@ -3,8 +3,8 @@
  * OpenAI-compatible vendors each have their own.
  */
 import { Result, Schema } from "effect"
-import type { Asked, AskedCall, Image, Turn } from "./Asked.ts"
-import { parseJson, type Received, type Refusal } from "./WireFormat.ts"
+import type { Asked, Turn } from "./Asked.ts"
+import type { Received, Refusal } from "./WireFormat.ts"
 
 const FunctionName = Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/))
 const Nullable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -109,30 +109,9 @@ const textOf = (content: Content | null | undefined): string =>
       ? content
       : content.map((part) => (part.type === "text" ? part.text : "")).join("")
 
-const imagesOf = (content: Content | null | undefined): ReadonlyArray<Image> =>
-  content == null || typeof content === "string"
-    ? []
-    : content.flatMap((part): ReadonlyArray<Image> => {
-        if (part.type !== "image_url") return []
-        const data = /^data:([^;]+);base64,(.*)$/s.exec(part.image_url.url)
-        return data === null ? [{ url: part.image_url.url }] : [{ mediaType: data[1] ?? "", data: data[2] ?? "" }]
-      })
-
-const callsOf = (message: Message): ReadonlyArray<AskedCall> =>
-  message.role === "assistant"
-    ? (message.tool_calls ?? []).map((call) => ({
-        id: call.id,
-        name: call.function.name,
-        arguments: parseJson(call.function.arguments),
-      }))
-    : []
-
 const turnOf = (message: Message): Turn => ({
   role: message.role === "developer" ? "system" : message.role,
   text: textOf(message.content),
-  images: imagesOf(message.content),
-  calls: callsOf(message),
-  ...(message.role === "tool" ? { answers: message.tool_call_id } : {}),
 })
 
 /** What is wrong with the order of calls and results, if anything. */
@@ -147,7 +126,7 @@ const unpaired = (messages: ReadonlyArray<Message>): string | undefined => {
       continue
     }
     if (open.length > 0) break
-    open = callsOf(message).flatMap((call) => call.id ?? [])
+    open = message.role === "assistant" ? (message.tool_calls ?? []).map((call) => call.id) : []
   }
   return open.length === 0
     ? undefined
@@ -194,7 +173,6 @@ export const readOpenAi = (received: Received, key: string): Asked | Refusal => 
   const turns = request.messages.map(turnOf)
   const leading = turns.findIndex((turn) => turn.role !== "system")
   const spoken = leading === -1 ? [] : turns.slice(leading)
-  const choice = request.tool_choice
   return {
     wire: "openai",
     key,
@@ -208,17 +186,8 @@ export const readOpenAi = (received: Received, key: string): Asked | Refusal => 
       .join("\n\n"),
     turns: spoken,
     text: turns.at(-1)?.text ?? "",
-    tools: (request.tools ?? []).map(({ function: tool }) => ({
-      name: tool.name,
-      description: tool.description,
-      parameters: tool.parameters,
-    })),
-    toolChoice: typeof choice === "object" ? { name: choice.function.name } : choice,
-    parallelTools: request.parallel_tool_calls ?? true,
+    tools: (request.tools ?? []).map((tool) => tool.function),
     stop: typeof request.stop === "string" ? [request.stop] : (request.stop ?? []),
-    maxTokens: request.max_completion_tokens ?? request.max_tokens ?? undefined,
-    temperature: request.temperature ?? undefined,
-    topP: request.top_p ?? undefined,
     json: jsonOf(request.response_format),
     choices: request.n ?? 1,
     usage: request.stream !== true || request.stream_options?.include_usage === true,

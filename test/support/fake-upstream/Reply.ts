@@ -65,8 +65,6 @@ export interface Delivery {
    */
   readonly sentinel?: "missing" | "never"
   readonly contentType?: string
-  /** Sends so many bytes at a time, across UTF-8 characters and SSE lines alike, `every` ms (default: no pause). */
-  readonly drip?: { readonly bytes: number; readonly every?: number }
 }
 
 export interface Break {
@@ -91,10 +89,7 @@ export type Objection =
   | "invalid-request"
   | "unauthorized"
   | "forbidden"
-  | "not-found"
-  | "too-large"
   | "rate-limited"
-  | "out-of-quota"
   | "server-error"
   | "overloaded"
   | "context-too-long"
@@ -136,8 +131,6 @@ const vendor =
 export const fault = {
   /** 429. */
   rateLimited: vendor("rate-limited"),
-  /** The account has run dry, which waiting does not cure: OpenAI and Gemini 429, Anthropic 402. */
-  outOfQuota: vendor("out-of-quota"),
   /** 503; Anthropic 529. */
   overloaded: vendor("overloaded"),
   /** 500. */
@@ -146,10 +139,6 @@ export const fault = {
   unauthorized: vendor("unauthorized"),
   /** 403. */
   forbidden: vendor("forbidden"),
-  /** An unknown model: 404. */
-  notFound: vendor("not-found"),
-  /** 413; Gemini 400. */
-  tooLarge: vendor("too-large"),
   /** 400. */
   invalidRequest: vendor("invalid-request"),
   /** 400. */

@@ -57,12 +57,3 @@ export const retryAfterHeader = (value: RetryAfter | undefined): Record<string, 
   value === undefined ? {} : { "retry-after": value instanceof Date ? value.toUTCString() : String(value) }
 
 export const isRefusal = (read: Asked | Refusal): read is Refusal => "objection" in read
-
-/** The value of JSON text, `undefined` for text that is none. */
-export const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
