@@ -76,7 +76,7 @@ export const runMode = Effect.fnUntraced(function* (run: Run) {
   const program = Modes.layer.pipe(
     Layer.provide(Layer.merge(Layer.succeed(Router, router), Layer.mock(Ledger)({ spent: () => NOTHING_SPENT }))),
   )
-  const job = JobProgram.use(({ run: start }) => start(contextOf(run)))
+  const job = JobProgram.use(({ run: start }) => start(jobContext(run)))
   const result = yield* run.measured === undefined
     ? Effect.provide(job, program)
     : Effect.provide(Effect.provideService(job, Measured, run.measured), program)
@@ -95,8 +95,12 @@ const NOTHING_SPENT = Effect.succeed(() => ({
 
 const ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 
-const contextOf = ({ mode, options = {}, task }: Run): JobContext => ({
-  jobId: JobId.make(ID),
+/** A job of an agent without instructions, whose steps are not stored: an evaluation that breaks off begins again. */
+export const jobContext = (
+  { mode, options = {}, task }: Pick<Run, "mode" | "options" | "task">,
+  jobId: JobId = JobId.make(ID),
+): JobContext => ({
+  jobId,
   tenant: TenantId.make("evaluation"),
   agent: {
     id: AgentId.make(ID),
@@ -114,6 +118,5 @@ const contextOf = ({ mode, options = {}, task }: Run): JobContext => ({
   options,
   attempt: 1,
   traceId: "0".repeat(32),
-  // Nothing is stored: an evaluation that breaks off begins again.
   step: (_, __, effect) => Effect.map(effect, ({ value }) => value),
 })

@@ -1,13 +1,22 @@
 /**
- * `npm run eval`: the modes beside what they have to be better than, over recorded and simulated models.
+ * `npm run eval`: the modes beside what they have to be better than.
+ *
+ *   npm run eval                              over recorded and simulated models
+ *   npm run eval -- --write                   the same, and writes docs/modes.md and the shipped measurements
+ *   npm run eval -- --live set.jsonl [n]      over the providers that the environment configures, the first n questions
+ *
+ * A live run costs what its calls cost; it enters how far its judges can be believed into the shipped measurements.
  */
-import { Console, Effect } from "effect"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Console, Effect } from "effect"
+import { MEASUREMENTS } from "../src/services/jobs/modes/engine/measurements.ts"
+import { evaluateLive } from "./live.ts"
 import { recorded } from "./recorded.ts"
 import { summarize, type Summary, table } from "./report.ts"
-import { simulated } from "./simulated.ts"
+import { measureMmlu, simulated } from "./simulated.ts"
 import { modeAt, plainVote, selfConsistency, type Strategy, strongest } from "./strategies.ts"
 import type { World } from "./World.ts"
+import { writeMeasurements, writeTables } from "./write.ts"
 
 const SIMULATED_QUESTIONS = 4000
 
@@ -19,23 +28,40 @@ export const evaluate = (world: World, strategies: ReadonlyArray<Strategy>): Eff
     ),
   )
 
-const MODES = [
-  modeAt("verified", { effort: "low" }),
-  modeAt("verified", { effort: "medium" }),
-  modeAt("verified", { effort: "high" }),
+const modes = (efforts: ReadonlyArray<"low" | "medium" | "high">): ReadonlyArray<Strategy> => [
+  ...efforts.map((effort) => modeAt("verified", { effort })),
   modeAt("adversarial", { effort: "low" }),
   modeAt("adversarial", { effort: "medium" }),
 ]
 
-const main = Effect.gen(function* () {
-  for (const [world, baselines] of [
-    [recorded(), [strongest, plainVote(2), plainVote(3), plainVote(4)]],
-    [simulated(SIMULATED_QUESTIONS), [strongest, plainVote(3), plainVote(5), selfConsistency(3), selfConsistency(5)]],
-  ] as const) {
-    const summaries = yield* evaluate(world, [...baselines, ...MODES])
-    yield* Console.log(`\n${world.name}: ${world.questions.length} questions, ${world.models.length} models\n`)
-    yield* Console.log(table(summaries))
+const offline = Effect.fnUntraced(function* (write: boolean) {
+  const worlds = [
+    // Recorded models have one answer each, so nothing is learned by asking one of them again, as high effort does.
+    [recorded(), [strongest, plainVote(2), plainVote(3), plainVote(4), ...modes(["low", "medium"])]],
+    [
+      simulated(SIMULATED_QUESTIONS),
+      [strongest, plainVote(3), selfConsistency(2), selfConsistency(3), selfConsistency(4)].concat(
+        modes(["low", "medium", "high"]),
+      ),
+    ],
+  ] as const
+  const tables = new Map<string, string>()
+  for (const [world, strategies] of worlds) {
+    const text = table(yield* evaluate(world, strategies))
+    yield* Console.log(`\n${world.name}: ${world.questions.length} questions, ${world.models.length} models\n\n${text}`)
+    tables.set(world.name, text)
   }
+  if (!write) return
+  writeTables(tables)
+  writeMeasurements({ ...measureMmlu(), judges: MEASUREMENTS.judges })
+})
+
+const main = Effect.gen(function* () {
+  const [option, set, count] = process.argv.slice(2)
+  if (option === "--live" && set !== undefined) return yield* evaluateLive(set, Number(count ?? Infinity))
+  if (option !== undefined && option !== "--write")
+    return yield* Effect.die(new Error(`What is ${option}? See the head of eval/main.ts.`))
+  return yield* offline(option === "--write")
 })
 
 if (import.meta.main) NodeRuntime.runMain(main)

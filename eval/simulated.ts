@@ -73,16 +73,14 @@ export const simulated = (count: number, seed = 1): World => {
     const answers = new Map<string, ReadonlyArray<string>>()
     for (const model of models) {
       const { accuracy, difficulty } = errorsOf(measured, model)
+      const ability = inverseNormal(accuracy) + Math.sqrt(difficulty) * z
       const own = gauss()
       const first = random() < (falls.get(model) ?? 0) ? common : (wrong[Math.floor(random() * wrong.length)] ?? "A")
       answers.set(
         model,
         Array.from({ length: MOST_SAMPLES }, (_, nth) => {
           const luck =
-            inverseNormal(accuracy) +
-            Math.sqrt(difficulty) * z +
-            Math.sqrt((1 - difficulty) * STAYS) * own +
-            Math.sqrt((1 - difficulty) * (1 - STAYS)) * gauss()
+            ability + Math.sqrt((1 - difficulty) * STAYS) * own + Math.sqrt((1 - difficulty) * (1 - STAYS)) * gauss()
           if (luck > 0) return right
           return nth === 0 || random() < REPEATS ? first : (wrong[Math.floor(random() * wrong.length)] ?? "A")
         }),
@@ -100,4 +98,4 @@ export const simulated = (count: number, seed = 1): World => {
 }
 
 /** No strategy asks one model more often about one question. */
-const MOST_SAMPLES = 12
+const MOST_SAMPLES = 8

@@ -1,0 +1,38 @@
+/** Puts what was measured where it is used and where it is told. */
+import { readFileSync, writeFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import type { Measurements } from "../src/services/jobs/modes/engine/errorModel.ts"
+
+const pathOf = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
+
+const formatted = (path: string) => spawnSync("node_modules/.bin/oxfmt", [path], { cwd: pathOf("."), stdio: "inherit" })
+
+/** Replaces the tables of docs/modes.md, each between `<!-- eval:name -->` and `<!-- /eval -->`. */
+export const writeTables = (tables: ReadonlyMap<string, string>): void => {
+  const path = pathOf("docs/modes.md")
+  let text = readFileSync(path, "utf8")
+  for (const [name, table] of tables) {
+    const begin = `<!-- eval:${name} -->`
+    const from = text.indexOf(begin)
+    const to = text.indexOf("<!-- /eval -->", from)
+    if (from < 0 || to < 0) throw new Error(`docs/modes.md has no place for the table ${name}.`)
+    text = `${text.slice(0, from + begin.length)}\n\n${table}\n\n${text.slice(to)}`
+  }
+  writeFileSync(path, text)
+}
+
+export const writeMeasurements = (measurements: Measurements): void => {
+  const path = pathOf("src/services/jobs/modes/engine/measurements.ts")
+  writeFileSync(
+    path,
+    `/**
+ * Written by \`npm run eval -- --write\`, from eval/data/mmlu-pairs.csv; the judges by \`npm run eval -- --live\`.
+ */
+import type { Measurements } from "./errorModel.ts"
+
+export const MEASUREMENTS: Measurements = ${JSON.stringify(measurements, undefined, 2)}
+`,
+  )
+  formatted(path)
+}

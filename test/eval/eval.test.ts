@@ -1,0 +1,73 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { binsOf } from "../../eval/live.ts"
+import { evaluate } from "../../eval/main.ts"
+import { recorded } from "../../eval/recorded.ts"
+import { interval } from "../../eval/report.ts"
+import { measureMmlu, simulated } from "../../eval/simulated.ts"
+import { modeAt, plainVote, strongest } from "../../eval/strategies.ts"
+import { MEASUREMENTS } from "../../src/services/jobs/modes/engine/measurements.ts"
+
+describe("the evaluation", () => {
+  it.effect("of recorded models: what is called verified is, for less than two thirds of the calls", () =>
+    Effect.gen(function* () {
+      const world = recorded()
+      const [single, verified] = yield* evaluate(world, [strongest, modeAt("verified", { effort: "low" })])
+      if (single === undefined || verified === undefined) return assert.fail("two strategies")
+      assert.strictEqual(verified.questions, 1319)
+      assert.isAtLeast(verified.accuracy, single.accuracy - 0.003)
+      assert.isAtMost(verified.calls, 0.65 * world.models.length)
+      assert.isAtLeast(verified.precision ?? 0, 0.85)
+      assert.isAtLeast(verified.coverage, 0.25)
+      assert.isAtMost(verified.calibrationError ?? 1, 0.05)
+    }),
+  )
+
+  it.effect("of simulated models: a majority is wrong more often, and every run comes to the same", () =>
+    Effect.gen(function* () {
+      const run = evaluate(simulated(150), [plainVote(3), modeAt("verified", { effort: "medium" })])
+      const [vote, verified] = yield* run
+      if (vote === undefined || verified === undefined) return assert.fail("two strategies")
+      assert.isAtMost(verified.wrongAndSure, vote.wrongAndSure)
+      assert.deepStrictEqual(yield* run, [vote, verified])
+    }),
+  )
+
+  it("simulates models that err as the table says", () => {
+    const { models, questions } = simulated(1500)
+    const { models: errors, sameWrong } = measureMmlu()
+    const right = (model: string) =>
+      questions.filter((each) => each.said(model, 0) === each.right).length / questions.length
+    for (const model of models) assert.closeTo(right(model), errors[model]?.accuracy ?? 0, 0.03, model)
+    const [a = "", b = ""] = models
+    const wrong = questions.filter((each) => each.said(a, 0) !== each.right && each.said(b, 0) !== each.right)
+    const same = wrong.filter((each) => each.said(a, 0) === each.said(b, 0)).length / wrong.length
+    assert.closeTo(same, sameWrong[[a, b].sort().join(" ")] ?? 0, 0.1)
+  })
+
+  it("shipped the measurements that it makes", () => {
+    assert.deepStrictEqual({ ...measureMmlu(), judges: MEASUREMENTS.judges }, MEASUREMENTS)
+  })
+
+  it("says how sure its rates are", () => {
+    const [low, high] = interval(50, 100)
+    assert.closeTo(low, 0.4038, 1e-4)
+    assert.closeTo(high, 0.5962, 1e-4)
+    assert.deepStrictEqual(interval(0, 0), [0, 1])
+  })
+
+  it("counts how often a judge was right by what it stated", () => {
+    const bins = binsOf([
+      { judge: "a", stated: 0.9, right: true },
+      { judge: "a", stated: 0.85, right: false },
+      { judge: "a", stated: 1, right: true },
+    ])["a"]
+    assert.deepStrictEqual(
+      bins?.filter(({ total }) => total > 0),
+      [
+        { upTo: 0.9, right: 1, total: 2 },
+        { upTo: 1, right: 1, total: 1 },
+      ],
+    )
+  })
+})
