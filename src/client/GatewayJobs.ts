@@ -1,6 +1,6 @@
 /** Jobs as the gateway's client sees them: read, waited for, followed, cancelled. */
 import { Duration, Effect, Schema, Stream } from "effect"
-import { isEnded, Job as JobSchema, type JobStatus, JobStep } from "../domain/job.ts"
+import { isEnded, Job as JobSchema, type JobReceipt, type JobStatus, JobStep } from "../domain/job.ts"
 import { type CallOptions, type Connection, given, mapPage, type Page, type PageOptions, run } from "./gatewayCalls.ts"
 import { makePatience } from "./patience.ts"
 
@@ -61,6 +61,14 @@ export class JobsClient {
    */
   async wait(id: string, options?: CallOptions): Promise<Job> {
     return encodeJob(await run(untilEnded(this.connection, id), options))
+  }
+
+  /**
+   * What sealed proxies signed of the job's steps, if it asked any. Each by itself, as JSON, is a file for
+   * `sealgate verify`.
+   */
+  async receipts(id: string, options?: CallOptions): Promise<ReadonlyArray<JobReceipt>> {
+    return (await run(this.connection.repeatable.jobs.receipts({ params: { id } }), options)).items
   }
 
   /** Ends the job; one that has ended stays as it is. */

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { AgentId, Metadata, ModeName } from "./agent.ts"
 import { Message } from "./chat.ts"
+import { KeptReceipt } from "./keptReceipt.ts"
 import { JobOptions, JobResult, Mode } from "./modes.ts"
 import { Problem } from "./problem.ts"
 import { Refusal } from "./refusal.ts"
@@ -122,6 +123,10 @@ export const Job = Schema.Struct({
   metadata: Metadata,
 })
 export type Job = typeof Job.Type
+
+/** What a sealed proxy signed of the call of a step. */
+export const JobReceipt = Schema.Struct({ step: Schema.NonEmptyString, ...KeptReceipt.fields })
+export type JobReceipt = typeof JobReceipt.Type
 
 /** What a job's event stream carries; `id` grows within a job and resumes the stream (`Last-Event-ID`). */
 export type JobEvent =

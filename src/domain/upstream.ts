@@ -1,6 +1,7 @@
 /** What both components say to and hear from model providers. */
 import { Schema } from "effect"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, type FinishReason, Usage } from "./chat.ts"
+import { KeptReceipt } from "./keptReceipt.ts"
 import { AttemptOutcome, failureCodes, UpstreamCode } from "./failures.ts"
 
 /** The places that an operator can put a provider in; whose API is spoken in each is said where they are configured. */
@@ -52,6 +53,8 @@ export const Attempt = Schema.Struct({
   timeToFirstTokenMs: Schema.NullOr(Schema.Finite),
   /** Tokens it cost; `null` where the provider did not say. */
   usage: Schema.NullOr(Usage),
+  /** What a sealed proxy signed of it. */
+  receipt: Schema.optionalKey(KeptReceipt),
 })
 export type Attempt = typeof Attempt.Type
 
@@ -61,6 +64,8 @@ export interface Served {
   readonly model: string
   readonly finishReasons: ReadonlyArray<FinishReason>
   readonly usage: Usage | null
+  /** What a sealed proxy signed of a streamed answer. */
+  readonly receipt?: KeptReceipt
 }
 
 export interface Completed {

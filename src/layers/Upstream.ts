@@ -9,6 +9,7 @@ import { Upstream } from "../services/upstream/Upstream.ts"
 import { showKeyRefusals } from "../services/upstream/UpstreamMetrics.ts"
 import { PROVIDERS, type UpstreamConfiguration } from "./config/upstreamSettings.ts"
 import type { ServerSettings } from "./config/serverSettings.ts"
+import { sealedProvider } from "./SealedProvider.ts"
 import { layerCircuitStore } from "../server/redis/SharedState.ts"
 
 export type { UpstreamConfiguration } from "./config/upstreamSettings.ts"
@@ -48,18 +49,23 @@ const portOf = ({ port, protocol }: URL): number => (port !== "" ? Number(port) 
 
 const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: UpstreamConfiguration) {
   const apiKey = configured[`${slot}ApiKey`]
-  if (apiKey === undefined) return []
+  const pins = configured[`${slot}SealedPin`]
   const baseUrl = configured[`${slot}BaseUrl`]
+  const server = { address: baseUrl.hostname, port: portOf(baseUrl) }
+  const firstToken = configured[`${slot}FirstTokenTimeout`]
+  const common = { id: slot, baseUrl: baseUrl.href, defaultModel: configured[`${slot}Model`] }
+  if (pins !== undefined) {
+    yield* showKeyRefusals(slot)
+    return [{ ...sealedProvider({ ...common, apiKey, pins }), server, firstToken }]
+  }
+  if (apiKey === undefined) return []
   if (baseUrl.protocol === "http:" && !isLoopback(hostName(baseUrl.host))) {
     yield* Effect.logWarning(
       `${slot} is called over plain HTTP: its key and every prompt are readable on the way there`,
     )
   }
   yield* showKeyRefusals(slot)
-  const options = { id: slot, apiKey, baseUrl: baseUrl.href, defaultModel: configured[`${slot}Model`] }
-  const server = { address: baseUrl.hostname, port: portOf(baseUrl) }
-  const firstToken = configured[`${slot}FirstTokenTimeout`]
-  return [{ ...(yield* PROVIDERS[slot].api.make(options)), server, firstToken }]
+  return [{ ...(yield* PROVIDERS[slot].api.make({ ...common, apiKey })), server, firstToken }]
 })
 
 /** The configured providers as `Upstream`. */

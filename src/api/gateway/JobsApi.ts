@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { JobNotFound, JobStatus } from "../../domain/job.ts"
+import { JobNotFound, JobReceipt, JobStatus } from "../../domain/job.ts"
 import { Problem } from "../../domain/problem.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/storage.ts"
 import { Refusals } from "../problems.ts"
@@ -66,6 +66,17 @@ export class JobsApi extends HttpApiGroup.make("jobs")
         summary: "Follow a job",
         description:
           "Server-sent events: every step as it finishes, then the ended job. `Last-Event-ID` resumes after an event.",
+      }),
+    ),
+    HttpApiEndpoint.get("receipts", "/:id/receipts", {
+      params,
+      success: Schema.Struct({ items: Schema.Array(JobReceipt) }),
+      error: [JobNotFound, StorageUnavailable],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "What was signed of a job",
+        description:
+          "For each step that a sealed proxy answered (PROVIDERn_SEALED_PIN): its receipt, its proof, and the keys that verify them. Each item by itself is a file for `sealgate verify`.",
       }),
     ),
     HttpApiEndpoint.post("cancel", "/:id/cancel", {

@@ -64,6 +64,10 @@ export const JobsHandlers = HttpApiBuilder.group(
         Effect.flatMap(CurrentUser, ({ tenant }) => jobs.list(tenant, { agent_id, status }, { cursor, limit })),
       get: ({ params, query }) => get(params.id, query.wait ?? 0),
       events: ({ headers, params }) => events(params.id, headers["last-event-id"] ?? 0),
+      receipts: ({ params }) =>
+        Effect.flatMap(CurrentUser, ({ tenant }) =>
+          Effect.map(jobs.receipts(tenant, params.id), (items) => ({ items })),
+        ),
       cancel: ({ params }) => Effect.flatMap(CurrentUser, ({ tenant }) => jobs.cancel(tenant, params.id)),
     })
   }),

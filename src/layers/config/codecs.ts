@@ -132,7 +132,7 @@ const canonicalNetwork = (network: IpNetwork.IpNetwork): IpNetwork.IpNetwork => 
 }
 
 /** Comma-separated parts, each of which `parse` gives a value for. */
-const listText = <A>(of: Schema.Schema<A>, parse: (part: string) => A | undefined, expected: string) =>
+export const listText = <A>(of: Schema.Schema<A>, parse: (part: string) => A | undefined, expected: string) =>
   parsed(
     Schema.Array(of),
     (text) => {

@@ -5,7 +5,7 @@ import { DurationText, FlagText, intText, parsed, PatienceText, RateText } from 
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { type Decoded, setting } from "./Setting.ts"
 import { checksTokens, tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
-import { timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
+import { sealedRules, timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
 
 /** Where rows are kept. A Postgres URL may hold a password, so it is a secret. */
 const DatabaseLocation = Schema.Union([
@@ -107,4 +107,4 @@ const tokenRule: Rule<Pick<GatewaySettings, "dev" | "jwtJwksFile" | "jwtJwksUrl"
         ],
 }
 
-export const gatewayRules = [...serverRules, tokenSourceRule, tokenRule, ...timeLimitRules]
+export const gatewayRules = [...serverRules, tokenSourceRule, tokenRule, ...sealedRules, ...timeLimitRules]

@@ -5,7 +5,7 @@ import { intText, parsed, PlainText, RateText, TimerText } from "./codecs.ts"
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { optionalSetting, setting } from "./Setting.ts"
 import { tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
-import { timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
+import { sealedRules, timeLimitRules, upstreamSettings } from "./upstreamSettings.ts"
 
 const RoutingTagText = parsed(
   Schema.String,
@@ -75,4 +75,4 @@ export const proxySettings = {
   ),
 }
 
-export const proxyRules = [...serverRules, tokenSourceRule, ...timeLimitRules]
+export const proxyRules = [...serverRules, tokenSourceRule, ...sealedRules, ...timeLimitRules]

@@ -1,5 +1,5 @@
 /** Settings of the model providers and of the policy that deals with their faults. */
-import { durationText, FlagText, intText, PlainText, parsed, SecretText, UrlText } from "./codecs.ts"
+import { durationText, FlagText, intText, listText, PlainText, parsed, SecretText, UrlText } from "./codecs.ts"
 import { type Decoded, optionalSetting, type Setting, setting } from "./Setting.ts"
 import { Duration, Schema } from "effect"
 import type { Rule } from "../../domain/configuration.ts"
@@ -38,6 +38,15 @@ const OrderText = parsed(
   "providers in order, each once, such as 3,1 or provider3,provider1",
 )
 
+const PIN = /^[\w-]{43}$/
+
+/** Comma-separated pins, as `sealgate pin` prints them. */
+const PinsText = listText(
+  Schema.String,
+  (text) => (PIN.test(text) ? text : undefined),
+  "pins of 43 characters, as `sealgate pin` prints them, with commas between them",
+)
+
 const COUNT = intText(1, 1_000_000)
 const WAIT = durationText(Duration.millis(POLICY_BOUNDS.waitMs.maximum))
 
@@ -47,6 +56,8 @@ type SlotSettings = {
   readonly [S in Slot as `${S}BaseUrl`]: Setting<URL>
 } & {
   readonly [S in Slot as `${S}Model`]: Setting<string>
+} & {
+  readonly [S in Slot as `${S}SealedPin`]: Setting<ReadonlyArray<string> | undefined>
 } & {
   readonly [S in Slot as `${S}FirstTokenTimeout`]: Setting<Duration.Duration | undefined>
 }
@@ -68,6 +79,11 @@ const settingsOf = (slot: Slot) => {
       model,
       "Its model when a request names none",
       aliases.model,
+    ),
+    [`${slot}SealedPin`]: optionalSetting(
+      `${variable}_SEALED_PIN`,
+      PinsText,
+      "Pins of the sealed proxy at its endpoint, to which calls are sealed then; its API key, if it has one, is what the proxy knows its callers by",
     ),
     [`${slot}FirstTokenTimeout`]: optionalSetting(
       `${variable}_FIRST_TOKEN_TIMEOUT`,
@@ -185,3 +201,19 @@ export const timeLimitRules = limits.map((limit): Rule<Pick<UpstreamConfiguratio
           },
         ],
 }))
+
+/** A vendor does not speak the sealed protocol, so a proxy has an endpoint of its own. */
+export const sealedRules = SLOTS.map(
+  (slot): Rule<Pick<UpstreamConfiguration, `${Slot}BaseUrl` | `${Slot}SealedPin`>> => ({
+    of: [`${slot}BaseUrl`, `${slot}SealedPin`],
+    mistakes: ({ [`${slot}BaseUrl` as const]: baseUrl, [`${slot}SealedPin` as const]: pins }) =>
+      pins !== undefined && baseUrl.href === new URL(PROVIDERS[slot].baseUrl).href
+        ? [
+            {
+              variable: SETTINGS[`${slot}BaseUrl`].variable,
+              problem: "is missing; set it to the address of the sealed proxy",
+            },
+          ]
+        : [],
+  }),
+)

@@ -9,6 +9,7 @@ import { agents } from "./migrations/agents.ts"
 import { jobAgentVersion } from "./migrations/job_agent_version.ts"
 import { jobFailures } from "./migrations/job_failures.ts"
 import { jobModes } from "./migrations/job_modes.ts"
+import { jobReceipts } from "./migrations/job_receipts.ts"
 import { jobs } from "./migrations/jobs.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
@@ -25,6 +26,7 @@ export const migrations = {
   "0005_job_agent_version": statements(...jobAgentVersion),
   "0006_job_failures": statements(...jobFailures),
   "0007_job_modes": statements(...jobModes),
+  "0008_job_receipts": statements(...jobReceipts),
 }
 
 /** Brings the database up to date. Several processes may do so at once: one applies the steps, the others wait. */

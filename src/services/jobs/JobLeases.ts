@@ -5,6 +5,7 @@
 import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
+import type { KeptReceipt } from "../../domain/keptReceipt.ts"
 import type { StepCall } from "../../domain/job.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
@@ -14,7 +15,15 @@ import { unavailable } from "../storedRows.ts"
 import { afterCrash, afterFailure } from "./delays.ts"
 import { jobEnded, jobRetried, jobTakenOver } from "./JobMetrics.ts"
 import { type Element, JobQueue } from "./JobQueue.ts"
-import { decodeJobs, encodeCall, encodeProblem, encodeResult, encodeStep, type JobRow } from "./JobRows.ts"
+import {
+  decodeJobs,
+  encodeCall,
+  encodeProblem,
+  encodeReceipt,
+  encodeResult,
+  encodeStep,
+  type JobRow,
+} from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { changed, JobSignals, stopped } from "./JobSignals.ts"
 
@@ -34,6 +43,7 @@ export interface FinishedStep {
   readonly step: Step
   readonly outcome: string | null
   readonly call: StepCall | null
+  readonly receipt?: KeptReceipt | undefined
   readonly startedAt: number
   readonly finishedAt: number
 }
@@ -184,6 +194,7 @@ export class JobLeases extends Context.Service<
               status,
               outcome: step.outcome,
               call: step.call === null ? null : yield* encodeCall(step.call),
+              receipt: step.receipt === undefined ? null : yield* encodeReceipt(step.receipt),
               started_at: step.startedAt,
               finished_at: step.finishedAt,
             }

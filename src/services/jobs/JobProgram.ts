@@ -4,6 +4,7 @@
  */
 import { Context, type Effect, Schema } from "effect"
 import type { Agent, TenantId } from "../../domain/agent.ts"
+import type { KeptReceipt } from "../../domain/keptReceipt.ts"
 import { type JobId, type JobTask, StepCall } from "../../domain/job.ts"
 import type { JobOptions, JobResult, Mode } from "../../domain/modes.ts"
 import { Problem } from "../../domain/problem.ts"
@@ -29,6 +30,8 @@ export class JobFailure extends Schema.TaggedError<JobFailure>()("JobFailure", {
 export interface StepOutcome<A> {
   readonly value: A
   readonly call?: StepCall | undefined
+  /** What a sealed proxy signed of the answer. */
+  readonly receipt?: KeptReceipt | undefined
 }
 
 export interface JobContext {

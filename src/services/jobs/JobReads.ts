@@ -2,10 +2,11 @@
 import { Effect, Schema } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import type { TenantId } from "../../domain/agent.ts"
-import { type Job, JobId, JobNotFound, type JobStatus } from "../../domain/job.ts"
+import { type Job, JobId, JobNotFound, type JobReceipt, type JobStatus } from "../../domain/job.ts"
 import { type Page, type PageRequest, type PageRow, pageBounds, pageOf } from "../../domain/storage.ts"
 import type { Ledger } from "../routing/Ledger.ts"
 import {
+  decodeReceipts,
   decodeShown,
   decodeStates,
   decodeSteps,
@@ -74,7 +75,19 @@ export const makeJobReads = (sql: SqlClient.SqlClient, ledger: Ledger["Service"]
     return jobs
   })
 
-  return { state, steps, read, list }
+  /** What sealed proxies signed of the job's steps, in their order. */
+  const receipts = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+    yield* state(tenant, id)
+    const rows = yield* sql`SELECT name, receipt FROM job_steps
+      WHERE job_id = ${id} AND receipt IS NOT NULL ORDER BY event`
+    const found: ReadonlyArray<JobReceipt> = (yield* decodeReceipts(rows)).map(({ name, receipt }) => ({
+      step: name,
+      ...receipt,
+    }))
+    return found
+  })
+
+  return { state, steps, read, receipts, list }
 }
 
 const isJobId = Schema.is(JobId)

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { Agent, AgentId, Metadata, TenantId } from "../../domain/agent.ts"
 import { type Job, JobId, JobStatus, type JobStep, JobTask, StepCall } from "../../domain/job.ts"
+import { KeptReceipt } from "../../domain/keptReceipt.ts"
 import { JobOptions, JobResult, Mode } from "../../domain/modes.ts"
 import { Problem } from "../../domain/problem.ts"
 import { storedSpan } from "../../domain/traceContext.ts"
@@ -99,6 +100,10 @@ export const encodeProblem = encodeRow("jobs", Schema.fromJsonString(Problem))
 export const encodeResult = encodeRow("jobs", Schema.fromJsonString(JobResult))
 export const encodeStep = encodeRow("job_steps", Schema.fromJsonString(Step))
 export const encodeCall = encodeRow("job_steps", Schema.NullOr(Schema.fromJsonString(StepCall)))
+
+const Receipt = Schema.fromJsonString(KeptReceipt)
+export const encodeReceipt = encodeRow("job_steps", Receipt)
+export const decodeReceipts = decodeRows("job_steps", Schema.Struct({ name: Schema.String, receipt: Receipt }))
 
 export const toStep = ({ call, finished_at, name, started_at, status, step }: StepRow): JobStep => ({
   name,

@@ -1,5 +1,6 @@
 /** How a program's steps become durable: run once, stored before anything builds on them, replayed when it resumes. */
 import { Cause, Clock, Deferred, Duration, Effect, Exit, Option, Schema } from "effect"
+import { defined } from "../../domain/defined.ts"
 import { type Step, stepName } from "../../domain/step.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
 import type { FinishedStep, Lease } from "./JobLeases.ts"
@@ -77,7 +78,9 @@ export const makeStep = ({ draining, gone, lease, parked, record }: StepsOptions
           ? yield* Effect.catch(Schema.encodeEffect(codec)(exit.value.value), () => unfit(name))
           : null
         const call = Exit.isSuccess(exit) ? exit.value.call : callOf(exit.cause)
-        const onDisk = yield* store({ step, outcome, call: call ?? null, startedAt, finishedAt })
+        const receipt = Exit.isSuccess(exit) ? exit.value.receipt : undefined
+        const finished = { step, outcome, call: call ?? null, startedAt, finishedAt, ...defined({ receipt }) }
+        const onDisk = yield* store(finished)
         return onDisk ? (yield* exit).value : yield* restore(Effect.never)
       }),
     )

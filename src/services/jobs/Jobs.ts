@@ -13,6 +13,7 @@ import {
   type JobEvent,
   JobId,
   type JobNotFound,
+  type JobReceipt,
   type JobStatus,
   taskOf,
 } from "../../domain/job.ts"
@@ -64,6 +65,11 @@ export class Jobs extends Context.Service<
       id: string,
       after?: number,
     ) => Stream.Stream<JobEvent, JobNotFound | StorageUnavailable>
+    /** What sealed proxies signed of its steps; empty where it asked no sealed proxy. */
+    readonly receipts: (
+      tenant: TenantId,
+      id: string,
+    ) => Effect.Effect<ReadonlyArray<JobReceipt>, JobNotFound | StorageUnavailable>
     /** Ends the job and interrupts its worker, wherever that runs. A job that has ended stays as it is. */
     readonly cancel: (tenant: TenantId, id: string) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
     /** All tenants' open jobs, for readiness and metrics. */
@@ -80,7 +86,7 @@ export class Jobs extends Context.Service<
       const random = yield* SecureRandom.SecureRandom
       const { retention } = yield* JobSettings
       const once = makeIdempotency(sql)
-      const { list, read, state, steps } = makeJobReads(sql, yield* Ledger)
+      const { list, read, receipts, state, steps } = makeJobReads(sql, yield* Ledger)
 
       const create = Effect.fnUntraced(function* (
         tenant: TenantId,
@@ -146,6 +152,8 @@ export class Jobs extends Context.Service<
         get: Effect.fn("Jobs.get")(read, unavailable),
 
         list: Effect.fn("Jobs.list")(list, unavailable),
+
+        receipts: Effect.fn("Jobs.receipts")(receipts, unavailable),
 
         wait: Effect.fn("Jobs.wait")(function* (tenant, id, patience) {
           const { id: job } = yield* unavailable(state(tenant, id))

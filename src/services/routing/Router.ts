@@ -5,6 +5,7 @@
 import { Clock, Context, Effect, Layer, Result, Schedule } from "effect"
 import type { Mode } from "../../domain/modes.ts"
 import type { ChatRequest } from "../../domain/chat.ts"
+import type { KeptReceipt } from "../../domain/keptReceipt.ts"
 import type { StepCall } from "../../domain/job.ts"
 import type { RoutingSettings } from "../../domain/routing.ts"
 import { sameTarget, type TargetName } from "../../domain/targets.ts"
@@ -42,6 +43,8 @@ export interface Routed extends Answer {
   readonly independent: boolean
   /** What it took, failed calls included; its `model` is the one that answered. */
   readonly call: StepCall
+  /** What a sealed proxy signed of the answer, if one gave it. */
+  readonly receipt?: KeptReceipt | undefined
   /** The threshold of a cascade that has a dearer target left to escalate to, else `null`. */
   readonly escalateBelow: number | null
 }
@@ -117,6 +120,7 @@ export class Router extends Context.Service<
                 target: { provider: served.provider, model: served.model },
                 independent: !others.some((other) => sameTarget(other, served)),
                 call,
+                receipt: served.receipt,
                 escalateBelow:
                   settings.strategy === "cascade" && tier < last ? (settings.cascade?.escalate_below ?? null) : null,
               }

@@ -1,5 +1,6 @@
 /** Keeps the books of calls to providers: for callers, metrics, spans and the log. */
 import { Cause, Clock, Effect, Exit, Option, PubSub, Stream } from "effect"
+import { defined } from "../../domain/defined.ts"
 import { type AttemptOutcome, ruleOf } from "../../domain/failures.ts"
 import type { Attempt } from "../../domain/upstream.ts"
 import type { Progress } from "./Calls.ts"
@@ -42,6 +43,7 @@ export const makeAttempts = Effect.fnUntraced(function* (book: TargetBook) {
       finishedAt,
       timeToFirstTokenMs: progress.firstOutputAt === undefined ? null : progress.firstOutputAt - startedAt,
       usage: failure?.usage ?? served?.usage ?? null,
+      ...defined({ receipt: served?.receipt }),
     }
     told(attempt)
     if (attempt.outcome === "success") book.succeeded(target, finishedAt)

@@ -114,6 +114,7 @@ export const streamCall = (
         waitOn()
       },
       spent: (usage) => outcome.spent(usage),
+      receipt: (receipt) => outcome.signed(receipt),
     }
 
     const onChunks = (chunks: ReadonlyArray<ChatChunk>): Effect.Effect<void> => {

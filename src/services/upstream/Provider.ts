@@ -5,6 +5,7 @@
 import { type Duration, type Effect, Schema, type Stream } from "effect"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, Usage } from "../../domain/chat.ts"
 import { FailureKind } from "../../domain/failures.ts"
+import type { KeptReceipt } from "../../domain/keptReceipt.ts"
 import type { ProviderId } from "../../domain/upstream.ts"
 
 /**
@@ -32,6 +33,8 @@ export interface StreamWatch {
   readonly thinking: () => void
   /** What the answer has cost so far. */
   readonly spent: (usage: Usage) => void
+  /** Whoever gives the answer has signed it, and that was verified. */
+  readonly receipt: (receipt: KeptReceipt) => void
 }
 
 export interface Provider {

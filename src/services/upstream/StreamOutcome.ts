@@ -1,5 +1,7 @@
 /** Who served an answer and what it cost, read from the answer itself. */
 import type { ChatChunk, ChatCompletion, FinishReason, Usage } from "../../domain/chat.ts"
+import { defined } from "../../domain/defined.ts"
+import type { KeptReceipt } from "../../domain/keptReceipt.ts"
 import type { ProviderId, Served } from "../../domain/upstream.ts"
 
 /** Who served a whole answer. */
@@ -16,6 +18,7 @@ export class StreamOutcome {
   private model = ""
   private usage: Usage | null = null
   private usageSoFar: Usage | null = null
+  private receipt: KeptReceipt | undefined
   private readonly finishReasons = new Map<number, FinishReason | null>()
 
   constructor(provider: ProviderId) {
@@ -38,6 +41,11 @@ export class StreamOutcome {
     this.usageSoFar = usage
   }
 
+  /** Takes note of what was signed of the answer. */
+  signed(receipt: KeptReceipt): void {
+    this.receipt = receipt
+  }
+
   /** Whether every choice that began has its finish reason, and at least one did. */
   get finished(): boolean {
     return this.finishReasons.size > 0 && ![...this.finishReasons.values()].includes(null)
@@ -52,6 +60,6 @@ export class StreamOutcome {
       .sort(([a], [b]) => a - b)
       .flatMap(([, finishReason]) => finishReason ?? [])
     const usage = this.usage ?? (this.finished ? null : this.usageSoFar)
-    return { provider: this.provider, model: this.model, finishReasons, usage }
+    return { provider: this.provider, model: this.model, finishReasons, usage, ...defined({ receipt: this.receipt }) }
   }
 }

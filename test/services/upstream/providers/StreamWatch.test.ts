@@ -17,6 +17,7 @@ const watched = Effect.fnUntraced(function* (vendor: Vendor, pieces: ReadonlyArr
     alive: () => void signs++,
     thinking: () => void thoughts++,
     spent: (usage: Usage) => void spent.push(usage),
+    receipt: () => assert.fail("no vendor signs what it says"),
   }
   const chunks: Array<unknown> = []
   yield* provider.stream({ messages: [{ role: "user", content: "hi" }] }, watch).pipe(

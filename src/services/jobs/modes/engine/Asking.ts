@@ -127,7 +127,7 @@ export const makeAsking = (context: JobContext, router: Router["Service"], ledge
         const spent = yield* Effect.mapError(ledger.spent([jobId]), routingFailure)
         const limit = limitReached(agent.limits, spent(jobId))
         if (limit !== undefined) return yield* limit
-        const { call, cut, escalateBelow, independent, refused, target, text } = yield* router
+        const { call, cut, escalateBelow, independent, receipt, refused, target, text } = yield* router
           .call({
             tenant,
             job: jobId,
@@ -146,7 +146,7 @@ export const makeAsking = (context: JobContext, router: Router["Service"], ledge
           if (refused) return yield* refusal(text, call)
           if (text.trim() === "") return yield* nothingSaid(call)
         }
-        return { value: { text, refused, cut, target, model: call.model, independent, escalateBelow }, call }
+        return { value: { text, refused, cut, target, model: call.model, independent, escalateBelow }, call, receipt }
       }),
     )
 

@@ -1,0 +1,132 @@
+/** A gateway whose models are behind a sealed proxy: what passes between them, and what is kept of it. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Logger, Redacted, Schema } from "effect"
+import { verifyCommand } from "../../src/cli/verifyCommand.ts"
+import { JobReceipt } from "../../src/domain/job.ts"
+import { newCallerKey } from "../../src/services/access/CallerKeys.ts"
+import { run } from "../support/cli.ts"
+import { type Fake, fault } from "../support/FakeUpstream.ts"
+import { call, databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
+import { temporaryFolder } from "../support/proxy.ts"
+import { sealedSetup } from "../support/sealedSetup.ts"
+
+const decodeReceipts = Schema.decodeUnknownSync(Schema.Struct({ items: Schema.Array(JobReceipt) }))
+
+const PROMPT = "canary-prompt-5821"
+const ANSWER = "canary-answer-5822"
+
+type Environment = Readonly<Record<string, string>>
+
+const setup = Effect.fnUntraced(function* (environment: Environment | ((fake: Fake) => Environment) = {}) {
+  const alice = newCallerKey("alice")
+  const folder = yield* temporaryFolder
+  const callerKeysFile = join(folder, "callers")
+  writeFileSync(callerKeysFile, alice.line)
+  const sealed = yield* sealedSetup({ callerKeysFile })
+  const logs: Array<string> = []
+  const gateway = yield* startGateway(
+    yield* databaseUrl({ kind: "sqlite" }),
+    {
+      PROVIDER1_SEALED_PIN: sealed.proxy.kid,
+      PROVIDER1_BASE_URL: sealed.wire.url,
+      PROVIDER1_API_KEY: Redacted.value(alice.key),
+      PROVIDER1_MODEL: "model-1",
+      UPSTREAM_RETRIES: "0",
+      JOB_RETRY_FOR: "0",
+      ...(typeof environment === "function" ? environment(sealed.fake) : environment),
+    },
+    "configured",
+  ).pipe(Effect.provide(Logger.layer([Logger.make((entry) => void logs.push(Logger.formatJson.log(entry)))])))
+  const token = yield* tokenFor("alice")
+  const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
+  /** The job of a task, once it has ended. */
+  const work = Effect.gen(function* () {
+    const { json: made } = yield* call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, {
+      token,
+      body: { task: PROMPT, mode: "verified" },
+    })
+    return (yield* call(gateway, "GET", `/api/v1/jobs/${made["id"]}?wait=30`, { token })).json
+  })
+  return { ...sealed, gateway, token, work, logs, folder }
+})
+
+describe("a gateway before a sealed proxy", () => {
+  it.live("seals what it asks, and keeps receipts that anybody with the pin can check", () =>
+    Effect.gen(function* () {
+      const { fake, folder, gateway, proxy, token, wire, work } = yield* setup()
+      fake.always({ text: ANSWER, usage: { input: 9, output: 2 } })
+      const job = yield* work
+      assert.strictEqual(job["status"], "completed")
+      assert.include(JSON.stringify(fake.requests.map(({ asked }) => asked)), PROMPT)
+      assert.notInclude(wire.seen(), PROMPT)
+      assert.notInclude(wire.seen(), ANSWER)
+      assert.deepInclude(Object(job["usage"]), { input_tokens: 9 * fake.requests.length })
+
+      const path = `/api/v1/jobs/${String(job["id"])}/receipts`
+      const answer = yield* call(gateway, "GET", path, { token })
+      const { items } = decodeReceipts(answer.json)
+      assert.deepStrictEqual(
+        items.map(({ step }) => step),
+        (job["steps"] as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name),
+      )
+      assert.lengthOf(items, fake.requests.length)
+      for (const item of items) {
+        const file = join(folder, `${item.step}.json`)
+        writeFileSync(file, JSON.stringify(item))
+        const { code, stdout } = yield* run(verifyCommand, [file, "--pin", proxy.kid])
+        assert.strictEqual(code, 0, stdout)
+        assert.include(stdout, "model-1")
+        assert.strictEqual((yield* run(verifyCommand, [file, "--pin", "A".repeat(43)])).code, 1)
+      }
+      assert.notInclude(answer.text, ANSWER)
+      const other = yield* tokenFor("bob")
+      assert.strictEqual((yield* call(gateway, "GET", path, { token: other })).status, 404)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("fails as its provider failed, whatever was said of that under the seal", () =>
+    Effect.gen(function* () {
+      const { fake, work } = yield* setup()
+      fake.always(fault.status(401))
+      assert.deepInclude(Object((yield* work)["problem"]), { code: "upstream-unavailable" })
+      fake.always(fault.status(400, { body: "no" }))
+      assert.deepInclude(Object((yield* work)["problem"]), { code: "invalid-request" })
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("says when the proxy does not know it, and sends nothing to one that it does not know", () =>
+    Effect.gen(function* () {
+      const stranger = yield* setup({ PROVIDER1_API_KEY: "sg_unknown" })
+      assert.deepInclude(Object((yield* stranger.work)["problem"]), { code: "upstream-unauthorized" })
+      assert.strictEqual(stranger.fake.requests.length, 0)
+
+      const misled = yield* setup({ PROVIDER1_SEALED_PIN: "A".repeat(43) })
+      assert.deepInclude(Object((yield* misled.work)["problem"]), { code: "upstream-unavailable" })
+      assert.strictEqual(misled.fake.requests.length, 0)
+      assert.isTrue(misled.logs.some((line) => line.includes("PinMismatch") && line.includes(misled.proxy.kid)))
+      for (const { logs } of [stranger, misled]) assert.notInclude(logs.join(), PROMPT)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("keeps nothing of steps that no sealed proxy answered", () =>
+    Effect.gen(function* () {
+      const { fake, gateway, token, work } = yield* setup(({ openAi }) => ({
+        PROVIDER2_API_KEY: "key",
+        PROVIDER2_BASE_URL: openAi,
+        PROVIDER2_MODEL: "plain",
+      }))
+      fake.always({ text: ANSWER })
+      const job = yield* work
+      const steps = job["steps"] as ReadonlyArray<{ readonly name: string; readonly provider: string }>
+      const providers = new Set(steps.map(({ provider }) => provider))
+      assert.deepStrictEqual([...providers].sort(), ["provider1", "provider2"])
+      const { json } = yield* call(gateway, "GET", `/api/v1/jobs/${String(job["id"])}/receipts`, { token })
+      assert.deepStrictEqual(
+        decodeReceipts(json).items.map(({ step }) => step),
+        steps.filter(({ provider }) => provider === "provider1").map(({ name }) => name),
+      )
+    }).pipe(Effect.scoped),
+  )
+})
