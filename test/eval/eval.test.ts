@@ -38,7 +38,7 @@ describe("the evaluation", () => {
     const { models: errors, sameWrong } = measureMmlu()
     const right = (model: string) =>
       questions.filter((each) => each.said(model, 0) === each.right).length / questions.length
-    for (const model of models) assert.closeTo(right(model), errors[model]?.accuracy ?? 0, 0.03, model)
+    for (const model of models) assert.closeTo(right(model), errors[model]?.accuracy ?? 0, 0.045, model)
     const [a = "", b = ""] = models
     const wrong = questions.filter((each) => each.said(a, 0) !== each.right && each.said(b, 0) !== each.right)
     const same = wrong.filter((each) => each.said(a, 0) === each.said(b, 0)).length / wrong.length
