@@ -10,7 +10,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Console, DateTime, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import * as Database from "../src/layers/database/Database.ts"
+import { layerSqlite } from "../src/layers/database/Database.ts"
 import type { CallRecord } from "../src/services/routing/CallRecord.ts"
 import { HOUR_MS, SUM_COLUMNS, SUMS_OF_CALLS, type Sums } from "../src/services/routing/HourlySums.ts"
 import { Ledger } from "../src/services/routing/Ledger.ts"
@@ -141,7 +141,7 @@ const main = Effect.scoped(
     Effect.provide(
       program,
       Layer.mergeAll(Ledger.layer, RoutingStats.layer).pipe(
-        Layer.provideMerge(Database.layerSqlite({ filename: join(path, "ledger.db") })),
+        Layer.provideMerge(layerSqlite({ filename: join(path, "ledger.db") })),
       ),
     ),
   ),

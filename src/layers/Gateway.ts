@@ -16,8 +16,8 @@ import { Tokens } from "../services/access/Tokens.ts"
 import { Agents } from "../services/agents/Agents.ts"
 import { JobLeases } from "../services/jobs/JobLeases.ts"
 import { JobQueue } from "../services/jobs/JobQueue.ts"
-import * as JobRetention from "../services/jobs/JobRetention.ts"
-import * as JobRunner from "../services/jobs/JobRunner.ts"
+import { layerJobRetention } from "../services/jobs/JobRetention.ts"
+import { layerJobRunner } from "../services/jobs/JobRunner.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
 import { JobSettings } from "../services/jobs/JobSettings.ts"
 import * as Modes from "../services/jobs/modes/Modes.ts"
@@ -28,7 +28,7 @@ import { RoutingStats } from "../services/routing/RoutingStats.ts"
 import { gatewayRules, type GatewaySettings, gatewaySettings } from "./config/gatewaySettings.ts"
 import { decodeSettings } from "./config/Setting.ts"
 import { tokenSettingsOf } from "./config/tokenSettings.ts"
-import * as Database from "./database/Database.ts"
+import { layerPostgres, layerSqlite } from "./database/Database.ts"
 import { forDevelopment } from "./GatewayAccess.ts"
 import { layerReadiness } from "./GatewayReadiness.ts"
 import { layerRateLimits } from "../server/redis/SharedState.ts"
@@ -40,12 +40,12 @@ export type { GatewaySettings } from "./config/gatewaySettings.ts"
 
 const layerDatabase = ({ databaseConnections, databaseUrl }: GatewaySettings) =>
   databaseUrl.kind === "sqlite"
-    ? Database.layerSqlite({ filename: databaseUrl.filename })
-    : Database.layerPostgres({ url: databaseUrl.url, maxConnections: databaseConnections })
+    ? layerSqlite({ filename: databaseUrl.filename })
+    : layerPostgres({ url: databaseUrl.url, maxConnections: databaseConnections })
 
 /** Everything behind the HTTP surface, given the providers. Closing it puts jobs in flight back, then closes the database. */
 const layerServices = (settings: GatewaySettings) =>
-  Layer.merge(JobRunner.layer, JobRetention.layer).pipe(
+  Layer.merge(layerJobRunner, layerJobRetention).pipe(
     Layer.provide(Modes.layer),
     Layer.provide(Router.layer),
     Layer.provideMerge(Layer.mergeAll(Jobs.layer, JobLeases.layer, RoutingStats.layer)),

@@ -4,7 +4,7 @@ import { queueObserved } from "../services/jobs/JobMetrics.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
 import { measure } from "../services/lifecycle/Measurements.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
-import * as RuntimeMetrics from "../services/lifecycle/RuntimeMetrics.ts"
+import { layerRuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
 import type { GatewaySettings } from "./config/gatewaySettings.ts"
 
 /** How long readiness and metrics wait for the database. */
@@ -36,4 +36,4 @@ export const layerReadiness = (settings: Pick<GatewaySettings, "databaseUrl">) =
         })),
       )
     }),
-  ).pipe(Layer.merge(RuntimeMetrics.layer("gateway")))
+  ).pipe(Layer.merge(layerRuntimeMetrics("gateway")))

@@ -13,7 +13,7 @@ import { layerSurface } from "../http/shared/Surface.ts"
 import { Callers } from "../services/access/Callers.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
-import * as RuntimeMetrics from "../services/lifecycle/RuntimeMetrics.ts"
+import { layerRuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
 import { SealedCompletions } from "../services/sealing/SealedCompletions.ts"
@@ -123,7 +123,7 @@ const layerProxy = (settings: ProxySettings) =>
     settings,
     {
       routes: layerRoutes(settings),
-      shared: Layer.merge(layerReadiness(settings), RuntimeMetrics.layer("proxy")),
+      shared: Layer.merge(layerReadiness(settings), layerRuntimeMetrics("proxy")),
       services: layerServices(settings),
     },
     layerOperatorDoor(settings),

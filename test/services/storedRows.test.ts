@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import * as PostgresClient from "../../src/layers/database/PostgresClient.ts"
+import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
 import { unavailable } from "../../src/services/storedRows.ts"
 import { postgresIsThere, postgresSchema } from "../support/databases.ts"
 
@@ -12,7 +12,7 @@ describe("a database that fails", () => {
       Effect.scoped(
         Effect.gen(function* () {
           const url = yield* postgresSchema
-          const layer = PostgresClient.layer({ url: Redacted.make(url), maxConnections: 1 })
+          const layer = layerPostgresClient({ url: Redacted.make(url), maxConnections: 1 })
           const broken = SqlClient.SqlClient.use((sql) =>
             sql.withTransaction(sql`SELECT pg_terminate_backend(pg_backend_pid())`),
           )

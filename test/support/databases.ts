@@ -6,14 +6,12 @@ import { describe } from "@effect/vitest"
 import { Effect, Exit, Layer, Redacted, type Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient, type SqlError } from "effect/sql"
-import * as Database from "../../src/layers/database/Database.ts"
-import * as PostgresClient from "../../src/layers/database/PostgresClient.ts"
+import { type DatabaseLayer, layerPostgres, layerSqlite } from "../../src/layers/database/Database.ts"
+import { layerPostgresClient } from "../../src/layers/database/PostgresClient.ts"
 
 const POSTGRES_URL =
   process.env["TEST_DATABASE_URL"] ?? process.env["DATABASE_URL"] ?? "postgres://postgres@127.0.0.1:5432/test"
 const CONNECTIONS = 5
-
-export type DatabaseLayer = Database.DatabaseLayer
 
 export interface TestDatabase {
   readonly kind: "sqlite" | "postgres"
@@ -39,7 +37,7 @@ export const sqliteFile: Effect.Effect<string, never, Scope.Scope> = Effect.map(
 )
 
 const admin = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>): Effect.Effect<A, E | SqlError.SqlError> =>
-  Effect.provide(effect, PostgresClient.layer({ url: Redacted.make(POSTGRES_URL), maxConnections: 1 }))
+  Effect.provide(effect, layerPostgresClient({ url: Redacted.make(POSTGRES_URL), maxConnections: 1 }))
 
 /** The URL of a database of its own, whose sessions begin with `settings`. */
 export const postgresDatabase = (
@@ -82,12 +80,12 @@ export const postgresSchema: Effect.Effect<string, never, Scope.Scope> = Effect.
 
 export const sqlite = testDatabase(
   "sqlite",
-  Effect.map(sqliteFile, (filename) => Database.layerSqlite({ filename })),
+  Effect.map(sqliteFile, (filename) => layerSqlite({ filename })),
 )
 
 export const postgres = testDatabase(
   "postgres",
-  Effect.map(postgresSchema, (url) => Database.layerPostgres({ url: Redacted.make(url), maxConnections: CONNECTIONS })),
+  Effect.map(postgresSchema, (url) => layerPostgres({ url: Redacted.make(url), maxConnections: CONNECTIONS })),
 )
 
 /** Cuts every connection to a schema from {@link postgresSchema}, as a restart of the server would. */

@@ -9,12 +9,12 @@ import { Agents } from "../../src/services/agents/Agents.ts"
 import { JobLeases } from "../../src/services/jobs/JobLeases.ts"
 import { type JobContext, JobFailure, JobProgram } from "../../src/services/jobs/JobProgram.ts"
 import { JobQueue } from "../../src/services/jobs/JobQueue.ts"
-import * as JobRunner from "../../src/services/jobs/JobRunner.ts"
+import { layerJobRunner } from "../../src/services/jobs/JobRunner.ts"
 import { Jobs } from "../../src/services/jobs/Jobs.ts"
 import { JobSettings } from "../../src/services/jobs/JobSettings.ts"
 import { Drain } from "../../src/services/lifecycle/Drain.ts"
 import { Ledger } from "../../src/services/routing/Ledger.ts"
-import type { DatabaseLayer } from "./databases.ts"
+import type { DatabaseLayer } from "../../src/layers/database/Database.ts"
 
 const defaults = JobSettings.defaultValue()
 
@@ -46,7 +46,7 @@ export const gateway = (
   settings?: Partial<JobSettings>,
   grace = Duration.seconds(20),
 ) =>
-  JobRunner.layer.pipe(
+  layerJobRunner.pipe(
     Layer.provide(Layer.succeed(JobProgram, { run: program })),
     Layer.provideMerge(services(database, settings)),
     Layer.provideMerge(Drain.layer({ grace })),

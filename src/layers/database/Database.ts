@@ -5,9 +5,9 @@ import { JobSignals } from "../../services/jobs/JobSignals.ts"
 import { migrate } from "./migrations.ts"
 import type * as PostgresClient from "./PostgresClient.ts"
 import type { DatabaseUnreachable } from "./PostgresReachable.ts"
-import * as SqliteClient from "./SqliteClient.ts"
+import { type SqliteConfig, layerSqliteClient } from "./SqliteClient.ts"
 import type { DatabaseFileUnusable } from "./sqliteFile.ts"
-import * as SqliteOwner from "./SqliteOwner.ts"
+import { layerSqliteOwner } from "./SqliteOwner.ts"
 import type { DatabaseInUse } from "./SqliteOwner.ts"
 
 /** An open database, or why it could not be opened. */
@@ -22,11 +22,11 @@ const migrated = Layer.effectDiscard(migrate)
  * One file, owned by one process at a time: another that starts meanwhile fails with `DatabaseInUse`. Where no file can
  * be, a start fails with `DatabaseFileUnusable`.
  */
-export const layerSqlite = (config: SqliteClient.SqliteConfig): DatabaseLayer =>
+export const layerSqlite = (config: SqliteConfig): DatabaseLayer =>
   JobSignals.layerLocal.pipe(
     Layer.merge(migrated),
-    Layer.provideMerge(SqliteClient.layer(config)),
-    Layer.provide(SqliteOwner.layer(config.filename)),
+    Layer.provideMerge(layerSqliteClient(config)),
+    Layer.provide(layerSqliteOwner(config.filename)),
   )
 
 /**
@@ -40,10 +40,10 @@ export const layerPostgres = (config: PostgresClient.PostgresConfig): DatabaseLa
         Promise.all([import("./PostgresClient.ts"), import("./PostgresSignals.ts"), import("./PostgresReachable.ts")]),
       ),
       ([client, signals, reachable]) =>
-        signals.layer.pipe(
+        signals.layerPostgresSignals.pipe(
           Layer.merge(migrated),
-          Layer.provide(reachable.layer(config)),
-          Layer.provideMerge(client.layer(config)),
+          Layer.provide(reachable.layerPostgresReachable(config)),
+          Layer.provideMerge(client.layerPostgresClient(config)),
         ),
     ),
   )

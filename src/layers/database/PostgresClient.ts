@@ -35,7 +35,7 @@ export interface PostgresConfig {
   readonly maxConnections?: number | undefined
 }
 
-export const layer = ({ maxConnections = 10, url }: PostgresConfig) => {
+export const layerPostgresClient = ({ maxConnections = 10, url }: PostgresConfig) => {
   const types = PgTypes.makeRegistry()
   types.register(INT8_OID, int8AsNumber)
   // A name in the URL is the operator's and goes first.

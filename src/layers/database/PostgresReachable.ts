@@ -39,7 +39,7 @@ const placeOf = (url: Redacted.Redacted): string => {
 }
 
 /** Fails unless the database answers; waits a while for one that may be about to. */
-export const layer = (options: {
+export const layerPostgresReachable = (options: {
   readonly url: Redacted.Redacted
   readonly patience?: Duration.Input | undefined
 }): Layer.Layer<never, DatabaseUnreachable, SqlClient.SqlClient> =>

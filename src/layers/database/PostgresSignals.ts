@@ -6,7 +6,7 @@ import { JobSignals, SignalBoard } from "../../services/jobs/JobSignals.ts"
 const CHANNEL = "sealgate_jobs"
 const RECONNECT_EVERY = Schedule.spaced("1 second")
 
-export const layer = Layer.effect(
+export const layerPostgresSignals = Layer.effect(
   JobSignals,
   Effect.gen(function* () {
     const pg = yield* PgClient.PgClient

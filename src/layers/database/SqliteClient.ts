@@ -138,7 +138,7 @@ const open = ({ busyTimeout = DEFAULT_BUSY_TIMEOUT, filename }: SqliteConfig) =>
   )
 
 /** Opens the database and closes it with the scope. */
-export const make = Effect.fnUntraced(function* (
+export const makeSqliteClient = Effect.fnUntraced(function* (
   config: SqliteConfig,
 ): Effect.fn.Return<SqlClient.SqlClient, DatabaseFileUnusable, Scope.Scope | Reactivity.Reactivity> {
   const database = yield* open(config)
@@ -162,5 +162,5 @@ export const make = Effect.fnUntraced(function* (
   })
 })
 
-export const layer = (config: SqliteConfig): Layer.Layer<SqlClient.SqlClient, DatabaseFileUnusable> =>
-  Layer.effect(SqlClient.SqlClient, make(config)).pipe(Layer.provide(Reactivity.layer))
+export const layerSqliteClient = (config: SqliteConfig): Layer.Layer<SqlClient.SqlClient, DatabaseFileUnusable> =>
+  Layer.effect(SqlClient.SqlClient, makeSqliteClient(config)).pipe(Layer.provide(Reactivity.layer))

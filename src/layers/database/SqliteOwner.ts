@@ -20,7 +20,7 @@ const PATIENCE = Duration.seconds(5)
 const RETRY_EVERY = Duration.millis(100)
 
 /** Holds the lock on `filename` until the scope closes. A database in memory needs none. */
-export const layer = (
+export const layerSqliteOwner = (
   filename: string,
   options?: { readonly patience?: Duration.Input | undefined },
 ): Layer.Layer<never, DatabaseInUse | DatabaseFileUnusable> =>

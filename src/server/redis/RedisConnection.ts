@@ -161,4 +161,4 @@ const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
 })
 
 /** `Redis`, whose commands fail at once while there is none, and `RedisStatus`, which says so. */
-export const layer = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => Layer.effectContext(make(url))
+export const layerRedisConnection = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => Layer.effectContext(make(url))

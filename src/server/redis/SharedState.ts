@@ -23,7 +23,7 @@ const connectionTo = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => {
   const layer = Layer.unwrap(
     Effect.map(
       Effect.promise(() => import("./RedisConnection.ts")),
-      (connection) => connection.layer(url),
+      (connection) => connection.layerRedisConnection(url),
     ),
   )
   connections.set(url, layer)

@@ -29,7 +29,7 @@ export const prune = Effect.gen(function* () {
 }).pipe(unavailableUnlimited, Effect.withSpan("JobRetention.prune"))
 
 /** Prunes at start and then regularly, until its scope closes. */
-export const layer = Layer.effectDiscard(
+export const layerJobRetention = Layer.effectDiscard(
   Effect.gen(function* () {
     const { pruneEvery } = yield* JobSettings
     yield* Effect.ignore(prune).pipe(Effect.repeat(Schedule.spaced(pruneEvery)), Effect.forkScoped)

@@ -150,7 +150,7 @@ const make = Effect.gen(function* () {
  * Takes jobs until a shutdown begins or its scope closes. By then every job in flight has ended or gone back to the
  * queue. Layers that it depends on (the database above all) close after it.
  */
-export const layer = Layer.effectDiscard(make)
+export const layerJobRunner = Layer.effectDiscard(make)
 
 const isResult = Schema.is(JobResult)
 

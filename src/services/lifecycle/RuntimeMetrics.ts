@@ -16,7 +16,7 @@ const RESOLUTION_MS = 20
 const WINDOW_MS = 10_000
 
 /** Measures them whenever they are about to be read, and shows what a server of this kind counts from the start. */
-export const layer = (server: "proxy" | "gateway") =>
+export const layerRuntimeMetrics = (server: "proxy" | "gateway") =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       yield* showInitial(server)

@@ -10,7 +10,7 @@ import { Agents } from "../../../src/services/agents/Agents.ts"
 import type { JobContext } from "../../../src/services/jobs/JobProgram.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { JobSettings } from "../../../src/services/jobs/JobSettings.ts"
-import * as Database from "../../../src/layers/database/Database.ts"
+import { layerPostgres, layerSqlite } from "../../../src/layers/database/Database.ts"
 import { answer, gateway } from "../../support/jobs.ts"
 
 const [name = "", database = "", counter = "", lease = "15"] = process.argv.slice(2)
@@ -44,8 +44,8 @@ const program = Effect.fnUntraced(function* (context: JobContext) {
 const defaults = JobSettings.defaultValue()
 const layer = gateway(
   database.startsWith("postgres:")
-    ? Database.layerPostgres({ url: Redacted.make(database) })
-    : Database.layerSqlite({ filename: database }),
+    ? layerPostgres({ url: Redacted.make(database) })
+    : layerSqlite({ filename: database }),
   program,
   {
     ...defaults,

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Database from "../../../src/layers/database/Database.ts"
-import * as PostgresClient from "../../../src/layers/database/PostgresClient.ts"
-import * as PostgresReachable from "../../../src/layers/database/PostgresReachable.ts"
+import { layerPostgres } from "../../../src/layers/database/Database.ts"
+import { layerPostgresClient } from "../../../src/layers/database/PostgresClient.ts"
+import { layerPostgresReachable } from "../../../src/layers/database/PostgresReachable.ts"
 import { postgresCanStart, privatePostgres } from "../../support/privatePostgres.ts"
 import { freePort } from "../../support/freePort.ts"
 
@@ -12,8 +12,8 @@ const TEST_MS = 120_000
 
 const reach = (url: string) =>
   Effect.scoped(
-    Effect.provide(Effect.void, PostgresReachable.layer({ url: Redacted.make(url), patience: 0 }), { local: true }),
-  ).pipe(Effect.provide(PostgresClient.layer({ url: Redacted.make(url) }), { local: true }))
+    Effect.provide(Effect.void, layerPostgresReachable({ url: Redacted.make(url), patience: 0 }), { local: true }),
+  ).pipe(Effect.provide(layerPostgresClient({ url: Redacted.make(url) }), { local: true }))
 
 describe("a start on Postgres", () => {
   it.live("where there is none says where it was looked for and why that failed, and keeps the password", () =>
@@ -40,7 +40,7 @@ describe("a start on Postgres", () => {
           assert.deepInclude(missing, { _tag: "DatabaseUnreachable", reason: "3D000" })
 
           yield* postgres.stop("fast")
-          const layer = Database.layerPostgres({ url: Redacted.make(postgres.url) })
+          const layer = layerPostgres({ url: Redacted.make(postgres.url) })
           const starting = yield* Effect.forkChild(
             Effect.provide(
               SqlClient.SqlClient.use((sql) => sql<{ one: number }>`SELECT 1 AS one`),

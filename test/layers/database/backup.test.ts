@@ -5,8 +5,8 @@ import { readFileSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Latch, Redacted } from "effect"
-import * as Database from "../../../src/layers/database/Database.ts"
-import { type DatabaseLayer, postgresIsThere, postgresSchema, sqliteFile } from "../../support/databases.ts"
+import { type DatabaseLayer, layerPostgres, layerSqlite } from "../../../src/layers/database/Database.ts"
+import { postgresIsThere, postgresSchema, sqliteFile } from "../../support/databases.ts"
 import { temporaryFolder } from "../../support/proxy.ts"
 import { answer, ended, enqueueOne, gateway, type Program, start, stepsOf, text, use } from "../../support/jobs.ts"
 
@@ -71,11 +71,11 @@ describe("a back-up taken while jobs run", () => {
   it.live.skipIf(!has("sqlite3"))("restores to a gateway on the embedded database that goes on with them", () =>
     Effect.gen(function* () {
       const file = yield* sqliteFile
-      yield* resumes(Database.layerSqlite({ filename: file }), () => {
+      yield* resumes(layerSqlite({ filename: file }), () => {
         follow(dirname(file), ["umask 077", `sqlite3 gateway.db ".timeout 5000" "VACUUM INTO 'gateway.backup.db'"`])
         const copy = join(dirname(file), "gateway.backup.db")
         assert.strictEqual(statSync(copy).mode & 0o777, 0o600)
-        return Database.layerSqlite({ filename: copy })
+        return layerSqlite({ filename: copy })
       })
     }),
   )
@@ -85,7 +85,7 @@ describe("a back-up taken while jobs run", () => {
       const source = yield* postgresDatabase
       const copy = yield* postgresDatabase
       const folder = yield* temporaryFolder
-      const layerOf = (url: string) => Database.layerPostgres({ url: Redacted.make(url), maxConnections: 5 })
+      const layerOf = (url: string) => layerPostgres({ url: Redacted.make(url), maxConnections: 5 })
       yield* resumes(layerOf(source), () => {
         follow(
           folder,

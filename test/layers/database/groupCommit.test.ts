@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { SqlClient } from "effect/sql"
 import * as fc from "fast-check"
-import * as SqliteClient from "../../../src/layers/database/SqliteClient.ts"
+import { layerSqliteClient } from "../../../src/layers/database/SqliteClient.ts"
 import { sqliteFile } from "../../support/databases.ts"
 
 /** What another process finds in the file. */
@@ -25,7 +25,7 @@ const withNumbers = <A, E>(use: (filename: string) => Effect.Effect<A, E, SqlCli
       const sql = yield* SqlClient.SqlClient
       yield* sql`CREATE TABLE numbers (n INTEGER PRIMARY KEY, text TEXT NOT NULL)`
       yield* use(filename)
-    }).pipe(Effect.provide(SqliteClient.layer({ filename })))
+    }).pipe(Effect.provide(layerSqliteClient({ filename })))
   }).pipe(Effect.scoped)
 
 const insert = (n: number, text = "") =>

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { migrate } from "../../../src/layers/database/migrations.ts"
-import * as SqliteClient from "../../../src/layers/database/SqliteClient.ts"
+import { layerSqliteClient } from "../../../src/layers/database/SqliteClient.ts"
 
 const [filename = "", times = "0"] = process.argv.slice(2)
 
@@ -19,4 +19,4 @@ const program = Effect.gen(function* () {
   yield* Effect.repeat(sql.withTransaction(increment), { times: Number(times) - 1 })
 })
 
-await Effect.runPromise(Effect.provide(program, SqliteClient.layer({ filename })))
+await Effect.runPromise(Effect.provide(program, layerSqliteClient({ filename })))

@@ -6,9 +6,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import * as Database from "../../../src/layers/database/Database.ts"
-import * as SqliteClient from "../../../src/layers/database/SqliteClient.ts"
-import * as SqliteOwner from "../../../src/layers/database/SqliteOwner.ts"
+import { layerSqlite } from "../../../src/layers/database/Database.ts"
+import { layerSqliteClient } from "../../../src/layers/database/SqliteClient.ts"
+import { layerSqliteOwner } from "../../../src/layers/database/SqliteOwner.ts"
 import { sqliteFile } from "../../support/databases.ts"
 
 const WORKER = fileURLToPath(new URL("incrementWorker.ts", import.meta.url))
@@ -28,7 +28,7 @@ describe("embedded database", () => {
             assert.strictEqual(statSync(filename + suffix).mode & 0o077, 0, suffix)
           }
         })
-        yield* Effect.provide(pragmas, Database.layerSqlite({ filename }))
+        yield* Effect.provide(pragmas, layerSqlite({ filename }))
       }),
     ),
   )
@@ -37,7 +37,7 @@ describe("embedded database", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const filename = yield* sqliteFile
-        const own = SqliteOwner.layer(filename, { patience: 50 })
+        const own = layerSqliteOwner(filename, { patience: 50 })
         const attempt = Layer.build(own).pipe(Effect.scoped)
         yield* Effect.scoped(
           Effect.gen(function* () {
@@ -79,7 +79,7 @@ describe("embedded database", () => {
         mkdirSync(inside("a-folder"))
         mkdirSync(inside("locked.db.lock"))
         writeFileSync(inside("other.db.lock"), "x".repeat(1000))
-        const refusalOf = (filename: string) => Effect.flip(Layer.build(Database.layerSqlite({ filename })))
+        const refusalOf = (filename: string) => Effect.flip(Layer.build(layerSqlite({ filename })))
         for (const [name, reason] of [
           ["a-file/deeper/gateway.db", "ENOTDIR"],
           ["a-folder", "EISDIR"],
@@ -117,7 +117,7 @@ describe("embedded database", () => {
         )
         assert.deepStrictEqual(codes, [0, 0, 0])
         const rows = yield* SqlClient.SqlClient.use((sql) => sql<{ n: number }>`SELECT n FROM counter`).pipe(
-          Effect.provide(SqliteClient.layer({ filename })),
+          Effect.provide(layerSqliteClient({ filename })),
         )
         assert.strictEqual(rows[0]?.n, processes * times)
       }),

@@ -1,7 +1,7 @@
 /** What becomes of a job whose worker cannot reach the database for longer than a lease lasts. */
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Latch, Redacted, Schedule } from "effect"
-import * as Database from "../../../src/layers/database/Database.ts"
+import { layerPostgres } from "../../../src/layers/database/Database.ts"
 import { answer, ended, enqueueOne, gateway, start, stepsOf, text, use } from "../../support/jobs.ts"
 import { postgresCanStart, privatePostgres } from "../../support/privatePostgres.ts"
 
@@ -17,7 +17,7 @@ describe.runIf(postgresCanStart)("a job whose worker loses the database", () => 
       Effect.scoped(
         Effect.gen(function* () {
           const postgres = yield* privatePostgres
-          const layer = Database.layerPostgres({ url: Redacted.make(postgres.url), maxConnections: 4 })
+          const layer = layerPostgres({ url: Redacted.make(postgres.url), maxConnections: 4 })
           const running = yield* Latch.make()
           const letGo = yield* Latch.make()
           let runs = 0

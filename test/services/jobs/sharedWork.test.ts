@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Redacted } from "effect"
-import * as Database from "../../../src/layers/database/Database.ts"
+import { layerPostgres } from "../../../src/layers/database/Database.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { cutConnections, postgres, postgresIsThere, postgresSchema } from "../../support/databases.ts"
 import {
@@ -52,7 +52,7 @@ describe.skipIf(!postgresIsThere)("several processes on one Postgres", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const url = yield* postgresSchema
-        const layer = Database.layerPostgres({ url: Redacted.make(url), maxConnections: 3 })
+        const layer = layerPostgres({ url: Redacted.make(url), maxConnections: 3 })
         const running = yield* Latch.make()
         const go = yield* Latch.make()
         const one = yield* start(

@@ -2,14 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Database from "../../../src/layers/database/Database.ts"
+import { layerPostgres } from "../../../src/layers/database/Database.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { postgresDatabase, postgresIsThere } from "../../support/databases.ts"
 import { answer, ended, enqueueOne, gateway, services, start, use } from "../../support/jobs.ts"
 
 /** Puts a clock of the test's own before Postgres', in every function that the queue asks for the time. */
 const ownClock = Effect.fnUntraced(function* (url: string) {
-  const layer = Database.layerPostgres({ url: Redacted.make(url), maxConnections: 2 })
+  const layer = layerPostgres({ url: Redacted.make(url), maxConnections: 2 })
   const { context } = yield* start(layer)
   const sql = yield* use(context, SqlClient.SqlClient)
   yield* sql`CREATE TABLE clock (shift INTERVAL NOT NULL)`

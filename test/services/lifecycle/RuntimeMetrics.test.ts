@@ -4,7 +4,7 @@ import { Effect, Layer, Metric } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import { TestClock } from "effect/testing"
 import { measure, measureAll } from "../../../src/services/lifecycle/Measurements.ts"
-import * as RuntimeMetrics from "../../../src/services/lifecycle/RuntimeMetrics.ts"
+import { layerRuntimeMetrics } from "../../../src/services/lifecycle/RuntimeMetrics.ts"
 import { assertDeclared, parsePrometheus, valueOf } from "../../support/prometheus.ts"
 
 const read = Effect.map(Effect.andThen(measureAll, PrometheusMetrics.format()), parsePrometheus)
@@ -47,7 +47,7 @@ describe("metrics of the process", () => {
   it.effect("are there with the server, counters that alerts watch at 0", () =>
     alone(
       Effect.gen(function* () {
-        yield* Layer.build(RuntimeMetrics.layer("proxy"))
+        yield* Layer.build(layerRuntimeMetrics("proxy"))
         const families = yield* read
         assertDeclared(families)
         assert.isAbove(valueOf(families, "sealgate_process_memory_bytes", { kind: "rss" }), 1e6)
@@ -68,7 +68,7 @@ describe("metrics of the process", () => {
   it.effect("show a stall to everyone who reads within ten seconds of it, and then forget it", () =>
     alone(
       Effect.gen(function* () {
-        yield* Layer.build(RuntimeMetrics.layer("gateway"))
+        yield* Layer.build(layerRuntimeMetrics("gateway"))
         yield* block(1000)
         const lag = Effect.map(read, (families) => valueOf(families, "sealgate_event_loop_lag_seconds"))
         const first = yield* lag

@@ -2,7 +2,7 @@
 import { Array, Effect, Layer } from "effect"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"
 import type { CallRecord } from "../../../src/services/routing/CallRecord.ts"
-import * as Database from "../../../src/layers/database/Database.ts"
+import { layerSqlite } from "../../../src/layers/database/Database.ts"
 import { sqlite } from "../../support/databases.ts"
 import { type Asked, FakeUpstream, type Reply } from "../../support/FakeUpstream.ts"
 import { databaseUrl, startGateway } from "../../support/gateway.ts"
@@ -123,7 +123,7 @@ export const setStage = Effect.fnUntraced(function* (calls: ReadonlyArray<CallRe
     yield* Ledger.use((ledger) =>
       // A statement has only so many parameters.
       Effect.forEach(Array.chunksOf(calls, ROWS_PER_WRITE), ledger.record, { discard: true }),
-    ).pipe(Effect.provide(Layer.provide(Ledger.layer, Database.layerSqlite({ filename }))), Effect.orDie)
+    ).pipe(Effect.provide(Layer.provide(Ledger.layer, layerSqlite({ filename }))), Effect.orDie)
   }
   const gateway = yield* startGateway(
     filename,

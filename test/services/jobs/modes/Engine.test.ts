@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Duration, Effect, Latch, Layer, Schedule } from "effect"
 import type { Mode } from "../../../../src/domain/modes.ts"
 import { UpstreamError } from "../../../../src/domain/upstream.ts"
-import * as JobRunner from "../../../../src/services/jobs/JobRunner.ts"
+import { layerJobRunner } from "../../../../src/services/jobs/JobRunner.ts"
 import { Jobs } from "../../../../src/services/jobs/Jobs.ts"
 import * as Modes from "../../../../src/services/jobs/modes/Modes.ts"
 import { Drain } from "../../../../src/services/lifecycle/Drain.ts"
@@ -19,7 +19,7 @@ const answers = {
 }
 
 const engine = (database: TestDatabase, upstream: ScriptedUpstream) =>
-  JobRunner.layer.pipe(
+  layerJobRunner.pipe(
     Layer.provide(Modes.layer),
     Layer.provideMerge(stack(settings())),
     Layer.provideMerge(Layer.mergeAll(services(database.layer), upstream.layer, Drain.layer({ grace: Duration.zero }))),
