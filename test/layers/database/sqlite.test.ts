@@ -103,7 +103,7 @@ describe("embedded database", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const filename = yield* sqliteFile
-        const [processes, times] = [3, 300]
+        const [processes, times] = [3, 100]
         const run = Effect.callback<number | null>((resume) => {
           const child = spawn(process.execPath, [WORKER, filename, `${times}`], {
             stdio: ["ignore", "ignore", "inherit"],
