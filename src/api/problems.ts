@@ -18,7 +18,6 @@ export class NotFound extends Refusal<NotFound>()("NotFound", {
   code: "not-found",
   status: 404,
   title: "There is nothing here.",
-  detail: "See /openapi.json.",
 }) {}
 
 export class MethodNotAllowed extends Refusal<MethodNotAllowed>()("MethodNotAllowed", {

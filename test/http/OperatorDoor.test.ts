@@ -76,7 +76,8 @@ describe.each(["proxy", "gateway"] as const)("the %s", (kind) => {
         "method-not-allowed",
       )
       for (const path of ["/v1/keys", "/v1/init", "/api/v1/agents", "/openapi.json", "/console", "/docs"]) {
-        assert.strictEqual((yield* callOperator(server, path)).status, 404, path)
+        const { detail, status } = problemIn(yield* callOperator(server, path))
+        assert.deepStrictEqual([status, detail], [404, "See /health, /ready, /metrics."], path)
       }
       const port = Number(new URL(server.operatorUrl).port)
       const rebound = yield* Effect.promise(() =>

@@ -109,6 +109,7 @@ export const layerOperatorRoutes = ({
           hosts,
           origins: new Set(),
           continuesTraces: false,
+          seeInstead: `See ${PATHS.join(", ")}.`,
           kindOf: () => kind,
           malformed: (why) => new Malformed(why),
           namesRequest: false,

@@ -70,6 +70,7 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
       trustedProxies: settings.trustedProxies,
       jsonLimits,
       continuesTraces,
+      seeInstead: `See ${description.path}.`,
       hosts: hostRules(settings),
       origins: new Set(settings.allowedOrigins),
       kindOf: withProbes(kindOf, settings.rateLimitProbes),

@@ -68,6 +68,8 @@ type Why = Pick<Problem, "detail" | "errors">
 export interface RenderOptions {
   readonly routes: Pick<RouteTable, "methods">
   readonly maxBodyBytes: number
+  /** Where else to look, for whoever asks for what there is not. */
+  readonly seeInstead: string
   /** What a request that does not decode is answered with. */
   readonly malformed: (why: Why) => Refusal
 }
@@ -88,13 +90,13 @@ const isSchemaError = (error: unknown): error is HttpApiError.HttpApiSchemaError
 const refusalOf = (
   status: number,
   request: HttpServerRequest.HttpServerRequest,
-  { malformed, maxBodyBytes, routes }: RenderOptions,
+  { malformed, maxBodyBytes, routes, seeInstead }: RenderOptions,
   why: Why = {},
 ): Refusal => {
   switch (status) {
     case 404: {
       const methods = routes.methods(request.url)
-      if (methods.length === 0) return new NotFound()
+      if (methods.length === 0) return new NotFound({ detail: seeInstead })
       const allow = methods.join(", ")
       return new MethodNotAllowed({ detail: `Use ${allow}.`, headers: { allow } })
     }
