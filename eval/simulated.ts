@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs"
 import type { Measurements } from "../src/services/jobs/modes/engine/errorModel.ts"
 import { inverseNormal } from "../src/services/jobs/modes/engine/posterior.ts"
-import { errorsOf } from "../src/services/jobs/modes/engine/measured.ts"
+import { errorsOf, pairName } from "../src/services/jobs/modes/engine/measured.ts"
 import { fit, type Pair } from "./fit.ts"
 import type { Question, World } from "./World.ts"
 
@@ -45,24 +45,36 @@ const randomFrom = (seed: number) => {
   }
 }
 
+const ROUNDS = 100
+
 /**
- * How often a wrong model falls for the misconception of a question, so that two of them agree as often as was measured:
- * with probability m the misconception and otherwise any of the three wrong letters.
+ * How often a wrong model falls for the misconception of a question; otherwise it gives any of the three wrong letters.
+ * Two wrong models then agree in 1/3 + 2/3·f·g of the questions, to which f and g are fitted, one model at a time.
  */
-const misconception = (sameWrong: number): number => Math.sqrt(Math.max(0, (sameWrong - 1 / 3) / (2 / 3)))
+const misconceptions = (models: ReadonlyArray<string>, { sameWrong }: Measurements): ReadonlyMap<string, number> => {
+  const falls = new Map(models.map((model) => [model, 0.7]))
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const model of models) {
+      let product = 0
+      let square = 0
+      for (const other of models) {
+        const same = sameWrong[pairName(model, other)]
+        const fall = falls.get(other) ?? 0
+        if (same === undefined) continue
+        product += (same - 1 / 3) * 1.5 * fall
+        square += fall ** 2
+      }
+      falls.set(model, Math.min(1, Math.max(0, product / square)))
+    }
+  }
+  return falls
+}
 
 export const simulated = (count: number, seed = 1): World => {
   const { accuracies } = readPairs()
   const measured = measureMmlu()
   const models = [...accuracies.keys()].toSorted((a, b) => (accuracies.get(b) ?? 0) - (accuracies.get(a) ?? 0))
-  const falls = new Map(
-    models.map((model) => {
-      const own = Object.entries(measured.sameWrong).flatMap(([pair, rate]) =>
-        pair.split(" ").includes(model) ? rate : [],
-      )
-      return [model, misconception(own.reduce((sum, rate) => sum + rate, 0) / own.length)]
-    }),
-  )
+  const falls = misconceptions(models, measured)
   const random = randomFrom(seed)
   const gauss = () => inverseNormal(Math.min(1 - 1e-9, Math.max(1e-9, random())))
   const questions = Array.from({ length: count }, (_, i): Question => {

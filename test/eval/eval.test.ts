@@ -6,6 +6,7 @@ import { recorded } from "../../eval/recorded.ts"
 import { interval } from "../../eval/report.ts"
 import { measureMmlu, simulated } from "../../eval/simulated.ts"
 import { modeAt, plainVote, strongest } from "../../eval/strategies.ts"
+import { pairName } from "../../src/services/jobs/modes/engine/measured.ts"
 import { MEASUREMENTS } from "../../src/services/jobs/modes/engine/measurements.ts"
 
 describe("the evaluation", () => {
@@ -42,7 +43,7 @@ describe("the evaluation", () => {
     const [a = "", b = ""] = models
     const wrong = questions.filter((each) => each.said(a, 0) !== each.right && each.said(b, 0) !== each.right)
     const same = wrong.filter((each) => each.said(a, 0) === each.said(b, 0)).length / wrong.length
-    assert.closeTo(same, sameWrong[[a, b].sort().join(" ")] ?? 0, 0.1)
+    assert.closeTo(same, sameWrong[pairName(a, b)] ?? 0, 0.1)
   })
 
   it("shipped the measurements that it makes", () => {
