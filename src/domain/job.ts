@@ -69,6 +69,14 @@ export type TokenUsage = typeof TokenUsage.Type
 export const JobUsage = Schema.Struct({ ...TokenUsage.fields, calls: NonNegativeInt })
 export type JobUsage = typeof JobUsage.Type
 
+/**
+ * What a job can come to, known before it starts: its calls if everything is asked that its mode may ask, and what they
+ * cost if each fills the context of the dearest model that it may use, or the agent's limits end it. `null` where such a
+ * model has no price. Calls that fail and are made again come on top.
+ */
+export const AtMost = Schema.Struct({ calls: NonNegativeInt, cost_micro_usd: Schema.NullOr(NonNegativeInt) })
+export type AtMost = typeof AtMost.Type
+
 /** What a step's upstream calls were and cost. `cost_micro_usd` is `null` when the model has no price. */
 export const StepCall = Schema.Struct({
   provider: Schema.String,
@@ -114,6 +122,7 @@ export const Job = Schema.Struct({
   problem: Schema.optionalKey(Problem),
   usage: JobUsage,
   cost_micro_usd: Schema.NullOr(NonNegativeInt),
+  at_most: Schema.optionalKey(AtMost),
   steps: Schema.Array(JobStep),
   created_at: Time,
   started_at: Schema.optionalKey(Time),

@@ -48,7 +48,9 @@ const layerServices = (settings: GatewaySettings) =>
   Layer.merge(layerJobRunner, layerJobRetention).pipe(
     Layer.provide(Modes.layer),
     Layer.provide(Router.layer),
-    Layer.provideMerge(Layer.mergeAll(Jobs.layer, JobLeases.layer, RoutingStats.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(Layer.provide(Jobs.layer, Modes.layerWorstPrice), JobLeases.layer, RoutingStats.layer),
+    ),
     Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer)),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
     Layer.provideMerge(layerDatabase(settings)),

@@ -131,6 +131,8 @@ describeDatabases("the gateway", (database) => {
         const job = yield* api.jobs.get({ params: { id: accepted.body.id }, query: { wait: 30 } })
         assert.deepInclude(job, { status: "completed", mode, metadata: { ticket: "7" }, task: "What is a seal?" })
         assert.deepInclude(job.result, { answer: "What is a seal?", verdict: "inconclusive" })
+        // The echo costs nothing, however long it goes on.
+        assert.strictEqual(job.at_most?.cost_micro_usd, 0)
         assert.isAbove(job.usage.calls, 0)
         assert.strictEqual(job.cost_micro_usd, 0)
         assert.isTrue(job.finished_at !== undefined && DateTime.isGreaterThan(job.expires_at, job.finished_at))

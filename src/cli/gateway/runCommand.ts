@@ -8,7 +8,7 @@ import { jsonFlag } from "../flags.ts"
 import { withGuide } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { dimOnStderr } from "../terminal.ts"
-import { ask, connect, ENVIRONMENT, gatewayFlag, overPages } from "./remote.ts"
+import { ask, connect, dollars, ENVIRONMENT, gatewayFlag, overPages } from "./remote.ts"
 import { report } from "./report.ts"
 
 /** Progress is for people, so it stays out of what a program reads. */
@@ -61,7 +61,12 @@ export const runCommand = Command.make(
     const job = yield* ask((signal) =>
       gateway.agents.execute(agent, { task: input.task, ...mode, ...options }, { signal }),
     )
-    tell(`job ${job.id}`)
+    const { at_most } = job.job
+    tell(
+      at_most === undefined
+        ? `job ${job.id}`
+        : `job ${job.id}: at most ${at_most.calls} calls and ${dollars(at_most.cost_micro_usd)}`,
+    )
     yield* ask(async (signal) => {
       for await (const event of job.events({ signal })) {
         if (event.type === "step") tell(`${stepLabel(job.job.mode, event.step)} by ${event.step.model ?? "nobody"}`)

@@ -27,6 +27,7 @@ export const migrations = {
   "0006_job_failures": statements(...jobFailures),
   "0007_job_modes": statements(...jobModes),
   "0008_job_receipts": statements(...jobReceipts),
+  "0009_job_worst_price": statements("ALTER TABLE jobs ADD COLUMN at_most TEXT"),
 }
 
 /** Brings the database up to date. Several processes may do so at once: one applies the steps, the others wait. */

@@ -1,7 +1,7 @@
 /** Jobs and steps as the database holds them, and as their owners see them. */
 import { Schema } from "effect"
 import { Agent, AgentId, Metadata, TenantId } from "../../domain/agent.ts"
-import { type Job, JobId, JobStatus, type JobStep, JobTask, StepCall } from "../../domain/job.ts"
+import { AtMost, type Job, JobId, JobStatus, type JobStep, JobTask, StepCall } from "../../domain/job.ts"
 import { KeptReceipt } from "../../domain/keptReceipt.ts"
 import { JobOptions, JobResult, Mode } from "../../domain/modes.ts"
 import { Problem } from "../../domain/problem.ts"
@@ -35,6 +35,8 @@ const ShownRow = Schema.Struct({
   metadata: Schema.fromJsonString(Metadata),
   result: Schema.NullOr(Schema.fromJsonString(JobResult)),
   problem: Schema.NullOr(Schema.fromJsonString(Problem)),
+  /** `null` in rows of before it was worked out. */
+  at_most: Schema.NullOr(Schema.fromJsonString(AtMost)),
   /** Trace context of the request that enqueued it, as `storeTrace` writes it. */
   traceparent: Schema.String,
   started_at: Schema.NullOr(Time),
@@ -135,6 +137,7 @@ export const toJob = (row: ShownRow, steps: ReadonlyArray<StepRow>, spent: Spent
     calls: spent.calls,
   },
   cost_micro_usd: spent.unpriced === 0 ? spent.cost : null,
+  ...(row.at_most === null ? {} : { at_most: row.at_most }),
   steps: steps.map(toStep),
   created_at: row.created_at,
   ...(row.started_at === null ? {} : { started_at: row.started_at }),

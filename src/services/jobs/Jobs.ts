@@ -30,6 +30,7 @@ import { type JobFilter, makeJobReads } from "./JobReads.ts"
 import { encodeJob, type JobRow, type StepRow, toStep } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { changed, JobSignals, stopped } from "./JobSignals.ts"
+import { WorstPrice } from "./WorstPrice.ts"
 
 const isAgentId = Schema.is(AgentId)
 
@@ -85,6 +86,7 @@ export class Jobs extends Context.Service<
       const signals = yield* JobSignals
       const random = yield* SecureRandom.SecureRandom
       const { retention } = yield* JobSettings
+      const worst = yield* WorstPrice
       const once = makeIdempotency(sql)
       const { list, read, receipts, state, steps } = makeJobReads(sql, yield* Ledger)
 
@@ -112,6 +114,12 @@ export class Jobs extends Context.Service<
           failing_since: null,
           faults: 0,
           last_event: 0,
+          at_most: yield* worst({
+            agent,
+            mode: request.mode ?? agent.default_mode,
+            options: request.options ?? {},
+            task: taskOf(request),
+          }),
           task: taskOf(request),
           options: request.options ?? {},
           metadata: request.metadata ?? {},

@@ -1,13 +1,17 @@
 /** What jobs do: the program that a job's mode names, over the router and the ledger. */
-import { Effect, Layer } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { Ledger } from "../../routing/Ledger.ts"
 import { Router } from "../../routing/Router.ts"
+import { RoutingConfig } from "../../routing/RoutingConfig.ts"
 import { JobProgram } from "../JobProgram.ts"
-import { adversarial } from "./adversarial/run.ts"
+import { WorstPrice } from "../WorstPrice.ts"
+import * as adversarial from "./adversarial/run.ts"
 import { makeAsking } from "./engine/Asking.ts"
-import { verified } from "./verified/run.ts"
+import { worstPrice } from "./engine/worstPrice.ts"
+import * as verified from "./verified/run.ts"
 
-const modes = { adversarial, verified } as const
+const programs = { adversarial: adversarial.adversarial, verified: verified.verified } as const
+const worstCalls = { adversarial: adversarial.worstCalls, verified: verified.worstCalls } as const
 
 export const layer: Layer.Layer<JobProgram, never, Router | Ledger> = Layer.effect(
   JobProgram,
@@ -15,7 +19,19 @@ export const layer: Layer.Layer<JobProgram, never, Router | Ledger> = Layer.effe
     const router = yield* Router
     const ledger = yield* Ledger
     return JobProgram.of({
-      run: (context) => modes[context.mode](context, makeAsking(context, router, ledger)),
+      run: (context) => programs[context.mode](context, makeAsking(context, router, ledger)),
     })
+  }),
+)
+
+/** Works out what a job can come to, by the routing in force when it is made. */
+export const layerWorstPrice: Layer.Layer<never, never, RoutingConfig> = Layer.effect(
+  WorstPrice,
+  Effect.gen(function* () {
+    const { current } = yield* RoutingConfig
+    return (job) =>
+      Effect.map(Effect.all([current, Clock.currentTimeMillis]), ([settings, now]) =>
+        worstPrice(settings, job, worstCalls[job.mode](job), now),
+      )
   }),
 )

@@ -34,6 +34,14 @@ export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: stri
         </dd>
         <dt>Cost</dt>
         <dd class="figure">{usd(job.cost_micro_usd)}</dd>
+        {job.at_most !== undefined && (
+          <>
+            <dt>At most</dt>
+            <dd>
+              {usd(job.at_most.cost_micro_usd)} in {plural(job.at_most.calls, "call")}
+            </dd>
+          </>
+        )}
         <dt>Tokens</dt>
         <dd>
           {count(usage.input_tokens)} in

@@ -12,6 +12,7 @@ import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import { type Asking, counts } from "../engine/Asking.ts"
 import { escalated, notesOf } from "../engine/Cascade.ts"
 import { calibrate, Measured } from "../engine/measured.ts"
+import type { Calls } from "../engine/worstPrice.ts"
 import { Members } from "./Members.ts"
 import { isContested, isMaterial, Objections } from "./Objections.ts"
 import { prompts } from "./prompts.ts"
@@ -30,6 +31,13 @@ export const roundsOf = ({ agent, options }: Pick<JobContext, "agent" | "options
     options.rounds ?? mode.depth[options.effort ?? agent.default_effort ?? DEFAULT_EFFORT],
     agent.limits.max_rounds,
   )
+
+/** The calls of a job at most; whoever is asked for JSON may be asked twice. */
+export const worstCalls = (job: Pick<JobContext, "agent" | "options">): Calls => ({
+  perTier: { proposer: 1 + 2 * roundsOf(job), critic: 2 * roundsOf(job), judge: 2 * 2 },
+  besides: { proposer: 0, critic: 0, judge: 0 },
+  parallel: 1,
+})
 
 const debate = Effect.fn("modes.adversarial")(function* (context: JobContext, asking: Asking, tier: number) {
   const measured = yield* Measured

@@ -18,9 +18,10 @@ import type { JobContext } from "../../JobProgram.ts"
 import { type Asking, counts, isEcho, type Said } from "../engine/Asking.ts"
 import { escalated, notesOf } from "../engine/Cascade.ts"
 import { Measured } from "../engine/measured.ts"
+import type { Calls } from "../engine/worstPrice.ts"
 import { Ballot } from "./Ballot.ts"
 import { prompts } from "./prompts.ts"
-import { Comparison, Questions, Reconciliation } from "./schemas.ts"
+import { Comparison, MAX_QUESTIONS, Questions, Reconciliation } from "./schemas.ts"
 
 interface Plan {
   /** Answers that are taken at most besides the draft. */
@@ -41,6 +42,19 @@ const EFFORTS: Readonly<Record<Effort, Omit<Plan, "samples">>> = {
 export const planOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): Plan => {
   const effort = options.effort ?? agent.default_effort ?? DEFAULT_EFFORT
   return { samples: options.samples ?? mode.depth[effort], ...EFFORTS[effort] }
+}
+
+/** The calls of a job at most; whoever is asked for JSON may be asked twice. */
+export const worstCalls = (job: Pick<JobContext, "agent" | "options">): Calls => {
+  const { samples, thorough } = planOf(job)
+  return {
+    perTier: { proposer: 1 + samples, critic: 0, judge: 2 * samples },
+    // Questions and their answers; reconciliation in two orders and the comparison of a correction; the correction.
+    besides: thorough
+      ? { proposer: 1, critic: 2 + MAX_QUESTIONS, judge: 2 * 2 + 2 }
+      : { proposer: 0, critic: 0, judge: 0 },
+    parallel: thorough ? MAX_QUESTIONS : 1,
+  }
 }
 
 export const verified = Effect.fn("modes.verified")(function* (context: JobContext, asking: Asking) {

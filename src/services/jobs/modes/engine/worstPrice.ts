@@ -1,0 +1,56 @@
+/** The most that a job can cost: every call that its mode may make, each with the dearest model that may serve it. */
+import type { AgentLimits } from "../../../../domain/agent.ts"
+import type { AtMost, JobTask } from "../../../../domain/job.ts"
+import { costOf } from "../../../../domain/money.ts"
+import { Role, type RoutingSettings, type Target } from "../../../../domain/routing.ts"
+import { permits } from "../../../../domain/targets.ts"
+import { priceOf } from "../../../routing/Prices.ts"
+import { estimateInput } from "../../../routing/TokenEstimate.ts"
+import type { Planned } from "../../WorstPrice.ts"
+
+/** How often a mode calls each role at most: on every target of a cascade, and besides. */
+export interface Calls {
+  readonly perTier: Readonly<Record<Role, number>>
+  readonly besides: Readonly<Record<Role, number>>
+  /** Calls that may be under way when a limit is reached. */
+  readonly parallel: number
+}
+
+/** `now` in milliseconds since the epoch. */
+export const worstPrice = (settings: RoutingSettings, { agent, task }: Planned, calls: Calls, now: number): AtMost => {
+  const { limits, model_policy } = agent
+  const priced = limits.max_cost_micro_usd !== undefined
+  const dearest = (target: Target): number | null => {
+    const prices = priceOf(settings, target, now)?.prices ?? null
+    const context = target.max_context_tokens
+    const input = Math.min(context, inputOf(task))
+    const all = costOf(prices, { input: context, output: 0, cached: 0 })
+    const long = costOf(prices, { input, output: context - input, cached: 0 })
+    return all === null || long === null ? null : Math.max(all, long)
+  }
+  let count = 0
+  let cost: number | null = 0
+  let one = 0
+  for (const role of Role.literals) {
+    const allowed = settings.targets.filter(
+      (target) => permits(model_policy, target) && permits(settings.roles?.[role], target),
+    )
+    // With a limit of cost, a model without a price is not asked.
+    const costs = allowed.map(dearest).filter((each) => !priced || each !== null)
+    const tiers = settings.strategy === "cascade" ? Math.max(1, allowed.length) : 1
+    const times = tiers * calls.perTier[role] + calls.besides[role]
+    count += times
+    if (times === 0) continue
+    const most = costs.includes(null) ? null : Math.max(0, ...costs.map((each) => each ?? 0))
+    cost = cost === null || most === null ? null : cost + times * most
+    one = Math.max(one, most ?? 0)
+  }
+  return { calls: count, cost_micro_usd: within(limits, cost, one * calls.parallel) }
+}
+
+/** A limit is looked at before a call, so the calls that are under way when it is reached come on top of it. */
+const within = ({ max_cost_micro_usd }: AgentLimits, cost: number | null, underWay: number): number | null =>
+  max_cost_micro_usd === undefined ? cost : Math.min(cost ?? Infinity, max_cost_micro_usd + underWay)
+
+const inputOf = (task: JobTask): number =>
+  estimateInput({ messages: typeof task === "string" ? [{ role: "user", content: task }] : task })
