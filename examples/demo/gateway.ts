@@ -17,7 +17,7 @@ const showResult = ({ cost_micro_usd, result }: Job): void => {
   fact("verdict", `${result.verdict}, confidence ${result.confidence?.toFixed(2) ?? "none"}`)
   if (result.mode === "adversarial")
     for (const { claim, status } of result.objections) fact("objection", `${claim} (${status})`)
-  else
+  if (result.mode === "verified")
     for (const { independent_answer, note, question } of result.checks)
       fact("check", `${question} ${independent_answer} ${note}`)
   fact("cost", dollars(cost_micro_usd ?? null))

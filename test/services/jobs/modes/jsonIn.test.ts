@@ -1,5 +1,12 @@
+import { createContext, runInContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { jsonIn, MAX_JSON_CHARS } from "../../../../src/services/jobs/modes/engine/jsonIn.ts"
+import { saysNothing } from "../../../../src/services/jobs/modes/engine/saysNothing.ts"
+
+/** Ends what would go on for minutes: nothing else can, while the event loop stands still. */
+const unlessItHangs = <A>(run: () => A): A =>
+  // The context holds nothing but `run`, whose type this is.
+  runInContext("run()", createContext({ run }), { timeout: 5000 }) as A
 
 const JSON_TEXT = '{"a": [1], "b": "}{\\"", "c": {}}'
 
@@ -23,6 +30,13 @@ describe("JSON in a model's answer", () => {
     assert.isUndefined(jsonIn(`${" ".repeat(MAX_JSON_CHARS)}{}`))
     assert.isUndefined(jsonIn(`{"a":${"[".repeat(1000)}`))
     assert.isUndefined(jsonIn(`{"resolved": [${"1,".repeat(100_000)}1]}`))
+  })
+
+  it("is looked for once through, however much space there is", () => {
+    for (const text of [" ".repeat(1_000_000), `\`\`\`${" ".repeat(1_000_000)}`]) {
+      assert.isUndefined(unlessItHangs(() => jsonIn(text)))
+      assert.isTrue(unlessItHangs(() => saysNothing(text)))
+    }
   })
 
   it("is looked for in a bounded number of places", () => {

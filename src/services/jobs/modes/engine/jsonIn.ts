@@ -35,18 +35,23 @@ const isJson = (text: string): boolean => {
   }
 }
 
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN = 0x7b
+const CLOSE = 0x7d
+
 /** Where the object that begins at `begin` ends, by its braces; those inside of strings do not count. */
 const endOfObject = (text: string, begin: number): number | undefined => {
   let depth = 0
   let inString = false
   for (let at = begin; at < text.length; at++) {
-    const char = text[at]
+    const code = text.charCodeAt(at)
     if (inString) {
-      if (char === "\\") at++
-      else if (char === '"') inString = false
-    } else if (char === '"') inString = true
-    else if (char === "{") depth++
-    else if (char === "}" && --depth === 0) return at + 1
+      if (code === BACKSLASH) at++
+      else if (code === QUOTE) inString = false
+    } else if (code === QUOTE) inString = true
+    else if (code === OPEN) depth++
+    else if (code === CLOSE && --depth === 0) return at + 1
   }
   return undefined
 }
