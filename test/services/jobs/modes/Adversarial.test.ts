@@ -279,6 +279,21 @@ describe("objections", () => {
     }),
   )
 
+  it.effect("that nobody replied to are met by another answer all the same", () =>
+    Effect.gen(function* () {
+      const { result } = yield* debating(
+        {
+          propose: "41",
+          critique: critique([major("wrong")]),
+          respond: { replies: [{ objection: 7, action: "rebut", text: "which?" }], answer: "42" },
+          judge: judge("sound", 0.9, [1]),
+        },
+        { options: { rounds: 1 } },
+      )
+      assert.deepInclude(result, { answer: "42", verdict: "revised", rounds: [{ round: 1, response: "revised" }] })
+    }),
+  )
+
   it.effect("reach the judge with all that was replied, also what was rebutted before a revision", () =>
     Effect.gen(function* () {
       const { upstream } = yield* debating({

@@ -29,8 +29,8 @@ export class Objections {
     for (const id of ids) this.change(id, () => ({ status: "resolved" }))
   }
 
-  /** Enters what the author replied to open objections, and says what that was on the whole. */
-  reply(round: number, replies: Response["replies"]): Round["response"] {
+  /** Enters what the author replied to open objections, and says what that was on the whole; `changed`: of the answer. */
+  reply(round: number, replies: Response["replies"], changed: boolean): Round["response"] {
     const open = new Set(this.open.map(({ id }) => id))
     const actions = new Set<Reply["action"]>()
     for (const { action, objection, text } of replies) {
@@ -39,7 +39,8 @@ export class Objections {
       this.change(objection, ({ replies }) => ({ replies: [...replies, { round, action, text }] }))
     }
     if (actions.size > 1) return "mixed"
-    return actions.has("revise") ? "revised" : "rebutted"
+    // Whoever gives another answer without a word to any of them has revised it.
+    return actions.has("revise") || (actions.size === 0 && changed) ? "revised" : "rebutted"
   }
 
   section(title: string, objections = this.all): Section {

@@ -87,7 +87,7 @@ const debate = Effect.fn("modes.adversarial")(function* (context: JobContext, as
       decided = false
       break
     }
-    const outcome = objections.reply(round, response.value.replies)
+    const outcome = objections.reply(round, response.value.replies, response.value.answer !== answer)
     history.push({ round, response: outcome })
     if (outcome !== "rebutted") answer = response.value.answer
   }
