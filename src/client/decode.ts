@@ -79,6 +79,8 @@ export const problemFrom = (object: JsonObject, status: number): Problem => ({
   code: typeof object["code"] === "string" ? object["code"] : "unknown",
   retryable: object["retryable"] === true,
   ...(typeof object["detail"] === "string" ? { detail: object["detail"] } : {}),
+  ...(typeof object["instance"] === "string" ? { instance: object["instance"] } : {}),
+  ...(typeof object["trace_id"] === "string" ? { trace_id: object["trace_id"] } : {}),
   ...(Array.isArray(object["errors"])
     ? {
         errors: object["errors"]
