@@ -1,6 +1,6 @@
 /** Opens the frames of one response and follows its chain (sealed protocol §4.3 to §5). */
 import { type Bytes, encodeBase64Url, fromUtf8, utf8 } from "../domain/bytes.ts"
-import { COMPLETE_FLOOR, STREAM_FLOOR, unpad } from "../domain/padding.ts"
+import { FLOOR, unpad } from "../domain/padding.ts"
 import type { Problem } from "../domain/problem.ts"
 import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
 import {
@@ -14,8 +14,8 @@ import {
 } from "../domain/transcript.ts"
 import { equalJson, mustAgree, mustBeSound } from "./agreement.ts"
 import { proofClaimsFrom, receiptClaimsFrom, STATUSES } from "./claims.ts"
-import { decodeBytes, literal, objectMember, parseObject, problemFrom, string } from "./decode.ts"
-import { type JsonObject } from "../domain/json.ts"
+import { answerFrom, decodeBytes, literal, objectMember, problemFrom, string } from "./decode.ts"
+import { isObject, type JsonObject } from "../domain/json.ts"
 import { Tampered } from "./errors.ts"
 import { deriveResponseKeys, hmac, openFrame, type ResponseKeys, sha256 } from "./primitives.ts"
 import type { SentRequest } from "./sealRequest.ts"
@@ -39,15 +39,23 @@ export interface VerifiedFrame {
   readonly size: number
   /** The rolling chain over all frames up to this one, in base64url (sealed protocol §5). */
   readonly chain: string
-  readonly payload: JsonObject
+  /** `null` where a complete answer has none. */
+  readonly payload: JsonObject | null
+}
+
+/** How the frames of a response are laid out. */
+export interface Layout {
+  readonly form: Form
+  /** The smallest block; by default that of all but unpaced streams. */
+  readonly floor?: number
+  readonly onFrame?: ((frame: VerifiedFrame) => void) | undefined
 }
 
 export class ResponseOpener {
   private readonly sent: SentRequest
   private readonly trusted: TrustedKeys
-  private readonly form: Form
+  private readonly layout: Layout
   private readonly keys: ResponseKeys
-  private readonly onFrame: ((frame: VerifiedFrame) => void) | undefined
   private readonly payloads: Array<Bytes> = []
   private chain: Bytes
   /** The chain after the data frames alone, which the receipt covers. */
@@ -55,18 +63,10 @@ export class ResponseOpener {
   private frames = 0
   private ended = false
 
-  private constructor(
-    sent: SentRequest,
-    trusted: TrustedKeys,
-    form: Form,
-    keys: ResponseKeys,
-    chain: Bytes,
-    onFrame: ((frame: VerifiedFrame) => void) | undefined,
-  ) {
-    this.onFrame = onFrame
+  private constructor(sent: SentRequest, trusted: TrustedKeys, layout: Layout, keys: ResponseKeys, chain: Bytes) {
     this.sent = sent
     this.trusted = trusted
-    this.form = form
+    this.layout = layout
     this.keys = keys
     this.chain = chain
     this.dataChain = chain
@@ -75,28 +75,34 @@ export class ResponseOpener {
   static async begin(
     sent: SentRequest,
     trusted: TrustedKeys,
-    form: Form,
+    layout: Layout,
     nonceText: string,
-    onFrame?: (frame: VerifiedFrame) => void,
   ): Promise<ResponseOpener> {
     const nonce = decodeBytes(nonceText, "response_nonce", RESPONSE_NONCE_BYTES)
     const keys = await deriveResponseKeys(sent.secret, sent.enc, nonce)
-    return new ResponseOpener(sent, trusted, form, keys, await sha256(chainSeed(sent.requestHash, nonce)), onFrame)
+    return new ResponseOpener(sent, trusted, layout, keys, await sha256(chainSeed(sent.requestHash, nonce)))
   }
 
-  /** The JSON payload of the next frame. Throws `Tampered` unless the frame is exactly the one that must come next. */
+  /** The object in the next frame. Throws `Tampered` unless the frame is exactly the one that must come next. */
   async open(ciphertextText: string, final: boolean): Promise<JsonObject> {
+    const payload = await this.openAnswer(ciphertextText, final)
+    if (payload === null) throw new Tampered("A frame has nothing in it.")
+    return payload
+  }
+
+  /** The same where a frame may also have `null` in it, because there is no answer. */
+  async openAnswer(ciphertextText: string, final = false): Promise<JsonObject | null> {
     if (this.ended) throw new Tampered("There is a frame after the final one.")
     const index = this.frames++
     const ciphertext = decodeBytes(ciphertextText, "ciphertext")
     const block = await openFrame(
       this.keys.key,
       frameNonce(this.keys.baseNonce, index),
-      frameAad(this.form, index, final, this.sent.requestHash),
+      frameAad(this.layout.form, index, final, this.sent.requestHash),
       ciphertext,
     )
     if (block === undefined) throw new Tampered(`Frame ${index} is not authentic.`)
-    const payload = unpad(block, this.form === "stream" ? STREAM_FLOOR : COMPLETE_FLOOR)
+    const payload = unpad(block, this.layout.floor ?? FLOOR)
     if (payload === undefined) throw new Tampered(`Frame ${index} is not padded as it must be.`)
     this.chain = await sha256(chainLink(this.chain, index, final, await sha256(ciphertext)))
     if (final) this.ended = true
@@ -104,9 +110,10 @@ export class ResponseOpener {
       this.payloads.push(payload)
       this.dataChain = this.chain
     }
-    const object = parseObject(payload, `frame ${index}`)
-    this.onFrame?.({ index, final, size: ciphertext.length, chain: encodeBase64Url(this.chain), payload: object })
-    return object
+    const answer = answerFrom(payload, `frame ${index}`)
+    const chain = encodeBase64Url(this.chain)
+    this.layout.onFrame?.({ index, final, size: ciphertext.length, chain, payload: answer })
+    return answer
   }
 
   /** Verifies the end record of a response whose final frame was opened. */
@@ -118,13 +125,16 @@ export class ResponseOpener {
     const receipt = receiptClaimsFrom(await verifyStatement("receipt", statement, this.trusted))
     this.must(receipt.iss === this.sent.session.kid, "was signed by another identity than the session")
     this.must(receipt.session_id === this.sent.session.id, "is about another session")
-    this.must(receipt.jti === this.sent.requestId, "is about another request")
+    // What the proxy could not read has no id that it knows of.
+    const isUnread = receipt.jti === null && status === "failed"
+    this.must(receipt.jti === this.sent.requestId || isUnread, "is about another request")
     this.must(receipt.request_hash === encodeBase64Url(this.sent.requestHash), "is about another request")
-    this.must(receipt.form === this.form && receipt.status === status, "contradicts the end record")
+    this.must(receipt.form === this.layout.form && receipt.status === status, "contradicts the end record")
     this.must(
       equalJson([receipt.finish_reasons, receipt.usage], [record["finish_reasons"], record["usage"]]),
       "contradicts the end record",
     )
+    this.must(status === "complete" || isObject(record["problem"]), "is of a failure that nothing is said of")
     mustBeSound(receipt, this.sent.session.begunAt)
     this.must(receipt.count === this.payloads.length, "counts other frames than came")
     this.must(receipt.root === encodeBase64Url(this.dataChain), "covers other frames than came")

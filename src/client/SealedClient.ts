@@ -2,19 +2,20 @@
 import type { ChatCompletion, ChatInput } from "../domain/chat.ts"
 import type { PublicJwk, ReceiptClaims } from "../domain/statement.ts"
 import type { SuiteName } from "../domain/suites.ts"
-import type { Form } from "../domain/transcript.ts"
+import { floorOf, paceOf } from "../domain/pace.ts"
+import { type Form, MEDIA_TYPE } from "../domain/transcript.ts"
 import { parseStatement } from "../domain/statement.ts"
-import { problemFrom, string, strings } from "./decode.ts"
+import { string, strings } from "./decode.ts"
 import { type JsonObject } from "../domain/json.ts"
 import { deliver } from "./delivery.ts"
 import { NoPins, PinMismatch, SealedProblem, SealgateError, StreamTruncated, Tampered } from "./errors.ts"
-import { ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
-import { nextEvent, SealedStream } from "./SealedStream.ts"
+import { type Layout, ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
+import { failureOf, nextEvent, SealedStream } from "./SealedStream.ts"
 import { expectEvent } from "./streamParts.ts"
 import { sealRequest, type SentRequest } from "./sealRequest.ts"
 import { serverSentEvents } from "./serverSentEvents.ts"
 import { type ClientSession, sessionRequest, verifySession } from "./session.ts"
-import { type Fetch, hangUp, readAnswer, type Refusal, Transport } from "./transport.ts"
+import { type Fetch, hangUp, readAnswer, Transport } from "./transport.ts"
 import { keysByThumbprint, publicJwk, type TrustedKeys } from "./trust.ts"
 import type { RevealedExchange } from "./verify.ts"
 import { defined } from "../domain/defined.ts"
@@ -41,6 +42,16 @@ export interface SealedClientOptions {
    * under the seal, so only the proxy reads it.
    */
   readonly credential?: string | (() => string | Promise<string>)
+  /**
+   * Milliseconds between the frames of streams, 20 to 1000; default 100. They come by the clock, so that nobody on the path can
+   * count tokens. `0` sends each token as it comes, and gives that up.
+   */
+  readonly pace?: number
+  /**
+   * `never`: a request is sealed once, also where the proxy says that it did not serve it. By default it is sealed anew, once,
+   * when its session is gone: one process serves it once at most, but a process that was started anew remembers nothing.
+   */
+  readonly retry?: "never"
   readonly fetch?: Fetch
 }
 
@@ -53,11 +64,16 @@ export interface RequestOptions {
    * provider that fails then ends the stream with `AnswerIncomplete` at once, without a second call.
    */
   readonly restart?: boolean
+  /** The pace of this stream, where it is not the client's. */
+  readonly pace?: number
   /** A UUID that names the request in the receipt; made up when absent. */
   readonly requestId?: string
   /** Called with every frame of the answer once it was verified, before what it holds is handed out. */
   readonly onFrame?: (frame: VerifiedFrame) => void
 }
+
+/** How long after its end, in milliseconds, a request of a session may be sealed anew in another one. */
+const SEALED_ANEW_WITHIN_MS = 60_000
 
 /** An answer, with its receipt verified. */
 export interface SealedCompletion {
@@ -84,6 +100,8 @@ export class SealedClient {
   private readonly trustOnFirstUse: boolean
   private readonly suites: ReadonlyArray<SuiteName> | undefined
   private readonly credential: SealedClientOptions["credential"]
+  private readonly pace: number | undefined
+  private readonly retry: SealedClientOptions["retry"]
   private pinned: ReadonlyArray<string>
   private keys: TrustedKeys = new Map()
   private session: ClientSession | undefined
@@ -95,6 +113,8 @@ export class SealedClient {
     this.pinned = options.pins ?? []
     this.suites = options.suites
     this.credential = options.credential
+    this.pace = options.pace
+    this.retry = options.retry
     this.trustOnFirstUse = options.trustOnFirstUse === true
   }
 
@@ -110,90 +130,110 @@ export class SealedClient {
 
   /** One whole answer. Throws a `SealgateError`, or the signal's reason when it fires. */
   async complete(input: ChatInput, options: RequestOptions = {}): Promise<SealedCompletion> {
-    const { response, sent } = await this.send({ ...input, stream: false }, "application/json", options)
-    const body = await readAnswer(response, options.signal)
-    const opener = await this.opener(sent, "complete", body, options.onFrame)
-    const [answer, last, ...more] = strings(body, "frames")
-    if (answer === undefined || last === undefined || more.length > 0) {
-      throw new Tampered("A complete answer has exactly two frames.")
-    }
-    const completion = await opener.open(answer, false)
-    const { evidence, receipt, status } = await opener.end(await opener.open(last, true))
-    if (status !== "complete") throw new Tampered("A complete answer says that it is not complete.")
-    return {
-      // The frame is authentic, so this is what the proxy sent: a completion that its own schema made.
-      completion: completion as unknown as ChatCompletion,
-      receipt,
-      statements: { receipt: evidence.receipt },
-      evidence,
+    for (let again = true; ; again = false) {
+      const { response, sent } = await this.send({ ...input, stream: false }, "complete", options)
+      const body = await readAnswer(response, options.signal)
+      const opener = await this.opener(sent, { form: "complete", onFrame: options.onFrame }, body)
+      const [answer, last, ...more] = strings(body, "frames")
+      if (answer === undefined || last === undefined || more.length > 0) {
+        throw new Tampered("A complete answer has exactly two frames.")
+      }
+      const completion = await opener.openAnswer(answer)
+      const end = await opener.end(await opener.open(last, true))
+      if ((completion !== null) !== (end.status === "complete")) {
+        throw new Tampered("A complete answer says that it is not complete, or the other way round.")
+      }
+      if (end.status === "complete") {
+        const { evidence, receipt } = end
+        return {
+          // The frame is authentic, so this is what the proxy sent: a completion that its own schema made.
+          completion: completion as unknown as ChatCompletion,
+          receipt,
+          statements: { receipt: evidence.receipt },
+          evidence,
+        }
+      }
+      const error = failureOf(end)
+      if (!this.isRenewable(error, sent, options) || !again) throw error
     }
   }
 
   /**
-   * A streamed answer. The promise resolves when the stream begins; problems before that are thrown here.
+   * A streamed answer. The promise resolves when the proxy has taken the request; what becomes of it is learnt by reading.
    * Throws a `SealgateError`, or the signal's reason when it fires, now or while it is read.
    */
   async stream(input: ChatInput, options: RequestOptions = {}): Promise<SealedStream> {
-    const { response, sent } = await this.send({ ...input, stream: true }, "text/event-stream", options)
+    const first = await this.openStream(input, options)
+    const renew = (error: SealgateError) =>
+      this.isRenewable(error, first.sent, options) ? this.openStream(input, options) : undefined
+    return new SealedStream(first, { ...options, renew })
+  }
+
+  private async openStream(input: ChatInput, options: RequestOptions) {
+    const { response, sent } = await this.send({ ...input, stream: true }, "stream", options)
     if (response.body === null) throw new StreamTruncated({ chunks: [] })
     const events = serverSentEvents(response.body)
     try {
       const opening = expectEvent(await nextEvent(events, [], options.signal), "open")
-      const opener = await this.opener(sent, "stream", opening, options.onFrame)
-      return new SealedStream(opener, events, options)
+      const floor = floorOf(paceOf(options.pace ?? this.pace))
+      return {
+        sent,
+        events,
+        opener: await this.opener(sent, { form: "stream", floor, onFrame: options.onFrame }, opening),
+      }
     } catch (error) {
       await events.return(undefined)
       throw error
     }
   }
 
-  private opener(
-    sent: SentRequest,
-    form: Form,
-    body: JsonObject,
-    onFrame?: (frame: VerifiedFrame) => void,
-  ): Promise<ResponseOpener> {
-    return ResponseOpener.begin(sent, this.keys, form, string(body, "response_nonce"), onFrame)
+  private opener(sent: SentRequest, layout: Layout, body: JsonObject): Promise<ResponseOpener> {
+    return ResponseOpener.begin(sent, this.keys, layout, string(body, "response_nonce"))
   }
 
   /**
-   * Seals and sends. A proxy that has ended the session, is about to, or finds the request stale by its clock has not
-   * served it: then it is sealed again in a new session, once.
+   * Whether to seal a failed request once more: the proxy's clock and this one have moved against each other since the session
+   * began, no provider was called, and a new session measures anew. The failure settled the id, so a caller's cannot be used.
    */
-  private async send(input: object, mediaType: string, { provider, requestId, restart, signal }: RequestOptions) {
-    const id = requestId ?? globalThis.crypto.randomUUID()
+  private isRenewable(error: SealgateError, { session }: SentRequest, { requestId }: RequestOptions): boolean {
+    if (!(error instanceof SealedProblem) || error.problem.code !== "stale") return false
+    if (this.session === session) this.session = undefined
+    return this.retry !== "never" && requestId === undefined
+  }
+
+  /**
+   * Seals and sends. A proxy that has ended the session, or is about to, has not served it: then it is sealed again in a new
+   * session, once, under the same id.
+   */
+  private async send(
+    input: object,
+    form: Form,
+    { pace = this.pace, provider, requestId, restart, signal }: RequestOptions,
+  ) {
+    const id = requestId?.toLowerCase() ?? globalThis.crypto.randomUUID()
     const credential = typeof this.credential === "function" ? await this.credential() : (this.credential ?? "")
-    for (let again = true; ; again = false) {
+    let anewUntil: number | undefined
+    for (;;) {
       const session = await this.takeSession(signal)
       const payload = {
         request_id: id,
         issued_at: Date.now() + session.clockOffset,
-        ...defined({ provider, restart }),
+        ...defined({ provider, restart, pace: form === "stream" ? pace : undefined }),
         api: "chat.completions",
         body: input,
       }
       const sealing = { requestId: id, payload: JSON.stringify(payload), credential }
       const sent = await sealRequest(session, sealing).catch(nothingSealed)
       const delivered = await deliver(this.transport, sent, signal)
-      if (delivered.type === "answer") return { sent, response: await onlySealed(delivered.response, mediaType) }
-      const isSealed = delivered.type === "sealed-problem"
-      const { error, sessionOver } = isSealed ? await this.openProblem(sent, delivered.refusal) : delivered
-      // A proxy that answers under seal still has the session.
-      const sessionLost = sessionOver || (!isSealed && error.mayHaveBeenServed)
+      if (delivered.type === "answer") return { sent, response: await onlySealed(delivered.response, MEDIA_TYPE[form]) }
+      const { error, sessionOver } = delivered
       // Another request may have begun a new one in the meantime.
-      if (sessionLost && this.session === session) this.session = undefined
-      if (!again || !sessionOver) throw error
+      if ((sessionOver || error.mayHaveBeenServed) && this.session === session) this.session = undefined
+      const again = sessionOver && this.retry !== "never" && anewUntil === undefined
+      // The proxy remembers ids a little longer than the session in which they may have been used.
+      anewUntil = session.expiresAt + SEALED_ANEW_WITHIN_MS
+      if (!again || Date.now() + session.clockOffset > anewUntil) throw error
     }
-  }
-
-  private async openProblem(sent: SentRequest, { body, retryAfterMs, status }: Refusal) {
-    const opener = await this.opener(sent, "problem", body ?? {})
-    const [frame, ...more] = strings(body ?? {}, "frames")
-    if (frame === undefined || more.length > 0) throw new Tampered("A sealed problem has exactly one frame.")
-    const problem = problemFrom(await opener.open(frame, true), status)
-    if (problem.status !== status) throw new Tampered("The sealed problem has another status than its answer.")
-    // The clocks have moved against each other since the session began: a new one measures anew.
-    return { error: new SealedProblem(problem, true, retryAfterMs), sessionOver: problem.code === "stale" }
   }
 
   /**

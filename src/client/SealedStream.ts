@@ -2,10 +2,17 @@
 import { ChatAccumulator } from "../domain/chatStream.ts"
 import type { ChatChunk, ChatCompletion } from "../domain/chat.ts"
 import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
-import { AnswerIncomplete, StreamTruncated, Tampered } from "./errors.ts"
+import {
+  AnswerIncomplete,
+  SealedProblem,
+  type SealgateError,
+  StreamTruncated,
+  Tampered,
+  type VerifiedPrefix,
+} from "./errors.ts"
 import type { ResponseOpener, VerifiedEnd } from "./ResponseOpener.ts"
 import type { ServerSentEvent } from "./serverSentEvents.ts"
-import { frameOf, partOf, proofOf, type StreamPart } from "./streamParts.ts"
+import { frameOf, partsOf, proofOf, type StreamPart } from "./streamParts.ts"
 import type { RevealedExchange } from "./verify.ts"
 
 /** How a stream ended, with receipt and terminal proof verified. */
@@ -29,17 +36,18 @@ export class SealedStream implements AsyncIterable<StreamPart> {
   private readonly parts: AsyncGenerator<StreamPart>
   private taken = false
 
-  constructor(opener: ResponseOpener, events: Events, options: StreamOptions = {}) {
+  constructor(open: OpenStream, options: StreamOptions = {}) {
     const { promise, reject, resolve } = Promise.withResolvers<StreamEnd>()
     // Whoever only iterates learns of a failure there, and need not look at `end` as well.
     promise.catch(() => undefined)
     this.end = promise
-    const parts = verifiedParts(opener, events, options, resolve, reject)
+    const reading = { open }
+    const parts = verifiedParts(reading, options, resolve, reject)
     const leave = parts.return.bind(parts)
     // A generator that was never asked for anything runs no `finally`, so whoever leaves it then is seen off here.
     parts.return = async (value) => {
       const left = await leave(value)
-      await close(events, reject)
+      await close(reading.open.events, reject)
       return left
     }
     this.parts = parts
@@ -62,10 +70,18 @@ export class SealedStream implements AsyncIterable<StreamPart> {
 
 type Events = AsyncIterator<ServerSentEvent>
 
+/** A stream that has been opened: its next event is its first frame. */
+export interface OpenStream {
+  readonly opener: ResponseOpener
+  readonly events: Events
+}
+
 interface StreamOptions {
   readonly signal?: AbortSignal
   /** `false` where the proxy was asked not to begin again. */
   readonly restart?: boolean
+  /** Gives another stream in place of one that failed before anything came of it, where that may help. */
+  readonly renew?: (error: SealgateError) => Promise<OpenStream> | undefined
 }
 
 /** Hangs up, and settles `end` for whoever stops early. Neither does anything where all of it was read. */
@@ -75,38 +91,50 @@ const close = async (events: Events, reject: (error: unknown) => void): Promise<
 }
 
 async function* verifiedParts(
-  opener: ResponseOpener,
-  events: Events,
-  { restart, signal }: StreamOptions,
+  reading: { open: OpenStream },
+  { renew, restart, signal }: StreamOptions,
   resolve: (end: StreamEnd) => void,
   reject: (error: unknown) => void,
 ): AsyncGenerator<StreamPart> {
   let answer = new ChatAccumulator()
   let chunks: Array<ChatChunk> = []
   let seq = 0
+  let began = false
+  let renewed = false
   try {
     for (;;) {
+      const { events, opener } = reading.open
       const { data, final } = frameOf(await nextEvent(events, chunks, signal), seq)
       const payload = await opener.open(data, final)
       seq++
       if (!final) {
-        const part = partOf(payload)
-        if (part.type === "restart") {
-          if (restart === false) throw new Tampered("The stream begins again, which it was asked not to.")
-          answer = new ChatAccumulator()
-          chunks = []
-        } else {
-          answer.add(part.chunk)
-          chunks.push(part.chunk)
+        for (const part of partsOf(payload)) {
+          began = true
+          if (part.type === "restart") {
+            if (restart === false) throw new Tampered("The stream begins again, which it was asked not to.")
+            answer = new ChatAccumulator()
+            chunks = []
+          } else {
+            answer.add(part.chunk)
+            chunks.push(part.chunk)
+          }
+          yield part
         }
-        yield part
         continue
       }
       const end = await opener.end(payload)
       const statement = proofOf(await nextEvent(events, chunks, signal))
       const proof = await opener.prove(statement, end)
       if (!(await isOver(events))) throw new Tampered("The stream goes on after its proof.")
-      if (end.status !== "complete") throw incomplete(end, chunks)
+      if (end.status !== "complete") {
+        const error = failureOf(end, began ? { chunks } : undefined)
+        const other = renewed ? undefined : await renew?.(error)
+        if (other === undefined) throw error
+        reading.open = other
+        renewed = true
+        seq = 0
+        continue
+      }
       const { evidence, receipt } = end
       const statements = { receipt: evidence.receipt, proof: statement }
       return resolve({ completion: answer.completion, receipt, proof, statements, evidence })
@@ -115,12 +143,19 @@ async function* verifiedParts(
     reject(error)
     throw error
   } finally {
-    await close(events, reject)
+    await close(reading.open.events, reject)
   }
 }
 
-const incomplete = (end: VerifiedEnd, chunks: ReadonlyArray<ChatChunk>): AnswerIncomplete =>
-  new AnswerIncomplete(end.status === "aborted" ? "aborted" : "failed", end.problem, { chunks }, end.receipt)
+/** What a verified end other than a complete one comes to: a refusal, unless something came before it. */
+export const failureOf = (end: VerifiedEnd, prefix?: VerifiedPrefix): AnswerIncomplete | SealedProblem => {
+  const { problem, receipt } = end
+  if (prefix === undefined && problem !== undefined) {
+    return new SealedProblem(problem, true, problem.retry_after_ms, undefined, receipt)
+  }
+  const status = end.status === "aborted" ? "aborted" : "failed"
+  return new AnswerIncomplete(status, problem, prefix ?? { chunks: [] }, receipt)
+}
 
 /** The next event. A stream that ends or breaks here is truncated, unless the caller's signal has fired. */
 export const nextEvent = async (

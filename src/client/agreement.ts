@@ -7,13 +7,14 @@ import { accumulate, UNFINISHED } from "../domain/chatStream.ts"
 import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
 import { isObject, type JsonObject } from "../domain/json.ts"
 import { Tampered } from "./errors.ts"
-import { partOf, type StreamPart } from "./streamParts.ts"
+import { partsOf, type StreamPart } from "./streamParts.ts"
 
 /** What a revealed exchange was found to be. */
 export interface ProvenExchange {
   readonly receipt: ReceiptClaims
   readonly request: JsonObject
-  readonly responses: ReadonlyArray<JsonObject>
+  /** Payloads of the data frames; that of a complete answer which there is none of is `null`. */
+  readonly responses: ReadonlyArray<JsonObject | null>
 }
 
 /** Whether two JSON values are the same; the order of members means nothing. */
@@ -90,7 +91,7 @@ const wholeAnswer = ([completion]: ProvenExchange["responses"]): ChatCompletion 
 const streamedAnswer = (responses: ProvenExchange["responses"]) => {
   let restart: Extract<StreamPart, { readonly type: "restart" }> | undefined
   let chunks: Array<ChatChunk> = []
-  for (const part of responses.map(partOf)) {
+  for (const part of responses.flatMap((payload) => partsOf(payload ?? {}))) {
     if (part.type === "delta") chunks.push(part.chunk)
     else {
       restart = part
@@ -100,9 +101,13 @@ const streamedAnswer = (responses: ProvenExchange["responses"]) => {
   return { chunks, restart }
 }
 
-/** The answer that an exchange has. */
-export const completionOf = ({ receipt, responses }: ProvenExchange): ChatCompletion =>
-  receipt.form === "complete" ? wholeAnswer(responses) : accumulate(streamedAnswer(responses).chunks)
+/** The answer that an exchange has, if it has one. */
+export const completionOf = ({ receipt, responses }: ProvenExchange): ChatCompletion | undefined => {
+  if (receipt.form === "stream") return accumulate(streamedAnswer(responses).chunks)
+  if (receipt.status === "complete") return wholeAnswer(responses)
+  if (responses[0] !== null) throw new Tampered("There is an answer where the receipt says that there is none.")
+  return undefined
+}
 
 /** A receipt, and the question and answer that it was found to commit to. */
 export const mustFit = (exchange: ProvenExchange): void => {
@@ -110,16 +115,17 @@ export const mustFit = (exchange: ProvenExchange): void => {
   const asked = isObject(request["body"]) ? request["body"] : {}
   mustBeSame(
     "The receipt and the request contradict each other",
-    ["jti", receipt.jti, request["request_id"]],
+    ["jti", receipt.jti ?? request["request_id"], request["request_id"]],
     ["form", receipt.form, asked["stream"] === true ? "stream" : "complete"],
   )
   const answer = completionOf(exchange)
-  const { chunks, restart } = receipt.form === "stream" ? streamedAnswer(responses) : { chunks: [answer] }
+  const { chunks, restart } =
+    receipt.form === "stream" ? streamedAnswer(responses) : { chunks: answer === undefined ? [] : [answer] }
   if (request["restart"] === false && restart !== undefined) {
     throw new Tampered("The request and the answer contradict each other: it begins again, which it was asked not to.")
   }
   // Of an answer that broke off, the receipt need not know what its parts would have said.
-  if (receipt.status !== "complete") return
+  if (receipt.status !== "complete" || answer === undefined) return
   mustBeSame("The receipt and the request contradict each other", [
     "provider",
     receipt.provider,

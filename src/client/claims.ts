@@ -1,6 +1,6 @@
 /** Decodes the claims of verified statements. */
 import type { ProofClaims, ReceiptClaims, SessionClaims } from "../domain/statement.ts"
-import { bytes, integer, literal, objectMember, string, strings } from "./decode.ts"
+import { bytes, integer, literal, objectMember, string, stringOrNull, strings } from "./decode.ts"
 import { isObject, type JsonObject } from "../domain/json.ts"
 import { VERSION } from "../domain/transcript.ts"
 import { Tampered } from "./errors.ts"
@@ -41,12 +41,12 @@ export const receiptClaimsFrom = (object: JsonObject): ReceiptClaims => {
   if (object["prompt_persisted"] !== false) throw new Tampered("The receipt does not say that the prompt was not kept.")
   return {
     ...issued(object),
-    jti: string(object, "jti"),
+    jti: stringOrNull(object, "jti"),
     session_id: string(object, "session_id"),
     form: literal(object, "form", ["complete", "stream"]),
     status: literal(object, "status", STATUSES),
-    provider: string(object, "provider"),
-    model: string(object, "model"),
+    provider: stringOrNull(object, "provider"),
+    model: stringOrNull(object, "model"),
     finish_reasons: strings(object, "finish_reasons"),
     usage,
     received_at: integer(object, "received_at"),

@@ -10,17 +10,31 @@ import { Tampered } from "./errors.ts"
 
 const wrong = (what: string, expected: string) => new Tampered(`${what} is not ${expected}.`)
 
-/** Parses I-JSON, as text or as bytes, into an object. */
-export const parseObject = (json: string | Uint8Array, what: string): JsonObject => {
-  let value: unknown
+const parse = (json: string | Uint8Array, what: string): unknown => {
   try {
-    value = parseIJson(json)
+    return parseIJson(json)
   } catch (cause) {
     throw new Tampered(`${what} is not I-JSON: ${cause instanceof NotIJson ? cause.message : String(cause)}`, { cause })
   }
+}
+
+/** Parses I-JSON, as text or as bytes, into an object. */
+export const parseObject = (json: string | Uint8Array, what: string): JsonObject => {
+  const value = parse(json, what)
   if (!isObject(value)) throw wrong(what, "a JSON object")
   return value
 }
+
+/** Parses the payload of a frame: an object, or `null` in place of an answer. */
+export const answerFrom = (json: string | Uint8Array, what: string): JsonObject | null => {
+  const value = parse(json, what)
+  if (value !== null && !isObject(value)) throw wrong(what, "a JSON object")
+  return value
+}
+
+/** A string, or `null`. */
+export const stringOrNull = (object: JsonObject, member: string): string | null =>
+  object[member] === null ? null : string(object, member)
 
 export const string = (object: JsonObject, member: string): string => {
   const value = object[member]
@@ -78,6 +92,7 @@ export const problemFrom = (object: JsonObject, status: number): Problem => ({
   status: typeof object["status"] === "number" ? object["status"] : status,
   code: typeof object["code"] === "string" ? object["code"] : "unknown",
   retryable: object["retryable"] === true,
+  ...(typeof object["retry_after_ms"] === "number" ? { retry_after_ms: object["retry_after_ms"] } : {}),
   ...(typeof object["detail"] === "string" ? { detail: object["detail"] } : {}),
   ...(typeof object["instance"] === "string" ? { instance: object["instance"] } : {}),
   ...(typeof object["trace_id"] === "string" ? { trace_id: object["trace_id"] } : {}),

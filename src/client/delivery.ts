@@ -10,10 +10,7 @@ import type { SentRequest } from "./sealRequest.ts"
 import { readRefusal, type Refusal, type Transport } from "./transport.ts"
 
 /** What came of a request. */
-export type Delivered =
-  | { readonly type: "answer"; readonly response: Response }
-  | { readonly type: "sealed-problem"; readonly refusal: Refusal }
-  | Failure
+export type Delivered = { readonly type: "answer"; readonly response: Response } | Failure
 
 /** Nothing sealed came back. */
 export interface Failure {
@@ -25,10 +22,8 @@ export interface Failure {
   readonly inDoubt: boolean
 }
 
-/** The statuses by which a balancer says that the server behind it did not answer. */
-const GIVEN_UP = new Set([502, 504])
-
-const SESSION_GONE = 410
+/** What a proxy says that has not served a request and will serve none in its session any more. */
+const SESSION_OVER = new Set(["session-gone", "draining"])
 
 export const deliver = async (
   transport: Transport,
@@ -52,7 +47,7 @@ const deliverOnce = async (
     const response = await transport.send("/v1/completions", sent.body, { headers, signal })
     if (response.ok) return { type: "answer", response }
     const refusal = await readRefusal(response, { mayHaveBeenServed: true, signal })
-    return refusal.body?.["frames"] === undefined ? unsealed(refusal) : { type: "sealed-problem", refusal }
+    return failureIn(refusal)
   } catch (error) {
     // What the caller aborts with may be such an error too: that of another request.
     if (signal?.aborted === true || !(error instanceof Unreachable)) throw error
@@ -60,12 +55,10 @@ const deliverOnce = async (
   }
 }
 
-const unsealed = ({ body, retryAfterMs, status }: Refusal): Failure => {
-  const error = new SealedProblem(problemFrom(body ?? {}, status), false, retryAfterMs)
-  return {
-    type: "failure",
-    error,
-    sessionOver: status === SESSION_GONE || error.problem.code === "draining",
-    inDoubt: error.mayHaveBeenServed && GIVEN_UP.has(status),
-  }
-}
+/** A proxy refuses with a problem document. Whatever else comes is of something in between, and says nothing of the request. */
+const failureIn = ({ problem, retryAfterMs, status }: Refusal): Failure => ({
+  type: "failure",
+  error: new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, problem === undefined || undefined),
+  sessionOver: problem !== undefined && SESSION_OVER.has(problem.code),
+  inDoubt: problem === undefined,
+})

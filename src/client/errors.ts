@@ -114,18 +114,19 @@ export class AnswerIncomplete extends SealgateError {
 }
 
 /** What a proxy says, unsealed, of requests that it did not serve. A hint: on the path anybody can say it. */
-const NOT_SERVED = new Set(["draining", "session-gone", "rate-limited"])
+const NOT_SERVED = new Set(["draining", "session-gone", "rate-limited", "overloaded"])
 const TIMEOUT = 408
 const CONFLICT = 409
 
-/** A request that was opened is refused with 4xx when no provider took it, time-outs apart. */
-const afterOpening = ({ status }: Problem): boolean => status >= 500 || status === TIMEOUT
+/** A request is refused with 4xx when no provider took it, time-outs apart; its receipt says whether one was called at all. */
+const afterOpening = ({ status }: Problem, { provider }: ReceiptClaims): boolean =>
+  provider !== null && (status >= 500 || status === TIMEOUT)
 
 /** Before a request is opened, a 4xx refuses it, except that what is `replayed` was served before. */
 const beforeOpening = ({ code, status }: Problem): boolean =>
   !NOT_SERVED.has(code) && (status >= 500 || status === CONFLICT)
 
-/** The proxy refused the request. */
+/** The proxy refused the request, or says that nothing came of it. */
 export class SealedProblem extends SealgateError {
   readonly code = "problem"
   readonly problem: Problem
@@ -136,19 +137,24 @@ export class SealedProblem extends SealgateError {
   readonly sealed: boolean
   /** Milliseconds after which to try again, if the proxy said so. */
   readonly retryAfterMs: number | undefined
+  /** What the proxy signed of it, where it came under seal. */
+  readonly receipt: ReceiptClaims | undefined
   override readonly mayHaveBeenServed: boolean
-  /** `mayHaveBeenServed` follows from the problem, unless it is known better. */
+  /** `mayHaveBeenServed` follows from the problem and the receipt, unless it is known better. */
   constructor(
     problem: Problem,
     sealed: boolean,
     retryAfterMs: number | undefined,
-    mayHaveBeenServed: boolean = (sealed ? afterOpening : beforeOpening)(problem),
+    mayHaveBeenServed?: boolean,
+    receipt?: ReceiptClaims,
   ) {
     super(problem.detail === undefined ? problem.title : `${problem.title} ${problem.detail}`)
     this.problem = problem
     this.sealed = sealed
+    this.receipt = receipt
     this.retryAfterMs = retryAfterMs
-    this.mayHaveBeenServed = mayHaveBeenServed
+    this.mayHaveBeenServed =
+      mayHaveBeenServed ?? (receipt === undefined ? beforeOpening(problem) : afterOpening(problem, receipt))
   }
 }
 

@@ -1,6 +1,6 @@
 /** Seals one request to a verified session (sealed protocol §4.1). */
 import { type Bytes, encodeBase64Url, utf8 } from "../domain/bytes.ts"
-import { COMPLETE_FLOOR, pad } from "../domain/padding.ts"
+import { FLOOR, pad } from "../domain/padding.ts"
 import { joinContent } from "../domain/sealedContent.ts"
 import { requestAad, requestInfo, requestTranscript } from "../domain/transcript.ts"
 import { SealedProblem, Tampered } from "./errors.ts"
@@ -48,7 +48,7 @@ export const sealRequest = async (
     session.publicKey,
     requestInfo(session.attestationHash),
     requestAad(session.idBytes),
-    pad(joinContent(credential, bytes), COMPLETE_FLOOR),
+    pad(joinContent(credential, bytes), FLOOR),
     ephemeralSeed,
   ).catch((cause: unknown) => {
     throw new Tampered("Nothing can be sealed to the session's key.", { cause })

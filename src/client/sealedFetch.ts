@@ -146,10 +146,11 @@ class SealedFetch {
       onEnd: async ({ evidence, receipt, statements }) =>
         this.options.onVerified?.({ evidence, receipt, statements, keys: this.client.keySet }),
     })
-    // Nothing of a held answer exists before it was verified, so what fails until then fails as a whole.
-    if (release === "verified") return new Response((await events.next()).value ?? "", OPENING)
+    // What fails before there is anything to hand out fails as a whole, with a status.
+    const first = await events.next()
+    if (release === "verified") return new Response(first.value ?? "", OPENING)
     return new Response(
-      bodyOf(events, () => hangUp.abort(), failure),
+      bodyOf(first, events, () => hangUp.abort(), failure),
       OPENING,
     )
   }

@@ -19,6 +19,8 @@ export interface ClientSession {
   readonly kid: string
   /** When it began: whole seconds since the epoch, on the proxy's clock. */
   readonly begunAt: number
+  /** When it ends: milliseconds since the epoch, on the proxy's clock. */
+  readonly expiresAt: number
   /** When to begin a new session, some time before this one ends: milliseconds since the epoch, on the proxy's clock. */
   readonly usableUntil: number
   /** Longest ciphertext accepted, in bytes. */
@@ -85,6 +87,7 @@ export const verifySession = async (
     attestationHash: await sha256(utf8(attestation)),
     kid: offer.iss,
     begunAt: offer.iat,
+    expiresAt: offer.expires_at * 1000,
     usableUntil: offer.expires_at * 1000 - Math.min(RENEWAL_MARGIN_MS, lifetime / 2),
     maxRequestBytes: offer.max_request_bytes,
     clockOffset: offer.iat * 1000 + MEAN_TRUNCATION_MS - now,

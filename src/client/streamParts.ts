@@ -28,18 +28,13 @@ export const frameOf = (event: ServerSentEvent, seq: number): { readonly data: s
 /** The statement in `event`, which must be the proof. */
 export const proofOf = (event: ServerSentEvent): string => string(expectEvent(event, "proof"), "proof")
 
-/** What a data frame of a stream holds. */
-export const partOf = (payload: JsonObject): StreamPart => {
-  const { delta, restart } = payload
-  if (isObject(restart)) {
-    return {
-      type: "restart",
-      reason: string(restart, "reason"),
-      provider: string(restart, "provider"),
-      model: string(restart, "model"),
-    }
-  }
-  if (!isObject(delta)) throw new Tampered("A frame holds neither a delta nor a restart.")
-  // The frame is authentic, so this is what the proxy sent: a chunk that its own schema made.
-  return { type: "delta", chunk: delta as unknown as ChatChunk }
+/** What a data frame of a stream holds, in order. */
+export const partsOf = ({ deltas, restart }: JsonObject): ReadonlyArray<StreamPart> => {
+  if (!Array.isArray(deltas) || !deltas.every(isObject)) throw new Tampered("A frame does not say what was added.")
+  // The frame is authentic, so these are what the proxy sent: chunks that its own schema made.
+  const parts = deltas.map((chunk): StreamPart => ({ type: "delta", chunk: chunk as unknown as ChatChunk }))
+  if (restart === undefined) return parts
+  if (!isObject(restart)) throw new Tampered("A frame begins again without saying why.")
+  const [reason, provider, model] = [string(restart, "reason"), string(restart, "provider"), string(restart, "model")]
+  return [{ type: "restart", reason, provider, model }, ...parts]
 }

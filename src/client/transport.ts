@@ -1,5 +1,6 @@
 /** HTTP to one proxy: what was asked, what came back, and what is known about a request that got no answer. */
 import type { Bytes } from "../domain/bytes.ts"
+import type { Problem } from "../domain/problem.ts"
 import { withoutSlashes } from "../domain/url.ts"
 import { parseObject, problemFrom } from "./decode.ts"
 import { isObject, type JsonObject } from "../domain/json.ts"
@@ -13,8 +14,8 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 /** Something other than a success came back. */
 export interface Refusal {
   readonly status: number
-  /** Its JSON object, if it is one. */
-  readonly body: JsonObject | undefined
+  /** The problem document that it is, if it is one. */
+  readonly problem: Problem | undefined
   readonly retryAfterMs: number | undefined
 }
 
@@ -56,8 +57,8 @@ export class Transport {
     const init = body === undefined ? { method: "GET", ...limit } : { ...postOf(body), ...limit }
     const response = await this.request(path, init, NOT_SERVING)
     if (response.status !== 200) {
-      const { body, retryAfterMs, status } = await readRefusal(response, NOT_SERVING)
-      throw new SealedProblem(problemFrom(body ?? {}, status), false, retryAfterMs, false)
+      const { problem, retryAfterMs, status } = await readRefusal(response, NOT_SERVING)
+      throw new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, false)
     }
     return parseObject(await readBytes(response, NOT_SERVING), "the answer")
   }
@@ -99,10 +100,13 @@ const postOf = (body: string, headers: Readonly<Record<string, string>> = {}) =>
 
 /** Reads what came in place of a success. */
 export const readRefusal = async (response: Response, exchange: Exchange): Promise<Refusal> => {
-  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN)
+  const { headers, status } = response
+  const seconds = Number(headers.get("retry-after") ?? Number.NaN)
+  const body = objectIn(await readBytes(response, exchange))
+  const isProblem = /^application\/problem\+json\s*(;|$)/i.test(headers.get("content-type") ?? "")
   return {
-    status: response.status,
-    body: objectIn(await readBytes(response, exchange)),
+    status,
+    problem: isProblem && body !== undefined ? problemFrom(body, status) : undefined,
     retryAfterMs: Number.isFinite(seconds) ? seconds * 1000 : undefined,
   }
 }

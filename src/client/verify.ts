@@ -1,7 +1,8 @@
 /** Offline verification: what a receipt, a proof or a revealed exchange is worth, long after the proxy forgot it. */
 import { type Bytes, decodeBase64Url, equalBytes, utf8 } from "../domain/bytes.ts"
 import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
-import { blockSize, STREAM_FLOOR } from "../domain/padding.ts"
+import { floorOf, paceOf } from "../domain/pace.ts"
+import { blockSize } from "../domain/padding.ts"
 import {
   chainLink,
   chainSeed,
@@ -14,7 +15,7 @@ import {
 } from "../domain/transcript.ts"
 import { mustAgree, mustBeSound, mustFit, type ProvenExchange } from "./agreement.ts"
 import { proofClaimsFrom, receiptClaimsFrom } from "./claims.ts"
-import { decodeBytes, parseObject } from "./decode.ts"
+import { answerFrom, decodeBytes, parseObject } from "./decode.ts"
 import { Tampered } from "./errors.ts"
 import { hmac, sha256 } from "./primitives.ts"
 import { type TrustOptions, trustKeys, verifyStatement } from "./trust.ts"
@@ -131,7 +132,7 @@ export const proveExchange = async (exchange: RevealedExchange, trust: TrustOpti
   const proven: ProvenExchange = {
     receipt,
     request: parseObject(exchange.request, "request"),
-    responses: exchange.responses.map((response) => parseObject(response, "response")),
+    responses: exchange.responses.map((response) => answerFrom(response, "response")),
   }
   mustFit(proven)
   return proven
@@ -181,7 +182,8 @@ export const verifyEvidence = async (evidence: Evidence, trust: TrustOptions): P
     const { data } = await chainRoots(receipt.request_hash, recording)
     if (!matches(receipt.root, data)) throw new Tampered("The receipt does not cover the recorded frames.")
   }
-  if (exchange !== undefined && recording !== undefined) mustHold(recording, evidence.exchange?.responses ?? [])
+  if (exchange !== undefined && recording !== undefined)
+    mustHold(recording, exchange, evidence.exchange?.responses ?? [])
   return {
     iss,
     ...defined({ receipt, proof, exchange }),
@@ -189,9 +191,10 @@ export const verifyEvidence = async (evidence: Evidence, trust: TrustOptions): P
 }
 
 /** Recorded frames of a stream cannot be opened by a verifier, but their sizes follow from what was in them. */
-const mustHold = ({ frames }: RecordedStream, responses: ReadonlyArray<string>): void => {
+const mustHold = ({ frames }: RecordedStream, { request }: ProvenExchange, responses: ReadonlyArray<string>): void => {
+  const floor = floorOf(paceOf(request["pace"]))
   for (const [index, response] of responses.entries()) {
-    const size = blockSize(utf8(response).length, STREAM_FLOOR) + TAG_BYTES
+    const size = blockSize(utf8(response).length, floor) + TAG_BYTES
     if (decodeBytes(frames[index] ?? "", "frame").length !== size) {
       throw new Tampered(`Recorded frame ${index} cannot hold what is revealed of it.`)
     }

@@ -5,10 +5,10 @@
  */
 import type { Bytes } from "./bytes.ts"
 
-/** Smallest block, in bytes, of a request or of a complete or problem response. */
-export const COMPLETE_FLOOR = 1024
-/** Smallest block, in bytes, of one stream frame. */
-export const STREAM_FLOOR = 512
+/** Smallest block, in bytes, of everything but {@link UNPACED_FLOOR}. */
+export const FLOOR = 1024
+/** Smallest block, in bytes, of a frame that is sent as soon as there is something for it. */
+export const UNPACED_FLOOR = 512
 
 const HEADER = 4
 

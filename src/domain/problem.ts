@@ -19,6 +19,8 @@ export const Problem = Schema.Struct({
   code: Schema.String,
   trace_id: Schema.optionalKey(Schema.String),
   retryable: Schema.Boolean,
+  /** Milliseconds after which another try may succeed: under the seal, where no header can say it. */
+  retry_after_ms: Schema.optionalKey(Schema.Finite),
   errors: Schema.optionalKey(Schema.Array(ProblemIssue)),
 })
 export type Problem = typeof Problem.Type

@@ -58,14 +58,14 @@ export type UsageClaims = Readonly<Record<string, unknown>>
 
 /** Claims of a receipt (sealed protocol §5). Hashes and commitments are base64url of 32 bytes. */
 export interface ReceiptClaims extends Issued {
-  /** The client's `request_id`. */
-  readonly jti: string
+  /** The client's `request_id`; `null` if it gave none that is one. */
+  readonly jti: string | null
   readonly session_id: string
-  readonly form: Exclude<Form, "problem">
+  readonly form: Form
   readonly status: EndStatus
-  /** Which provider and model really served the request. */
-  readonly provider: string
-  readonly model: string
+  /** Which provider and model were called last; `null` if none was. */
+  readonly provider: string | null
+  readonly model: string | null
   readonly finish_reasons: ReadonlyArray<string>
   readonly usage: UsageClaims | null
   /** Seconds since the epoch. */

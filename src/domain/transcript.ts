@@ -5,14 +5,20 @@
  */
 import { type Bytes, concat, label, u32, u64 } from "./bytes.ts"
 
-/** How a response is carried: one JSON body, a stream of events, or a problem. */
-export const FORM = { complete: 1, stream: 2, problem: 3 } as const
+/** How a response is carried: one JSON body, or a stream of events. */
+export const FORM = { complete: 1, stream: 2 } as const
 export type Form = keyof typeof FORM
 
 /** How a response ended. Anything but `complete` is an error to the client. */
 export type EndStatus = "complete" | "failed" | "aborted"
 
 export const VERSION = 2 as const
+
+/** Media types of the two forms. A 200 of another type is no answer. */
+export const MEDIA_TYPE = {
+  complete: "application/vnd.sealgate.sealed+json",
+  stream: "text/event-stream",
+} as const satisfies Readonly<Record<Form, string>>
 
 export const SESSION_ID_BYTES = 16
 export const RESPONSE_NONCE_BYTES = 32

@@ -16,6 +16,7 @@ import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
 import { layerRuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
+import { RequestIds } from "../services/sealing/RequestIds.ts"
 import { SealedCompletions } from "../services/sealing/SealedCompletions.ts"
 import { SealedExchange } from "../services/sealing/SealedExchange.ts"
 import { Sessions } from "../services/sealing/Sessions.ts"
@@ -35,6 +36,9 @@ export type ProxySettings = Decoded<typeof proxySettings>
 const ENVELOPE_BYTES = 2048
 export const maxCiphertextBytes = (maxRequestBytes: number): number =>
   Math.max(0, Math.floor(((maxRequestBytes - ENVELOPE_BYTES) * 3) / 4))
+
+/** Requests that are remembered at once: some 150 bytes each, and with sessions of five minutes 1600 a second. */
+const MAX_CLAIMS = 500_000
 
 const layerReadiness = (settings: ProxySettings) =>
   Layer.effect(
@@ -79,11 +83,13 @@ const layerServices = (settings: ProxySettings) => {
   const maxRequestBytes = maxCiphertextBytes(settings.maxRequestBytes)
   return SealedCompletions.layer.pipe(
     Layer.provideMerge(SealedExchange.layer({ maxRequestBytes })),
+    Layer.provideMerge(RequestIds.layer({ sessionTtl: settings.sessionTtl, max: MAX_CLAIMS })),
     Layer.provideMerge(
       Sessions.layer({
         ttl: settings.sessionTtl,
         maxRequests: settings.sessionMaxRequests,
         maxLive: settings.sessionMaxLive,
+        maxClaims: MAX_CLAIMS,
         maxRequestBytes,
         routingTag: settings.routingTag,
       }),

@@ -124,7 +124,7 @@ describe("sealgate verify", () => {
       const identity = identityFrom(Buffer.alloc(32, 0x22))
       const commitKey = new Uint8Array(32)
       const credential = new Uint8Array(32)
-      const responses = ['{"restart":{"reason":"truncated","provider":"echo","model":"echo-1"}}']
+      const responses = ['{"restart":{"reason":"truncated","provider":"echo","model":"echo-1"},"deltas":[]}']
       const commitment = yield* Effect.promise(() => responseCommitment(commitKey, responses.map(utf8)))
       const asked = yield* Effect.promise(() => requestCommitment(commitKey, credential, utf8(end.evidence.request)))
       const { statement: receipt } = statement(identity, "receipt", {

@@ -9,7 +9,7 @@ import {
   Tampered,
   Unreachable,
 } from "../../src/client/index.ts"
-import { FakeProxy, json, JSON_TYPE, problem } from "../support/protocol/FakeProxy.ts"
+import { FakeProxy, type Hooks, json, JSON_TYPE, problem, refusal, SEALED_TYPE } from "../support/protocol/FakeProxy.ts"
 import {
   b64u,
   type Claims,
@@ -122,7 +122,7 @@ describe("sessions", () => {
   })
 
   it("that are gone again are the caller's problem", async () => {
-    proxy.hooks = { respond: (path) => (path === COMPLETIONS ? json(problem(410, "session-gone"), 410) : undefined) }
+    proxy.hooks = { respond: (path) => (path === COMPLETIONS ? refusal(410, "session-gone") : undefined) }
     const error = await problemOf(connect().complete(HELLO))
     assert.strictEqual(error.problem.code, "session-gone")
     assert.isFalse(error.sealed)
@@ -257,7 +257,7 @@ describe("the clock", () => {
     },
   )
 
-  const stale = { refuse: { problem: problem(400, "stale"), httpStatus: 400 } }
+  const stale = { refuse: { problem: problem(400, "stale") } }
 
   it("is asked for again when the proxy calls a request stale, and the request is sealed again, once", async () => {
     const client = connect({
@@ -291,7 +291,7 @@ describe("the clock", () => {
   })
 
   it("is not asked for again because somebody on the path calls a request stale", async () => {
-    proxy.hooks = { respond: (path) => (path === COMPLETIONS ? json(problem(400, "stale"), 400) : undefined) }
+    proxy.hooks = { respond: (path) => (path === COMPLETIONS ? refusal(400, "stale") : undefined) }
     const client = connect()
     for (let i = 0; i < 2; i++) assert.isFalse((await problemOf(client.complete(HELLO))).sealed)
     assert.strictEqual(proxy.callsTo(INIT).length, 1)
@@ -640,7 +640,7 @@ describe("requests", () => {
             setImmediate(() => controller.abort(reason))
             return at === "before an answer"
               ? fired(signal)
-              : heeding(new Response(null, { headers: JSON_TYPE }), signal)
+              : heeding(new Response(null, { headers: SEALED_TYPE }), signal)
           },
         })
         const thrown = await client.complete(HELLO, { signal }).then(
@@ -676,7 +676,10 @@ describe("a body without end", () => {
         },
       })
     proxy.hooks = {
-      respond: (asked) => (asked === path ? new Response(endless(), { status, headers: JSON_TYPE }) : undefined),
+      respond: (asked) =>
+        asked === path
+          ? new Response(endless(), { status, headers: path === COMPLETIONS ? SEALED_TYPE : JSON_TYPE })
+          : undefined,
     }
     const error = await failure(connect().complete(HELLO))
     assert.instanceOf(error, Tampered)
@@ -687,24 +690,27 @@ describe("a body without end", () => {
 })
 
 describe("problems", () => {
-  const refuse = (sealed: object, httpStatus = 422, headers: Record<string, string> = {}) => {
-    proxy.script = { refuse: { problem: { ...sealed }, httpStatus, headers } }
+  const refuse = (problem: object) => {
+    proxy.script = { refuse: { problem: { ...problem } } }
   }
 
-  it("under seal are told as such", async () => {
-    refuse({ ...problem(422, "provider-not-configured"), detail: "Ask for another." }, 422, { "retry-after": "7" })
-    for (const request of [() => connect().complete(HELLO), () => connect().stream(HELLO)]) {
+  it("under seal are told as such, with what was signed of them", async () => {
+    const failed = { ...problem(422, "provider-not-configured"), detail: "Ask for another.", retry_after_ms: 7000 }
+    refuse(failed)
+    for (const request of [() => connect().complete(HELLO), async () => (await connect().stream(HELLO)).text()]) {
       const error = await problemOf(request())
       assert.isTrue(error.sealed)
-      assert.strictEqual(error.problem.code, "provider-not-configured")
-      assert.strictEqual(error.problem.detail, "Ask for another.")
+      assert.isFalse(error.mayHaveBeenServed)
+      assert.deepStrictEqual<object>(error.problem, failed)
       assert.strictEqual(error.retryAfterMs, 7000)
+      assert.deepInclude(error.receipt, { status: "failed", provider: null, model: null })
     }
   })
 
   it("without a seal are told as such, whatever they look like", async () => {
     const answers: ReadonlyArray<readonly [Response, string]> = [
-      [json(problem(429, "rate-limited"), 429, { "retry-after": "3" }), "rate-limited"],
+      [refusal(429, "rate-limited", { "retry-after": "3" }), "rate-limited"],
+      [json(problem(429, "rate-limited"), 429), "unknown"],
       [new Response("<html>Bad gateway</html>", { status: 502 }), "unknown"],
       [json([], 500), "unknown"],
       [new Response(null, { status: 503 }), "unknown"],
@@ -719,47 +725,26 @@ describe("problems", () => {
   })
 
   it("of the beginning of a session are told", async () => {
-    proxy.hooks = { respond: () => json(problem(503, "draining"), 503, { "retry-after": "1" }) }
+    proxy.hooks = { respond: () => refusal(503, "draining", { "retry-after": "1" }) }
     const error = await problemOf(connect().complete(HELLO))
     assert.strictEqual(error.problem.code, "draining")
     assert.strictEqual(error.retryAfterMs, 1000)
   })
 
-  const changedProblems: ReadonlyArray<readonly [string, () => void]> = [
-    ["another status than its answer", () => refuse(problem(429, "rate-limited"), 422)],
+  it.each<readonly [string, Hooks]>([
     [
-      "an altered frame",
-      () => {
-        refuse(problem(422, "unsupported"))
-        proxy.hooks = {
-          frames: ([frame = ""]) => [b64u(fromB64u(frame).map((byte, i) => (i === 9 ? byte ^ 1 : byte)))],
-        }
-      },
+      "an altered end",
+      { frames: ([answer, end = ""]) => [answer, b64u(fromB64u(end).map((byte, i) => (i === 9 ? byte ^ 1 : byte)))] },
     ],
-    [
-      "no frame",
-      () => {
-        refuse(problem(422, "unsupported"))
-        proxy.hooks = { frames: () => [] }
-      },
-    ],
-    [
-      "two frames",
-      () => {
-        refuse(problem(422, "unsupported"))
-        proxy.hooks = { frames: ([frame]) => [frame, frame] }
-      },
-    ],
-    [
-      "a frame of another form",
-      () => {
-        refuse(problem(422, "unsupported"))
-        proxy.hooks = { form: "complete" }
-      },
-    ],
-  ]
-  it.each(changedProblems)("with %s are tampering", async (_, prepare) => {
-    prepare()
+    ["no frame", { frames: () => [] }],
+    ["one frame", { frames: ([, end]) => [end] }],
+    ["a frame of another form", { form: "stream" }],
+    ["an answer", { receipt: (receipt) => receipt }],
+    ["no problem", { record: (record) => ({ ...record, problem: undefined }) }],
+  ])("with %s are tampering", async (what, hooks) => {
+    refuse(problem(422, "unsupported"))
+    if (what === "an answer") proxy.script = { ...proxy.script, payloads: [{ id: "c", choices: [] }] }
+    proxy.hooks = hooks
     assert.instanceOf(await failure(connect().complete(HELLO)), Tampered)
   })
 })
@@ -812,13 +797,16 @@ describe("an answer whose seals are all right is still tampering", () => {
   )
 
   it("in the form that was not asked for", async () => {
-    const json = changing(() => ({ headers: JSON_TYPE }))
+    const json = changing(() => ({ headers: SEALED_TYPE }))
     const events = changing(() => ({ headers: { "content-type": "text/event-stream" } }))
     assert.instanceOf(await failure(stream(json)), Tampered)
     assert.instanceOf(await failure(complete(events)), Tampered)
     // Parameters and case mean nothing (RFC 9110 §8.3.1).
     const spelt = (type: string) => changing(() => ({ headers: { "content-type": type } }))
-    assert.strictEqual((await complete(spelt("Application/JSON ; charset=utf-8"))).receipt.form, "complete")
+    assert.strictEqual(
+      (await complete(spelt("Application/vnd.SEALGATE.sealed+json ; charset=utf-8"))).receipt.form,
+      "complete",
+    )
     assert.strictEqual(await stream(spelt("text/event-stream;charset=utf-8")), HELLO.prompt)
   })
 })
@@ -861,10 +849,8 @@ describe("a complete answer", () => {
   })
 
   it("of another form is refused", async () => {
-    for (const form of ["stream", "problem"] as const) {
-      proxy.hooks = { form }
-      await tampered()
-    }
+    proxy.hooks = { form: "stream" }
+    await tampered()
   })
 
   it("that calls itself incomplete is refused", async () => {
@@ -879,7 +865,7 @@ describe("a complete answer", () => {
       respond: (path) =>
         path === COMPLETIONS
           ? new Response(new ReadableStream({ pull: (controller) => controller.error(new TypeError("terminated")) }), {
-              headers: JSON_TYPE,
+              headers: SEALED_TYPE,
             })
           : undefined,
     }

@@ -84,15 +84,17 @@ describe("a stream", () => {
 
   it("begins again after a restart", async () => {
     const chunk = (content: string, finish_reason: string | null = null) => ({
-      delta: {
-        id: "c",
-        object: "chat.completion.chunk",
-        created: 1,
-        model: "m",
-        choices: [{ index: 0, delta: { content }, finish_reason }],
-      },
+      deltas: [
+        {
+          id: "c",
+          object: "chat.completion.chunk",
+          created: 1,
+          model: "m",
+          choices: [{ index: 0, delta: { content }, finish_reason }],
+        },
+      ],
     })
-    const restart = { restart: { reason: "truncated", provider: "provider2", model: "m2" } }
+    const restart = { restart: { reason: "truncated", provider: "provider2", model: "m2" }, deltas: [] }
     proxy.script = { payloads: [chunk("wrong "), restart, chunk("right"), chunk("", "stop")] }
     const { end, shown } = await read()
     assert.strictEqual(textOf(shown), "wrong <restart>right")
@@ -106,7 +108,7 @@ describe("a stream", () => {
   })
 
   it("that was asked not to begin again, and does, was tampered with", async () => {
-    const restart = { restart: { reason: "truncated", provider: "provider2", model: "m2" } }
+    const restart = { restart: { reason: "truncated", provider: "provider2", model: "m2" }, deltas: [] }
     proxy.script = { payloads: [restart] }
     for (const wish of [true, false]) {
       const stream = await connect().stream(PROMPT, { restart: wish })
@@ -131,13 +133,15 @@ describe("a stream", () => {
   it("may have more frames than a byte can count", async () => {
     const words = Array.from({ length: 700 }, (_, index) => `${index} `)
     const chunk = (content: string) => ({
-      delta: {
-        id: "c",
-        object: "chat.completion.chunk",
-        created: 1,
-        model: "m",
-        choices: [{ index: 0, delta: { content } }],
-      },
+      deltas: [
+        {
+          id: "c",
+          object: "chat.completion.chunk",
+          created: 1,
+          model: "m",
+          choices: [{ index: 0, delta: { content } }],
+        },
+      ],
     })
     proxy.script = { payloads: words.map(chunk) }
     const stream = await connect().stream(PROMPT)
@@ -339,7 +343,14 @@ describe("a stream is tampered with", () => {
   })
 
   it("when a frame that authenticates holds what the protocol does not know", async () => {
-    for (const payload of [{}, { delta: 5 }, { restart: { reason: "x" } }, { text: "hello" }]) {
+    for (const payload of [
+      {},
+      { deltas: 5 },
+      { deltas: [5] },
+      { delta: {} },
+      { restart: { reason: "x" }, deltas: [] },
+      { text: "hello" },
+    ]) {
       proxy.script = { payloads: [payload] }
       assert.instanceOf((await read()).error, Tampered)
     }

@@ -10,7 +10,7 @@ import {
   Tampered,
   Unreachable,
 } from "../../src/client/index.ts"
-import { BREAK, FakeProxy, type Hooks, json, problem } from "../support/protocol/FakeProxy.ts"
+import { BREAK, FakeProxy, type Hooks, problem, refusal } from "../support/protocol/FakeProxy.ts"
 import { identityFrom, statement } from "../support/protocol/reference.ts"
 
 const INIT = "/v1/init"
@@ -65,8 +65,8 @@ describe("a request's way home", () => {
 
 describe("a request that was not served", () => {
   it.each([
-    ["the session is gone", () => json(problem(410, "session-gone"), 410)],
-    ["the proxy drains", () => json(problem(503, "draining"), 503, { "retry-after": "1" })],
+    ["the session is gone", () => refusal(410, "session-gone")],
+    ["the proxy drains", () => refusal(503, "draining", { "retry-after": "1" })],
   ])("because %s is sealed again in a new session, once", async (_, refuse) => {
     answerFirst(refuse)
     await connect().complete(HELLO)
@@ -81,7 +81,7 @@ describe("a request that was not served", () => {
       [410, "session-gone"],
       [503, "draining"],
     ] as const) {
-      const refuse = () => json(problem(status, code), status)
+      const refuse = () => refusal(status, code)
       proxy = new FakeProxy()
       answerFirst(refuse, refuse)
       const error = await failure(connect().complete(HELLO))
@@ -97,7 +97,7 @@ describe("a request that was not served", () => {
     [413, "too-large"],
     [429, "rate-limited"],
   ])("because of %d %s is not repeated, and the caller knows that it may be", async (status, code) => {
-    answerFirst(() => json(problem(status, code), status))
+    answerFirst(() => refusal(status, code))
     const error = await failure(connect().complete(HELLO))
     assert.isFalse(error.mayHaveBeenServed)
     assert.strictEqual(bodies().length, 1)
@@ -122,7 +122,7 @@ describe("a request that was not served", () => {
   it("because no session could be begun is known not to have been", async () => {
     const broken = () =>
       new Response(new ReadableStream({ pull: (controller) => controller.error(new TypeError("terminated")) }))
-    for (const respond of [BAD_GATEWAY, broken, () => json(problem(503, "draining"), 503)]) {
+    for (const respond of [BAD_GATEWAY, broken, () => refusal(503, "draining")]) {
       proxy.hooks = { respond: (path) => (path === INIT ? respond() : undefined) }
       assert.isFalse((await failure(connect().complete(HELLO))).mayHaveBeenServed)
     }
@@ -184,10 +184,10 @@ describe("a request of which nobody knows whether it was served", () => {
 
   it.each(doubts)("because %s fails with the first failure when the second copy is refused", async (_, fail) => {
     const refusals = [
-      () => json(problem(409, "replayed"), 409),
-      () => json(problem(410, "session-gone"), 410),
-      () => json(problem(503, "draining"), 503),
-      () => json(problem(429, "rate-limited"), 429),
+      () => refusal(409, "replayed"),
+      () => refusal(410, "session-gone"),
+      () => refusal(503, "draining"),
+      () => refusal(429, "rate-limited"),
       fail,
     ]
     for (const refuse of refusals) {
@@ -206,7 +206,7 @@ describe("a request of which nobody knows whether it was served", () => {
   })
 
   it("is told apart from one that the proxy itself refused under seal with the same status", async () => {
-    proxy.script = { refuse: { problem: problem(502, "upstream-unavailable"), httpStatus: 502 } }
+    proxy.script = { refuse: { problem: problem(502, "upstream-unavailable"), provider: "provider1" } }
     const client = connect()
     const error = await failure(client.complete(HELLO))
     assert.isTrue(error instanceof SealedProblem && error.sealed)
@@ -225,13 +225,13 @@ describe("a request of which nobody knows whether it was served", () => {
     [503, "draining", true],
     [504, "upstream-timeout", true],
   ])("is what a sealed %d %s makes it: %s", async (httpStatus, code, expected) => {
-    proxy.script = { refuse: { problem: problem(httpStatus, code), httpStatus } }
+    proxy.script = { refuse: { problem: problem(httpStatus, code), provider: "provider1" } }
     assert.strictEqual((await failure(connect().complete(HELLO))).mayHaveBeenServed, expected)
     assert.strictEqual(bodies().length, 1)
   })
 
   it("because the proxy has a fault is not sent again", async () => {
-    answerFirst(() => json(problem(500, "internal"), 500))
+    answerFirst(() => refusal(500, "internal"))
     const error = await failure(connect().complete(HELLO))
     assert.isTrue(error.mayHaveBeenServed)
     assert.strictEqual(bodies().length, 1)

@@ -2,7 +2,7 @@
 import { assert, beforeEach, describe, it } from "@effect/vitest"
 import { SealedClient, SealedProblem, Tampered } from "../../src/client/index.ts"
 import { proveExchange, verifyReceipt } from "../../src/client/verify.ts"
-import { FakeProxy, type Hooks } from "../support/protocol/FakeProxy.ts"
+import { FakeProxy, type Hooks, refusal } from "../support/protocol/FakeProxy.ts"
 import * as reference from "../support/protocol/reference.ts"
 
 let proxy: FakeProxy
@@ -59,7 +59,7 @@ describe.each(SPOILT_BYTES)("%s", (_, spoil, told) => {
   })
 
   it("in a refusal is no problem document", async () => {
-    proxy.script = { refuse: { problem: { type: "t", title: "t", status: 422, code: "unsupported" }, httpStatus: 422 } }
+    proxy.hooks = { respond: (path) => (path === "/v1/completions" ? refusal(422, "unsupported") : undefined) }
     const error = await failure(connect(spoiling("/v1/completions")).complete(HELLO))
     assert.instanceOf(error, SealedProblem)
     assert.deepInclude(error, { sealed: false })
@@ -73,7 +73,7 @@ describe.each(SPOILT)("%s", (_, spoil, told) => {
   it("in a frame that authenticates", async () => {
     proxy.script = { payloads: [spoilt({ id: "c" })] }
     await isTampered(complete(), told)
-    proxy.script = { payloads: [spoilt({ delta: { choices: [] } })] }
+    proxy.script = { payloads: [spoilt({ deltas: [{ choices: [] }] })] }
     await isTampered(stream(), told)
   })
 

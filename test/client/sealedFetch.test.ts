@@ -10,11 +10,11 @@ const chat = { method: "POST", body: JSON.stringify({ messages: [{ role: "user",
 const pins = ["A".repeat(43)]
 
 /** Answers everything with `body` and remembers what it was asked. */
-const answering = (status: number, body: unknown) => {
+const answering = (status: number, body: unknown, type = "application/json") => {
   const asked: Array<{ readonly url: string; readonly init: RequestInit }> = []
   const fetch: Fetch = async (url, init) => {
     asked.push({ url, init })
-    return Response.json(body, { status })
+    return Response.json(body, { status, headers: { "content-type": type } })
   }
   return { fetch, asked }
 }
@@ -66,7 +66,7 @@ describe("createSealedFetch", () => {
   })
 
   it.each([200, 204, 302, 999, -1, 0])("makes no success of a refusal that claims the status %d", async (status) => {
-    const { fetch } = answering(500, { title: "All is well.", code: "fine", status })
+    const { fetch } = answering(500, { title: "All is well.", code: "fine", status }, "application/problem+json")
     const response = await createSealedFetch({ baseUrl: PROXY, pins, fetch })(CHAT, chat)
     assert.strictEqual(response.status, 502)
     assert.strictEqual((await errorOf(response))["type"], "server_error")
@@ -85,8 +85,12 @@ describe("createSealedFetch", () => {
   ])("has an SDK ask again only where a refusal %s", async (_, sealed, expected) => {
     const proxy = new FakeProxy()
     const refusal = { ...problem(429, "rate-limited"), retryable: true }
-    if (sealed) proxy.script = { refuse: { problem: refusal, httpStatus: 429 } }
-    else proxy.hooks = { respond: (path) => (path === "/v1/completions" ? json(refusal, 429) : undefined) }
+    if (sealed) proxy.script = { refuse: { problem: refusal } }
+    else
+      proxy.hooks = {
+        respond: (path) =>
+          path === "/v1/completions" ? json(refusal, 429, { "content-type": "application/problem+json" }) : undefined,
+      }
     const response = await createSealedFetch({ baseUrl: PROXY, pins: [proxy.identity.kid], fetch: proxy.fetch })(
       CHAT,
       chat,

@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { utf8 } from "../../src/domain/bytes.ts"
+import { floorOf, paceOf } from "../../src/domain/pace.ts"
+import { FLOOR } from "../../src/domain/padding.ts"
 import { SUITES, X25519 } from "../../src/domain/suites.ts"
 import { proveExchange, SealedStream, verifyProof, verifyReceipt } from "../../src/client/index.ts"
 import { deriveResponseKeys } from "../../src/client/primitives.ts"
@@ -20,10 +22,15 @@ const begin = (exchange: PublishedExchange) => {
   return verifySession(attestation, trusted, { body: request_body, suites: SUITES }, begun_at_ms)
 }
 
-const requestIdOf = ({ request }: PublishedExchange): string => {
-  const payload = JSON.parse(request.payload) as { readonly request_id: string }
-  return payload.request_id
-}
+const payloadOf = ({ request }: PublishedExchange) =>
+  JSON.parse(request.payload) as { readonly request_id: string; readonly pace?: number }
+
+const requestIdOf = (exchange: PublishedExchange): string => payloadOf(exchange).request_id
+
+const layoutOf = (exchange: PublishedExchange) => ({
+  form: exchange.form,
+  floor: exchange.form === "stream" ? floorOf(paceOf(payloadOf(exchange).pace)) : FLOOR,
+})
 
 /** Seals what was sealed; with X-Wing, whose encapsulation nobody can fix here, as it was sealed. */
 const seal = async (exchange: PublishedExchange): Promise<SentRequest> => {
@@ -86,16 +93,15 @@ describe("the published vectors, replayed by the client", () => {
       const opener = await ResponseOpener.begin(
         await seal(exchange),
         trusted,
-        form,
+        layoutOf(exchange),
         b64u(unhex(response.response_nonce)),
       )
-      let last: Awaited<ReturnType<ResponseOpener["open"]>> = {}
+      let last: Awaited<ReturnType<ResponseOpener["openAnswer"]>> = {}
       for (const frame of response.frames) {
-        last = await opener.open(b64u(unhex(frame.ciphertext)), frame.final)
+        last = await opener.openAnswer(b64u(unhex(frame.ciphertext)), frame.final)
         assert.deepStrictEqual<unknown>(last, JSON.parse(frame.payload))
       }
-      if (form === "problem") return
-      const end = await opener.end(last)
+      const end = await opener.end(last ?? {})
       assert.deepStrictEqual<object>(end.receipt, response.receipt_claims ?? {})
       assert.strictEqual(end.evidence.receipt, response.receipt)
       assert.strictEqual(end.evidence.commit_key, b64u(unhex(response.commit_key)))
@@ -112,16 +118,13 @@ describe("the published vectors, replayed by the client", () => {
     const opener = await ResponseOpener.begin(
       await seal(exchange),
       trusted,
-      "stream",
+      layoutOf(exchange),
       b64u(unhex(response.response_nonce)),
     )
-    const stream = new SealedStream(
-      opener,
-      (async function* (): AsyncGenerator<ServerSentEvent> {
-        yield* events
-      })(),
-      undefined,
-    )
+    const left = (async function* (): AsyncGenerator<ServerSentEvent> {
+      yield* events
+    })()
+    const stream = new SealedStream({ opener, events: left })
     const kinds: Array<string> = []
     for await (const part of stream) kinds.push(part.type)
     assert.deepStrictEqual(kinds, ["delta", "restart", "delta", "delta", "delta", "delta", "delta"])
@@ -133,29 +136,32 @@ describe("the published vectors, replayed by the client", () => {
     assert.strictEqual(completion.choices[0]?.finish_reason, "tool_calls")
   })
 
-  it.each(["complete", "stream"])("%s: offline, what can be proven later", async (name) => {
-    const { request, response } = exchangeNamed(name)
-    const claims = await verifyReceipt(response.receipt ?? "", trust)
-    assert.deepStrictEqual<object>(claims, response.receipt_claims ?? {})
-    const responses = response.frames.slice(0, -1).map(({ payload }) => payload)
-    const proven = await proveExchange(
-      {
-        receipt: response.receipt ?? "",
-        commit_key: b64u(unhex(response.commit_key)),
-        credential_commitment: b64u(unhex(response.credential_commitment)),
-        request: request.payload,
-        responses,
-      },
-      trust,
-    )
-    assert.deepStrictEqual<unknown>(proven.request, JSON.parse(request.payload))
-    assert.deepStrictEqual<unknown>(
-      proven.responses,
-      responses.map((payload) => JSON.parse(payload)),
-    )
-    if (response.proof === undefined) return
-    const frames = response.frames.map(({ ciphertext }) => b64u(unhex(ciphertext)))
-    const recorded = { response_nonce: b64u(unhex(response.response_nonce)), frames }
-    assert.deepStrictEqual<object>(await verifyProof(response.proof, trust, recorded), response.proof_claims ?? {})
-  })
+  it.each(["complete", "stream", "paced", "failed", "aborted"])(
+    "%s: offline, what can be proven later",
+    async (name) => {
+      const { request, response } = exchangeNamed(name)
+      const claims = await verifyReceipt(response.receipt ?? "", trust)
+      assert.deepStrictEqual<object>(claims, response.receipt_claims ?? {})
+      const responses = response.frames.slice(0, -1).map(({ payload }) => payload)
+      const proven = await proveExchange(
+        {
+          receipt: response.receipt ?? "",
+          commit_key: b64u(unhex(response.commit_key)),
+          credential_commitment: b64u(unhex(response.credential_commitment)),
+          request: request.payload,
+          responses,
+        },
+        trust,
+      )
+      assert.deepStrictEqual<unknown>(proven.request, JSON.parse(request.payload))
+      assert.deepStrictEqual<unknown>(
+        proven.responses,
+        responses.map((payload) => JSON.parse(payload)),
+      )
+      if (response.proof === undefined) return
+      const frames = response.frames.map(({ ciphertext }) => b64u(unhex(ciphertext)))
+      const recorded = { response_nonce: b64u(unhex(response.response_nonce)), frames }
+      assert.deepStrictEqual<object>(await verifyProof(response.proof, trust, recorded), response.proof_claims ?? {})
+    },
+  )
 })

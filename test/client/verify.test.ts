@@ -249,8 +249,8 @@ describe("what there is of one exchange", () => {
   })
 
   it.each<readonly [string, Claims, Claims, RegExp]>([
-    ["count", {}, { count: 99 }, /count with the final frame \(8 and 99\)/],
-    ["count of the receipt", { count: 5 }, {}, /count with the final frame \(6 and 8\)/],
+    ["count", {}, { count: 99 }, /count with the final frame \(6 and 99\)/],
+    ["count of the receipt", { count: 4 }, {}, /count with the final frame \(5 and 6\)/],
     ["status", {}, { status: "aborted" }, /status \("complete" and "aborted"\)/],
     ["status of the receipt", { status: "failed" }, {}, /status \("failed" and "complete"\)/],
     ["form", { form: "complete", count: 1 }, { count: 2 }, /form \("complete" and "stream"\)/],
@@ -273,7 +273,7 @@ describe("what there is of one exchange", () => {
   it.each<readonly [string, Claims, RegExp]>([
     ["was complete before it came", { completed_at: iat - 10 }, /completed_at \(\d+\) is before received_at/],
     ["was signed before it was complete", { iat: iat - 1 }, /the receipt's iat \(\d+\) is before completed_at/],
-    ["has a whole answer in parts", { form: "complete" }, /one data frame, not 7/],
+    ["has a whole answer in parts", { form: "complete" }, /one data frame, not 5/],
     ["has a whole answer in no part", { form: "complete", count: 0 }, /one data frame, not 0/],
     ["is of a form that has no receipts", { form: "problem" }, /form/],
   ])("contradicts itself when the receipt %s", async (_, change, told) => {
@@ -310,9 +310,12 @@ describe("what there is of one exchange", () => {
   })
 
   const stream = (completion: Claims) => ({ body: { ...completion, stream: false } })
-  const asked = (payload: Claims): Claims => Object(payload["completion"])
+  const asked = (payload: Claims): Claims => Object(payload["body"])
   const inLast = (change: Claims) => (payload: Claims, index: number) =>
-    index === count - 1 ? { delta: { ...Object(payload["delta"]), ...change } } : payload
+    index === count - 1
+      ? { deltas: [...deltasOf(payload).slice(0, -1), { ...deltasOf(payload).at(-1), ...change }] }
+      : payload
+  const deltasOf = ({ deltas }: Claims) => deltas as ReadonlyArray<Claims>
 
   it.each<readonly [string, RevealedExchange, RegExp]>([
     ["the receipt's request", committed((payload) => ({ ...payload, request_id: "other" })), /jti/],
@@ -335,7 +338,7 @@ describe("what there is of one exchange", () => {
       /finish_reasons \(\["stop"\] and \["tool_calls"\]/,
     ],
     ["the tokens", committed(same, inLast({ usage: { total_tokens: 1 } })), /usage/],
-    ["what a frame holds", committed(same, () => ({})), /neither a delta nor a restart/],
+    ["what a frame holds", committed(same, () => ({})), /does not say what was added/],
   ])("is no proof when question, answer and receipt differ about %s", async (_, exchange, told) => {
     await tampered({ exchange }, told)
   })

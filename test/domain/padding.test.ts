@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { blockSize, COMPLETE_FLOOR, pad, padme, STREAM_FLOOR, unpad } from "../../src/domain/padding.ts"
+import { blockSize, FLOOR, pad, padme, UNPACED_FLOOR, unpad } from "../../src/domain/padding.ts"
 import * as reference from "../support/protocol/reference.ts"
 
 const payloads = fc.uint8Array({ maxLength: 3000 })
-const floors = fc.constantFrom(STREAM_FLOOR, COMPLETE_FLOOR)
+const floors = fc.constantFrom(UNPACED_FLOOR, FLOOR)
 const lengths = fc.integer({ min: 2, max: 2 ** 31 - 1 })
 
 describe("padme", () => {
@@ -30,7 +30,7 @@ describe("padme", () => {
   })
 
   it("gives few sizes", () => {
-    const sizes = new Set(Array.from({ length: 2 ** 16 }, (_, i) => blockSize(i, COMPLETE_FLOOR)))
+    const sizes = new Set(Array.from({ length: 2 ** 16 }, (_, i) => blockSize(i, FLOOR)))
     assert.isAtMost(sizes.size, 110)
   })
 })
@@ -49,10 +49,10 @@ describe("blocks", () => {
   it("are found wherever in a buffer they lie", () => {
     fc.assert(
       fc.property(payloads, fc.nat(9), (payload, offset) => {
-        const block = pad(payload, STREAM_FLOOR)
+        const block = pad(payload, UNPACED_FLOOR)
         const larger = new Uint8Array(block.length + 20).fill(0xff)
         larger.set(block, offset)
-        const found = unpad(larger.subarray(offset, offset + block.length), STREAM_FLOOR)
+        const found = unpad(larger.subarray(offset, offset + block.length), UNPACED_FLOOR)
         assert.deepStrictEqual(found, new Uint8Array(payload))
       }),
     )
@@ -96,8 +96,8 @@ describe("blocks", () => {
   })
 
   it("for the other floor are refused", () => {
-    assert.isUndefined(unpad(pad(new Uint8Array(10), STREAM_FLOOR), COMPLETE_FLOOR))
-    assert.isUndefined(unpad(pad(new Uint8Array(10), COMPLETE_FLOOR), STREAM_FLOOR))
-    assert.isUndefined(unpad(new Uint8Array(3), STREAM_FLOOR))
+    assert.isUndefined(unpad(pad(new Uint8Array(10), UNPACED_FLOOR), FLOOR))
+    assert.isUndefined(unpad(pad(new Uint8Array(10), FLOOR), UNPACED_FLOOR))
+    assert.isUndefined(unpad(new Uint8Array(3), UNPACED_FLOOR))
   })
 })

@@ -6,7 +6,7 @@ import * as reference from "../support/protocol/reference.ts"
 
 const hash = fc.uint8Array({ minLength: 32, maxLength: 32 })
 const nonce = fc.uint8Array({ minLength: 12, maxLength: 12 })
-const form = fc.constantFrom<Form>("complete", "stream", "problem")
+const form = fc.constantFrom<Form>("complete", "stream")
 
 interface Link {
   readonly final: boolean

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { decodeBase64Url, encodeBase64Url, label, utf8 } from "../../src/domain/bytes.ts"
-import { COMPLETE_FLOOR, pad, padme, STREAM_FLOOR, unpad } from "../../src/domain/padding.ts"
+import { floorOf, paceOf } from "../../src/domain/pace.ts"
+import { FLOOR, pad, padme, unpad } from "../../src/domain/padding.ts"
 import { joinContent, splitContent } from "../../src/domain/sealedContent.ts"
 import { SOFTWARE } from "../../src/domain/software.ts"
 import { assembleStatement, parseStatement, thumbprintInput } from "../../src/domain/statement.ts"
@@ -73,11 +74,8 @@ describe("the published vectors", () => {
     it("hold for what binds the request", () => {
       assert.deepStrictEqual(requestInfo(attestationHash), unhex(request.info))
       assert.deepStrictEqual(requestAad(unhex(session.session_id)), unhex(request.aad))
-      assert.deepStrictEqual(
-        pad(joinContent(request.credential, utf8(request.payload)), COMPLETE_FLOOR),
-        unhex(request.block),
-      )
-      assert.deepStrictEqual(splitContent(unpad(unhex(request.block), COMPLETE_FLOOR) ?? unhex("")), {
+      assert.deepStrictEqual(pad(joinContent(request.credential, utf8(request.payload)), FLOOR), unhex(request.block))
+      assert.deepStrictEqual(splitContent(unpad(unhex(request.block), FLOOR) ?? unhex("")), {
         credential: utf8(request.credential),
         payload: utf8(request.payload),
       })
@@ -88,10 +86,11 @@ describe("the published vectors", () => {
     it("hold for every frame and link of the chain", () => {
       const nonce = unhex(response.response_nonce)
       assert.strictEqual(hex(hkdfExtract(responseSalt(enc, nonce), unhex(request.exported_secret))), response.prk)
+      const { pace } = JSON.parse(request.payload) as { readonly pace?: unknown }
       let chain = sha256(chainSeed(requestHash, nonce))
       assert.strictEqual(hex(chain), response.chain_seed)
       for (const frame of response.frames) {
-        const floor = form === "stream" ? STREAM_FLOOR : COMPLETE_FLOOR
+        const floor = form === "stream" ? floorOf(paceOf(pace)) : FLOOR
         assert.deepStrictEqual(pad(utf8(frame.payload), floor), unhex(frame.block))
         assert.deepStrictEqual(frameNonce(unhex(response.base_nonce), frame.index), unhex(frame.nonce))
         assert.deepStrictEqual(frameAad(form, frame.index, frame.final, requestHash), unhex(frame.aad))

@@ -158,7 +158,7 @@ it.live("a sealed stream that nobody reads costs bounded memory, and is cut with
 
 it.live("a complete answer that nobody reads is cut too", () =>
   Effect.gen(function* () {
-    const content = "x".repeat(16 * 1024 * 1024)
+    const content = "x".repeat(8 * 1024 * 1024)
     const served = { provider: "echo" as const, model: "m", finishReasons: ["stop" as const], usage: null }
     const message = { role: "assistant" as const, content }
     const choices = [{ index: 0, message, finish_reason: "stop" as const }]

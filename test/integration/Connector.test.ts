@@ -303,7 +303,7 @@ describe("receipts", () => {
       for (const { keys, proof, receipt } of kept) {
         const trust = { pins: [kid], keys: { keys } }
         const claims = yield* Effect.promise(() => verifyReceipt(receipt, trust))
-        assert.isTrue(files.some((file) => file.includes(claims.jti)))
+        assert.isTrue(files.some((file) => file.includes(String(claims.jti))))
         assert.strictEqual(claims.form === "stream", proof !== undefined)
         if (proof !== undefined) yield* Effect.promise(() => verifyProof(proof, trust))
       }

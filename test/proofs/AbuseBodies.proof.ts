@@ -4,7 +4,7 @@ import type { Socket } from "node:net"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { utf8 } from "../../src/domain/bytes.ts"
-import { COMPLETE_FLOOR, pad } from "../../src/domain/padding.ts"
+import { FLOOR, pad } from "../../src/domain/padding.ts"
 import { joinContent } from "../../src/domain/sealedContent.ts"
 import { tokenFor } from "../support/gateway.ts"
 import { beginSession, sealBlock } from "../support/sealing.ts"
@@ -216,7 +216,7 @@ it.live("JSON made to be expensive is cheap to refuse, in clear and within the s
           const sealed = await inParallel(bombs("messages").length, async (index) => {
             const completion = bombs("messages")[index] ?? ""
             const request = `{"request_id":"${randomUUID()}","issued_at":${Date.now()},"api":"chat.completions","body":${completion}}`
-            const body = await sealBlock(session, pad(joinContent("", utf8(request)), COMPLETE_FLOOR))
+            const body = await sealBlock(session, pad(joinContent("", utf8(request)), FLOOR))
             return ["/v1/completions", JSON.stringify(body)] as const
           })
           for (const [path, bomb] of sealed) await shoot(proxy, path, bomb)

@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Stream } from "effect"
 import { utf8 } from "../../src/domain/bytes.ts"
 import type { ChatInput } from "../../src/domain/chat.ts"
-import { COMPLETE_FLOOR, pad } from "../../src/domain/padding.ts"
+import { FLOOR, pad } from "../../src/domain/padding.ts"
 import { joinContent } from "../../src/domain/sealedContent.ts"
 import { UpstreamError } from "../../src/domain/upstream.ts"
 import type { Provider } from "../../src/services/upstream/Provider.ts"
@@ -75,12 +75,10 @@ const exercise = async (proxy: Pick<RunningProxy, "url" | "operatorUrl" | "clien
     await seal(session, { prompt: MARKS.prompt, system: MARKS.system, stream: true }),
   ].map(({ body }) => body)
   for (const payload of malformed(Date.now() + session.clockOffset)) {
-    sealed.push(await sealBlock(session, pad(joinContent("", utf8(payload)), COMPLETE_FLOOR)))
+    sealed.push(await sealBlock(session, pad(joinContent("", utf8(payload)), FLOOR)))
   }
   // Valid UTF-8 up to its last byte.
-  sealed.push(
-    await sealBlock(session, pad(joinContent("", Uint8Array.of(...utf8(MARKS.prompt), 0xff)), COMPLETE_FLOOR)),
-  )
+  sealed.push(await sealBlock(session, pad(joinContent("", Uint8Array.of(...utf8(MARKS.prompt), 0xff)), FLOOR)))
   // Opens, but its block is not one.
   sealed.push(await sealBlock(session, utf8(payloadOf(session, conversation(false)))))
 

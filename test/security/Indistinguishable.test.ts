@@ -3,7 +3,7 @@ import { request } from "node:http"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { concat, u32, utf8 } from "../../src/domain/bytes.ts"
-import { COMPLETE_FLOOR, pad } from "../../src/domain/padding.ts"
+import { FLOOR, pad } from "../../src/domain/padding.ts"
 import { requestAad, requestInfo } from "../../src/domain/transcript.ts"
 import type { SealedRequestBody } from "../../src/client/sealRequest.ts"
 import { startProxy } from "../support/proxy.ts"
@@ -40,7 +40,7 @@ it.effect("all failures to open a request look the same", () =>
       const other = await beginSession(proxy)
       const { body } = await seal(session, { prompt: "hello" })
       const payload = utf8(payloadOf(session, { prompt: "hello" }))
-      const block = pad(payload, COMPLETE_FLOOR)
+      const block = pad(payload, FLOOR)
       const dirty = block.slice()
       dirty[dirty.length - 1] = 1
       const failures: Readonly<Record<string, SealedRequestBody>> = {
@@ -83,8 +83,9 @@ it.effect("a session that is unknown, spent, evicted or expired looks the same",
     const proxy = yield* startProxy({ settings: { sessionMaxLive: 2, sessionMaxRequests: 1 } })
     yield* Effect.promise(async () => {
       const evicted = await seal(await beginSession(proxy), { prompt: "evicted" })
-      const spent = await seal(await beginSession(proxy), { prompt: "spent" })
-      assert.match(await exact(proxy.url, spent.body), /^1\.1 200 /)
+      const used = await beginSession(proxy)
+      const spent = await seal(used, { prompt: "too late" })
+      assert.match(await exact(proxy.url, (await seal(used, { prompt: "spent" })).body), /^1\.1 200 /)
       await beginSession(proxy)
       await beginSession(proxy)
       const unknown = { ...evicted.body, session_id: "A".repeat(22) }

@@ -70,7 +70,7 @@ it.effect("after its session was used up or evicted the request is refused", () 
       for (const { body } of [...requests, ...requests]) {
         answers.push((await post(proxy, "/v1/completions", body)).status)
       }
-      assert.deepStrictEqual(answers, [200, 200, 410, 410, 410, 410])
+      assert.deepStrictEqual(answers, [200, 200, 410, 409, 409, 410])
 
       const evicted = await beginSession(proxy)
       const { body } = await seal(evicted, { prompt: "evicted" })

@@ -1,15 +1,28 @@
 /** Every byte, and the order and number of everything in a sealed answer, is verified by the client. */
 import { assert, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import { decodeBase64Url } from "../../src/domain/bytes.ts"
+import { FLOOR, UNPACED_FLOOR } from "../../src/domain/padding.ts"
 import type { ChatChunk } from "../../src/domain/chat.ts"
 import { PinMismatch, StreamTruncated, Tampered } from "../../src/client/errors.ts"
 import { ResponseOpener } from "../../src/client/ResponseOpener.ts"
 import type { Fetch, SealedClient } from "../../src/client/SealedClient.ts"
 import { verifyProof, verifyReceipt } from "../../src/client/verify.ts"
-import { type RunningProxy, startProxy } from "../support/proxy.ts"
+import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { type RunningProxy, startProxy as start } from "../support/proxy.ts"
 import { beginSession, jsonOf, keysOf, post, seal, withByteChanged, withCharacterChanged } from "../support/sealing.ts"
 import { changing, changingEvents, eventsOf, failureOf, recording, type SentEvent, textOf } from "../support/tamper.ts"
+
+/** A proxy whose echo says everything in pieces of its own, each of which is a frame. */
+const startProxy = () =>
+  start({
+    upstream: Layer.effect(
+      Upstream,
+      Effect.map(Effect.service(Upstream), (echo) =>
+        Upstream.of({ ...echo, stream: (request) => Stream.rechunk(echo.stream(request), 1) }),
+      ),
+    ).pipe(Layer.provide(Upstream.layerEcho)),
+  })
 
 /** The echo streams a role, each word, a finish reason and usage: with these, 20 frames, the final one included. */
 const PROMPT = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
@@ -131,6 +144,9 @@ const recordExchange = async (proxy: RunningProxy, stream: boolean) => {
   return { sent, keys: await keysOf(proxy), text: await (await post(proxy, "/v1/completions", sent.body)).text() }
 }
 
+/** Streams are unpaced here. */
+const layoutOf = (form: "stream" | "complete") => ({ form, floor: form === "stream" ? UNPACED_FLOOR : FLOOR })
+
 /** A copy of an opener in its present state: frames are opened from it without moving the original on. */
 const copyOf = (opener: ResponseOpener): ResponseOpener =>
   Object.assign(Object.create(Object.getPrototypeOf(opener)) as ResponseOpener, opener)
@@ -146,7 +162,7 @@ it.effect("a change of any byte of any frame is detected, in streams and complet
         const frames =
           form === "stream" ? events.slice(1).map(({ ciphertext }) => String(ciphertext)) : (body["frames"] as string[])
         assert.strictEqual(frames.length, form === "stream" ? FRAMES : 2)
-        const opener = await ResponseOpener.begin(sent, keys, form, String(body["response_nonce"]))
+        const opener = await ResponseOpener.begin(sent, keys, layoutOf(form), String(body["response_nonce"]))
         for (const [index, ciphertext] of frames.entries()) {
           const final = index === frames.length - 1
           const length = decodeBase64Url(ciphertext)?.length ?? 0
@@ -259,7 +275,7 @@ it.effect("frames and proofs of another answer do not fit, whatever is spliced",
 
 /** The frames of an answer, whatever its form. */
 const framesOf = (text: string): { readonly response_nonce: string; readonly frames: ReadonlyArray<string> } => {
-  if (text.startsWith("{")) return JSON.parse(text) as ReturnType<typeof framesOf>
+  if (text.trimStart().startsWith("{")) return JSON.parse(text) as ReturnType<typeof framesOf>
   const [open, ...events] = eventsOf(text).filter(({ event }) => event !== "proof")
   return {
     response_nonce: String(parse(open ?? frame({}))["response_nonce"]),
@@ -278,12 +294,8 @@ const asStream = (text: string): Response => {
 
 const asComplete = (text: string): Response => {
   const { frames, response_nonce } = framesOf(text)
-  return Response.json({ response_nonce, frames: [frames[0], frames.at(-1)] })
-}
-
-const asProblem = (text: string): Response => {
-  const { frames, response_nonce } = framesOf(text)
-  return Response.json({ response_nonce, frames: frames.slice(-1) }, { status: 400 })
+  const headers = { "content-type": "application/vnd.sealgate.sealed+json" }
+  return Response.json({ response_nonce, frames: [frames[0], frames.at(-1)] }, { headers })
 }
 
 it.effect("an answer of one form does not pass for one of another form", () =>
@@ -294,13 +306,10 @@ it.effect("an answer of one form does not pass for one of another form", () =>
       const through = (change: (text: string) => Response) => proxy.client({ fetch: changing(change) })
       const attempts: ReadonlyArray<readonly [name: string, attempt: () => Promise<unknown>]> = [
         ["complete as stream", () => through(asStream).complete({ prompt: "hello" })],
-        ["complete as problem", () => through(asProblem).complete({ prompt: "hello" })],
         ["stream as complete", () => through(asComplete).stream({ prompt: "hello" })],
-        ["stream as problem", () => through(asProblem).stream({ prompt: "hello" })],
-        ["problem as complete", () => through(asComplete).complete({ prompt: "hello" }, unservable)],
-        ["problem as stream", async () => (await through(asStream).stream({ prompt: "hello" }, unservable)).text()],
-        ["problem with another status", () => through(asProblem).complete({ prompt: "hello" }, unservable)],
-        ["problem as success", () => through((text) => new Response(text)).complete({ prompt: "hello" }, unservable)],
+        ["failure as stream", () => through(asStream).complete({ prompt: "hello" }, unservable)],
+        ["failed stream as complete", () => through(asComplete).stream({ prompt: "hello" }, unservable)],
+        ["failure as success", () => through((text) => new Response(text)).complete({ prompt: "hello" }, unservable)],
       ]
       for (const [name, attempt] of attempts) assert.instanceOf(await failureOf(attempt()), Tampered, name)
 
@@ -308,8 +317,8 @@ it.effect("an answer of one form does not pass for one of another form", () =>
       for (const stream of [true, false]) {
         const { keys, sent, text } = await recordExchange(proxy, stream)
         const { frames, response_nonce } = framesOf(text)
-        for (const form of ["complete", "stream", "problem"] as const) {
-          const opener = await ResponseOpener.begin(sent, keys, form, response_nonce)
+        for (const form of ["complete", "stream"] as const) {
+          const opener = await ResponseOpener.begin(sent, keys, layoutOf(form), response_nonce)
           const opening = opener.open(frames[0] ?? "", false)
           if ((form === "stream" && stream) || (form === "complete" && !stream)) await opening
           else assert.instanceOf(await failureOf(opening), Tampered)

@@ -123,7 +123,7 @@ export const runProxy = Effect.fnUntraced(function* (options: RunOptions & { rea
       url,
       operatorUrl,
       kid,
-      client: (options) => new SealedClient({ baseUrl: url, pins: [kid], ...options }),
+      client: (options) => new SealedClient({ baseUrl: url, pins: [kid], pace: 0, ...options }),
     }
   })
 })

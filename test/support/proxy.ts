@@ -22,7 +22,7 @@ export interface RunningProxy {
   readonly port: number
   /** What clients pin. */
   readonly kid: string
-  /** A new client that pins this proxy, unless `options` say otherwise. */
+  /** A new client that pins this proxy and has its streams wait for no clock, unless `options` say otherwise. */
   readonly client: (options?: Partial<SealedClientOptions>) => SealedClient
 }
 
@@ -83,7 +83,7 @@ export const startProxy = Effect.fnUntraced(function* (options: ProxyOptions = {
     operatorUrl: Context.get(context, OperatorDoor) ?? "",
     port: address.port,
     kid,
-    client: (options) => new SealedClient({ baseUrl: url, pins: [kid], ...options }),
+    client: (options) => new SealedClient({ baseUrl: url, pins: [kid], pace: 0, ...options }),
   }
   return proxy
 })

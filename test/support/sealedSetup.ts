@@ -33,6 +33,7 @@ export const sealedSetup = Effect.fnUntraced(function* ({
   const options = (more: Partial<SealedFetchOptions> = {}): SealedFetchOptions => ({
     baseUrl: wire.url,
     pins: [proxy.kid],
+    pace: 0,
     ...more,
   })
   return { fake, proxy, wire, options, fetch: (more?: Partial<SealedFetchOptions>) => createSealedFetch(options(more)) }

@@ -1,7 +1,7 @@
 /** Sealed requests by hand, for tests that need what the client does not let out: the envelope, and bad ones. */
 import { randomUUID } from "node:crypto"
 import { type Bytes, decodeBase64Url, encodeBase64Url } from "../../src/domain/bytes.ts"
-import { COMPLETE_FLOOR, pad } from "../../src/domain/padding.ts"
+import { FLOOR, pad } from "../../src/domain/padding.ts"
 import { hpkeSeal, sha256 } from "../../src/client/primitives.ts"
 import { ResponseOpener } from "../../src/client/ResponseOpener.ts"
 import { type SealedRequestBody, sealRequest, type SentRequest } from "../../src/client/sealRequest.ts"
@@ -10,7 +10,7 @@ import { keysByThumbprint, type TrustedKeys } from "../../src/client/trust.ts"
 import { joinContent } from "../../src/domain/sealedContent.ts"
 import type { SuiteName } from "../../src/domain/suites.ts"
 import { requestAad, requestInfo, requestTranscript } from "../../src/domain/transcript.ts"
-import { string, strings } from "../../src/client/decode.ts"
+import { objectMember, string, strings } from "../../src/client/decode.ts"
 import { type JsonObject } from "../../src/domain/json.ts"
 import type { RunningProxy } from "./proxy.ts"
 
@@ -50,6 +50,7 @@ export const payloadOf = (session: ClientSession, completion: object, requestId:
   JSON.stringify({
     request_id: requestId,
     issued_at: Date.now() + session.clockOffset,
+    pace: 0,
     api: "chat.completions",
     body: completion,
   })
@@ -75,23 +76,24 @@ export const sealBlock = async (
   return { session_id: session.id, enc: encodeBase64Url(enc), ciphertext: encodeBase64Url(ciphertext) }
 }
 
-/** Sends any bytes as the payload of a request, and opens the problem that must come of it. */
+/** Sends any bytes as the payload of a request, and opens the failure that must come of it. */
 export const openedProblem = async (proxy: Reachable, session: ClientSession, payload: Bytes) => {
   const { ciphertext, enc, secret } = await hpkeSeal(
     session.suite,
     session.publicKey,
     requestInfo(session.attestationHash),
     requestAad(session.idBytes),
-    pad(joinContent("", payload), COMPLETE_FLOOR),
+    pad(joinContent("", payload), FLOOR),
   )
   const body = { session_id: session.id, enc: encodeBase64Url(enc), ciphertext: encodeBase64Url(ciphertext) }
   const requestHash = await sha256(requestTranscript(session.attestationHash, enc, await sha256(ciphertext)))
   const response = await post(proxy, "/v1/completions", body)
   const answer = await jsonOf(response)
-  const [frame = ""] = strings(answer, "frames")
+  const [nothing = "", frame = ""] = strings(answer, "frames")
   const sent = { session, requestId: "", body, payload, credential: "", enc, secret, requestHash }
-  const opener = await ResponseOpener.begin(sent, new Map(), "problem", string(answer, "response_nonce"))
-  return { status: response.status, problem: await opener.open(frame, true) }
+  const opener = await ResponseOpener.begin(sent, new Map(), { form: "complete" }, string(answer, "response_nonce"))
+  if ((await opener.openAnswer(nothing)) !== null) throw new Error("there is an answer")
+  return { status: response.status, problem: objectMember(await opener.open(frame, true), "problem") }
 }
 
 /** The same base64url text with byte `index` of what it stands for changed. */

@@ -3,9 +3,9 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { decodeBase64Url } from "../../domain/bytes.ts"
 import { MAX_SUITES, SUITES } from "../../domain/suites.ts"
-import { SESSION_ID_BYTES } from "../../domain/transcript.ts"
+import { MEDIA_TYPE, SESSION_ID_BYTES } from "../../domain/transcript.ts"
 import { BODY_PROBLEMS, Draining, Internal, Refusals, TimedOut } from "../problems.ts"
-import { CameBefore, NoCommonSuite, NoSession, NotOpened } from "./openingProblems.ts"
+import { CameBefore, NoCommonSuite, NoSession, NotOpened, Overloaded } from "./openingProblems.ts"
 
 /** Canonical base64url text of a number of bytes within the given bounds. */
 const base64Url = (minimum: number, maximum: number) =>
@@ -46,8 +46,11 @@ export const CompletionRequest = Schema.Struct({
   ),
 })
 
-/** Frames of a sealed answer, or the one final frame of a sealed problem. */
-export const SealedFrames = Schema.Struct({ response_nonce: Schema.String, frames: Schema.Array(Schema.String) })
+/** What was answered, or nothing, and how it ended. */
+export const SealedFrames = Schema.Struct({
+  response_nonce: Schema.String,
+  frames: Schema.Tuple([Schema.String, Schema.String]),
+}).pipe(HttpApiSchema.asJson({ contentType: MEDIA_TYPE.complete }))
 
 /** Events of a sealed stream; `data` is JSON as the protocol describes it per event. */
 export const SealedStreamEvent = Schema.Struct({
@@ -69,8 +72,6 @@ export const PublicKeys = Schema.Struct({
   ),
 })
 
-const sealedProblem = (status: number) => SealedFrames.pipe(HttpApiSchema.status(status))
-
 export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
   .add(
     HttpApiEndpoint.post("init", "/v1/init", {
@@ -87,21 +88,12 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
     HttpApiEndpoint.post("completions", "/v1/completions", {
       payload: CompletionRequest,
       success: [SealedFrames, HttpApiSchema.StreamSse({ events: SealedStreamEvent })],
-      error: [
-        TimedOut,
-        NotOpened,
-        CameBefore,
-        NoSession,
-        ...BODY_PROBLEMS,
-        Internal,
-        Draining,
-        ...[400, 422, 429, 502, 503, 504].map(sealedProblem),
-      ],
+      error: [TimedOut, NotOpened, CameBefore, NoSession, ...BODY_PROBLEMS, Internal, Draining, Overloaded],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Send a sealed request",
         description:
-          "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. Problems that arise after the request was opened are sealed as well. Behind a balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself does not read it.",
+          "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. What becomes of a request that was opened is for its sender alone to read: the status is 200, also of a failure. Behind a balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself does not read it.",
       }),
     ),
     HttpApiEndpoint.get("keys", "/v1/keys", { success: PublicKeys }).annotateMerge(

@@ -32,3 +32,11 @@ export class NoSession extends Refusal<NoSession>()("NoSession", {
   retryable: true,
   headers: {},
 }) {}
+
+/** It remembers what it served until it can be repeated no more, and never forgets one early. */
+export class Overloaded extends Refusal<Overloaded>()("Overloaded", {
+  code: "overloaded",
+  status: 503,
+  title: "The proxy has served as much as it can remember.",
+  detail: "It keeps a mark of every request until its session would have ended; try again in a while.",
+}) {}

@@ -1,4 +1,5 @@
 /** What verified evidence proves, in plain words. */
+import type { ReceiptClaims } from "../../domain/statement.ts"
 import { DateTime } from "effect"
 import { completionOf, type ProvenExchange } from "../../client/agreement.ts"
 import { printableLine } from "../printable.ts"
@@ -20,7 +21,7 @@ const MAX_SHOWN = 300
 const shown = (text: string): string => JSON.stringify(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text)
 
 const answerText = (exchange: ProvenExchange): string => {
-  const message = completionOf(exchange).choices[0]?.message
+  const message = completionOf(exchange)?.choices[0]?.message
   return typeof message?.content === "string" ? message.content : JSON.stringify(message ?? null)
 }
 
@@ -29,12 +30,19 @@ export const kindOf = ({ exchange, proof, receipt }: Verified): string => {
   return [receipt && "receipt", proof && "proof"].filter((kind) => kind !== undefined).join(" and ")
 }
 
+const servedBy = ({ model, provider, status }: ReceiptClaims): string => {
+  if (provider === null) return "No provider was called"
+  return status === "complete"
+    ? `${provider} served it with the model ${model}`
+    : `${provider} was called last, with the model ${model}`
+}
+
 const receiptLines = ({ receipt }: Verified): ReadonlyArray<string> =>
   receipt === undefined
     ? []
     : [
-        `Request ${receipt.jti} came at ${time(receipt.received_at)} and was answered at ${time(receipt.completed_at)}.`,
-        `${receipt.provider} served it with the model ${receipt.model}; it ended as ${receipt.status}` +
+        `Request ${receipt.jti ?? "without an id"} came at ${time(receipt.received_at)} and was answered at ${time(receipt.completed_at)}.`,
+        `${servedBy(receipt)}; it ended as ${receipt.status}` +
           (receipt.finish_reasons.length === 0 ? "." : ` (${receipt.finish_reasons.join(", ")}).`),
         tokens(receipt.usage),
       ]

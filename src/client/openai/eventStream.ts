@@ -68,17 +68,20 @@ class Gate {
   }
 }
 
-/** A response body of `events`; whoever cancels it hangs up. */
+/** A response body of `first` and of the `events` behind it; whoever cancels it hangs up. */
 export const bodyOf = (
+  first: IteratorResult<string, void>,
   events: AsyncGenerator<string, void>,
   hangUp: () => void,
   failure: (error: unknown) => unknown,
 ): ReadableStream<Uint8Array> => {
   const encoder = new TextEncoder()
+  let held: IteratorResult<string, void> | undefined = first
   return new ReadableStream<Uint8Array>({
     pull: async (controller) => {
       try {
-        const next = await events.next()
+        const next = held ?? (await events.next())
+        held = undefined
         if (next.done === true) controller.close()
         else controller.enqueue(encoder.encode(next.value))
       } catch (error) {

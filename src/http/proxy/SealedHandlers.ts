@@ -1,9 +1,10 @@
-import { Effect, Schema, Stream } from "effect"
+import { Cause, Duration, Effect, Fiber, Option, Schema, Stream } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { HttpApiBuilder, HttpApiError } from "effect/http-api"
-import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
+import { encodeBase64Url, utf8 } from "../../domain/bytes.ts"
 import { suiteWith } from "../../domain/suites.ts"
 import { Callers, Source } from "../../services/access/Callers.ts"
+import { MEDIA_TYPE } from "../../domain/transcript.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { Attestation } from "../../services/sealing/Attestation.ts"
 import { type SealedAnswer, SealedCompletions } from "../../services/sealing/SealedCompletions.ts"
@@ -12,11 +13,10 @@ import type { SealedEvent } from "../../services/sealing/sealStream.ts"
 import { Sessions } from "../../services/sealing/Sessions.ts"
 import { sha256 } from "../../services/sealing/sha256.ts"
 import { clientIdentity } from "../shared/ClientIdentity.ts"
-import { tooMany } from "../shared/ClientLimits.ts"
-import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
-import { retryAfter } from "../shared/renderProblems.ts"
+import { CountedPolicies, tooMany } from "../shared/ClientLimits.ts"
+import { bufferEvents, renderEvent } from "../shared/EventStream.ts"
 import { Draining, TooLarge } from "../../api/problems.ts"
-import { CameBefore, NoCommonSuite, NoSession, NotOpened } from "../../api/proxy/openingProblems.ts"
+import { CameBefore, NoCommonSuite, NoSession, NotOpened, Overloaded } from "../../api/proxy/openingProblems.ts"
 import { ProxyApi } from "../../api/proxy/ProxyApi.ts"
 import { InitRequest } from "../../api/proxy/SealedApi.ts"
 
@@ -28,11 +28,6 @@ const decodeInit = Schema.decodeUnknownEffect(Schema.fromJsonString(InitRequest)
 const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   /^\s*application\/json\s*(;|$)/i.test(headers["content-type"] ?? "application/json")
 
-const framesBody = (answer: { readonly responseNonce: Bytes; readonly frames: ReadonlyArray<Bytes> }) => ({
-  response_nonce: encodeBase64Url(answer.responseNonce),
-  frames: answer.frames.map(encodeBase64Url),
-})
-
 /** JSON of one event's data. The members are base64url, numbers and a compact JWS: nothing that needs escaping. */
 const renderSealedEvent = (event: SealedEvent): string =>
   event._tag === "Proof"
@@ -42,24 +37,60 @@ const renderSealedEvent = (event: SealedEvent): string =>
         `{"seq":${event.seq}${event.final ? ',"final":true' : ""},"ciphertext":"${encodeBase64Url(event.ciphertext)}"}`,
       )
 
-const render = (answer: SealedAnswer): HttpServerResponse.HttpServerResponse => {
-  switch (answer._tag) {
-    case "Complete":
-      return HttpServerResponse.jsonUnsafe(framesBody(answer), { headers: NO_STORE })
-    case "Problem":
-      return HttpServerResponse.jsonUnsafe(framesBody(answer), {
-        status: answer.status,
-        headers: { ...NO_STORE, ...(answer.retryAfterMs === undefined ? {} : retryAfter(answer.retryAfterMs)) },
-      })
-    case "Stream": {
-      const opening = renderEvent("open", `{"response_nonce":"${encodeBase64Url(answer.responseNonce)}"}`)
-      return eventStreamResponse(Stream.concat(Stream.succeed(opening), Stream.map(answer.events, renderSealedEvent)))
+/** The same whatever becomes of the request, which is for its sender alone to know. */
+const SEALED = { "cache-control": "no-store, no-transform", "x-content-type-options": "nosniff" }
+
+const KEEP_ALIVE = Duration.seconds(15)
+
+/**
+ * The body of a complete answer: white space, at first to have the headers sent and then to keep the connection alive, until
+ * there is something to say.
+ */
+const completeBody = Effect.fnUntraced(function* ({
+  frames,
+  responseNonce,
+}: Extract<SealedAnswer, { _tag: "Complete" }>) {
+  const sealing = yield* Effect.forkScoped(frames)
+  const text = Effect.map(
+    Fiber.join(sealing),
+    ([answer, end]) =>
+      `{"response_nonce":"${encodeBase64Url(responseNonce)}","frames":["${encodeBase64Url(answer)}","${encodeBase64Url(end)}"]}`,
+  )
+  let begun = false
+  let done = false
+  const pull = Effect.suspend(() => {
+    if (done) return Cause.done()
+    if (!begun) {
+      begun = true
+      return Effect.succeed([SPACE] as const)
     }
-  }
+    return Effect.map(Effect.timeoutOption(text, KEEP_ALIVE), (text) => {
+      done = Option.isSome(text)
+      return [Option.getOrElse(text, () => SPACE)] as const
+    })
+  })
+  return HttpServerResponse.stream(Stream.encodeText(Stream.fromPull(Effect.succeed(pull))), {
+    contentType: MEDIA_TYPE.complete,
+    headers: SEALED,
+  })
+})
+
+const SPACE = " "
+
+const render = (answer: SealedAnswer) => {
+  if (answer._tag === "Complete") return completeBody(answer)
+  const opening = renderEvent("open", `{"response_nonce":"${encodeBase64Url(answer.responseNonce)}"}`)
+  const events = Stream.concat(Stream.succeed(opening), Stream.map(answer.events, renderSealedEvent))
+  return Effect.succeed(
+    HttpServerResponse.stream(Stream.encodeText(answer.paced ? events : bufferEvents(events)), {
+      contentType: MEDIA_TYPE.stream,
+      headers: { ...SEALED, "x-accel-buffering": "no" },
+    }),
+  )
 }
 
 /** What the caller is told of a request that was not opened. */
-const refusalOf = (error: OpeningError): NotOpened | CameBefore | NoSession | TooLarge => {
+const refusalOf = (error: OpeningError): NotOpened | CameBefore | NoSession | TooLarge | Draining | Overloaded => {
   switch (error._tag) {
     case "Unopenable":
       return new NotOpened()
@@ -67,6 +98,10 @@ const refusalOf = (error: OpeningError): NotOpened | CameBefore | NoSession | To
       return new CameBefore()
     case "SessionGone":
       return new NoSession()
+    case "ShuttingDown":
+      return new Draining()
+    case "ClaimsFull":
+      return new Overloaded()
     case "CiphertextTooLarge":
       return new TooLarge({ detail: `At most ${error.maxBytes} bytes of ciphertext are accepted.`, headers: {} })
   }
@@ -101,8 +136,11 @@ export const SealedHandlers = HttpApiBuilder.group(
         tooMany(error, `At most ${error.limit} refused credentials per minute are accepted from one client.`),
       )
       yield* drain.inFlight
-      if (yield* drain.draining) return yield* new Draining()
-      return render(yield* Effect.mapError(completions.handle(envelope), refusalOf))
+      // An answer says nothing of what is left to its sender: that would tell how it came about.
+      const states = yield* CountedPolicies
+      const answer = yield* Effect.mapError(completions.handle(envelope), refusalOf)
+      states.length = 0
+      return yield* render(answer)
     })
 
     /** Whoever a request is counted for outside the seal. */

@@ -24,7 +24,7 @@ const tell = (cause: Cause.Cause<never>): Effect.Effect<void> =>
   Cause.hasDies(cause) ? Effect.logError("stream failed", describeCause(cause)) : Effect.void
 
 /** The events with comments between them, bounded in memory whatever the reader does. */
-const bufferEvents = (events: Stream.Stream<string>): Stream.Stream<string> =>
+export const bufferEvents = (events: Stream.Stream<string>): Stream.Stream<string> =>
   Stream.suspend(() => {
     const room = Latch.makeUnsafe(true)
     let waiting = 0

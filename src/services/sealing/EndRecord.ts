@@ -1,32 +1,38 @@
-/** How a response ends: the end record with its receipt inside, and the terminal proof of a stream (§4.7, §5). */
+/** How a response ends: the end record with its receipt inside, and the terminal proof of a stream (sealed protocol §5, §6). */
 import { Clock, Effect } from "effect"
 import { encodeBase64Url, utf8 } from "../../domain/bytes.ts"
 import type { Problem } from "../../domain/problem.ts"
-import { iJsonOf } from "../../domain/surrogates.ts"
 import { SOFTWARE } from "../../domain/software.ts"
+import type { ReceiptClaims } from "../../domain/statement.ts"
+import { iJsonOf } from "../../domain/surrogates.ts"
 import type { EndStatus, Form } from "../../domain/transcript.ts"
-import type { Served } from "../../domain/upstream.ts"
 import { Attestation } from "./Attestation.ts"
 import type { Opened } from "./SealedExchange.ts"
-import { defined } from "../../domain/defined.ts"
 
-/**
- * End records are filled up with white space to a multiple of this many bytes before they are padded, and as if every
- * count in them had as many digits as a number can have: the digits must not show in the length.
- */
-const GRANULE = 512
-/** With its quotes as long as the longest JSON number that JavaScript writes: 24 characters. */
-const WIDEST_NUMBER = "0".repeat(22)
+/** End records have one size, so that neither what was counted nor how it ended shows in it; few need the next ones. */
+const BLOCK = 4096
+/** Of the length before a payload in its block. */
+const HEADER = 4
+
+/** Who answered, and what; of a request for which nobody was called, nothing. */
+export type ServedBy = {
+  readonly provider: ReceiptClaims["provider"]
+  readonly model: ReceiptClaims["model"]
+  readonly finishReasons: ReceiptClaims["finish_reasons"]
+  readonly usage: ReceiptClaims["usage"]
+}
+
+export const NOBODY: ServedBy = { provider: null, model: null, finishReasons: [], usage: null }
 
 export interface Ending {
   readonly opened: Opened
-  readonly requestId: string
-  readonly form: Exclude<Form, "problem">
+  readonly requestId: string | null
+  readonly form: Form
   readonly status: EndStatus
   /** Milliseconds since the epoch, from {@link endingNow}. */
   readonly endedAt: number
-  readonly served: Omit<Served, "provider"> & { readonly provider: string }
-  readonly problem?: Problem
+  readonly served: ServedBy
+  readonly problem?: Problem | undefined
 }
 
 /** When a response ends that ends now. However the clock is set meanwhile, the times of an exchange never run backwards. */
@@ -38,7 +44,6 @@ export const endRecord = Effect.fnUntraced(function* (ending: Ending) {
   const { form, opened, problem, requestId, served, status } = ending
   const attestation = yield* Attestation
   const seconds = Math.floor(ending.endedAt / 1000)
-  const frames = opened.sealer.dataSummary()
   const receipt = attestation.sign("receipt", {
     iat: seconds,
     jti: requestId,
@@ -53,36 +58,37 @@ export const endRecord = Effect.fnUntraced(function* (ending: Ending) {
     completed_at: seconds,
     request_hash: encodeBase64Url(opened.sealer.requestHash),
     request_commitment: opened.sealer.requestCommitment,
-    ...frames,
+    ...opened.sealer.dataSummary(),
     prompt_persisted: false,
     software: SOFTWARE,
   })
-  const json = iJsonOf({
-    status,
-    finish_reasons: served.finishReasons,
-    usage: served.usage,
-    ...defined({ problem }),
-    receipt,
-  })
-  const length = utf8(json).length
-  const widest = length + widening(receipt, served.usage, frames.count)
-  return utf8(json + " ".repeat(Math.ceil(widest / GRANULE) * GRANULE - length))
+  const record = { status, finish_reasons: served.finishReasons, usage: served.usage }
+  const jsonWith = (problem: Problem | undefined) =>
+    utf8(iJsonOf({ ...record, ...(problem === undefined ? {} : { problem }), receipt }))
+  const json = problem === undefined ? jsonWith(undefined) : fitted(problem, jsonWith)
+  const filled = new Uint8Array(Math.ceil((json.length + HEADER) / BLOCK) * BLOCK - HEADER).fill(SPACE)
+  filled.set(json)
+  return filled
 })
 
-/** How many bytes longer the record were with the widest counts: its usage stands in it plainly and in the receipt. */
-const widening = (receipt: string, usage: Served["usage"], count: number): number => {
-  const plain = missingDigits(usage)
-  const signed = receipt.lastIndexOf(".") - receipt.indexOf(".") - 1
-  return plain + base64Length(Math.floor((signed * 3) / 4) + plain + missingDigits(count)) - signed
+const SPACE = 0x20
+
+/** The record with as much of the problem as fits into one block: first the errors go, the last first, then the detail. */
+const fitted = (problem: Problem, jsonWith: (problem: Problem) => Uint8Array): Uint8Array => {
+  let { detail = "", errors = [] } = problem
+  for (;;) {
+    const { detail: _detail, errors: _errors, ...rest } = problem
+    const json = jsonWith({
+      ...rest,
+      ...(detail === "" ? {} : { detail }),
+      ...(errors.length === 0 ? {} : { errors }),
+    })
+    const excess = json.length + HEADER - BLOCK
+    if (excess <= 0 || (detail === "" && errors.length === 0)) return json
+    if (errors.length > 0) errors = errors.slice(0, Math.floor(errors.length / 2))
+    else detail = detail.slice(0, Math.max(0, Math.min(detail.length - 1, Math.floor(detail.length - excess / 6))))
+  }
 }
-
-/** How many bytes longer the JSON of `value` were if each of its numbers were the widest. */
-const missingDigits = (value: unknown): number =>
-  JSON.stringify(value, (_, member: unknown) => (typeof member === "number" ? WIDEST_NUMBER : member)).length -
-  JSON.stringify(value).length
-
-/** Length of unpadded base64 of so many bytes. */
-const base64Length = (bytes: number): number => Math.ceil((bytes * 4) / 3)
 
 /** The statement over all frames of a stream. To be called after the final frame was sealed. */
 export const terminalProof = Effect.fnUntraced(function* (opened: Opened, status: EndStatus, endedAt: number) {

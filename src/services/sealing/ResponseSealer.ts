@@ -5,7 +5,7 @@
 import { createCipheriv, createHmac, hkdfSync, type Hmac } from "node:crypto"
 import { type Bytes, concat, encodeBase64Url } from "../../domain/bytes.ts"
 import type { SealedContent } from "../../domain/sealedContent.ts"
-import { COMPLETE_FLOOR, pad, STREAM_FLOOR } from "../../domain/padding.ts"
+import { FLOOR, pad } from "../../domain/padding.ts"
 import {
   chainLink,
   chainSeed,
@@ -70,8 +70,8 @@ export class ResponseSealer {
     input.secret.fill(0)
   }
 
-  /** Ciphertext of the next frame: the padded `payload` under AES-256-GCM, tag at the end. */
-  seal(form: Form, payload: Uint8Array, final: boolean): Bytes {
+  /** Ciphertext of the next frame: `payload`, padded to `floor` bytes at least, under AES-256-GCM, tag at the end. */
+  seal(form: Form, payload: Uint8Array, final: boolean, floor = FLOOR): Bytes {
     // The overwritten key would still encrypt, and anybody could decrypt it.
     if (this.destroyed) throw new Error("the response keys were destroyed")
     const index = this.frames++
@@ -79,7 +79,7 @@ export class ResponseSealer {
       authTagLength: TAG_BYTES,
     })
     cipher.setAAD(frameAad(form, index, final, this.requestHash))
-    const block = pad(payload, form === "stream" ? STREAM_FLOOR : COMPLETE_FLOOR)
+    const block = pad(payload, floor)
     const body = cipher.update(block)
     cipher.final()
     const ciphertext = concat(body, cipher.getAuthTag())

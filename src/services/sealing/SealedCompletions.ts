@@ -1,33 +1,38 @@
 /**
  * The sealed exchange from end to end: opens a request, has a provider answer it, and seals what comes back. The
- * result is ready to be written out; nothing in it can be read on the path.
+ * result is ready to be written out; nothing in it can be read on the path, not even whether it is an answer.
  */
-import { Context, Effect, Layer, Metric, type Scope, type Stream } from "effect"
+import { Context, Effect, Layer, Metric, type Scope, Stream } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
+import { UNPACED } from "../../domain/pace.ts"
 import { iJsonOf } from "../../domain/surrogates.ts"
-import type { UpstreamError, UpstreamRequest } from "../../domain/upstream.ts"
-import { Callers } from "../access/Callers.ts"
-import { type Aborted, Drain } from "../lifecycle/Drain.ts"
+import { Callers, Source } from "../access/Callers.ts"
+import { Drain } from "../lifecycle/Drain.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { Attestation } from "./Attestation.ts"
+import { CallLog } from "./CallLog.ts"
 import { endingNow, endRecord } from "./EndRecord.ts"
-import { readRequest } from "./readRequest.ts"
+import { type Asked, readRequest } from "./readRequest.ts"
+import { RequestIds } from "./RequestIds.ts"
 import { type Envelope, type Opened, type OpeningError, SealedExchange } from "./SealedExchange.ts"
-import { problemOf, type Refused } from "./sealedProblem.ts"
-import { sealFrame } from "./sealFrame.ts"
+import { notingDefects, problemOf } from "./sealedProblem.ts"
 import { type SealedEvent, sealStream } from "./sealStream.ts"
-import { sealedResponses } from "./SealingMetrics.ts"
+import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
 
+/** It is known as soon as the request was claimed, and says nothing of what becomes of it. */
 export type SealedAnswer =
-  | { readonly _tag: "Complete"; readonly responseNonce: Bytes; readonly frames: ReadonlyArray<Bytes> }
-  | { readonly _tag: "Stream"; readonly responseNonce: Bytes; readonly events: Stream.Stream<SealedEvent> }
-  /** The request was opened but not served. Only the status and the time to wait are readable on the path. */
   | {
-      readonly _tag: "Problem"
-      readonly status: number
-      readonly retryAfterMs: number | undefined
+      readonly _tag: "Complete"
       readonly responseNonce: Bytes
-      readonly frames: ReadonlyArray<Bytes>
+      /** What was answered, or nothing, and how it ended. */
+      readonly frames: Effect.Effect<readonly [Bytes, Bytes], never, Scope.Scope>
+    }
+  | {
+      readonly _tag: "Stream"
+      readonly responseNonce: Bytes
+      /** Whether they come by the clock, so that nothing else has to keep the connection alive. */
+      readonly paced: boolean
+      readonly events: Stream.Stream<SealedEvent>
     }
 
 export class SealedCompletions extends Context.Service<
@@ -35,7 +40,7 @@ export class SealedCompletions extends Context.Service<
   {
     /**
      * Serves one sealed request. The scope belongs to the request: keys and plaintext are overwritten, and a provider
-     * call under way is interrupted, when it closes, so it must stay open until a stream is written out.
+     * call under way is interrupted, when it closes, so it must stay open until the answer is written out.
      */
     readonly handle: (envelope: Envelope) => Effect.Effect<SealedAnswer, OpeningError, Scope.Scope>
   }
@@ -46,39 +51,38 @@ export class SealedCompletions extends Context.Service<
   )
 }
 
-const json = (value: unknown): Bytes => utf8(iJsonOf(value))
-
-const refuse = Effect.fnUntraced(function* ({ sealer }: Opened, error: Refused | UpstreamError | Aborted) {
-  const problem = problemOf(error)
-  const frame = yield* sealFrame(sealer, "problem", json(problem), true)
-  yield* Metric.update(sealedResponses("problem", problem.code), 1)
-  return {
-    _tag: "Problem",
-    status: problem.status,
-    retryAfterMs: error._tag === "Aborted" ? undefined : error.retryAfterMs,
-    responseNonce: sealer.responseNonce,
-    frames: [frame],
-  } satisfies SealedAnswer
-})
-
-const complete = Effect.fnUntraced(function* (opened: Opened, requestId: string, request: UpstreamRequest) {
+const complete = Effect.fnUntraced(function* (opened: Opened, { request, requestId }: Asked) {
   const upstream = yield* Upstream
   const drain = yield* Drain
   const { sealer } = opened
-  const { completion, served } = yield* Effect.raceFirst(upstream.complete(request), drain.aborted)
-  const answer = yield* sealFrame(sealer, "complete", json(completion), false)
+  const calls = new CallLog()
+  const outcome = yield* Effect.raceFirst(
+    Effect.flatMap(request, (request) => upstream.complete({ ...request, onAttempt: calls.note })),
+    drain.aborted,
+  ).pipe(
+    notingDefects,
+    Effect.match({
+      onSuccess: ({ completion, served }) => ({ status: "complete", completion, served }) as const,
+      onFailure: (error) =>
+        ({
+          status: error._tag === "Aborted" ? "aborted" : "failed",
+          completion: null,
+          served: calls.served,
+          problem: problemOf(error),
+        }) as const,
+    }),
+  )
+  const { completion, status } = outcome
+  const answer = sealer.seal("complete", utf8(iJsonOf(completion)), false)
   const endedAt = yield* endingNow(opened)
-  const end = yield* endRecord({ opened, endedAt, requestId, form: "complete", status: "complete", served })
-  const frames = [answer, yield* sealFrame(sealer, "complete", end, true)]
-  yield* Metric.update(sealedResponses("complete", "complete"), 1)
-  return { _tag: "Complete", responseNonce: sealer.responseNonce, frames } satisfies SealedAnswer
-})
-
-const serve = Effect.fnUntraced(function* (opened: Opened) {
-  const { id, stream, upstream } = yield* readRequest(opened)
-  if (!stream) return yield* complete(opened, id, upstream)
-  const events = yield* sealStream(opened, id, upstream)
-  return { _tag: "Stream", responseNonce: opened.sealer.responseNonce, events } satisfies SealedAnswer
+  const end = sealer.seal(
+    "complete",
+    yield* endRecord({ opened, endedAt, requestId, form: "complete", problem: undefined, ...outcome }),
+    true,
+  )
+  yield* Metric.update(framesSealed, 2)
+  yield* Metric.update(sealedResponses("complete", status), 1)
+  return [answer, end] as const
 })
 
 const make = Effect.gen(function* () {
@@ -88,15 +92,27 @@ const make = Effect.gen(function* () {
     Attestation,
     Callers,
     Drain,
+    RequestIds,
     Upstream,
-  )(yield* Effect.context<Attestation | Callers | Drain | Upstream>())
+  )(yield* Effect.context<Attestation | Callers | Drain | RequestIds | Upstream>())
   return SealedCompletions.of({
     handle: Effect.fn("SealedCompletions.handle")(function* (envelope) {
       const opened = yield* exchange.open(envelope)
-      return yield* serve(opened).pipe(
-        Effect.catch((error) => refuse(opened, error)),
-        Effect.provide(services),
-      )
+      const asked = readRequest(opened)
+      // The answer is made while it is written out, where nobody knows any more who asked.
+      const known = Context.add(services, Source, yield* Source)
+      const { responseNonce } = opened.sealer
+      if (asked.form === "complete") {
+        const frames = Effect.provide(complete(opened, asked), known)
+        return { _tag: "Complete", responseNonce, frames } satisfies SealedAnswer
+      }
+      const events = yield* Effect.provide(sealStream(opened, asked), known)
+      return {
+        _tag: "Stream",
+        responseNonce,
+        paced: asked.pace !== UNPACED,
+        events: Stream.provideContext(events, known),
+      } satisfies SealedAnswer
     }),
   })
 })

@@ -1,7 +1,7 @@
 /** Opens sealed requests: everything from the envelope to the plaintext (sealed protocol §4.1 to §4.3). */
 import { Clock, Context, Effect, Layer, Metric, Schema, type Scope } from "effect"
 import { decodeBase64Url } from "../../domain/bytes.ts"
-import { COMPLETE_FLOOR, unpad } from "../../domain/padding.ts"
+import { FLOOR, unpad } from "../../domain/padding.ts"
 import { type SealedContent, splitContent } from "../../domain/sealedContent.ts"
 import {
   requestAad,
@@ -11,10 +11,12 @@ import {
   responseExportContext,
 } from "../../domain/transcript.ts"
 import { hpkeOpen } from "./Hpke.ts"
+import { Drain } from "../lifecycle/Drain.ts"
 import { RandomBytes } from "./RandomBytes.ts"
+import { RequestIds } from "./RequestIds.ts"
 import { ResponseSealer } from "./ResponseSealer.ts"
 import { openingsFailed } from "./SealingMetrics.ts"
-import { type Replayed, type SessionGone, Sessions } from "./Sessions.ts"
+import { claimKey, ClaimsFull, type Replayed, type SessionGone, Sessions } from "./Sessions.ts"
 import { sha256 } from "./sha256.ts"
 
 /** A sealed request as it came in, decoded but not opened. `enc` stands for its bytes in the session's memory. */
@@ -32,7 +34,10 @@ export class CiphertextTooLarge extends Schema.TaggedError<CiphertextTooLarge>()
   maxBytes: Schema.Int,
 }) {}
 
-export type OpeningError = SessionGone | Replayed | Unopenable | CiphertextTooLarge
+/** The proxy begins nothing new. */
+export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDown", {}) {}
+
+export type OpeningError = SessionGone | Replayed | ClaimsFull | ShuttingDown | Unopenable | CiphertextTooLarge
 
 export interface Opened {
   readonly sessionId: string
@@ -48,19 +53,22 @@ export class SealedExchange extends Context.Service<
   SealedExchange,
   {
     /**
-     * Checks, opens and claims one request, in the order of the protocol: size, session, `enc` unseen, HPKE, block,
-     * claim. The caller may serve what it gets; no copy of the request will be opened again.
+     * Checks, opens and claims one request, in the order of the protocol: size, not claimed yet, session, room, drain, HPKE,
+     * block, claim. The caller may serve what it gets; no copy of the request will be opened again.
      */
     readonly open: (envelope: Envelope) => Effect.Effect<Opened, OpeningError, Scope.Scope>
   }
 >()("sealgate/services/sealing/SealedExchange") {
   static readonly layer = (settings: {
     readonly maxRequestBytes: number
-  }): Layer.Layer<SealedExchange, never, Sessions> => Layer.effect(SealedExchange, make(settings.maxRequestBytes))
+  }): Layer.Layer<SealedExchange, never, Sessions | RequestIds | Drain> =>
+    Layer.effect(SealedExchange, make(settings.maxRequestBytes))
 }
 
 const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
   const sessions = yield* Sessions
+  const requestIds = yield* RequestIds
+  const drain = yield* Drain
   const randomBytes = yield* RandomBytes
 
   const open = Effect.fnUntraced(function* (envelope: Envelope) {
@@ -69,7 +77,10 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
     const ciphertext = decodeBase64Url(envelope.ciphertext)
     if (enc === undefined || ciphertext === undefined) return yield* new Unopenable()
     if (ciphertext.length > maxRequestBytes) return yield* new CiphertextTooLarge({ maxBytes: maxRequestBytes })
-    const session = yield* sessions.find(envelope.session_id, envelope.enc)
+    const claim = claimKey(decodeBase64Url(envelope.session_id) ?? new Uint8Array(), enc)
+    const session = yield* sessions.find(envelope.session_id, claim)
+    if (!(yield* requestIds.hasRoom)) return yield* new ClaimsFull()
+    if (yield* drain.draining) return yield* new ShuttingDown()
 
     const opened = yield* Effect.acquireRelease(
       Effect.tryPromise({
@@ -85,7 +96,7 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
         catch: () => new Unopenable(),
       }).pipe(
         // The session may have ended while this was under way; then that is the reason, and the client can renew it.
-        Effect.tapError(() => sessions.find(session.id, envelope.enc)),
+        Effect.tapError(() => sessions.find(session.id, claim)),
       ),
       ({ plaintext, secret }) =>
         Effect.sync(() => {
@@ -93,10 +104,10 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
           secret.fill(0)
         }),
     )
-    const content = unpad(opened.plaintext, COMPLETE_FLOOR)
+    const content = unpad(opened.plaintext, FLOOR)
     const request = content === undefined ? undefined : splitContent(content)
     if (request === undefined) return yield* new Unopenable()
-    yield* sessions.claim(session, envelope.enc)
+    yield* sessions.claim(session, claim)
 
     const sealer = yield* Effect.acquireRelease(
       Effect.sync(
@@ -123,6 +134,8 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
 const METRIC_REASON = {
   SessionGone: "session-gone",
   Replayed: "replayed",
+  ClaimsFull: "overloaded",
+  ShuttingDown: "draining",
   Unopenable: "unopenable",
   CiphertextTooLarge: "too-large",
 } as const

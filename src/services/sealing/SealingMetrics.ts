@@ -14,7 +14,15 @@ export const sessionsEnded = {
 } satisfies Readonly<Record<SessionEnd, unknown>>
 
 const refused = counter("sealgate_openings_failed_total")
-export type OpeningFailure = "unopenable" | "replayed" | "session-gone" | "too-large" | "stale" | "unauthorized"
+export type OpeningFailure =
+  | "unopenable"
+  | "replayed"
+  | "session-gone"
+  | "too-large"
+  | "overloaded"
+  | "draining"
+  | "stale"
+  | "unauthorized"
 export const openingsFailed = (reason: OpeningFailure) => refused({ reason })
 
 export const framesSealed = counter("sealgate_frames_sealed_total")()

@@ -1,7 +1,8 @@
 /**
  * Sessions of the sealed proxy (sealed protocol §3, §4.2): each a fresh key, offered under a signed statement,
  * that lives for a time and a number of requests. Keys are destroyed on expiry, when the requests are spent, on
- * eviction and at shutdown; what a session remembers of its requests goes with it.
+ * eviction and at shutdown. What was claimed is remembered until the session would have expired, however it ended: so a
+ * copy of a request that was served is known as one for as long as anybody could take the session for alive.
  */
 import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
 import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
@@ -20,8 +21,10 @@ export interface SessionSettings {
   readonly ttl: Duration.Duration
   /** How many requests one session serves. */
   readonly maxRequests: number
-  /** How many sessions live at once; one more evicts the oldest. */
+  /** How many sessions live at once; one more evicts the oldest of those that never served, or else the oldest. */
   readonly maxLive: number
+  /** How many claims are kept at once. */
+  readonly maxClaims: number
   /** Longest ciphertext of a request, in bytes. */
   readonly maxRequestBytes: number
   /** What the ids of these sessions begin with, so that a balancer can send their requests here; else all random. */
@@ -42,8 +45,9 @@ export interface Session {
   readonly expiresAt: number
 }
 
-interface LiveSession extends Session {
-  /** Requests claimed so far, by their `enc`. It grows to at most `maxRequests - 1` before the session ends. */
+/** A session, or what is remembered of one that ended. */
+interface KnownSession extends Session {
+  /** Requests claimed so far, by their {@link claimKey}. */
   readonly claimed: Set<string>
 }
 
@@ -52,6 +56,13 @@ export class SessionGone extends Schema.TaggedError<SessionGone>()("SessionGone"
 
 /** This `enc` was served in this session before. */
 export class Replayed extends Schema.TaggedError<Replayed>()("Replayed", {}) {}
+
+/** No further request can be remembered, so none is served. */
+export class ClaimsFull extends Schema.TaggedError<ClaimsFull>()("ClaimsFull", {}) {}
+
+/** By what a request is remembered: `enc` may be long. */
+export const claimKey = (idBytes: Bytes, enc: Bytes): string =>
+  Buffer.from(sha256(idBytes, enc).buffer).toString("latin1")
 
 /** What a client asked for when it began a session. */
 export interface SessionRequest {
@@ -65,13 +76,13 @@ export class Sessions extends Context.Service<
   {
     /** Begins a session, and gives the statement that offers it. */
     readonly begin: (request: SessionRequest) => Effect.Effect<string>
-    /** The live session with this id, unless it has served `enc` (base64url) already. */
-    readonly find: (id: string, enc: string) => Effect.Effect<Session, SessionGone | Replayed>
+    /** The live session with this id, unless the request was claimed already, or could not be. */
+    readonly find: (id: string, request: string) => Effect.Effect<Session, SessionGone | Replayed | ClaimsFull>
     /**
-     * Takes the right to serve `enc`: of any number of concurrent copies of a request, one gets it. It uses up one
-     * request of the session, and the last one ends the session.
+     * Takes the right to serve a request, which is known by its {@link claimKey}: of any number of concurrent copies, one
+     * gets it. It uses up one request of the session, and the last one ends the session.
      */
-    readonly claim: (session: Session, enc: string) => Effect.Effect<void, SessionGone | Replayed>
+    readonly claim: (session: Session, request: string) => Effect.Effect<void, SessionGone | Replayed>
     readonly live: Effect.Effect<number>
   }
 >()("sealgate/services/sealing/Sessions") {
@@ -88,49 +99,66 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
   const tag = settings.routingTag === undefined ? undefined : routingTagBytes(settings.routingTag)
   const limits: SessionLimits = { max_requests: settings.maxRequests, max_request_bytes: settings.maxRequestBytes }
 
-  // All sessions live equally long, so the order of insertion is the order of expiry.
-  const sessions = new Map<string, LiveSession>()
+  // All sessions last equally long, so the order of insertion is the order of expiry in each of these.
+  /** Live sessions, and those that ended and served something. */
+  const known = new Map<string, KnownSession>()
+  const live = new Map<string, Session>()
+  /** Live ones that never served: they go first when there are too many. */
+  const idle = new Map<string, Session>()
+  let claims = 0
 
   // The functions below are synchronous on purpose: a fiber can be suspended between any two effects, and then a
   // check and the record that follows it would not be one step.
-  const end = (session: Session, reason: SessionEnd): void => {
-    if (!sessions.delete(session.id)) return
+  const end = (session: KnownSession | Session, reason: SessionEnd): void => {
+    if (!live.delete(session.id)) return
+    idle.delete(session.id)
     session.key.destroy()
+    if (known.get(session.id)?.claimed.size === 0) known.delete(session.id)
     sessionsEnded[reason].updateUnsafe(1, context)
-    sessionsLive.updateUnsafe(sessions.size, context)
+    sessionsLive.updateUnsafe(live.size, context)
   }
 
-  const endWhile = (condition: (oldest: Session) => boolean, reason: SessionEnd): void => {
-    for (const session of sessions.values()) {
-      if (!condition(session)) return
-      end(session, reason)
-    }
-  }
-
-  const lookup = (id: string, enc: string, now: number): LiveSession | SessionGone | Replayed => {
-    const session = sessions.get(id)
-    if (session === undefined) return new SessionGone()
-    if (session.expiresAt <= now) {
+  const expire = (now: number): void => {
+    for (const session of known.values()) {
+      if (session.expiresAt > now) return
       end(session, "expired")
-      return new SessionGone()
+      known.delete(session.id)
+      claims -= session.claimed.size
     }
-    return session.claimed.has(enc) ? new Replayed() : session
   }
 
-  const claim = (id: string, enc: string, now: number): LiveSession | SessionGone | Replayed => {
-    const session = lookup(id, enc, now)
+  const makeRoom = (): void => {
+    while (live.size >= settings.maxLive) {
+      const [oldest] = idle.size > 0 ? idle.values() : live.values()
+      if (oldest === undefined) return
+      end(oldest, "evicted")
+    }
+  }
+
+  const lookup = (id: string, request: string, now: number): KnownSession | SessionGone | Replayed => {
+    expire(now)
+    const session = known.get(id)
+    if (session === undefined) return new SessionGone()
+    if (session.claimed.has(request)) return new Replayed()
+    return live.has(id) ? session : new SessionGone()
+  }
+
+  const claim = (id: string, request: string, now: number): KnownSession | SessionGone | Replayed => {
+    const session = lookup(id, request, now)
     if ("_tag" in session) return session
-    session.claimed.add(enc)
+    session.claimed.add(request)
+    claims++
+    idle.delete(id)
     if (session.claimed.size >= settings.maxRequests) end(session, "spent")
     return session
   }
 
-  const orFail = (found: LiveSession | SessionGone | Replayed): Effect.Effect<Session, SessionGone | Replayed> =>
+  const orFail = <E extends { readonly _tag: string }>(found: KnownSession | E): Effect.Effect<Session, E> =>
     "_tag" in found ? Effect.fail(found) : Effect.succeed(found)
 
-  yield* Effect.addFinalizer(() => Effect.sync(() => endWhile(() => true, "shutdown")))
+  yield* Effect.addFinalizer(() => Effect.sync(() => live.forEach((session) => end(session, "shutdown"))))
   yield* Clock.currentTimeMillis.pipe(
-    Effect.map((now) => endWhile((oldest) => oldest.expiresAt <= now, "expired")),
+    Effect.map(expire),
     Effect.delay(PRUNE_INTERVAL),
     Effect.forever,
     Effect.forkScoped,
@@ -153,8 +181,8 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
           ...limits,
           init_hash: initHash,
         })
-        endWhile(() => sessions.size >= settings.maxLive, "evicted")
-        sessions.set(id, {
+        makeRoom()
+        const session: KnownSession = {
           id,
           idBytes,
           key,
@@ -162,14 +190,19 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
           begunAt: now,
           expiresAt: expiresAt * 1000,
           claimed: new Set(),
-        })
+        }
+        for (const sessions of [known, live, idle]) sessions.set(id, session)
         sessionsCreated.updateUnsafe(1, context)
-        sessionsLive.updateUnsafe(sessions.size, context)
+        sessionsLive.updateUnsafe(live.size, context)
         return statement
       }),
-    find: (id, enc) => Effect.flatMap(Clock.currentTimeMillis, (now) => orFail(lookup(id, enc, now))),
-    claim: (session, enc) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.asVoid(orFail(claim(session.id, enc, now)))),
-    live: Effect.sync(() => sessions.size),
+    find: (id, request) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const found = lookup(id, request, now)
+        return orFail("_tag" in found || claims < settings.maxClaims ? found : new ClaimsFull())
+      }),
+    claim: (session, request) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.asVoid(orFail(claim(session.id, request, now)))),
+    live: Effect.sync(() => live.size),
   })
 })

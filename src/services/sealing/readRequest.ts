@@ -1,21 +1,24 @@
 /** What an opened request asks for. */
-import { Clock, Effect, Metric, Redacted, Schema } from "effect"
+import { Clock, Effect, Metric, Predicate, Redacted, Result, Schema, type Scope } from "effect"
 import { fromUtf8 } from "../../domain/bytes.ts"
 import { ChatInput, normalize } from "../../domain/chat.ts"
 import { iJsonText } from "../../domain/iJson.ts"
 import { misfits } from "../../domain/misfits.ts"
 import type { SealedContent } from "../../domain/sealedContent.ts"
 import { CHAT_COMPLETIONS, RequestHead, SealedRequest } from "../../domain/sealedRequest.ts"
-import { MAX_SKEW_MS } from "../../domain/transcript.ts"
+import { paceOf } from "../../domain/pace.ts"
+import { type Form, MAX_SKEW_MS } from "../../domain/transcript.ts"
 import { ProviderId, UpstreamError, type UpstreamRequest } from "../../domain/upstream.ts"
 import { Callers } from "../access/Callers.ts"
 import type { TooManyInFlight } from "../access/ConcurrencyLimits.ts"
 import type { RateLimited } from "../access/RateLimits.ts"
 import type { Opened } from "./SealedExchange.ts"
+import { RequestIds } from "./RequestIds.ts"
 import { Refused } from "./sealedProblem.ts"
 import { openingsFailed } from "./SealingMetrics.ts"
 
-const parse = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
+const isRequestId = Schema.is(RequestHead.fields.request_id)
 const decodeHead = Schema.decodeUnknownEffect(RequestHead)
 const decodeRequest = Schema.decodeUnknownEffect(SealedRequest)
 const decodeBody = Schema.decodeUnknownEffect(Schema.Struct({ body: ChatInput }))
@@ -24,14 +27,13 @@ const isProvider = Schema.is(ProviderId)
 const invalid = (title: string, more: Partial<Pick<Refused, "detail" | "errors">> = {}) =>
   new Refused({ status: 400, code: "invalid-request", title, ...more })
 
-/** The JSON of the payload, which is overwritten. */
-const parsePayload = ({ payload }: SealedContent) =>
-  Effect.suspend(() => {
-    const text = iJsonText(payload)
-    return typeof text === "string"
-      ? Effect.succeed(text)
-      : Effect.fail(invalid("The request is not JSON as it is taken here.", { detail: Redacted.make(text.message) }))
-  }).pipe(Effect.flatMap(parse), Effect.ensuring(Effect.sync(() => payload.fill(0))))
+/** What can be known of a request whatever is wrong with it, and the request itself, or why there is none. */
+export interface Asked {
+  readonly requestId: string | null
+  readonly form: Form
+  readonly pace: number
+  readonly request: Effect.Effect<UpstreamRequest, Refused | UpstreamError, RequestIds | Callers | Scope.Scope>
+}
 
 const refusedLimit = (error: RateLimited | TooManyInFlight) =>
   new Refused({
@@ -46,20 +48,55 @@ const refusedLimit = (error: RateLimited | TooManyInFlight) =>
     ...(error._tag === "RateLimited" ? { retryAfterMs: error.retryAfterMs } : {}),
   })
 
-/** Lets a caller in whose credential counts and who has requests left. */
-const admit = Effect.fnUntraced(function* ({ credential }: SealedContent) {
+/** Lets a caller in whose credential counts, who has requests left, and of whom none has this id. */
+const admit = Effect.fnUntraced(function* ({ credential }: SealedContent, requestId: string) {
   const callers = yield* Callers
+  const requestIds = yield* RequestIds
   const caller = yield* callers.identify(fromUtf8(credential)).pipe(
     Effect.tapErrorTag("TokenRefused", () => Metric.update(openingsFailed("unauthorized"), 1)),
     Effect.mapError(({ code, status, title }) => new Refused({ status, code, title })),
   )
-  yield* Effect.mapError(callers.enter(caller), refusedLimit)
+  if (!(yield* requestIds.claim(credential, requestId))) {
+    return yield* new Refused({
+      status: 409,
+      code: "replayed",
+      title: "A request with this id came before, and may have been served.",
+      detail: Redacted.make("Take a new request_id for a new request."),
+    })
+  }
+  return yield* Effect.mapError(callers.enter(caller), refusedLimit)
 })
 
-/** Decodes the payload of a request, and overwrites it. Whatever is wrong with it is told inside the seal. */
-export const readRequest = Effect.fnUntraced(
-  function* (opened: Opened) {
-    const payload = yield* parsePayload(opened.request)
+/** The JSON of a payload, which is overwritten. */
+const parsePayload = ({ payload }: SealedContent): Result.Result<unknown, Refused> => {
+  const text = iJsonText(payload)
+  payload.fill(0)
+  if (typeof text !== "string") {
+    return Result.fail(invalid("The request is not JSON as it is taken here.", { detail: Redacted.make(text.message) }))
+  }
+  return Result.mapError(parse(text), () => invalid("The request is not JSON."))
+}
+
+const isStream = (payload: unknown): boolean =>
+  Predicate.hasProperty(payload, "body") &&
+  Predicate.hasProperty(payload.body, "stream") &&
+  payload.body.stream === true
+
+/** Reads the payload of a request, and overwrites it. Whatever is wrong with it is told inside the seal. */
+export const readRequest = ({ request: content }: Opened): Asked => {
+  const payload = parsePayload(content)
+  const members = Result.isSuccess(payload) && Predicate.isObject(payload.success) ? payload.success : {}
+  const { pace, request_id } = members as Readonly<Record<string, unknown>>
+  return {
+    requestId: isRequestId(request_id) ? request_id : null,
+    form: isStream(members) ? "stream" : "complete",
+    pace: paceOf(pace),
+    request: Effect.flatMap(Effect.fromResult(payload), (payload) => checkRequest(payload, content)),
+  }
+}
+
+const checkRequest = Effect.fnUntraced(
+  function* (payload: unknown, content: SealedContent) {
     const { issued_at, request_id } = yield* decodeHead(payload)
     if (Math.abs((yield* Clock.currentTimeMillis) - issued_at) > MAX_SKEW_MS) {
       yield* Metric.update(openingsFailed("stale"), 1)
@@ -70,7 +107,7 @@ export const readRequest = Effect.fnUntraced(
         detail: Redacted.make("issued_at must be within 60 s of the proxy's clock; begin a new session to calibrate."),
       })
     }
-    yield* admit(opened.request)
+    yield* admit(content, request_id)
     const { api, provider, restart } = yield* decodeRequest(payload)
     if (api !== CHAT_COMPLETIONS) {
       return yield* new Refused({
@@ -84,8 +121,8 @@ export const readRequest = Effect.fnUntraced(
     if (provider !== undefined && !isProvider(provider)) {
       return yield* new UpstreamError({ code: "provider-not-configured" })
     }
-    const upstream: UpstreamRequest = { completion: normalize(body), provider, restart }
-    return { id: request_id, stream: body.stream === true, upstream }
+    const request: UpstreamRequest = { completion: normalize(body), provider, restart }
+    return request
   },
   Effect.catchTag("SchemaError", ({ issue }) =>
     Effect.fail(invalid("The request does not have the expected shape.", { errors: Redacted.make(misfits(issue)) })),

@@ -1,103 +1,176 @@
 /** A provider's stream as sealed events, up to the end record and the terminal proof. */
-import { Effect, Metric, Pull, Stream } from "effect"
-import { type Bytes, utf8 } from "../../domain/bytes.ts"
-import type { ChatChunk } from "../../domain/chat.ts"
-import type { Problem } from "../../domain/problem.ts"
-import { iJsonOf, PairJoiner } from "../../domain/surrogates.ts"
+import { type Array, Cause, Clock, Duration, Effect, Fiber, Latch, Metric, Stream } from "effect"
+import type { Bytes } from "../../domain/bytes.ts"
+import { floorOf, UNPACED } from "../../domain/pace.ts"
 import type { EndStatus } from "../../domain/transcript.ts"
-import { type StreamEvent, UpstreamError, type UpstreamRequest } from "../../domain/upstream.ts"
-import { Drain } from "../lifecycle/Drain.ts"
+import { type StreamEvent, UpstreamError } from "../../domain/upstream.ts"
+import { Aborted, Drain } from "../lifecycle/Drain.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { Attestation } from "./Attestation.ts"
-import { endingNow, endRecord, type Ending, terminalProof } from "./EndRecord.ts"
+import type { Attestation } from "./Attestation.ts"
+import { Backlog } from "./Backlog.ts"
+import { CallLog } from "./CallLog.ts"
+import { endingNow, endRecord, terminalProof } from "./EndRecord.ts"
+import type { Asked } from "./readRequest.ts"
 import type { Opened } from "./SealedExchange.ts"
-import { problemOf } from "./sealedProblem.ts"
-import { sealFrame } from "./sealFrame.ts"
-import { sealedResponses } from "./SealingMetrics.ts"
-import { defined } from "../../domain/defined.ts"
+import { notingDefects, problemOf, type ServingError } from "./sealedProblem.ts"
+import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
 
 /** One event of a sealed stream after its `open` event. */
 export type SealedEvent =
   | { readonly _tag: "Frame"; readonly seq: number; readonly final: boolean; readonly ciphertext: Bytes }
   | { readonly _tag: "Proof"; readonly proof: string }
 
+/** How a stream ends. */
+interface Outcome {
+  readonly status: EndStatus
+  readonly error?: ServingError
+}
+
+const COMPLETE: Outcome = { status: "complete" }
+
+const NANOS_PER_MS = 1_000_000
+
 /**
- * Begins a stream. Fails if it ends or breaks before its first event; afterwards the events say how it ended, whatever
- * happens. A stream that is not read to its end is counted as abandoned when the scope closes.
+ * The events of a stream that is open already: whatever happens, they say how it ended. One that is not read to its end is
+ * counted as abandoned when the scope closes.
  */
-export const sealStream = Effect.fnUntraced(function* (opened: Opened, requestId: string, request: UpstreamRequest) {
+export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: Asked) {
   const upstream = yield* Upstream
   const drain = yield* Drain
-  const attestation = yield* Attestation
+  const clock = yield* Clock.Clock
+  const context = yield* Effect.context<never>()
   const { sealer } = opened
+  const { pace } = asked
+  const floor = floorOf(pace)
+  const backlog = new Backlog()
+  const calls = new CallLog()
   let seq = 0
-  let served: Ending["served"] = {
-    provider: request.provider ?? "unknown",
-    model: "unknown",
-    finishReasons: [],
-    usage: null,
-  }
-  const joiner = new PairJoiner()
   let ended = false
+  yield* Effect.addFinalizer(() => (ended ? Effect.void : Metric.update(sealedResponses("stream", "abandoned"), 1)))
 
-  const frame = (payload: Uint8Array, final: boolean): Effect.Effect<SealedEvent> =>
-    Effect.map(sealFrame(sealer, "stream", payload, final), (ciphertext) => ({
-      _tag: "Frame",
-      seq: seq++,
-      final,
-      ciphertext,
-    }))
+  const frame = (payload: Uint8Array, final: boolean): SealedEvent => {
+    framesSealed.updateUnsafe(1, context)
+    return { _tag: "Frame", seq: seq++, final, ciphertext: sealer.seal("stream", payload, final, floor) }
+  }
+  const dataFrame = () => frame(backlog.take(pace !== UNPACED), false)
 
-  const data = (payload: unknown) => frame(utf8(iJsonOf(payload)), false)
-  const deltas = (chunks: ReadonlyArray<ChatChunk>) => Effect.forEach(chunks, (delta) => data({ delta }))
-
-  const end = Effect.fnUntraced(function* (status: EndStatus, problem?: Problem) {
+  const end = Effect.fnUntraced(function* ({ error, status }: Outcome) {
     const endedAt = yield* endingNow(opened)
     const record = yield* endRecord({
       opened,
       endedAt,
-      requestId,
+      requestId: asked.requestId,
       form: "stream",
       status,
-      served,
-      ...defined({ problem }),
+      served: calls.served,
+      problem: error === undefined ? undefined : problemOf(error),
     })
-    const last = yield* frame(record, true)
+    const last = frame(record, true)
     ended = true
     yield* Metric.update(sealedResponses("stream", status), 1)
     const proof = yield* terminalProof(opened, status, endedAt)
-    return [last, { _tag: "Proof", proof }] satisfies ReadonlyArray<SealedEvent>
+    const events: Array.NonEmptyReadonlyArray<SealedEvent> = [last, { _tag: "Proof", proof }]
+    return events
   })
 
-  const sealEvent = (event: StreamEvent): Effect.Effect<ReadonlyArray<SealedEvent>, never, Attestation> => {
-    switch (event._tag) {
-      case "Delta":
-        served = { ...served, provider: event.provider, model: event.chunk.model }
-        return deltas(joiner.add(event.chunk))
-      case "Restarted": {
-        const { _tag: _, ...restart } = event
-        served = { ...served, provider: event.provider, model: event.model }
-        joiner.clear()
-        return Effect.map(data({ restart }), (sealed) => [sealed])
-      }
-      case "Finished":
-        served = event.served
-        return Effect.zipWith(deltas(joiner.end()), end("complete"), (held, end) => [...held, ...end])
+  /** Takes up what a provider said. Gives the outcome, if that was the last of it. */
+  const hear = (event: StreamEvent): Outcome | undefined => {
+    calls.hear(event)
+    if (event._tag === "Delta") backlog.add(event.chunk)
+    else if (event._tag === "Restarted") {
+      const { _tag: _, ...restart } = event
+      backlog.startOver(restart)
+    } else {
+      backlog.end()
+      return COMPLETE
     }
+    return undefined
   }
 
-  // The first event decides whether there is a stream at all: until then a failure is an answer with its status.
-  const pull = yield* Stream.toPull(upstream.stream(request))
-  const first = yield* Effect.raceFirst(pull, drain.aborted).pipe(
-    Pull.catchDone(() => Effect.fail(new UpstreamError({ code: "upstream-truncated" }))),
+  const said = Stream.unwrap(
+    Effect.map(asked.request, (request) => upstream.stream({ ...request, onAttempt: calls.note })),
+  ).pipe(
+    // A provider that says nothing and ends has not answered.
+    Stream.concat(Stream.fail(new UpstreamError({ code: "upstream-truncated" }))),
+    Stream.takeUntil((event) => event._tag === "Finished"),
   )
-  yield* Effect.addFinalizer(() => (ended ? Effect.void : Metric.update(sealedResponses("stream", "abandoned"), 1)))
-  return Stream.fromArray(first).pipe(
-    Stream.concat(Stream.fromPull(Effect.succeed(pull))),
+  const failed = (error: ServingError): Outcome => ({
+    status: error._tag === "Aborted" ? "aborted" : "failed",
+    error,
+  })
+
+  /** A frame for each arrival. */
+  const atOnce = said.pipe(
     Stream.interruptWhen(drain.aborted),
-    Stream.mapEffect(sealEvent),
-    Stream.catch((error) => Stream.fromEffect(end(error._tag === "Aborted" ? "aborted" : "failed", problemOf(error)))),
+    Stream.chunks,
+    Stream.mapEffect((events) =>
+      Effect.gen(function* () {
+        const outcome = events.map(hear).find((outcome) => outcome !== undefined)
+        const data = backlog.isEmpty ? [] : [dataFrame()]
+        return outcome === undefined ? data : [...data, ...(yield* end(outcome))]
+      }),
+    ),
     Stream.flattenIterable,
-    Stream.provideService(Attestation, attestation),
+    Stream.catchCause((cause) =>
+      Stream.unwrap(
+        notingDefects(Effect.failCause(cause)).pipe(
+          Effect.catch((error) => end(failed(error))),
+          Effect.map((events) => Stream.fromIterable(events)),
+        ),
+      ),
+    ),
   )
+
+  /** A frame for each tick of the clock, whatever has come by then. */
+  const atPace = Effect.gen(function* () {
+    let outcome: Outcome | undefined
+    const room = Latch.makeUnsafe(true)
+    const listening = yield* said.pipe(
+      Stream.runForEachArray((events) => {
+        for (const event of events) outcome = hear(event) ?? outcome
+        if (!backlog.isFull) return Effect.void
+        room.closeUnsafe()
+        return room.await
+      }),
+      notingDefects,
+      Effect.catch((error) =>
+        Effect.sync(() => {
+          outcome = failed(error)
+        }),
+      ),
+      Effect.forkScoped,
+    )
+    const openedAt = clock.currentTimeNanosUnsafe()
+    const elapsed = () => Number(clock.currentTimeNanosUnsafe() - openedAt) / NANOS_PER_MS
+    let tick = 0
+    const sendData = () => {
+      const sent = dataFrame()
+      if (!backlog.isFull) room.openUnsafe()
+      return sent
+    }
+    const pull = Effect.suspend(() => {
+      if (ended) return Cause.done()
+      // Ticks that passed while the last frame was on its way out are not made up for.
+      tick = Math.max(tick, Math.floor(elapsed() / pace)) + 1
+      return Effect.flatMap(
+        Effect.sleep(Duration.millis(tick * pace - elapsed())),
+        (): Effect.Effect<Array.NonEmptyReadonlyArray<SealedEvent>, never, Attestation> =>
+          outcome !== undefined && backlog.isEmpty && seq > 0 ? end(outcome) : Effect.sync(() => [sendData()]),
+      )
+    })
+    /** What is left goes at once when the proxy has no time left. */
+    const lastWords = Effect.gen(function* () {
+      // Only now is it known who was called last.
+      yield* Fiber.interrupt(listening)
+      const left: globalThis.Array<SealedEvent> = []
+      while (!backlog.isEmpty || seq === 0) left.push(sendData())
+      return Stream.fromIterable([...left, ...(yield* end(outcome ?? { status: "aborted", error: new Aborted() }))])
+    })
+    return Stream.fromPull(Effect.succeed(pull)).pipe(
+      Stream.interruptWhen(drain.aborted),
+      Stream.catch(() => Stream.unwrap(lastWords)),
+    )
+  })
+
+  return pace === UNPACED ? atOnce : Stream.unwrap(atPace)
 })

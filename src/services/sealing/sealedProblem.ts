@@ -1,5 +1,6 @@
 /** Why a request that was opened is not served, or not to its end, as it is told inside the seal. */
-import { Redacted, Schema } from "effect"
+import { Cause, Effect, Redacted, Schema } from "effect"
+import { describeCause } from "../../domain/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
 import { failureCodes } from "../../domain/failures.ts"
 import type { UpstreamError } from "../../domain/upstream.ts"
@@ -10,6 +11,8 @@ export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   status: Schema.Int,
   code: Schema.String,
   title: Schema.String,
+  /** By default, what its status says. */
+  retryable: Schema.optionalKey(Schema.Boolean),
   detail: Schema.optionalKey(Schema.Redacted(Schema.String)),
   errors: Schema.optionalKey(
     Schema.Redacted(Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String }))),
@@ -18,8 +21,28 @@ export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   retryAfterMs: Schema.optionalKey(Schema.Finite),
 }) {}
 
+/** Whatever keeps an opened request from its answer. */
+export type ServingError = Refused | UpstreamError | Aborted
+
+/** A fault of the proxy is logged, by its place alone, and told to the client as one. */
+export const notingDefects = <A, E, R>(serving: Effect.Effect<A, E, R>): Effect.Effect<A, E | Refused, R> =>
+  Effect.catchDefect(serving, (defect) =>
+    Effect.andThen(
+      Effect.logError("request failed", describeCause(Cause.die(defect))),
+      Effect.fail(
+        new Refused({
+          status: 500,
+          code: "internal",
+          title: "Something went wrong here.",
+          detail: Redacted.make("It is not your request's fault. The operator finds the details in the proxy's log."),
+          retryable: false,
+        }),
+      ),
+    ),
+  )
+
 /** The problem as it is read by the client alone: with what is redacted everywhere else. */
-export const problemOf = (error: Refused | UpstreamError | Aborted): Problem => {
+export const problemOf = (error: ServingError): Problem => {
   switch (error._tag) {
     case "Aborted":
       return makeProblem({
@@ -33,14 +56,17 @@ export const problemOf = (error: Refused | UpstreamError | Aborted): Problem => 
         status: error.status,
         title: failureCodes[error.code].title,
         ...(error.detail === undefined ? {} : { detail: Redacted.value(error.detail) }),
+        ...(error.retryAfterMs === undefined ? {} : { retry_after_ms: error.retryAfterMs }),
       })
     case "Refused":
       return makeProblem({
         code: error.code,
         status: error.status,
         title: error.title,
+        ...(error.retryable === undefined ? {} : { retryable: error.retryable }),
         ...(error.detail === undefined ? {} : { detail: Redacted.value(error.detail) }),
         ...(error.errors === undefined ? {} : { errors: Redacted.value(error.errors) }),
+        ...(error.retryAfterMs === undefined ? {} : { retry_after_ms: error.retryAfterMs }),
       })
   }
 }

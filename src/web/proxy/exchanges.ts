@@ -1,7 +1,7 @@
 /** What the console knows of its questions and answers, and how it learns it, step by step. */
 import type { VerifiedFrame } from "../../client/ResponseOpener.ts"
 import type { StreamEnd } from "../../client/SealedStream.ts"
-import type { StreamPart } from "../../client/streamParts.ts"
+import { partsOf, type StreamPart } from "../../client/streamParts.ts"
 import type { PublicJwk } from "../../domain/statement.ts"
 import { explain, type Explained } from "./explainTraffic.ts"
 import type { Crossing } from "./wiretap.ts"
@@ -81,11 +81,15 @@ const open = (exchange: Exchange, { chain, final, index, payload }: VerifiedFram
 }
 
 const meaningOf = (payload: VerifiedFrame["payload"]): string => {
-  if (payload["restart"] !== undefined) return "A provider failed; another one starts over. What came before is void."
-  // An opened frame is authentic, and the proxy makes deltas of just this shape.
-  const delta = payload["delta"] as { readonly choices?: ReadonlyArray<{ readonly delta?: { content?: unknown } }> }
-  const content = delta.choices?.[0]?.delta?.content
-  return typeof content === "string" && content !== "" ? `“${content}”` : "A part of the answer without text."
+  const parts = partsOf(payload ?? {})
+  const text = parts.map(textOf).join("")
+  const said = text === "" ? "A part of the answer without text." : `“${text}”`
+  if (parts.some(({ type }) => type === "restart")) {
+    return `A provider failed; another one starts over. What came before is void. ${text === "" ? "" : said}`.trim()
+  }
+  return parts.length === 0
+    ? "Nothing new at this tick: frames come by the clock, so that nobody can count tokens."
+    : said
 }
 
 const settle = (exchange: Exchange, from: WireItem["state"], to: WireItem["state"]): ReadonlyArray<WireItem> =>

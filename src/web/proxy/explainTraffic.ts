@@ -1,4 +1,6 @@
 /** What it means that something crossed the wire, in a sentence for somebody who never read the protocol. */
+import { parseStatement } from "../../domain/statement.ts"
+import { SUITES } from "../../domain/suites.ts"
 import { objectIn } from "./objectIn.ts"
 import type { Crossing } from "./wiretap.ts"
 
@@ -22,7 +24,8 @@ const asked = (path: string, question: string): Omit<Explained, "bytes"> => {
     return {
       what: "request",
       title: "Asks for a session",
-      meaning: "A fresh random number. The offer that comes back has to be signed over it, so no old offer will do.",
+      meaning:
+        "A fresh random number, and the suites that will do. The offer that comes back has to be signed over both, so no old offer will do, and nobody can shorten the list.",
       state: "open",
     }
   }
@@ -42,6 +45,15 @@ const asked = (path: string, question: string): Omit<Explained, "bytes"> => {
   }
 }
 
+/** The suite that an offer is for, as the statement says it, checked or not. */
+const suiteIn = (offer: string): string => {
+  const { attestation } = objectIn(offer)
+  const claims = typeof attestation === "string" ? parseStatement(attestation)?.claims : undefined
+  const suite: unknown = typeof claims === "object" && claims !== null && "suite" in claims ? claims.suite : undefined
+  const known = SUITES.find(({ id }) => JSON.stringify(id) === JSON.stringify(suite))
+  return known?.name ?? "that the proxy chose"
+}
+
 const answered = ({ path, status = 0, text }: Crossing): Omit<Explained, "bytes"> => {
   if (status >= 400) {
     const { detail, title } = objectIn(text)
@@ -52,7 +64,7 @@ const answered = ({ path, status = 0, text }: Crossing): Omit<Explained, "bytes"
     return {
       what: "answer",
       title: "The offer of a session",
-      meaning: "A key that lives for minutes, signed by the proxy's identity. Nothing is sealed unless that is pinned.",
+      meaning: `A key of the suite ${suiteIn(text)} that lives for minutes, signed by the proxy's identity. Nothing is sealed unless that is pinned.`,
       state: "signed",
     }
   }

@@ -2,6 +2,7 @@
  * Somebody on the path who can change what passes but not read it, played by the page itself between the network and the
  * sealed client, so that everybody can see what happens then. Each of them only takes away or spoils.
  */
+import { decodeBase64Url, encodeBase64Url, fromUtf8, utf8 } from "../../domain/bytes.ts"
 import type { ServerSentEvent } from "../../client/serverSentEvents.ts"
 
 export const INTRUSIONS = {
@@ -44,4 +45,15 @@ export const passFrame = (
 
 /** What passes on instead of a session's offer. `theirs` is a key of 32 bytes in base64url. */
 export const passOffer = (intrusion: Intrusion, offer: string, theirs: string): string =>
-  intrusion === "key" ? offer.replace(/("public_key":")[^"]*/, `$1${theirs}`) : offer
+  intrusion === "key"
+    ? offer.replace(CLAIMS, (_, before: string, claims: string) => before + withKey(claims, theirs))
+    : offer
+
+/** The second part of the statement in an offer. */
+const CLAIMS = /("attestation":"[^".]*\.)([^".]*)/
+
+const withKey = (claims: string, theirs: string): string => {
+  const bytes = decodeBase64Url(claims)
+  if (bytes === undefined) return claims
+  return encodeBase64Url(utf8(fromUtf8(bytes).replace(/("public_key":")[^"]*/, `$1${theirs}`)))
+}

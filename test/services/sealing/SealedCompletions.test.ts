@@ -6,6 +6,7 @@ import { jsonFault } from "../../../src/domain/iJson.ts"
 import { type StreamEvent, UpstreamError, type UpstreamRequest } from "../../../src/domain/upstream.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
+import type { SealedEvent } from "../../../src/services/sealing/sealStream.ts"
 import { framesSealed, sealedResponses } from "../../../src/services/sealing/SealingMetrics.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import * as reference from "../../support/protocol/reference.ts"
@@ -35,69 +36,65 @@ const chunk = (content: string): ChatChunk => ({
 })
 const delta = (content: string): StreamEvent => ({ _tag: "Delta", provider: "provider1", chunk: chunk(content) })
 
+/** The text of the data frames. */
+const textOf = (payloads: ReadonlyArray<Record<string, unknown>>): string =>
+  payloads
+    .slice(0, -1)
+    .flatMap(({ deltas }) => deltas as ReadonlyArray<ChatChunk>)
+    .map(({ choices }) => choices[0]?.delta.content ?? "")
+    .join("")
+
 const layerStreaming = (events: Stream.Stream<StreamEvent, UpstreamError>, grace?: Duration.Duration) =>
   layerSealing(grace === undefined ? {} : { grace }).pipe(Layer.provide(Layer.mock(Upstream)({ stream: () => events })))
 
 describe("sizes", () => {
   const answerOf = (tokens: number): string => Array.from({ length: tokens }, () => "token").join(" ")
-  /** Every length up to one at which a stream's chunk alone outgrows the smallest block. */
-  const MODEL_LENGTHS = Array.from({ length: 320 }, (_, i) => i + 1)
+  const ANSWERS = [1, 2, 5, 16]
+  /** Of the first payload of a short answer and of an end record, sealed. */
+  const SHORT = 1024 + 16
+  const END = 4096 + 16
 
-  it.effect.each([
-    ["at every number of tokens", Array.from({ length: 16 }, (_, i) => i + 1), [1, 6, 20, 64]],
-    ["at every length of the model's name", [1, 16], MODEL_LENGTHS],
-  ] as const)("complete answers of 1 to 16 tokens have one length, %s", ([, tokens, models]) =>
+  it.effect("of complete answers are the same for short answers and failures of any kind", () =>
     Effect.gen(function* () {
       const offer = yield* beginSession()
-      for (const model of models) {
-        const seen = new Set<string>()
-        for (const count of tokens) {
+      const seen = new Set<string>()
+      for (const model of [1, 64, 250]) {
+        for (const count of ANSWERS) {
           const { sizes } = yield* exchange(offer, { prompt: answerOf(count), model: "m".repeat(model) })
           seen.add(String(sizes))
         }
-        assert.strictEqual(seen.size, 1, `${[...seen].join(" and ")} with a model name of ${model} characters`)
       }
+      seen.add(String((yield* exchange(offer, {})).sizes))
+      seen.add(String((yield* exchange(offer, { prompt: "x" }, { provider: "provider4" })).sizes))
+      seen.add(String((yield* exchange(offer, { prompt: "x" }, { issued_at: 900_000 })).sizes))
+      assert.deepStrictEqual([...seen], [String([SHORT, END])])
     }).pipe(Effect.provide(layerEcho)),
   )
 
-  it.effect.each([
-    ["at every number of tokens", Array.from({ length: 16 }, (_, i) => i + 1), [1, 6, 20, 64]],
-    ["at every length of the model's name", [1, 16], MODEL_LENGTHS],
-  ] as const)("streamed deltas have one length, and so have the ends of 1 to 16 of them, %s", ([, tokens, models]) =>
+  it.effect("of the ends of streams are the same", () =>
     Effect.gen(function* () {
       const offer = yield* beginSession()
-      for (const model of models) {
-        const deltas = new Set<number>()
-        const ends = new Set<number | undefined>()
-        for (const count of tokens) {
+      const ends = new Set<number | undefined>()
+      for (const model of [1, 64]) {
+        for (const count of ANSWERS) {
           const { sizes } = yield* exchange(offer, { prompt: answerOf(count), model: "m".repeat(model), stream: true })
-          for (const size of sizes.slice(0, -1)) deltas.add(size)
           ends.add(sizes.at(-1))
         }
-        assert.deepStrictEqual([...deltas], [512 + 16], `a model name of ${model} characters`)
-        assert.strictEqual(ends.size, 1, `${[...ends].join(" and ")} with a model name of ${model} characters`)
       }
+      assert.deepStrictEqual([...ends], [END])
     }).pipe(Effect.provide(layerEcho)),
   )
 
-  it.effect("one delta of 1 to 16 tokens has one length", () => {
-    const all = Array.from({ length: 16 }, (_, i) => delta(answerOf(i + 1)))
+  it.effect("of end records stay the same however much there is to say of a failure", () => {
+    const detail = `"${"ü".repeat(5000)}`
+    const error = new UpstreamError({ code: "invalid-request", detail: Redacted.make(detail) })
     return Effect.gen(function* () {
-      const { sizes } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
-      assert.deepStrictEqual(new Set(sizes.slice(0, -1)), new Set([512 + 16]))
+      const { payloads, sizes } = yield* exchange(yield* beginSession(), { prompt: "x" })
+      assert.deepStrictEqual(sizes, [SHORT, END])
+      const told = String(Reflect.get(Object(payloads[1]?.["problem"]), "detail"))
+      assert.isTrue(detail.startsWith(told) && told.length > 500, String(told.length))
     }).pipe(
-      Effect.provide(
-        layerStreaming(
-          Stream.concat(
-            Stream.fromIterable(all),
-            Stream.make({
-              _tag: "Finished",
-              served: { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null },
-              attempts: [],
-            } satisfies StreamEvent),
-          ),
-        ),
-      ),
+      Effect.provide(layerSealing().pipe(Layer.provide(Layer.mock(Upstream)({ complete: () => Effect.fail(error) })))),
     )
   })
 })
@@ -150,8 +147,7 @@ describe("what providers cut between the two halves of a character", () => {
     return Effect.gen(function* () {
       const { payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
       assertIJson(payloads)
-      const text = payloads.slice(0, -1).map(({ delta }) => (delta as ChatChunk).choices[0]?.delta.content ?? "")
-      assert.deepStrictEqual(text, ["a", "", "\u{1F44B}b", "", "\uFFFDc", "", "\uFFFD"])
+      assert.strictEqual(textOf(payloads), "a\u{1F44B}b\uFFFDc\uFFFD")
     }).pipe(Effect.provide(layerStreaming(Stream.fromIterable(events))))
   })
 
@@ -164,8 +160,10 @@ describe("what providers cut between the two halves of a character", () => {
     ]
     return Effect.gen(function* () {
       const { payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
-      assert.deepStrictEqual(payloads[1], { restart: { reason: "reason\uFFFD", provider: "provider2", model: "m" } })
-      assert.deepStrictEqual(payloads[2], { delta: chunk("\uFFFD") })
+      assert.deepStrictEqual<unknown>(payloads[0], {
+        restart: { reason: "reason\uFFFD", provider: "provider2", model: "m" },
+        deltas: [chunk("\uFFFD")],
+      })
     }).pipe(Effect.provide(layerStreaming(Stream.fromIterable(events))))
   })
 
@@ -190,7 +188,7 @@ describe("what providers cut between the two halves of a character", () => {
 
       const quoting = new UpstreamError({ code: "invalid-request", detail: Redacted.make(`cut here: ${HALF}`) })
       const refused = yield* Effect.provide(asked, layer(Effect.fail(quoting)))
-      assert.strictEqual(refused.payloads[0]?.["detail"], "cut here: \uFFFD")
+      assert.deepInclude(refused.payloads[1]?.["problem"], { detail: "cut here: \uFFFD" })
     })
   })
 })
@@ -267,25 +265,28 @@ describe("an answer", () => {
       const completion = { prompt: "hi", system: "brief", seed: 7, custom: { kept: true } }
       yield* exchange(yield* beginSession(), completion, { provider: "provider4" })
       yield* exchange(yield* beginSession(), { prompt: "hi", stream: true }, { restart: false })
-      assert.deepStrictEqual<unknown>(asked, [
-        {
-          provider: "provider4",
-          restart: undefined,
-          completion: {
-            seed: 7,
-            custom: { kept: true },
-            messages: [
-              { role: "system", content: "brief" },
-              { role: "user", content: "hi" },
-            ],
+      assert.deepStrictEqual<unknown>(
+        asked.map(({ onAttempt: _, ...request }) => request),
+        [
+          {
+            provider: "provider4",
+            restart: undefined,
+            completion: {
+              seed: 7,
+              custom: { kept: true },
+              messages: [
+                { role: "system", content: "brief" },
+                { role: "user", content: "hi" },
+              ],
+            },
           },
-        },
-        {
-          provider: undefined,
-          restart: false,
-          completion: { stream: true, messages: [{ role: "user", content: "hi" }] },
-        },
-      ])
+          {
+            provider: undefined,
+            restart: false,
+            completion: { stream: true, messages: [{ role: "user", content: "hi" }] },
+          },
+        ],
+      )
     }).pipe(Effect.provide(layerSealing().pipe(Layer.provide(upstream))))
   })
 })
@@ -327,10 +328,19 @@ describe("a request that was opened but cannot be served", () => {
       const request = yield* Effect.promise(() => sealPayload(offer, bytes))
       const collected = yield* Effect.flatMap(completions.handle(request.envelope), collect)
       const { payloads, sizes } = openAnswer(request, collected)
-      assert.strictEqual(collected.form, "problem")
-      assert.strictEqual(collected.status, status)
-      assert.deepInclude(payloads[0], { type: `urn:sealgate:problem:${code}`, code, status })
-      assert.deepStrictEqual(sizes, [1024 + 16])
+      assert.strictEqual(collected.form, "complete")
+      assert.isNull(payloads[0])
+      assert.deepInclude(payloads[1], { status: "failed", finish_reasons: [], usage: null })
+      assert.deepInclude(payloads[1]?.["problem"], { type: `urn:sealgate:problem:${code}`, code, status })
+      const jti = Buffer.isBuffer(payload) ? undefined : Reflect.get(payload, "request_id")
+      assert.deepInclude(claimsOf(payloads[1]?.["receipt"]), {
+        jti: jti === id ? id : null,
+        provider: null,
+        model: null,
+        status: "failed",
+        count: 1,
+      })
+      assert.deepStrictEqual(sizes, [1024 + 16, 4096 + 16])
       assert.strictEqual((yield* Effect.flip(completions.handle(request.envelope)))._tag, "Replayed")
     }).pipe(Effect.scoped, Effect.provide(layerEcho)),
   )
@@ -339,7 +349,7 @@ describe("a request that was opened but cannot be served", () => {
     Effect.gen(function* () {
       const offer = yield* beginSession()
       const told = (completion: object) =>
-        Effect.map(exchange(offer, completion), ({ payloads }) => JSON.stringify(payloads[0]?.["errors"]))
+        Effect.map(exchange(offer, completion), ({ payloads }) => JSON.stringify(payloads[1]?.["problem"]))
       assert.include(yield* told({ prompt: "a", messages }), "Give either messages or a prompt")
       assert.include(yield* told({ system: "a", messages }), "Only a prompt has a system beside it")
     }).pipe(Effect.provide(layerEcho)),
@@ -348,8 +358,8 @@ describe("a request that was opened but cannot be served", () => {
   it.effect.each([40_000, 160_000])("is served at the edge of the time allowed (%d)", (issued_at) =>
     Effect.gen(function* () {
       yield* TestClock.setTime(100_000)
-      const { collected } = yield* exchange(yield* beginSession(), { prompt: "hi" }, { issued_at })
-      assert.strictEqual(collected.status, 200)
+      const { payloads } = yield* exchange(yield* beginSession(), { prompt: "hi" }, { issued_at })
+      assert.deepInclude(payloads[1], { status: "complete" })
     }).pipe(Effect.provide(layerEcho)),
   )
 
@@ -360,9 +370,14 @@ describe("a request that was opened but cannot be served", () => {
       for (const stream of [false, true]) {
         const request = yield* sealChat(offer, { prompt: "hi", stream })
         const answer = yield* completions.handle(request.envelope)
-        assert.deepInclude(answer, { _tag: "Problem", status: 429, retryAfterMs: 1500 })
         const { payloads } = openAnswer(request, yield* collect(answer))
-        assert.deepInclude(payloads[0], { code: "rate-limited", detail: "You said: hi", retryable: true })
+        assert.deepInclude(payloads.at(-1)?.["problem"], {
+          status: 429,
+          code: "rate-limited",
+          detail: "You said: hi",
+          retryable: true,
+          retry_after_ms: 1500,
+        })
       }
     }).pipe(
       Effect.scoped,
@@ -391,9 +406,8 @@ describe("a stream", () => {
       Stream.fail(new UpstreamError({ code: "upstream-truncated", detail: Redacted.make("It broke.") })),
     )
     return Effect.gen(function* () {
-      const { collected, payloads, proof } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
-      assert.strictEqual(collected.status, 200)
-      assert.deepStrictEqual<unknown>(payloads[0], { delta: chunk("one ") })
+      const { payloads, proof } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
+      assert.deepStrictEqual<unknown>(payloads[0], { deltas: [chunk("one ")] })
       assert.deepInclude(payloads[1], { status: "failed", finish_reasons: [], usage: null })
       assert.deepInclude(payloads[1]?.["problem"], { code: "upstream-truncated", status: 502, detail: "It broke." })
       assert.deepInclude(claimsOf(payloads[1]?.["receipt"]), {
@@ -407,11 +421,11 @@ describe("a stream", () => {
     }).pipe(Effect.provide(layerStreaming(broken)))
   })
 
-  it.effect("that ends before it said anything is a problem", () =>
+  it.effect("that ends before it said anything failed", () =>
     Effect.gen(function* () {
-      const { collected, payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
-      assert.strictEqual(collected.status, 502)
-      assert.deepInclude(payloads[0], { code: "upstream-truncated" })
+      const { payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
+      assert.deepInclude(payloads[0], { status: "failed" })
+      assert.deepInclude(payloads[0]?.["problem"], { code: "upstream-truncated", status: 502 })
     }).pipe(Effect.provide(layerStreaming(Stream.empty))),
   )
 
@@ -419,10 +433,11 @@ describe("a stream", () => {
     const restarted: StreamEvent = { _tag: "Restarted", reason: "truncated", provider: "provider2", model: "model-2" }
     return Effect.gen(function* () {
       const { payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
-      assert.deepStrictEqual<unknown>(payloads[1], {
+      assert.deepStrictEqual<unknown>(payloads[0], {
         restart: { reason: "truncated", provider: "provider2", model: "model-2" },
+        deltas: [],
       })
-      assert.deepInclude(claimsOf(payloads[2]?.["receipt"]), { provider: "provider2", model: "model-2" })
+      assert.deepInclude(claimsOf(payloads[1]?.["receipt"]), { provider: "provider2", model: "model-2" })
     }).pipe(
       Effect.provide(
         layerStreaming(
@@ -497,5 +512,184 @@ describe("a stream", () => {
       assert.deepInclude(claimsOf(payloads[1]?.["receipt"]), { status: "aborted", count: 1 })
       assert.deepInclude(claimsOf(proof), { status: "aborted", count: 2 })
     }).pipe(Effect.provide(layerStreaming(endless, Duration.seconds(5))))
+  })
+})
+
+describe("a paced stream", () => {
+  const FRAME = 1024 + 16
+  const END = 4096 + 16
+  const finished: StreamEvent = {
+    _tag: "Finished",
+    served: { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null },
+    attempts: [],
+  }
+
+  /** The times and sizes of the frames of a stream at the given pace, in milliseconds since it opened. */
+  const watch = Effect.fnUntraced(function* (events: Stream.Stream<StreamEvent, UpstreamError>, pace?: number) {
+    const completions = yield* SealedCompletions
+    const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace })
+    const answer = yield* completions.handle(request.envelope)
+    if (answer._tag !== "Stream") return assert.fail("no stream")
+    const openedAt = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+    const seen: Array<readonly [at: number, size: number]> = []
+    const sealed: Array<SealedEvent> = []
+    const reading = yield* answer.events.pipe(
+      Stream.runForEach((event) =>
+        Effect.gen(function* () {
+          sealed.push(event)
+          const at = (yield* Effect.clockWith((clock) => clock.currentTimeMillis)) - openedAt
+          if (event._tag === "Frame") seen.push([at, event.ciphertext.length])
+        }),
+      ),
+      Effect.forkScoped,
+    )
+    for (let passed = 0; passed < 1000; passed += 10) yield* TestClock.adjust(10)
+    yield* Fiber.join(reading)
+    const collected = yield* collect({ ...answer, events: Stream.fromIterable(sealed) })
+    return { seen, ...openAnswer(request, collected), events }
+  }, Effect.scoped)
+
+  const saying = (texts: ReadonlyArray<string>, everyMs: number) =>
+    Stream.concat(
+      Stream.fromIterable(texts).pipe(
+        Stream.rechunk(1),
+        Stream.mapEffect((text) => Effect.as(Effect.sleep(everyMs), delta(text))),
+      ),
+      Stream.make(finished),
+    )
+
+  const words = (count: number) => Array.from({ length: count }, (_, index) => `${index} `)
+
+  it.effect.each([
+    ["few long", words(3).map((word) => word.repeat(20)), 90],
+    ["many short", words(54), 5],
+  ] as const)("shows the same of %s tokens: frames by the clock, of one size", ([, texts, everyMs]) => {
+    const said = saying(texts, everyMs)
+    return Effect.gen(function* () {
+      const { payloads, seen } = yield* watch(said)
+      assert.deepStrictEqual(seen, [
+        [100, FRAME],
+        [200, FRAME],
+        [300, FRAME],
+        [400, END],
+      ])
+      assert.strictEqual(textOf(payloads), texts.join(""))
+      for (const { deltas } of payloads.slice(0, -1)) assert.isAtMost((deltas as ReadonlyArray<unknown>).length, 1)
+    }).pipe(Effect.provide(layerStreaming(said)))
+  })
+
+  it.effect("has a frame for each tick also when nothing came", () => {
+    const slow = Stream.concat(Stream.fromEffectDrain(Effect.sleep(250)), Stream.make(delta("late"), finished))
+    return Effect.gen(function* () {
+      const { payloads, seen } = yield* watch(slow, 50)
+      assert.deepStrictEqual(
+        seen.map(([at]) => at),
+        [50, 100, 150, 200, 250, 300, 350].slice(0, seen.length),
+      )
+      assert.isAtLeast(seen.length, 6)
+      assert.deepStrictEqual<unknown>(payloads[0], { deltas: [] })
+      assert.strictEqual(textOf(payloads), "late")
+    }).pipe(Effect.provide(layerStreaming(slow)))
+  })
+
+  it.effect("that fails before anything came looks like a short one", () => {
+    const failing = Stream.fail(new UpstreamError({ code: "overloaded" }))
+    return Effect.gen(function* () {
+      const { payloads, seen } = yield* watch(failing)
+      assert.deepStrictEqual(seen, [
+        [100, FRAME],
+        [200, END],
+      ])
+      assert.deepInclude(payloads[1]?.["problem"], { code: "overloaded" })
+    }).pipe(Effect.provide(layerStreaming(failing)))
+  })
+
+  it.effect("spreads what does not fit into one block over the next ticks, and hurries when too much waits", () => {
+    const long = (bytes: number, pieces: number) =>
+      Stream.concat(
+        Stream.fromIterable(Array.from({ length: pieces }, () => delta("y".repeat(bytes)))),
+        Stream.make(finished),
+      )
+    return Effect.gen(function* () {
+      const few = yield* Effect.provide(watch(long(300, 6)), layerStreaming(long(300, 6)))
+      assert.deepStrictEqual(new Set(few.seen.slice(0, -1).map(([, size]) => size)), new Set([FRAME]))
+      assert.strictEqual(textOf(few.payloads), "y".repeat(1800))
+      const much = yield* Effect.provide(watch(long(500, 100)), layerStreaming(long(500, 100)))
+      assert.isAbove(Math.max(...much.seen.map(([, size]) => size)), 32 * 1024)
+      assert.strictEqual(textOf(much.payloads), "y".repeat(50_000))
+    })
+  })
+
+  it.effect("sends of two restarts the last, without what it voids", () => {
+    const again = (provider: "provider2" | "provider3"): StreamEvent => ({
+      _tag: "Restarted",
+      reason: "truncated",
+      provider,
+      model: "m",
+    })
+    const said = Stream.make(
+      delta("void"),
+      again("provider2"),
+      delta("void too"),
+      again("provider3"),
+      delta("kept"),
+      finished,
+    )
+    return Effect.gen(function* () {
+      const { payloads } = yield* watch(said)
+      assert.deepStrictEqual<unknown>(payloads[0], {
+        restart: { reason: "truncated", provider: "provider3", model: "m" },
+        deltas: [chunk("kept")],
+      })
+    }).pipe(Effect.provide(layerStreaming(said)))
+  })
+
+  it.effect.each(["fast", -1, 19, 1001, 20.5, null])("has the default pace where it was asked for %s", (pace) => {
+    const said = saying(["a"], 1)
+    return Effect.gen(function* () {
+      const completions = yield* SealedCompletions
+      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace })
+      const answer = yield* completions.handle(request.envelope)
+      assert.deepInclude(answer, { paced: true })
+    }).pipe(Effect.scoped, Effect.provide(layerStreaming(said)))
+  })
+})
+
+describe("a request's id", () => {
+  it.effect("is served once for each credential, whatever session it was sealed in", () => {
+    let calls = 0
+    const upstream = Layer.mock(Upstream)({
+      complete: () =>
+        Effect.sync(() => {
+          calls++
+          return {
+            completion: { ...chunk(""), object: "chat.completion", choices: [] },
+            served: { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null },
+            attempts: [],
+          } as const
+        }),
+    })
+    const payload = reference.text(
+      JSON.stringify({
+        request_id: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6a",
+        issued_at: 0,
+        api: "chat.completions",
+        body: { prompt: "x" },
+      }),
+    )
+    const send = Effect.fnUntraced(function* (credential: string) {
+      const completions = yield* SealedCompletions
+      const offer = yield* beginSession()
+      const request = yield* Effect.promise(() => sealPayload(offer, payload, undefined, credential))
+      const { payloads } = openAnswer(request, yield* Effect.flatMap(completions.handle(request.envelope), collect))
+      const problem: unknown = payloads[1]?.["problem"]
+      return problem === undefined ? "served" : Reflect.get(Object(problem), "code")
+    }, Effect.scoped)
+    return Effect.gen(function* () {
+      assert.strictEqual(yield* send("Bearer a"), "served")
+      for (let i = 0; i < 20; i++) assert.strictEqual(yield* send("Bearer a"), "replayed")
+      assert.strictEqual(calls, 1)
+      assert.strictEqual(yield* send("Bearer b"), "served")
+    }).pipe(Effect.provide(layerSealing().pipe(Layer.provide(upstream))))
   })
 })

@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Layer } from "effect"
+import { Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { utf8 } from "../../../src/domain/bytes.ts"
+import { floorOf, paceOf } from "../../../src/domain/pace.ts"
+import { FLOOR } from "../../../src/domain/padding.ts"
 import { type Suite, SUITES, X25519 } from "../../../src/domain/suites.ts"
 import type { UpstreamRequest } from "../../../src/domain/upstream.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
@@ -32,7 +34,10 @@ const { identity } = published
 const suiteNamed = (name: string): Suite => SUITES.find((suite) => suite.name === name) ?? X25519
 
 describe("the published vectors, replayed by the server", () => {
-  it.effect.each(published.exchanges)("$name: the offer, every frame, the receipt and the proof", (exchange) => {
+  // What a shutdown cuts short is for tests of the shutdown.
+  const replayed = published.exchanges.filter(({ name }) => name !== "aborted")
+
+  it.effect.each(replayed)("$name: the offer, every frame, the receipt and the proof", (exchange) => {
     const { received_at_ms, request, response } = exchange
     const session = sessionOf(exchange)
     const suite = suiteNamed(session.name)
@@ -48,16 +53,19 @@ describe("the published vectors, replayed by the server", () => {
 
       yield* TestClock.setTime(received_at_ms)
       const completions = yield* SealedCompletions
-      const collected = yield* Effect.flatMap(completions.handle(request.body), collect)
+      const collecting = yield* Effect.forkScoped(Effect.flatMap(completions.handle(request.body), collect))
+      // Opening takes turns of the event loop, and only then does the clock of a paced stream begin.
+      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))
+      for (let tick = 0; tick < (exchange.name === "paced" ? 8 : 0); tick++) yield* TestClock.adjust(50)
+      const collected = yield* Fiber.join(collecting)
       assert.strictEqual(collected.form, exchange.form)
-      assert.strictEqual(collected.status, response.status)
       assert.deepStrictEqual(collected.responseNonce, unhex(response.response_nonce))
       assert.deepStrictEqual(
         collected.frames.map(reference.hex),
         response.frames.map(({ ciphertext }) => ciphertext),
       )
       assert.strictEqual(collected.proof, response.proof)
-      assert.strictEqual(asked.length, 1)
+      assert.strictEqual(asked.length, exchange.name === "unreadable" ? 0 : 1)
     }).pipe(
       Effect.scoped,
       Effect.provide(
@@ -94,7 +102,7 @@ describe("the published vectors, replayed by the server", () => {
       request: { credential: utf8(request.credential), payload: utf8(request.payload) },
     })
     for (const frame of response.frames) {
-      if (frame.final && form !== "problem") {
+      if (frame.final) {
         assert.deepStrictEqual(
           { ...sealer.dataSummary(), request_commitment: sealer.requestCommitment },
           {
@@ -105,7 +113,8 @@ describe("the published vectors, replayed by the server", () => {
           },
         )
       }
-      assert.deepStrictEqual(sealer.seal(form, utf8(frame.payload), frame.final), unhex(frame.ciphertext))
+      const floor = form === "stream" ? floorOf(paceOf(JSON.parse(request.payload).pace)) : FLOOR
+      assert.deepStrictEqual(sealer.seal(form, utf8(frame.payload), frame.final, floor), unhex(frame.ciphertext))
       assert.deepStrictEqual(sealer.summary(), { root: reference.b64u(unhex(frame.chain)), count: frame.index + 1 })
     }
   })

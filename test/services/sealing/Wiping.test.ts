@@ -2,13 +2,14 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { Context, Duration, Effect, Exit, Layer, Scope } from "effect"
 import { utf8 } from "../../../src/domain/bytes.ts"
 import { X_WING } from "../../../src/domain/suites.ts"
 import { createKeyFile, readKeyFile } from "../../../src/services/sealing/AttestationKeyFile.ts"
 import { guardedStorage } from "../../../src/services/sealing/GuardedStorage.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
+import { RequestIds } from "../../../src/services/sealing/RequestIds.ts"
 import { readRequest } from "../../../src/services/sealing/readRequest.ts"
 import { Callers } from "../../../src/services/access/Callers.ts"
 import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
@@ -71,7 +72,7 @@ describe.each(vaults)("with keys in %s memory, nothing secret is left", (_, vaul
     Effect.gen(function* () {
       const { assertOnlyKeys, close, handle, offer } = yield* begun
       const request = yield* sealChat(offer, {})
-      assert.strictEqual((yield* handle(request.envelope)).form, "problem")
+      assert.lengthOf((yield* handle(request.envelope)).frames, 2)
       assertOnlyKeys()
       yield* close
     }),
@@ -142,11 +143,15 @@ it.effect("a payload is overwritten as soon as it was read, whatever is in it", 
         requestHash: new Uint8Array(32),
         request,
       })
-      const outcome = yield* Effect.exit(readRequest({ sessionId: "", receivedAt: 0, request, sealer }))
-      assert.strictEqual(Exit.isSuccess(outcome), text === good)
+      const asked = readRequest({ sessionId: "", receivedAt: 0, request, sealer })
       assert.isTrue(payload.every((byte) => byte === 0))
+      const outcome = yield* Effect.exit(asked.request)
+      assert.strictEqual(Exit.isSuccess(outcome), text === good)
     }
-  }).pipe(Effect.provide(Callers.layerOpen)),
+  }).pipe(
+    Effect.scoped,
+    Effect.provide([RequestIds.layer({ sessionTtl: Duration.minutes(5), max: 10 }), Callers.layerOpen]),
+  ),
 )
 
 describe.each([

@@ -16,8 +16,8 @@ export interface Script {
   readonly status?: "complete" | "failed" | "aborted"
   readonly problem?: Json
   readonly usage?: Json | null
-  /** Instead of an answer: a sealed problem with this status on the wire. */
-  readonly refuse?: { readonly problem: Json; readonly httpStatus: number; readonly headers?: Record<string, string> }
+  /** Instead of an answer: a failure, or an abort, of which no provider was told unless one is named. */
+  readonly refuse?: { readonly problem: Json; readonly status?: "failed" | "aborted"; readonly provider?: string }
 }
 
 /** Where a test lays its hands on what goes out. Each is given what would be right. */
@@ -33,7 +33,7 @@ export interface Hooks {
   readonly proof?: (statement: string) => unknown
   /** The end record, or its very text. */
   readonly record?: (record: Json) => unknown
-  /** Base64url frames of a complete answer or a problem. */
+  /** Base64url frames of a complete answer. */
   readonly frames?: (frames: ReadonlyArray<string>) => unknown
   readonly events?: (events: ReadonlyArray<WireEvent>) => ReadonlyArray<WireEvent | string>
   /** The form that frames are bound to. */
@@ -65,8 +65,13 @@ interface Session {
 }
 
 export const JSON_TYPE = { "content-type": "application/json" }
+export const SEALED_TYPE = { "content-type": "application/vnd.sealgate.sealed+json" }
 export const json = (body: unknown, status = 200, headers: Record<string, string> = {}): Response =>
   new Response(JSON.stringify(body), { status, headers: { ...JSON_TYPE, ...headers } })
+
+/** A refusal without a seal. */
+export const refusal = (status: number, code: string, headers: Record<string, string> = {}): Response =>
+  json(problem(status, code), status, { "content-type": "application/problem+json", ...headers })
 
 const jsonOf = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
@@ -165,7 +170,7 @@ export class FakeProxy {
   private async complete(body: Json, signal: AbortSignal | undefined): Promise<Response> {
     const id = String(body["session_id"])
     const session = this.sessions.get(id)
-    if (session === undefined) return json(problem(410, "session-gone"), 410)
+    if (session === undefined) return refusal(410, "session-gone")
     if (++session.served > this.maxRequests) throw new Error("the client used a session more often than it may")
     const enc = fromB64u(String(body["enc"]))
     const ciphertext = fromB64u(String(body["ciphertext"]))
@@ -200,21 +205,24 @@ export class FakeProxy {
     request: { readonly payload: Json; readonly bytes: Buffer; readonly credential: string },
     signal: AbortSignal | undefined,
   ): Response {
-    const { refuse, status = "complete", usage = { total_tokens: 3 } } = this.script
+    const { refuse } = this.script
+    const { status = refuse === undefined ? "complete" : (refuse.status ?? "failed") } = this.script
+    const { usage = status === "complete" ? { total_tokens: 3 } : null } = this.script
+    const failure =
+      this.script.problem ?? refuse?.problem ?? (status === "complete" ? undefined : problem(502, "broken"))
     const completion = request.payload["body"] as Json
     const streamed = completion["stream"] === true
     const nonce = { response_nonce: b64u(exchange.responseNonce) }
-    const bound = this.hooks.form
-    if (refuse !== undefined) {
-      const frame = reference.sealFrame(exchange, bound ?? "problem", [], text(JSON.stringify(refuse.problem)), true)
-      return json({ ...nonce, frames: this.changeFrames([frame]) }, refuse.httpStatus, refuse.headers)
-    }
-    const form = bound ?? (streamed ? "stream" : "complete")
+    const form = this.hooks.form ?? (streamed ? "stream" : "complete")
+    const floor = streamed && request.payload["pace"] === 0 ? reference.UNPACED_FLOOR : reference.FLOOR
     const frames: Array<reference.Frame> = []
-    const payloads = this.script.payloads ?? echo(String(completion["prompt"]), streamed)
-    for (const payload of payloads) {
-      frames.push(reference.sealFrame(exchange, form, frames, text(jsonOf(payload)), false))
+    const nothing = streamed ? [{ deltas: [] }] : ["null"]
+    const said = refuse === undefined ? echo(String(completion["prompt"]), streamed) : nothing
+    for (const payload of this.script.payloads ?? said) {
+      frames.push(reference.sealFrame(exchange, form, frames, text(jsonOf(payload)), false, floor))
     }
+    const finishReasons = status === "complete" ? ["stop"] : []
+    const provider = refuse === undefined ? "provider1" : (refuse.provider ?? null)
     const common = { iat: Math.floor(this.now() / 1000), session_id: id }
     const claims: Claims = {
       version: 2,
@@ -223,9 +231,9 @@ export class FakeProxy {
       jti: request.payload["request_id"],
       form: streamed ? "stream" : "complete",
       status,
-      provider: "provider1",
-      model: "model-1",
-      finish_reasons: ["stop"],
+      provider,
+      model: provider === null ? null : "model-1",
+      finish_reasons: finishReasons,
       usage,
       received_at: common.iat,
       completed_at: common.iat,
@@ -245,14 +253,14 @@ export class FakeProxy {
     const receipt = reference.statement(session.identity, "receipt", this.hooks.receiptClaims?.(claims) ?? claims)
     const record: Json = {
       status,
-      finish_reasons: ["stop"],
+      finish_reasons: finishReasons,
       usage,
-      ...(this.script.problem === undefined ? {} : { problem: this.script.problem }),
+      ...(failure === undefined ? {} : { problem: failure }),
       receipt: this.hooks.receipt?.(receipt.statement) ?? receipt.statement,
     }
-    const recordText = text(jsonOf(this.hooks.record?.(record) ?? record))
-    frames.push(reference.sealFrame(exchange, form, frames, recordText, true))
-    if (!streamed) return json({ ...nonce, frames: this.changeFrames(frames) })
+    const recordText = reference.filled(jsonOf(this.hooks.record?.(record) ?? record))
+    frames.push(reference.sealFrame(exchange, form, frames, recordText, true, floor))
+    if (!streamed) return json({ ...nonce, frames: this.changeFrames(frames) }, 200, SEALED_TYPE)
 
     const proofClaims: Claims = {
       version: 2,
@@ -325,7 +333,7 @@ const echo = (prompt: string, streamed: boolean): ReadonlyArray<Json> => {
     return [{ ...common, object: "chat.completion", choices }]
   }
   const chunk = (delta: object, finish_reason: string | null = null): Json => ({
-    delta: { ...common, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] },
+    deltas: [{ ...common, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] }],
   })
   return [...prompt.split(/(?<= )/).map((content) => chunk({ content })), chunk({}, "stop")]
 }

@@ -21,29 +21,40 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
     finishReasons: claims["finish_reasons"],
     usage: claims["usage"],
   } as Served
-  const payloads = response.frames.map(({ payload }) => JSON.parse(payload) as Record<string, unknown>)
-  const events = payloads
+  const payloads = response.frames
     .slice(0, -1)
-    .map(({ delta, restart }): StreamEvent =>
-      restart === undefined
-        ? { _tag: "Delta", provider: "provider1", chunk: delta as ChatChunk }
-        : { _tag: "Restarted", ...(restart as Omit<Restarted, "_tag">) },
-    )
+    .map(({ payload }) => JSON.parse(payload) as Record<string, unknown> | null)
+  /** What came in one piece each. */
+  const arrivals = payloads.map((payload) => {
+    const { deltas, restart } = payload ?? {}
+    const restarts: ReadonlyArray<StreamEvent> =
+      restart === undefined ? [] : [{ _tag: "Restarted", ...(restart as Omit<Restarted, "_tag">) }]
+    const chunks = Array.isArray(deltas) ? (deltas as ReadonlyArray<ChatChunk>) : []
+    return [...restarts, ...chunks.map((chunk): StreamEvent => ({ _tag: "Delta", provider: "provider1", chunk }))]
+  })
   const passTime = TestClock.adjust(Duration.millis(completed_at_ms - received_at_ms))
   const record = (request: UpstreamRequest) => Effect.sync(() => asked.push(request))
+  const finished = Stream.make({ _tag: "Finished", served, attempts: [] } satisfies StreamEvent)
+  const notConfigured = new UpstreamError({ code: "provider-not-configured" })
+  const isPaced = exchange.name === "paced"
+  const said = Stream.fromIterable(arrivals.entries()).pipe(
+    // Between the ticks.
+    Stream.tap(([index]) => (isPaced ? Effect.sleep(Duration.millis(index === 0 ? 50 : 100)) : Effect.void)),
+    Stream.flatMap(([, events]) => Stream.fromArray(events)),
+  )
   return Layer.mock(Upstream)({
     complete: (request) =>
-      exchange.form === "complete"
-        ? Effect.andThen(
-            record(request),
-            Effect.as(passTime, { completion: payloads[0] as ChatCompletion, served, attempts: [] }),
-          )
-        : Effect.andThen(record(request), Effect.fail(new UpstreamError({ code: "provider-not-configured" }))),
+      Effect.andThen(
+        record(request),
+        exchange.name === "complete"
+          ? Effect.as(passTime, { completion: payloads[0] as ChatCompletion, served, attempts: [] })
+          : Effect.fail(notConfigured),
+      ),
     stream: (request) =>
       Stream.fromEffectDrain(record(request)).pipe(
-        Stream.concat(Stream.fromIterable(events)),
-        Stream.concat(Stream.fromEffectDrain(passTime)),
-        Stream.concat(Stream.make({ _tag: "Finished", served, attempts: [] } satisfies StreamEvent)),
+        Stream.concat(said),
+        Stream.concat(isPaced ? Stream.empty : Stream.fromEffectDrain(passTime)),
+        Stream.concat(finished),
       ),
   })
 }

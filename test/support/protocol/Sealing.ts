@@ -10,6 +10,7 @@ import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import { plainStorage } from "../../../src/services/sealing/PlainStorage.ts"
 import { RandomBytes } from "../../../src/services/sealing/RandomBytes.ts"
 import { Callers } from "../../../src/services/access/Callers.ts"
+import { RequestIds } from "../../../src/services/sealing/RequestIds.ts"
 import { type SealedAnswer, SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
 import type { SealedEvent } from "../../../src/services/sealing/sealStream.ts"
 import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
@@ -32,11 +33,13 @@ export const layerSealing = (options: SealingOptions = {}) => {
   const services = SealedCompletions.layer.pipe(
     Layer.provide(Callers.layerOpen),
     Layer.provideMerge(SealedExchange.layer({ maxRequestBytes: MAX_REQUEST_BYTES })),
+    Layer.provideMerge(RequestIds.layer({ sessionTtl: Duration.minutes(5), max: 1_000_000 })),
     Layer.provideMerge(
       Sessions.layer({
         ttl: Duration.minutes(5),
         maxRequests: 256,
         maxLive: 1000,
+        maxClaims: 1_000_000,
         maxRequestBytes: MAX_REQUEST_BYTES,
         ...options.sessions,
       }),
@@ -118,7 +121,7 @@ export const sealPayload = async (
       info: reference.requestInfo(offer.attestation),
       aad: reference.requestAad(reference.fromB64u(offer.session_id)),
     },
-    change(reference.block(reference.content(credential, payload), reference.REQUEST_FLOOR)),
+    change(reference.block(reference.content(credential, payload), reference.FLOOR)),
   )
   return {
     envelope: {
@@ -134,11 +137,11 @@ export const sealPayload = async (
 }
 
 let requests = 0
-/** A well-formed request at the current time. */
+/** A well-formed request at the current time; a stream of it waits for no clock, unless `more` has a pace. */
 export const sealChat = Effect.fnUntraced(function* (offer: Offer, completion: object, more: object = {}) {
   const issuedAt = yield* Clock.currentTimeMillis
   const id = `00000000-0000-4000-8000-${String(++requests).padStart(12, "0")}`
-  const payload = { request_id: id, issued_at: issuedAt, api: "chat.completions", body: completion, ...more }
+  const payload = { request_id: id, issued_at: issuedAt, pace: 0, api: "chat.completions", body: completion, ...more }
   return yield* Effect.promise(() => sealPayload(offer, reference.text(JSON.stringify(payload))))
 })
 
@@ -156,7 +159,7 @@ export const openAnswer = (request: ReferenceRequest, answer: Collected): Opened
     const aad = reference.frameAad(answer.form, index, final, request.requestHash)
     const block = reference.aesOpen(keys.key, reference.frameNonce(keys.baseNonce, index), aad, ciphertext)
     const payload: unknown = JSON.parse(reference.unblock(block).toString("utf8"))
-    // Every payload of the protocol is a JSON object; reading a member of anything else fails the test that does.
+    // Payloads are JSON objects, or `null`; reading a member of that fails the test that does.
     return payload as Record<string, unknown>
   })
   return { sizes: answer.frames.map((frame) => frame.length), payloads, proof: answer.proof }
@@ -164,7 +167,6 @@ export const openAnswer = (request: ReferenceRequest, answer: Collected): Opened
 
 export interface Collected {
   readonly form: reference.ReferenceForm
-  readonly status: number
   readonly responseNonce: Bytes
   readonly frames: ReadonlyArray<Buffer>
   readonly proof: string | undefined
@@ -180,17 +182,11 @@ export const collect = Effect.fnUntraced(function* (answer: SealedAnswer) {
   const { responseNonce } = answer
   const collected: Collected =
     answer._tag === "Stream"
-      ? {
-          form: "stream",
-          status: 200,
-          responseNonce,
-          ...collectEvents(yield* Stream.runCollect(answer.events)),
-        }
+      ? { form: "stream", responseNonce, ...collectEvents(yield* Stream.runCollect(answer.events)) }
       : {
-          form: answer._tag === "Complete" ? "complete" : "problem",
-          status: answer._tag === "Complete" ? 200 : answer.status,
+          form: "complete",
           responseNonce,
-          frames: answer.frames.map((frame) => Buffer.from(frame)),
+          frames: (yield* answer.frames).map((frame) => Buffer.from(frame)),
           proof: undefined,
         }
   return collected

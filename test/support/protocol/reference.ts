@@ -16,7 +16,7 @@ import { Aes256Gcm, CipherSuite, HkdfSha256 } from "@hpke/core"
 import { XWing } from "@hpke/hybridkem-x-wing"
 import * as HPKE from "hpke"
 
-export type ReferenceForm = "complete" | "stream" | "problem"
+export type ReferenceForm = "complete" | "stream"
 
 export const bytes = (...parts: ReadonlyArray<Uint8Array>): Buffer => Buffer.concat(parts)
 export const text = (value: string): Buffer => Buffer.from(value, "utf8")
@@ -66,8 +66,8 @@ export const padme = (length: number): number => {
   return Math.ceil(length / granule) * granule
 }
 
-export const FLOOR = { complete: 1024, problem: 1024, stream: 512 } as const
-export const REQUEST_FLOOR = 1024
+export const FLOOR = 1024
+export const UNPACED_FLOOR = 512
 
 export const block = (payload: Uint8Array, floor: number): Buffer => {
   const content = bytes(u32(payload.length), payload)
@@ -293,6 +293,12 @@ export const hpkeSecrets = (ephemeral: Uint8Array, recipient: Uint8Array, info: 
   }
 }
 
+/** An end record, filled with spaces so that its block has 4096 bytes, or twice as many, and so on. */
+export const filled = (record: string): Buffer => {
+  const length = text(record).length
+  return text(record + " ".repeat(Math.ceil((length + 4) / 4096) * 4096 - 4 - length))
+}
+
 // ---- Requests
 
 /** What stands in the block of a request. */
@@ -336,7 +342,7 @@ export const frameNonce = (baseNonce: Uint8Array, index: number): Buffer => {
   return Buffer.from(counter.map((byte, position) => byte ^ (baseNonce[position] ?? 0)))
 }
 
-const FORM_BYTE = { complete: 1, stream: 2, problem: 3 } as const
+const FORM_BYTE = { complete: 1, stream: 2 } as const
 
 export const frameAad = (form: ReferenceForm, index: number, final: boolean, hash: Uint8Array): Buffer =>
   bytes(label("frame"), Buffer.of(FORM_BYTE[form]), u64(index), Buffer.of(final ? 1 : 0), hash)
@@ -382,9 +388,10 @@ export const sealFrame = (
   frames: ReadonlyArray<Frame>,
   payload: Buffer,
   final: boolean,
+  floor = FLOOR,
 ): Frame => {
   const index = frames.length
-  const padded = block(payload, FLOOR[form])
+  const padded = block(payload, floor)
   const nonce = frameNonce(keys.baseNonce, index)
   const aad = frameAad(form, index, final, requestHash)
   const ciphertext = aesSeal(keys.key, nonce, aad, padded)

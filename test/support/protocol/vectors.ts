@@ -124,32 +124,19 @@ interface Script {
   readonly completedAt: number
   readonly completion: object
   readonly provider?: string
-  /** Data frames, or the problem. */
-  readonly payloads: ReadonlyArray<object>
-  readonly status: number
-  readonly end?: {
-    readonly provider: string
-    readonly model: string
+  readonly pace?: number
+  /** What is sent in place of a payload that could be read. */
+  readonly raw?: string
+  /** Data frames. */
+  readonly payloads: ReadonlyArray<object | null>
+  readonly status: "complete" | "failed" | "aborted"
+  readonly problem?: object
+  readonly end: {
+    readonly provider: string | null
+    readonly model: string | null
     readonly finish_reasons: ReadonlyArray<string>
-    readonly usage: object
+    readonly usage: object | null
   }
-}
-
-/** The end record as the proxy writes it: filled with spaces to a length that does not depend on any count in it. */
-const fill = (record: string, widestRecord: string): Buffer =>
-  text(record.padEnd(Math.ceil(text(widestRecord).length / 512) * 512))
-
-const widest = <A>(value: A): A =>
-  JSON.parse(JSON.stringify(value, (_, member: unknown) => (typeof member === "number" ? "#".repeat(22) : member))) as A // Only its JSON is used, to be measured.
-
-/** What a response that is not a problem has besides its frames. */
-interface Ending {
-  readonly request_commitment?: string
-  readonly response_commitment?: string
-  readonly receipt?: string
-  readonly receipt_claims?: reference.Claims
-  readonly proof?: string
-  readonly proof_claims?: reference.Claims
 }
 
 /** The answer on the wire: one JSON body, or server-sent events in order. */
@@ -163,17 +150,19 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
   const sessionId = SUITES[suite].id
   const fixed = Buffer.alloc(suite === "X25519" ? 32 : 64, script.ephemeral)
   const payload = text(
-    JSON.stringify({
-      request_id: script.requestId,
-      issued_at: script.receivedAt,
-      ...(script.provider === undefined ? {} : { provider: script.provider }),
-      api: "chat.completions",
-      body: script.completion,
-    }),
+    script.raw ??
+      JSON.stringify({
+        request_id: script.requestId,
+        issued_at: script.receivedAt,
+        ...(script.provider === undefined ? {} : { provider: script.provider }),
+        ...(script.pace === undefined ? {} : { pace: script.pace }),
+        api: "chat.completions",
+        body: script.completion,
+      }),
   )
   const info = reference.requestInfo(session.attestation)
   const aad = reference.requestAad(sessionId)
-  const padded = reference.block(reference.content(credential, payload), reference.REQUEST_FLOOR)
+  const padded = reference.block(reference.content(credential, payload), reference.FLOOR)
   const recipient = reference.fromHex(session.public_key)
   const { ciphertext, enc, secret } = await reference.hpkeSeal(recipient, { suite, info, aad }, padded, fixed)
   const requestHash = reference.requestHash(session.attestation, enc, ciphertext)
@@ -182,59 +171,60 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
   const exchange = { keys, requestHash, responseNonce }
 
   const frames: Array<reference.Frame> = []
+  const floor = script.form === "stream" && script.pace === 0 ? reference.UNPACED_FLOOR : reference.FLOOR
   const seal = (payload: Buffer, final: boolean) =>
-    frames.push(reference.sealFrame(exchange, script.form, frames, payload, final))
+    frames.push(reference.sealFrame(exchange, script.form, frames, payload, final, floor))
   const dataFrames = script.payloads.map((value) => text(JSON.stringify(value)))
-  for (const data of dataFrames) seal(data, script.form === "problem")
+  for (const data of dataFrames) seal(data, false)
 
   const seconds = Math.floor(script.completedAt / 1000)
-  let ending: Ending = {}
-  if (script.end !== undefined) {
-    const { finish_reasons, model, provider, usage } = script.end
-    const dataRoot = frames.at(-1)?.chain ?? reference.chainSeed(requestHash, responseNonce)
-    const requestCommitment = reference.requestCommitment(keys, credential, payload)
-    const responseCommitment = reference.responseCommitment(keys.commitKey, dataFrames)
-    const receiptOf = (usage: object, count: unknown) =>
-      reference.statement(identity, "receipt", {
-        iat: seconds,
-        jti: script.requestId,
-        session_id: b64u(sessionId),
-        form: script.form,
-        status: "complete",
-        provider,
-        model,
-        finish_reasons,
-        usage,
-        received_at: Math.floor(script.receivedAt / 1000),
-        completed_at: seconds,
-        request_hash: b64u(requestHash),
-        request_commitment: b64u(requestCommitment),
-        root: b64u(dataRoot),
-        count,
-        response_commitment: b64u(responseCommitment),
-        prompt_persisted: false,
-        software,
-      })
-    const recordOf = (usage: object, receipt: string) =>
-      JSON.stringify({ status: "complete", finish_reasons, usage, receipt })
-    const receipt = receiptOf(usage, frames.length)
-    const measured = receiptOf(widest(usage), widest(frames.length))
-    seal(fill(recordOf(usage, receipt.statement), recordOf(widest(usage), measured.statement)), true)
-    const proof = reference.statement(identity, "proof", {
-      iat: seconds,
-      session_id: b64u(sessionId),
-      request_hash: b64u(requestHash),
-      root: b64u(frames.at(-1)?.chain ?? dataRoot),
-      count: frames.length,
-      status: "complete",
-    })
-    ending = {
-      request_commitment: hex(requestCommitment),
-      response_commitment: hex(responseCommitment),
-      receipt: receipt.statement,
-      receipt_claims: receipt.claims,
-      ...(script.form === "stream" ? { proof: proof.statement, proof_claims: proof.claims } : {}),
-    }
+  const { finish_reasons, model, provider, usage } = script.end
+  const { status } = script
+  const dataRoot = frames.at(-1)?.chain ?? reference.chainSeed(requestHash, responseNonce)
+  const requestCommitment = reference.requestCommitment(keys, credential, payload)
+  const responseCommitment = reference.responseCommitment(keys.commitKey, dataFrames)
+  const receipt = reference.statement(identity, "receipt", {
+    iat: seconds,
+    jti: script.raw === undefined ? script.requestId : null,
+    session_id: b64u(sessionId),
+    form: script.form,
+    status,
+    provider,
+    model,
+    finish_reasons,
+    usage,
+    received_at: Math.floor(script.receivedAt / 1000),
+    completed_at: seconds,
+    request_hash: b64u(requestHash),
+    request_commitment: b64u(requestCommitment),
+    root: b64u(dataRoot),
+    count: frames.length,
+    response_commitment: b64u(responseCommitment),
+    prompt_persisted: false,
+    software,
+  })
+  const { problem } = script
+  const record = {
+    status,
+    finish_reasons,
+    usage,
+    ...(problem === undefined ? {} : { problem }),
+    receipt: receipt.statement,
+  }
+  seal(reference.filled(JSON.stringify(record)), true)
+  const proof = reference.statement(identity, "proof", {
+    iat: seconds,
+    session_id: b64u(sessionId),
+    request_hash: b64u(requestHash),
+    root: b64u(frames.at(-1)?.chain ?? dataRoot),
+    count: frames.length,
+    status,
+  })
+  const ending = {
+    request_commitment: hex(requestCommitment),
+    response_commitment: hex(responseCommitment),
+    receipt: receipt.statement,
+    receipt_claims: receipt.claims,
   }
 
   const wireFrames = frames.map((frame) => b64u(frame.ciphertext))
@@ -244,7 +234,7 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
       event: "frame",
       data: { seq: index, ...(final ? { final } : {}), ciphertext: b64u(ciphertext) },
     })),
-    { event: "proof", data: { proof: ending.proof } },
+    { event: "proof", data: { proof: proof.statement } },
   ]
   const body: Body =
     script.form === "stream"
@@ -293,7 +283,7 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
         chain: hex(frame.chain),
       })),
       ...ending,
-      status: script.status,
+      ...(script.form === "stream" ? { proof: proof.statement, proof_claims: proof.claims } : {}),
       ...body,
     },
   }
@@ -309,10 +299,22 @@ const TOOL = {
 }
 
 const chunk = (delta: object, finishReason: string | null = null) => ({
-  delta: { ...CHUNK, choices: [{ index: 0, delta, finish_reason: finishReason }] },
+  ...CHUNK,
+  choices: [{ index: 0, delta, finish_reason: finishReason }],
 })
 
 const toolDelta = (call: object) => chunk({ tool_calls: [{ index: 0, ...call }] })
+
+const problemOf = (code: string, status: number, title: string, more: object = {}) => ({
+  type: `urn:sealgate:problem:${code}`,
+  retryable: status === 429 || status >= 500,
+  code,
+  status,
+  title,
+  ...more,
+})
+
+const NOBODY = { provider: null, model: null, finish_reasons: [], usage: null }
 
 const scripts: ReadonlyArray<Script> = [
   {
@@ -320,13 +322,13 @@ const scripts: ReadonlyArray<Script> = [
     suite: "MLKEM768-X25519",
     credential: "Bearer vector-credential",
     form: "complete",
-    description: "One whole answer.",
+    description: "One whole answer, to somebody with a credential.",
     requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6a",
     ephemeral: 0x20,
     receivedAt: BEGUN_AT + 1_250,
     completedAt: BEGUN_AT + 3_250,
     completion: { messages: [{ role: "user", content: "Wie geht’s? 👋" }], stream: false },
-    status: 200,
+    status: "complete",
     payloads: [
       {
         id: "chatcmpl-0",
@@ -348,21 +350,25 @@ const scripts: ReadonlyArray<Script> = [
     name: "stream",
     suite: "X25519",
     form: "stream",
-    description: "A stream whose first provider breaks off; the second one answers with a tool call.",
+    description: "An unpaced stream whose first provider breaks off; the second one answers with a tool call.",
     requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6b",
     ephemeral: 0x30,
+    pace: 0,
     receivedAt: BEGUN_AT + 10_000,
     completedAt: BEGUN_AT + 12_000,
     completion: { prompt: "What is the weather in Lisbon?", tools: [TOOL], stream: true },
-    status: 200,
+    status: "complete",
     payloads: [
-      chunk({ role: "assistant", content: "Let me" }),
-      { restart: { reason: "truncated", provider: "provider2", model: "model-b" } },
-      chunk({ role: "assistant", content: null }),
-      toolDelta({ id: "call_1", type: "function", function: { name: "get_weather", arguments: "" } }),
-      toolDelta({ function: { arguments: '{"city":' } }),
-      toolDelta({ function: { arguments: '"Lisbon"}' } }),
-      chunk({}, "tool_calls"),
+      { deltas: [chunk({ role: "assistant", content: "Let me" })] },
+      { restart: { reason: "truncated", provider: "provider2", model: "model-b" }, deltas: [] },
+      {
+        deltas: [
+          chunk({ role: "assistant", content: null }),
+          toolDelta({ id: "call_1", type: "function", function: { name: "get_weather", arguments: "" } }),
+        ],
+      },
+      { deltas: [toolDelta({ function: { arguments: '{"city":' } })] },
+      { deltas: [toolDelta({ function: { arguments: '"Lisbon"}' } }), chunk({}, "tool_calls")] },
     ],
     end: {
       provider: "provider2",
@@ -372,26 +378,72 @@ const scripts: ReadonlyArray<Script> = [
     },
   },
   {
-    name: "problem",
+    name: "paced",
     suite: "MLKEM768-X25519",
-    form: "problem",
-    description: "A request that names a provider which is not configured: refused after it was opened.",
+    form: "stream",
+    description:
+      "A stream at the default pace: tokens that came between two ticks are one chunk, and one tick had none.",
+    requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6d",
+    ephemeral: 0x60,
+    receivedAt: BEGUN_AT + 30_000,
+    completedAt: BEGUN_AT + 30_400,
+    completion: { prompt: "Say hello.", stream: true },
+    status: "complete",
+    payloads: [
+      { deltas: [chunk({ role: "assistant", content: "" }), chunk({ content: "Hello, " })] },
+      { deltas: [] },
+      { deltas: [chunk({ content: "dear reader." }), chunk({}, "stop")] },
+    ],
+    end: { provider: "provider1", model: "model-b", finish_reasons: ["stop"], usage: null },
+  },
+  {
+    name: "failed",
+    suite: "MLKEM768-X25519",
+    form: "complete",
+    description: "A request that names a provider which is not configured: outside it looks like an answer.",
     requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6c",
     ephemeral: 0x50,
     receivedAt: BEGUN_AT + 20_000,
     completedAt: BEGUN_AT + 20_000,
     completion: { prompt: "Hello" },
     provider: "provider3",
-    status: 422,
-    payloads: [
-      {
-        type: "urn:sealgate:problem:provider-not-configured",
-        retryable: false,
-        code: "provider-not-configured",
-        status: 422,
-        title: "The requested provider is not configured here.",
-      },
-    ],
+    status: "failed",
+    payloads: [null],
+    problem: problemOf("provider-not-configured", 422, "The requested provider is not configured here."),
+    end: NOBODY,
+  },
+  {
+    name: "unreadable",
+    suite: "X25519",
+    form: "complete",
+    description: "A payload that is no I-JSON: the receipt knows no id.",
+    requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6e",
+    ephemeral: 0x70,
+    receivedAt: BEGUN_AT + 40_000,
+    completedAt: BEGUN_AT + 40_000,
+    completion: {},
+    raw: '{"request_id":"018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6e","request_id":""}',
+    status: "failed",
+    payloads: [null],
+    problem: problemOf("invalid-request", 400, "The request is not JSON as it is taken here.", {
+      detail: 'An object has two members "request_id".',
+    }),
+    end: NOBODY,
+  },
+  {
+    name: "aborted",
+    suite: "X25519",
+    form: "stream",
+    description: "A stream that the proxy ended because it shut down.",
+    requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6f",
+    ephemeral: 0x80,
+    receivedAt: BEGUN_AT + 50_000,
+    completedAt: BEGUN_AT + 50_150,
+    completion: { prompt: "Count to a thousand.", stream: true },
+    status: "aborted",
+    payloads: [{ deltas: [chunk({ content: "One, two, " })] }],
+    problem: problemOf("draining", 503, "The proxy is shutting down; send the request again."),
+    end: { provider: "provider1", model: "model-b", finish_reasons: [], usage: null },
   },
 ]
 

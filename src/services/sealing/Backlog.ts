@@ -1,0 +1,102 @@
+/** What has come of a stream and was not sealed yet, and how much of it goes into one frame (sealed protocol §5). */
+import { type Bytes, utf8 } from "../../domain/bytes.ts"
+import type { ChatChunk } from "../../domain/chat.ts"
+import { mergeChunks, withoutPadding } from "../../domain/mergeChunks.ts"
+import { FLOOR } from "../../domain/padding.ts"
+import { iJsonOf, PairJoiner } from "../../domain/surrogates.ts"
+import type { StreamEvent } from "../../domain/upstream.ts"
+
+type Restart = Omit<Extract<StreamEvent, { readonly _tag: "Restarted" }>, "_tag">
+
+interface Waiting {
+  readonly chunk: ChatChunk
+  readonly json: string
+  readonly bytes: number
+}
+
+/** What a payload of the smallest block may have, in bytes: the block's own length takes four. */
+const ONE_BLOCK = FLOOR - 4
+/** A payload's most, and how many bytes may wait before a frame takes more than fits into the smallest block. */
+const MOST = 256 * 1024
+const CROWDED = 32 * 1024
+/** How many bytes may wait before no more is read of the provider. */
+const FULL = 1024 * 1024
+
+const EMPTY = '{"deltas":[]}'
+
+export class Backlog {
+  private waiting: Array<Waiting> = []
+  private restart: Restart | undefined
+  private bytes = 0
+  private readonly joiner = new PairJoiner()
+
+  add(chunk: ChatChunk): void {
+    for (const whole of this.joiner.add(withoutPadding(chunk))) this.push(whole)
+  }
+
+  /** What came before is void. Of several restarts the last one counts. */
+  startOver(restart: Restart): void {
+    this.joiner.clear()
+    this.waiting = []
+    this.bytes = 0
+    this.restart = restart
+  }
+
+  /** Nothing more will come: what was held back of a character is said. */
+  end(): void {
+    for (const chunk of this.joiner.end()) this.push(chunk)
+  }
+
+  get isEmpty(): boolean {
+    return this.waiting.length === 0 && this.restart === undefined
+  }
+
+  get isFull(): boolean {
+    return this.bytes > FULL
+  }
+
+  /** The payload of one frame; `unhurried` keeps it to the smallest block, as long as not too much waits. */
+  take(unhurried: boolean): Bytes {
+    const room = unhurried && this.bytes <= CROWDED ? ONE_BLOCK : MOST
+    const head = this.restart === undefined ? "{" : `{"restart":${iJsonOf(this.restart)},`
+    const deltas: Array<string> = []
+    let used = Buffer.byteLength(head) + EMPTY.length - 1
+    let next = 0
+    for (let first = this.waiting[0]; first !== undefined; first = this.waiting[next]) {
+      const before = deltas.length === 0 ? 0 : 1
+      // What is too long for any block has one for itself.
+      const isAlone = deltas.length === 0 && this.restart === undefined
+      if (!isAlone && used + before + first.bytes > room) break
+      const { bytes, json, taken } = this.mergeFrom(next, first, room - used - before)
+      deltas.push(json)
+      used += before + bytes
+      next += taken
+    }
+    for (const { bytes } of this.waiting.splice(0, next)) this.bytes -= bytes
+    this.restart = undefined
+    return utf8(`${head}"deltas":[${deltas.join(",")}]}`)
+  }
+
+  /** One chunk for `first`, at `index`, and for as many of those behind it as say the same thing on and fit. */
+  private mergeFrom(index: number, first: Waiting, room: number) {
+    let { bytes, chunk } = first
+    let taken = 1
+    for (let other = this.waiting[index + 1]; other !== undefined; other = this.waiting[index + taken]) {
+      const merged = mergeChunks(chunk, other.chunk)
+      if (merged === undefined) break
+      const grown = bytes + Buffer.byteLength(JSON.stringify(merged.added)) - 2
+      if (grown > room) break
+      bytes = grown
+      chunk = merged.chunk
+      taken++
+    }
+    return { bytes, taken, json: taken === 1 ? first.json : iJsonOf(chunk) }
+  }
+
+  private push(chunk: ChatChunk): void {
+    const json = iJsonOf(chunk)
+    const bytes = Buffer.byteLength(json)
+    this.waiting.push({ chunk, json, bytes })
+    this.bytes += bytes
+  }
+}
