@@ -75,9 +75,18 @@ export const METRICS = {
     labels: ["reason"],
     unit: "{request}",
     meaning:
-      "sealed requests not opened or not served: `unopenable`, `replayed`, `session-gone`, `too-large`, `stale`, `unauthorized`",
+      "sealed requests not opened or not served: `unopenable`, `replayed`, `session-gone`, `too-large`, `overloaded`, `draining`, `stale`, `unauthorized`",
     server: "proxy",
-    initial: ["unopenable", "replayed", "session-gone", "too-large", "stale", "unauthorized"].map((reason) => ({
+    initial: [
+      "unopenable",
+      "replayed",
+      "session-gone",
+      "too-large",
+      "overloaded",
+      "draining",
+      "stale",
+      "unauthorized",
+    ].map((reason) => ({
       reason,
     })),
   },
@@ -92,7 +101,7 @@ export const METRICS = {
     type: "counter",
     labels: ["form", "status"],
     unit: "{response}",
-    meaning: "sealed answers, streams and problems by outcome; status `abandoned`: a stream not read to its end",
+    meaning: "sealed answers and streams by outcome; status `abandoned`: a stream not read to its end",
     server: "proxy",
   },
   sealgate_upstream_calls_total: {

@@ -46,18 +46,24 @@ export const beginSession = async (proxy: Reachable, suites?: ReadonlyArray<Suit
 export const INIT = JSON.parse(sessionRequest().body) as object
 
 /** The payload of a request on the session's clock. */
-export const payloadOf = (session: ClientSession, completion: object, requestId: string = randomUUID()): string =>
+export const payloadOf = (
+  session: ClientSession,
+  completion: object,
+  requestId: string = randomUUID(),
+  more: object = {},
+): string =>
   JSON.stringify({
     request_id: requestId,
     issued_at: Date.now() + session.clockOffset,
     pace: 0,
     api: "chat.completions",
     body: completion,
+    ...more,
   })
 
-export const seal = (session: ClientSession, completion: object): Promise<SentRequest> => {
+export const seal = (session: ClientSession, completion: object, more: object = {}): Promise<SentRequest> => {
   const requestId = randomUUID()
-  return sealRequest(session, { requestId, payload: payloadOf(session, completion, requestId), credential: "" })
+  return sealRequest(session, { requestId, payload: payloadOf(session, completion, requestId, more), credential: "" })
 }
 
 /** Seals any bytes as a block, in an HPKE context of the session or a wrong one. */

@@ -1,0 +1,77 @@
+/** What can be seen from outside of an opened request is the same whatever becomes of it. */
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer, Stream } from "effect"
+import { utf8 } from "../../src/domain/bytes.ts"
+import { FLOOR, pad } from "../../src/domain/padding.ts"
+import { joinContent } from "../../src/domain/sealedContent.ts"
+import { UpstreamError } from "../../src/domain/upstream.ts"
+import { Upstream } from "../../src/services/upstream/Upstream.ts"
+import { startProxy } from "../support/proxy.ts"
+import { beginSession, post, seal, sealBlock } from "../support/sealing.ts"
+
+/** What an onlooker sees: status, headers but the time of day, and how long the body is. */
+const seen = async (response: Response) => {
+  const headers = [...response.headers].filter(([name]) => name !== "date")
+  const body = (await response.text()).replace(/"[\w.-]{32,}"/g, (value) => String(value.length))
+  // A statement has the clock and counts in it, and comes last.
+  return JSON.stringify([response.status, headers, body.replace(/"proof":.*/, "proof")])
+}
+
+/** Fails in the ways of providers, by what the prompt says. */
+const upstream = Layer.effect(
+  Upstream,
+  Effect.map(Effect.service(Upstream), (echo) =>
+    Upstream.of({
+      ...echo,
+      complete: (request) => {
+        const said = JSON.stringify(request.completion.messages)
+        if (said.includes("filtered")) return Effect.fail(new UpstreamError({ code: "content-filtered" }))
+        if (said.includes("slow")) {
+          return Effect.fail(new UpstreamError({ code: "upstream-timeout", retryAfterMs: 1000 }))
+        }
+        if (said.includes("broken")) return Effect.die(new Error("broken"))
+        return echo.complete(request)
+      },
+      stream: (request) =>
+        JSON.stringify(request.completion.messages).includes("slow")
+          ? Stream.fail(new UpstreamError({ code: "upstream-timeout" }))
+          : echo.stream(request),
+    }),
+  ),
+).pipe(Layer.provide(Upstream.layerEcho))
+
+it.effect("complete answers, failures of providers, faults and requests that are none look alike", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy({ upstream, settings: { rateLimitCompletions: 1000 } })
+    yield* Effect.promise(async () => {
+      const session = await beginSession(proxy)
+      const outsides = new Set<string>()
+      for (const prompt of ["hello", "two words", "filtered", "slow", "broken"]) {
+        outsides.add(await seen(await post(proxy, "/v1/completions", (await seal(session, { prompt })).body)))
+      }
+      for (const payload of ["{}", "no JSON", '{"a":1,"a":2}']) {
+        const body = await sealBlock(session, pad(joinContent("Bearer x", utf8(payload)), FLOOR))
+        outsides.add(await seen(await post(proxy, "/v1/completions", body)))
+      }
+      assert.lengthOf([...outsides], 1, [...outsides].join("\n"))
+      assert.match([...outsides][0] ?? "", /^\[200,.*no-store, no-transform.*nosniff/)
+      assert.notMatch([...outsides][0] ?? "", /ratelimit|retry-after|trace/i)
+    })
+  }),
+)
+
+it.live("so do paced streams of an answer and of a failure", () =>
+  Effect.gen(function* () {
+    const proxy = yield* startProxy({ upstream })
+    yield* Effect.promise(async () => {
+      const session = await beginSession(proxy)
+      const paced = async (prompt: string) => {
+        const { body } = await seal(session, { prompt, stream: true }, { pace: 20 })
+        return seen(await post(proxy, "/v1/completions", body))
+      }
+      const [answer, failure] = [await paced("hello"), await paced("slow")]
+      assert.strictEqual(answer, failure)
+      assert.include(answer, "x-accel-buffering")
+    })
+  }),
+)
