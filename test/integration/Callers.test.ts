@@ -48,7 +48,10 @@ describe("a proxy that knows its callers", () => {
       yield* Effect.promise(async () => {
         for (const credential of [undefined, "", "Bearer x", credentialOf(STRANGER), Redacted.value(ALICE.key)]) {
           assert.deepStrictEqual(await problemOf(as(credential).complete({ prompt: "x" })), REFUSED)
-          assert.deepStrictEqual(await problemOf(as(credential).stream({ prompt: "x" })), REFUSED)
+          const read = as(credential)
+            .stream({ prompt: "x" })
+            .then((stream) => stream.text())
+          assert.deepStrictEqual(await problemOf(read), REFUSED)
         }
         assert.strictEqual(fake.requests.length, 0)
         const { completion } = await as(credentialOf(ALICE)).complete({ prompt: "x" })
