@@ -144,8 +144,7 @@ describe("the proxy", () => {
           assert.strictEqual(await proxy.exit, 0)
         })
 
-        /** What the answer was made by, beside the opening of the request. */
-        const callsOf = (root: Branch) => root.children.filter(({ name }) => name.startsWith("chat "))
+        const callsOf = (root: Branch) => completion(root)?.children ?? []
         const completion = (root: Branch) => root.children.find(({ name }) => name === "SealedCompletions.handle")
         const rootOf = (trace: ReturnType<typeof newTrace>) => {
           const [root, ...others] = treeOf(collector.spans, own.get(trace.traceId) ?? "")
@@ -175,7 +174,7 @@ describe("the proxy", () => {
           const root = rootOf(trace)
           assert.strictEqual(
             outline(root),
-            "POST /v1/completions [server](SealedCompletions.handle [internal], chat gpt-6-sol [client])",
+            "POST /v1/completions [server](SealedCompletions.handle [internal](chat gpt-6-sol [client]))",
           )
           assert.deepStrictEqual(
             pick(root, "http.request.method", "http.route", "http.response.status_code", "url.path"),

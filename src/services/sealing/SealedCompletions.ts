@@ -2,7 +2,7 @@
  * The sealed exchange from end to end: opens a request, has a provider answer it, and seals what comes back. The
  * result is ready to be written out; nothing in it can be read on the path, not even whether it is an answer.
  */
-import { Context, Effect, Layer, Metric, type Scope, Stream } from "effect"
+import { Context, Effect, Layer, Metric, type Scope, Stream, Tracer } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
 import { UNPACED } from "../../domain/pace.ts"
 import { iJsonOf } from "../../domain/surrogates.ts"
@@ -99,8 +99,10 @@ const make = Effect.gen(function* () {
     handle: Effect.fn("SealedCompletions.handle")(function* (envelope) {
       const opened = yield* exchange.open(envelope)
       const asked = readRequest(opened)
-      // The answer is made while it is written out, where nobody knows any more who asked.
-      const known = Context.add(services, Source, yield* Source)
+      // The answer is made while it is written out, where nobody knows any more who asked, and in which trace.
+      const known = Context.add(services, Source, yield* Source).pipe(
+        Context.addOrOmit(Tracer.ParentSpan, Context.getOption(yield* Effect.context<never>(), Tracer.ParentSpan)),
+      )
       const { responseNonce } = opened.sealer
       if (asked.form === "complete") {
         const frames = Effect.provide(complete(opened, asked), known)
