@@ -22,7 +22,8 @@ for (const page of ["proxy", "gateway", "reference"]) {
     tsconfig: pathOf("src/web/tsconfig.json"),
     logLevel: "warn",
   })
-  const { output } = await bundle.generate({ format: "esm", minify: true })
+  // A page uses at once what other programs load later, and it is served as one file.
+  const { output } = await bundle.generate({ format: "esm", minify: true, codeSplitting: false })
   await bundle.close()
   place(`${target}/main.js`, output[0].code)
   place(`${target}/licences.txt`, licencesOf(output[0].moduleIds))
