@@ -188,7 +188,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           ["drop", "was due, but"],
           ["repeat", "was due, but"],
           ["cut", "ended before"],
-          ["key", "differs from"],
+          ["key", "signature"],
         ] as const) {
           await page.getByLabel("On the way to you, there is").selectOption(intrusion)
           const question = `some words to ${intrusion}`
