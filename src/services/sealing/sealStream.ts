@@ -162,8 +162,8 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
     const lastWords = Effect.gen(function* () {
       // Only now is it known who was called last.
       yield* Fiber.interrupt(listening)
-      const left: globalThis.Array<SealedEvent> = []
-      while (!backlog.isEmpty || seq === 0) left.push(sendData())
+      const left: globalThis.Array<SealedEvent> = seq === 0 ? [sendData()] : []
+      while (!backlog.isEmpty) left.push(sendData())
       return Stream.fromIterable([...left, ...(yield* end(outcome ?? { status: "aborted", error: new Aborted() }))])
     })
     return Stream.fromPull(Effect.succeed(pull)).pipe(
