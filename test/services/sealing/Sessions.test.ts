@@ -197,6 +197,21 @@ describe("sessions", () => {
     }).pipe(Effect.provide(layerSessions({}, layer)))
   })
 
+  it.effect("remember what they served until they would have expired, and take on no more than can be remembered", () =>
+    Effect.gen(function* () {
+      const [first, second] = [yield* beginSession(), yield* beginSession()]
+      assert.strictEqual(yield* claim(first.session_id, "a"), "served")
+      assert.strictEqual(yield* claim(second.session_id, "b"), "served")
+      assert.strictEqual(yield* claim(second.session_id, "c"), "ClaimsFull")
+      // Those that never served make room first, then the oldest, whose copies are still known.
+      for (let i = 0; i < 8; i++) yield* beginSession()
+      assert.strictEqual(yield* claim(first.session_id, "a"), "Replayed")
+      yield* TestClock.adjust(Duration.seconds(10))
+      assert.strictEqual(yield* claim(first.session_id, "a"), "SessionGone")
+      assert.strictEqual(yield* claim((yield* beginSession()).session_id, "d"), "served")
+    }).pipe(Effect.provide(layerSessions({ maxClaims: 2 }))),
+  )
+
   it.effect("are refused at the very millisecond, before the timer looks", () =>
     Effect.gen(function* () {
       yield* TestClock.adjust(Duration.millis(300))
