@@ -27,7 +27,22 @@ const node = (file: string, shows: string): Example => ({
   shows,
 })
 
+/** A Python that has the one package which the protocol needs: the first in the PATH, or the system's. */
+const PYTHON = ["python3", "/usr/bin/python3"].find(
+  (command) => spawnSync(command, ["-c", "import cryptography"]).status === 0,
+)
+const SEALED_IN_PYTHON = join(ROOT, "examples/python/sealgate.py")
+
+const python = (name: string, args: string, shows: string): Example => ({
+  name: `python/sealgate.py ${name}`,
+  command: PYTHON === undefined ? "python3 with cryptography" : "bash",
+  args: ["-c", `${PYTHON} ${SEALED_IN_PYTHON} ${args}`],
+  shows,
+})
+
 const EXAMPLES: ReadonlyArray<Example> = [
+  python("vectors", `vectors ${join(ROOT, "docs/protocol/vectors.json")}`, " values, as "),
+  python("chat", 'chat "$SEALGATE_PROXY" "$SEALGATE_PIN" "Hello from Python"', "the receipt is signed by the pinned"),
   node("node-sdk.ts", "proven:"),
   node("openai-sdk.ts", "refused:"),
   node("ai-sdk.ts", "22 °C and sunny in Lisbon"),
