@@ -11,26 +11,27 @@ import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import { startProxy } from "../support/proxy.ts"
 import { INIT, post } from "../support/sealing.ts"
 
-/** What an application imports, as its bundler makes it. */
+/** What an application imports, as its bundler makes it: files by their paths, of which one is loaded only when it is used. */
 const bundled = Effect.promise(async () => {
   const bundle = await rolldown({
     input: fileURLToPath(new URL("../../src/client/index.ts", import.meta.url)),
     platform: "browser",
     logLevel: "silent",
   })
-  const { output } = await bundle.generate({ format: "esm" })
+  const { output } = await bundle.generate({ format: "esm", entryFileNames: "clients.js" })
   await bundle.close()
-  return output[0].code
+  const files = new Map<string, string>()
+  for (const file of output) if (file.type === "chunk") files.set(`/${file.fileName}`, file.code)
+  return files
 })
 
 /** An application that has nothing but the clients, on an origin of its own. */
 const startApp = Effect.gen(function* () {
-  const code = yield* bundled
+  const files = yield* bundled
   const server = createServer((request, response) => {
-    const isScript = request.url === "/clients.js"
-    response.setHeader("content-type", isScript ? "text/javascript" : "text/html")
-    const page = `<script type="module">globalThis.clients = await import("/clients.js")</script>`
-    response.end(isScript ? code : page)
+    const script = files.get(request.url ?? "")
+    response.setHeader("content-type", script === undefined ? "text/html" : "text/javascript")
+    response.end(script ?? `<script type="module">globalThis.clients = await import("/clients.js")</script>`)
   })
   yield* Effect.acquireRelease(
     Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")),
