@@ -24,9 +24,9 @@ const startProxy = () =>
     ).pipe(Layer.provide(Upstream.layerEcho)),
   })
 
-/** The echo streams a role, each word, a finish reason and usage: with these, 20 frames, the final one included. */
-const PROMPT = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-const FRAMES = 20
+/** The echo streams a role, each word, a finish reason and usage: with these, 12 frames, the final one included. */
+const PROMPT = "one two three four five six seven eight"
+const FRAMES = 12
 
 interface Outcome {
   readonly chunks: ReadonlyArray<ChatChunk>
