@@ -7,9 +7,10 @@ import { utf8 } from "../../src/domain/bytes.ts"
 import { FLOOR, pad } from "../../src/domain/padding.ts"
 import { joinContent } from "../../src/domain/sealedContent.ts"
 import { tokenFor } from "../support/gateway.ts"
+import { valueOf } from "../support/prometheus.ts"
 import { beginSession, sealBlock } from "../support/sealing.ts"
 import { destroyAll, inParallel, listen, manyConnections, takenFrom, trickle } from "./abuse/Attackers.ts"
-import { attackersAt, type Server, startGatewayProcess, startProxyProcess } from "./abuse/Server.ts"
+import { attackersAt, metricsOf, type Server, startGatewayProcess, startProxyProcess } from "./abuse/Server.ts"
 import { gatewayRound, MB, MIB, sealedRound, underAttack, until } from "./abuse/UnderAttack.ts"
 
 const headOf = (path: string, framing: string, more = ""): string =>
@@ -188,7 +189,12 @@ it.live("JSON made to be expensive is cheap to refuse, in clear and within the s
     const token = yield* tokenFor("mallory")
     const round = yield* Effect.promise(() => gatewayRound(gateway))
     const rounds = 4
-    const shoot = async (server: Server, path: string, body: string, headers: Record<string, string> = {}) => {
+    const shoot = async (
+      server: Server,
+      path: string,
+      body: string,
+      { headers = {}, status = 400 }: { readonly headers?: Record<string, string>; readonly status?: number } = {},
+    ) => {
       const response = await fetch(server.url + path, {
         method: "POST",
         headers: { "content-type": "application/json", ...headers },
@@ -196,7 +202,7 @@ it.live("JSON made to be expensive is cheap to refuse, in clear and within the s
       })
       const text = await response.text()
       // A problem, told in a few words, whatever was sent.
-      assert.strictEqual(response.status, 400, `${path} ${body.slice(0, 40)}: ${text.slice(0, 200)}`)
+      assert.strictEqual(response.status, status, `${path} ${body.slice(0, 40)}: ${text.slice(0, 200)}`)
       assert.isBelow(text.length, 32 * 1024, body.slice(0, 40))
     }
     // Two at a time; what one of them makes of a megabyte is some tens of it, until it is refused.
@@ -219,7 +225,10 @@ it.live("JSON made to be expensive is cheap to refuse, in clear and within the s
             const body = await sealBlock(session, pad(joinContent("", utf8(request)), FLOOR))
             return ["/v1/completions", JSON.stringify(body)] as const
           })
-          for (const [path, bomb] of sealed) await shoot(proxy, path, bomb)
+          // Refused under seal, where a failure looks like any other answer; the operator is told of each.
+          for (const [path, bomb] of sealed) await shoot(proxy, path, bomb, { status: 200 })
+          const failed = { form: "complete", status: "failed" }
+          assert.strictEqual(valueOf(await metricsOf(proxy), "sealgate_sealed_responses_total", failed), sealed.length)
           for (let i = 0; i < rounds; i++) {
             await inParallel(2, async () => {
               for (const [path, bomb] of inClear) await shoot(proxy, path, bomb)
@@ -237,7 +246,7 @@ it.live("JSON made to be expensive is cheap to refuse, in clear and within the s
           const shots = [...bombs("name"), `{"name":"a","model_policy":{"allow":[${"1,".repeat(8000)}1]}}`]
           for (let i = 0; i < rounds; i++) {
             await inParallel(2, async () => {
-              for (const bomb of shots) await shoot(gateway, "/api/v1/agents", bomb, headers)
+              for (const bomb of shots) await shoot(gateway, "/api/v1/agents", bomb, { headers })
             })
           }
         },

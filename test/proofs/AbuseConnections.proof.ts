@@ -6,6 +6,7 @@ import { setTimeout } from "node:timers/promises"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { hasOpenssl, httpsFetch, makeCertificate } from "../support/certificates.ts"
+import { INIT } from "../support/sealing.ts"
 import { connectFrom, addressOf, destroyAll, inParallel, listen, manyConnections, trickle } from "./abuse/Attackers.ts"
 import { attackersAt, startGatewayProcess, startProxyProcess } from "./abuse/Server.ts"
 import { gatewayRound, KB, MB, sealedRound, underAttack, until } from "./abuse/UnderAttack.ts"
@@ -187,7 +188,7 @@ it.live.skipIf(!hasOpenssl)("handshakes that do not come count as connections, a
 it.live("a flood of sessions ends at their limits, by address and in all", () =>
   Effect.gen(function* () {
     const maxLive = 5000
-    const proxy = yield* startProxyProcess({ SESSION_MAX_LIVE: String(maxLive) })
+    const proxy = yield* startProxyProcess({ SESSION_MAX_LIVE: String(maxLive), SESSION_TTL: "45s" })
     const addresses = 200
     const perMinute = 60
     yield* Effect.promise(() =>
@@ -202,8 +203,8 @@ it.live("a flood of sessions ends at their limits, by address and in all", () =>
         litter: 250 * MB,
         attack: async (atHeight) => {
           const each = 70
-          const request =
-            "POST /v1/init HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
+          const body = JSON.stringify(INIT)
+          const request = `POST /v1/init HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
           const answers = await inParallel(addresses, async (index) => {
             const socket = await connectFrom(proxy.port, addressOf(index))
             const text = listen(socket)

@@ -72,8 +72,9 @@ it.live("streams that nobody reads stop at their provider, cost bounded memory, 
         // Events are 16 KiB here. Four wait to be sealed, and as many are being taken and sealed, 128 KiB; one read of the
         // provider brings up to 128 KiB, which exist as bytes, as text and as chunks; 64 KiB wait sealed, and as much at the
         // socket, as text and as bytes, a third longer for their encoding. That makes less than a megabyte, and as much
-        // is let go of while the streams run up to that point.
-        allowed: count * 2 * MB,
+        // is let go of while the streams run up to that point. Of a paced stream 1 MiB more may wait for its tick before the
+        // provider is read no further, and that exists as chunks and as their text.
+        allowed: count * (2 * MB + 2 * MIB),
         // Up to 9 MB went through each of them before it came to a stand, as text, chunks and sealed.
         litter: 300 * MB,
         attack: async (atHeight) => {
