@@ -18,7 +18,7 @@ export const OPENING = "one two "
 export const REST = "three four"
 /** As many chunks as a flood has, and characters that each of them has. */
 export const FLOOD_WORDS = 400
-const FLOOD_LENGTH = 4096
+export const FLOOD_LENGTH = 4096
 
 const chunk = (content: string, finish: string | null = null): string =>
   `data: ${JSON.stringify({
