@@ -8,7 +8,7 @@ import { connect } from "node:net"
 import { Effect } from "effect"
 import { call, SECRET, tokenFor } from "../test/support/gateway.ts"
 import { run, type Running, runProxy } from "../test/support/processes.ts"
-import { FLOOD_WORDS, runHeldProvider } from "../test/proofs/shutdown/HeldProvider.ts"
+import { FLOOD_LENGTH, FLOOD_WORDS, runHeldProvider } from "../test/proofs/shutdown/HeldProvider.ts"
 import { FakeUpstream } from "../test/support/FakeUpstream.ts"
 
 const TICKS_PER_SECOND = Number(execFileSync("getconf", ["CLK_TCK"]))
@@ -71,15 +71,18 @@ const proxyFigures = Effect.gen(function* () {
     say("proxy, idle after that", memoryOf(one) / 1024, "MiB")
 
     const flood = async () => {
-      const stream = await other.client().stream({ prompt: "floods" })
-      let words = 0
-      for await (const _ of stream) if (++words > FLOOD_WORDS) break
+      const stream = await other.client().stream({ prompt: "floods" }, { pace: 0 })
+      let left = FLOOD_WORDS * FLOOD_LENGTH
+      for await (const part of stream) {
+        if (part.type === "delta") left -= part.chunk.choices[0]?.delta.content?.length ?? 0
+        if (left <= 0) break
+      }
     }
     const perFlood = await cpuFor(other, FLOODS, flood)
     say("proxy, a stream's frame of 4 kB", perFlood / FLOOD_WORDS, "ms CPU")
 
     const before = memoryOf(other)
-    const streams = other.client()
+    const streams = other.client({ pace: 0 })
     for (let n = 0; n < STREAMS; n++) await (await streams.stream({ prompt: "hangs" }))[Symbol.asyncIterator]().next()
     say("proxy, an open stream", (memoryOf(other) - before) / STREAMS, "kB")
 

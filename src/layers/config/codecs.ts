@@ -104,7 +104,12 @@ export const RateText = intText(0, 1_000_000_000)
 
 export const PlainText = Schema.String
 
-export const SecretText = parsed(Schema.Redacted(Schema.String), (text) => Redacted.make(text), "a secret")
+/** A secret that travels in a header. */
+export const SecretText = parsed(
+  Schema.Redacted(Schema.String),
+  (text) => (/^[\x21-\x7e]+$/.test(text) ? Redacted.make(text) : undefined),
+  "a secret of visible ASCII characters, without spaces or line breaks",
+)
 
 export const literalText = <const Value extends string>(...values: ReadonlyArray<Value>) =>
   parsed(

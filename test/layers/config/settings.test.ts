@@ -121,6 +121,8 @@ describe("settings", () => {
         ["SESSION_MAX_LIVE", ["1", "1000000"], ["0", "1000001"]],
         ["PORT", ["0", "65535"], ["65536"]],
         ["WRITE_TIMEOUT", ["1ms", "24d"], ["0", "0ms", "2073600001ms"]],
+        // What no header can carry would fail each call, and look like a provider that cannot be reached.
+        ["PROVIDER1_API_KEY", ["sk-1", " sk-1\n"], ["sk\n1", "sk 1", "clé", "sk\u0000"]],
       ]
       for (const [variable, taken, not] of bounds) {
         for (const text of taken) assert.isTrue(yield* takes(variable, text), `${variable}=${text}`)
