@@ -1,0 +1,53 @@
+/** Durable jobs of three calls beside DBOS with the same calls on the same Postgres: accepted over HTTP, waited for. */
+import { postgresDatabase, postgresIsThere, sqliteFile } from "../../test/support/databases.ts"
+import type { Case } from "../harness/Case.ts"
+import { compare } from "../harness/compare.ts"
+import { read } from "../harness/eventLoopDelay.ts"
+import { startLoad } from "../harness/Load.ts"
+import { callsOf, runDbos, runGateway, runServer, VERDICT } from "../harness/servers.ts"
+
+const LANES = 32
+const CONNECTIONS = 10
+const CALLS_PER_JOB = 3
+
+export const jobs: Case = {
+  name: "jobs",
+  title: `Jobs of three steps, ${LANES} at once, accepted and waited for`,
+  unit: "a job",
+  run: async (bench) => {
+    if (!postgresIsThere) throw new Error("There is no Postgres to measure on: set TEST_DATABASE_URL.")
+    const start = async (subject: string) => {
+      const upstream = await bench.use(runServer("upstream", { ANSWER: VERDICT }))
+      const database = await bench.use(subject === "SQLite" ? sqliteFile : postgresDatabase({}))
+      const workers = { JOB_WORKERS: `${LANES}`, DATABASE_CONNECTIONS: `${CONNECTIONS}` }
+      const server = await bench.use(
+        subject === "DBOS" ? runDbos(database, upstream, CONNECTIONS) : runGateway(database, upstream, workers),
+      )
+      return { subject, upstream, server, pid: server.pid, load: await bench.use(startLoad("jobs", server.jobs)) }
+    }
+    const subjects = [await start("SQLite"), await start("Postgres"), await start("DBOS")] as const
+    const [sqlite, postgres] = subjects
+
+    // The same calls, counted.
+    for (const { load, subject, upstream } of subjects) {
+      const before = await callsOf(upstream)
+      const { units } = await load.run({ seconds: 0.2, lanes: 4 })
+      const calls = ((await callsOf(upstream)) - before) / units
+      if (calls !== CALLS_PER_JOB)
+        throw new Error(`${subject} made ${calls} calls for a job instead of ${CALLS_PER_JOB}`)
+    }
+    const { measures, ratio } = await compare(bench, LANES, subjects)
+    const blocked = { sqlite: await read(sqlite.server), postgres: await read(postgres.server) }
+    return {
+      measures,
+      figures: [
+        { what: "rate, Postgres to DBOS", unit: "×", value: ratio("Postgres", "DBOS", "perSecond"), atLeast: 2 },
+        { what: "rate, SQLite to DBOS", unit: "×", value: ratio("SQLite", "DBOS", "perSecond"), atLeast: 4 },
+        { what: "CPU, Postgres to DBOS", unit: "×", value: ratio("Postgres", "DBOS", "cpu"), atMost: 0.5 },
+        { what: "CPU, SQLite to DBOS", unit: "×", value: ratio("SQLite", "DBOS", "cpu"), atMost: 0.5 },
+        { what: "event loop blocked at p99.9, SQLite", unit: "ms", value: blocked.sqlite, atMost: 20 },
+        { what: "event loop blocked at p99.9, Postgres", unit: "ms", value: blocked.postgres, atMost: 20 },
+      ],
+    }
+  },
+}

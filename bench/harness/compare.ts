@@ -1,0 +1,66 @@
+/** Subjects side by side: rounds in turn, A B C A B C …, because the speed of a shared machine drifts. */
+import type { Bench, Measure } from "./Case.ts"
+import type { Lap, Load } from "./Load.ts"
+import { cpuOf } from "./processTimes.ts"
+
+export interface Subject {
+  readonly subject: string
+  readonly load: Load
+  /** Whose processor time is measured. */
+  readonly pid: number
+}
+
+export interface Compared {
+  readonly measures: ReadonlyArray<Measure>
+  /** Median, over neighbouring rounds, of what `of` is for one subject to what it is for the other. */
+  readonly ratio: (subject: string, to: string, of: "cpu" | "perSecond" | "p99") => number
+  readonly measure: (subject: string) => Measure
+}
+
+const median = (values: ReadonlyArray<number>): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
+
+interface Result extends Lap {
+  readonly cpu: number
+  readonly perSecond: number
+}
+
+const measureRound = async ({ load, pid }: Subject, seconds: number, lanes: number): Promise<Result> => {
+  await load.prepare({ seconds, lanes })
+  const before = cpuOf(pid)
+  const lap = await load.run({ seconds, lanes })
+  return { ...lap, cpu: (cpuOf(pid) - before) / lap.units, perSecond: (lap.units * 1000) / lap.ms }
+}
+
+export const compare = async (
+  { rounds, seconds }: Bench,
+  lanes: number,
+  subjects: ReadonlyArray<Subject>,
+): Promise<Compared> => {
+  const results = new Map<string, Array<Result>>(subjects.map(({ subject }) => [subject, []]))
+  const of = (subject: string): ReadonlyArray<Result> => results.get(subject) ?? []
+  for (const subject of subjects) await measureRound(subject, seconds, lanes)
+  for (let round = 0; round < rounds; round++) {
+    for (const subject of subjects) {
+      results.get(subject.subject)?.push(await measureRound(subject, seconds, lanes))
+    }
+  }
+  const measure = (subject: string): Measure => {
+    const rounds = of(subject)
+    const cpus = rounds.map(({ cpu }) => cpu)
+    return {
+      subject,
+      perSecond: median(rounds.map(({ perSecond }) => perSecond)),
+      cpu: median(cpus),
+      spread: [Math.min(...cpus), Math.max(...cpus)],
+      p50: median(rounds.map(({ p50 }) => p50)),
+      p99: median(rounds.map(({ p99 }) => p99)),
+    }
+  }
+  return {
+    measures: subjects.map(({ subject }) => measure(subject)),
+    measure,
+    ratio: (subject, to, what) =>
+      median(of(subject).map((round, i) => round[what] / (of(to)[i]?.[what] ?? Number.NaN))),
+  }
+}

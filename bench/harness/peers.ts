@@ -1,0 +1,23 @@
+/** The peers are no dependency of the product: the benchmark installs them for itself, at the versions of its lock file. */
+import { spawnSync } from "node:child_process"
+import { existsSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+const FOLDER = fileURLToPath(new URL("..", import.meta.url))
+
+/** Where a file of a peer is. */
+export const peerFile = (path: string): string => `${FOLDER}/node_modules/${path}`
+
+const PEERS = ["@dbos-inc/dbos-sdk", "@portkey-ai/gateway"]
+
+export const installPeers = (): void => {
+  if (PEERS.every((peer) => existsSync(peerFile(peer)))) return
+  console.error("Installing what is measured beside (bench/package-lock.json) …")
+  const { status } = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
+    cwd: FOLDER,
+    stdio: ["ignore", "ignore", "inherit"],
+  })
+  if (status === 0) return
+  console.error("The peers could not be installed: run `npm ci --ignore-scripts` in bench/, then this again.")
+  process.exit(1)
+}

@@ -1,0 +1,84 @@
+/** The servers that cases start, each in a process of its own. */
+import { Effect, type Scope } from "effect"
+import { call, SECRET, tokenFor } from "../../test/support/gateway.ts"
+import { run, type Running } from "../../test/support/processes.ts"
+import type { JobsLoad } from "../loads/jobs.ts"
+import { preload } from "./eventLoopDelay.ts"
+
+export interface Server extends Running {
+  readonly url: string
+}
+
+type Environment = Readonly<Record<string, string>>
+
+const listening = (running: Running) =>
+  Effect.promise(async (): Promise<Server> => {
+    const url = await running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1])
+    return { ...running, url }
+  })
+
+/** A server of `bench/servers/`. */
+export const runServer = (name: string, env: Environment = {}): Effect.Effect<Server, never, Scope.Scope> =>
+  Effect.flatMap(run([], { env, module: new URL(`../servers/${name}.ts`, import.meta.url).pathname }), listening)
+
+/** What a gateway's provider says in each step of the adversarial mode, so that it takes three. */
+export const VERDICT = '{"resolved":[],"objections":[],"verdict":"undecided","confidence":0.9}'
+
+/** How many calls an upstream had. */
+export const callsOf = async ({ url }: Pick<Server, "url">): Promise<number> => {
+  const { calls } = (await (await fetch(`${url}/count`)).json()) as { readonly calls: number }
+  return calls
+}
+
+const TASK = { task: "What is a seal?" }
+
+/** A gateway, and how jobs of three calls are put to it. */
+export const runGateway = Effect.fnUntraced(function* (database: string, upstream: Server, env: Environment = {}) {
+  const gateway = yield* Effect.flatMap(
+    run(["gateway"], {
+      env: {
+        ...preload,
+        PORT: "0",
+        HOST: "127.0.0.1",
+        JWT_SECRET: SECRET,
+        DATABASE_URL: database,
+        PROVIDER1_API_KEY: "k",
+        PROVIDER1_BASE_URL: `${upstream.url}/v1`,
+        UPSTREAM_CONCURRENCY: "10000",
+        MAX_WAITING_PER_TENANT: "0",
+        MAX_CONNECTIONS_PER_CLIENT: "10000",
+        RATE_LIMIT_READ: "0",
+        RATE_LIMIT_WRITE: "0",
+        RATE_LIMIT_EXECUTE: "0",
+        ...env,
+      },
+    }),
+    listening,
+  )
+  const token = yield* tokenFor("alice")
+  const { json, text } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
+  if (json["id"] === undefined) throw new Error(`no agent was made: ${text}`)
+  const jobs: JobsLoad = {
+    accept: `${gateway.url}/api/v1/agents/${String(json["id"])}/execute`,
+    wait: `${gateway.url}/api/v1/jobs/{id}?wait=60`,
+    body: { ...TASK, mode: "adversarial", options: { rounds: 1 } },
+    headers: { authorization: `Bearer ${token}` },
+    accepted: 202,
+    completed: "completed",
+  }
+  return { ...gateway, jobs }
+})
+
+/** DBOS, and how workflows of three calls are put to it. */
+export const runDbos = Effect.fnUntraced(function* (database: string, upstream: Server, connections: number) {
+  const dbos = yield* runServer("dbos", { DATABASE: database, UPSTREAM: upstream.url, CONNECTIONS: `${connections}` })
+  const jobs: JobsLoad = {
+    accept: `${dbos.url}/jobs`,
+    wait: `${dbos.url}/jobs/{id}`,
+    body: TASK,
+    headers: {},
+    accepted: 202,
+    completed: "SUCCESS",
+  }
+  return { ...dbos, jobs }
+})

@@ -1,0 +1,10 @@
+/** One unit is a job that was accepted, and not waited for. */
+import type { Work } from "../harness/Load.ts"
+import { jsonOf, makeAsk } from "./http.ts"
+import type { JobsLoad } from "./jobs.ts"
+
+export const make = async ({ accept, accepted, body, headers }: JobsLoad): Promise<Work> => {
+  const ask = makeAsk()
+  const text = JSON.stringify(body)
+  return { unit: async () => void jsonOf(await ask("POST", accept, text, headers), accepted) }
+}

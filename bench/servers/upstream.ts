@@ -1,0 +1,69 @@
+/**
+ * A provider that speaks OpenAI's format and answers at once: whole answers, and streams of so many words at such a rate.
+ * `GET /count` says how many calls there were. In the environment: ANSWER, WORDS, WORDS_PER_SECOND (0: all at once).
+ */
+import { createServer, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+
+const { ANSWER = "A short answer.", WORDS = "100", WORDS_PER_SECOND = "0" } = process.env
+const words = Number(WORDS)
+const gap = Number(WORDS_PER_SECOND) === 0 ? 0 : 1000 / Number(WORDS_PER_SECOND)
+
+const common = { id: "chatcmpl-1", created: 1_700_000_000, model: "m" }
+const usage = { prompt_tokens: 12, completion_tokens: words, total_tokens: 12 + words }
+
+const whole = JSON.stringify({
+  ...common,
+  object: "chat.completion",
+  choices: [{ index: 0, message: { role: "assistant", content: ANSWER }, finish_reason: "stop" }],
+  usage,
+})
+
+const event = (delta: object, finish: string | null) =>
+  `data: ${JSON.stringify({
+    ...common,
+    object: "chat.completion.chunk",
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  })}\n\n`
+const first = event({ role: "assistant", content: "" }, null)
+const word = event({ content: "word " }, null)
+const last = `${event({}, "stop")}data: ${JSON.stringify({
+  ...common,
+  object: "chat.completion.chunk",
+  choices: [],
+  usage,
+})}\n\ndata: [DONE]\n\n`
+
+const stream = async (response: ServerResponse): Promise<void> => {
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  response.write(first)
+  const began = performance.now()
+  for (let sent = 1; sent <= words && !response.destroyed; sent++) {
+    if (gap > 0) await sleep(Math.max(0, began + sent * gap - performance.now()))
+    response.write(word)
+  }
+  response.end(last)
+}
+
+let calls = 0
+
+const server = createServer((request, response) => {
+  if (request.method === "GET") {
+    response.setHeader("content-type", "application/json")
+    response.end(JSON.stringify({ calls }))
+    return
+  }
+  calls++
+  let body = ""
+  request.setEncoding("utf8").on("data", (part: string) => (body += part))
+  request.once("end", () => {
+    if (/"stream":\s*true/.test(body)) return void stream(response)
+    response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(whole) })
+    response.end(whole)
+  })
+})
+server.listen(0, "127.0.0.1", () => {
+  // Listening on a port, so the address is one.
+  console.log(`listening on http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+})
