@@ -1,6 +1,6 @@
 /** Opens the frames of one response and follows its chain (sealed protocol §4.3 to §5). */
 import { type Bytes, encodeBase64Url, fromUtf8, utf8 } from "../domain/bytes.ts"
-import { FLOOR, unpad } from "../domain/padding.ts"
+import { endRecordLength, FLOOR, unpad } from "../domain/padding.ts"
 import type { Problem } from "../domain/problem.ts"
 import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
 import {
@@ -104,6 +104,9 @@ export class ResponseOpener {
     if (block === undefined) throw new Tampered(`Frame ${index} is not authentic.`)
     const payload = unpad(block, this.layout.floor ?? FLOOR)
     if (payload === undefined) throw new Tampered(`Frame ${index} is not padded as it must be.`)
+    if (final && payload.length !== endRecordLength(payload.length)) {
+      throw new Tampered("The end record is not filled to the size that all of them have.")
+    }
     this.chain = await sha256(chainLink(this.chain, index, final, await sha256(ciphertext)))
     if (final) this.ended = true
     else {

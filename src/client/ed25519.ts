@@ -1,10 +1,11 @@
 /**
- * Strict Ed25519 verification (RFC 8032 §5.1.7): canonical encodings only, no key of small order. Implementations of
- * WebCrypto differ in what they refuse, so noble reads key and signature, and WebCrypto, several times faster, is left
- * the equation. Where it has no Ed25519, noble does both.
+ * Strict, cofactorless Ed25519 verification (RFC 8032 §5.1.7): of key and `R`, canonical encodings only, and none of small
+ * order. Implementations of WebCrypto differ in what they refuse, so noble's arithmetic reads key and signature, and
+ * WebCrypto, several times faster, is left the equation. Where it has no Ed25519, noble's arithmetic is used for that, too:
+ * not its `verify`, which multiplies by the cofactor and so believes what WebCrypto does not.
  */
-import { etc, Point, verifyAsync } from "@noble/ed25519"
-import { type Bytes, equalBytes } from "../domain/bytes.ts"
+import { etc, Point } from "@noble/ed25519"
+import { type Bytes, concat, equalBytes } from "../domain/bytes.ts"
 
 const POINT_BYTES = 32
 const SIGNATURE_BYTES = 64
@@ -15,30 +16,52 @@ const { subtle } = globalThis.crypto
 
 export const verifyEd25519 = async (signature: Bytes, message: Bytes, publicKey: Bytes): Promise<boolean> => {
   try {
-    const key = await keyOf(publicKey)
-    if (key === undefined) return await verifyAsync(signature, message, publicKey, { zip215: false })
+    const { key, point } = keyOf(publicKey)
     if (signature.length !== SIGNATURE_BYTES) return false
-    Point.fromBytes(signature.subarray(0, POINT_BYTES), false)
-    if (scalar(signature.subarray(POINT_BYTES)) >= ORDER) return false
-    return await subtle.verify("Ed25519", key, signature, message)
+    const R = pointIn(signature.subarray(0, POINT_BYTES))
+    const S = scalar(signature.subarray(POINT_BYTES))
+    if (S >= ORDER) return false
+    const native = await key
+    if (native !== undefined) return await subtle.verify("Ed25519", native, signature, message)
+    const hashed = concat(signature.subarray(0, POINT_BYTES), publicKey, message)
+    const k = scalar(new Uint8Array(await subtle.digest("SHA-512", hashed))) % ORDER
+    return Point.BASE.multiply(S, PUBLIC).equals(R.add(point.multiply(k, PUBLIC)))
   } catch {
     return false
   }
 }
 
+/** To noble: nothing here is secret, so that it need not take constant time. */
+const PUBLIC = false
+
 const scalar = (littleEndian: Uint8Array): bigint => BigInt(`0x${etc.bytesToHex(littleEndian.toReversed())}`)
+
+/** Throws where the bytes are no point that a strict check takes. */
+const pointIn = (bytes: Bytes): Point => {
+  const point = Point.fromBytes(bytes, false)
+  if (point.isSmallOrder()) throw new TypeError("The point is of small order.")
+  return point
+}
+
+interface KnownKey {
+  readonly publicKey: Bytes
+  readonly point: Point
+  /** For WebCrypto; `undefined` where it has no Ed25519. */
+  readonly key: Promise<CryptoKey | undefined>
+}
 
 /** A client meets few keys and asks for each many times: the last ones are kept. */
 const KEPT_KEYS = 16
-const kept: Array<{ readonly publicKey: Bytes; readonly key: Promise<CryptoKey | undefined> }> = []
+const kept: Array<KnownKey> = []
 
-/** The key for WebCrypto, or `undefined` where it has no Ed25519. Throws when the key is none that a strict check takes. */
-const keyOf = (publicKey: Bytes): Promise<CryptoKey | undefined> => {
+/** Throws when the key is none that a strict check takes. */
+const keyOf = (publicKey: Bytes): KnownKey => {
   const known = kept.find((each) => equalBytes(each.publicKey, publicKey))
-  if (known !== undefined) return known.key
-  if (Point.fromBytes(publicKey, false).isSmallOrder()) throw new TypeError("The key is of small order.")
+  if (known !== undefined) return known
+  const point = pointIn(publicKey)
   const key = subtle.importKey("raw", publicKey, "Ed25519", false, ["verify"]).catch(() => undefined)
-  kept.unshift({ publicKey: publicKey.slice(), key })
+  const made = { publicKey: publicKey.slice(), point, key }
+  kept.unshift(made)
   kept.length = Math.min(kept.length, KEPT_KEYS)
-  return key
+  return made
 }

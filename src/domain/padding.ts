@@ -12,6 +12,13 @@ export const UNPACED_FLOOR = 512
 
 const HEADER = 4
 
+/** What the blocks of end records have, in bytes, or a multiple of it: neither what was counted nor how it ended shows. */
+const END_RECORD_BLOCK = 4096
+
+/** The length, in bytes, that an end record of `length` is filled to (sealed protocol §5): 4092, 8188, … */
+export const endRecordLength = (length: number): number =>
+  Math.ceil((HEADER + length) / END_RECORD_BLOCK) * END_RECORD_BLOCK - HEADER
+
 /** Rounds a length in bytes (at least 2) up to its Padmé size. */
 export const padme = (length: number): number => {
   const exponent = 31 - Math.clz32(length)

@@ -796,6 +796,21 @@ describe("an answer whose seals are all right is still tampering", () => {
     },
   )
 
+  it.each([0, 4091, 4093, 8187])("with an end record of %d bytes", async (length) => {
+    proxy.hooks = { fill: (record) => Buffer.from(record.padEnd(length)) }
+    for (const answer of [complete, stream]) {
+      const error = await failure(answer(connect()))
+      assert.instanceOf(error, Tampered)
+      assert.include(error.message, "end record")
+    }
+  })
+
+  it("but an end record of the next size is none", async () => {
+    proxy.hooks = { fill: (record) => Buffer.from(record.padEnd(8188)) }
+    assert.strictEqual((await complete(connect())).receipt.form, "complete")
+    assert.strictEqual(await stream(connect()), HELLO.prompt)
+  })
+
   it("in the form that was not asked for", async () => {
     const json = changing(() => ({ headers: SEALED_TYPE }))
     const events = changing(() => ({ headers: { "content-type": "text/event-stream" } }))

@@ -63,6 +63,14 @@ const cases: ReadonlyArray<readonly [string, Bytes, Bytes, boolean]> = [
   ...NEUTRALS.map((R) => ["R that is not canonical", good.A, sign(0n, SECRET, R, good.A).signature, false] as const),
 ]
 
+const mixedR = point(Point.BASE.multiply(NONCE).add(TORSION))
+
+/** What noble believes: this solves the equation, or does once both sides are multiplied by the cofactor. */
+const believedByNoble: typeof cases = [
+  ["R of small order", good.A, sign(0n, SECRET, NEUTRAL, good.A).signature, false],
+  ["R with a part of small order", good.A, sign(NONCE, SECRET, mixedR, good.A).signature, false],
+]
+
 const strict = (signature: Bytes, key: Bytes) =>
   verifyAsync(signature, MESSAGE, key, { zip215: false }).catch(() => false)
 
@@ -70,6 +78,11 @@ describe("signatures", () => {
   it.each(cases)("%s", async (_, key, signature, expected) => {
     assert.strictEqual(await verifyEd25519(signature, MESSAGE, key), expected)
     assert.strictEqual(await strict(signature, key), expected)
+  })
+
+  it.each(believedByNoble)("%s", async (_, key, signature, expected) => {
+    assert.isTrue(await strict(signature, key))
+    assert.strictEqual(await verifyEd25519(signature, MESSAGE, key), expected)
   })
 
   it("under a key with a part of small order are believed only where the equation holds exactly", async () => {
@@ -111,7 +124,7 @@ describe("where WebCrypto has no Ed25519", () => {
     const importKey = vi.spyOn(globalThis.crypto.subtle, "importKey").mockRejectedValue(new Error("NotSupported"))
     vi.resetModules()
     const portable = await import("../../src/client/ed25519.ts")
-    for (const [name, key, signature, expected] of cases) {
+    for (const [name, key, signature, expected] of [...cases, ...believedByNoble]) {
       assert.strictEqual(await portable.verifyEd25519(signature, MESSAGE, key), expected, name)
     }
     assert.isAbove(importKey.mock.calls.length, 0)

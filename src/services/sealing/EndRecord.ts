@@ -1,6 +1,7 @@
 /** How a response ends: the end record with its receipt inside, and the terminal proof of a stream (sealed protocol §5, §6). */
 import { Clock, Effect } from "effect"
 import { encodeBase64Url, utf8 } from "../../domain/bytes.ts"
+import { endRecordLength } from "../../domain/padding.ts"
 import type { Problem } from "../../domain/problem.ts"
 import { SOFTWARE } from "../../domain/software.ts"
 import type { ReceiptClaims } from "../../domain/statement.ts"
@@ -8,11 +9,6 @@ import { iJsonOf } from "../../domain/surrogates.ts"
 import type { EndStatus, Form } from "../../domain/transcript.ts"
 import { Attestation } from "./Attestation.ts"
 import type { Opened } from "./SealedExchange.ts"
-
-/** End records have one size, so that neither what was counted nor how it ended shows in it; few need the next ones. */
-const BLOCK = 4096
-/** Of the length before a payload in its block. */
-const HEADER = 4
 
 /** Who answered, and what; of a request for which nobody was called, nothing. */
 export type ServedBy = {
@@ -66,12 +62,14 @@ export const endRecord = Effect.fnUntraced(function* (ending: Ending) {
   const jsonWith = (problem: Problem | undefined) =>
     utf8(iJsonOf({ ...record, ...(problem === undefined ? {} : { problem }), receipt }))
   const json = problem === undefined ? jsonWith(undefined) : fitted(problem, jsonWith)
-  const filled = new Uint8Array(Math.ceil((json.length + HEADER) / BLOCK) * BLOCK - HEADER).fill(SPACE)
+  const filled = new Uint8Array(endRecordLength(json.length)).fill(SPACE)
   filled.set(json)
   return filled
 })
 
 const SPACE = 0x20
+/** What fits into one block. */
+const MOST = endRecordLength(0)
 
 /** The record with as much of the problem as fits into one block: first the errors go, the last first, then the detail. */
 const fitted = (problem: Problem, jsonWith: (problem: Problem) => Uint8Array): Uint8Array => {
@@ -83,7 +81,7 @@ const fitted = (problem: Problem, jsonWith: (problem: Problem) => Uint8Array): U
       ...(detail === "" ? {} : { detail }),
       ...(errors.length === 0 ? {} : { errors }),
     })
-    const excess = json.length + HEADER - BLOCK
+    const excess = json.length - MOST
     if (excess <= 0 || (detail === "" && errors.length === 0)) return json
     if (errors.length > 0) errors = errors.slice(0, Math.floor(errors.length / 2))
     else detail = detail.slice(0, Math.max(0, Math.min(detail.length - 1, Math.floor(detail.length - excess / 6))))

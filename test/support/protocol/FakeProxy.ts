@@ -33,6 +33,8 @@ export interface Hooks {
   readonly proof?: (statement: string) => unknown
   /** The end record, or its very text. */
   readonly record?: (record: Json) => unknown
+  /** How an end record gets its size. */
+  readonly fill?: (record: string) => Buffer
   /** Base64url frames of a complete answer. */
   readonly frames?: (frames: ReadonlyArray<string>) => unknown
   readonly events?: (events: ReadonlyArray<WireEvent>) => ReadonlyArray<WireEvent | string>
@@ -258,7 +260,8 @@ export class FakeProxy {
       ...(failure === undefined ? {} : { problem: failure }),
       receipt: this.hooks.receipt?.(receipt.statement) ?? receipt.statement,
     }
-    const recordText = reference.filled(jsonOf(this.hooks.record?.(record) ?? record))
+    const fill = this.hooks.fill ?? reference.filled
+    const recordText = fill(jsonOf(this.hooks.record?.(record) ?? record))
     frames.push(reference.sealFrame(exchange, form, frames, recordText, true, floor))
     if (!streamed) return json({ ...nonce, frames: this.changeFrames(frames) }, 200, SEALED_TYPE)
 
