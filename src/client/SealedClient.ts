@@ -19,6 +19,7 @@ import { type Fetch, hangUp, readAnswer, Transport } from "./transport.ts"
 import { keysByThumbprint, publicJwk, type TrustedKeys } from "./trust.ts"
 import type { RevealedExchange } from "./verify.ts"
 import { defined } from "../domain/defined.ts"
+import type { TraceContext } from "../domain/traceContext.ts"
 
 export type { Fetch } from "./transport.ts"
 
@@ -68,6 +69,8 @@ export interface RequestOptions {
   readonly pace?: number
   /** A UUID that names the request in the receipt; made up when absent. */
   readonly requestId?: string
+  /** The trace that the request belongs to. It goes under the seal: what headers say of one is not taken up. */
+  readonly trace?: TraceContext
   /** Called with every frame of the answer once it was verified, before what it holds is handed out. */
   readonly onFrame?: (frame: VerifiedFrame) => void
 }
@@ -208,7 +211,7 @@ export class SealedClient {
   private async send(
     input: object,
     form: Form,
-    { pace = this.pace, provider, requestId, restart, signal }: RequestOptions,
+    { pace = this.pace, provider, requestId, restart, signal, trace }: RequestOptions,
   ) {
     const id = requestId?.toLowerCase() ?? globalThis.crypto.randomUUID()
     const credential = typeof this.credential === "function" ? await this.credential() : (this.credential ?? "")
@@ -218,7 +221,7 @@ export class SealedClient {
       const payload = {
         request_id: id,
         issued_at: Date.now() + session.clockOffset,
-        ...defined({ provider, restart, pace: form === "stream" ? pace : undefined }),
+        ...defined({ provider, restart, pace: form === "stream" ? pace : undefined, ...trace }),
         api: "chat.completions",
         body: input,
       }

@@ -1,7 +1,7 @@
-/** Trace context in and out (W3C Trace Context): the headers `traceparent` and `tracestate`. */
+/** Trace context in and out (W3C Trace Context): `traceparent` and `tracestate`, in headers or under a seal. */
 import { Context, Option, Tracer } from "effect"
 
-/** The two headers. */
+/** The two, as headers have them. */
 export interface TraceContext {
   readonly traceparent: string
   readonly tracestate?: string | undefined

@@ -2,7 +2,7 @@
  * A sealed proxy as a provider: what is asked of it is sealed from here to there, and what it answers is verified before
  * anything is made of it. It stands here because no service may know the client.
  */
-import { Effect, Redacted, Stream } from "effect"
+import { Effect, Option, Redacted, Stream, type Tracer } from "effect"
 import {
   AnswerIncomplete,
   PinMismatch,
@@ -17,6 +17,7 @@ import type { ChatRequest } from "../domain/chat.ts"
 import { defined } from "../domain/defined.ts"
 import type { FailureKind } from "../domain/failures.ts"
 import type { Problem } from "../domain/problem.ts"
+import { traceContextOf } from "../domain/traceContext.ts"
 import type { ProviderId } from "../domain/upstream.ts"
 import { type Provider, ProviderFailure } from "../services/upstream/Provider.ts"
 
@@ -27,6 +28,8 @@ export interface SealedProviderOptions {
   /** What the proxy knows its callers by; it goes under the seal. */
   readonly apiKey: Redacted.Redacted | undefined
   readonly defaultModel: string
+  /** Whether the proxy is told, under the seal, of the trace that a call belongs to. */
+  readonly traceHeaders: boolean
 }
 
 /** What a proxy says under seal of a request that it did not serve, by its code. */
@@ -82,8 +85,15 @@ const isAttack = (error: SealgateError): boolean =>
 type Input = Parameters<SealedClient["stream"]>[0]
 const inputOf = (request: ChatRequest) => request as unknown as Input
 
+/** What the client is told of the span that it is called in, if it is. */
+const traceOf = (span: Tracer.AnySpan | undefined) => {
+  const trace = span === undefined ? undefined : traceContextOf(span)
+  return defined({ trace })
+}
+
 /** The provider that a sealed proxy is. */
-export const sealedProvider = ({ apiKey, baseUrl, defaultModel, id, pins }: SealedProviderOptions): Provider => {
+export const sealedProvider = (options: SealedProviderOptions): Provider => {
+  const { apiKey, baseUrl, defaultModel, id, pins } = options
   const credential = apiKey === undefined ? undefined : `Bearer ${Redacted.value(apiKey)}`
   const client = new SealedClient({ baseUrl, pins, ...defined({ credential }) })
 
@@ -95,6 +105,9 @@ export const sealedProvider = ({ apiKey, baseUrl, defaultModel, id, pins }: Seal
     }
     return yield* failureOf(error)
   })
+  const trace = options.traceHeaders
+    ? Effect.map(Effect.option(Effect.currentParentSpan), (span) => traceOf(Option.getOrUndefined(span)))
+    : Effect.succeed(traceOf(undefined))
   const attempt = <A>(run: (signal: AbortSignal) => Promise<A>) =>
     Effect.catch(Effect.tryPromise({ try: run, catch: clientError }), told)
 
@@ -103,9 +116,11 @@ export const sealedProvider = ({ apiKey, baseUrl, defaultModel, id, pins }: Seal
     apiName: "sealgate",
     defaultModel,
     complete: (request) =>
-      Effect.map(
-        attempt((signal) => client.complete(inputOf(request), { signal })),
-        ({ completion }) => completion,
+      Effect.flatMap(trace, (traced) =>
+        Effect.map(
+          attempt((signal) => client.complete(inputOf(request), { signal, ...traced })),
+          ({ completion }) => completion,
+        ),
       ),
     stream: (request, watch) =>
       Stream.unwrap(
@@ -114,7 +129,7 @@ export const sealedProvider = ({ apiKey, baseUrl, defaultModel, id, pins }: Seal
             Effect.sync(() => new AbortController()),
             (controller) => Effect.sync(() => controller.abort()),
           )
-          const options = { signal: hangUp.signal, restart: false }
+          const options = { signal: hangUp.signal, restart: false, ...(yield* trace) }
           const sealed = yield* attempt(() => client.stream(inputOf(request), options))
           const chunks = Stream.fromAsyncIterable(sealed, clientError).pipe(
             Stream.catch((error) => Stream.fromEffect(told(error))),

@@ -56,7 +56,8 @@ const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: Upstre
   const common = { id: slot, baseUrl: baseUrl.href, defaultModel: configured[`${slot}Model`] }
   if (pins !== undefined) {
     yield* showKeyRefusals(slot)
-    return [{ ...sealedProvider({ ...common, apiKey, pins }), server, firstToken }]
+    const { traceHeaders } = configured
+    return [{ ...sealedProvider({ ...common, apiKey, pins, traceHeaders }), server, firstToken }]
   }
   if (apiKey === undefined) return []
   if (baseUrl.protocol === "http:" && !isLoopback(hostName(baseUrl.host))) {

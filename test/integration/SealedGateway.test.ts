@@ -19,12 +19,15 @@ const ANSWER = "canary-answer-5822"
 
 type Environment = Readonly<Record<string, string>>
 
-const setup = Effect.fnUntraced(function* (environment: Environment | ((fake: Fake) => Environment) = {}) {
+const setup = Effect.fnUntraced(function* (
+  environment: Environment | ((fake: Fake) => Environment) = {},
+  ofProxy: Parameters<typeof sealedSetup>[0] = {},
+) {
   const alice = newCallerKey("alice")
   const folder = yield* temporaryFolder
   const callerKeysFile = join(folder, "callers")
   writeFileSync(callerKeysFile, alice.line)
-  const sealed = yield* sealedSetup({ callerKeysFile })
+  const sealed = yield* sealedSetup({ callerKeysFile, ...ofProxy })
   const logs: Array<string> = []
   const gateway = yield* startGateway(
     yield* databaseUrl({ kind: "sqlite" }),
@@ -42,9 +45,10 @@ const setup = Effect.fnUntraced(function* (environment: Environment | ((fake: Fa
   const token = yield* tokenFor("alice")
   const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
   /** The job of a task, once it has ended. */
-  const work = Effect.gen(function* () {
+  const work = Effect.fnUntraced(function* (headers: Environment = {}) {
     const { json: made } = yield* call(gateway, "POST", `/api/v1/agents/${agent["id"]}/execute`, {
       token,
+      headers,
       body: { task: PROMPT, mode: "verified" },
     })
     return (yield* call(gateway, "GET", `/api/v1/jobs/${made["id"]}?wait=30`, { token })).json
@@ -57,7 +61,7 @@ describe("a gateway before a sealed proxy", () => {
     Effect.gen(function* () {
       const { fake, folder, gateway, proxy, token, wire, work } = yield* setup()
       fake.always({ text: ANSWER, usage: { input: 9, output: 2 } })
-      const job = yield* work
+      const job = yield* work()
       assert.strictEqual(job["status"], "completed")
       assert.include(JSON.stringify(fake.requests.map(({ asked }) => asked)), PROMPT)
       assert.notInclude(wire.seen(), PROMPT)
@@ -86,24 +90,42 @@ describe("a gateway before a sealed proxy", () => {
     }).pipe(Effect.scoped),
   )
 
+  it.live("tells the proxy under the seal which trace a call belongs to, unless it is told not to", () =>
+    Effect.gen(function* () {
+      const trace = "0af7651916cd43dd8448eb211c80319c"
+      const traceparent = `00-${trace}-b7ad6b7169203331-01`
+      for (const [flag, told] of [
+        ["on", traceparent],
+        ["off", undefined],
+      ] as const) {
+        const { fake, wire, work } = yield* setup({ UPSTREAM_TRACE_HEADERS: flag }, { traceHeaders: true })
+        fake.always({ text: ANSWER })
+        yield* work({ traceparent })
+        assert.isAbove(fake.requests.length, 0)
+        for (const { headers } of fake.requests) assert.strictEqual(headers["traceparent"], told)
+        assert.notInclude(wire.seen(), trace)
+      }
+    }).pipe(Effect.scoped),
+  )
+
   it.live("fails as its provider failed, whatever was said of that under the seal", () =>
     Effect.gen(function* () {
       const { fake, work } = yield* setup()
       fake.always(fault.status(401))
-      assert.deepInclude(Object((yield* work)["problem"]), { code: "upstream-unavailable" })
+      assert.deepInclude(Object((yield* work())["problem"]), { code: "upstream-unavailable" })
       fake.always(fault.status(400, { body: "no" }))
-      assert.deepInclude(Object((yield* work)["problem"]), { code: "invalid-request" })
+      assert.deepInclude(Object((yield* work())["problem"]), { code: "invalid-request" })
     }).pipe(Effect.scoped),
   )
 
   it.live("says when the proxy does not know it, and sends nothing to one that it does not know", () =>
     Effect.gen(function* () {
       const stranger = yield* setup({ PROVIDER1_API_KEY: "sg_unknown" })
-      assert.deepInclude(Object((yield* stranger.work)["problem"]), { code: "upstream-unauthorized" })
+      assert.deepInclude(Object((yield* stranger.work())["problem"]), { code: "upstream-unauthorized" })
       assert.strictEqual(stranger.fake.requests.length, 0)
 
       const misled = yield* setup({ PROVIDER1_SEALED_PIN: "A".repeat(43) })
-      assert.deepInclude(Object((yield* misled.work)["problem"]), { code: "upstream-unavailable" })
+      assert.deepInclude(Object((yield* misled.work())["problem"]), { code: "upstream-unavailable" })
       assert.strictEqual(misled.fake.requests.length, 0)
       assert.isTrue(misled.logs.some((line) => line.includes("PinMismatch") && line.includes(misled.proxy.kid)))
       for (const { logs } of [stranger, misled]) assert.notInclude(logs.join(), PROMPT)
@@ -118,7 +140,7 @@ describe("a gateway before a sealed proxy", () => {
         PROVIDER2_MODEL: "plain",
       }))
       fake.always({ text: ANSWER })
-      const job = yield* work
+      const job = yield* work()
       const steps = job["steps"] as ReadonlyArray<{ readonly name: string; readonly provider: string }>
       const providers = new Set(steps.map(({ provider }) => provider))
       assert.deepStrictEqual([...providers].sort(), ["provider1", "provider2"])

@@ -116,6 +116,7 @@ describe("the proxy", () => {
           newTrace(),
           newTrace("00"),
         ]
+        const sealed = newTrace()
         /** The proxy's own trace of what was asked in a caller's. */
         const own = new Map<string, string>()
         const asking = async (
@@ -139,6 +140,7 @@ describe("the proxy", () => {
           // A provider that serves whatever model it is asked for.
           await asking(secret, (client) => client.complete({ prompt: MARKS.prompt, model: MARKS.model }))
           await asking(unsampled, (client) => client.complete({ prompt: MARKS.prompt }))
+          await proxy.client().complete({ prompt: MARKS.prompt }, { trace: { traceparent: sealed.traceparent } })
           await fetch(`${proxy.url}/${MARKS.elsewhere}?q=${MARKS.elsewhere}`)
           proxy.kill("SIGTERM")
           assert.strictEqual(await proxy.exit, 0)
@@ -187,6 +189,14 @@ describe("the proxy", () => {
           )
           assert.deepStrictEqual(pick(callsOf(root)[0], ...GEN_AI), served)
         }
+
+        // What the seal says of a trace is taken up: the call belongs to that one, and nothing else does.
+        assert.deepStrictEqual(
+          collector.spans
+            .filter(({ traceId }) => traceId === sealed.traceId)
+            .map(({ name, parentSpanId }) => [name, parentSpanId]),
+          [["chat gpt-6-sol", sealed.spanId]],
+        )
 
         // One retry, then another vendor: each call is a span that says why it was made.
         const calls = callsOf(rootOf(failover))

@@ -1,6 +1,7 @@
 /** Whose trace a provider is told to continue when this product exports none: that of a job's caller, or nobody's. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { TraceContext } from "../../src/domain/traceContext.ts"
 import { sqlite } from "../support/databases.ts"
 import { type Fake, FakeUpstream } from "../support/FakeUpstream.ts"
 import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"
@@ -46,16 +47,17 @@ const CASES: ReadonlyArray<Case> = [
   },
 ]
 
-/** What a provider is told where the path to the proxy says this. */
-const toldByProxy = Effect.fnUntraced(function* (sent: Headers, traceHeaders: boolean) {
+/** What a provider is told where the path to the proxy says this, and the seal `trace`. */
+const toldByProxy = Effect.fnUntraced(function* (sent: Headers, traceHeaders: boolean, trace?: TraceContext) {
   const fake = yield* FakeUpstream.make()
   const proxy = yield* startProxy({ settings: { ...behind(fake), traceHeaders } })
   const client = proxy.client({
     fetch: (url, init) => fetch(url, { ...init, headers: [...new Headers(init?.headers), ...Object.entries(sent)] }),
   })
   yield* Effect.promise(async () => {
-    await client.complete({ prompt: "hello" })
-    await (await client.stream({ prompt: "hello" })).text()
+    const options = trace === undefined ? {} : { trace }
+    await client.complete({ prompt: "hello" }, options)
+    await (await client.stream({ prompt: "hello" }, options)).text()
   })
   return toldOf(fake)
 })
@@ -67,6 +69,20 @@ describe("without a collector", () => {
       const nothing = [undefined, undefined, undefined]
       for (const traceHeaders of [false, true]) {
         assert.deepStrictEqual(yield* toldByProxy(sent, traceHeaders), [nothing, nothing])
+      }
+    }),
+  )
+
+  it.live("the proxy tells one whose operator says so of the trace under the seal, whatever stands outside", () =>
+    Effect.gen(function* () {
+      const outside = { traceparent: `00-${"1".repeat(32)}-${PARENT}-01`, tracestate: "outside=1" }
+      const trace = { traceparent: TRACEPARENT, tracestate: "rojo=1" }
+      const nothing = [undefined, undefined, undefined]
+      const inside = [TRACEPARENT, "rojo=1", undefined]
+      assert.deepStrictEqual(yield* toldByProxy(outside, true, trace), [inside, inside])
+      assert.deepStrictEqual(yield* toldByProxy(outside, false, trace), [nothing, nothing])
+      for (const traceparent of ["", "00-0-0-00", `${TRACEPARENT}-more`]) {
+        assert.deepStrictEqual(yield* toldByProxy(outside, true, { traceparent }), [nothing, nothing])
       }
     }),
   )

@@ -2,7 +2,7 @@
  * The sealed exchange from end to end: opens a request, has a provider answer it, and seals what comes back. The
  * result is ready to be written out; nothing in it can be read on the path, not even whether it is an answer.
  */
-import { Context, Effect, Layer, Metric, type Scope, Stream, Tracer } from "effect"
+import { Context, Effect, Layer, Metric, Option, type Scope, Stream, Tracer } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
 import { UNPACED } from "../../domain/pace.ts"
 import { iJsonOf } from "../../domain/surrogates.ts"
@@ -99,9 +99,11 @@ const make = Effect.gen(function* () {
     handle: Effect.fn("SealedCompletions.handle")(function* (envelope) {
       const opened = yield* exchange.open(envelope)
       const asked = readRequest(opened)
-      // The answer is made while it is written out, where nobody knows any more who asked, and in which trace.
+      const here = Context.getOption(yield* Effect.context<never>(), Tracer.ParentSpan)
+      // The answer is made while it is written out, where nobody knows any more who asked, and in which trace: the one that
+      // the seal names, else this proxy's own.
       const known = Context.add(services, Source, yield* Source).pipe(
-        Context.addOrOmit(Tracer.ParentSpan, Context.getOption(yield* Effect.context<never>(), Tracer.ParentSpan)),
+        Context.addOrOmit(Tracer.ParentSpan, asked.trace === undefined ? here : Option.some(asked.trace)),
       )
       const { responseNonce } = opened.sealer
       if (asked.form === "complete") {

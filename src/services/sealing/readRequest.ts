@@ -1,5 +1,5 @@
 /** What an opened request asks for. */
-import { Clock, Effect, Metric, Predicate, Redacted, Result, Schema, type Scope } from "effect"
+import { Clock, Effect, Metric, Predicate, Redacted, Result, Schema, type Scope, type Tracer } from "effect"
 import { fromUtf8 } from "../../domain/bytes.ts"
 import { ChatInput, normalize } from "../../domain/chat.ts"
 import { iJsonText } from "../../domain/iJson.ts"
@@ -7,6 +7,7 @@ import { misfits } from "../../domain/misfits.ts"
 import type { SealedContent } from "../../domain/sealedContent.ts"
 import { CHAT_COMPLETIONS, RequestHead, SealedRequest } from "../../domain/sealedRequest.ts"
 import { paceOf } from "../../domain/pace.ts"
+import { callerSpan } from "../../domain/traceContext.ts"
 import { type Form, MAX_SKEW_MS } from "../../domain/transcript.ts"
 import { ProviderId, UpstreamError, type UpstreamRequest } from "../../domain/upstream.ts"
 import { Callers } from "../access/Callers.ts"
@@ -32,6 +33,8 @@ export interface Asked {
   readonly requestId: string | null
   readonly form: Form
   readonly pace: number
+  /** Of the caller's trace, if it named one that can be continued. */
+  readonly trace: Tracer.ExternalSpan | undefined
   readonly request: Effect.Effect<UpstreamRequest, Refused | UpstreamError, RequestIds | Callers | Scope.Scope>
 }
 
@@ -86,11 +89,14 @@ const isStream = (payload: unknown): boolean =>
 export const readRequest = ({ request: content }: Opened): Asked => {
   const payload = parsePayload(content)
   const members = Result.isSuccess(payload) && Predicate.isObject(payload.success) ? payload.success : {}
-  const { pace, request_id } = members as Readonly<Record<string, unknown>>
+  const { pace, request_id, traceparent, tracestate } = members as Readonly<Record<string, unknown>>
   return {
     requestId: isRequestId(request_id) ? request_id : null,
     form: isStream(members) ? "stream" : "complete",
     pace: paceOf(pace),
+    trace: Predicate.isString(traceparent)
+      ? callerSpan(traceparent, Predicate.isString(tracestate) ? tracestate : undefined)
+      : undefined,
     request: Effect.flatMap(Effect.fromResult(payload), (payload) => checkRequest(payload, content)),
   }
 }
