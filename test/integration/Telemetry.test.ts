@@ -259,7 +259,7 @@ describe("the proxy", () => {
         assert.strictEqual(total("sealgate_upstream_calls_total", { outcome: "success" }), 6)
         assert.strictEqual(total("sealgate_upstream_calls_total", { outcome: "unavailable" }), 2)
         assert.strictEqual(total("sealgate_upstream_calls_total", { model: "other" }), 1)
-        assert.strictEqual(total("sealgate_upstream_call_duration_seconds"), 7)
+        assert.strictEqual(total("sealgate_upstream_call_duration_seconds"), 8)
         assert.isAbove(total("sealgate_process_start_time_seconds"), 1.7e9)
         const units = new Map(last.map(({ name, unit }) => [name, unit]))
         assert.strictEqual(units.get("sealgate_upstream_call_duration_seconds"), "s")
