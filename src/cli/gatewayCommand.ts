@@ -10,6 +10,7 @@ import { urlOf } from "../server/serverUrl.ts"
 import { mintToken } from "../services/access/mintToken.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
+import { tellProviders } from "./providersTaken.ts"
 import { logLevelFlag } from "./flags.ts"
 import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
 import { layerLastResort } from "./run.ts"
@@ -48,6 +49,7 @@ const announce = Effect.fnUntraced(function* (settings: GatewaySettings) {
   if (operatorUrl !== undefined) yield* Effect.logInfo(`for the operator: ${operatorUrl} (/ready, /metrics)`)
   if (settings.console) yield* Effect.logInfo(`console: ${url}/console`)
   yield* Effect.logInfo(`providers: ${providers}; jobs on ${settings.databaseUrl.kind}`)
+  yield* tellProviders(gatewaySettings)
   yield* printToken(settings, url)
 })
 

@@ -10,6 +10,7 @@ import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
+import { tellProviders } from "./providersTaken.ts"
 import { logLevelFlag } from "./flags.ts"
 import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
 import { layerLastResort } from "./run.ts"
@@ -27,6 +28,7 @@ const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
     `identity to pin: ${attestation.kid}${attestation.created ? " (new: its key was made just now)" : ""}`,
   )
   yield* Effect.logInfo(`providers: ${providers}; keys in ${vault.kind} memory`)
+  yield* tellProviders(proxySettings)
   const operatorUrl = yield* OperatorDoor
   if (operatorUrl !== undefined) yield* Effect.logInfo(`for the operator: ${operatorUrl} (/ready, /metrics)`)
   if (settings.console) {
@@ -57,7 +59,7 @@ At start it logs its pin, which clients need, and the address of a page on which
   ),
   Command.withExamples([
     { command: "sealgate proxy", description: "Try it: the echo, on port 3001 of this machine's addresses" },
-    { command: "OPENAI_API_KEY=… sealgate proxy", description: "Serve from a provider" },
+    { command: "PROVIDER1_API_KEY=… sealgate proxy", description: "Serve from a provider" },
     {
       command: "PROVIDER1_API_KEY=… PROVIDER1_BASE_URL=http://gpu:8000/v1 \\\n    sealgate proxy",
       description: "Serve from a server of your own that speaks OpenAI's API",

@@ -45,6 +45,11 @@ export const failureCodes = table<CodeRule>()({
     title: "The provider refused this proxy's key or account; tell its operator.",
     lasting: true,
   },
+  "upstream-misconfigured": {
+    status: 502,
+    title: "At the provider's address there is a sealgate, maybe this one itself; tell its operator.",
+    lasting: true,
+  },
   "content-filtered": {
     status: 422,
     title: "The provider's content filter refused the request.",
@@ -119,6 +124,8 @@ export const failureRules = table<FailureRule>()({
   "invalid-request": { ...final, code: "invalid-request" },
   /** This product's own credentials were refused, or its account has run dry. */
   unauthorized: { ...elsewhere, operator: true, code: "upstream-unauthorized" },
+  /** A sealed proxy or a connector stands where a provider should; through it, requests may come back to where they began. */
+  misconfigured: { ...elsewhere, operator: true, code: "upstream-misconfigured" },
   /** The provider does not have the model, or this product's account has no access to it. */
   "unknown-model": { ...elsewhere, verdict: true, code: "unknown-model" },
   /** The request has something that the provider's format cannot express; nothing was sent. */

@@ -6,6 +6,7 @@ import { ProxyApi } from "../api/proxy/ProxyApi.ts"
 import { Malformed } from "../api/problems.ts"
 import { ModelsHandlers } from "../http/proxy/ModelsHandlers.ts"
 import { proxyKindOf } from "../http/proxy/ProxyLimits.ts"
+import { vendorRefusal } from "../http/proxy/vendorPaths.ts"
 import { layerRefusals } from "../http/shared/renderProblems.ts"
 import { SealedHandlers } from "../http/proxy/SealedHandlers.ts"
 import { layerSystem } from "../http/shared/Operations.ts"
@@ -117,6 +118,7 @@ const layerRoutes = (settings: ProxySettings) => {
     kindOf,
     malformed: (why) => new Malformed(why),
     namesRequest: false,
+    insteadOf: vendorRefusal,
   }).pipe(Layer.provide([SealedHandlers, ModelsHandlers, layerSystem(ProxyApi)]), Layer.provide(layerRefusals))
 }
 

@@ -12,6 +12,7 @@ import {
   Tampered,
   Unreachable,
 } from "../client/errors.ts"
+import type { Fetch } from "../client/transport.ts"
 import { SealedClient } from "../client/SealedClient.ts"
 import type { ChatRequest } from "../domain/chat.ts"
 import { defined } from "../domain/defined.ts"
@@ -30,6 +31,8 @@ export interface SealedProviderOptions {
   readonly defaultModel: string
   /** Whether the proxy is told, under the seal, of the trace that a call belongs to. */
   readonly traceHeaders: boolean
+  /** What it is called with; `undefined` for the platform's `fetch`. */
+  readonly fetch: Fetch | undefined
 }
 
 /** What a proxy says under seal of a request that it did not serve, by its code. */
@@ -93,9 +96,9 @@ const traceOf = (span: Tracer.AnySpan | undefined) => {
 
 /** The provider that a sealed proxy is. */
 export const sealedProvider = (options: SealedProviderOptions): Provider => {
-  const { apiKey, baseUrl, defaultModel, id, pins } = options
+  const { apiKey, baseUrl, defaultModel, fetch, id, pins } = options
   const credential = apiKey === undefined ? undefined : `Bearer ${Redacted.value(apiKey)}`
-  const client = new SealedClient({ baseUrl, pins, ...defined({ credential }) })
+  const client = new SealedClient({ baseUrl, pins, ...defined({ credential, fetch }) })
 
   const told = Effect.fnUntraced(function* (error: SealgateError) {
     if (isAttack(error)) {

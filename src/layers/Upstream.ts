@@ -1,9 +1,10 @@
 /** The providers that the environment configures, behind the fault policy; the built-in echo when there are none. */
 import { Effect, Layer } from "effect"
+import { fetch as fetchWithDispatcher } from "undici"
 import { hostName, isLoopback } from "../domain/hostName.ts"
 import { type Slot, SLOTS } from "../domain/upstream.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../services/upstream/UpstreamSettings.ts"
-import { ProviderHttp } from "../services/upstream/ProviderHttp.ts"
+import { makeDispatcher, type NetworkProxies, ProviderHttp } from "../services/upstream/ProviderHttp.ts"
 import { echo } from "../services/upstream/providers/echo/Echo.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
 import { showKeyRefusals } from "../services/upstream/UpstreamMetrics.ts"
@@ -44,8 +45,27 @@ export const policyOf = (configured: UpstreamConfiguration): UpstreamSettings =>
   },
 })
 
+/** The proxies of the network, if there are any. */
+const proxiesOf = ({ httpProxy, httpsProxy, noProxy }: UpstreamConfiguration): NetworkProxies | undefined =>
+  httpProxy === undefined && httpsProxy === undefined
+    ? undefined
+    : { http: httpProxy, https: httpsProxy, except: noProxy }
+
 /** The port of a URL, that of its scheme if it names none. */
 const portOf = ({ port, protocol }: URL): number => (port !== "" ? Number(port) : protocol === "https:" ? 443 : 80)
+
+/** The `fetch` with which a sealed proxy is called through the proxies of the network. */
+const fetchThrough = Effect.fnUntraced(function* (configured: UpstreamConfiguration) {
+  const proxies = proxiesOf(configured)
+  if (proxies === undefined) return undefined
+  const dispatcher = yield* Effect.acquireRelease(
+    Effect.sync(() => makeDispatcher(configured.connectTimeout, proxies)),
+    (dispatcher) => Effect.promise(() => dispatcher.destroy()),
+  )
+  // Node's own `fetch` is made of the same code, and so are its types, under other names.
+  const through = fetchWithDispatcher as unknown as (url: string, init: object) => Promise<Response>
+  return (url: string, init: RequestInit) => through(url, { ...init, dispatcher })
+})
 
 const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: UpstreamConfiguration) {
   const apiKey = configured[`${slot}ApiKey`]
@@ -57,7 +77,8 @@ const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: Upstre
   if (pins !== undefined) {
     yield* showKeyRefusals(slot)
     const { traceHeaders } = configured
-    return [{ ...sealedProvider({ ...common, apiKey, pins, traceHeaders }), server, firstToken }]
+    const fetch = yield* fetchThrough(configured)
+    return [{ ...sealedProvider({ ...common, apiKey, pins, traceHeaders, fetch }), server, firstToken }]
   }
   if (apiKey === undefined) return []
   if (baseUrl.protocol === "http:" && !isLoopback(hostName(baseUrl.host))) {
@@ -83,6 +104,12 @@ export const layerUpstream = (
       })
     }),
   ).pipe(
-    Layer.provide(ProviderHttp.layer({ connect: configured.connectTimeout, traceHeaders: configured.traceHeaders })),
+    Layer.provide(
+      ProviderHttp.layer({
+        connect: configured.connectTimeout,
+        traceHeaders: configured.traceHeaders,
+        proxies: proxiesOf(configured),
+      }),
+    ),
     Layer.provide(layerCircuitStore(configured.redisUrl)),
   )

@@ -25,7 +25,7 @@ const rowOf = ({ variable }: AnySetting): string => {
 export const settingsTable = (): string => {
   const own = SERVERS.gateway.filter(({ variable }) => SERVERS.proxy.every((each) => each.variable !== variable))
   return [
-    "| variable, aliases | server | default | meaning |",
+    "| variable, vendor's (`PROVIDER_FROM_ENV`) | server | default | meaning |",
     "|---|---|---|---|",
     ...[...SERVERS.proxy, ...own].map(rowOf),
   ].join("\n")

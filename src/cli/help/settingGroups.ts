@@ -29,7 +29,7 @@ const rowOf = ({ aliases, fallback, summary, variable }: Setting<unknown>): Row 
   name: variable,
   text:
     summary +
-    (aliases.length === 0 ? "" : `; also read from ${aliases.join(" or ")}`) +
+    (aliases.length === 0 ? "" : `; with PROVIDER_FROM_ENV also ${aliases.join(" or ")}`) +
     (fallback === undefined || fallback === "," ? "" : ` (default ${fallback})`),
 })
 

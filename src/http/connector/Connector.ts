@@ -13,7 +13,7 @@ import {
 } from "effect/http"
 import { errorBody, problemAnswer } from "../../client/openai/errorResponse.ts"
 import { describeCause } from "../../domain/defect.ts"
-import { SOFTWARE } from "../../domain/software.ts"
+import { CALLED_BY_SEALGATE, isOurServer, SOFTWARE } from "../../domain/software.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { type HostRules, hostRefusal } from "../shared/Hosts.ts"
 import { originRefusal } from "../shared/Origins.ts"
@@ -44,12 +44,22 @@ const objection = (request: Request, options: ConnectorOptions) => {
     hostRefusal(request, options.hosts, "--allow-host") ??
     originRefusal(request, NO_ORIGINS, "Web pages may not use this connector.")
   if (refusal !== undefined) return refuse(problemAnswer(refusal.problem, undefined))
+  if (isOurServer(request.headers["user-agent"])) return calledBySealgate
   if (Number(request.headers["content-length"] ?? 0) > options.maxBodyBytes) return tooLarge(options)
   if (isCompletion(request) && !/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
     return refuse({ status: 415, code: "unsupported_media_type", message: "Send application/json." })
   }
   return undefined
 }
+
+/** Through a connector, a proxy that has it as its provider would ask itself, and that again. */
+const calledBySealgate = refuse({
+  status: 508,
+  code: CALLED_BY_SEALGATE,
+  message:
+    "A sealgate proxy or gateway has this connector as its provider, which leads in a circle if this connector seals to " +
+    "it. To have a sealed proxy as a provider, set its PROVIDERn_BASE_URL to the proxy and PROVIDERn_SEALED_PIN to the proxy's pin.",
+})
 
 const tooLarge = ({ maxBodyBytes }: ConnectorOptions) =>
   refuse({

@@ -7,6 +7,7 @@ import type { KindOf, RequestKind } from "./ClientLimits.ts"
 import { descriptionOf } from "./Description.ts"
 import { hostRules, type HostSettings } from "./Hosts.ts"
 import { layerScrape } from "./Operations.ts"
+import { layerEntrance } from "./Entrance.ts"
 import { layerEdge, type EdgeSettings } from "./Edge.ts"
 import { layerPage, type Page, pageRoutes } from "./Pages.ts"
 import { type Endpoints, makeRouteTable } from "./RouteTable.ts"
@@ -21,7 +22,7 @@ const withProbes = (kindOf: KindOf, perMinute: number): KindOf => {
 
 export interface SurfaceOptions extends Pick<
   EdgeSettings,
-  "continuesTraces" | "jsonLimits" | "kindOf" | "malformed" | "namesRequest"
+  "continuesTraces" | "insteadOf" | "jsonLimits" | "kindOf" | "malformed" | "namesRequest"
 > {
   readonly component: "proxy" | "gateway"
   readonly settings: Pick<EdgeSettings, "maxBodyMemory" | "trustedProxies"> &
@@ -45,7 +46,7 @@ const sayWhoIsServed = ({ allowedHosts, host }: HostSettings) =>
 /** All routes of a server, behind what every request passes first; it needs the handlers of `api`. */
 export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups> & Endpoints,
-  { component, continuesTraces, jsonLimits, kindOf, malformed, namesRequest, settings }: SurfaceOptions,
+  { component, continuesTraces, jsonLimits, kindOf, malformed, namesRequest, settings, ...rest }: SurfaceOptions,
 ) => {
   const pages: ReadonlyArray<Page> = [
     { path: "/docs", folder: "reference" },
@@ -56,10 +57,15 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
     contentType: "application/json",
     content: Effect.sync(() => JSON.stringify(descriptionOf(api))),
   }
-  const beside = [["GET", description.path], ...pages.flatMap(pageRoutes)] as const
+  const beside = [["GET", "/"], ["GET", description.path], ...pages.flatMap(pageRoutes)] as const
   return Layer.mergeAll(
     HttpApiBuilder.layer(api),
     layerAssets([description]),
+    layerEntrance({
+      component,
+      pages: pages.map(({ path }) => path.slice(1)).toReversed(),
+      documents: ["openapi.json", "health", "ready"],
+    }),
     ...pages.map(layerPage),
     layerScrape(settings.operatorToken),
     sayWhoIsServed(settings),
@@ -76,6 +82,7 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
       kindOf: withProbes(kindOf, settings.rateLimitProbes),
       malformed,
       namesRequest,
+      ...rest,
     }),
   )
 }

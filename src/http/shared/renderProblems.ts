@@ -44,9 +44,10 @@ const requestMembers = Effect.fnUntraced(function* (request: HttpServerRequest.H
 export const respond = (
   request: HttpServerRequest.HttpServerRequest,
   refusal: Refusal,
+  further: object = {},
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.map(requestMembers(request), (members) => {
-    const problem: Problem = { ...refusal.problem, ...members }
+    const problem: Problem = { ...refusal.problem, ...further, ...members }
     return HttpServerResponse.jsonUnsafe(problem, {
       status: refusal.status,
       contentType: PROBLEM_CONTENT_TYPE,
@@ -70,6 +71,8 @@ export interface RenderOptions {
   readonly maxBodyBytes: number
   /** Where else to look, for whoever asks for what there is not. */
   readonly seeInstead: string
+  /** What else may be at a path where there is nothing, and the members that its problem has beside its own. */
+  readonly insteadOf?: (path: string) => { readonly refusal: Refusal; readonly members: object } | undefined
   /** What a request that does not decode is answered with. */
   readonly malformed: (why: Why) => Refusal
 }
@@ -116,6 +119,12 @@ const refusalOf = (
 const isEmpty = (response: HttpServerResponse.HttpServerResponse): boolean =>
   response.body._tag === "Empty" || response.headers["content-type"]?.startsWith("text/plain") === true
 
+/** Answers with `refusal`, or with what else is to be said of a path where there is nothing. */
+const refuse = (request: HttpServerRequest.HttpServerRequest, refusal: Refusal, options: RenderOptions) => {
+  const other = refusal instanceof NotFound ? options.insteadOf?.(pathOf(request.url)) : undefined
+  return other === undefined ? respond(request, refusal) : respond(request, other.refusal, other.members)
+}
+
 /** Renders what `app` dies with, and the framework's own bodyless errors, as problem documents. */
 export const renderProblems =
   (options: RenderOptions) =>
@@ -126,7 +135,7 @@ export const renderProblems =
     Effect.matchCauseEffect(app, {
       onSuccess: (response) =>
         response.status >= 400 && isEmpty(response)
-          ? respond(request, refusalOf(response.status, request, options))
+          ? refuse(request, refusalOf(response.status, request, options), options)
           : Effect.succeed(response),
       onFailure: (cause) => {
         // A caller that went away gets no answer; the server's own handling of the interruption ends the request.
@@ -138,7 +147,7 @@ export const renderProblems =
         const errors = misfit === undefined ? undefined : misfits(misfit.cause.issue, [misfit.kind.toLowerCase()])
         return Effect.flatMap(HttpServerError.causeResponse(cause), ([response]) => {
           const rendered = refusalOf(response.status, request, options, defined({ errors }))
-          const answer = respond(request, rendered)
+          const answer = refuse(request, rendered, options)
           return rendered.status === 500
             ? Effect.andThen(Effect.logError("request failed", describeCause(cause)), answer)
             : answer

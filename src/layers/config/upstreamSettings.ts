@@ -1,7 +1,7 @@
 /** Settings of the model providers and of the policy that deals with their faults. */
 import { durationText, FlagText, intText, listText, PlainText, parsed, SecretText, UrlText } from "./codecs.ts"
-import { type Decoded, optionalSetting, type Setting, setting } from "./Setting.ts"
-import { Duration, Schema } from "effect"
+import { type Decoded, optionalSetting, providerFromEnv, type Setting, setting } from "./Setting.ts"
+import { Duration, Redacted, Schema } from "effect"
 import type { Rule } from "../../domain/configuration.ts"
 import { POLICY_BOUNDS } from "../../domain/routing.ts"
 import { type Slot, SLOTS } from "../../domain/upstream.ts"
@@ -45,6 +45,16 @@ const PinsText = listText(
   Schema.String,
   (text) => (PIN.test(text) ? text : undefined),
   "pins of 43 characters, as `sealgate pin` prints them, with commas between them",
+)
+
+/** A URL may hold a password, so it is a secret. Many write it without its scheme. */
+const ProxyText = parsed(
+  Schema.Redacted(Schema.String),
+  (text) => {
+    const url = text.includes("://") ? text : `http://${text}`
+    return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) ? Redacted.make(url) : undefined
+  },
+  "an HTTP proxy, such as http://proxy.example.com:3128",
 )
 
 const COUNT = intText(1, 1_000_000)
@@ -104,12 +114,29 @@ interface Defaults {
 /** With the defaults in which servers differ, as one would write them. */
 export const upstreamSettings = ({ firstTokenTimeout, traceHeaders }: Defaults) => ({
   ...slotSettings,
+  providerFromEnv,
   providerOrder: setting(
     "PROVIDER_ORDER",
     OrderText,
     SLOTS.map(numberOf).join(","),
     "Order in which providers are tried for a request that names none; the others follow",
   ),
+  httpsProxy: {
+    ...optionalSetting(
+      "HTTPS_PROXY",
+      ProxyText,
+      "Proxy of your network through which providers at https:// are called; this machine never is",
+    ),
+    spellings: ["https_proxy"],
+  },
+  httpProxy: {
+    ...optionalSetting("HTTP_PROXY", ProxyText, "The same for providers at http://"),
+    spellings: ["http_proxy"],
+  },
+  noProxy: {
+    ...optionalSetting("NO_PROXY", PlainText, "Hosts that are called without it, such as .internal,10.0.0.7; * is any"),
+    spellings: ["no_proxy"],
+  },
   connectTimeout: setting("UPSTREAM_CONNECT_TIMEOUT", WAIT, "5s", "How long connecting to a provider may take"),
   answerTimeout: setting(
     "UPSTREAM_ANSWER_TIMEOUT",

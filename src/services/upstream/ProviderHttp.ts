@@ -3,8 +3,8 @@
  * because every completion and every chunk passes here: a general client's request, response and stream objects cost
  * several times what the exchange does.
  */
-import { Cause, Context, Data, Duration, Effect, Exit, Layer, type Pull, type Scope } from "effect"
-import { Agent, type Dispatcher } from "undici"
+import { Cause, Context, Data, Duration, Effect, Exit, Layer, type Pull, Redacted, type Scope } from "effect"
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from "undici"
 import { defined } from "../../domain/defined.ts"
 import { traceContextOf } from "../../domain/traceContext.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
@@ -20,6 +20,46 @@ const MAX_WAITING_BYTES = 64 * 1024
 
 /** Time limits are the fault policy's. */
 const NO_LIMIT = 0
+
+/** HTTP proxies of the network, which give a tunnel to a provider (`CONNECT`, RFC 9110 §9.3.6). */
+export interface NetworkProxies {
+  readonly http: Redacted.Redacted | undefined
+  readonly https: Redacted.Redacted | undefined
+  /** Hosts that are called without them, as `NO_PROXY` has them. */
+  readonly except: string | undefined
+}
+
+/** A proxy would take these for itself. */
+const THIS_MACHINE = "localhost,127.0.0.1,::1"
+
+/** What holds the connections: to providers, or to the proxies before them. */
+export const makeDispatcher = (
+  connect: Duration.Duration,
+  proxies: NetworkProxies | undefined,
+): Agent | EnvHttpProxyAgent => {
+  const timeout = Duration.toMillis(connect)
+  const options = {
+    connect: { timeout },
+    maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
+    keepAliveMaxTimeout: Duration.toMillis(KEEP_ALIVE),
+    headersTimeout: NO_LIMIT,
+    bodyTimeout: NO_LIMIT,
+    allowH2: false,
+  }
+  if (proxies === undefined) return new Agent(options)
+  const url = (proxy: Redacted.Redacted | undefined) => (proxy === undefined ? "" : Redacted.value(proxy))
+  return new EnvHttpProxyAgent({
+    ...options,
+    // Through a tunnel each call has a connection of its own; without, all to one proxy would wait for one another.
+    proxyTunnel: true,
+    requestTls: { timeout },
+    proxyTls: { timeout },
+    // Empty texts, because what is left out is read from the environment.
+    httpProxy: url(proxies.http),
+    httpsProxy: url(proxies.https),
+    noProxy: [proxies.except, THIS_MACHINE].filter((hosts) => hosts !== undefined).join(","),
+  })
+}
 
 /** A request with a JSON text as its body. */
 export interface ProviderRequest {
@@ -62,23 +102,17 @@ export class ProviderHttp extends Context.Service<
    */
   static readonly layer = ({
     connect,
+    proxies,
     traceHeaders,
-  }: Pick<UpstreamSettings["timeouts"], "connect"> & { readonly traceHeaders: boolean }): Layer.Layer<ProviderHttp> =>
+  }: Pick<UpstreamSettings["timeouts"], "connect"> & {
+    readonly traceHeaders: boolean
+    readonly proxies?: NetworkProxies | undefined
+  }): Layer.Layer<ProviderHttp> =>
     Layer.effect(
       ProviderHttp,
       Effect.gen(function* () {
         const agent = yield* Effect.acquireRelease(
-          Effect.sync(
-            () =>
-              new Agent({
-                connect: { timeout: Duration.toMillis(connect) },
-                maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
-                keepAliveMaxTimeout: Duration.toMillis(KEEP_ALIVE),
-                headersTimeout: NO_LIMIT,
-                bodyTimeout: NO_LIMIT,
-                allowH2: false,
-              }),
-          ),
+          Effect.sync(() => makeDispatcher(connect, proxies)),
           (agent) => Effect.promise(() => agent.destroy()),
         )
         const post = (request: ProviderRequest) => send(agent, request)
@@ -101,7 +135,7 @@ const traced = (request: ProviderRequest): Effect.Effect<ProviderRequest> =>
   })
 
 const send = (
-  agent: Agent,
+  agent: Dispatcher,
   { body, headers, url }: ProviderRequest,
 ): Effect.Effect<ProviderResponse, ConnectionFailed, Scope.Scope> =>
   Effect.flatMap(

@@ -165,16 +165,23 @@ describe("settings", () => {
     }),
   )
 
-  it.effect("know the vendors' names, and prefer their own", () =>
+  it.effect("know the vendors' names where they are asked to, and prefer their own", () =>
     Effect.gen(function* () {
       const keyOf = (env: Readonly<Record<string, string>>) =>
         Effect.map(decode(env), ({ provider1ApiKey }) =>
           provider1ApiKey === undefined ? undefined : Redacted.value(provider1ApiKey),
         )
-      assert.strictEqual(yield* keyOf({ OPENAI_API_KEY: "theirs" }), "theirs")
-      assert.strictEqual(yield* keyOf({ OPENAI_API_KEY: "theirs", PROVIDER1_API_KEY: "ours" }), "ours")
-      assert.strictEqual(yield* keyOf({ OPENAI_API_KEY: "theirs", PROVIDER1_API_KEY: "" }), "theirs")
-      const { provider3ApiKey, provider4ApiKey } = yield* decode({ ANTHROPIC_API_KEY: "3", GOOGLE_API_KEY: "4" })
+      // A shell has them set for other programs.
+      assert.strictEqual(yield* keyOf({ OPENAI_API_KEY: "theirs" }), undefined)
+      const asked = { OPENAI_API_KEY: "theirs", PROVIDER_FROM_ENV: "1" }
+      assert.strictEqual(yield* keyOf(asked), "theirs")
+      assert.strictEqual(yield* keyOf({ ...asked, PROVIDER1_API_KEY: "ours" }), "ours")
+      assert.strictEqual(yield* keyOf({ ...asked, PROVIDER1_API_KEY: "" }), "theirs")
+      const { provider3ApiKey, provider4ApiKey } = yield* decode({
+        ANTHROPIC_API_KEY: "3",
+        GOOGLE_API_KEY: "4",
+        PROVIDER_FROM_ENV: "on",
+      })
       assert.isDefined(provider3ApiKey)
       assert.isDefined(provider4ApiKey)
     }),

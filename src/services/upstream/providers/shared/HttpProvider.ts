@@ -4,6 +4,7 @@ import { Clock, Effect, Random, Result, type Scope, Stream } from "effect"
 import type { ChatRequest } from "../../../../domain/chat.ts"
 import { failureRules } from "../../../../domain/failures.ts"
 import { accumulate } from "../../../../domain/chatStream.ts"
+import { SOFTWARE } from "../../../../domain/software.ts"
 import { withoutSlashes } from "../../../../domain/url.ts"
 import type { Provider, ProviderFailure, StreamWatch } from "../../Provider.ts"
 import { type ConnectionFailed, ProviderHttp, type ProviderRequest, type ProviderResponse } from "../../ProviderHttp.ts"
@@ -46,6 +47,8 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
         headers: {
           ...request.headers,
           "content-type": "application/json",
+          // A connector that is called by the proxy that it seals to knows it by this.
+          "user-agent": SOFTWARE,
           accept: stream ? "text/event-stream" : "application/json",
           // Compression would hold back what is streamed, and save little of what is not.
           "accept-encoding": "identity",

@@ -2,6 +2,7 @@
 import { Redacted } from "effect"
 import type { FailureKind } from "../../../../domain/failures.ts"
 import type { Usage } from "../../../../domain/chat.ts"
+import { CALLED_BY_SEALGATE, NOT_SEALED } from "../../../../domain/software.ts"
 import { ProviderFailure } from "../../Provider.ts"
 import { STATUS_OF_ERROR } from "../errorStatuses.ts"
 import { type ErrorBody, readErrorBody } from "./ErrorBody.ts"
@@ -87,6 +88,9 @@ const missesModel = (message: string): boolean => {
   return false
 }
 
+/** What a sealed proxy and a connector call it when they are taken for a provider. */
+const SEALGATE_CODES: ReadonlySet<string> = new Set([NOT_SEALED, CALLED_BY_SEALGATE])
+
 const UNAUTHORIZED_STATUS: ReadonlySet<number> = new Set([401, 402, 403])
 /** An account that has run dry is refused like a key: waiting does not cure it, only the operator can. */
 const ACCOUNT_CODES: ReadonlySet<string> = new Set([
@@ -115,6 +119,7 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
   const message = (error.message ?? "").slice(0, TELLING_CHARS)
   const named = (known: ReadonlySet<string>) => codes.some((code) => known.has(code))
   // These names are clear whatever the status says, or where there is none.
+  if (named(SEALGATE_CODES)) return "misconfigured"
   if (named(CONTEXT_CODES)) return "context-too-long"
   if (named(FILTER_CODES)) return "content-filtered"
   if (named(MODEL_CODES)) return "unknown-model"

@@ -1,0 +1,35 @@
+/** Says at start which variables providers were taken from, because a shell or a file may have set them long ago. */
+import { Effect } from "effect"
+import { findSettings, type FoundSetting, type Setting, unusedAliases } from "../layers/config/Setting.ts"
+import { SLOTS } from "../domain/upstream.ts"
+
+type Settings = Readonly<Record<string, Setting<unknown>>>
+
+const taken = (found: ReadonlyArray<FoundSetting>): string => {
+  const origins = Map.groupBy(
+    found.flatMap(({ from }) => from ?? []),
+    ({ origin }) => origin,
+  )
+  return [...origins]
+    .map(([origin, each]) => `${each.map(({ variable }) => variable).join(", ")} from ${origin}`)
+    .join("; ")
+}
+
+/** The variables of each provider that is set up, and those of vendors that are set and do not count. */
+export const tellProviders = Effect.fnUntraced(function* (settings: Settings) {
+  const providers = Object.values(settings).filter(({ variable }) => /^PROVIDER\d/.test(variable))
+  const found = yield* findSettings(providers)
+  for (const slot of SLOTS) {
+    const own = found.filter(
+      ({ from, setting }) => from !== undefined && setting.variable.startsWith(`${slot.toUpperCase()}_`),
+    )
+    const enabled = own.some(({ setting }) => /_(API_KEY|SEALED_PIN)$/.test(setting.variable))
+    if (enabled) yield* Effect.logInfo(`${slot}: ${taken(own)}`)
+  }
+  const unused = yield* unusedAliases(providers)
+  if (unused.length > 0) {
+    yield* Effect.logInfo(
+      `set, but not used: ${unused.join(", ")}; with PROVIDER_FROM_ENV=1 the vendors' own variables count`,
+    )
+  }
+})

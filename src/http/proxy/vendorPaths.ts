@@ -1,0 +1,24 @@
+/** What an SDK is told whose base URL is a sealed proxy: nothing that it sends is sealed. */
+import { errorBody, problemAnswer } from "../../client/openai/errorResponse.ts"
+import { NOT_SEALED } from "../../domain/software.ts"
+import { Refusal } from "../../domain/refusal.ts"
+
+class NotSealed extends Refusal<NotSealed>()("NotSealed", {
+  code: NOT_SEALED,
+  status: 404,
+  title: "This is a sealed proxy: it takes nothing that is not sealed to it.",
+  detail:
+    "Run `sealgate connect --proxy <this address> --pin <its pin>` beside your program and point its base URL there, or give your " +
+    "SDK the sealed fetch: createSealedFetch of sealgate/client.",
+}) {}
+
+/** Paths of the providers' own APIs, with or without their version. */
+const VENDOR_PATH =
+  /\/(chat\/completions|responses|embeddings|moderations|messages|audio\/\w+|images\/\w+|models\/[\w.-]+:\w+)$/
+
+/** Why what is at such a path is not served here, in OpenAI's form too: SDKs show nothing else of an error. */
+export const vendorRefusal = (path: string) => {
+  if (!VENDOR_PATH.test(path)) return undefined
+  const refusal = new NotSealed()
+  return { refusal, members: errorBody(problemAnswer(refusal.problem, undefined)) }
+}

@@ -1,0 +1,73 @@
+/** Programs and servers that were given the wrong address: a proxy in place of a provider, or of its own connector. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import OpenAI from "openai"
+import { SealedProblem } from "../../src/client/errors.ts"
+import { startConnector } from "../support/connector.ts"
+import { freePort } from "../support/freePort.ts"
+import { startProxy } from "../support/proxy.ts"
+import { failureOf } from "../support/tamper.ts"
+
+describe("an OpenAI SDK whose base URL is a sealed proxy", () => {
+  it.live("shows what to run and what to give it instead", () =>
+    Effect.gen(function* () {
+      const { url } = yield* startProxy()
+      for (const baseURL of [url, `${url}/v1`]) {
+        const openai = new OpenAI({ baseURL, apiKey: "unused", maxRetries: 0 })
+        const error = yield* Effect.promise(() =>
+          failureOf(openai.chat.completions.create({ model: "m", messages: [{ role: "user", content: "Hi" }] })),
+        )
+        assert.include(String(error), "404 This is a sealed proxy")
+        assert.include(String(error), "sealgate connect --proxy")
+        assert.include(String(error), "createSealedFetch")
+      }
+      const response = yield* Effect.promise(() => fetch(`${url}/v1/nothing`, { method: "POST" }))
+      assert.deepInclude(yield* Effect.promise(() => response.json()), { code: "not-found" })
+    }).pipe(Effect.scoped),
+  )
+})
+
+describe("a proxy whose provider is itself", () => {
+  const saysSo = (error: unknown) => {
+    assert.instanceOf(error, SealedProblem)
+    if (error instanceof SealedProblem) assert.strictEqual(error.problem.code, "upstream-misconfigured")
+    assert.include(String(error), "there is a sealgate, maybe this one itself")
+  }
+
+  it.live("says so, when its address stands where the provider's should", () =>
+    Effect.gen(function* () {
+      const port = yield* Effect.promise(freePort)
+      const provider1BaseUrl = new URL(`http://127.0.0.1:${port}/v1`)
+      const proxy = yield* startProxy({ settings: { port, provider1ApiKey: Redacted.make("key"), provider1BaseUrl } })
+      saysSo(yield* Effect.promise(() => failureOf(proxy.client().complete({ prompt: "Hi" }))))
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("says so, when it is called through its own connector", () =>
+    Effect.gen(function* () {
+      const port = yield* Effect.promise(freePort)
+      const provider1BaseUrl = new URL(`http://127.0.0.1:${port}/v1`)
+      const proxy = yield* startProxy({ settings: { provider1ApiKey: Redacted.make("key"), provider1BaseUrl } })
+      yield* startConnector({ port, sealed: { baseUrl: proxy.url, pins: [proxy.kid] } })
+      saysSo(yield* Effect.promise(() => failureOf(proxy.client().complete({ prompt: "Hi" }))))
+    }).pipe(Effect.scoped),
+  )
+})
+
+describe("the root of a server", () => {
+  it.live("leads a browser to the console, and tells a program what there is", () =>
+    Effect.gen(function* () {
+      const { url } = yield* startProxy()
+      const get = (accept: string) =>
+        Effect.promise(() => fetch(`${url}/`, { headers: { accept }, redirect: "manual" }))
+      const page = yield* get("text/html,application/xhtml+xml,*/*;q=0.8")
+      assert.deepStrictEqual([page.status, page.headers.get("location")], [302, "console"])
+      const list = yield* get("*/*")
+      assert.strictEqual(list.status, 200)
+      assert.deepInclude(yield* Effect.promise(() => list.json()), { component: "proxy", pages: ["console", "docs"] })
+      const without = yield* startProxy({ settings: { console: false } })
+      const bare = yield* Effect.promise(() => fetch(`${without.url}/`, { headers: { accept: "text/html" } }))
+      assert.match(bare.url, /\/docs$/)
+    }).pipe(Effect.scoped),
+  )
+})

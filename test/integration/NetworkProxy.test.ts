@@ -1,0 +1,107 @@
+/** Providers behind a proxy of the network: HTTPS_PROXY, HTTP_PROXY and NO_PROXY, through a real tunnel. */
+import { createServer } from "node:http"
+import { connect } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { FakeUpstream } from "../support/FakeUpstream.ts"
+import { behind, startProxy } from "../support/proxy.ts"
+
+/** A name that only the proxy of the network knows. */
+const INSIDE = "provider.inside.test"
+
+/** A CONNECT proxy that leads every tunnel to this machine, and says who asked for which. */
+const tunnels = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const asked: Array<{ readonly target: string; readonly authorization: string | undefined }> = []
+    const server = createServer((_request, response) => response.writeHead(405).end())
+    server.on("connect", (request, socket, head) => {
+      const target = request.url ?? ""
+      asked.push({ target, authorization: request.headers["proxy-authorization"] })
+      const through = connect(Number(target.split(":")[1]), "127.0.0.1", () => {
+        socket.write("HTTP/1.1 200 Connection Established\r\n\r\n")
+        through.write(head)
+        through.pipe(socket).pipe(through)
+      })
+      for (const end of [through, socket]) {
+        end.on("error", () => {
+          through.destroy()
+          socket.destroy()
+        })
+      }
+    })
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    return { asked, server, url: `http://someone:secret@127.0.0.1:${port}` }
+  }),
+  ({ server }) =>
+    Effect.promise(async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    }),
+)
+
+const fakeUpstream = Effect.acquireRelease(
+  Effect.promise(() => FakeUpstream.start()),
+  (upstream) => Effect.promise(() => upstream[Symbol.asyncDispose]()),
+)
+
+/** Where the same provider is for somebody who asks the network's proxy. */
+const insideOf = (url: string): URL => new URL(url.replace(/\/\/[^:/]+/, `//${INSIDE}`))
+
+describe("a proxy of the network", () => {
+  it.live("leads calls to providers, streamed or not, and hears nothing of hosts that NO_PROXY names", () =>
+    Effect.gen(function* () {
+      const { asked, url } = yield* tunnels
+      const fake = yield* fakeUpstream
+      fake.always({ text: ["Hel", "lo"] })
+      const settings = { ...behind(fake), provider1BaseUrl: insideOf(fake.openAi), httpProxy: Redacted.make(url) }
+      const client = (yield* startProxy({ settings })).client()
+      yield* Effect.promise(async () => {
+        const { completion } = await client.complete({ prompt: "Hi" })
+        assert.strictEqual(completion.choices[0]?.message.content, "Hello")
+        assert.strictEqual(await (await client.stream({ prompt: "Hi" })).text(), "Hello")
+      })
+      const { host } = insideOf(fake.openAi)
+      assert.isAtLeast(asked.length, 1)
+      for (const each of asked) {
+        assert.deepStrictEqual(each, { target: host, authorization: `Basic ${btoa("someone:secret")}` })
+      }
+
+      const before = asked.length
+      const around = (yield* startProxy({ settings: { ...settings, noProxy: ".inside.test" } })).client()
+      const { code } = yield* Effect.promise(() => around.complete({ prompt: "Hi" }).catch((error) => error.problem))
+      assert.strictEqual(code, "upstream-unavailable")
+      assert.strictEqual(asked.length, before)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("never leads back to this machine", () =>
+    Effect.gen(function* () {
+      const { asked, url } = yield* tunnels
+      const fake = yield* fakeUpstream
+      fake.always({ text: "Hello" })
+      const proxies = { httpProxy: Redacted.make(url), httpsProxy: Redacted.make(url) }
+      const proxy = yield* startProxy({ settings: { ...behind(fake), ...proxies } })
+      yield* Effect.promise(() => proxy.client().complete({ prompt: "Hi" }))
+      assert.deepStrictEqual(asked, [])
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("leads to sealed proxies that are providers, too", () =>
+    Effect.gen(function* () {
+      const { asked, url } = yield* tunnels
+      const inner = yield* startProxy({ settings: { allowedHosts: [INSIDE] } })
+      const settings = {
+        provider1BaseUrl: insideOf(inner.url),
+        provider1SealedPin: [inner.kid],
+        httpProxy: Redacted.make(url),
+      }
+      const outer = yield* startProxy({ settings })
+      const { completion } = yield* Effect.promise(() => outer.client().complete({ prompt: "Hi" }))
+      assert.strictEqual(completion.choices[0]?.message.content, "Hi")
+      assert.isAtLeast(asked.length, 1)
+      assert.strictEqual(asked[0]?.target, insideOf(inner.url).host)
+    }).pipe(Effect.scoped),
+  )
+})
