@@ -29,4 +29,4 @@ export class SystemApi extends HttpApiGroup.make("system", { topLevel: true })
   )
   .middleware(Refusals)
   .annotateEndpoints(IsProbe, true)
-  .annotateMerge(OpenApi.annotations({ title: "Operations" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Operations", description: "What balancers and orchestrators ask." })) {}

@@ -59,7 +59,7 @@ export const TokenUsage = Schema.Struct({
   input_tokens: NonNegativeInt,
   output_tokens: NonNegativeInt,
   cached_tokens: NonNegativeInt,
-})
+}).annotate({ identifier: "TokenUsage" })
 export type TokenUsage = typeof TokenUsage.Type
 
 /**
@@ -101,7 +101,7 @@ export const JobStep = Schema.Struct({
   cost_micro_usd: Schema.NullOr(NonNegativeInt),
   started_at: Time,
   finished_at: Time,
-})
+}).annotate({ identifier: "JobStep" })
 export type JobStep = typeof JobStep.Type
 
 /**

@@ -22,7 +22,7 @@ export const Problem = Schema.Struct({
   /** Milliseconds after which another try may succeed: under the seal, where no header can say it. */
   retry_after_ms: Schema.optionalKey(Schema.Finite),
   errors: Schema.optionalKey(Schema.Array(ProblemIssue)),
-})
+}).annotate({ identifier: "Problem" })
 export type Problem = typeof Problem.Type
 
 /** The problem type of a code: a URN, because a problem type names a problem and need not be a page. */

@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { GatewayApi } from "../../src/api/gateway/GatewayApi.ts"
-import { descriptionOf, operationsIn } from "../../src/http/shared/Description.ts"
+import { descriptionOf } from "../../src/http/shared/description/describe.ts"
+import { operationsIn } from "../../src/http/shared/description/operations.ts"
+import { GATEWAY_WORDS } from "../../src/http/gateway/words.ts"
 import { TRANSITIONS } from "../../src/domain/job.ts"
 import { StorageUnavailable } from "../../src/domain/storage.ts"
 import { failureCodes } from "../../src/domain/failures.ts"
@@ -62,7 +64,7 @@ describe("docs/gateway.md", () => {
     const codes = [...table.matchAll(/^\| [\d, ]+ \| (.*) \|$/gm)].flatMap(([, cell = ""]) =>
       [...cell.matchAll(/`([a-z-]+)`/g)].map(([, code]) => code),
     )
-    assert.sameMembers(codes, [...codesIn(descriptionOf(GatewayApi)), ...OF_NO_OPERATION])
+    assert.sameMembers(codes, [...codesIn(descriptionOf(GatewayApi, GATEWAY_WORDS)), ...OF_NO_OPERATION])
   })
 
   it("shows every state and every transition, and no other", () => {

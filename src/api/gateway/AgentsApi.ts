@@ -75,4 +75,4 @@ export class AgentsApi extends HttpApiGroup.make("agents")
   .middleware(Authorization)
   .middleware(Refusals)
   .prefix("/api/v1/agents")
-  .annotateMerge(OpenApi.annotations({ title: "Agents" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Agents", description: "What tasks are given to." })) {}

@@ -1,12 +1,12 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { JobNotFound, JobReceipt, JobStatus } from "../../domain/job.ts"
+import { JobNotFound, JobReceipt, JobStatus, JobStep } from "../../domain/job.ts"
 import { Problem } from "../../domain/problem.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/storage.ts"
 import { Refusals } from "../problems.ts"
 import { Authorization } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
-import { Job, JobStep } from "./resources.ts"
+import { Job } from "./resources.ts"
 
 /** The longest that a poll may wait, in seconds. */
 export const MAX_WAIT_SECONDS = 60
@@ -93,4 +93,6 @@ export class JobsApi extends HttpApiGroup.make("jobs")
   .middleware(Authorization)
   .middleware(Refusals)
   .prefix("/api/v1/jobs")
-  .annotateMerge(OpenApi.annotations({ title: "Jobs" })) {}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Jobs", description: "Tasks that were given, until they end and afterwards." }),
+  ) {}

@@ -62,4 +62,6 @@ export class RoutingApi extends HttpApiGroup.make("routing")
   .middleware(Authorization)
   .middleware(Refusals)
   .prefix("/api/v1/routing")
-  .annotateMerge(OpenApi.annotations({ title: "Routing" })) {}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Routing", description: "Which model serves which call, and what that saved." }),
+  ) {}

@@ -1,11 +1,10 @@
 /** The resources under the names by which the OpenAPI document refers to them. */
 import { Agent as AgentSchema } from "../../domain/agent.ts"
-import { Job as JobSchema, JobStep as JobStepSchema } from "../../domain/job.ts"
+import { Job as JobSchema } from "../../domain/job.ts"
 import { PricedRoutingSettings } from "../../domain/routing.ts"
 import { RoutingStatsReport } from "../../domain/savings.ts"
 
 export const Agent = AgentSchema.annotate({ identifier: "Agent" })
 export const Job = JobSchema.annotate({ identifier: "Job" })
-export const JobStep = JobStepSchema.annotate({ identifier: "JobStep" })
 export const RoutingSettings = PricedRoutingSettings.annotate({ identifier: "RoutingSettings" })
 export const RoutingStats = RoutingStatsReport.annotate({ identifier: "RoutingStats" })

@@ -28,4 +28,4 @@ export class ModelsApi extends HttpApiGroup.make("models", { topLevel: true })
     ),
   )
   .middleware(Refusals)
-  .annotateMerge(OpenApi.annotations({ title: "Models" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Models", description: "Which models there are." })) {}

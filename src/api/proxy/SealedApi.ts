@@ -104,4 +104,9 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
     ),
   )
   .middleware(Refusals)
-  .annotateMerge(OpenApi.annotations({ title: "Sealed completions" })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Sealed completions",
+      description: "The sealed exchange. A client library does this for you: see docs/clients.md.",
+    }),
+  ) {}

@@ -54,7 +54,7 @@ export const AdversarialResult = Schema.Struct({
   rounds: Schema.Array(Round),
   participants: Schema.Array(Participant),
   note,
-})
+}).annotate({ identifier: "AdversarialResult" })
 export type AdversarialResult = typeof AdversarialResult.Type
 
 export const adversarial = {

@@ -47,7 +47,7 @@ export const VerifiedResult = Schema.Struct({
   answers: Schema.Array(Candidate),
   checks: Schema.Array(Check),
   note,
-})
+}).annotate({ identifier: "VerifiedResult" })
 export type VerifiedResult = typeof VerifiedResult.Type
 
 export const verified = {

@@ -4,7 +4,7 @@ import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api
 import { isLoopback } from "../../domain/hostName.ts"
 import { type Asset, layerAssets } from "./Assets.ts"
 import type { KindOf, RequestKind } from "./ClientLimits.ts"
-import { descriptionOf } from "./Description.ts"
+import { descriptionOf, type Words } from "./description/describe.ts"
 import { hostRules, type HostSettings } from "./Hosts.ts"
 import { layerScrape } from "./Operations.ts"
 import { layerEntrance } from "./Entrance.ts"
@@ -25,6 +25,7 @@ export interface SurfaceOptions extends Pick<
   "continuesTraces" | "insteadOf" | "jsonLimits" | "kindOf" | "malformed" | "namesRequest"
 > {
   readonly component: "proxy" | "gateway"
+  readonly words: Words
   readonly settings: Pick<EdgeSettings, "maxBodyMemory" | "trustedProxies"> &
     HostSettings & {
       readonly maxRequestBytes: number
@@ -55,7 +56,7 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
   const description: Asset = {
     path: "/openapi.json",
     contentType: "application/json",
-    content: Effect.sync(() => JSON.stringify(descriptionOf(api))),
+    content: Effect.sync(() => JSON.stringify(descriptionOf(api, rest.words))),
   }
   const beside = [["GET", "/"], ["GET", description.path], ...pages.flatMap(pageRoutes)] as const
   return Layer.mergeAll(

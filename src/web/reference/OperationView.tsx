@@ -51,13 +51,19 @@ const Response = ({ response, status }: { readonly status: string; readonly resp
     <Fold summary={summary}>
       {() => (
         <>
-          {Object.entries(headers).map(([name, { schema = {} }]) => (
-            <TypeLine key={name} name={name} place="in the header" schema={schema} />
-          ))}
-          {Object.entries(content).map(([type, { schema = {} }]) => (
+          <ul class="members">
+            {Object.entries(headers).map(([name, { description, schema = {} }]) => (
+              <li key={name}>
+                <TypeLine name={name} place="in the header" schema={schema} />
+                {description !== undefined && <Prose text={description} />}
+              </li>
+            ))}
+          </ul>
+          {Object.entries(content).map(([type, { example, schema = {} }]) => (
             <div key={type} class="stack tight">
               <p class="small muted">{type}</p>
               <SchemaView schema={schema} />
+              {example !== undefined && <pre class="sample">{JSON.stringify(example, undefined, 2)}</pre>}
             </div>
           ))}
         </>

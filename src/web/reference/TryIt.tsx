@@ -83,7 +83,7 @@ export const TryIt = ({ draft, onDraft, operation, request, token }: TryItProps)
   return (
     <form class="stack" ref={form} onSubmit={(event) => void submit(event)} noValidate>
       {(operation.parameters ?? []).map((parameter) => {
-        const { in: place, name, required } = parameter
+        const { example, in: place, name, required } = parameter
         const key = keyOf(parameter)
         const id = `${operation.operationId}-${place}-${name}`
         const mistake = missing.includes(parameter) ? "The path needs it." : undefined
@@ -101,6 +101,7 @@ export const TryIt = ({ draft, onDraft, operation, request, token }: TryItProps)
               autocapitalize="off"
               spellcheck={false}
               value={draft.parameters[key] ?? ""}
+              placeholder={example === undefined ? undefined : `such as ${String(example)}`}
               onInput={({ currentTarget: { value } }) =>
                 onDraft({ ...draft, parameters: { ...draft.parameters, [key]: value } })
               }

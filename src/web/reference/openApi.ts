@@ -34,6 +34,7 @@ export interface Schema {
 
 export interface MediaType {
   readonly schema?: Schema
+  readonly example?: unknown
 }
 
 export interface Parameter {
@@ -42,11 +43,12 @@ export interface Parameter {
   readonly required?: boolean
   readonly description?: string
   readonly schema?: Schema
+  readonly example?: unknown
 }
 
 export interface ResponseObject {
   readonly description?: string
-  readonly headers?: Readonly<Record<string, { readonly schema?: Schema; readonly required?: boolean }>>
+  readonly headers?: Readonly<Record<string, Omit<Parameter, "name" | "in">>>
   readonly content?: Readonly<Record<string, MediaType>>
 }
 

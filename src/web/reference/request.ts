@@ -1,6 +1,6 @@
 /** A request that somebody composes: what the samples show and what is sent. */
 import { exampleOf } from "./exampleOf.ts"
-import type { Operation, Parameter, Schema, Schemas } from "./openApi.ts"
+import type { Operation, Parameter, Schemas } from "./openApi.ts"
 
 const JSON_TYPE = "application/json"
 
@@ -23,16 +23,17 @@ export interface Request {
 
 export const keyOf = ({ in: place, name }: Parameter): string => `${place} ${name}`
 
-export const bodySchemaOf = ({ requestBody }: Operation): Schema | undefined => requestBody?.content[JSON_TYPE]?.schema
+/** What to begin with as the body: the example that the description has, or a small one that its schema accepts. */
+const firstBody = ({ requestBody }: Operation, schemas: Schemas): unknown => {
+  const { example, schema } = requestBody?.content[JSON_TYPE] ?? {}
+  return example ?? (schema === undefined ? undefined : exampleOf(schema, schemas))
+}
 
 export const needsToken = ({ security = [] }: Operation): boolean => security.length > 0
 
 export const firstDraft = (operation: Operation, schemas: Schemas): Draft => {
-  const schema = bodySchemaOf(operation)
-  return {
-    parameters: {},
-    body: schema === undefined ? undefined : JSON.stringify(exampleOf(schema, schemas), undefined, 2),
-  }
+  const body = firstBody(operation, schemas)
+  return { parameters: {}, body: body === undefined ? undefined : JSON.stringify(body, undefined, 2) }
 }
 
 /** Parameters of the path that have no value yet, without which there is nothing to send. */

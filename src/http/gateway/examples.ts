@@ -1,0 +1,186 @@
+/** One exchange with every operation of the gateway, as its description shows it. */
+import type { Agent, CreateAgent, UpdateAgent } from "../../domain/agent.ts"
+import type { ExecuteRequest, Job, JobReceipt, JobStep } from "../../domain/job.ts"
+import type { PricedRoutingSettings, RoutingSettingsInput } from "../../domain/routing.ts"
+import { METHOD, type RoutingStatsReport } from "../../domain/savings.ts"
+import type { Examples } from "../shared/description/examples.ts"
+import { SYSTEM_EXAMPLES } from "../shared/description/systemExamples.ts"
+
+const AGENT_ID = "01a20189-2d78-7781-9ee0-356bac85203e"
+const JOB_ID = "01a2018a-91c4-7a02-8d55-6f6f0cbd1a7e"
+const CURSOR = "MDFhMjAxODktMmQ3OC03NzgxLTllZTAtMzU2YmFjODUyMDNl"
+const TIME = "2026-11-20T09:30:00.000Z"
+const LATER = "2026-11-20T09:30:04.200Z"
+
+const agent = {
+  id: AGENT_ID,
+  name: "Reviewer",
+  instructions: "Answer briefly, and say what you are not sure of.",
+  default_mode: "verified",
+  model_policy: { deny: ["*preview*"] },
+  limits: { max_cost_micro_usd: 50_000, max_rounds: 2, timeout_seconds: 600 },
+  metadata: { team: "docs" },
+  version: 1,
+  created_at: TIME,
+  updated_at: TIME,
+} satisfies typeof Agent.Encoded
+
+const usage = { input_tokens: 212, output_tokens: 9, cached_tokens: 0 }
+
+const step = {
+  name: "draft",
+  kind: "draft",
+  status: "completed",
+  provider: "provider1",
+  model: "gpt-5-mini",
+  usage,
+  cost_micro_usd: 71,
+  started_at: TIME,
+  finished_at: LATER,
+} satisfies typeof JobStep.Encoded
+
+const queued = {
+  id: JOB_ID,
+  agent_id: AGENT_ID,
+  agent_version: 1,
+  mode: "verified",
+  status: "queued",
+  attempt: 1,
+  task: "Which port does HTTPS use unless told otherwise?",
+  options: { effort: "low" },
+  usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, calls: 0 },
+  cost_micro_usd: 0,
+  at_most: { calls: 9, cost_micro_usd: 41_000 },
+  steps: [],
+  created_at: TIME,
+  expires_at: "2026-12-20T09:30:00.000Z",
+  trace_id: "4bf92f3577b34da6a3ce929d0e0e4736",
+  metadata: {},
+} satisfies typeof Job.Encoded
+
+const completed = {
+  ...queued,
+  status: "completed",
+  result: {
+    mode: "verified",
+    answer: "443",
+    verdict: "verified",
+    confidence: 0.97,
+    agreement: 1,
+    answers: [
+      {
+        answer: "443",
+        probability: 0.97,
+        said_by: [
+          { role: "proposer", provider: "provider1", model: "gpt-5-mini" },
+          { role: "proposer", provider: "provider2", model: "claude-haiku-4-5" },
+        ],
+      },
+    ],
+    checks: [],
+  },
+  usage: { ...usage, calls: 1 },
+  cost_micro_usd: 71,
+  steps: [step],
+  started_at: TIME,
+  finished_at: LATER,
+} satisfies typeof Job.Encoded
+
+const routing = {
+  version: 1,
+  strategy: "cost",
+  baseline: { provider: "provider1", model: "gpt-5" },
+  targets: [
+    { provider: "provider1", model: "gpt-5-mini", max_context_tokens: 400_000 },
+    { provider: "provider1", model: "gpt-5", max_context_tokens: 400_000, quality: 0.9 },
+  ],
+  retry: { max_retries: 2, base_delay_ms: 500, max_delay_ms: 8000 },
+  breaker: { failure_threshold: 5, open_ms: 30_000 },
+  timeouts: { first_token_ms: 30_000, idle_ms: 30_000, total_ms: 300_000 },
+} satisfies typeof RoutingSettingsInput.Encoded
+
+const pricedRouting = {
+  ...routing,
+  effective_prices: [
+    {
+      provider: "provider1",
+      model: "gpt-5",
+      prices: { input: 1_250_000, output: 10_000_000, cached_input: 125_000 },
+      as_of: "2026-11-01",
+      source: "the provider's price list",
+    },
+  ],
+} satisfies typeof PricedRoutingSettings.Encoded
+
+const sums = {
+  requests: 40,
+  calls: 42,
+  failed_calls: 2,
+  input_tokens: 8480,
+  output_tokens: 360,
+  cached_tokens: 0,
+  actual_micro_usd: 2840,
+  compared_micro_usd: 2840,
+  baseline_micro_usd: 14_200,
+  saved_micro_usd: 11_360,
+  saved_percent: 80,
+  unpriced_calls: 0,
+}
+
+const stats = {
+  from: "2026-11-19T09:30:00.000Z",
+  to: TIME,
+  ...sums,
+  by_provider_model: [{ provider: "provider1", model: "gpt-5-mini", ...sums }],
+  by_mode: [{ mode: "verified", ...sums }],
+  by_strategy: [{ strategy: "cost", ...sums }],
+  price_table: { version: "1", as_of: "2026-11-01" },
+  method: METHOD,
+} satisfies typeof RoutingStatsReport.Encoded
+
+const receipt = {
+  step: "draft",
+  receipt: "eyJhbGciOiJFZERTQSJ9.eyJzdGF0dXMiOiJjb21wbGV0ZSJ9.c2lnbmF0dXJl",
+  proof: "eyJhbGciOiJFZERTQSJ9.eyJmcmFtZXMiOjJ9.c2lnbmF0dXJl",
+  keys: [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }],
+} satisfies typeof JobReceipt.Encoded
+
+const agentId = { id: AGENT_ID }
+const jobId = { id: JOB_ID }
+
+export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
+  ...SYSTEM_EXAMPLES,
+  "agents.create": {
+    body: {
+      name: "Reviewer",
+      instructions: "Answer briefly, and say what you are not sure of.",
+      default_mode: "verified",
+    } satisfies typeof CreateAgent.Encoded,
+    answer: agent,
+  },
+  "agents.list": { parameters: { limit: 20 }, answer: { items: [agent], next_cursor: CURSOR } },
+  "agents.get": { parameters: agentId, answer: agent },
+  "agents.update": {
+    parameters: { ...agentId, "if-match": '"1"' },
+    body: { limits: { max_cost_micro_usd: 80_000 } } satisfies typeof UpdateAgent.Encoded,
+    answer: { ...agent, limits: { ...agent.limits, max_cost_micro_usd: 80_000 }, version: 2, updated_at: LATER },
+  },
+  "agents.remove": { parameters: { ...agentId, "if-match": '"2"' } },
+  "agents.execute": {
+    parameters: { ...agentId, "idempotency-key": "review-2026-11-20" },
+    body: { task: queued.task, options: queued.options } satisfies typeof ExecuteRequest.Encoded,
+    answer: queued,
+  },
+  "jobs.list": { parameters: { status: "completed" }, answer: { items: [completed], next_cursor: CURSOR } },
+  "jobs.get": { parameters: { ...jobId, wait: 30 }, answer: completed },
+  "jobs.events": { parameters: jobId, stream: { id: "1", event: "step", data: JSON.stringify(step) } },
+  "jobs.receipts": { parameters: jobId, answer: { items: [receipt] } },
+  "jobs.cancel": { parameters: jobId, answer: { ...queued, status: "cancelled", finished_at: LATER } },
+  "routing.stats": { parameters: { interval: "hour" }, answer: stats },
+  "routing.config": { answer: pricedRouting },
+  "routing.putConfig": {
+    parameters: { "if-match": '"1"' },
+    body: routing,
+    answer: { ...pricedRouting, version: 2 },
+  },
+}

@@ -1,0 +1,67 @@
+/** What `/openapi.json` says: what the API's types say, in the words of HTTP, with words and examples for people. */
+import { STATUS_CODES } from "node:http"
+import { SchemaAST, type SchemaRepresentation } from "effect"
+import { type HttpApi, type HttpApiGroup, OpenApi } from "effect/http-api"
+import { PROBLEM_CONTENT_TYPE } from "../../../domain/problem.ts"
+import { type Examples, showExample } from "./examples.ts"
+import { headersOf } from "./headers.ts"
+import { describeMembers, describeParameters, type Glossary } from "./members.ts"
+import { operationsIn } from "./operations.ts"
+import { codesOf, type JsonSchema, type JsonSchemas } from "./schemas.ts"
+import { withoutCopies } from "./withoutCopies.ts"
+
+/** What an API's types do not say of it. */
+export interface Words {
+  /** What members and parameters mean. */
+  readonly glossary: Glossary
+  /** By the id of the operation. */
+  readonly examples: Readonly<Record<string, Examples>>
+}
+
+const isProblem = (ast: SchemaAST.AST): boolean =>
+  SchemaAST.isObjects(ast) && ast.propertySignatures.some(({ name }) => name === "retryable")
+
+/**
+ * A problem is described as it is on the wire alone, so that this need not be part of its name. JSON within a string
+ * stands where it is, because the name is that of what the string holds.
+ */
+const referencePolicy: SchemaRepresentation.ReferencePolicy = ({ ast, identifier }) => {
+  if (isProblem(ast)) return identifier?.replace(/Encoded$/, "")
+  return SchemaAST.isString(ast) ? undefined : identifier
+}
+
+const describeProblem = (schema: JsonSchema): void => {
+  const { code, title, status } = schema.properties ?? {}
+  if (code?.enum?.length !== 1 || title?.enum === undefined) return
+  schema.description = String(title.enum[0])
+  // They are the same each time, and always sent.
+  schema.required = [...new Set([...(schema.required ?? []), "title", ...(status === undefined ? [] : ["status"])])]
+}
+
+/** The OpenAPI document of `api`. */
+export const descriptionOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>,
+  { examples, glossary }: Words,
+): OpenApi.OpenAPISpec => {
+  const document = withoutCopies(OpenApi.fromApi(api, { referencePolicy }))
+  const schemas: JsonSchemas = document.components.schemas
+  for (const schema of Object.values(schemas)) {
+    const { properties = {} } = schema
+    // What never is on the wire, neither.
+    for (const [name, { not }] of Object.entries(properties)) if (not !== undefined) delete properties[name]
+    describeProblem(schema)
+  }
+  for (const operation of operationsIn(document)) {
+    for (const [status, response] of Object.entries(operation.responses)) {
+      const phrase = STATUS_CODES[status] ?? response.description
+      const codes = codesOf(response.content?.[PROBLEM_CONTENT_TYPE]?.schema ?? {}, schemas)
+      response.description = codes.length === 0 ? phrase : `${phrase}: ${codes.map((code) => `\`${code}\``).join(", ")}`
+      response.headers = headersOf(status, response.headers ?? {})
+    }
+    describeParameters(operation, glossary)
+    showExample(operation, examples[operation.operationId], schemas)
+  }
+  describeMembers(document, glossary)
+  // Stated although it is what is meant without it: some generators insist on it.
+  return { ...document, servers: [{ url: "/" }] }
+}

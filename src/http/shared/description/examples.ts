@@ -1,0 +1,48 @@
+/** Examples of requests and of answers, as they stand in the description. */
+import type { OpenApi } from "effect/http-api"
+import { PROBLEM_CONTENT_TYPE } from "../../../domain/problem.ts"
+import { type JsonSchema, type JsonSchemas, referenceTo } from "./schemas.ts"
+
+/** One exchange with an operation, as it is on the wire. */
+export interface Examples {
+  /** By the name of the parameter. */
+  readonly parameters?: Readonly<Record<string, string | number>>
+  readonly body?: unknown
+  /** What a successful answer has as its body, by its content type where there are several. */
+  readonly answer?: unknown
+  readonly stream?: unknown
+}
+
+/** The problem that a schema describes, or the first of those that it may be. */
+const problemIn = ({ $ref, anyOf, properties }: JsonSchema, schemas: JsonSchemas): object => {
+  if (anyOf !== undefined) return problemIn(anyOf[0] ?? {}, schemas)
+  if ($ref !== undefined) return problemIn(schemas[$ref.slice(referenceTo("").length)] ?? {}, schemas)
+  const fixed = Object.entries(properties ?? {}).flatMap(([name, { enum: values }]) =>
+    values === undefined ? [] : [[name, values[0]] as const],
+  )
+  return Object.fromEntries(fixed)
+}
+
+/** Puts `examples` into `operation`, and beside every problem what it looks like. */
+export const showExample = (
+  operation: OpenApi.OpenAPISpecOperation,
+  examples: Examples = {},
+  schemas: JsonSchemas = {},
+): void => {
+  for (const parameter of operation.parameters) {
+    const example = examples.parameters?.[parameter.name]
+    if (example !== undefined) Object.assign(parameter, { example })
+  }
+  for (const media of Object.values(operation.requestBody?.content ?? {})) {
+    Object.assign(media, { example: examples.body })
+  }
+  for (const [status, { content = {} }] of Object.entries(operation.responses)) {
+    for (const [type, media] of Object.entries(content)) {
+      if (type === PROBLEM_CONTENT_TYPE) {
+        if (status !== "200") Object.assign(media, { example: problemIn(media.schema, schemas) })
+      } else if (status.startsWith("2")) {
+        Object.assign(media, { example: type === "text/event-stream" ? examples.stream : examples.answer })
+      }
+    }
+  }
+}

@@ -1,0 +1,10 @@
+import type { Health } from "../../../api/SystemApi.ts"
+import type { PublicReadiness } from "../../../domain/readiness.ts"
+import { SOFTWARE } from "../../../domain/software.ts"
+import type { Examples } from "./examples.ts"
+
+/** Exchanges with what both servers answer. */
+export const SYSTEM_EXAMPLES: Readonly<Record<string, Examples>> = {
+  health: { answer: { status: "ok", software: SOFTWARE } satisfies typeof Health.Encoded },
+  ready: { answer: { status: "ready", providers: "ok", mtls: "off" } satisfies typeof PublicReadiness.Encoded },
+}
