@@ -1,0 +1,50 @@
+/** Somebody on the path over real HTTP, between clients and a proxy: passes requests on, or changed ones, or none. */
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { text } from "node:stream/consumers"
+import { Effect } from "effect"
+
+export interface Passing {
+  readonly method: string
+  readonly path: string
+  readonly body: string
+}
+
+/** What comes back of a request: from the proxy, or made up. */
+export type PassOn = (asked: Passing, onward: (asked: Passing) => Promise<Response>) => Promise<Response>
+
+/** A server before `url` that lives as long as the scope, and what it was asked. */
+export const makeMiddleman = (url: string, passOn: PassOn) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.promise(async () => {
+        const asked: Array<Passing> = []
+        const onward = ({ body, method, path }: Passing) =>
+          fetch(url + path, {
+            method,
+            ...(method === "GET" ? {} : { body, headers: { "content-type": "application/json" } }),
+          })
+        const server = createServer((request, response) => {
+          void (async () => {
+            const passing = { method: request.method ?? "", path: request.url ?? "", body: await text(request) }
+            asked.push(passing)
+            const answer = await passOn(passing, onward)
+            response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" })
+            response.end(await answer.text())
+          })().catch(() => response.destroy())
+        })
+        await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+        return { server, asked }
+      }),
+      ({ server }) =>
+        Effect.promise(
+          () =>
+            new Promise<void>((resolve) => {
+              server.closeAllConnections()
+              server.close(() => resolve())
+            }),
+        ),
+    ),
+    // `address()` is a string only for pipes.
+    ({ asked, server }) => ({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }),
+  )
