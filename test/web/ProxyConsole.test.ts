@@ -2,12 +2,14 @@
 import { readFile } from "node:fs/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Locator, Page } from "playwright-core"
+import type { Locator, Page, Route } from "playwright-core"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
 import { accessibilityViolations, focused, hasBrowser, Held, openPage, PHONE, soon } from "../support/browser.ts"
 import { run, sealgate } from "../support/cli.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
+import { X25519 } from "../../src/domain/suites.ts"
 import { behind, startProxy } from "../support/proxy.ts"
+import { INIT } from "../support/sealing.ts"
 
 const OTHER_PIN = "A".repeat(43)
 const ANSWER_VERIFIED = "✓ Answer, receipt and proof verified"
@@ -30,6 +32,12 @@ const hasFocus = (page: Page, name: string): Promise<void> =>
 const exchangeOf = (page: Page, question: string) => page.locator(".exchange", { hasText: question })
 
 const refused = (page: Page, question: string) => exchangeOf(page, question).getByText("✕ Refused", { exact: true })
+
+/** What a page asks a session with, its list of suites changed. */
+const withSuites = (route: Route, change: (suites: ReadonlyArray<unknown>) => ReadonlyArray<unknown>): string => {
+  const body = JSON.parse(route.request().postData() ?? "") as { readonly suites: ReadonlyArray<unknown> }
+  return JSON.stringify({ ...body, suites: change(body.suites) })
+}
 
 describe.runIf(hasBrowser)("the proxy's console", () => {
   it.live("seals a chat, shows the wire beside its meaning, and nothing of it is readable on the path", () =>
@@ -59,6 +67,10 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           assert.isAtLeast(frames, 2)
           assert.strictEqual(await page.locator(".chain li").count(), frames + 1)
         })
+        // The suite, and the ticks of the clock that the frames came by.
+        await says(page.locator(".crossing", { hasText: "The question, sealed" }), "in the suite MLKEM768-X25519.")
+        await says(page.locator(".crossing", { hasText: "Frame 0" }), /after 0\.\d s/)
+        await says(page.getByLabel("On the wire"), /frames? ha(s|ve) come by the clock, one every 0\.1 s/)
         await says(page.locator(".crossings"), "“purple")
 
         // The conversation goes on, in the same session.
@@ -177,6 +189,36 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
+  it.live("seals nothing where somebody on the path takes the post-quantum suite away", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const classical = JSON.stringify({ ...INIT, suites: [X25519.id] })
+      const attacks: ReadonlyArray<(route: Route) => Promise<void>> = [
+        // Out of what the page asks for: what is sent of it is another body, also where only the order changes.
+        (route) => route.continue({ postData: withSuites(route, (suites) => suites.slice(1)) }),
+        (route) => route.continue({ postData: withSuites(route, (suites) => suites.toReversed()) }),
+        // In the place of the offer comes a genuine one, of a session that was asked for with X25519 alone.
+        async (route) => route.fulfill({ response: await route.fetch({ postData: classical }) }),
+      ]
+      for (const attack of attacks) {
+        const { page } = yield* openPage()
+        const sealed: Array<string> = []
+        yield* Effect.promise(async () => {
+          await page.route("**/v1/init", attack)
+          page.on(
+            "request",
+            (request) => void (request.url().endsWith("/v1/completions") && sealed.push(request.url())),
+          )
+          await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+          await ask(page, "a secret")
+          await refused(page, "a secret").waitFor()
+          await says(page.locator(".exchange"), "Somebody interfered. This is not an answer.")
+        })
+        assert.deepStrictEqual(sealed, [])
+      }
+    }),
+  )
+
   it.live("lets its reader play the one on the path, and refuses every trick", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
@@ -189,6 +231,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           ["repeat", "was due, but"],
           ["cut", "ended before"],
           ["key", "signature"],
+          ["suite", "another choice of suites"],
         ] as const) {
           await page.getByLabel("On the way to you, there is").selectOption(intrusion)
           const question = `some words to ${intrusion}`

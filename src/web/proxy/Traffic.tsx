@@ -1,3 +1,4 @@
+import { DEFAULT_PACE } from "../../domain/pace.ts"
 import type { Exchange, Link, WireItem } from "./exchanges.ts"
 
 /** How much of what crossed is shown before it is asked for, in characters. */
@@ -22,7 +23,10 @@ const Item = ({ item }: { readonly item: WireItem }) => {
       <div class="crossing-head">
         <span class="direction">{item.direction === "out" ? "you → proxy" : "proxy → you"}</span>
         <strong>{item.title}</strong>
-        <span class="size">{item.bytes.toLocaleString("en")} bytes</span>
+        <span class="size">
+          {item.bytes.toLocaleString("en")} bytes
+          {item.after !== undefined && `, after ${(item.after / 1000).toFixed(1)} s`}
+        </span>
         <span class="state">
           <span aria-hidden="true">{mark}</span> {words}
         </span>
@@ -42,6 +46,12 @@ const Item = ({ item }: { readonly item: WireItem }) => {
       </div>
     </li>
   )
+}
+
+/** How many frames have come, and that a clock sent them. */
+const ticksOf = (links: ReadonlyArray<Link>): string => {
+  const ticks = links.filter(({ final }) => !final).length
+  return `${ticks} ${ticks === 1 ? "frame has" : "frames have"} come by the clock, one every ${DEFAULT_PACE / 1000} s whether or not there was something to say: nobody on the way can count tokens.`
 }
 
 const Chain = ({ links, proven }: { readonly links: ReadonlyArray<Link>; readonly proven: boolean }) => (
@@ -82,6 +92,7 @@ export const Traffic = ({ exchange }: { readonly exchange: Exchange | undefined 
   return (
     <section class="card stack" aria-label="On the wire">
       <h2>On the wire</h2>
+      {exchange.chain.length > 0 && <p class="small">{ticksOf(exchange.chain)}</p>}
       {exchange.chain.length > 0 && <Chain links={exchange.chain} proven={exchange.end !== undefined} />}
       <div class="sides side-names" aria-hidden="true">
         <p>What crosses the wire</p>

@@ -3,6 +3,7 @@ import type { VerifiedFrame } from "../../client/ResponseOpener.ts"
 import type { StreamEnd } from "../../client/SealedStream.ts"
 import { partsOf, type StreamPart } from "../../client/streamParts.ts"
 import type { PublicJwk } from "../../domain/statement.ts"
+import { defined } from "../../domain/defined.ts"
 import { explain, type Explained } from "./explainTraffic.ts"
 import type { Crossing } from "./wiretap.ts"
 
@@ -10,6 +11,8 @@ export interface WireItem extends Explained {
   readonly key: number
   readonly direction: "out" | "in"
   readonly text: string
+  /** Of frames: how long after the stream's opening it came, in milliseconds. */
+  readonly after?: number
 }
 
 export interface Link {
@@ -34,6 +37,8 @@ export interface Exchange {
   readonly restarted?: string
   readonly status: "asking" | "verified" | "failed" | "stopped"
   readonly wire: ReadonlyArray<WireItem>
+  /** When its stream opened, by the clock of {@link Crossing}. */
+  readonly openedAt?: number
   readonly chain: ReadonlyArray<Link>
   readonly end?: StreamEnd
   /** The public keys that the receipt and the proof were checked with. */
@@ -62,11 +67,18 @@ const textOf = (part: StreamPart): string => {
 }
 
 const cross = (exchange: Exchange, crossing: Crossing): Exchange => {
-  const { direction, text } = crossing
-  const item: WireItem = { key: exchange.wire.length, direction, text, ...explain(crossing, exchange.question) }
+  const { at, direction, event, text } = crossing
+  const openedAt = event === "open" ? at : exchange.openedAt
+  const item: WireItem = {
+    key: exchange.wire.length,
+    direction,
+    text,
+    ...explain(crossing, exchange.question),
+    ...defined({ after: event === "frame" && openedAt !== undefined ? at - openedAt : undefined }),
+  }
   // Nothing is sealed before the offer of the session was verified, so the sealed question vouches for it.
   const before = item.what === "question" ? settle(exchange, "signed", "verified") : exchange.wire
-  return { ...exchange, wire: [...before, item] }
+  return { ...exchange, ...defined({ openedAt }), wire: [...before, item] }
 }
 
 /** The frame that was opened is the oldest one that crossed and was not opened yet. */

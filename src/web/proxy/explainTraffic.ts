@@ -1,4 +1,5 @@
 /** What it means that something crossed the wire, in a sentence for somebody who never read the protocol. */
+import { decodeBase64Url } from "../../domain/bytes.ts"
 import { parseStatement } from "../../domain/statement.ts"
 import { SUITES } from "../../domain/suites.ts"
 import { objectIn } from "./objectIn.ts"
@@ -19,7 +20,14 @@ export interface Explained {
 
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length
 
-const asked = (path: string, question: string): Omit<Explained, "bytes"> => {
+/** The suite that a question was sealed in: the sizes of what encapsulates its key differ. */
+const suiteOf = (sealed: string): string => {
+  const { enc } = objectIn(sealed)
+  const length = typeof enc === "string" ? decodeBase64Url(enc)?.length : undefined
+  return SUITES.find(({ encBytes }) => encBytes === length)?.name ?? "of the session"
+}
+
+const asked = ({ path, text }: Crossing, question: string): Omit<Explained, "bytes"> => {
   if (path.endsWith("/init")) {
     return {
       what: "request",
@@ -40,7 +48,7 @@ const asked = (path: string, question: string): Omit<Explained, "bytes"> => {
   return {
     what: "question",
     title: "The question, sealed",
-    meaning: `“${question}”, with everything said before, padded and sealed with HPKE to the session’s key.`,
+    meaning: `“${question}”, with everything said before, padded and sealed with HPKE to the session’s key, in the suite ${suiteOf(text)}.`,
     state: "own",
   }
 }
@@ -108,8 +116,8 @@ const streamed = (event: string, text: string): Omit<Explained, "bytes"> => {
 }
 
 export const explain = (crossing: Crossing, question: string): Explained => {
-  const { direction, event, path, text } = crossing
+  const { direction, event, text } = crossing
   const explained =
-    direction === "out" ? asked(path, question) : event === undefined ? answered(crossing) : streamed(event, text)
+    direction === "out" ? asked(crossing, question) : event === undefined ? answered(crossing) : streamed(event, text)
   return { ...explained, bytes: bytesOf(text) }
 }

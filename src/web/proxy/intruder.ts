@@ -3,6 +3,7 @@
  * sealed client, so that everybody can see what happens then. Each of them only takes away or spoils.
  */
 import { decodeBase64Url, encodeBase64Url, fromUtf8, utf8 } from "../../domain/bytes.ts"
+import { objectIn } from "./objectIn.ts"
 import type { ServerSentEvent } from "../../client/serverSentEvents.ts"
 
 export const INTRUSIONS = {
@@ -12,6 +13,7 @@ export const INTRUSIONS = {
   repeat: "someone who repeats a frame",
   cut: "someone who cuts the answer short",
   key: "someone who puts their own key into the offer",
+  suite: "someone who takes the post-quantum suite off the list",
 } as const
 export type Intrusion = keyof typeof INTRUSIONS
 
@@ -39,8 +41,18 @@ export const passFrame = (
       return undefined
     case "none":
     case "key":
+    case "suite":
       return [event]
   }
+}
+
+/** Sessions are begun with these, so whoever wants to interfere with that has to be there then. */
+export const isAtBeginning = (intrusion: Intrusion): boolean => intrusion === "key" || intrusion === "suite"
+
+/** What passes on instead of the body that asks for a session. */
+export const passInit = (intrusion: Intrusion, body: string): string => {
+  const { suites, ...rest } = objectIn(body)
+  return intrusion === "suite" && Array.isArray(suites) ? JSON.stringify({ ...rest, suites: suites.slice(1) }) : body
 }
 
 /** What passes on instead of a session's offer. `theirs` is a key of 32 bytes in base64url. */

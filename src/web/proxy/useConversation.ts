@@ -4,7 +4,7 @@ import { PinMismatch, SealedProblem, SealgateError, Tampered, Unreachable } from
 import { SealedClient } from "../../client/SealedClient.ts"
 import { baseUrl } from "../shared/render.tsx"
 import { type Exchange, type Failure, follow, type Happening, historyOf } from "./exchanges.ts"
-import type { Intrusion } from "./intruder.ts"
+import { type Intrusion, isAtBeginning } from "./intruder.ts"
 import { type Tap, tapped } from "./wiretap.ts"
 
 const failureOf = (error: unknown): Failure => {
@@ -44,8 +44,7 @@ export const useConversation = (pins: ReadonlyArray<string>) => {
     asking.current = controller
     tap.current = { intrusion, heard: (crossing) => happen({ type: "crossed", id, crossing }) }
     happen({ type: "asked", id, question })
-    // Keys are offered when a session begins, so whoever wants to exchange one has to be there then.
-    const used = intrusion === "key" ? newClient() : client
+    const used = isAtBeginning(intrusion) ? newClient() : client
     try {
       const messages = [...historyOf(exchanges), { role: "user" as const, content: question }]
       const stream = await used.stream(

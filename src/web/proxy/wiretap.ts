@@ -2,7 +2,7 @@
 import type { Fetch } from "../../client/SealedClient.ts"
 import { type ServerSentEvent, serverSentEvents } from "../../client/serverSentEvents.ts"
 import { encodeBase64Url } from "../../domain/bytes.ts"
-import { type Intrusion, passFrame, passOffer } from "./intruder.ts"
+import { type Intrusion, passFrame, passInit, passOffer } from "./intruder.ts"
 
 /** Something that crossed the wire, as text. */
 export interface Crossing {
@@ -13,6 +13,8 @@ export interface Crossing {
   readonly status?: number
   /** Name of the event, for those of a stream. */
   readonly event?: string
+  /** When, in milliseconds, by a clock that only runs forward. */
+  readonly at: number
 }
 
 export interface Tap {
@@ -62,16 +64,18 @@ export const tapped =
   async (url, init) => {
     const { heard, intrusion } = tap()
     const path = new URL(url).pathname
-    heard({ direction: "out", path, text: typeof init.body === "string" ? init.body : "" })
-    const response = await fetch(url, init)
+    const asked = typeof init.body === "string" ? init.body : ""
+    const sent = path.endsWith("/init") ? passInit(intrusion, asked) : asked
+    heard({ direction: "out", path, text: sent, at: performance.now() })
+    const response = await fetch(url, sent === asked ? init : { ...init, body: sent })
     const { headers, status } = response
     if (headers.get("content-type")?.startsWith("text/event-stream") === true && response.body !== null) {
       const events = heardAs(pass(serverSentEvents(response.body), intrusion), ({ data, event }) =>
-        heard({ direction: "in", path, status, event, text: data }),
+        heard({ direction: "in", path, status, event, text: data, at: performance.now() }),
       )
       return new Response(streamOf(events), { status, headers })
     }
     const text = passOffer(intrusion, await response.text(), someKey())
-    heard({ direction: "in", path, status, text })
+    heard({ direction: "in", path, status, text, at: performance.now() })
     return new Response(text, { status, headers })
   }
