@@ -318,14 +318,13 @@ class Response:
                 raise Tampered(f"the receipt disagrees about {name}")
         return claims
 
-    def check_proof(self, proof, end, identity):
+    def check_proof(self, proof, identity):
         claims = verify_statement(proof, "proof", identity)
         expected = {
             "session_id": self.request.claims["session_id"],
             "request_hash": to_b64u(self.request.hash),
             "root": to_b64u(self.chain),
             "count": self.count,
-            "status": end["status"],
         }
         for name, value in expected.items():
             if claims.get(name) != value:
@@ -412,7 +411,7 @@ def chat(base_url, pin, prompt, credential=b""):
                 else:
                     show(frame)
             elif name == "proof" and end is not None:
-                response.check_proof(data["proof"], end, identity)
+                response.check_proof(data["proof"], identity)
                 proven = True
             else:
                 raise Tampered(f"the event {name!r} out of its order")
@@ -506,7 +505,7 @@ def replay_exchange(exchange, session, identity, same):
     same("the commitment to the answer", response_commitment, answered["response_commitment"])
     same("the receipt", response.check_receipt(end, identity), answered["receipt_claims"])
     if form == STREAM:
-        response.check_proof(answered["proof"], end, identity)
+        response.check_proof(answered["proof"], identity)
 
 
 def main(arguments):

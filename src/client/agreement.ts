@@ -75,7 +75,6 @@ export const mustAgree = (receipt: ReceiptClaims, proof: ProofClaims): void => {
   mustBeSame(
     "The receipt and the proof contradict each other",
     ["form", receipt.form, "stream"],
-    ["status", receipt.status, proof.status],
     ["count with the final frame", receipt.count + 1, proof.count],
   )
   mustFollow(["the receipt's iat", receipt.iat], ["the proof's iat", proof.iat])

@@ -67,5 +67,4 @@ export const proofClaimsFrom = (object: JsonObject): ProofClaims => ({
   request_hash: hash(object, "request_hash"),
   root: hash(object, "root"),
   count: integer(object, "count"),
-  status: literal(object, "status", STATUSES),
 })

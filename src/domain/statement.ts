@@ -83,7 +83,10 @@ export interface ReceiptClaims extends Issued {
   readonly software: string
 }
 
-/** Claims of a stream's terminal proof: checkable by anyone who recorded the stream, without keys. */
+/**
+ * Claims of a stream's terminal proof: checkable by anyone who recorded the stream, without keys. It crosses the wire in the
+ * clear, so it says nothing of how the stream ended: the receipt does, under the seal.
+ */
 export interface ProofClaims extends Issued {
   readonly session_id: string
   readonly request_hash: string
@@ -91,7 +94,6 @@ export interface ProofClaims extends Issued {
   readonly root: string
   /** How many frames there were, the final one included. */
   readonly count: number
-  readonly status: EndStatus
 }
 
 export interface ClaimsOf {

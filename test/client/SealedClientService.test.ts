@@ -28,7 +28,7 @@ describe("the client as a service", () => {
         ["delta", "delta", "delta", "delta", "end"],
       )
       const last = elements.at(-1)
-      assert.strictEqual(last?.type === "end" ? last.end.proof.status : undefined, "complete")
+      assert.strictEqual(last?.type === "end" ? last.end.receipt.status : undefined, "complete")
     }).pipe(Effect.provide(layerFor(proxy)))
   })
 

@@ -129,7 +129,7 @@ describe("while the proxy shuts down", () => {
 
         const { frames, proof, response_nonce } = partsOf(eventsOf((await recorded[0]) ?? ""))
         const claims = await verifyProof(proof, trust, { response_nonce, frames })
-        assert.strictEqual(claims.status, "aborted")
+        assert.strictEqual(claims.count, frames.length)
 
         // What waited for its first output is told so, sealed and with a status.
         const refused = await waiting

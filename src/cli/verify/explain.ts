@@ -49,7 +49,7 @@ const receiptLines = ({ receipt }: Verified): ReadonlyArray<string> =>
 
 const proofLines = ({ proof, recorded }: Verified): ReadonlyArray<string> => {
   if (proof === undefined) return []
-  const frames = `${count(proof.count, "frame")}, and it ended as ${proof.status}`
+  const frames = count(proof.count, "frame")
   return [
     recorded
       ? `The recorded stream is exactly what was sent: ${frames}.`

@@ -89,13 +89,12 @@ const fitted = (problem: Problem, jsonWith: (problem: Problem) => Uint8Array): U
 }
 
 /** The statement over all frames of a stream. To be called after the final frame was sealed. */
-export const terminalProof = Effect.fnUntraced(function* (opened: Opened, status: EndStatus, endedAt: number) {
+export const terminalProof = Effect.fnUntraced(function* (opened: Opened, endedAt: number) {
   const attestation = yield* Attestation
   return attestation.sign("proof", {
     iat: Math.floor(endedAt / 1000),
     session_id: opened.sessionId,
     request_hash: encodeBase64Url(opened.sealer.requestHash),
     ...opened.sealer.summary(),
-    status,
   })
 })

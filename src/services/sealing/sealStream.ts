@@ -68,7 +68,7 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
     const last = frame(record, true)
     ended = true
     yield* Metric.update(sealedResponses("stream", status), 1)
-    const proof = yield* terminalProof(opened, status, endedAt)
+    const proof = yield* terminalProof(opened, endedAt)
     const events: Array.NonEmptyReadonlyArray<SealedEvent> = [last, { _tag: "Proof", proof }]
     return events
   })

@@ -42,7 +42,7 @@ export const Receipt = ({ end, exchange }: ReceiptProps) => {
         </dd>
         <dt>Proof</dt>
         <dd>
-          {proof.count} frames, {proof.status}, chain ends in <code>{proof.root.slice(0, 12)}…</code>
+          {proof.count} frames, chain ends in <code>{proof.root.slice(0, 12)}…</code>
         </dd>
         <dt>Prompt kept?</dt>
         <dd>No, says the operator. That is their word, not a proof.</dd>

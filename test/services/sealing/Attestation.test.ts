@@ -15,7 +15,6 @@ const CLAIMS: Omit<ProofClaims, "iss" | "version"> = {
   request_hash: reference.b64u(Buffer.alloc(32, 1)),
   root: reference.b64u(Buffer.alloc(32, 2)),
   count: 3,
-  status: "complete",
 }
 
 const VAULTS = [

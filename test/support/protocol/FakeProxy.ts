@@ -272,7 +272,6 @@ export class FakeProxy {
       request_hash: b64u(exchange.requestHash),
       root: b64u(frames.at(-1)?.chain ?? Buffer.alloc(0)),
       count: frames.length,
-      status,
     }
     const proof = reference.statement(session.identity, "proof", this.hooks.proofClaims?.(proofClaims) ?? proofClaims)
     const events: ReadonlyArray<WireEvent> = [

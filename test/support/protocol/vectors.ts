@@ -218,7 +218,6 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
     request_hash: b64u(requestHash),
     root: b64u(frames.at(-1)?.chain ?? dataRoot),
     count: frames.length,
-    status,
   })
   const ending = {
     request_commitment: hex(requestCommitment),
