@@ -24,6 +24,8 @@ export class RoutingSettingsStale extends Refusal<RoutingSettingsStale>()("Routi
 
 /** What {@link settingsIssues} has to know about the installation. */
 export interface Installation {
+  /** Whether there is such a provider, with a key or without. */
+  readonly exists: (provider: ProviderId) => boolean
   readonly isConfigured: (provider: ProviderId) => boolean
   /** Whether a price is known for the target, its own or a shipped one. */
   readonly hasPrice: (target: TargetName) => boolean
@@ -32,7 +34,7 @@ export interface Installation {
 /** Everything in `settings` that cannot work, as paths with what to do about it; empty when all is well. */
 export const settingsIssues = (
   settings: Omit<RoutingSettings, "version">,
-  { hasPrice, isConfigured }: Installation,
+  { exists, hasPrice, isConfigured }: Installation,
 ): ReadonlyArray<ProblemIssue> => {
   const issues: Array<ProblemIssue> = []
   const report = (path: string, message: string) => issues.push({ path, message })
@@ -42,7 +44,8 @@ export const settingsIssues = (
 
   targets.forEach((target, i) => {
     const path = `targets.${i}`
-    if (!isConfigured(target.provider)) report(`${path}.provider`, "no key is configured for this provider")
+    if (!exists(target.provider)) report(`${path}.provider`, "there is no such provider")
+    else if (!isConfigured(target.provider)) report(`${path}.provider`, "no key is configured for this provider")
     if (targets.slice(0, i).some((other) => sameTarget(other, target))) {
       report(path, "the same provider and model is listed before")
     }
@@ -59,7 +62,9 @@ export const settingsIssues = (
   if (strategy === "cascade" && settings.cascade === undefined) {
     report("cascade.escalate_below", "the strategy cascade needs a threshold from 0 to 1")
   }
-  if (!priced(settings.baseline)) {
+  if (!exists(settings.baseline.provider)) {
+    report("baseline.provider", "there is no such provider")
+  } else if (!priced(settings.baseline)) {
     report("baseline", "savings need a price here: name a model with a shipped price, or a target with prices")
   }
   for (const role of Role.literals) {

@@ -4,12 +4,22 @@ import { type ChatChunk, type ChatCompletion, type ChatRequest, type FinishReaso
 import { KeptReceipt } from "./keptReceipt.ts"
 import { AttemptOutcome, failureCodes, UpstreamCode } from "./failures.ts"
 
-/** The places that an operator can put a provider in; whose API is spoken in each is said where they are configured. */
-export const SLOTS = ["provider1", "provider2", "provider3", "provider4"] as const
-export type Slot = (typeof SLOTS)[number]
-
-/** The provider in a slot, or `echo`, which is built in. */
-export const ProviderId = Schema.Literals([...SLOTS, "echo"])
+/**
+ * The provider in a slot, or `echo`, which is built in. There is room for nine slots; which of them have a vendor is said
+ * where providers are registered, and one that has none counts as a provider that is not configured.
+ */
+export const ProviderId = Schema.Literals([
+  "provider1",
+  "provider2",
+  "provider3",
+  "provider4",
+  "provider5",
+  "provider6",
+  "provider7",
+  "provider8",
+  "provider9",
+  "echo",
+])
 export type ProviderId = typeof ProviderId.Type
 
 /** A model of a provider. */

@@ -6,3 +6,6 @@ export const withoutSlashes = (url: string): string => {
   while (url[end - 1] === "/") end--
   return url.slice(0, end)
 }
+
+/** `base` and `path` joined by exactly one slash. */
+export const joinUrl = (base: string, path: string): string => `${withoutSlashes(base)}/${path}`

@@ -2,13 +2,14 @@
 import { Effect, Layer } from "effect"
 import { fetch as fetchWithDispatcher } from "undici"
 import { hostName, isLoopback } from "../domain/hostName.ts"
-import { type Slot, SLOTS } from "../domain/upstream.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../services/upstream/UpstreamSettings.ts"
 import { makeDispatcher, type NetworkProxies, ProviderHttp } from "../services/upstream/ProviderHttp.ts"
+import { PROVIDERS, type Slot, SLOTS } from "../services/upstream/Slots.ts"
+import { makeHttpProvider } from "../services/upstream/providers/http/HttpProvider.ts"
 import { echo } from "../services/upstream/providers/echo/Echo.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
 import { showKeyRefusals } from "../services/upstream/UpstreamMetrics.ts"
-import { PROVIDERS, type UpstreamConfiguration } from "./config/upstreamSettings.ts"
+import type { UpstreamConfiguration } from "./config/upstreamSettings.ts"
 import type { ServerSettings } from "./config/serverSettings.ts"
 import { sealedProvider } from "./SealedProvider.ts"
 import { layerCircuitStore } from "../server/redis/SharedState.ts"
@@ -87,7 +88,7 @@ const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: Upstre
     )
   }
   yield* showKeyRefusals(slot)
-  return [{ ...(yield* PROVIDERS[slot].api.make({ ...common, apiKey })), server, firstToken }]
+  return [{ ...(yield* makeHttpProvider(PROVIDERS[slot].api, { ...common, apiKey })), server, firstToken }]
 })
 
 /** The configured providers as `Upstream`. */

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Metric, Schema } from "effect"
 import { Readiness } from "../../src/domain/readiness.ts"
+import { SLOTS } from "../../src/services/upstream/Slots.ts"
 import { fault, FakeUpstream } from "../support/FakeUpstream.ts"
 import { gatedUpstream } from "../support/gateway.ts"
 import { assertDeclared, parsePrometheus, scrape, valueOf } from "../support/prometheus.ts"
@@ -137,9 +138,7 @@ it.live("/health and the operator's /ready tell how the proxy is, and ask no pro
         draining: false,
         providers: [
           { provider: "provider1", configured: true, model: "model-1", circuit: "closed", last_success: null },
-          { provider: "provider2", configured: false },
-          { provider: "provider3", configured: false },
-          { provider: "provider4", configured: false },
+          ...SLOTS.slice(1).map((provider) => ({ provider, configured: false })),
         ],
         tls: { mode: "off", expires_at: null, last_reload_error: null },
         redis: "off",

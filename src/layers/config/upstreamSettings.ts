@@ -4,22 +4,7 @@ import { type Decoded, optionalSetting, providerFromEnv, type Setting, setting }
 import { Duration, Redacted, Schema } from "effect"
 import type { Rule } from "../../domain/configuration.ts"
 import { POLICY_BOUNDS } from "../../domain/routing.ts"
-import { type Slot, SLOTS } from "../../domain/upstream.ts"
-import { anthropic } from "../../services/upstream/providers/anthropic/Anthropic.ts"
-import { gemini } from "../../services/upstream/providers/gemini/Gemini.ts"
-import { mistral } from "../../services/upstream/providers/mistral/Mistral.ts"
-import { openAi } from "../../services/upstream/providers/openai/OpenAi.ts"
-import type { ProviderDescriptor } from "../../services/upstream/providers/shared/Descriptor.ts"
-
-/** Whose API is spoken in each slot. */
-export const PROVIDERS: Readonly<Record<Slot, ProviderDescriptor>> = {
-  provider1: openAi,
-  provider2: mistral,
-  provider3: anthropic,
-  provider4: gemini,
-}
-
-const numberOf = (slot: Slot): string => slot.slice("provider".length)
+import { numberOf, PROVIDERS, type Slot, SLOTS } from "../../services/upstream/Slots.ts"
 
 const parseOrder = (text: string): ReadonlyArray<Slot> | undefined => {
   const named = text.split(",").map((part) =>

@@ -1,7 +1,7 @@
 /** Readiness of a server: what it needs of its own, and how its providers are, without calling any of them. */
 import { Context, DateTime, Effect, Option } from "effect"
 import type { ConfiguredProvider, ProviderReadiness, Readiness } from "../../domain/readiness.ts"
-import { ProviderId } from "../../domain/upstream.ts"
+import { SLOTS } from "../upstream/Slots.ts"
 import { type ProviderStatus, Upstream } from "../upstream/Upstream.ts"
 import { Drain } from "./Drain.ts"
 import { RedisStatus } from "./RedisStatus.ts"
@@ -50,8 +50,9 @@ const providerReadiness = (status: ProviderStatus): ConfiguredProvider => ({
   }),
 })
 
-/** The slots that nobody set up, so that a key whose variable has a typing mistake is missed. The echo has no key. */
+/** The slots that nobody set up, so that a key whose variable has a typing mistake is missed. */
 const withoutKey = (configured: ReadonlyArray<ConfiguredProvider>): ReadonlyArray<ProviderReadiness> =>
-  ProviderId.literals
-    .filter((slot) => slot !== "echo" && !configured.some(({ provider }) => provider === slot))
-    .map((provider) => ({ provider, configured: false }))
+  SLOTS.filter((slot) => !configured.some(({ provider }) => provider === slot)).map((provider) => ({
+    provider,
+    configured: false,
+  }))

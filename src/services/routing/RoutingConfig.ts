@@ -14,6 +14,7 @@ import {
 } from "../../domain/routingChecks.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
 import { decodeRows, encodeRow, unavailable } from "../storedRows.ts"
+import { PROVIDER_IDS } from "../upstream/Slots.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../upstream/UpstreamSettings.ts"
 import { defaultSettings, faultPolicyOf } from "./DefaultSettings.ts"
@@ -78,6 +79,7 @@ export class RoutingConfig extends Context.Service<
           const now = yield* DateTime.now
           const configured = new Set((yield* status).map(({ provider }) => provider))
           const errors = settingsIssues(input, {
+            exists: (provider) => PROVIDER_IDS.has(provider),
             isConfigured: (provider) => configured.has(provider),
             hasPrice: (target) => shippedPrice(target, now.epochMilliseconds) !== null,
           })

@@ -7,10 +7,10 @@
 import { Clock, Duration, Effect, Option, Result, ScopedRef } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { failureRules } from "../../domain/failures.ts"
-import { type Attempt, ProviderId, type UpstreamRequest } from "../../domain/upstream.ts"
+import type { Attempt, UpstreamRequest } from "../../domain/upstream.ts"
 import { makeAttempts } from "./Attempts.ts"
 import { makeBackoff } from "./Backoff.ts"
-import { type Bulkhead, makeBulkhead } from "./Bulkhead.ts"
+import { makeBulkhead } from "./Bulkhead.ts"
 import type { Call, Progress } from "./Calls.ts"
 import { makeCircuits, type Passage } from "./Circuits.ts"
 import { brokenOff, errorOf, mayFit, type TargetFailure, targetFailureOf, outOfTime } from "./TargetFailures.ts"
@@ -54,11 +54,11 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
 ) {
   const book = new TargetBook(providers)
   const attempts = yield* makeAttempts(book)
-  const bulkheads = Object.fromEntries(
-    yield* Effect.forEach(ProviderId.literals, (id) =>
-      Effect.map(makeBulkhead(initial.bulkhead), (bulkhead): [ProviderId, Bulkhead] => [id, bulkhead]),
+  const bulkheads = new Map(
+    yield* Effect.forEach(providers, (provider) =>
+      Effect.map(makeBulkhead(initial.bulkhead), (bulkhead) => [provider, bulkhead] as const),
     ),
-  ) as Record<ProviderId, Bulkhead> // Every id has its entry.
+  )
   const store = yield* CircuitBreaker.CircuitBreakerStore
   const prepare = (settings: UpstreamSettings) =>
     makeCircuits(settings.circuit, book).pipe(
@@ -107,6 +107,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
   ) {
     for (const target of targets) {
       if (!mayFit(target, journey.failures)) continue
+      const bulkhead = yield* Effect.orDie(Effect.fromNullishOr(bulkheads.get(target.provider)))
       const guarded = circuits.guard(book.called(target), (passage) =>
         attempt(journey, target, call, passage).pipe(
           Effect.retry({
@@ -114,7 +115,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
             times: journey.settings.retry.times,
             while: (failure) => again(journey, call, passage, failure),
           }),
-          bulkheads[target.provider.id].enter,
+          bulkhead.enter,
         ),
       )
       const served = yield* Effect.result(guarded)
@@ -164,7 +165,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
 
   const configure = Effect.fnUntraced(function* (settings: UpstreamSettings) {
     yield* ScopedRef.set(current, prepare(settings))
-    yield* Effect.forEach(Object.values(bulkheads), (bulkhead) => bulkhead.resize(settings.bulkhead))
+    yield* Effect.forEach(bulkheads.values(), (bulkhead) => bulkhead.resize(settings.bulkhead))
   })
 
   return { serve, status, configure, attempts: attempts.ended }

@@ -165,13 +165,21 @@ describeDatabases("RoutingConfig", (database) => {
 })
 
 describe("settingsIssues", () => {
-  const everything = { isConfigured: () => true, hasPrice: () => false }
+  const everything = { exists: (id: string) => id !== "provider9", isConfigured: () => true, hasPrice: () => false }
   const paths = (members: Parameters<typeof settings>[0]) =>
     settingsIssues(settings(members), everything).map(({ path }) => path)
 
   it("finds nothing wrong with what works", () => {
     assert.deepStrictEqual(paths({}), [])
     assert.deepStrictEqual(paths({ strategy: "latency" }), [])
+  })
+
+  it("refuses a provider that there is not, wherever it is named", () => {
+    const baseline = { provider: "provider9" as const, model: "m" }
+    assert.deepStrictEqual(paths({ baseline, targets: [target("provider9/m")] }), [
+      "targets.0.provider",
+      "baseline.provider",
+    ])
   })
 
   it("wants for each strategy what it needs", () => {
@@ -190,7 +198,9 @@ describe("RoutingSettingsInput", () => {
   const decode = Schema.decodeUnknownExit(RoutingSettingsInput)
   it.each([
     ["no targets", { targets: [] }],
-    ["an unknown provider", { baseline: { provider: "provider9", model: "m" } }],
+    ["what names no provider", { baseline: { provider: "openai", model: "m" } }],
+    ["a provider without a number", { baseline: { provider: "provider", model: "m" } }],
+    ["a provider with a number that no slot has", { baseline: { provider: "provider0", model: "m" } }],
     ["a negative weight", { targets: [{ ...target("provider1/a"), weight: -1 }] }],
     ["a quality above 1", { targets: [{ ...target("provider1/a"), quality: 1.1 }] }],
     [
@@ -230,6 +240,9 @@ describe("defaultSettings", () => {
   it("works with echo alone", () => {
     const derived = derive(status("echo", "echo-1"))
     assert.deepStrictEqual(derived.baseline, { provider: "echo", model: "echo-1" })
-    assert.deepStrictEqual(settingsIssues(derived, { isConfigured: () => true, hasPrice: () => true }), [])
+    assert.deepStrictEqual(
+      settingsIssues(derived, { exists: () => true, isConfigured: () => true, hasPrice: () => true }),
+      [],
+    )
   })
 })

@@ -1,10 +1,9 @@
 /** The service under test with real providers over real sockets, in front of fakes of the vendors. */
 import { Context, Duration, Effect, Layer, Redacted, type Scope, Stream } from "effect"
 import type { ProviderId, StreamEvent, UpstreamRequest } from "../../../src/domain/upstream.ts"
-import type { Provider } from "../../../src/services/upstream/Provider.ts"
-import * as Anthropic from "../../../src/services/upstream/providers/anthropic/Anthropic.ts"
-import * as Gemini from "../../../src/services/upstream/providers/gemini/Gemini.ts"
-import * as OpenAiCompatible from "../../../src/services/upstream/providers/openai/OpenAiCompatible.ts"
+import { makeHttpProvider } from "../../../src/services/upstream/providers/http/HttpProvider.ts"
+import type { ProviderApi } from "../../../src/services/upstream/providers/shared/Descriptor.ts"
+import { PROVIDERS } from "../../../src/services/upstream/Slots.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { ProviderHttp } from "../../../src/services/upstream/ProviderHttp.ts"
 import type { UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
@@ -15,25 +14,20 @@ interface Wire {
   readonly name: WireName
   readonly provider: ProviderId
   readonly baseUrl: (fake: Pick<Fake, "anthropic" | "gemini" | "openAi">) => string
-  readonly make: (options: {
-    readonly id: ProviderId
-    readonly apiKey: Redacted.Redacted
-    readonly baseUrl: string
-    readonly defaultModel: string
-  }) => Effect.Effect<Provider, never, ProviderHttp>
+  readonly api: ProviderApi
 }
 
 export const openAi: Wire = {
   name: "openai",
   provider: "provider1",
   baseUrl: (fake) => fake.openAi,
-  make: OpenAiCompatible.make,
+  api: PROVIDERS.provider1.api,
 }
 
 export const WIRES: ReadonlyArray<Wire> = [
   openAi,
-  { name: "anthropic", provider: "provider3", baseUrl: ({ anthropic }) => anthropic, make: Anthropic.make },
-  { name: "gemini", provider: "provider4", baseUrl: ({ gemini }) => gemini, make: Gemini.make },
+  { name: "anthropic", provider: "provider3", baseUrl: ({ anthropic }) => anthropic, api: PROVIDERS.provider3.api },
+  { name: "gemini", provider: "provider4", baseUrl: ({ gemini }) => gemini, api: PROVIDERS.provider4.api },
 ]
 
 /** Serves when the target under test does not. */
@@ -96,13 +90,13 @@ export const wired = Effect.fnUntraced(function* (
   const backup = yield* FakeUpstream.make()
   const settings = mergedWith(overrides)
   const http = yield* Layer.build(ProviderHttp.layer({ ...settings.timeouts, traceHeaders: true }))
-  const first = wire.make({
+  const first = makeHttpProvider(wire.api, {
     id: wire.provider,
     apiKey: Redacted.make(apiKey),
     baseUrl: baseUrl ?? wire.baseUrl(target),
     defaultModel: "target-model",
   })
-  const second = OpenAiCompatible.make({
+  const second = makeHttpProvider(openAi.api, {
     id: BACKUP,
     apiKey: Redacted.make("key-of-the-backup"),
     baseUrl: backup.openAi,

@@ -6,6 +6,7 @@ import { TestClock } from "effect/testing"
 import type { ChatRequest } from "../../../../src/domain/chat.ts"
 import type { FailureKind } from "../../../../src/domain/failures.ts"
 import type { ProviderFailure } from "../../../../src/services/upstream/Provider.ts"
+import { makeHttpProvider } from "../../../../src/services/upstream/providers/http/HttpProvider.ts"
 import { canned, events, json, MINIMAL, type Vendor, VENDOR_NAMES, VENDORS } from "./support/Canned.ts"
 import { eventFixture } from "./support/fixtures.ts"
 
@@ -452,10 +453,13 @@ describe("no response", () => {
       Effect.gen(function* () {
         const http = ProviderHttp.of({ post: () => Effect.fail(new ConnectionFailed({ code })) })
         for (const vendor of VENDOR_NAMES) {
-          const { make, id, baseUrl, model } = VENDORS[vendor]
-          const provider = yield* make({ id, apiKey: Redacted.make("k"), baseUrl, defaultModel: model }).pipe(
-            Effect.provideService(ProviderHttp, http),
-          )
+          const { api, id, baseUrl, model } = VENDORS[vendor]
+          const provider = yield* makeHttpProvider(api, {
+            id,
+            apiKey: Redacted.make("k"),
+            baseUrl,
+            defaultModel: model,
+          }).pipe(Effect.provideService(ProviderHttp, http))
           for (const call of [provider.complete(request), Stream.runDrain(provider.stream(request))]) {
             const failure = yield* Effect.flip(call)
             assert.strictEqual(failure.kind, kind)

@@ -1,19 +1,36 @@
 /** The Gemini API, version v1beta. */
-import { type Effect, Redacted } from "effect"
-import type { Provider } from "../../Provider.ts"
-import type { ProviderHttp } from "../../ProviderHttp.ts"
+import { Redacted } from "effect"
+import { joinUrl } from "../../../../domain/url.ts"
 import { GeminiChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"
 import { toRequest } from "./toRequest.ts"
-import type { ProviderDescriptor } from "../shared/Descriptor.ts"
-import { joinUrl, makeHttpProvider } from "../shared/HttpProvider.ts"
-import type { ProviderOptions } from "../shared/WireFormat.ts"
+import type { ProviderApi, ProviderDescriptor } from "../shared/Descriptor.ts"
 
 const KEY_HEADER = "x-goog-api-key"
 
-/** A provider at `baseUrl`, such as `https://generativelanguage.googleapis.com`. */
-export const make = (options: ProviderOptions): Effect.Effect<Provider, never, ProviderHttp> =>
-  makeHttpProvider(options, {
+/** A model's name, or its resource name as in `tunedModels/…`. */
+const MODEL = /^([a-zA-Z]+\/)?[a-zA-Z0-9][a-zA-Z0-9._-]*$/
+
+const generateContent: ProviderApi = {
+  title: "Google Gemini API",
+  endpoint: "Its endpoint",
+  // The names of google.rpc.Code.
+  errors: {
+    INVALID_ARGUMENT: 400,
+    FAILED_PRECONDITION: 400,
+    OUT_OF_RANGE: 400,
+    UNAUTHENTICATED: 401,
+    PERMISSION_DENIED: 403,
+    NOT_FOUND: 404,
+    ABORTED: 409,
+    RESOURCE_EXHAUSTED: 429,
+    CANCELLED: 499,
+    INTERNAL: 500,
+    UNAVAILABLE: 503,
+    DEADLINE_EXCEEDED: 504,
+  },
+  // The base URL is such as `https://generativelanguage.googleapis.com`.
+  wireFormat: ({ apiKey, baseUrl }) => ({
     name: "gcp.gemini",
     singleToolCall: false,
     request: (asked, call, unsupported) => {
@@ -22,19 +39,17 @@ export const make = (options: ProviderOptions): Effect.Effect<Provider, never, P
       const path = call.model.includes("/") ? call.model : `models/${call.model}`
       const method = call.stream ? "streamGenerateContent?alt=sse" : "generateContent"
       // The key travels in a header, because URLs are recorded in spans.
-      const headers = { [KEY_HEADER]: Redacted.value(options.apiKey) }
+      const headers = { [KEY_HEADER]: Redacted.value(apiKey) }
       const body = JSON.stringify(toRequest(asked, call, unsupported))
-      return { url: joinUrl(options.baseUrl, `v1beta/${path}:${method}`), headers, body }
+      return { url: joinUrl(baseUrl, `v1beta/${path}:${method}`), headers, body }
     },
     completion: fromResponse,
     reader: (call) => new GeminiChunkReader(call),
-  })
-
-/** A model's name, or its resource name as in `tunedModels/…`. */
-const MODEL = /^([a-zA-Z]+\/)?[a-zA-Z0-9][a-zA-Z0-9._-]*$/
+  }),
+}
 
 export const gemini: ProviderDescriptor = {
-  api: { title: "Google Gemini API", endpoint: "Its endpoint", make },
+  api: generateContent,
   baseUrl: "https://generativelanguage.googleapis.com",
   model: "gemini-3.8-flash",
   aliases: { apiKey: ["GEMINI_API_KEY", "GOOGLE_API_KEY"], baseUrl: ["GEMINI_BASE_URL"], model: ["GEMINI_MODEL"] },

@@ -3,8 +3,7 @@ import { Result } from "effect"
 import type { ChatCompletion } from "../../../../domain/chat.ts"
 import { accumulate } from "../../../../domain/chatStream.ts"
 import type { ProviderFailure } from "../../Provider.ts"
-import { reportsError } from "../shared/ErrorBody.ts"
-import { failure, failureOfEvent, garbage, withUsage } from "../shared/providerFailures.ts"
+import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
 import type { Call } from "../shared/WireFormat.ts"
 import { GeminiChunkReader } from "./ChunkReader.ts"
 
@@ -15,11 +14,7 @@ import { GeminiChunkReader } from "./ChunkReader.ts"
 export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompletion, ProviderFailure> => {
   const reader = new GeminiChunkReader({ ...call, choices: 1 })
   const responses: ReadonlyArray<unknown> = Array.isArray(body) ? body : [body]
-  const read = Result.all(
-    responses.map((response) =>
-      reportsError(response) ? Result.fail(failureOfEvent(response)) : reader.read(response),
-    ),
-  )
+  const read = Result.all(responses.map((response) => reader.read(response)))
   if (Result.isFailure(read)) return Result.fail(withUsage(read.failure, reader.usage))
   const chunks = read.success.flat()
   if (chunks.length === 0) return Result.fail(garbage("an answer without candidates"))

@@ -2,8 +2,7 @@
 import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
-import { reportsError } from "../shared/ErrorBody.ts"
-import { failureOfEvent, garbage } from "../shared/providerFailures.ts"
+import { garbage } from "../shared/providerFailures.ts"
 import { FinishTracker } from "../shared/FinishTracker.ts"
 import { textOr } from "../shared/textOr.ts"
 import { toDelta, toTexts } from "../shared/toChunk.ts"
@@ -11,7 +10,7 @@ import type { Call, ChunkReader } from "../shared/WireFormat.ts"
 import { TextDigest } from "./TextDigest.ts"
 import { ToolCalls } from "./ToolCalls.ts"
 import * as Wire from "./Wire.ts"
-import { argumentsOf, FAILED, finishOf, messageOf, secondsOr } from "./fromResponse.ts"
+import { argumentsOf, finishOf, messageOf, secondsOr } from "./fromResponse.ts"
 import { usageOf } from "./usage.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Chunk)
@@ -50,10 +49,7 @@ export class OpenAiChunkReader implements ChunkReader {
     const wire = Option.getOrUndefined(decode(json))
     if (wire === undefined) return Result.fail(garbage("an event is not a chunk"))
     if (wire.choices == null && wire.usage == null) return Result.succeed([])
-    const failed = wire.choices?.find((choice) => choice.finish_reason === FAILED || reportsError(choice))
-    return failed === undefined
-      ? Result.map(this.chunk(wire), (chunk) => [chunk])
-      : Result.fail(failureOfEvent({ error: failed["error"] ?? FAILED }))
+    return Result.map(this.chunk(wire), (chunk) => [chunk])
   }
 
   private chunk(wire: Wire.Chunk): Result.Result<ChatChunk, ProviderFailure> {

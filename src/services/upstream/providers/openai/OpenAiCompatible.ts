@@ -2,40 +2,47 @@
  * Providers that speak OpenAI Chat Completions. The request is in their language already, so everything in it is passed
  * on, members unknown here included; answers are checked, and completed where servers are careless.
  */
-import { type Effect, Redacted } from "effect"
-import type { Provider } from "../../Provider.ts"
-import type { ProviderHttp } from "../../ProviderHttp.ts"
+import { Redacted } from "effect"
+import { joinUrl } from "../../../../domain/url.ts"
 import { OpenAiChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"
 import type { ProviderApi } from "../shared/Descriptor.ts"
 import { withoutExtraContent } from "../shared/ExtraContent.ts"
-import { joinUrl, makeHttpProvider } from "../shared/HttpProvider.ts"
-import type { ProviderOptions } from "../shared/WireFormat.ts"
-
-/** A provider at `baseUrl`, which ends in the version as in `https://api.openai.com/v1`. */
-export const make = (options: ProviderOptions): Effect.Effect<Provider, never, ProviderHttp> => {
-  const url = joinUrl(options.baseUrl, "chat/completions")
-  const headers = { authorization: `Bearer ${Redacted.value(options.apiKey)}` }
-  return makeHttpProvider(options, {
-    name: "openai",
-    singleToolCall: true,
-    request: (asked, call) => {
-      const { stream: _stream, stream_options: streamOptions, ...members } = withoutExtraContent(asked)
-      const body = {
-        ...members,
-        model: call.model,
-        // Usage is what the ledger lives on, so it is always asked for.
-        ...(call.stream ? { stream: true, stream_options: { ...streamOptions, include_usage: true } } : {}),
-      }
-      return { url, headers, body: JSON.stringify(body) }
-    },
-    completion: fromResponse,
-    reader: (call) => new OpenAiChunkReader(call),
-  })
-}
 
 export const openAiCompatible: ProviderApi = {
   title: "OpenAI-compatible",
   endpoint: "Its endpoint, version included; any OpenAI-compatible server",
-  make,
+  errors: {
+    BadRequestError: 400,
+    AuthenticationError: 401,
+    invalid_api_key: 401,
+    PermissionDeniedError: 403,
+    NotFoundError: 404,
+    RateLimitError: 429,
+    rate_limit_exceeded: 429,
+    too_many_requests: 429,
+    server_error: 500,
+    InternalServerError: 500,
+  },
+  // The base URL ends in the version, as in `https://api.openai.com/v1`.
+  wireFormat: ({ apiKey, baseUrl }) => {
+    const url = joinUrl(baseUrl, "chat/completions")
+    const headers = { authorization: `Bearer ${Redacted.value(apiKey)}` }
+    return {
+      name: "openai",
+      singleToolCall: true,
+      request: (asked, call) => {
+        const { stream: _stream, stream_options: streamOptions, ...members } = withoutExtraContent(asked)
+        const body = {
+          ...members,
+          model: call.model,
+          // Usage is what the ledger lives on, so it is always asked for.
+          ...(call.stream ? { stream: true, stream_options: { ...streamOptions, include_usage: true } } : {}),
+        }
+        return { url, headers, body: JSON.stringify(body) }
+      },
+      completion: fromResponse,
+      reader: (call) => new OpenAiChunkReader(call),
+    }
+  },
 }

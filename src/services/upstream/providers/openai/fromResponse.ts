@@ -3,17 +3,13 @@ import { Option, Result, Schema } from "effect"
 import type { AssistantMessage, ChatCompletion, ToolCall } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { CallIds } from "../shared/CallIds.ts"
-import { reportsError } from "../shared/ErrorBody.ts"
-import { failure, failureOfEvent, garbage } from "../shared/providerFailures.ts"
+import { failure, garbage } from "../shared/providerFailures.ts"
 import { textOr } from "../shared/textOr.ts"
 import type { Call } from "../shared/WireFormat.ts"
 import * as Wire from "./Wire.ts"
 import { usageOf } from "./usage.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Completion)
-
-/** The finish reason with which gateways report that the provider behind them failed. */
-export const FAILED = "error"
 
 /** The answer in `body`. */
 export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompletion, ProviderFailure> => {
@@ -29,8 +25,6 @@ export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompl
     if (reason === null) {
       return Result.fail(failure("truncated", "a choice has no finish reason", { usage: usage ?? undefined }))
     }
-    if (reason === FAILED || reportsError(choice))
-      return Result.fail(failureOfEvent({ error: choice["error"] ?? FAILED }))
     const index = numbered ? (choice.index ?? position) : position
     choices.push({ ...choice, index, message: messageOf(choice.message, `${id}_${index}`), finish_reason: reason })
   }

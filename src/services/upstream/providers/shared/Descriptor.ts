@@ -1,8 +1,5 @@
 /** How a vendor is described, so that settings and providers can be made from it. */
-import type { Effect } from "effect"
-import type { Provider } from "../../Provider.ts"
-import type { ProviderHttp } from "../../ProviderHttp.ts"
-import type { ProviderOptions } from "./WireFormat.ts"
+import type { ProviderOptions, WireFormat } from "./WireFormat.ts"
 
 /** An API that one vendor has, or many. */
 export interface ProviderApi {
@@ -10,7 +7,9 @@ export interface ProviderApi {
   readonly title: string
   /** What an operator has to know of its base URL. */
   readonly endpoint: string
-  readonly make: (options: ProviderOptions) => Effect.Effect<Provider, never, ProviderHttp>
+  /** The HTTP statuses of the errors that it names. */
+  readonly errors: Readonly<Record<string, number>>
+  readonly wireFormat: (options: ProviderOptions) => WireFormat
 }
 
 /** A vendor: with this, its operator has only a key to give. */

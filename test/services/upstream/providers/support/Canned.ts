@@ -6,26 +6,25 @@ import {
   ProviderHttp,
   type ProviderResponse,
 } from "../../../../../src/services/upstream/ProviderHttp.ts"
-import * as Anthropic from "../../../../../src/services/upstream/providers/anthropic/Anthropic.ts"
-import * as Gemini from "../../../../../src/services/upstream/providers/gemini/Gemini.ts"
-import * as OpenAiCompatible from "../../../../../src/services/upstream/providers/openai/OpenAiCompatible.ts"
+import { makeHttpProvider } from "../../../../../src/services/upstream/providers/http/HttpProvider.ts"
 import type { Limits } from "../../../../../src/services/upstream/providers/shared/Limits.ts"
+import { PROVIDERS } from "../../../../../src/services/upstream/Slots.ts"
 
 export const VENDORS = {
   openai: {
-    make: OpenAiCompatible.make,
+    api: PROVIDERS.provider1.api,
     id: "provider1",
     baseUrl: "https://openai.example/v1",
     model: "gpt-default",
   },
   anthropic: {
-    make: Anthropic.make,
+    api: PROVIDERS.provider3.api,
     id: "provider3",
     baseUrl: "https://anthropic.example",
     model: "claude-default",
   },
   gemini: {
-    make: Gemini.make,
+    api: PROVIDERS.provider4.api,
     id: "provider4",
     baseUrl: "https://gemini.example",
     model: "gemini-3-default",
@@ -83,8 +82,8 @@ export const canned = (
         return received(respond(seen))
       }),
   })
-  const { make, id, baseUrl, model } = VENDORS[vendor]
-  return make({
+  const { api, id, baseUrl, model } = VENDORS[vendor]
+  return makeHttpProvider(api, {
     id,
     apiKey: Redacted.make("the-secret-key"),
     baseUrl: options.baseUrl ?? baseUrl,

@@ -3,6 +3,7 @@ import { Duration, Effect, Redacted } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { ProviderHttp } from "../../../../../src/services/upstream/ProviderHttp.ts"
+import { makeHttpProvider } from "../../../../../src/services/upstream/providers/http/HttpProvider.ts"
 import type { Limits } from "../../../../../src/services/upstream/providers/shared/Limits.ts"
 import { type Vendor, VENDORS } from "./Canned.ts"
 
@@ -60,8 +61,8 @@ export const serve = (handler: (request: IncomingMessage, response: ServerRespon
 
 /** A provider of `vendor` at `baseUrl`, over the HTTP client that the product uses. */
 export const live = (vendor: Vendor, baseUrl: string, limits?: Partial<Limits>) => {
-  const { id, make, model } = VENDORS[vendor]
-  return make({ id, apiKey: Redacted.make("the-secret-key"), baseUrl, defaultModel: model, limits })
+  const { api, id, model } = VENDORS[vendor]
+  return makeHttpProvider(api, { id, apiKey: Redacted.make("the-secret-key"), baseUrl, defaultModel: model, limits })
 }
 
 export const client = ProviderHttp.layer({ connect: Duration.seconds(10), traceHeaders: false })

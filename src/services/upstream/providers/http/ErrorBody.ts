@@ -50,17 +50,35 @@ const decodeBody = Schema.decodeUnknownOption(
   ]),
 )
 
-/** Gemini wraps the error of a stream in an array. */
-const unwrapped = (body: unknown): unknown => (Array.isArray(body) ? body[0] : body)
-
 /** Whether `body`, any JSON value, reports an error in place of an answer. */
-export const reportsError = (body: unknown): boolean => {
-  const value = unwrapped(body)
+export const reportsError = (body: unknown): boolean => isError(unwrapped(body))
+
+/** The part of `body` that an error would be: Gemini wraps that of a stream in an array, gateways theirs in a choice. */
+const unwrapped = (body: unknown): unknown => {
+  const value: unknown = Array.isArray(body) ? body[0] : body
+  const failed = isError(value) ? undefined : failedChoice(value)
+  return failed === undefined ? value : { error: failed }
+}
+
+const isError = (value: unknown): boolean => {
   if (!Predicate.isReadonlyObject(value)) return false
   if (says(value["error"])) return true
   // Anthropic names the type of everything that it sends, some OpenAI-compatible servers that of an object.
   if (value["type"] === "error" || value["object"] === "error") return true
   return typeof value["message"] === "string" && statusIn(value) !== undefined
+}
+
+/** The finish reason with which gateways report that the provider behind them failed. */
+const FAILED = "error"
+
+/** What the first choice that failed says of it. */
+const failedChoice = (value: unknown): unknown => {
+  if (!Predicate.hasProperty(value, "choices") || !Array.isArray(value.choices)) return undefined
+  const choices: ReadonlyArray<unknown> = value.choices
+  const failed = choices
+    .filter(Predicate.isReadonlyObject)
+    .find((choice) => choice["finish_reason"] === FAILED || isError(choice))
+  return failed && (failed["error"] ?? FAILED)
 }
 
 /** Whether a member `error` says anything: some servers always have one. */

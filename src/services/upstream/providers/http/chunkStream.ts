@@ -18,10 +18,11 @@ import { Sse } from "effect/encoding"
 import type { ChatChunk } from "../../../../domain/chat.ts"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
 import { reportsError } from "./ErrorBody.ts"
-import { failure, failureOfEvent, garbage, withUsage } from "./providerFailures.ts"
-import type { Limits } from "./Limits.ts"
+import { failureOfEvent } from "./errorFailures.ts"
+import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
+import type { Limits } from "../shared/Limits.ts"
 import { type Body, type JsonBody, type Texts } from "./ResponseBody.ts"
-import type { ChunkReader } from "./WireFormat.ts"
+import type { ChunkReader } from "../shared/WireFormat.ts"
 
 /**
  * How long a finished answer waits for what providers send right behind it, unless they say that nothing will come: its

@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream"
 import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib"
 import type { ProviderFailure } from "../../Provider.ts"
 import type { Pieces, ProviderResponse } from "../../ProviderHttp.ts"
-import { failure, garbage } from "./providerFailures.ts"
+import { failure, garbage } from "../shared/providerFailures.ts"
 import { withCode } from "./brokenConnection.ts"
 
 /** Hands out what can be decoded as soon as it has come, and leaves it to the answer itself whether it is whole. */

@@ -1,32 +1,34 @@
 /** A provider that is reached over HTTP: one call is one request, without retries, time limits or second choices. */
 import { parseJson } from "../../../../domain/json.ts"
-import { Clock, Effect, Random, Result, type Scope, Stream } from "effect"
+import { Clock, Effect, Predicate, Random, Result, type Scope, Stream } from "effect"
 import type { ChatRequest } from "../../../../domain/chat.ts"
 import { failureRules } from "../../../../domain/failures.ts"
 import { accumulate } from "../../../../domain/chatStream.ts"
 import { SOFTWARE } from "../../../../domain/software.ts"
-import { withoutSlashes } from "../../../../domain/url.ts"
 import type { Provider, ProviderFailure, StreamWatch } from "../../Provider.ts"
 import { type ConnectionFailed, ProviderHttp, type ProviderRequest, type ProviderResponse } from "../../ProviderHttp.ts"
 import { reportsError } from "./ErrorBody.ts"
 import { chunkStream, eventChunks } from "./chunkStream.ts"
-import { failure, failureOfEvent, failureOfResponse, garbage } from "./providerFailures.ts"
-import { legacyChunk, legacyCompletion, usesFunctions, withTools } from "./LegacyFunctions.ts"
-import { LIMITS, type Limits } from "./Limits.ts"
+import type { ProviderApi } from "../shared/Descriptor.ts"
+import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
+import { failureOfEvent, failureOfResponse } from "./errorFailures.ts"
+import { legacyChunk, legacyCompletion, usesFunctions, withTools } from "../shared/LegacyFunctions.ts"
+import { LIMITS, type Limits } from "../shared/Limits.ts"
 import { type JsonBody, openBody, PAGE_TYPE, someText } from "./ResponseBody.ts"
 import { retryAfterMs } from "./RetryAfter.ts"
-import { Unsupported } from "./Unsupported.ts"
+import { Unsupported } from "../shared/Unsupported.ts"
 import { withCode } from "./brokenConnection.ts"
-import { toChunk } from "./toChunk.ts"
+import { toChunk } from "../shared/toChunk.ts"
 import { withoutKey } from "./withoutKey.ts"
-import type { Call, ProviderOptions, WireFormat } from "./WireFormat.ts"
+import type { Call, ProviderOptions } from "../shared/WireFormat.ts"
 
-/** Makes a provider that speaks `format`. Interrupting a call closes its connection. */
+/** Makes a provider that speaks `api`. Interrupting a call closes its connection. */
 export const makeHttpProvider = Effect.fnUntraced(function* (
+  api: ProviderApi,
   options: ProviderOptions,
-  format: WireFormat,
 ): Effect.fn.Return<Provider, never, ProviderHttp> {
   const { post } = yield* ProviderHttp
+  const format = api.wireFormat(options)
   const limits: Limits = { ...LIMITS, ...options.limits }
 
   const prepare = Effect.fnUntraced(function* (asked: ChatRequest, stream: boolean) {
@@ -63,9 +65,18 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
     return yield* openBody(response, limits.responseBytes, watch)
   })
 
-  /** The whole answer that a body is; some servers report an error with a status of success. */
-  const completionOf = ({ retryAfterMs, value }: JsonBody, call: Call) =>
-    reportsError(value) ? Result.fail(failureOfEvent(value, retryAfterMs)) : format.completion(value, call)
+  /**
+   * The whole answer that a body is. Some servers report an error with a status of success, some behind the beginning
+   * of an answer, in an array of what would have been events.
+   */
+  const completionOf = ({ retryAfterMs, value }: JsonBody, call: Call) => {
+    const parts: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
+    const failed = parts.findIndex(reportsError)
+    if (failed === -1) return format.completion(value, call)
+    const reader = format.reader(call)
+    for (const part of parts.slice(0, failed)) if (Predicate.isReadonlyObject(part)) reader.read(part, "")
+    return Result.fail(withUsage(failureOfEvent(parts[failed], retryAfterMs), reader.usage))
+  }
 
   return {
     id: options.id,
@@ -108,9 +119,6 @@ const unanswered = (error: ConnectionFailed): ProviderFailure => {
   const broken = code === undefined || BROKEN.test(code)
   return failure(late ? "connect-timeout" : broken ? "unavailable" : "unreachable", withCode("no answer", error))
 }
-
-/** `base` and `path` joined by exactly one slash. */
-export const joinUrl = (base: string, path: string): string => `${withoutSlashes(base)}/${path}`
 
 /** The failure that a response without success is. */
 const refused = Effect.fnUntraced(function* (

@@ -4,7 +4,7 @@ import { Clock, Effect, Option, Pull, type Scope } from "effect"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
 import type { ProviderResponse } from "../../ProviderHttp.ts"
 import { decodedBytes } from "./ContentCoding.ts"
-import { garbage } from "./providerFailures.ts"
+import { garbage } from "../shared/providerFailures.ts"
 import { retryAfterMs } from "./RetryAfter.ts"
 
 /**
