@@ -138,7 +138,7 @@ it.live("/health and the operator's /ready tell how the proxy is, and ask no pro
         draining: false,
         providers: [
           { provider: "provider1", configured: true, model: "model-1", circuit: "closed", last_success: null },
-          ...SLOTS.slice(1).map((provider) => ({ provider, configured: false })),
+          ...SLOTS.slice(1).map((provider) => ({ provider, configured: false as const })),
         ],
         tls: { mode: "off", expires_at: null, last_reload_error: null },
         redis: "off",
