@@ -4,6 +4,7 @@
  * the same entries. Labels come from closed lists or from the configuration, never from what a caller wrote.
  */
 import { Effect, Metric } from "effect"
+import { Mode } from "../domain/modes.ts"
 
 /** Upper bounds in seconds for requests: from a local call to the longest that a provider may take. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600]
@@ -12,7 +13,8 @@ const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 60
 /** The same for jobs, which are up to some twenty calls and may wait. */
 const JOB_SECONDS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600]
 
-const MODES = [{ mode: "adversarial" }, { mode: "verified" }]
+/** A series for each mode. */
+const EACH_MODE = Mode.literals.map((mode) => ({ mode }))
 
 interface Declaration {
   readonly type: "counter" | "gauge" | "histogram"
@@ -201,7 +203,7 @@ export const METRICS = {
     unit: "{job}",
     meaning: "jobs enqueued through this process",
     server: "gateway",
-    initial: MODES,
+    initial: EACH_MODE,
   },
   sealgate_jobs_ended_total: {
     type: "counter",
@@ -239,7 +241,7 @@ export const METRICS = {
     unit: "{attempt}",
     meaning: "attempts that failed and are tried again",
     server: "gateway",
-    initial: MODES,
+    initial: EACH_MODE,
   },
   sealgate_job_takeovers_total: {
     type: "counter",
@@ -247,7 +249,7 @@ export const METRICS = {
     unit: "{job}",
     meaning: "jobs taken over from a worker that died",
     server: "gateway",
-    initial: MODES,
+    initial: EACH_MODE,
   },
   sealgate_routing_cost_micro_usd_total: {
     type: "counter",

@@ -10,8 +10,7 @@ import { makeAsking } from "./engine/Asking.ts"
 import { worstPrice } from "./engine/worstPrice.ts"
 import * as verified from "./verified/run.ts"
 
-const programs = { adversarial: adversarial.adversarial, verified: verified.verified } as const
-const worstCalls = { adversarial: adversarial.worstCalls, verified: verified.worstCalls } as const
+const programs = { adversarial, verified } as const
 
 export const layer: Layer.Layer<JobProgram, never, Router | Ledger> = Layer.effect(
   JobProgram,
@@ -19,7 +18,7 @@ export const layer: Layer.Layer<JobProgram, never, Router | Ledger> = Layer.effe
     const router = yield* Router
     const ledger = yield* Ledger
     return JobProgram.of({
-      run: (context) => programs[context.mode](context, makeAsking(context, router, ledger)),
+      run: (context) => programs[context.mode].run(context, makeAsking(context, router, ledger)),
     })
   }),
 )
@@ -31,7 +30,7 @@ export const layerWorstPrice: Layer.Layer<never, never, RoutingConfig> = Layer.e
     const { current } = yield* RoutingConfig
     return (job) =>
       Effect.map(Effect.all([current, Clock.currentTimeMillis]), ([settings, now]) =>
-        worstPrice(settings, job, worstCalls[job.mode](job), now),
+        worstPrice(settings, job, programs[job.mode].worstCalls(job), now),
       )
   }),
 )

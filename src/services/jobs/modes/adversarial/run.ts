@@ -19,7 +19,7 @@ import { prompts } from "./prompts.ts"
 import { Critique, Judgement, Response } from "./schemas.ts"
 
 /** Runs the debate; in a cascade again with dearer targets, as long as its outcome is below the threshold. */
-export const adversarial = (context: JobContext, asking: Asking): Effect.Effect<AdversarialResult, JobFailure> =>
+export const run = (context: JobContext, asking: Asking): Effect.Effect<AdversarialResult, JobFailure> =>
   Effect.map(
     escalated((tier) => debate(context, asking, tier)),
     ({ result }) => result,

@@ -57,7 +57,7 @@ export const worstCalls = (job: Pick<JobContext, "agent" | "options">): Calls =>
   }
 }
 
-export const verified = Effect.fn("modes.verified")(function* (context: JobContext, asking: Asking) {
+export const run = Effect.fn("modes.verified")(function* (context: JobContext, asking: Asking) {
   const plan = planOf(context)
   const { ballot, draft, tier } = (yield* escalated((tier) => sampled(asking, plan, tier))).result
 
