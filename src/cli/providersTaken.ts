@@ -1,7 +1,7 @@
 /** Says at start which variables providers were taken from, because a shell or a file may have set them long ago. */
 import { Effect } from "effect"
 import { findSettings, type FoundSetting, type Setting, unusedAliases } from "../layers/config/Setting.ts"
-import { SLOTS } from "../domain/upstream.ts"
+import { SLOTS } from "../services/upstream/Slots.ts"
 
 type Settings = Readonly<Record<string, Setting<unknown>>>
 
