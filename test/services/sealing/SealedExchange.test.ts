@@ -16,7 +16,7 @@ import { SealedCompletions } from "../../../src/services/sealing/SealedCompletio
 import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
 import { Sessions } from "../../../src/services/sealing/Sessions.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
-import { published, sessionOf, unhex } from "../../support/protocol/published.ts"
+import { isPacedExchange, published, sessionOf, unhex } from "../../support/protocol/published.ts"
 import { layerPublishedUpstream } from "../../support/protocol/PublishedUpstream.ts"
 import * as reference from "../../support/protocol/reference.ts"
 import {
@@ -56,7 +56,7 @@ describe("the published vectors, replayed by the server", () => {
       const collecting = yield* Effect.forkScoped(Effect.flatMap(completions.handle(request.body), collect))
       // Opening takes turns of the event loop, and only then does the clock of a paced stream begin.
       yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))
-      for (let tick = 0; tick < (exchange.name === "paced" ? 8 : 0); tick++) yield* TestClock.adjust(50)
+      for (let tick = 0; tick < (isPacedExchange(exchange) ? 8 : 0); tick++) yield* TestClock.adjust(50)
       const collected = yield* Fiber.join(collecting)
       assert.strictEqual(collected.form, exchange.form)
       assert.deepStrictEqual(collected.responseNonce, unhex(response.response_nonce))

@@ -3,7 +3,7 @@ import { TestClock } from "effect/testing"
 import type { ChatChunk, ChatCompletion } from "../../../src/domain/chat.ts"
 import { type Served, type StreamEvent, UpstreamError, type UpstreamRequest } from "../../../src/domain/upstream.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
-import type { PublishedExchange } from "./published.ts"
+import { isPacedExchange, type PublishedExchange } from "./published.ts"
 
 type Restarted = Extract<StreamEvent, { readonly _tag: "Restarted" }>
 
@@ -35,8 +35,10 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
   const passTime = TestClock.adjust(Duration.millis(completed_at_ms - received_at_ms))
   const record = (request: UpstreamRequest) => Effect.sync(() => asked.push(request))
   const finished = Stream.make({ _tag: "Finished", served, attempts: [] } satisfies StreamEvent)
+  const interrupted = Stream.fail(new UpstreamError({ code: "upstream-interrupted" }))
   const notConfigured = new UpstreamError({ code: "provider-not-configured" })
-  const isPaced = exchange.name === "paced"
+  const isComplete = claims["status"] === "complete"
+  const isPaced = isPacedExchange(exchange)
   const said = Stream.fromIterable(arrivals.entries()).pipe(
     // Between the ticks.
     Stream.tap(([index]) => (isPaced ? Effect.sleep(Duration.millis(index === 0 ? 50 : 100)) : Effect.void)),
@@ -46,7 +48,7 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
     complete: (request) =>
       Effect.andThen(
         record(request),
-        exchange.name === "complete"
+        isComplete
           ? Effect.as(passTime, { completion: payloads[0] as ChatCompletion, served, attempts: [] })
           : Effect.fail(notConfigured),
       ),
@@ -54,7 +56,7 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
       Stream.fromEffectDrain(record(request)).pipe(
         Stream.concat(said),
         Stream.concat(isPaced ? Stream.empty : Stream.fromEffectDrain(passTime)),
-        Stream.concat(finished),
+        Stream.concat(isComplete ? finished : interrupted),
       ),
   })
 }

@@ -19,3 +19,6 @@ export const exchangeNamed = (name: string): PublishedExchange => {
 }
 
 export const sessionOf = ({ session }: PublishedExchange): Vectors["sessions"]["X25519"] => published.sessions[session]
+
+/** Whether the frames of an exchange come by the clock, where the tests let it tick. */
+export const isPacedExchange = ({ name }: PublishedExchange): boolean => name.startsWith("paced")

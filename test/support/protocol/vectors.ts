@@ -125,6 +125,7 @@ interface Script {
   readonly completion: object
   readonly provider?: string
   readonly pace?: number
+  readonly restart?: boolean
   /** What is sent in place of a payload that could be read. */
   readonly raw?: string
   /** Data frames. */
@@ -155,6 +156,7 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
         request_id: script.requestId,
         issued_at: script.receivedAt,
         ...(script.provider === undefined ? {} : { provider: script.provider }),
+        ...(script.restart === undefined ? {} : { restart: script.restart }),
         ...(script.pace === undefined ? {} : { pace: script.pace }),
         api: "chat.completions",
         body: script.completion,
@@ -346,6 +348,28 @@ const scripts: ReadonlyArray<Script> = [
     },
   },
   {
+    name: "complete-x25519",
+    suite: "X25519",
+    form: "complete",
+    description: "The same without a credential and in the other suite, from a provider that counts nothing.",
+    requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b70",
+    ephemeral: 0x90,
+    receivedAt: BEGUN_AT + 1_250,
+    completedAt: BEGUN_AT + 3_250,
+    completion: { prompt: "How are you?", stream: false },
+    status: "complete",
+    payloads: [
+      {
+        id: "chatcmpl-2",
+        object: "chat.completion",
+        created: 1_767_225_602,
+        model: "model-a",
+        choices: [{ index: 0, message: { role: "assistant", content: "Fine, thanks!" }, finish_reason: "stop" }],
+      },
+    ],
+    end: { provider: "provider1", model: "model-a", finish_reasons: ["stop"], usage: null },
+  },
+  {
     name: "stream",
     suite: "X25519",
     form: "stream",
@@ -394,6 +418,48 @@ const scripts: ReadonlyArray<Script> = [
       { deltas: [chunk({ content: "dear reader." }), chunk({}, "stop")] },
     ],
     end: { provider: "provider1", model: "model-b", finish_reasons: ["stop"], usage: null },
+  },
+  {
+    name: "paced-x25519",
+    suite: "X25519",
+    credential: "Bearer vector-credential",
+    form: "stream",
+    description: "The same in the other suite, to somebody with a credential who takes no restart.",
+    requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b71",
+    ephemeral: 0xa0,
+    restart: false,
+    pace: 100,
+    receivedAt: BEGUN_AT + 31_000,
+    completedAt: BEGUN_AT + 31_400,
+    completion: { prompt: "Say hello.", stream: true },
+    status: "complete",
+    payloads: [
+      { deltas: [chunk({ role: "assistant", content: "" }), chunk({ content: "Hello, " })] },
+      { deltas: [] },
+      { deltas: [chunk({ content: "dear reader." }), chunk({}, "stop")] },
+    ],
+    end: {
+      provider: "provider1",
+      model: "model-b",
+      finish_reasons: ["stop"],
+      usage: { prompt_tokens: 3, completion_tokens: 5, total_tokens: 8 },
+    },
+  },
+  {
+    name: "paced-interrupted",
+    suite: "X25519",
+    form: "stream",
+    description: "A paced stream whose provider breaks off, asked for without a restart: it fails with what had come.",
+    requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b72",
+    ephemeral: 0xb0,
+    restart: false,
+    receivedAt: BEGUN_AT + 33_000,
+    completedAt: BEGUN_AT + 33_200,
+    completion: { prompt: "Say hello.", stream: true },
+    status: "failed",
+    payloads: [{ deltas: [chunk({ role: "assistant", content: "Hel" })] }],
+    problem: problemOf("upstream-interrupted", 502, "The provider failed in the middle of its answer; ask again."),
+    end: { provider: "provider1", model: "model-b", finish_reasons: [], usage: null },
   },
   {
     name: "failed",
