@@ -41,7 +41,11 @@ const python = (name: string, args: string, shows: string): Example => ({
 })
 
 const EXAMPLES: ReadonlyArray<Example> = [
-  python("vectors", `vectors ${join(ROOT, "docs/protocol/vectors.json")}`, " values, as "),
+  python(
+    "vectors",
+    `vectors ${join(ROOT, "docs/protocol/vectors.json")} ${join(ROOT, "docs/protocol/negative.json")}`,
+    " values, as ",
+  ),
   python("chat", 'chat "$SEALGATE_PROXY" "$SEALGATE_PIN" "Hello from Python"', "the receipt is signed by the pinned"),
   node("node-sdk.ts", "proven:"),
   node("openai-sdk.ts", "refused:"),

@@ -1,18 +1,23 @@
 /**
- * `node scripts/vectors.ts` writes docs/protocol/vectors.json; with `--check` it writes nothing and fails when the file
- * is not what it would write. The values come from the reference implementation, never from the product.
+ * `node scripts/vectors.ts` writes the vectors in docs/protocol; with `--check` it writes nothing and fails when a file is
+ * not what it would write. The values come from the reference implementation, never from the product.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { SOFTWARE } from "../src/domain/software.ts"
+import { makeNegatives } from "../test/support/protocol/negatives.ts"
 import { makeVectors } from "../test/support/protocol/vectors.ts"
 
-const FILE = new URL("../docs/protocol/vectors.json", import.meta.url)
+const vectors = await makeVectors(SOFTWARE)
 
-const expected = `${JSON.stringify(await makeVectors(SOFTWARE), null, 2)}\n`
-if (!process.argv.includes("--check")) writeFileSync(FILE, expected)
-else if (readFileSync(FILE, "utf8") !== expected) {
-  console.error(
-    "docs/protocol/vectors.json differs from the reference: run node scripts/vectors.ts and review the diff",
-  )
-  process.exitCode = 1
+for (const [name, value] of [
+  ["vectors.json", vectors],
+  ["negative.json", await makeNegatives(vectors)],
+] as const) {
+  const file = new URL(`../docs/protocol/${name}`, import.meta.url)
+  const expected = `${JSON.stringify(value, null, 2)}\n`
+  if (!process.argv.includes("--check")) writeFileSync(file, expected)
+  else if (readFileSync(file, "utf8") !== expected) {
+    console.error(`docs/protocol/${name} differs from the reference: run node scripts/vectors.ts and review the diff`)
+    process.exitCode = 1
+  }
 }

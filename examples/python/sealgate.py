@@ -5,17 +5,19 @@ It needs nothing but Python 3.9 and the package `cryptography` (on Debian: `apt 
 suite DHKEM(X25519), which that package can do. It is here to be read, and to show that the page says enough.
 
     python3 examples/python/sealgate.py chat http://localhost:3001 PIN "Hello there"
-    python3 examples/python/sealgate.py vectors docs/protocol/vectors.json
+    python3 examples/python/sealgate.py vectors docs/protocol/vectors.json docs/protocol/negative.json
 """
 
 import base64
 import hashlib
 import hmac
+import io
 import json
 import os
 import re
 import sys
 import time
+import urllib.error
 import urllib.request
 import uuid
 
@@ -28,11 +30,25 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 VERSION = 2
 SUITE = {"kem": 32, "kdf": 1, "aead": 2}
 COMPLETE, STREAM = 1, 2
-FLOOR, UNPACED_FLOOR = 1024, 512
+MEDIA_TYPES = {COMPLETE: "application/vnd.sealgate.sealed+json", STREAM: "text/event-stream"}
+STATUSES = ("complete", "failed", "aborted")
+FLOOR, UNPACED_FLOOR, END_RECORD_BLOCK = 1024, 512, 4096
 
 
 class Tampered(Exception):
     """What came is not what the pinned proxy sent, and no part of it may be used."""
+
+
+class Refused(Exception):
+    """A problem document without a seal: it could be anybody's, and says something of the transport alone."""
+
+
+class Broken(Exception):
+    """Neither an answer nor a refusal: whether the request was served is not known."""
+
+
+class Failed(Exception):
+    """The proxy's word, sealed and signed, that there is no answer, or not all of it."""
 
 
 # Notation
@@ -286,6 +302,8 @@ class Response:
         self.count += 1
         if not final:
             self.data.append(payload)
+        elif len(payload) % END_RECORD_BLOCK != END_RECORD_BLOCK - 4:
+            raise Tampered("an end record of another size")
         return payload
 
     def commitments(self):
@@ -298,27 +316,34 @@ class Response:
 
     def check_receipt(self, end, identity):
         """The claims of the receipt in an end record, once they agree with all that is known here."""
-        claims = verify_statement(end["receipt"], "receipt", identity)
+        claims = verify_statement(end.get("receipt"), "receipt", identity)
         request_commitment, response_commitment = self.commitments()
         expected = {
-            "jti": self.request.asks("request_id"),
             "session_id": self.request.claims["session_id"],
             "request_hash": to_b64u(self.request.hash),
             "form": "stream" if self.form == STREAM else "complete",
-            "status": end["status"],
-            "finish_reasons": end["finish_reasons"],
-            "usage": end["usage"],
+            "status": end.get("status"),
+            "finish_reasons": end.get("finish_reasons"),
+            "usage": end.get("usage"),
             "root": to_b64u(self.data_chain),
             "count": self.count - 1,
             "request_commitment": to_b64u(request_commitment),
             "response_commitment": to_b64u(response_commitment),
         }
+        if claims.get("jti") is not None or end.get("status") != "failed":
+            # What the proxy could not read has no id that it knows of.
+            expected["jti"] = self.request.asks("request_id")
         for name, value in expected.items():
             if claims.get(name) != value:
                 raise Tampered(f"the receipt disagrees about {name}")
+        must_follow(self.request.claims["iat"], *(claims.get(name) for name in ("received_at", "completed_at", "iat")))
+        if end["status"] not in STATUSES:
+            raise Tampered("a status that nobody knows")
+        if end["status"] != "complete" and not isinstance(end.get("problem"), dict):
+            raise Tampered("a failure that nothing is said of")
         return claims
 
-    def check_proof(self, proof, identity):
+    def check_proof(self, proof, receipt, identity):
         claims = verify_statement(proof, "proof", identity)
         expected = {
             "session_id": self.request.claims["session_id"],
@@ -329,6 +354,119 @@ class Response:
         for name, value in expected.items():
             if claims.get(name) != value:
                 raise Tampered(f"the proof disagrees about {name}")
+        must_follow(receipt["iat"], claims.get("iat"))
+
+
+def must_follow(*times):
+    """The times of one exchange never run backwards."""
+    for earlier, later in zip(times, times[1:]):
+        if not isinstance(later, int) or later < earlier:
+            raise Tampered("times that run backwards")
+
+
+def member(value, name, kind):
+    """A member of a JSON object, which must be of a type."""
+    found = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
+        raise Tampered(f"{name} is missing, or of another type")
+    return found
+
+
+def media_type_of(content_type):
+    return content_type.partition(";")[0].strip().lower()
+
+
+def check_sealed(status, content_type, body, form):
+    """Lets through what may be sealed: status 200 and the media type of what was asked for."""
+    if 200 <= status < 300:
+        if status != 200 or media_type_of(content_type) != MEDIA_TYPES[form]:
+            raise Tampered("an answer that is not sealed")
+        return
+    try:
+        problem = from_json(body.read())
+    except Tampered:
+        problem = None
+    if media_type_of(content_type) != "application/problem+json" or not isinstance(problem, dict):
+        raise Broken(f"status {status} without a problem document")
+    raise Refused(f"{status} {problem.get('code')}")
+
+
+def read_complete(request, body, identity):
+    """The API's answer and its receipt."""
+    answer = from_json(body.read())
+    frames = member(answer, "frames", list)
+    if len(frames) != 2:
+        raise Tampered("another number of frames than two")
+    response = Response(request, COMPLETE, from_b64u(member(answer, "response_nonce", str)))
+    completion = from_json(response.open(from_b64u(frames[0]), False))
+    if completion is not None and not isinstance(completion, dict):
+        raise Tampered("an answer that is no object")
+    end = from_json(response.open(from_b64u(frames[1]), True))
+    if not isinstance(end, dict):
+        raise Tampered("an end record that is no object")
+    receipt = response.check_receipt(end, identity)
+    if (completion is not None) != (end["status"] == "complete"):
+        raise Tampered("an answer where there is none, or none where there is one")
+    must_be_complete(end)
+    return completion, receipt
+
+
+def read_stream(request, body, identity, show):
+    """The receipt of a stream whose parts were shown. Before this returns, what was shown may be cut short."""
+    response = receipt = None
+    proven = False
+    for name, data in events(body):
+        if proven or (name == "open") != (response is None):
+            raise Tampered(f"the event {name!r} out of its order")
+        if name == "open":
+            response = Response(request, STREAM, from_b64u(member(data, "response_nonce", str)))
+        elif name == "frame" and receipt is None:
+            if member(data, "seq", int) != response.count:
+                raise Tampered("a frame out of its order")
+            final = data.get("final", False)
+            if not isinstance(final, bool):
+                raise Tampered("final is neither true nor false")
+            frame = from_json(response.open(from_b64u(member(data, "ciphertext", str)), final))
+            if final:
+                end, receipt = frame, response.check_receipt(frame, identity)
+                continue
+            if not all(isinstance(chunk, dict) for chunk in member(frame, "deltas", list)):
+                raise Tampered("a delta that is no object")
+            if "restart" in frame:
+                for part in ("reason", "provider", "model"):
+                    member(frame["restart"], part, str)
+                if request.asks("restart") is False:
+                    raise Tampered("a restart that the request forbade")
+            show(frame)
+        elif name == "proof" and receipt is not None:
+            response.check_proof(member(data, "proof", str), receipt, identity)
+            proven = True
+        else:
+            raise Tampered(f"the event {name!r} out of its order")
+    if not proven:
+        raise Tampered("the stream was cut short: what came is genuine, and is not the answer")
+    must_be_complete(end)
+    return receipt
+
+
+def must_be_complete(end):
+    if end["status"] != "complete":
+        raise Failed(f"{end['problem'].get('title')} ({end['problem'].get('code')})")
+
+
+def verify_offer(body, asked, suites, identity):
+    """The statement that begins a session, and its claims, if it is the answer to the body that was `asked`."""
+    attestation = member(from_json(body), "attestation", str)
+    claims = verify_statement(attestation, "session", identity)
+    if claims.get("init_hash") != to_b64u(sha256(asked)) or claims.get("suite") not in suites:
+        raise Tampered("an offer for another question")
+    if member(claims, "expires_at", int) <= member(claims, "iat", int) or member(claims, "max_requests", int) < 1:
+        raise Tampered("an offer that was over before it began")
+    if len(from_b64u(member(claims, "session_id", str))) != 16:
+        raise Tampered("a session_id of another length")
+    # The one suite that this file has.
+    check_point(from_b64u(member(claims, "public_key", str)), SMALL_ORDER_U, False)
+    return attestation, claims
 
 
 # A client
@@ -336,50 +474,55 @@ class Response:
 
 def http(method, url, body=None):
     headers = {"content-type": "application/json"} if body is not None else {}
-    return urllib.request.urlopen(urllib.request.Request(url, body, headers, method=method), timeout=120)
+    try:
+        return urllib.request.urlopen(urllib.request.Request(url, body, headers, method=method), timeout=120)
+    except urllib.error.HTTPError as error:
+        return error
+    except OSError as error:
+        raise Broken(str(error)) from error
 
 
-def pinned_identity(base_url, pin):
+def keys_in(body, pin):
     """The key behind a pin: what comes from the network counts when its own thumbprint is the pin."""
-    for jwk in from_json(http("GET", f"{base_url}/v1/keys").read())["keys"]:
-        key = from_b64u(jwk.get("x", ""))
-        if jwk.get("crv") == "Ed25519" and len(key) == 32 and thumbprint(key) == pin:
-            return key
+    for jwk in member(from_json(body), "keys", list):
+        if isinstance(jwk, dict) and jwk.get("crv") == "Ed25519":
+            key = from_b64u(jwk.get("x", ""))
+            if len(key) == 32 and thumbprint(key) == pin:
+                return key
     raise Tampered("the pinned key is not among the proxy's")
 
 
 def begin_session(base_url, identity):
-    body = to_json({"client_nonce": to_b64u(os.urandom(16)), "suites": [SUITE]})
+    asked = to_json({"client_nonce": to_b64u(os.urandom(16)), "suites": [SUITE]})
     asked_at = time.time()
-    answer = from_json(http("POST", f"{base_url}/v1/init", body).read())
-    if set(answer) != {"attestation"}:
-        raise Tampered("an offer with something beside it")
-    claims = verify_statement(answer["attestation"], "session", identity)
-    if claims["init_hash"] != to_b64u(sha256(body)) or claims["suite"] != SUITE:
-        raise Tampered("an offer for another question")
-    if claims["expires_at"] <= claims["iat"]:
-        raise Tampered("an offer that was over before it began")
-    check_point(from_b64u(claims["public_key"]), SMALL_ORDER_U, False)
+    answer = http("POST", f"{base_url}/v1/init", asked)
+    if answer.status != 200:
+        raise Refused(f"no session: {answer.status}")
+    attestation, claims = verify_offer(answer.read(), asked, [SUITE], identity)
     # The proxy truncates its clock to seconds, which half a second evens out.
-    return answer["attestation"], claims, claims["iat"] + 0.5 - asked_at
+    return attestation, claims, claims["iat"] + 0.5 - asked_at
 
 
 def events(stream):
     name, data = "", []
     for line in stream:
-        line = line.decode("utf-8").rstrip("\r\n")
+        try:
+            line = line.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise Tampered("events that are not UTF-8") from error
         if line.startswith("event:"):
             name = line[6:].strip()
         elif line.startswith("data:"):
             data.append(line[5:].removeprefix(" "))
-        elif line == "" and (name or data):
-            yield name, from_json("\n".join(data).encode("utf-8"))
+        elif line == "":
+            if data:
+                yield name, from_json("\n".join(data).encode("utf-8"))
             name, data = "", []
 
 
 def chat(base_url, pin, prompt, credential=b""):
     """Streams an answer to standard output. It is an answer once this returns; before that, it may be cut short."""
-    identity = pinned_identity(base_url, pin)
+    identity = keys_in(http("GET", f"{base_url}/v1/keys").read(), pin)
     attestation, claims, clock = begin_session(base_url, identity)
     payload = {
         "request_id": str(uuid.uuid4()),
@@ -389,37 +532,9 @@ def chat(base_url, pin, prompt, credential=b""):
         "body": {"messages": [{"role": "user", "content": prompt}], "stream": True},
     }
     request = Request(attestation, claims, to_json(payload), credential)
-    with http("POST", f"{base_url}/v1/completions", request.body()) as stream:
-        if stream.status != 200 or stream.headers.get_content_type() != "text/event-stream":
-            raise Tampered("an answer that is not sealed")
-        response = end = None
-        proven = False
-        for name, data in events(stream):
-            if proven or (name == "open") != (response is None):
-                raise Tampered(f"the event {name!r} out of its order")
-            if name == "open":
-                response = Response(request, STREAM, from_b64u(data["response_nonce"]))
-            elif name == "frame" and end is None:
-                if data["seq"] != response.count:
-                    raise Tampered("a frame out of its order")
-                final = data.get("final") is True
-                frame = from_json(response.open(from_b64u(data["ciphertext"]), final))
-                if final:
-                    end = frame
-                elif "restart" in frame:
-                    raise Tampered("a restart that the request forbade")
-                else:
-                    show(frame)
-            elif name == "proof" and end is not None:
-                response.check_proof(data["proof"], identity)
-                proven = True
-            else:
-                raise Tampered(f"the event {name!r} out of its order")
-    if not proven:
-        raise Tampered("the stream was cut short: what came is genuine, and is not the answer")
-    receipt = response.check_receipt(end, identity)
-    if end["status"] != "complete":
-        raise SystemExit(f"\nThe request failed: {end['problem']['title']} ({end['problem']['code']})")
+    with http("POST", f"{base_url}/v1/completions", request.body()) as answer:
+        check_sealed(answer.status, answer.headers.get("content-type", ""), answer, STREAM)
+        receipt = read_stream(request, answer, identity, show)
     print(f"\n\nserved by {receipt['provider']} ({receipt['model']}); the receipt is signed by the pinned {pin}")
 
 
@@ -432,10 +547,12 @@ def show(frame):
 # The vectors
 
 
-def replay(path):
-    """Replays what vectors.json has of this suite; says how many values came out as they should."""
+def replay(path, negative_path):
+    """Replays what the vectors have of this suite; says how many values came out as they should."""
     with open(path, "rb") as file:
         vectors = from_json(file.read())
+    with open(negative_path, "rb") as file:
+        negatives = from_json(file.read())
     compared = 0
 
     def same(what, value, expected):
@@ -475,16 +592,69 @@ def replay(path):
         session = vectors["sessions"][exchange["session"]]
         if session["claims"]["suite"] == SUITE:
             replay_exchange(exchange, session, identity, same)
-    print(f"{compared} values, as {path} has them")
+    for case in negatives["offers"] + negatives["answers"]:
+        session = session_of(vectors, case)
+        if session["claims"]["suite"] == SUITE:
+            said = verdict(lambda case=case: judge(vectors, case))
+            same(f"what is said of {case['rules']}, {case['why']},", said, case["expect"])
+    print(f"{compared} values, as {path} and {negative_path} have them")
+
+
+def session_of(vectors, case):
+    return vectors["sessions"][case["session"] if "session" in case else exchange_of(vectors, case)["session"]]
+
+
+def exchange_of(vectors, case):
+    return next(each for each in vectors["exchanges"] if each["name"] == case["exchange"])
+
+
+def verdict(attempt):
+    """What a client says of what it was sent, in the words of the vectors."""
+    try:
+        attempt()
+    except Tampered:
+        return "attack"
+    except Refused:
+        return "refusal"
+    except Broken:
+        return "break"
+    except Failed:
+        return "failure"
+    return "answer"
+
+
+def judge(vectors, case):
+    """Reads an offer or an answer of the vectors as a client does."""
+    session = session_of(vectors, case)
+    body = bytes.fromhex(case["body_hex"]) if "body_hex" in case else case["body"].encode("utf-8")
+    keys = case.get("keys", {"keys": [vectors["identity"]["jwk"]]})
+    identity = keys_in(to_json(keys), vectors["identity"]["kid"])
+    if "exchange" not in case:
+        if case["status"] != 200:
+            raise Refused(str(case["status"]))
+        verify_offer(body, session["request_body"].encode("utf-8"), [SUITE], identity)
+        return
+    exchange = exchange_of(vectors, case)
+    request = request_of(exchange, session)
+    form = STREAM if exchange["form"] == "stream" else COMPLETE
+    check_sealed(case["status"], case["content_type"], io.BytesIO(body), form)
+    if form == STREAM:
+        read_stream(request, io.BytesIO(body), identity, lambda frame: None)
+    else:
+        read_complete(request, io.BytesIO(body), identity)
+
+
+def request_of(exchange, session):
+    """The request of an exchange, sealed anew with the ephemeral key that it was sealed with."""
+    asked = exchange["request"]
+    ephemeral = X25519PrivateKey.from_private_bytes(bytes.fromhex(asked["ephemeral_private_key"]))
+    payload, credential = asked["payload"].encode("utf-8"), asked["credential"].encode("utf-8")
+    return Request(session["attestation"], session["claims"], payload, credential, ephemeral)
 
 
 def replay_exchange(exchange, session, identity, same):
     asked, answered = exchange["request"], exchange["response"]
-    ephemeral = X25519PrivateKey.from_private_bytes(bytes.fromhex(asked["ephemeral_private_key"]))
-    credential = asked.get("credential", "").encode("utf-8")
-    request = Request(
-        session["attestation"], session["claims"], asked["payload"].encode("utf-8"), credential, ephemeral
-    )
+    request = request_of(exchange, session)
     same("enc", request.enc, asked["enc"])
     same("the ciphertext", request.ciphertext, asked["ciphertext"])
     same("the exported secret", request.secret, asked["exported_secret"])
@@ -503,17 +673,18 @@ def replay_exchange(exchange, session, identity, same):
     request_commitment, response_commitment = response.commitments()
     same("the commitment to the request", request_commitment, answered["request_commitment"])
     same("the commitment to the answer", response_commitment, answered["response_commitment"])
-    same("the receipt", response.check_receipt(end, identity), answered["receipt_claims"])
+    receipt = response.check_receipt(end, identity)
+    same("the receipt", receipt, answered["receipt_claims"])
     if form == STREAM:
-        response.check_proof(answered["proof"], identity)
+        response.check_proof(answered["proof"], receipt, identity)
 
 
 def main(arguments):
     if len(arguments) == 4 and arguments[0] == "chat":
         credential = os.environ.get("SEALGATE_CREDENTIAL", "").encode("utf-8")
         chat(arguments[1].rstrip("/"), arguments[2], arguments[3], credential)
-    elif len(arguments) == 2 and arguments[0] == "vectors":
-        replay(arguments[1])
+    elif len(arguments) == 3 and arguments[0] == "vectors":
+        replay(arguments[1], arguments[2])
     else:
         raise SystemExit(__doc__)
 
@@ -523,3 +694,9 @@ if __name__ == "__main__":
         main(sys.argv[1:])
     except Tampered as error:
         raise SystemExit(f"\nNot genuine: {error}.") from error
+    except Refused as error:
+        raise SystemExit(f"\nRefused, as far as can be known: {error}.") from error
+    except Broken as error:
+        raise SystemExit(f"\nNo answer, and it may have been served: {error}.") from error
+    except Failed as error:
+        raise SystemExit(f"\nThe request failed: {error}") from error

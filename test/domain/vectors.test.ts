@@ -16,14 +16,18 @@ import {
   responseSalt,
 } from "../../src/domain/transcript.ts"
 import { hex, hkdfExtract, sha256 } from "../support/protocol/reference.ts"
-import { published, sessionOf, unhex } from "../support/protocol/published.ts"
+import { negatives, published, sessionOf, unhex } from "../support/protocol/published.ts"
+import { makeNegatives } from "../support/protocol/negatives.ts"
 import { makeVectors } from "../support/protocol/vectors.ts"
 
 const { identity, sessions } = published
 
 describe("the published vectors", () => {
   it("are what the reference implementation computes", async () => {
-    assert.deepStrictEqual(published, await makeVectors(SOFTWARE))
+    const vectors = await makeVectors(SOFTWARE)
+    assert.deepStrictEqual(published, vectors)
+    // Members without a value do not reach the file.
+    assert.deepStrictEqual<unknown>(negatives, JSON.parse(JSON.stringify(await makeNegatives(vectors))))
   })
 
   it("hold for base64url", () => {

@@ -90,7 +90,9 @@ const render = (answer: SealedAnswer) => {
 }
 
 /** What the caller is told of a request that was not opened. */
-const refusalOf = (error: OpeningError): NotOpened | CameBefore | NoSession | TooLarge | Draining | Overloaded => {
+export const refusalOf = (
+  error: OpeningError,
+): NotOpened | CameBefore | NoSession | TooLarge | Draining | Overloaded => {
   switch (error._tag) {
     case "Unopenable":
       return new NotOpened()

@@ -1,11 +1,16 @@
 import { readFileSync } from "node:fs"
 import type { Bytes } from "../../../src/domain/bytes.ts"
+import type { Negatives } from "./negatives.ts"
 import type { Vectors } from "./vectors.ts"
 
+const read = (name: string): unknown =>
+  JSON.parse(readFileSync(new URL(`../../../docs/protocol/${name}`, import.meta.url), "utf8"))
+
 /** docs/protocol/vectors.json as it is published. A test of its own checks that it is what the reference computes. */
-export const published = JSON.parse(
-  readFileSync(new URL("../../../docs/protocol/vectors.json", import.meta.url), "utf8"),
-) as Vectors
+export const published = read("vectors.json") as Vectors
+
+/** docs/protocol/negative.json, likewise. */
+export const negatives = read("negative.json") as Negatives
 
 /** Bytes of hexadecimal text, in a buffer of their own. */
 export const unhex = (value: string): Bytes => new Uint8Array(Buffer.from(value, "hex"))

@@ -381,7 +381,7 @@ export interface Exchange {
   readonly responseNonce: Buffer
 }
 
-/** Seals `payload` as the frame that follows `frames`. */
+/** Seals `payload` as the frame that follows `frames`, in a block that `change` may make a wrong one. */
 export const sealFrame = (
   { keys, requestHash, responseNonce }: Exchange,
   form: ReferenceForm,
@@ -389,9 +389,10 @@ export const sealFrame = (
   payload: Buffer,
   final: boolean,
   floor = FLOOR,
+  change: (block: Buffer) => Buffer = (block) => block,
 ): Frame => {
   const index = frames.length
-  const padded = block(payload, floor)
+  const padded = change(block(payload, floor))
   const nonce = frameNonce(keys.baseNonce, index)
   const aad = frameAad(form, index, final, requestHash)
   const ciphertext = aesSeal(keys.key, nonce, aad, padded)

@@ -84,8 +84,7 @@ const makeSession = (identity: reference.Identity, suite: reference.ReferenceSui
   const offered =
     suite === "X25519"
       ? [reference.SUITE_IDS.X25519]
-      : // The first one is unknown to the proxy, which passes it over.
-        [{ kem: 65_535, kdf: 1, aead: 2 }, reference.SUITE_IDS["MLKEM768-X25519"], reference.SUITE_IDS.X25519]
+      : [reference.SUITE_IDS["MLKEM768-X25519"], reference.SUITE_IDS.X25519]
   const body = JSON.stringify({ client_nonce: b64u(CLIENT_NONCE), suites: offered })
   const signed = reference.statement(identity, "session", {
     iat: BEGUN_AT / 1000,

@@ -1,0 +1,37 @@
+/** What the vectors of what must be refused are made of. */
+import type { PublishedExchange } from "../published.ts"
+import { b64u, fromB64u } from "../reference.ts"
+import type { Vectors } from "../vectors.ts"
+
+export type Json = Readonly<Record<string, unknown>>
+
+/** What a client has to say of what it was sent, or a verifier of what it was shown. */
+export type Verdict = "attack" | "answer" | "failure" | "refusal" | "break"
+
+/** What may be sent after a refusal or a break: the request sealed anew under its id, its very bytes, or nothing. */
+export type Next = "seal-anew" | "same-bytes" | "nothing"
+
+/** A body: text, or bytes that are none. */
+export interface Body {
+  readonly body?: string
+  readonly body_hex?: string
+}
+
+export type Given<Extra> = Extra & { readonly rules: ReadonlyArray<string>; readonly why: string }
+
+export const problem = (status: number, code: string): string =>
+  JSON.stringify({ type: `urn:sealgate:problem:${code}`, title: code, status, code, retryable: status === 410 })
+
+export const exchangeNamed = (vectors: Vectors, name: string): PublishedExchange => {
+  const found = vectors.exchanges.find((exchange) => exchange.name === name)
+  if (found === undefined) throw new Error(`there is no exchange ${name}`)
+  return found
+}
+
+export const withByte = (textOfBytes: string, at: number): string => {
+  const changed = fromB64u(textOfBytes)
+  changed[at] = (changed[at] ?? 0) ^ 1
+  return b64u(changed)
+}
+
+export const JSON_TYPE = "application/json"
