@@ -3,7 +3,7 @@ import { GatewayClient } from "sealgate/client"
 
 const gateway = new GatewayClient({
   baseUrl: process.env["GATEWAY_URL"] ?? "http://localhost:3000",
-  token: process.env["TOKEN"] ?? "",
+  token: process.env["SEALGATE_TOKEN"] ?? "",
 })
 
 const agent = await gateway.agents.create({ name: "reviewer", instructions: "Answer in one sentence." })

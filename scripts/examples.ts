@@ -62,7 +62,7 @@ const startConnector = async (
   trust: ReadonlyArray<string>,
   receipts: string,
 ): Promise<{ readonly url: string; readonly child: ChildProcess }> => {
-  const args = ["connect", ...trust, "--listen", "127.0.0.1:0", "--receipts", receipts, "--json"]
+  const args = ["connect", ...trust, "--port", "0", "--receipts", receipts, "--json"]
   const child = spawn(process.execPath, [COMMAND, ...args], { stdio: ["ignore", "pipe", "inherit"] })
   for await (const line of createInterface(child.stdout)) {
     const url = /listening on (http:\S+?)"/.exec(line)?.[1]
@@ -98,7 +98,7 @@ try {
     SEALGATE_PIN: proxy.kid,
     OPENAI_BASE_URL: connector.url,
     GATEWAY_URL: gateway.url,
-    TOKEN: gateway.token,
+    SEALGATE_TOKEN: gateway.token,
   }
   for (const { args, command, name, shows } of EXAMPLES) {
     if (command !== process.execPath && !isInstalled(command)) {

@@ -56,6 +56,9 @@ export const startProxy = async () => {
 
 /** An agent gateway in development mode; `token` is the admin token that it prints. */
 export const startGateway = async (env: Readonly<Record<string, string>>) => {
-  const { found, stop } = await start(["gateway", "--dev"], env, [/listening on (http:[^"\s]+)/, /TOKEN=(\S+)/])
+  const { found, stop } = await start(["gateway", "--dev"], env, [
+    /listening on (http:[^"\s]+)/,
+    /SEALGATE_TOKEN=(\S+)/,
+  ])
   return { url: found[0] ?? "", token: found[1] ?? "", stop }
 }

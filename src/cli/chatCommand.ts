@@ -7,10 +7,11 @@ import { Conversation } from "./chat/Conversation.ts"
 import { greeting, interactive } from "./chat/interactive.ts"
 import { explained, summary } from "./chat/answerText.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
-import { CREDENTIAL, credentialFileFlag, credentialFrom } from "./credential.ts"
-import { jsonFlag, pinsFlag, proxyFlag, requireTrust, trustOnFirstUseFlag } from "./flags.ts"
+import { credentialFileFlag, credentialFrom, ENVIRONMENT } from "./credential.ts"
+import { jsonFlag, pinsFlag, proxyFlag, trustOnFirstUseFlag } from "./flags.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 import { printable, printableJson } from "./printable.ts"
+import { trustedProxy } from "./settings/proxyAddress.ts"
 import { dim, dimOnStderr } from "./terminal.ts"
 
 // The client throws nothing else; what does is a fault of this program.
@@ -83,10 +84,10 @@ export const chatCommand = Command.make(
     ),
   },
   Effect.fn(function* (input) {
-    yield* requireTrust(input)
+    const { pins, proxy } = yield* trustedProxy(input)
     const client = new SealedClient({
-      baseUrl: input.proxy,
-      pins: input.pin,
+      baseUrl: proxy,
+      pins,
       trustOnFirstUse: input.trustOnFirstUse,
       ...(yield* credentialFrom(input.credentialFile)),
     })
@@ -98,7 +99,7 @@ export const chatCommand = Command.make(
     if (Option.isNone(input.prompt) && process.stdin.isTTY) {
       if (input.json) return yield* unusable("--json prints one answer: give a prompt.")
       const { stdin, stdout } = process
-      yield* Console.log(dim(greeting(input.proxy)))
+      yield* Console.log(dim(greeting(proxy)))
       return yield* attempt((signal) => interactive(conversation, { input: stdin, output: stdout }, signal))
     }
     const question = Option.isSome(input.prompt) ? input.prompt.value : yield* Effect.promise(() => text(process.stdin))
@@ -112,11 +113,11 @@ export const chatCommand = Command.make(
 it was verified, who served it, and how many tokens it took.
 
 At a terminal it chats: Ctrl-C ends an answer, twice in a row the chat, as do Ctrl-D and /exit. With a prompt, or when
-standard input is no terminal, it asks once. It needs --pin or --trust-on-first-use.`,
+standard input is no terminal, it asks once. It needs a pin, or --trust-on-first-use; of a proxy on this machine, the pin is the key in its folder.`,
   ),
   Command.withExamples([
-    { command: "sealgate chat --proxy http://localhost:3001 --pin <pin>", description: "Chat" },
-    { command: 'sealgate chat --proxy http://localhost:3001 --pin <pin> "What is HPKE?"', description: "Ask once" },
+    { command: 'sealgate chat "What is HPKE?"', description: "Ask the proxy that runs in this folder" },
+    { command: "sealgate chat --proxy https://proxy.example.com --pin <pin>", description: "Chat with another one" },
     {
       command:
         "cat notes.txt | sealgate chat --proxy http://localhost:3001 --pin <pin> \\\n" +
@@ -125,7 +126,7 @@ standard input is no terminal, it asks once. It needs --pin or --trust-on-first-
     },
   ]),
   withGuide({
-    environment: CREDENTIAL,
+    environment: ENVIRONMENT,
     exits: {
       0: "a verified answer; or the chat was left",
       1: "no verified answer",

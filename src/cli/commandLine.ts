@@ -17,6 +17,8 @@ import { keygenCommand, pinCommand } from "./keyCommands.ts"
 import { proxyCommand } from "./proxyCommand.ts"
 import { runUntilSignal } from "./run.ts"
 import { serves } from "./servers.ts"
+import { layerSources, SOURCE_FLAGS } from "./settings/sources.ts"
+import { configCommand } from "./configCommand.ts"
 import { tokenCommand } from "./tokenCommand.ts"
 import { verifyCommand } from "./verifyCommand.ts"
 
@@ -32,8 +34,8 @@ agents that check each other's answers.`,
       command: "sealgate proxy",
     },
     {
-      description: "2. In another terminal: chat through it, with that pin",
-      command: "sealgate chat --proxy http://localhost:3001 --pin <pin>",
+      description: "2. In another terminal, in the same folder: ask it. Elsewhere, with --proxy and --pin",
+      command: 'sealgate chat "Hello"',
     },
     {
       description: "Or run the agent gateway. It prints a token, and what to do with it",
@@ -67,7 +69,7 @@ agents that check each other's answers.`,
     next: "`sealgate <command> --help` has examples, defaults and settings. Put completions into your shell with `sealgate --completions bash >> ~/.bashrc`.",
   }),
   Command.withSubcommands([
-    { group: "SERVERS", commands: [proxyCommand, gatewayCommand] },
+    { group: "SERVERS", commands: [proxyCommand, gatewayCommand, configCommand] },
     { group: "CLIENTS OF A PROXY", commands: [chatCommand, connectCommand] },
     {
       group: "KEYS AND CHECKS OF A PROXY",
@@ -75,6 +77,7 @@ agents that check each other's answers.`,
     },
     { group: "CLIENTS OF A GATEWAY", commands: [runCommand, jobsCommand, agentsCommand, statsCommand, tokenCommand] },
   ]),
+  Command.withGlobalFlags(SOURCE_FLAGS),
 )
 
 /** Runs the command that the process was started with. */
@@ -83,7 +86,7 @@ export const runCommandLine = (): void => {
   runUntilSignal(
     Command.runWith(sealgate, { version: SOFTWARE.slice(SOFTWARE.indexOf("/") + 1) })(
       joinPins(askedForHelp(args)),
-    ).pipe(Effect.provide([NodeServices.layer, layerPresentation])),
+    ).pipe(Effect.provide([NodeServices.layer, layerPresentation, layerSources(args)])),
     serves(args),
   )
 }

@@ -1,43 +1,26 @@
-import { Effect, Layer, Option, Schema } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { isLoopback } from "../domain/hostName.ts"
-import { parsed } from "../layers/config/codecs.ts"
 import { DEFAULT_CONNECTOR_PORT } from "../layers/config/connectorSettings.ts"
 import { Connector, type ConnectorSettings } from "../layers/Connector.ts"
 import { layerLogging } from "../server/telemetry/Logging.ts"
 import { unusable } from "./CommandFailed.ts"
-import { CREDENTIAL, credentialFileFlag, credentialFrom } from "./credential.ts"
-import { jsonFlag, logLevelFlag, pinsFlag, proxyFlag, requireTrust, trustOnFirstUseFlag } from "./flags.ts"
+import { credentialFileFlag, credentialFrom, ENVIRONMENT } from "./credential.ts"
+import { hostFlag, jsonFlag, logLevelFlag, pinsFlag, portFlag, proxyFlag, trustOnFirstUseFlag } from "./flags.ts"
+import { trustedProxy } from "./settings/proxyAddress.ts"
 import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
 
-const MAX_PORT = 65_535
-
-/** `8787`, `127.0.0.1:8787`, `[::1]:8787`, `0.0.0.0:0`. */
-const ListenText = parsed(
-  Schema.Struct({ host: Schema.NonEmptyString, port: Schema.Int }),
-  (text) => {
-    const [, bracketed, plain, digits] = /^(?:(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):)?(\d{1,5})$/.exec(text) ?? []
-    const port = Number(digits)
-    return port <= MAX_PORT ? { host: bracketed ?? plain ?? "127.0.0.1", port } : undefined
-  },
-  "an address and a port, such as 127.0.0.1:8787",
-)
+const LOOPBACK = "127.0.0.1"
 
 const flags = {
   proxy: proxyFlag,
   pin: pinsFlag,
   trustOnFirstUse: trustOnFirstUseFlag,
   credentialFile: credentialFileFlag,
-  listen: Flag.String("listen").pipe(
-    Flag.withMetavar("address:port"),
-    Flag.withDescription(
-      `Address and port to listen on; port 0 takes a free one (default 127.0.0.1:${DEFAULT_CONNECTOR_PORT})`,
-    ),
-    Flag.withDefault(`127.0.0.1:${DEFAULT_CONNECTOR_PORT}`),
-    Flag.withSchema(ListenText),
-  ),
+  host: hostFlag(LOOPBACK),
+  port: portFlag(String(DEFAULT_CONNECTOR_PORT)),
   release: Flag.Literals("release", ["streaming", "verified"]).pipe(
     Flag.withDescription(
       "Hand out streams as they come, or each in one piece once all of it was verified (default streaming)",
@@ -63,7 +46,7 @@ const flags = {
   ),
   allowRemote: Flag.Boolean("allow-remote").pipe(
     Flag.withDescription(
-      "Let --listen name an address that other machines reach: whoever can connect can ask, in plaintext",
+      "Let --host name an address that other machines reach: whoever can connect can ask, in plaintext",
     ),
     Flag.withDefault(false),
   ),
@@ -107,8 +90,9 @@ export const connectCommand = Command.make(
   "connect",
   flags,
   Effect.fn(function* (input) {
-    yield* requireTrust(input)
-    const { host, port } = input.listen
+    const { pins, proxy } = yield* trustedProxy(input)
+    const host = Option.getOrElse(input.host, () => LOOPBACK)
+    const port = Option.getOrElse(input.port, () => DEFAULT_CONNECTOR_PORT)
     if (!isLoopback(host) && !input.allowRemote) {
       return yield* unusable(
         `${host} can be reached from other machines, which would send prompts in the clear. ` +
@@ -123,8 +107,8 @@ export const connectCommand = Command.make(
       port,
       allowedHosts: input.allowHost,
       sealed: {
-        baseUrl: input.proxy,
-        pins: input.pin,
+        baseUrl: proxy,
+        pins,
         trustOnFirstUse: input.trustOnFirstUse,
         release: input.release,
         ...(yield* credentialFrom(input.credentialFile)),
@@ -134,7 +118,7 @@ export const connectCommand = Command.make(
         onNone: () => ({}),
         onSome: (folder) => ({ receipts: { folder, evidence: input.evidence } }),
       }),
-      ...(input.pin.length > 0 ? {} : { onVerified: trusting() }),
+      ...(pins.length > 0 ? {} : { onVerified: trusting() }),
     }
     const app = Layer.effectDiscard(announce(settings)).pipe(
       Layer.provideMerge(Connector.layer(settings)),
@@ -154,7 +138,7 @@ export const connectCommand = Command.make(
 seals every request to a proxy and verifies every answer. It has Chat Completions and the list of models; whatever
 cannot be sealed is refused, never passed on. API keys that programs send are ignored.
 
-It needs --pin or --trust-on-first-use, and --allow-remote to listen beyond this machine.`,
+It needs a pin or --trust-on-first-use, and --allow-remote to listen beyond this machine.`,
   ),
   Command.withExamples([
     {
@@ -171,7 +155,7 @@ It needs --pin or --trust-on-first-use, and --allow-remote to listen beyond this
     },
   ]),
   withGuide({
-    environment: CREDENTIAL,
+    environment: ENVIRONMENT,
     exits: SERVER_EXITS,
     next:
       `Tell programs: OPENAI_BASE_URL=http://127.0.0.1:${DEFAULT_CONNECTOR_PORT}/v1, and any OPENAI_API_KEY. ` +

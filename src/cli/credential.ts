@@ -1,25 +1,24 @@
 /** What a proxy knows its callers by, as commands find it. A flag would show it to everybody on the machine. */
 import { readFile } from "node:fs/promises"
-import { Config, Effect, Option, Redacted } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { Flag } from "effect/cli"
 import type { SealedClientOptions } from "../client/SealedClient.ts"
+import { clientSettings } from "../layers/config/clientSettings.ts"
+import { clientValues } from "./settings/clientValues.ts"
 import { unusable } from "./CommandFailed.ts"
-import type { GuideShape } from "./help/Guide.ts"
+import { type GuideShape, rowsOf } from "./help/Guide.ts"
 
-const VARIABLE = "SEALGATE_CREDENTIAL"
-
-/** In the help of every command that takes one. */
-export const CREDENTIAL: NonNullable<GuideShape["environment"]> = [
-  {
-    name: VARIABLE,
-    text: "The key or token by which the proxy knows you, if it asks for one (see also --credential-file)",
-  },
-]
+/** In the help of every command that seals. */
+export const ENVIRONMENT: NonNullable<GuideShape["environment"]> = rowsOf(
+  clientSettings.proxy,
+  clientSettings.pin,
+  clientSettings.credential,
+)
 
 export const credentialFileFlag = Flag.String("credential-file").pipe(
   Flag.withMetavar("file"),
   Flag.withDescription(
-    `File with the key or token by which the proxy knows you, read again for each request (default: ${VARIABLE})`,
+    "File with the key or token by which the proxy knows you, read again for each request (default: SEALGATE_CREDENTIAL)",
   ),
   Flag.optional,
 )
@@ -41,9 +40,8 @@ export const credentialFrom = Effect.fnUntraced(function* (file: Option.Option<s
     const found: Pick<SealedClientOptions, "credential"> = { credential }
     return found
   }
-  const given = yield* Config.option(Config.Redacted(VARIABLE))
-  const found: Pick<SealedClientOptions, "credential"> = Option.isNone(given)
-    ? {}
-    : { credential: credentialIn(Redacted.value(given.value)) }
+  const { credential } = yield* clientValues({ credential: clientSettings.credential })
+  const found: Pick<SealedClientOptions, "credential"> =
+    credential === undefined ? {} : { credential: credentialIn(Redacted.value(credential)) }
   return found
 })

@@ -7,6 +7,7 @@ import { examineSession } from "./doctor/examineSession.ts"
 import { examineTransport } from "./doctor/examineTransport.ts"
 import { jsonFlag, pinsFlag, proxyFlag } from "./flags.ts"
 import { UrlText } from "../layers/config/codecs.ts"
+import { proxyAndPins } from "./settings/proxyAddress.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 import { printableJson, printableLine } from "./printable.ts"
 import { bold, dim, green, red, yellow } from "./terminal.ts"
@@ -53,19 +54,20 @@ export const doctorCommand = Command.make(
     const ca = Option.isNone(input.ca)
       ? undefined
       : yield* Effect.mapError(files.readFileString(input.ca.value), () => unusable("The file of --ca cannot be read."))
-    const proxy = asBase(input.proxy)
+    const { pins, proxy: given } = yield* proxyAndPins(input)
+    const proxy = asBase(given)
     const { findings: transport, reached } = yield* examineTransport(proxy, ca)
     const findings = reached
       ? [
           ...transport,
-          ...(yield* examineSession(proxy, input.pin, ca)),
+          ...(yield* examineSession(proxy, pins, ca)),
           ...(yield* examineReadiness(proxy, Option.map(input.operator, asBase), ca)),
         ]
       : transport
     const well = findings.every(({ level }) => level !== "error")
     yield* Console.log(
       input.json
-        ? printableJson({ proxy: input.proxy, ok: well, findings })
+        ? printableJson({ proxy: given, ok: well, findings })
         : [...findings.map(describe), "", verdict(findings)].join("\n"),
     )
     if (!well) return yield* new CommandFailed({ message: "", exitCode: 1 })

@@ -1,11 +1,11 @@
 /** Flags that several commands share. */
-import { Effect, Schema } from "effect"
+import { Option, Schema } from "effect"
 import { Flag } from "effect/cli"
-import { parsed, UrlText } from "../layers/config/codecs.ts"
+import { ListenText, parsed, PortText, UrlText } from "../layers/config/codecs.ts"
+import { defined } from "../domain/defined.ts"
 import { LOG_LEVELS } from "../layers/config/serverSettings.ts"
-import { unusable } from "./CommandFailed.ts"
 
-const isPin = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
+export const isPin = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
 
 const PinText = parsed(
   Schema.String,
@@ -15,15 +15,18 @@ const PinText = parsed(
 
 export const proxyFlag = Flag.String("proxy").pipe(
   Flag.withMetavar("url"),
-  Flag.withDescription("Where the sealed proxy is, such as https://proxy.example.com (required)"),
+  Flag.withDescription(
+    "Where the sealed proxy is, or the link to its console (default SEALGATE_PROXY, else http://localhost:3001)",
+  ),
   Flag.withSchema(UrlText),
+  Flag.optional,
 )
 
 export const pinsFlag = Flag.String("pin").pipe(
   Flag.withMetavar("pin"),
   Flag.withDescription(
     "Id of the proxy's key: only a proxy with this key is believed. It prints it at start; ask its operator. May be " +
-      "repeated, while keys are rotated",
+      "repeated, while keys are rotated (default SEALGATE_PIN; for a proxy on this machine, the key in this folder)",
   ),
   Flag.withSchema(PinText),
   Flag.atLeast(0),
@@ -57,13 +60,30 @@ export const logLevelFlag = (otherwise: string) =>
 export const jsonFlag = (description: string) =>
   Flag.Boolean("json").pipe(Flag.withDescription(description), Flag.withDefault(false))
 
-/** Nothing may be sealed to just anybody. */
-export const requireTrust = (input: { readonly pin: ReadonlyArray<string>; readonly trustOnFirstUse: boolean }) =>
-  input.pin.length > 0 || input.trustOnFirstUse
-    ? Effect.void
-    : Effect.fail(
-        unusable(
-          "Whom to believe? Give --pin with the pin of the proxy: it prints it at start, and its operator knows it. " +
-            "To try things out, --trust-on-first-use believes whoever answers first.",
-        ),
-      )
+/** Where a server listens. */
+export const portFlag = (otherwise: string) =>
+  Flag.String("port").pipe(
+    Flag.withMetavar("number"),
+    Flag.withDescription(`Port to listen on; 0 takes a free one (default ${otherwise})`),
+    Flag.withSchema(PortText),
+    Flag.optional,
+  )
+
+export const hostFlag = (otherwise: string) =>
+  Flag.String("host").pipe(
+    Flag.withMetavar("address"),
+    Flag.withDescription(`Address to listen on (default ${otherwise})`),
+    Flag.withSchema(ListenText),
+    Flag.optional,
+  )
+
+/** What flags of a server say in place of its settings. */
+export const givenOf = <Flags extends { readonly [Key in keyof Flags]: Option.Option<unknown> }>(flags: Flags) =>
+  defined(
+    Object.fromEntries(
+      Object.entries<Option.Option<unknown>>(flags).map(([key, flag]) => [key, Option.getOrUndefined(flag)]),
+    ),
+  ) as Partial<{
+    // Those that were given, under their own names.
+    readonly [Key in keyof Flags]: Flags[Key] extends Option.Option<infer A> ? A : never
+  }>

@@ -1,4 +1,4 @@
-import { Console, Duration, Effect, Layer, Option, Redacted } from "effect"
+import { Console, Duration, Effect, Layer, type Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { ADMIN_ROLE } from "../domain/identity.ts"
@@ -11,7 +11,7 @@ import { mintToken } from "../services/access/mintToken.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
 import { tellProviders } from "./providersTaken.ts"
-import { logLevelFlag } from "./flags.ts"
+import { givenOf, hostFlag, logLevelFlag, portFlag } from "./flags.ts"
 import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
 import { layerLastResort } from "./run.ts"
 
@@ -32,8 +32,8 @@ const printToken = Effect.fnUntraced(function* (settings: GatewaySettings, url: 
   yield* Console.log(`
 An admin token for 24 hours, good until the gateway stops:
 
-export TOKEN=${Redacted.value(token)}
-curl -s ${url}/api/v1/agents -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' -d '{"name":"first"}'
+export SEALGATE_TOKEN=${Redacted.value(token)}
+curl -s ${url}/api/v1/agents -H "authorization: Bearer $SEALGATE_TOKEN" -H 'content-type: application/json' -d '{"name":"first"}'
 `)
 })
 
@@ -55,15 +55,13 @@ const announce = Effect.fnUntraced(function* (settings: GatewaySettings) {
 
 interface Flags {
   readonly dev: boolean
+  readonly port: Option.Option<number>
+  readonly host: Option.Option<string>
   readonly logLevel: Option.Option<GatewaySettings["logLevel"]>
 }
 
-const serve = Effect.fnUntraced(function* ({ dev, logLevel }: Flags) {
-  const flags = {
-    ...(dev ? { dev } : {}),
-    ...Option.match(logLevel, { onNone: () => ({}), onSome: (logLevel) => ({ logLevel }) }),
-  }
-  const settings = forDevelopment(yield* Gateway.settings(flags))
+const serve = Effect.fnUntraced(function* ({ dev, ...flags }: Flags) {
+  const settings = forDevelopment(yield* Gateway.settings({ ...givenOf(flags), ...(dev ? { dev } : {}) }))
   const beside = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))
   return yield* Layer.launch(Gateway.layerWith(settings, beside))
 })
@@ -75,6 +73,8 @@ export const gatewayCommand = Command.make(
       Flag.withDescription("To try it: listen on 127.0.0.1 only, make a secret if there is none, print an admin token"),
       Flag.withDefault(false),
     ),
+    port: portFlag("PORT, else 3000"),
+    host: hostFlag("HOST, else 0.0.0.0"),
     logLevel: logLevelFlag("LOG_LEVEL"),
   },
   serve,
@@ -83,7 +83,7 @@ export const gatewayCommand = Command.make(
   Command.withDescription(
     `Runs the agent gateway, for operators: an HTTP API that gives agents tasks, as jobs that survive restarts. Every
 answer is either argued over by a second model (adversarial) or compared with those of others (verified). Without
-a provider's key it serves a built-in echo, good to try things out. Environment variables set everything.
+a provider's key it serves a built-in echo, good to try things out. Settings say the rest.
 
 At start it logs the address of a page on which to try it in a browser (/console). The API is described at
 /openapi.json.`,
@@ -101,9 +101,23 @@ At start it logs the address of a page on which to try it in a browser (/console
   ]),
   withGuide({
     settings: gatewaySettings,
+    first: [
+      "PORT",
+      "HOST",
+      "PROVIDER1_API_KEY",
+      "PROVIDER1_BASE_URL",
+      "PROVIDER1_MODEL",
+      "PROVIDER_FROM_ENV",
+      "DATABASE_URL",
+      "JWT_SECRET",
+      "JWT_JWKS_URL",
+      "ALLOWED_HOSTS",
+      "TLS_CERT_FILE",
+      "LOG_LEVEL",
+    ],
     exits: SERVER_EXITS,
     next:
-      'With --dev: copy the `export TOKEN=…` line that it prints into another terminal, then `sealgate run "Is 391 a ' +
+      'With --dev: copy the `export SEALGATE_TOKEN=…` line that it prints into another terminal, then `sealgate run "Is 391 a ' +
       'prime?"`. Without: `sealgate token` makes tokens. This help is long: `sealgate gateway --help | less`.',
   }),
 )

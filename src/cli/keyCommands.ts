@@ -1,10 +1,8 @@
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { proxySettings } from "../layers/config/proxySettings.ts"
-import { createKeyFile, readKeyFile } from "../services/sealing/AttestationKeyFile.ts"
-import { kidOf } from "../services/sealing/Attestation.ts"
-import { KeyVault } from "../services/sealing/KeyVault.ts"
-import type { Bytes } from "../domain/bytes.ts"
+import { createKeyFile } from "../services/sealing/AttestationKeyFile.ts"
+import { attestationKeyFile, pinOf, pinOfFile } from "./settings/ownKey.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 
 const DEFAULT_FILE = proxySettings.attestationKeyFile.fallback ?? ""
@@ -12,31 +10,28 @@ const DEFAULT_FILE = proxySettings.attestationKeyFile.fallback ?? ""
 const json = Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false))
 
 const file = (description: string) =>
-  Argument.String("file").pipe(Argument.withDescription(`${description} (default ${DEFAULT_FILE})`), Argument.optional)
+  Argument.String("file").pipe(
+    Argument.withDescription(`${description} (default ATTESTATION_KEY_FILE, else ${DEFAULT_FILE})`),
+    Argument.optional,
+  )
 
 /** What one does with a key that was just made. */
-const nextOf = (path: string): string =>
-  `Use it: ${path === DEFAULT_FILE ? "" : `ATTESTATION_KEY_FILE=${path} `}sealgate proxy`
+const nextOf = (path: string, attested: string): string =>
+  `Use it: ${path === attested ? "" : `ATTESTATION_KEY_FILE=${path} `}sealgate proxy`
 
-/** The pin of a key, which is held no longer than it takes to compute it. */
-const pinOf = (seed: Bytes) =>
-  Effect.map(KeyVault, (vault) => {
-    const key = vault.signingKey(seed)
-    const kid = kidOf(key.publicKey)
-    key.destroy()
-    return kid
-  }).pipe(Effect.provide(KeyVault.layer))
+const given = (file: Option.Option<string>) =>
+  Option.match(file, { onNone: () => attestationKeyFile, onSome: Effect.succeed })
 
 export const keygenCommand = Command.make(
   "keygen",
   { file: file("Where to write the key"), json },
   Effect.fn(function* (input) {
-    const path = Option.getOrElse(input.file, () => DEFAULT_FILE)
+    const path = yield* given(input.file)
     const kid = yield* Effect.flatMap(createKeyFile(path), pinOf)
     yield* Console.log(
       input.json
         ? JSON.stringify({ file: path, kid })
-        : `Wrote a new attestation key to ${path}, readable by you alone.\nClients pin it as: ${kid}\n${nextOf(path)}`,
+        : `Wrote a new attestation key to ${path}, readable by you alone.\nClients pin it as: ${kid}\n${nextOf(path, yield* attestationKeyFile)}`,
     )
   }),
 ).pipe(
@@ -68,8 +63,8 @@ export const pinCommand = Command.make(
   "pin",
   { file: file("The key file"), json },
   Effect.fn(function* (input) {
-    const path = Option.getOrElse(input.file, () => DEFAULT_FILE)
-    const kid = yield* Effect.flatMap(readKeyFile(path), pinOf)
+    const path = yield* given(input.file)
+    const kid = yield* pinOfFile(path)
     yield* Console.log(input.json ? JSON.stringify({ file: path, kid }) : kid)
   }),
 ).pipe(

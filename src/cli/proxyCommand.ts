@@ -1,4 +1,4 @@
-import { Effect, Layer, Option } from "effect"
+import { Effect, Layer, type Option } from "effect"
 import { Command } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
@@ -11,7 +11,7 @@ import { Attestation } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
 import { tellProviders } from "./providersTaken.ts"
-import { logLevelFlag } from "./flags.ts"
+import { givenOf, hostFlag, logLevelFlag, portFlag } from "./flags.ts"
 import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
 import { layerLastResort } from "./run.ts"
 
@@ -37,23 +37,27 @@ const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
   }
 })
 
-type LogLevel = ProxySettings["logLevel"]
+interface Flags {
+  readonly port: Option.Option<number>
+  readonly host: Option.Option<string>
+  readonly logLevel: Option.Option<ProxySettings["logLevel"]>
+}
 
-const serve = Effect.fnUntraced(function* (logLevel: Option.Option<LogLevel>) {
-  const configured = yield* SealedProxy.settings()
-  const settings = { ...configured, logLevel: Option.getOrElse(logLevel, () => configured.logLevel) }
+const serve = Effect.fnUntraced(function* (flags: Flags) {
+  const settings = yield* SealedProxy.settings(givenOf(flags))
   const beside = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))
   return yield* Layer.launch(SealedProxy.layerWith(settings, beside))
 })
 
-export const proxyCommand = Command.make("proxy", { logLevel: logLevelFlag("LOG_LEVEL") }, ({ logLevel }) =>
-  serve(logLevel),
+export const proxyCommand = Command.make(
+  "proxy",
+  { port: portFlag("PORT, else 3001"), host: hostFlag("HOST, else 0.0.0.0"), logLevel: logLevelFlag("LOG_LEVEL") },
+  serve,
 ).pipe(
   Command.withShortDescription("Run the sealed proxy"),
   Command.withDescription(
     `Runs the sealed proxy, for operators: it opens sealed prompts only to call a model provider, seals every answer, and
-keeps nothing. Without a provider's key it serves a built-in echo, good to try things out. Environment variables set
-everything.
+keeps nothing. Without a provider's key it serves a built-in echo, good to try things out. Settings say the rest.
 
 At start it logs its pin, which clients need, and the address of a page on which to try it in a browser (/console).`,
   ),
@@ -71,6 +75,20 @@ At start it logs its pin, which clients need, and the address of a page on which
   ]),
   withGuide({
     settings: proxySettings,
+    first: [
+      "PORT",
+      "HOST",
+      "PROVIDER1_API_KEY",
+      "PROVIDER1_BASE_URL",
+      "PROVIDER1_MODEL",
+      "PROVIDER_FROM_ENV",
+      "ATTESTATION_KEY_FILE",
+      "CALLER_KEYS_FILE",
+      "ALLOWED_HOSTS",
+      "TLS_CERT_FILE",
+      "TLS_KEY_FILE",
+      "LOG_LEVEL",
+    ],
     exits: SERVER_EXITS,
     next:
       "Chat: `sealgate chat --proxy http://localhost:3001 --pin <pin>`. Before going live: `sealgate doctor`. " +

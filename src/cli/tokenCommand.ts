@@ -93,7 +93,7 @@ whoever knows the gateway's secret; in production, tokens come from your identit
       description: "A gateway with a new secret",
     },
     {
-      command: "export TOKEN=$(sealgate token --sub alice --tenant acme)\n  sealgate agents",
+      command: "export SEALGATE_TOKEN=$(sealgate token --sub alice --tenant acme)\n  sealgate agents",
       description: "With the same JWT_SECRET, a token for an hour, and its first use",
     },
     {
@@ -109,6 +109,6 @@ whoever knows the gateway's secret; in production, tokens come from your identit
       2: MISUSED,
       130: INTERRUPTED,
     },
-    next: "Put it into TOKEN, where `sealgate run`, `jobs`, `agents` and `stats` look for it.",
+    next: "Put it into SEALGATE_TOKEN, where `sealgate run`, `jobs`, `agents` and `stats` look for it.",
   }),
 )

@@ -133,7 +133,7 @@ class RoutingClient {
  * `Unreachable`.
  *
  * @example
- * const gateway = new GatewayClient({ baseUrl: "http://localhost:3000", token: process.env.TOKEN ?? "" })
+ * const gateway = new GatewayClient({ baseUrl: "http://localhost:3000", token: process.env.SEALGATE_TOKEN ?? "" })
  * const agent = await gateway.agents.create({ name: "reviewer" })
  * const job = await gateway.agents.execute(agent.id, { task: "Is 391 a prime?", mode: "verified" })
  * const { result } = await job.wait()

@@ -31,7 +31,7 @@ describe("colour", () => {
         const chat = ["chat", "--proxy", url, "--pin", kid, "Hello"]
         const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
         const task = ["run", "Hello", "--gateway", gateway.url]
-        const env = { TOKEN: yield* tokenFor("alice") }
+        const env = { SEALGATE_TOKEN: yield* tokenFor("alice") }
 
         for (const { stderr, stdout } of [yield* printed("stdout", chat), yield* printed("stdout", task, env)]) {
           assert.notStrictEqual(stderr, "")

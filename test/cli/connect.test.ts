@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { ConfigProvider, Effect } from "effect"
 import { connectCommand } from "../../src/cli/connectCommand.ts"
 import { joinPins } from "../../src/cli/flags.ts"
 import { run } from "../support/cli.ts"
@@ -12,6 +12,8 @@ import { startProxy, temporaryFolder } from "../support/proxy.ts"
 
 const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname
 const PIN = "A".repeat(43)
+/** Where tests run there may be the key of a proxy that somebody tried. */
+const NO_KEY = ConfigProvider.fromEnvRecord({ ATTESTATION_KEY_FILE: "/nowhere/key.pem" })
 
 describe("sealgate connect", () => {
   it.live("exits 2 rather than trust, listen or keep what it was not told to", () =>
@@ -20,15 +22,14 @@ describe("sealgate connect", () => {
       const cases: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: string]> = [
         [proxy, "--trust-on-first-use"],
         [[...proxy, "--pin", "short"], "43 characters"],
-        [[...proxy, "--pin", PIN, "--listen", "0.0.0.0:0"], "--allow-remote"],
-        [[...proxy, "--pin", PIN, "--listen", "192.168.1.5:8787"], "--allow-remote"],
-        [[...proxy, "--pin", PIN, "--listen", "[::]:0"], "--allow-remote"],
-        [[...proxy, "--pin", PIN, "--listen", "127.0.0.1:99999"], "an address and a port"],
+        [[...proxy, "--pin", PIN, "--host", "0.0.0.0"], "--allow-remote"],
+        [[...proxy, "--pin", PIN, "--host", "192.168.1.5"], "--allow-remote"],
+        [[...proxy, "--pin", PIN, "--host", "[::]"], "--allow-remote"],
+        [[...proxy, "--pin", PIN, "--port", "99999"], "from 0 to 65535"],
         [[...proxy, "--pin", PIN, "--evidence"], "--receipts"],
-        [["--pin", PIN], "--proxy"],
       ]
       for (const [args, says] of cases) {
-        const { code, stderr, stdout } = yield* run(connectCommand, args)
+        const { code, stderr, stdout } = yield* Effect.provide(run(connectCommand, args), ConfigProvider.layer(NO_KEY))
         assert.strictEqual(code, 2, args.join(" "))
         assert.include(stdout + stderr, says)
       }
@@ -39,7 +40,17 @@ describe("sealgate connect", () => {
     Effect.gen(function* () {
       const { kid, url } = yield* startProxy()
       const receipts = join(yield* temporaryFolder, "receipts")
-      const args = ["--proxy", url, "--trust-on-first-use", "--listen", "0.0.0.0:0", "--allow-remote", "--json"]
+      const args = [
+        "--proxy",
+        url,
+        "--trust-on-first-use",
+        "--host",
+        "0.0.0.0",
+        "--port",
+        "0",
+        "--allow-remote",
+        "--json",
+      ]
       const child = spawn(process.execPath, [COMMAND, "connect", ...args, "--receipts", receipts, "--evidence"], {
         stdio: ["ignore", "pipe", "inherit"],
       })

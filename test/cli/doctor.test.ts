@@ -174,7 +174,10 @@ describe("sealgate doctor", () => {
 
   it.live("exits 2 when it is called wrongly", () =>
     Effect.gen(function* () {
-      for (const args of [[], ["--proxy", "nonsense"], ["--proxy", "http://127.0.0.1:9", "--ca", "/no/such/file"]]) {
+      for (const args of [
+        ["--proxy", "nonsense"],
+        ["--proxy", "http://127.0.0.1:9", "--ca", "/no/such/file"],
+      ]) {
         assert.strictEqual((yield* run(doctorCommand, args)).code, 2)
       }
     }),

@@ -18,7 +18,7 @@ const gateway = Effect.gen(function* () {
       return yield* run(command, [...args, "--gateway", url]).pipe(
         Effect.provideService(
           ConfigProvider.ConfigProvider,
-          ConfigProvider.fromEnv({ env: token === undefined ? {} : { TOKEN: token } }),
+          ConfigProvider.fromEnv({ env: token === undefined ? {} : { SEALGATE_TOKEN: token } }),
         ),
       )
     })
@@ -71,9 +71,9 @@ describe("commands for a gateway", () => {
       const { as } = yield* gateway
       const nobody = yield* as(undefined)(agentsCommand)
       assert.strictEqual(nobody.code, 2)
-      assert.include(nobody.stderr, "TOKEN is not set")
+      assert.include(nobody.stderr, "SEALGATE_TOKEN is not set")
 
-      const stranger = yield* as("not a token")(jobsCommand)
+      const stranger = yield* as("not-a-token")(jobsCommand)
       assert.strictEqual(stranger.code, 1)
       assert.include(stranger.stderr, "token")
       assert.include(stranger.stderr, "`sealgate token` makes a new one")

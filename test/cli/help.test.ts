@@ -136,7 +136,7 @@ describe("mistakes", () => {
     [["frobnicate"], 'There is no command "frobnicate".', "sealgate --help"],
     [["prox"], "Did you mean proxy?", "sealgate --help"],
     [["proxy", "--prot", "80"], "There is no flag --prot.", "sealgate proxy --help"],
-    [["chat", "hi"], "--proxy is missing: Where the sealed proxy is", "sealgate chat --help"],
+    [["connect", "--port", "x"], '--port cannot be "x": expected a whole number', "sealgate connect --help"],
     [["chat", "--proxy", "here"], '--proxy cannot be "here": expected an http or https URL.', "sealgate chat --help"],
     [["chat", ...PROXY, "--pin", "abc"], '--pin cannot be "abc": expected 43 characters', "sealgate chat --help"],
     [["chat", ...PROXY, "What", "is"], "text with spaces needs quotes", "sealgate chat --help"],
@@ -168,7 +168,7 @@ describe("mistakes", () => {
         Effect.provideService(
           run(sealgate, ["agents", "--gateway", url]),
           ConfigProvider.ConfigProvider,
-          ConfigProvider.fromEnv({ env: { TOKEN: "x" } }),
+          ConfigProvider.fromEnv({ env: { SEALGATE_TOKEN: "x" } }),
         )
       const nobody = yield* agents(`http://127.0.0.1:${port}`)
       assert.strictEqual(nobody.code, 1)

@@ -26,7 +26,7 @@ const silentServer = Effect.gen(function* () {
 /** Ends a command with `signal` while it waits for an answer. */
 const ended = Effect.fnUntraced(function* (signal: NodeJS.Signals, command: (url: string) => ReadonlyArray<string>) {
   const { asked, url } = yield* silentServer
-  const running = yield* run(command(url), { env: { TOKEN: "x" } })
+  const running = yield* run(command(url), { env: { SEALGATE_TOKEN: "x" } })
   yield* asked
   running.kill(signal)
   return { code: yield* Effect.promise(() => running.exit), stderr: running.stderr }
@@ -78,7 +78,7 @@ describe("a server that Ctrl-C ends", () => {
         for (const args of [
           ["proxy"],
           ["gateway", "--dev"],
-          ["connect", "--proxy", "http://127.0.0.1:9", "--pin", PIN, "--listen", "127.0.0.1:0", "--json"],
+          ["connect", "--proxy", "http://127.0.0.1:9", "--pin", PIN, "--port", "0", "--json"],
         ]) {
           const running = yield* run(args, { env })
           yield* Effect.promise(() => running.line((line) => /listening on/.exec(line)?.[0]))

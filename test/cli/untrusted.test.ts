@@ -99,7 +99,7 @@ describe("text of a gateway", () => {
     Effect.gen(function* () {
       const { url } = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
       const gateway = yield* hostile(url, "command-line", "echo-1", "EVIL", "There is no such job.", METHOD)
-      const env = { TOKEN: yield* tokenFor("alice") }
+      const env = { SEALGATE_TOKEN: yield* tokenFor("alice") }
       const told = Effect.fnUntraced(function* <const Name extends string, Input, Context, E>(
         command: Command.Command<Name, Input, Context, E, Command.Environment>,
         ...args: ReadonlyArray<string>

@@ -111,7 +111,9 @@ describe("sealgate gateway", () => {
           const running = yield* run(["gateway", "--dev"], { env: { PORT: "0", HOST: "0.0.0.0", LOG_FORMAT: "json" } })
           const url = yield* listening(running)
           assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
-          const token = yield* Effect.promise(() => running.line((line) => /export TOKEN=(.+)$/.exec(line)?.[1]))
+          const token = yield* Effect.promise(() =>
+            running.line((line) => /export SEALGATE_TOKEN=(.+)$/.exec(line)?.[1]),
+          )
           assert.strictEqual((yield* call({ url }, "GET", "/api/v1/routing/config", { token })).status, 200)
           const other = yield* tokenOf("--sub", "alice", "--tenant", "dev", "--role", "admin")
           assert.strictEqual(problemIn(yield* call({ url }, "GET", "/api/v1/agents", { token: other })).status, 401)

@@ -124,7 +124,7 @@ describe.runIf(hasBrowser)("the documentation page", () => {
         const create = operation(page, "agents.create")
         await open(create, "Try it")
         assert.match(await sent(create), /^401 Unauthorized/)
-        await page.getByLabel("Bearer token").fill(`export TOKEN=${token}`)
+        await page.getByLabel("Bearer token").fill(`export SEALGATE_TOKEN=${token}`)
         await create.getByLabel("Body (JSON)").fill('{"name":"from the page"}')
         assert.match(await sent(create), /^201 Created/)
         assert.strictEqual(authorized.get("/api/v1/agents"), `Bearer ${token}`)

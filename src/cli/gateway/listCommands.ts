@@ -5,7 +5,8 @@ import { jsonFlag } from "../flags.ts"
 import { withGuide } from "../help/Guide.ts"
 import { pageWidth, wrap } from "../help/layout.ts"
 import { printable, printableJson } from "../printable.ts"
-import { age, ask, connect, dollars, ENVIRONMENT, EXITS, firstOf, gatewayFlag, overPages, table } from "./remote.ts"
+import { age, ask, connect, dollars, ENVIRONMENT, EXITS, firstOf, gatewayFlag, overPages } from "./remote.ts"
+import { table } from "../table.ts"
 import { report } from "./report.ts"
 
 const limitFlag = Flag.Int("limit").pipe(

@@ -1,36 +1,32 @@
 /** A running gateway, as commands reach it. */
-import { Config, Effect, Option, Redacted } from "effect"
+import { Effect, type Option, Redacted } from "effect"
 import { Flag } from "effect/cli"
 import { GatewayProblem, SealgateError, Unreachable } from "../../client/errors.ts"
 import { GatewayClient } from "../../client/GatewayClient.ts"
 import type { Page } from "../../client/gatewayCalls.ts"
+import { clientSettings } from "../../layers/config/clientSettings.ts"
 import { UrlText } from "../../layers/config/codecs.ts"
+import { clientValues } from "../settings/clientValues.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
-import { type GuideShape, INTERRUPTED } from "../help/Guide.ts"
+import { type GuideShape, INTERRUPTED, rowsOf } from "../help/Guide.ts"
 import { printableLine } from "../printable.ts"
-
-const DEFAULT_GATEWAY = "http://localhost:3000"
+import { DEFAULT_GATEWAY, gatewayAddress } from "../settings/proxyAddress.ts"
 
 export const gatewayFlag = Flag.String("gateway").pipe(
   Flag.withMetavar("url"),
-  Flag.withDescription(`Where the gateway is (default ${DEFAULT_GATEWAY})`),
+  Flag.withDescription(`Where the gateway is (default SEALGATE_GATEWAY, else ${DEFAULT_GATEWAY})`),
   Flag.withSchema(UrlText),
-  Flag.withDefault(new URL(DEFAULT_GATEWAY)),
+  Flag.optional,
 )
 
-/** In the help of every command that needs it: a flag would show the token to everybody on the machine. */
-export const ENVIRONMENT: NonNullable<GuideShape["environment"]> = [
-  {
-    name: "TOKEN",
-    text: "Your bearer token (required): `sealgate gateway --dev` prints one, `sealgate token` makes one",
-  },
-]
+/** In the help of every command that needs them: a flag would show the token to everybody on the machine. */
+export const ENVIRONMENT: NonNullable<GuideShape["environment"]> = rowsOf(clientSettings.token, clientSettings.gateway)
 
 /** Exit codes of the commands that ask and show. */
 export const EXITS = {
   0: "shown",
   1: "the gateway cannot be reached, or refused",
-  2: "TOKEN is not set, or the command was called wrongly",
+  2: "SEALGATE_TOKEN is not set, or the command was called wrongly",
   130: INTERRUPTED,
 }
 
@@ -42,18 +38,19 @@ const hintFor = (error: SealgateError): string => {
     return "\nIs a gateway there? `sealgate gateway --dev` starts one; --gateway says where it is."
   }
   return error instanceof GatewayProblem && error.problem.status === UNAUTHORIZED
-    ? "\nTOKEN may have expired, or be for another gateway: `sealgate token` makes a new one."
+    ? "\nSEALGATE_TOKEN may have expired, or be for another gateway: `sealgate token` makes a new one."
     : ""
 }
 
-export const connect = Effect.fnUntraced(function* (url: URL) {
-  const token = yield* Config.option(Config.Redacted("TOKEN"))
-  if (Option.isNone(token)) {
+export const connect = Effect.fnUntraced(function* (given: Option.Option<URL>) {
+  const url = yield* gatewayAddress(given)
+  const { token } = yield* clientValues({ token: clientSettings.token })
+  if (token === undefined) {
     return yield* unusable(
-      "TOKEN is not set. Put your bearer token there: `sealgate gateway --dev` prints one, `sealgate token` makes one.",
+      "SEALGATE_TOKEN is not set. Put your bearer token there: `sealgate gateway --dev` prints one, `sealgate token` makes one.",
     )
   }
-  return new GatewayClient({ baseUrl: url.href, token: Redacted.value(token.value) })
+  return new GatewayClient({ baseUrl: url.href, token: Redacted.value(token) })
 })
 
 /** A list, item by item. A page may end before its limit, because answers are bounded in bytes too. */
@@ -101,18 +98,4 @@ export const age = (time: string, now: number): string => {
   if (passed < MINUTE) return `${Math.floor(passed / SECOND)}s`
   if (passed < HOUR) return `${Math.floor(passed / MINUTE)}min`
   return passed < DAY ? `${Math.floor(passed / HOUR)}h` : `${Math.floor(passed / DAY)}d`
-}
-
-/** Rows as aligned columns. */
-export const table = (cells: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const rows = cells.map((row) => row.map(printableLine))
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  return rows
-    .map((row) =>
-      row
-        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n")
 }

@@ -94,7 +94,7 @@ cost. Ending the command does not end the job.`,
     exits: {
       0: "the job completed, whatever its verdict",
       1: "it did not, or the gateway cannot be reached or refused",
-      2: "TOKEN is not set, or the command was called wrongly",
+      2: "SEALGATE_TOKEN is not set, or the command was called wrongly",
       130: "ended by Ctrl-C, or another signal; the job goes on",
     },
     next: "`sealgate jobs <id>` shows the job again, `sealgate jobs` all of them.",

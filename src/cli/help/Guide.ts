@@ -7,6 +7,8 @@ import type { Row } from "./layout.ts"
 export interface GuideShape {
   /** Settings that the command reads from the environment. */
   readonly settings?: Readonly<Record<string, Setting<unknown>>>
+  /** Those of them that matter first. */
+  readonly first?: ReadonlyArray<string>
   /** Other environment variables that it reads. */
   readonly environment?: ReadonlyArray<Row>
   readonly exits?: Readonly<Record<number, string>>
@@ -32,3 +34,7 @@ export const SERVER_EXITS = {
   2: MISUSED,
   130: "a second signal cut requests off",
 }
+
+/** Settings as rows of help. */
+export const rowsOf = (...settings: ReadonlyArray<Setting<unknown>>): ReadonlyArray<Row> =>
+  settings.map(({ summary, variable }) => ({ name: variable, text: summary }))

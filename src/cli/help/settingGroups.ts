@@ -25,6 +25,9 @@ const SUBJECTS: ReadonlyArray<readonly [title: string, variables: RegExp]> = [
   ["OpenTelemetry", /^/],
 ]
 
+/** The group before all subjects. */
+const FIRST = -1
+
 const rowOf = ({ aliases, fallback, summary, variable }: Setting<unknown>): Row => ({
   name: variable,
   text:
@@ -33,13 +36,21 @@ const rowOf = ({ aliases, fallback, summary, variable }: Setting<unknown>): Row 
     (fallback === undefined || fallback === "," ? "" : ` (default ${fallback})`),
 })
 
-/** Groups without settings are left out. */
-export const settingGroups = (settings: Readonly<Record<string, Setting<unknown>>>): ReadonlyArray<SettingGroup> => {
+/** Those that matter `first` before all others. Groups without settings are left out. */
+export const settingGroups = (
+  settings: Readonly<Record<string, Setting<unknown>>>,
+  first: ReadonlyArray<string> = [],
+): ReadonlyArray<SettingGroup> => {
   const groups = Map.groupBy(Object.values(settings), ({ variable }) =>
-    SUBJECTS.findIndex(([, variables]) => variables.test(variable)),
+    first.includes(variable) ? FIRST : SUBJECTS.findIndex(([, variables]) => variables.test(variable)),
   )
-  return SUBJECTS.flatMap(([title], i) => {
-    const members = groups.get(i)
-    return members === undefined ? [] : [{ title, rows: members.map(rowOf) }]
-  })
+  const group = (title: string, members: ReadonlyArray<Setting<unknown>> | undefined) =>
+    members === undefined ? [] : [{ title, rows: members.map(rowOf) }]
+  return [
+    ...group(
+      "What matters first",
+      groups.get(FIRST)?.toSorted((a, b) => first.indexOf(a.variable) - first.indexOf(b.variable)),
+    ),
+    ...SUBJECTS.flatMap(([title], i) => group(title, groups.get(i))),
+  ]
 }

@@ -170,6 +170,13 @@ const parseHost = (text: string): string | undefined => {
   return /^[\w.-]+$/.test(text) ? text : undefined
 }
 
+/** An address to listen on. */
+export const ListenText = parsed(
+  Schema.String,
+  (text) => parseHost(text),
+  "an address of this machine, such as 127.0.0.1, 0.0.0.0 or ::1",
+)
+
 /** Comma-separated names and addresses by which a server is asked; `*` is any. */
 export const HostsText = listText(
   Schema.String,

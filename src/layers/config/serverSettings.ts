@@ -5,6 +5,7 @@ import {
   FlagText,
   HostsText,
   intText,
+  ListenText,
   literalText,
   NetworksText,
   OffOrPortText,
@@ -32,7 +33,7 @@ export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "none"] as
 
 export const serverSettings = (port: number) => ({
   port: setting("PORT", PortText, String(port), "Port to listen on; 0 takes a free one"),
-  host: setting("HOST", PlainText, "0.0.0.0", "Address to listen on"),
+  host: setting("HOST", ListenText, "0.0.0.0", "Address to listen on"),
   allowedHosts: optionalSetting(
     "ALLOWED_HOSTS",
     HostsText,
@@ -46,7 +47,7 @@ export const serverSettings = (port: number) => ({
   ),
   operatorHost: setting(
     "OPERATOR_HOST",
-    PlainText,
+    ListenText,
     "127.0.0.1",
     "Address of the operator's listener: /metrics and all of /ready, over plain HTTP",
   ),

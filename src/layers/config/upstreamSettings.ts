@@ -26,7 +26,7 @@ const OrderText = parsed(
 const PIN = /^[\w-]{43}$/
 
 /** Comma-separated pins, as `sealgate pin` prints them. */
-const PinsText = listText(
+export const PinsText = listText(
   Schema.String,
   (text) => (PIN.test(text) ? text : undefined),
   "pins of 43 characters, as `sealgate pin` prints them, with commas between them",

@@ -9,7 +9,7 @@ const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}
 const curl = ({ body, headers, method, needsToken, url }: Request, answer: Answer): string =>
   [
     `curl ${answer === "stream" ? "-sN" : "-s"}${method === "GET" || (method === "POST" && body !== undefined) ? "" : ` -X ${method}`} ${shellQuoted(url)}`,
-    ...(needsToken ? ['-H "authorization: Bearer $TOKEN"'] : []),
+    ...(needsToken ? ['-H "authorization: Bearer $SEALGATE_TOKEN"'] : []),
     ...headers.map(([name, value]) => `-H ${shellQuoted(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : [`-d ${shellQuoted(body)}`]),
   ].join(" \\\n  ")
@@ -25,7 +25,7 @@ const indented = (text: string): string => text.replaceAll("\n", "\n  ")
 
 const typeScript = ({ body, headers, method, needsToken, url }: Request, answer: Answer): string => {
   const fields = [
-    ...(needsToken ? ["authorization: `Bearer ${process.env.TOKEN}`"] : []),
+    ...(needsToken ? ["authorization: `Bearer ${process.env.SEALGATE_TOKEN}`"] : []),
     ...headers.map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`),
   ]
   const options = [

@@ -3,6 +3,6 @@ export const tokenIn = (pasted: string): string =>
   pasted
     .trim()
     .replace(/^export\s+/, "")
-    .replace(/^TOKEN=/, "")
+    .replace(/^SEALGATE_TOKEN=/, "")
     .replace(/^(authorization:\s*)?bearer\s+/i, "")
     .replaceAll(/^["']|["']$/g, "")

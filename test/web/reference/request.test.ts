@@ -70,7 +70,7 @@ describe("samples", () => {
       LANGUAGES.curl({ method: "PUT", url: BASE, headers: [["a", body]], needsToken: true, body }, "json"),
     )
     // Says of every argument what it got.
-    const script = `curl() { printf '%s\\0' "$@"; }; TOKEN=t; ${samples.join("\n")}`
+    const script = `curl() { printf '%s\\0' "$@"; }; SEALGATE_TOKEN=t; ${samples.join("\n")}`
     const { stdout } = spawnSync("sh", { input: script, encoding: "utf8" })
     const expected = texts.flatMap((text) => {
       return ["-s", "-X", "PUT", BASE, "-H", "authorization: Bearer t", "-H", `a: ${text}`, "-d", text]
@@ -95,7 +95,7 @@ describe("samples", () => {
     // The sample is a program, so it is run as one.
     // oxlint-disable-next-line no-new-func
     const run: unknown = new Function("fetch", "process", `return (async () => { ${sample} })()`)
-    await (run as (...globals: ReadonlyArray<unknown>) => Promise<void>)(fetch, { env: { TOKEN: "t" } })
+    await (run as (...globals: ReadonlyArray<unknown>) => Promise<void>)(fetch, { env: { SEALGATE_TOKEN: "t" } })
     assert.deepStrictEqual(asked, [
       request.url,
       {

@@ -7,7 +7,7 @@ it("tokens are found in what people paste", () => {
     " a.b.c\n",
     "Bearer a.b.c",
     "authorization: bearer a.b.c",
-    "export TOKEN=a.b.c",
+    "export SEALGATE_TOKEN=a.b.c",
     '"a.b.c"',
   ]) {
     assert.strictEqual(tokenIn(pasted), "a.b.c")

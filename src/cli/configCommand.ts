@@ -1,0 +1,102 @@
+import { Console, Effect, Option, Redacted, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { findSettings, type FoundSetting } from "../layers/config/Setting.ts"
+import { CommandFailed } from "./CommandFailed.ts"
+import { jsonFlag } from "./flags.ts"
+import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { printableJson } from "./printable.ts"
+import { KNOWN } from "./settings/knownSettings.ts"
+import { table } from "./table.ts"
+import { dim } from "./terminal.ts"
+
+type Reader = keyof typeof KNOWN
+const READERS = ["proxy", "gateway", "clients"] as const satisfies ReadonlyArray<Reader>
+
+interface Row {
+  readonly setting: string
+  /** `null` for what is not set; secrets are not told. */
+  readonly value: string | null
+  readonly secret: boolean
+  /** The variable that it was read from: another than `setting` where vendors' names count. */
+  readonly variable: string | null
+  /** `default`, or where the variable was found. */
+  readonly from: string
+  readonly mistake: string | null
+}
+
+/** Whether a value is a secret or holds one. */
+const isSecret = (value: unknown): boolean =>
+  Redacted.isRedacted(value) ||
+  (value instanceof URL && (value.username !== "" || value.password !== "")) ||
+  (typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).some(isSecret))
+
+const rowOf = Effect.fnUntraced(function* ({ from, setting, text }: FoundSetting) {
+  const decoded = text === undefined ? undefined : yield* Effect.result(Schema.decodeUnknownEffect(setting.codec)(text))
+  const wrong = decoded?._tag === "Failure"
+  // What cannot be read may be a secret all the same.
+  const secret = decoded?._tag === "Success" && isSecret(decoded.success)
+  const row: Row = {
+    setting: setting.variable,
+    value: text === undefined || secret || wrong ? null : text,
+    secret,
+    variable: from?.variable ?? null,
+    from: from?.origin ?? "default",
+    mistake: wrong ? (decoded.failure.message.split("\n")[0] ?? "") : null,
+  }
+  return row
+})
+
+const cellsOf = ({ from, mistake, secret, setting, value, variable }: Row): ReadonlyArray<string> => [
+  setting,
+  mistake !== null ? `✗ ${mistake}` : secret ? "(secret, not shown)" : (value ?? "(not set)"),
+  variable === null || variable === setting ? from : `${from} (${variable})`,
+]
+
+export const configCommand = Command.make(
+  "config",
+  {
+    reader: Argument.Literals("reader", READERS).pipe(
+      Argument.withDescription("Whose settings; without it, all"),
+      Argument.optional,
+    ),
+    all: Flag.Boolean("all").pipe(Flag.withDescription("Defaults too"), Flag.withDefault(false)),
+    json: jsonFlag("Print JSON: for each reader, a list of its settings"),
+  },
+  Effect.fn(function* (input) {
+    const readers = Option.match(input.reader, { onNone: () => READERS, onSome: (reader) => [reader] })
+    const found = yield* Effect.forEach(readers, (reader) =>
+      Effect.map(
+        Effect.flatMap(findSettings(Object.values(KNOWN[reader])), Effect.forEach(rowOf)),
+        (rows) => [reader, rows] as const,
+      ),
+    )
+    const shown = found.map(
+      ([reader, rows]) => [reader, rows.filter(({ from }) => input.all || from !== "default")] as const,
+    )
+    if (input.json) yield* Console.log(printableJson(Object.fromEntries(shown)))
+    else {
+      for (const [reader, rows] of shown) {
+        yield* Console.log(`${reader}:`)
+        if (rows.length > 0) yield* Console.log(table(rows.map(cellsOf)))
+      }
+      if (!input.all) yield* Console.log(dim("\nEverything else has its default: `sealgate config --all`."))
+    }
+    const mistaken = found.some(([, rows]) => rows.some(({ mistake }) => mistake !== null))
+    if (mistaken) return yield* new CommandFailed({ message: "", exitCode: 1 })
+  }),
+).pipe(
+  Command.withShortDescription("Show which settings are in force, and where they are from"),
+  Command.withDescription(
+    `Shows the settings that commands run here would have: what is set, where it was found (the environment, a file of
+--env-file, or sealgate.config.json), and what is mistaken. Secrets are not shown.`,
+  ),
+  Command.withExamples([
+    { command: "sealgate config", description: "What is set, of servers and clients" },
+    { command: "sealgate config proxy --all", description: "Everything that a proxy started here would have" },
+    { command: "sealgate config gateway --env-file .env --json", description: "For programs" },
+  ]),
+  withGuide({
+    exits: { 0: "shown, and nothing is mistaken", 1: "something is mistaken", 2: MISUSED, 130: INTERRUPTED },
+    next: "`sealgate proxy --help` and `sealgate gateway --help` say what each setting is for.",
+  }),
+)

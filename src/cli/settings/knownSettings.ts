@@ -1,0 +1,23 @@
+/** Every setting that any command reads. */
+import { clientSettings } from "../../layers/config/clientSettings.ts"
+import { gatewaySettings } from "../../layers/config/gatewaySettings.ts"
+import { proxySettings } from "../../layers/config/proxySettings.ts"
+import type { Setting } from "../../layers/config/Setting.ts"
+
+type Settings = Readonly<Record<string, Setting<unknown>>>
+
+/** By who reads them. */
+export const KNOWN: Readonly<Record<"proxy" | "gateway" | "clients", Settings>> = {
+  proxy: proxySettings,
+  gateway: gatewaySettings,
+  clients: clientSettings,
+}
+
+const all: ReadonlyArray<Setting<unknown>> = Object.values(KNOWN).flatMap((settings) => Object.values(settings))
+
+/** The variables, each once. */
+export const VARIABLES: ReadonlySet<string> = new Set(all.map(({ variable }) => variable))
+
+/** The variable that stands for what vendors call so. */
+export const ownNameOf = (alias: string): string | undefined =>
+  all.find(({ aliases }) => aliases.includes(alias))?.variable

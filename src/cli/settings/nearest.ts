@@ -1,0 +1,30 @@
+/** The name that was meant by one that there is not. */
+
+/** Edits that make one text of another (Levenshtein). */
+const distance = (a: string, b: string): number => {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const above = row
+    row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const swap = (above[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      row.push(Math.min(swap, (above[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1))
+    }
+  }
+  return row[b.length] ?? 0
+}
+
+/** At most so much of a name may be mistyped, or two letters, which change places in short ones. */
+const MISTYPED = 1 / 3
+const SWAPPED = 2
+
+/** The name that is closest to `given`, as far as one can tell. */
+export const nearest = (given: string, names: ReadonlyArray<string>): string | undefined => {
+  const wanted = given.toUpperCase().replaceAll("-", "_")
+  let [found, least] = [undefined as string | undefined, Math.max(SWAPPED, wanted.length * MISTYPED)]
+  for (const name of names) {
+    const far = distance(wanted, name)
+    if (far <= least) [found, least] = [name, far - 1]
+  }
+  return found
+}

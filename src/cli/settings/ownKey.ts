@@ -1,0 +1,25 @@
+/** The attestation key of this folder's proxy, as `proxy`, `keygen` and `pin` all find it. */
+import { Effect } from "effect"
+import { proxySettings } from "../../layers/config/proxySettings.ts"
+import { decodeSettings } from "../../layers/config/Setting.ts"
+import type { Bytes } from "../../domain/bytes.ts"
+import { readKeyFile } from "../../services/sealing/AttestationKeyFile.ts"
+import { kidOf } from "../../services/sealing/Attestation.ts"
+import { KeyVault } from "../../services/sealing/KeyVault.ts"
+
+/** Where it is, as the settings say. */
+export const attestationKeyFile = Effect.map(
+  decodeSettings({ file: proxySettings.attestationKeyFile }),
+  ({ file }) => file,
+)
+
+/** The pin of a key, which is held no longer than it takes to compute it. */
+export const pinOf = (seed: Bytes) =>
+  Effect.map(KeyVault, (vault) => {
+    const key = vault.signingKey(seed)
+    const kid = kidOf(key.publicKey)
+    key.destroy()
+    return kid
+  }).pipe(Effect.provide(KeyVault.layer))
+
+export const pinOfFile = (file: string) => Effect.flatMap(readKeyFile(file), pinOf)
