@@ -9,7 +9,7 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { SealedClient } from "../src/client/SealedClient.ts"
 import { SealedProxy } from "../src/layers/Proxy.ts"
-import { layerUpstream } from "../src/layers/Upstream.ts"
+import { layerUpstream } from "../src/layers/Providers.ts"
 import { Attestation } from "../src/services/sealing/Attestation.ts"
 import { compare, report } from "./measure.ts"
 

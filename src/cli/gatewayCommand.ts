@@ -5,15 +5,15 @@ import { ADMIN_ROLE } from "../domain/identity.ts"
 import { type GatewaySettings, gatewaySettings } from "../layers/config/gatewaySettings.ts"
 import { Gateway } from "../layers/Gateway.ts"
 import { forDevelopment } from "../layers/GatewayAccess.ts"
-import { OperatorDoor } from "../layers/OperatorDoor.ts"
+import { OperatorListener } from "../layers/OperatorListener.ts"
 import { urlOf } from "../server/serverUrl.ts"
 import { mintToken } from "../services/access/mintToken.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
-import { tellProviders } from "./providersTaken.ts"
+import { reportProviders } from "./reportProviders.ts"
 import { givenOf, hostFlag, logLevelFlag, portFlag } from "./flags.ts"
 import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
-import { layerLastResort } from "./run.ts"
+import { layerLastResort } from "./runUntilSignal.ts"
 
 const DEV_TOKEN_TTL = Duration.hours(24)
 
@@ -45,11 +45,11 @@ const announce = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const providers = (yield* upstream.status).map(({ model, provider }) => `${provider} (${model})`).join(", ")
   const url = urlOf(address, mode !== "off")
   yield* Effect.logInfo(`agent gateway listening on ${url}`)
-  const operatorUrl = yield* OperatorDoor
+  const operatorUrl = yield* OperatorListener
   if (operatorUrl !== undefined) yield* Effect.logInfo(`for the operator: ${operatorUrl} (/ready, /metrics)`)
   if (settings.console) yield* Effect.logInfo(`console: ${url}/console`)
   yield* Effect.logInfo(`providers: ${providers}; jobs on ${settings.databaseUrl.kind}`)
-  yield* tellProviders(gatewaySettings)
+  yield* reportProviders(gatewaySettings)
   yield* printToken(settings, url)
 })
 

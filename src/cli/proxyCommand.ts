@@ -3,17 +3,17 @@ import { Command } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { proxySettings } from "../layers/config/proxySettings.ts"
-import { OperatorDoor } from "../layers/OperatorDoor.ts"
+import { OperatorListener } from "../layers/OperatorListener.ts"
 import { type ProxySettings, SealedProxy } from "../layers/Proxy.ts"
 import { urlOf } from "../server/serverUrl.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
 import { Upstream } from "../services/upstream/Upstream.ts"
-import { tellProviders } from "./providersTaken.ts"
+import { reportProviders } from "./reportProviders.ts"
 import { givenOf, hostFlag, logLevelFlag, portFlag } from "./flags.ts"
 import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
-import { layerLastResort } from "./run.ts"
+import { layerLastResort } from "./runUntilSignal.ts"
 
 /** Says what an operator and their clients need to know once the proxy listens. */
 const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
@@ -28,8 +28,8 @@ const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
     `identity to pin: ${attestation.kid}${attestation.created ? " (new: its key was made just now)" : ""}`,
   )
   yield* Effect.logInfo(`providers: ${providers}; keys in ${vault.kind} memory`)
-  yield* tellProviders(proxySettings)
-  const operatorUrl = yield* OperatorDoor
+  yield* reportProviders(proxySettings)
+  const operatorUrl = yield* OperatorListener
   if (operatorUrl !== undefined) yield* Effect.logInfo(`for the operator: ${operatorUrl} (/ready, /metrics)`)
   if (settings.console) {
     const { mode } = yield* yield* TlsStatus

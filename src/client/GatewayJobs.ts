@@ -2,7 +2,7 @@
 import { Duration, Effect, Schema, Stream } from "effect"
 import { isEnded, Job as JobSchema, type JobReceipt, type JobStatus, JobStep } from "../domain/job.ts"
 import { type CallOptions, type Connection, given, mapPage, type Page, type PageOptions, run } from "./gatewayCalls.ts"
-import { makePatience } from "./patience.ts"
+import { makePoller } from "./poller.ts"
 
 export type Job = typeof JobSchema.Encoded
 export type Step = typeof JobStep.Encoded
@@ -21,17 +21,17 @@ const encodeStep = Schema.encodeSync(JobStep)
  * requests lets it through, and it takes none of the tenant's places for requests that wait.
  */
 export const untilEnded = Effect.fnUntraced(function* ({ api }: Connection, id: string) {
-  const patience = yield* makePatience
+  const poller = yield* makePoller
   const poll = (query: { readonly wait?: number }) => api.jobs.get({ params: { id }, query })
   for (;;) {
-    const waited = yield* patience.ask(poll({ wait: Duration.toSeconds(POLL) }), POLL)
+    const waited = yield* poller.ask(poll({ wait: Duration.toSeconds(POLL) }), POLL)
     if (waited !== undefined && isEnded(waited.status)) return waited
     if (waited !== undefined) {
       // A gateway that shuts down answers at once; the pause keeps that from becoming a stream of requests.
-      yield* patience.pause
+      yield* poller.pause
       continue
     }
-    const looked = yield* patience.ask(poll({}))
+    const looked = yield* poller.ask(poll({}))
     if (looked !== undefined && isEnded(looked.status)) return looked
   }
 })
@@ -82,10 +82,10 @@ export class JobsClient {
    */
   async *events(id: string, options?: CallOptions): AsyncGenerator<JobEvent, void> {
     let last: string | undefined
-    const patience = await run(makePatience, options)
+    const poller = await run(makePoller, options)
     for (;;) {
       const headers = last === undefined ? {} : { "last-event-id": Number(last) }
-      const stream = await run(patience.ask(this.connection.api.jobs.events({ params: { id }, headers })), options)
+      const stream = await run(poller.ask(this.connection.api.jobs.events({ params: { id }, headers })), options)
       if (stream === undefined) continue
       let news = false
       // A cut or an `error` event ends this stream; the next one goes on after the last event.
@@ -97,8 +97,8 @@ export class JobsClient {
         if (event.event === "step") yield { type: "step", step: encodeStep(event.data) }
         else return yield { type: "ended", job: encodeJob(event.data) }
       }
-      await run(patience.hear, options)
-      if (!news) await run(patience.pause, options)
+      await run(poller.noteReached, options)
+      if (!news) await run(poller.pause, options)
     }
   }
 }

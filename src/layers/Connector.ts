@@ -1,7 +1,7 @@
 /** The connector, wired. */
 import { Effect, Layer } from "effect"
 import { createSealedFetch, type SealedFetchOptions, type VerifiedAnswer } from "../client/sealedFetch.ts"
-import { layerConnectorRoutes } from "../http/connector/Connector.ts"
+import { layerConnectorRoutes } from "../http/connector/ConnectorRoutes.ts"
 import { openReceiptFolder, type ReceiptFolderSettings } from "../http/connector/ReceiptFolder.ts"
 import { hostRules } from "../http/shared/Hosts.ts"
 import { connectorServerSettings } from "./config/connectorSettings.ts"

@@ -21,7 +21,7 @@ import { layerJobRetention } from "../services/jobs/JobRetention.ts"
 import { layerJobRunner } from "../services/jobs/JobRunner.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
 import { JobSettings } from "../services/jobs/JobSettings.ts"
-import * as Modes from "../services/jobs/modes/Modes.ts"
+import * as Modes from "../services/jobs/modes/ModePrograms.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
 import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
@@ -33,9 +33,9 @@ import { layerPostgres, layerSqlite } from "./database/Database.ts"
 import { forDevelopment } from "./GatewayAccess.ts"
 import { layerReadiness } from "./GatewayReadiness.ts"
 import { layerRateLimits } from "../server/redis/SharedState.ts"
-import { layerOperatorDoor } from "./OperatorDoor.ts"
+import { layerOperatorListener } from "./OperatorListener.ts"
 import { embeddable, serve } from "./serve.ts"
-import { policyOf } from "./Upstream.ts"
+import { policyOf } from "./Providers.ts"
 
 export type { GatewaySettings } from "./config/gatewaySettings.ts"
 
@@ -109,7 +109,7 @@ const layerGateway = (given: GatewaySettings) =>
           ),
           services: layerServices(settings),
         },
-        layerOperatorDoor(settings),
+        layerOperatorListener(settings),
       )
     }),
   )

@@ -2,7 +2,7 @@
 import { Duration, Effect, Layer, Option } from "effect"
 import { queueObserved } from "../services/jobs/JobMetrics.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
-import { measure } from "../services/lifecycle/Measurements.ts"
+import { measure } from "../services/lifecycle/MeasuredGauges.ts"
 import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
 import { layerRuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
 import type { GatewaySettings } from "./config/gatewaySettings.ts"

@@ -26,7 +26,7 @@ import { proxyRules, proxySettings } from "./config/proxySettings.ts"
 import { type Decoded, decodeSettings } from "./config/Setting.ts"
 import { checksTokens, tokenSettingsOf } from "./config/tokenSettings.ts"
 import { layerRateLimits } from "../server/redis/SharedState.ts"
-import { layerOperatorDoor } from "./OperatorDoor.ts"
+import { layerOperatorListener } from "./OperatorListener.ts"
 import { embeddable, serve } from "./serve.ts"
 
 export type ProxySettings = Decoded<typeof proxySettings>
@@ -136,7 +136,7 @@ const layerProxy = (settings: ProxySettings) =>
       shared: Layer.merge(layerReadiness(settings), layerRuntimeMetrics("proxy")),
       services: layerServices(settings),
     },
-    layerOperatorDoor(settings),
+    layerOperatorListener(settings),
   )
 
 /** The sealed proxy, to be embedded. Settings come from the environment; what is given here wins. */

@@ -13,8 +13,8 @@ import { Drain } from "../services/lifecycle/Drain.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import type { Upstream } from "../services/upstream/Upstream.ts"
 import type { ServerSettings } from "./config/serverSettings.ts"
-import { OperatorDoor } from "./OperatorDoor.ts"
-import { layerUpstream, type UpstreamConfiguration } from "./Upstream.ts"
+import { OperatorListener } from "./OperatorListener.ts"
+import { layerUpstream, type UpstreamConfiguration } from "./Providers.ts"
 
 interface Served<A, B, E, R, E2, R2, E3, R3> {
   readonly routes: Layer.Layer<never, E, R>
@@ -61,7 +61,7 @@ export const start = async <A extends HttpServer.HttpServer, E>(
   const runtime = ManagedRuntime.make(layer)
   const urls = Effect.gen(function* () {
     const { address } = yield* HttpServer.HttpServer
-    return { url: urlOf(address, (yield* yield* TlsStatus).mode !== "off"), operatorUrl: yield* OperatorDoor }
+    return { url: urlOf(address, (yield* yield* TlsStatus).mode !== "off"), operatorUrl: yield* OperatorListener }
   })
   return { ...(await runtime.runPromise(urls)), stop: () => runtime.dispose() }
 }

@@ -4,7 +4,7 @@
  */
 import { once } from "node:events"
 import { Effect, Layer } from "effect"
-import { runUntilSignal } from "../../src/cli/run.ts"
+import { runUntilSignal } from "../../src/cli/runUntilSignal.ts"
 
 const MUCH = 2_000_000
 const [kind = "command", closing = ""] = process.argv.slice(2)

@@ -1,6 +1,6 @@
 /** A server as far as signals go: it closes within so many milliseconds, or never, and may hear SIGINT again meanwhile. */
 import { Duration, Effect, Layer } from "effect"
-import { layerLastResort, runUntilSignal } from "../../src/cli/run.ts"
+import { layerLastResort, runUntilSignal } from "../../src/cli/runUntilSignal.ts"
 
 const [closing = "0", again = ""] = process.argv.slice(2)
 const say = (word: string) => Effect.sync(() => console.log(word))

@@ -8,7 +8,7 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { Attestation } from "../../src/services/sealing/Attestation.ts"
 import { SealedProxy } from "../../src/layers/Proxy.ts"
-import { layerUpstream } from "../../src/layers/Upstream.ts"
+import { layerUpstream } from "../../src/layers/Providers.ts"
 import { type ChatInput, type Message, SealedClient } from "../../src/client/index.ts"
 import { type Fake, FakeUpstream } from "../support/FakeUpstream.ts"
 

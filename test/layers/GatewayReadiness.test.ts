@@ -6,7 +6,7 @@ import { layerReadiness } from "../../src/layers/GatewayReadiness.ts"
 import { StorageUnavailable } from "../../src/domain/storage.ts"
 import { Jobs } from "../../src/services/jobs/Jobs.ts"
 import { Drain } from "../../src/services/lifecycle/Drain.ts"
-import { measureAll } from "../../src/services/lifecycle/Measurements.ts"
+import { measureAll } from "../../src/services/lifecycle/MeasuredGauges.ts"
 import { ReadinessProbe } from "../../src/services/lifecycle/ReadinessProbe.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 

@@ -5,7 +5,7 @@ import { Console, Effect, Exit } from "effect"
 import { Command } from "effect/cli"
 import { joinPins } from "../../src/cli/flags.ts"
 import { layerPresentation } from "../../src/cli/help/presentation.ts"
-import { exitCodeOf, reportOf } from "../../src/cli/run.ts"
+import { exitCodeOf, reportOf } from "../../src/cli/runUntilSignal.ts"
 
 const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname
 

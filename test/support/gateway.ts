@@ -3,9 +3,9 @@ import { ConfigProvider, Context, Duration, Effect, Exit, Latch, Layer, Redacted
 import { HttpServer } from "effect/http"
 import { Problem as ProblemSchema, type Problem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problem.ts"
 import { Gateway } from "../../src/layers/Gateway.ts"
-import { OperatorDoor } from "../../src/layers/OperatorDoor.ts"
+import { OperatorListener } from "../../src/layers/OperatorListener.ts"
 import { urlOf } from "../../src/server/serverUrl.ts"
-import { layerUpstream } from "../../src/layers/Upstream.ts"
+import { layerUpstream } from "../../src/layers/Providers.ts"
 import { mintToken } from "../../src/services/access/mintToken.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { postgresSchema, sqliteFile, type TestDatabase } from "./databases.ts"
@@ -62,7 +62,7 @@ export const startGateway = Effect.fnUntraced(function* (
   )
   const context = yield* Layer.buildWithMemoMap(layer, yield* Layer.makeMemoMap, scope)
   const { address } = Context.get(context, HttpServer.HttpServer)
-  const operatorUrl = Context.get(context, OperatorDoor) ?? ""
+  const operatorUrl = Context.get(context, OperatorListener) ?? ""
   return { url: urlOf(address, false), operatorUrl, stop: Scope.close(scope, Exit.void) } satisfies TestGateway
 })
 

@@ -7,9 +7,9 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { decodeSettings } from "../../src/layers/config/Setting.ts"
 import { proxySettings } from "../../src/layers/config/proxySettings.ts"
-import { OperatorDoor } from "../../src/layers/OperatorDoor.ts"
+import { OperatorListener } from "../../src/layers/OperatorListener.ts"
 import { type ProxySettings, SealedProxy } from "../../src/layers/Proxy.ts"
-import { layerUpstream } from "../../src/layers/Upstream.ts"
+import { layerUpstream } from "../../src/layers/Providers.ts"
 import { SealedClient, type SealedClientOptions } from "../../src/client/SealedClient.ts"
 import { Attestation } from "../../src/services/sealing/Attestation.ts"
 import type { Upstream } from "../../src/services/upstream/Upstream.ts"
@@ -80,7 +80,7 @@ export const startProxy = Effect.fnUntraced(function* (options: ProxyOptions = {
   const url = `${settings.tlsCertFile === undefined ? "http" : "https"}://127.0.0.1:${address.port}`
   const proxy: RunningProxy = {
     url,
-    operatorUrl: Context.get(context, OperatorDoor) ?? "",
+    operatorUrl: Context.get(context, OperatorListener) ?? "",
     port: address.port,
     kid,
     client: (options) => new SealedClient({ baseUrl: url, pins: [kid], pace: 0, ...options }),

@@ -1,6 +1,6 @@
 /** A proxy before a fake vendor, and the wire to it: what tests of the ways to use sealing stand on. */
 import { Effect, Layer, Redacted } from "effect"
-import { layerUpstream } from "../../src/layers/Upstream.ts"
+import { layerUpstream } from "../../src/layers/Providers.ts"
 import type { ProxySettings } from "../../src/layers/Proxy.ts"
 import { createSealedFetch, type SealedFetchOptions } from "../../src/client/index.ts"
 import { FakeUpstream } from "./FakeUpstream.ts"

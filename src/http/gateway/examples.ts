@@ -3,7 +3,7 @@ import type { Agent, CreateAgent, UpdateAgent } from "../../domain/agent.ts"
 import type { ExecuteRequest, Job, JobReceipt, JobStep } from "../../domain/job.ts"
 import type { PricedRoutingSettings, RoutingSettingsInput } from "../../domain/routing.ts"
 import { METHOD, type RoutingStatsReport } from "../../domain/savings.ts"
-import type { Examples } from "../shared/description/examples.ts"
+import type { Examples } from "../shared/description/showExample.ts"
 import { SYSTEM_EXAMPLES } from "../shared/description/systemExamples.ts"
 
 const AGENT_ID = "01a20189-2d78-7781-9ee0-356bac85203e"

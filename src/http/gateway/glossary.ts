@@ -1,6 +1,6 @@
 /** What the members and parameters of the gateway's API mean. */
 import { SHARED_GLOSSARY } from "../shared/description/glossary.ts"
-import type { Glossary } from "../shared/description/members.ts"
+import type { Glossary } from "../shared/description/describeMembers.ts"
 
 const PARAMETERS: Glossary = {
   limit: "How many items at most: 1 to 100, 20 if left out.",

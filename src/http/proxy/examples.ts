@@ -7,7 +7,7 @@ import type {
   PublicKeys,
   SealedFrames,
 } from "../../api/proxy/SealedApi.ts"
-import type { Examples } from "../shared/description/examples.ts"
+import type { Examples } from "../shared/description/showExample.ts"
 import { SYSTEM_EXAMPLES } from "../shared/description/systemExamples.ts"
 
 export const PROXY_EXAMPLES: Readonly<Record<string, Examples>> = {

@@ -1,6 +1,6 @@
 /** What the members of the proxy's API mean. docs/protocol says it with every bit. */
 import { SHARED_GLOSSARY } from "../shared/description/glossary.ts"
-import type { Glossary } from "../shared/description/members.ts"
+import type { Glossary } from "../shared/description/describeMembers.ts"
 
 export const PROXY_GLOSSARY: Glossary = {
   ...SHARED_GLOSSARY,

@@ -1,13 +1,14 @@
 /** What both servers serve in the same way: their API with its description, pages. */
 import { Context, Effect, Layer, type Redacted } from "effect"
+import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
 import { isLoopback } from "../../domain/hostName.ts"
+import { SOFTWARE } from "../../domain/software.ts"
 import { type Asset, layerAssets } from "./Assets.ts"
 import type { KindOf, RequestKind } from "./ClientLimits.ts"
 import { descriptionOf, type Words } from "./description/describe.ts"
 import { hostRules, type HostSettings } from "./Hosts.ts"
 import { layerScrape } from "./Operations.ts"
-import { layerEntrance } from "./Entrance.ts"
 import { layerEdge, type EdgeSettings } from "./Edge.ts"
 import { layerPage, type Page, pageRoutes } from "./Pages.ts"
 import { type Endpoints, makeRouteTable } from "./RouteTable.ts"
@@ -34,6 +35,30 @@ export interface SurfaceOptions extends Pick<
       readonly console: boolean
       readonly allowedOrigins: ReadonlyArray<string>
     }
+}
+
+interface EntranceOptions {
+  readonly component: "proxy" | "gateway"
+  /** Pages that are served, without their slash. */
+  readonly pages: ReadonlyArray<string>
+  /** What programs may want to know, without its slash. */
+  readonly documents: ReadonlyArray<string>
+}
+
+const wantsPage = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  headers["accept"]?.includes("text/html") === true
+
+/** What is at `/`: browsers are led to the console, programs get a list. Addresses are relative, to hold below any prefix. */
+const layerEntrance = ({ component, documents, pages }: EntranceOptions) => {
+  const [first] = pages
+  const list = HttpServerResponse.jsonUnsafe({ software: SOFTWARE, component, pages, documents })
+  return HttpRouter.add("GET", "/", (request) =>
+    Effect.succeed(
+      first !== undefined && wantsPage(request)
+        ? HttpServerResponse.redirect(first, { status: 302, headers: { vary: "accept" } })
+        : HttpServerResponse.setHeader(list, "vary", "accept"),
+    ),
+  )
 }
 
 /** Whoever listens beyond this machine answers under any name, as long as it has not been told its own. */

@@ -22,7 +22,7 @@ import {
 import { Context, Duration, Effect, Layer, Logger, Option, Tracer } from "effect"
 import { SOFTWARE } from "../../domain/software.ts"
 import { TraceState } from "../../domain/traceContext.ts"
-import { measureAll } from "../../services/lifecycle/Measurements.ts"
+import { measureAll } from "../../services/lifecycle/MeasuredGauges.ts"
 import { declarations } from "../../services/metrics.ts"
 import { watchExports } from "./exportWatch.ts"
 import { discreetLogger } from "./Logging.ts"

@@ -2,7 +2,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Clock, Effect, Layer, Metric } from "effect"
 import { gauge, showInitial } from "../metrics.ts"
-import { measure } from "./Measurements.ts"
+import { measure } from "./MeasuredGauges.ts"
 
 const lag = gauge("sealgate_event_loop_lag_seconds")()
 const memory = gauge("sealgate_process_memory_bytes")

@@ -18,12 +18,12 @@ import { Ledger } from "./Ledger.ts"
 import { RoutingConfig } from "./RoutingConfig.ts"
 import { CallFailed, type RouterError } from "./RoutingErrors.ts"
 import { countRecords } from "./RoutingMetrics.ts"
-import { chooseTargets, leastRelatedFirst, type Wish } from "./TargetChoice.ts"
+import { chooseTargets, leastRelatedFirst, type TargetRequirements } from "./TargetChoice.ts"
 import { defined } from "../../domain/defined.ts"
 
 /** `policy` is the agent's; `pricedOnly` is for whoever has a cost limit to keep. A `model` in `completion` is
  * ignored; a target that refuses its `response_format` is asked without, and that is remembered. */
-export interface RouterRequest extends Wish {
+export interface RouterRequest extends TargetRequirements {
   readonly tenant: string
   readonly job?: string | undefined
   readonly agent?: string | undefined

@@ -12,7 +12,7 @@ import { orderBy } from "./Strategies.ts"
 import { estimateInput, expectedOutput } from "./TokenEstimate.ts"
 
 /** What matters of a request for who may serve it. */
-export interface Wish {
+export interface TargetRequirements {
   readonly role: Role
   readonly completion: ChatRequest
   readonly policy?: TargetFilter | undefined
@@ -20,7 +20,7 @@ export interface Wish {
 }
 
 /** What is known of the targets at this moment, `now` in milliseconds since the epoch. */
-export interface Situation {
+export interface TargetConditions {
   readonly status: ReadonlyArray<ProviderStatus>
   readonly times: FirstTokenTimes
   readonly now: number
@@ -33,8 +33,8 @@ export interface Situation {
  */
 export const chooseTargets = Effect.fnUntraced(function* (
   settings: RoutingSettings,
-  { completion, policy, pricedOnly, role }: Wish,
-  { now, status, times }: Situation,
+  { completion, policy, pricedOnly, role }: TargetRequirements,
+  { now, status, times }: TargetConditions,
 ): Effect.fn.Return<ReadonlyArray<Target>, NoTarget> {
   const providers = new Map(status.map((provider) => [provider.provider, provider]))
   const input = estimateInput(completion)

@@ -5,7 +5,7 @@ import { type AttemptOutcome, ruleOf } from "../../domain/failures.ts"
 import type { Attempt } from "../../domain/upstream.ts"
 import type { Progress } from "./Calls.ts"
 import type { ProviderFailure } from "./Provider.ts"
-import type { TargetBook } from "./TargetBook.ts"
+import type { TargetRegistry } from "./TargetRegistry.ts"
 import type { Target } from "./Targets.ts"
 import { countAttempt } from "./UpstreamMetrics.ts"
 import { annotateCall } from "./UpstreamSpans.ts"
@@ -24,7 +24,7 @@ export interface Ended {
   readonly expired: boolean
 }
 
-export const makeAttempts = Effect.fnUntraced(function* (book: TargetBook) {
+export const makeAttempts = Effect.fnUntraced(function* (book: TargetRegistry) {
   const ended = yield* PubSub.sliding<Attempt>(ATTEMPTS_KEPT)
 
   /** Enters a call in the books; `told` hears of it first, so that no reader can know more than the caller. */

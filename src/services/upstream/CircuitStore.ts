@@ -1,7 +1,7 @@
 /** Where circuits are kept: in memory and bounded, or shared as long as the shared store works. */
 import { Context, Duration, Effect, Layer } from "effect"
 import { CircuitBreaker } from "effect/persistence"
-import { isStranger } from "./TargetBook.ts"
+import { isUnknownTarget } from "./TargetRegistry.ts"
 
 type Store = CircuitBreaker.CircuitBreakerStore["Service"]
 
@@ -82,7 +82,7 @@ export const withLocalFallback = <E, R>(shared: Layer.Layer<CircuitBreaker.Circu
         Effect.map(local.admit(key), (admission) => ({ ...admission, generation: toLocal(admission.generation) }))
       return CircuitBreaker.CircuitBreakerStore.of({
         admit: (key) =>
-          isStranger(key)
+          isUnknownTarget(key)
             ? admitLocally(key)
             : Effect.catchReason(store.admit(key), "CircuitBreakerError", "CircuitBreakerStoreError", () =>
                 admitLocally(key),
@@ -98,7 +98,7 @@ export const withLocalFallback = <E, R>(shared: Layer.Layer<CircuitBreaker.Circu
                 () => Effect.undefined,
               ),
         state: (key) =>
-          isStranger(key)
+          isUnknownTarget(key)
             ? local.state(key)
             : Effect.catchReason(store.state(key), "CircuitBreakerError", "CircuitBreakerStoreError", () =>
                 local.state(key),

@@ -3,10 +3,10 @@ import { Cause, Context, Deferred, Duration, Effect, Exit, Option, Schedule, typ
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { failureRules, type Suspect } from "../../domain/failures.ts"
 import type { ProviderId } from "../../domain/upstream.ts"
-import { measure } from "../lifecycle/Measurements.ts"
+import { measure } from "../lifecycle/MeasuredGauges.ts"
 import type { BulkheadFull } from "./Bulkhead.ts"
 import type { ProviderFailure } from "./Provider.ts"
-import type { CalledTarget, KnownTarget, TargetBook } from "./TargetBook.ts"
+import type { CalledTarget, KnownTarget, TargetRegistry } from "./TargetRegistry.ts"
 import { showCircuit } from "./UpstreamMetrics.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
@@ -28,7 +28,7 @@ export interface ProviderCircuits {
 }
 
 /** A call on its way through its circuits. */
-export interface Passage {
+export interface CircuitPermit {
   /**
    * To be called when the target shows that it works, perhaps long before the call ends: if it is a probe, the circuit
    * closes then, because an answer can take minutes, and as long as its reader likes.
@@ -44,7 +44,7 @@ export interface Circuits {
   /** Runs a call through the circuits of its target, which see one outcome of it, whatever retries are inside. */
   readonly guard: <A, R>(
     target: CalledTarget,
-    call: (passage: Passage) => Effect.Effect<A, Failure, R>,
+    call: (permit: CircuitPermit) => Effect.Effect<A, Failure, R>,
   ) => Effect.Effect<A, Failure, R>
   readonly statesOf: (provider: ProviderId) => Effect.Effect<ProviderCircuits>
 }
@@ -127,7 +127,7 @@ const openings = ({ factor, maxOpen, open }: UpstreamSettings["circuit"]) =>
 
 export const makeCircuits = Effect.fnUntraced(function* (
   settings: UpstreamSettings["circuit"],
-  book: TargetBook,
+  book: TargetRegistry,
 ): Effect.fn.Return<Circuits, never, CircuitBreaker.CircuitBreakerStore | Scope.Scope> {
   const store = yield* CircuitBreaker.CircuitBreakerStore
 
@@ -205,7 +205,7 @@ export const makeCircuits = Effect.fnUntraced(function* (
   const breakers = { provider: onFailures, target: onFailures, pace: yield* makeBreaker(settings.slow) }
 
   return {
-    guard: <A, R>(target: CalledTarget, call: (passage: Passage) => Effect.Effect<A, Failure, R>) =>
+    guard: <A, R>(target: CalledTarget, call: (permit: CircuitPermit) => Effect.Effect<A, Failure, R>) =>
       Effect.suspend(() => {
         const passing: Passing = { worked: Deferred.makeUnsafe<void>(), probes: false }
         const guardedBy = (suspect: Suspect) => (inner: Effect.Effect<A, Failure, R>) =>

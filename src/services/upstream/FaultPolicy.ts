@@ -12,10 +12,10 @@ import { makeAttempts } from "./Attempts.ts"
 import { makeBackoff } from "./Backoff.ts"
 import { makeBulkhead } from "./Bulkhead.ts"
 import type { Call, Progress } from "./Calls.ts"
-import { makeCircuits, type Passage } from "./Circuits.ts"
+import { makeCircuits, type CircuitPermit } from "./Circuits.ts"
 import { brokenOff, errorOf, mayFit, type TargetFailure, targetFailureOf, outOfTime } from "./TargetFailures.ts"
 import type { Provider, ProviderFailure } from "./Provider.ts"
-import { TargetBook } from "./TargetBook.ts"
+import { TargetRegistry } from "./TargetRegistry.ts"
 import { type Target, targetsOf } from "./Targets.ts"
 import { countRequestFailed, countSkip, whileInFlight } from "./UpstreamMetrics.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
@@ -23,7 +23,7 @@ import { withCallSpan } from "./UpstreamSpans.ts"
 import { statusOf } from "./UpstreamStatus.ts"
 
 /** One request on its way through the policy. */
-interface Journey {
+interface RequestState {
   readonly settings: UpstreamSettings
   readonly attempts: Array<Attempt>
   readonly onAttempt: UpstreamRequest["onAttempt"]
@@ -52,7 +52,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
   providers: ReadonlyArray<Provider>,
   initial: UpstreamSettings,
 ) {
-  const book = new TargetBook(providers)
+  const book = new TargetRegistry(providers)
   const attempts = yield* makeAttempts(book)
   const bulkheads = new Map(
     yield* Effect.forEach(providers, (provider) =>
@@ -69,22 +69,22 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
 
   /** One call to one target. */
   const attempt = <A>(
-    journey: Journey,
+    state: RequestState,
     target: Target,
     call: Call<A>,
-    { working }: Passage,
+    { working }: CircuitPermit,
   ): Effect.Effect<A, ProviderFailure> =>
     Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
       const cause: Attempt["cause"] =
-        journey.called === target ? "retry" : journey.failures.length > 0 ? "failover" : "first"
-      journey.called = target
+        state.called === target ? "retry" : state.failures.length > 0 ? "failover" : "first"
+      state.called = target
       const progress: Progress = { firstOutputAt: undefined, served: () => undefined, working }
-      return whileInFlight(target.provider.id, call.once(target, progress, timeoutsOf(target, journey.settings))).pipe(
+      return whileInFlight(target.provider.id, call.once(target, progress, timeoutsOf(target, state.settings))).pipe(
         Effect.onExit((exit) => {
-          const ended = { target, cause, startedAt, progress, exit, expired: journey.expired }
+          const ended = { target, cause, startedAt, progress, exit, expired: state.expired }
           return attempts.settle(ended, (attempt) => {
-            journey.attempts.push(attempt)
-            journey.onAttempt?.(attempt)
+            state.attempts.push(attempt)
+            state.onAttempt?.(attempt)
           })
         }),
         withCallSpan(target.provider, book.label(target.provider.id, target.model), cause),
@@ -92,41 +92,46 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     })
 
   /** Whether a target is tried once more after a failure. A probe is one try, so that nobody waits long for its word. */
-  const again = (journey: Journey, call: Call<unknown>, passage: Passage, { kind, retryAfterMs }: ProviderFailure) => {
-    if (!failureRules[kind].retry || !call.mayGoOn() || passage.isProbe()) return Effect.succeed(false)
+  const again = (
+    state: RequestState,
+    call: Call<unknown>,
+    permit: CircuitPermit,
+    { kind, retryAfterMs }: ProviderFailure,
+  ) => {
+    if (!failureRules[kind].retry || !call.mayGoOn() || permit.isProbe()) return Effect.succeed(false)
     if (retryAfterMs === undefined) return Effect.succeed(true)
-    if (retryAfterMs > Duration.toMillis(journey.settings.retry.maxRetryAfter)) return Effect.succeed(false)
-    return Effect.map(Clock.currentTimeMillis, (now) => now + retryAfterMs < journey.deadline)
+    if (retryAfterMs > Duration.toMillis(state.settings.retry.maxRetryAfter)) return Effect.succeed(false)
+    return Effect.map(Clock.currentTimeMillis, (now) => now + retryAfterMs < state.deadline)
   }
 
-  const travel = Effect.fnUntraced(function* <A>(
-    journey: Journey,
+  const tryTargets = Effect.fnUntraced(function* <A>(
+    state: RequestState,
     targets: ReadonlyArray<Target>,
     call: Call<A>,
     { backoff, circuits }: Effect.Success<ReturnType<typeof prepare>>,
   ) {
     for (const target of targets) {
-      if (!mayFit(target, journey.failures)) continue
+      if (!mayFit(target, state.failures)) continue
       const bulkhead = yield* Effect.orDie(Effect.fromNullishOr(bulkheads.get(target.provider)))
-      const guarded = circuits.guard(book.called(target), (passage) =>
-        attempt(journey, target, call, passage).pipe(
+      const guarded = circuits.guard(book.called(target), (permit) =>
+        attempt(state, target, call, permit).pipe(
           Effect.retry({
             schedule: backoff,
-            times: journey.settings.retry.times,
-            while: (failure) => again(journey, call, passage, failure),
+            times: state.settings.retry.times,
+            while: (failure) => again(state, call, permit, failure),
           }),
           bulkhead.enter,
         ),
       )
       const served = yield* Effect.result(guarded)
-      if (Result.isSuccess(served)) return { value: served.success, attempts: journey.attempts }
+      if (Result.isSuccess(served)) return { value: served.success, attempts: state.attempts }
       const failed = targetFailureOf(target, served.failure)
-      journey.failures.push(call.mayGoOn() ? failed : brokenOff(failed))
+      state.failures.push(call.mayGoOn() ? failed : brokenOff(failed))
       if (served.failure._tag === "BulkheadFull") yield* countSkip(target.provider.id, "bulkhead")
       if (served.failure._tag === "CircuitBreakerError") yield* countSkip(target.provider.id, "circuit")
-      if (journey.failures.at(-1)?.failover === false) break
+      if (state.failures.at(-1)?.failover === false) break
     }
-    return yield* errorOf(journey.failures, journey.attempts)
+    return yield* errorOf(state.failures, state.attempts)
   })
 
   /** Serves a request with `call`, or says why no target did. */
@@ -136,7 +141,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
       if (request.targets !== undefined) for (const target of targets) book.configure(target)
       const prepared = yield* ScopedRef.get(current)
       const total = Duration.toMillis(prepared.settings.timeouts.total)
-      const journey: Journey = {
+      const state: RequestState = {
         settings: prepared.settings,
         attempts: [],
         onAttempt: request.onAttempt,
@@ -146,15 +151,15 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
         called: undefined,
       }
       const expire = Effect.sync(() => {
-        journey.expired = true
+        state.expired = true
         return Option.none<never>()
       })
       const result = yield* Effect.raceFirst(
-        Effect.asSome(travel(journey, targets, call, prepared)),
+        Effect.asSome(tryTargets(state, targets, call, prepared)),
         Effect.delay(expire, total),
       )
       if (Option.isSome(result)) return result.value
-      return yield* outOfTime(journey.called, journey.attempts)
+      return yield* outOfTime(state.called, state.attempts)
     },
     Effect.tapError((error) => countRequestFailed(error.code)),
   )

@@ -1,6 +1,6 @@
 /**
  * What is counted about provider calls. Labels have few values: a model is named only if it is configured or publicly
- * known (see `TargetBook`), everything else is from closed lists.
+ * known (see `TargetRegistry`), everything else is from closed lists.
  */
 import { Effect, Metric } from "effect"
 import type { UpstreamCode } from "../../domain/failures.ts"

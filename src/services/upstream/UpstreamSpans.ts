@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Attempt, Served } from "../../domain/upstream.ts"
 import type { Provider } from "./Provider.ts"
-import { nameOrOther, OTHER } from "./TargetBook.ts"
+import { nameOrOther, OTHER } from "./TargetRegistry.ts"
 
 /** Runs one call in a client span of its own. `model` is the label of the target's model. */
 export const withCallSpan = (

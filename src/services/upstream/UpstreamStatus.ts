@@ -3,7 +3,7 @@ import { Effect, Option } from "effect"
 import type { ProviderId } from "../../domain/upstream.ts"
 import type { Circuits, CircuitState } from "./Circuits.ts"
 import type { Provider } from "./Provider.ts"
-import type { TargetBook } from "./TargetBook.ts"
+import type { TargetRegistry } from "./TargetRegistry.ts"
 
 /** A target's state. `lastSuccess` is in milliseconds since the epoch. */
 export interface TargetStatus {
@@ -27,7 +27,7 @@ export interface ProviderStatus {
 export const statusOf = Effect.fnUntraced(function* (
   { defaultModel, id }: Provider,
   circuits: Circuits,
-  book: TargetBook,
+  book: TargetRegistry,
 ): Effect.fn.Return<ProviderStatus> {
   const { state, targets } = yield* circuits.statesOf(id)
   return {

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Metric } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import { TestClock } from "effect/testing"
-import { measure, measureAll } from "../../../src/services/lifecycle/Measurements.ts"
+import { measure, measureAll } from "../../../src/services/lifecycle/MeasuredGauges.ts"
 import { layerRuntimeMetrics } from "../../../src/services/lifecycle/RuntimeMetrics.ts"
 import { assertDeclared, parsePrometheus, valueOf } from "../../support/prometheus.ts"
 

@@ -3,7 +3,7 @@ import { Clock, Context, Duration, Effect, Fiber, Layer, Logger, Option, Stream 
 import { CircuitBreaker } from "effect/persistence"
 import { TestClock } from "effect/testing"
 import { type FailureKind, failureRules } from "../../../src/domain/failures.ts"
-import { MAX_NAMED_MODELS } from "../../../src/services/upstream/TargetBook.ts"
+import { MAX_NAMED_MODELS } from "../../../src/services/upstream/TargetRegistry.ts"
 import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import {

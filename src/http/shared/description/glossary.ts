@@ -1,5 +1,5 @@
 /** What members mean that both servers answer with. */
-import type { Glossary } from "./members.ts"
+import type { Glossary } from "./describeMembers.ts"
 
 export const SHARED_GLOSSARY: Glossary = {
   "Problem.type": "A URN that names the kind of problem (RFC 9457).",

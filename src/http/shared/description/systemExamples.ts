@@ -1,7 +1,7 @@
 import type { Health } from "../../../api/SystemApi.ts"
 import type { PublicReadiness } from "../../../domain/readiness.ts"
 import { SOFTWARE } from "../../../domain/software.ts"
-import type { Examples } from "./examples.ts"
+import type { Examples } from "./showExample.ts"
 
 /** Exchanges with what both servers answer. */
 export const SYSTEM_EXAMPLES: Readonly<Record<string, Examples>> = {

@@ -1,5 +1,5 @@
 import type { OpenApi } from "effect/http-api"
-import { referenceTo } from "./schemas.ts"
+import { referenceTo } from "./jsonSchemas.ts"
 
 /** `Job_1` is a copy of `Job`. */
 const COPY = /^(.+)_\d+$/

@@ -5,7 +5,7 @@ import { Scroll } from "../../shared/Scroll.tsx"
 import { agentName } from "../agents/useAgentNames.ts"
 import { hrefOf } from "../route.ts"
 import { taskText } from "./jobState.ts"
-import { Badge, STATUS } from "./looks.tsx"
+import { Badge, STATUS } from "./badges.tsx"
 
 /** Jobs, one a row. */
 export const JobTable = ({

@@ -11,7 +11,7 @@ import { Loading, Problem, View } from "../View.tsx"
 import { DebateRounds } from "./adversarial/DebateRounds.tsx"
 import { JobFacts } from "./JobFacts.tsx"
 import { stepsOf, taskText } from "./jobState.ts"
-import { Badge, STATUS, verdictLook } from "./looks.tsx"
+import { Badge, STATUS, verdictBadge } from "./badges.tsx"
 import { endOf } from "./steps.ts"
 import { StepTable } from "./StepTable.tsx"
 import { useJob } from "./useJob.ts"
@@ -41,7 +41,7 @@ const Answer = ({ result }: { readonly result: JobResult }) => (
   <section class="card stack arriving" aria-labelledby="answer-title">
     <div class="view-head">
       <h3 id="answer-title">Answer</h3>
-      <Badge look={verdictLook(result)} what="Verdict" />
+      <Badge look={verdictBadge(result)} what="Verdict" />
     </div>
     <p class="plain final">{result.answer}</p>
     <p class="small muted">

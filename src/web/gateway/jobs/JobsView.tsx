@@ -9,7 +9,7 @@ import { useSession } from "../session/SessionContext.ts"
 import { useLoad } from "../useLoad.ts"
 import { Empty, Loading, Problem, View } from "../View.tsx"
 import { JobTable } from "./JobTable.tsx"
-import { STATUS } from "./looks.tsx"
+import { STATUS } from "./badges.tsx"
 
 const PAGE = 20
 const EVERY_MS = 3000

@@ -2,7 +2,7 @@ import type { Step } from "../../../client/GatewayJobs.ts"
 import { type Mode, stepLabel } from "../../../domain/modes.ts"
 import { between, count, duration, usd } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
-import { Badge, STATUS } from "./looks.tsx"
+import { Badge, STATUS } from "./badges.tsx"
 import { timeline } from "./steps.ts"
 
 const BAR = { width: 120, height: 10 }

@@ -8,20 +8,20 @@ export interface JobState {
 }
 
 /** `following`: a new event stream begins, from the first step. */
-export type JobNews = { readonly type: "read"; readonly job: Job } | { readonly type: "following" } | JobEvent
+export type JobUpdate = { readonly type: "read"; readonly job: Job } | { readonly type: "following" } | JobEvent
 
-/** Takes news in whatever order they come: an answer from before a step, or before the end, undoes neither. */
-export const withNews = (state: JobState | undefined, news: JobNews): JobState | undefined => {
-  switch (news.type) {
+/** Takes update in whatever order they come: an answer from before a step, or before the end, undoes neither. */
+export const applyUpdate = (state: JobState | undefined, update: JobUpdate): JobState | undefined => {
+  switch (update.type) {
     case "ended":
-      return { job: news.job, streamed: news.job.steps }
+      return { job: update.job, streamed: update.job.steps }
     case "following":
       return state === undefined ? undefined : { ...state, streamed: [] }
     case "step":
-      return state === undefined ? undefined : { ...state, streamed: [...state.streamed, news.step] }
+      return state === undefined ? undefined : { ...state, streamed: [...state.streamed, update.step] }
     case "read":
-      if (state === undefined) return { job: news.job, streamed: [] }
-      return isEnded(state.job.status) ? state : { ...state, job: news.job }
+      if (state === undefined) return { job: update.job, streamed: [] }
+      return isEnded(state.job.status) ? state : { ...state, job: update.job }
   }
 }
 

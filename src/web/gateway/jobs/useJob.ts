@@ -3,7 +3,7 @@ import { useEffect, useReducer, useState } from "preact/hooks"
 import { isEnded } from "../../../domain/job.ts"
 import { explain, type Failure, isFinal, renewed } from "../failure.ts"
 import { useSession } from "../session/SessionContext.ts"
-import { type JobNews, type JobState, withNews } from "./jobState.ts"
+import { type JobUpdate, type JobState, applyUpdate } from "./jobState.ts"
 
 /** How often a job is looked at: the stream says nothing before its first step, and nothing at all when it fails. */
 const EVERY_MS = 2000
@@ -13,12 +13,12 @@ export interface FollowedJob {
   readonly failure: Failure | undefined
   /** Begins anew after a failure. */
   readonly retry: () => void
-  readonly hear: (news: JobNews) => void
+  readonly hear: (update: JobUpdate) => void
 }
 
 export const useJob = (id: string): FollowedJob => {
   const { gateway } = useSession()
-  const [state, hear] = useReducer(withNews, undefined)
+  const [state, hear] = useReducer(applyUpdate, undefined)
   const [failure, setFailure] = useState<Failure>()
   const [turn, setTurn] = useState(0)
 
@@ -29,11 +29,11 @@ export const useJob = (id: string): FollowedJob => {
     let following = false
     let known: Failure | undefined
 
-    const heard = (news: JobNews) => {
+    const heard = (update: JobUpdate) => {
       if (signal.aborted) return
       known = undefined
       setFailure(undefined)
-      hear(news)
+      hear(update)
     }
     const failed = (error: unknown) => {
       if (signal.aborted) return

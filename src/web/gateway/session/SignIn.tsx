@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks"
 import { baseUrl } from "../../shared/render.tsx"
 import type { Failure } from "../failure.ts"
 import { Problem } from "../View.tsx"
-import { type SignedIn, signIn } from "./session.ts"
+import { type SignedIn, signIn } from "./signedIn.ts"
 import type { Owner } from "./token.ts"
 
 /** Asks for a token. The field holds it until it is tried, and nothing else ever does but the session. */

@@ -1,28 +1,28 @@
 import { assert, describe, it } from "@effect/vitest"
-import { stepsOf, taskText, withNews } from "../../../../src/web/gateway/jobs/jobState.ts"
+import { stepsOf, taskText, applyUpdate } from "../../../../src/web/gateway/jobs/jobState.ts"
 import { job, step } from "./examples.ts"
 
 describe("a followed job", () => {
-  it("keeps what is newest, in whatever order news come", () => {
-    const first = withNews(undefined, { type: "read", job: job({ status: "queued" }) })
-    const followed = withNews(first, { type: "following" })
-    const one = withNews(followed, { type: "step", step: step("propose") })
+  it("keeps what is newest, in whatever order update come", () => {
+    const first = applyUpdate(undefined, { type: "read", job: job({ status: "queued" }) })
+    const followed = applyUpdate(first, { type: "following" })
+    const one = applyUpdate(followed, { type: "step", step: step("propose") })
     assert.deepStrictEqual(one === undefined ? [] : stepsOf(one).map(({ name }) => name), ["propose"])
     // An answer that was under way when the step came.
-    const late = withNews(one, { type: "read", job: job() })
+    const late = applyUpdate(one, { type: "read", job: job() })
     assert.deepStrictEqual(late === undefined ? [] : stepsOf(late).map(({ name }) => name), ["propose"])
-    const ended = withNews(late, {
+    const ended = applyUpdate(late, {
       type: "ended",
       job: job({ status: "completed", steps: [step("propose"), step("judge")] }),
     })
-    const after = withNews(ended, { type: "read", job: job() })
+    const after = applyUpdate(ended, { type: "read", job: job() })
     assert.strictEqual(after?.job.status, "completed")
     assert.strictEqual(after === undefined ? 0 : stepsOf(after).length, 2)
   })
 
   it("shows the steps that were read until the stream has caught up", () => {
-    const read = withNews(undefined, { type: "read", job: job({ steps: [step("propose"), step("critique-1")] }) })
-    const one = withNews(withNews(read, { type: "following" }), { type: "step", step: step("propose") })
+    const read = applyUpdate(undefined, { type: "read", job: job({ steps: [step("propose"), step("critique-1")] }) })
+    const one = applyUpdate(applyUpdate(read, { type: "following" }), { type: "step", step: step("propose") })
     assert.strictEqual(one === undefined ? 0 : stepsOf(one).length, 2)
   })
 

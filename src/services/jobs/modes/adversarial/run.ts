@@ -13,7 +13,7 @@ import { type Asking, counts } from "../engine/Asking.ts"
 import { escalated, notesOf } from "../engine/Cascade.ts"
 import { calibrate, Measured } from "../engine/measured.ts"
 import type { Calls } from "../engine/worstPrice.ts"
-import { Members } from "./Members.ts"
+import { Participants } from "./Participants.ts"
 import { isContested, isMaterial, Objections } from "./Objections.ts"
 import { prompts } from "./prompts.ts"
 import { Critique, Judgement, Response } from "./schemas.ts"
@@ -43,12 +43,12 @@ const debate = Effect.fn("modes.adversarial")(function* (context: JobContext, as
   const measured = yield* Measured
   const rounds = roundsOf(context)
   const extra = tier > 0
-  const members = new Members()
+  const participants = new Participants()
   const objections = new Objections()
   const history: Array<Round> = []
 
   const proposal = yield* asking.propose(atTier(tier, { kind: "propose" }), { tier, extra })
-  members.add("proposer", proposal)
+  participants.add("proposer", proposal)
   let answer = proposal.text
   let decided = counts(proposal)
 
@@ -57,10 +57,10 @@ const debate = Effect.fn("modes.adversarial")(function* (context: JobContext, as
       role: "critic",
       instruction: prompts.critic,
       sections: [{ title: "answer", text: answer }, objections.section("earlier objections")],
-      independentOf: members.of("proposer"),
+      independentOf: participants.of("proposer"),
       extra,
     })
-    members.add("critic", critique.said)
+    participants.add("critic", critique.said)
     if (critique.value === undefined) {
       history.push({ round, response: "inconclusive" })
       decided = false
@@ -81,7 +81,7 @@ const debate = Effect.fn("modes.adversarial")(function* (context: JobContext, as
       tier,
       extra,
     })
-    members.add("proposer", response.said)
+    participants.add("proposer", response.said)
     if (response.value === undefined) {
       history.push({ round, response: "inconclusive" })
       decided = false
@@ -104,10 +104,10 @@ const debate = Effect.fn("modes.adversarial")(function* (context: JobContext, as
       role: "judge",
       instruction: prompts.judge,
       sections: order === 1 ? sides : sides.toReversed(),
-      independentOf: [...members.of("proposer"), ...members.of("critic")],
+      independentOf: [...participants.of("proposer"), ...participants.of("critic")],
       extra,
     })
-    members.add("judge", judgement.said)
+    participants.add("judge", judgement.said)
     judge = judgement.said.model
     if (judgement.value === undefined) break
     judgements.push(judgement.value)
@@ -130,11 +130,11 @@ const debate = Effect.fn("modes.adversarial")(function* (context: JobContext, as
     calibrated,
     objections: objections.all,
     rounds: history,
-    participants: members.participants,
+    participants: participants.all,
     ...notesOf({
       tier,
       cut: proposal.cut && answer === proposal.text,
-      echo: members.echo,
+      echo: participants.echo,
       more: says ? undefined : SAYS_NOTHING,
     }),
   }

@@ -2,7 +2,7 @@
 import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
-import { CallIds } from "../shared/CallIds.ts"
+import { DistinctIds } from "../shared/DistinctIds.ts"
 import { extraContent } from "../shared/ExtraContent.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { argumentsOf } from "../shared/argumentsOf.ts"
@@ -44,7 +44,7 @@ export class AnthropicChunkReader implements ChunkReader {
   private closed = false
   private wireUsage: Wire.Usage | undefined
   private calls = 0
-  private readonly ids = new CallIds()
+  private readonly ids = new DistinctIds()
   /** The block that began last. */
   private block = -1
   private readonly blocks = new Map<number, OpenBlock>()

@@ -2,7 +2,7 @@
 import { Option, Result, Schema } from "effect"
 import type { ChatCompletion, ToolCall } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
-import { CallIds } from "../shared/CallIds.ts"
+import { DistinctIds } from "../shared/DistinctIds.ts"
 import { extraContent } from "../shared/ExtraContent.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { argumentsOf } from "../shared/argumentsOf.ts"
@@ -51,7 +51,7 @@ export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompl
 const gather = (blocks: ReadonlyArray<Wire.Block>, id: string) => {
   let text = ""
   const calls: Array<ToolCall> = []
-  const ids = new CallIds()
+  const ids = new DistinctIds()
   const thinking: Array<ThinkingBlock> = []
   let pending: Array<ThinkingBlock> = []
   for (const block of blocks) {

@@ -2,7 +2,7 @@
 import { Option, Result, Schema } from "effect"
 import type { ChatChunk, Delta, Usage } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
-import { CallIds } from "../shared/CallIds.ts"
+import { DistinctIds } from "../shared/DistinctIds.ts"
 import { extraContent } from "../shared/ExtraContent.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { FinishTracker } from "../shared/FinishTracker.ts"
@@ -27,7 +27,7 @@ export class GeminiChunkReader implements ChunkReader {
   private readonly finish: FinishTracker
   /** How many tools each choice has called so far; a choice is here once it has begun. */
   private readonly calls = new Map<number, number>()
-  private readonly ids = new Map<number, CallIds>()
+  private readonly ids = new Map<number, DistinctIds>()
 
   constructor(call: Call) {
     this.id = call.id
@@ -105,7 +105,7 @@ export class GeminiChunkReader implements ChunkReader {
     if (called != null) {
       const index = this.calls.get(choice) ?? 0
       this.calls.set(choice, index + 1)
-      const ids = this.ids.get(choice) ?? new CallIds()
+      const ids = this.ids.get(choice) ?? new DistinctIds()
       this.ids.set(choice, ids)
       const id = ids.take(called.id, ownId(this.id, choice, index))
       const args = argumentsOf(called.args)

@@ -71,7 +71,7 @@ export const eventChunks = (
   watch?: StreamWatch,
 ): Stream.Stream<ChatChunk, ProviderFailure> =>
   Stream.suspend(() => {
-    const intake = new Intake(reader, limits, watch)
+    const parser = new ChunkParser(reader, limits, watch)
     let deadline: number | undefined
     /** The next text, or the end if an answer that is finished has waited for it long enough. */
     const more = Effect.suspend(() => (isWhole(reader) ? Effect.flatMap(Clock.currentTimeMillis, promptly) : texts))
@@ -84,16 +84,16 @@ export const eventChunks = (
       )
     }
     const next: Pull.Pull<Chunks, ProviderFailure> = Effect.suspend(() => {
-      const ready = intake.take()
+      const ready = parser.take()
       if (ready !== undefined) {
         if (ready.some(({ choices }) => choices.length > 0)) deadline = undefined
         return Effect.succeed(ready)
       }
-      if (intake.failure !== undefined) return Effect.fail(intake.failure)
-      if (intake.closed) return Cause.done()
+      if (parser.failure !== undefined) return Effect.fail(parser.failure)
+      if (parser.closed) return Cause.done()
       return Pull.matchEffect(more, {
         onSuccess: (text) => {
-          intake.feed(text)
+          parser.feed(text)
           return next
         },
         onFailure: (cause): typeof next => {
@@ -130,7 +130,7 @@ const drain = <A, E>(rest: Pull.Pull<A, E>, connection: Scope.Closeable): Effect
 const SENTINEL = "[DONE]"
 
 /** Takes text in and hands chunks out; the first failure ends it, after the chunks that came before. */
-class Intake {
+class ChunkParser {
   failure: ProviderFailure | undefined
   private ready: Array<ChatChunk> = []
   private events = 0

@@ -1,6 +1,6 @@
 /** Streamed tool calls of one choice, as OpenAI-compatible servers send them. */
 
-import { CallIds } from "../shared/CallIds.ts"
+import { DistinctIds } from "../shared/DistinctIds.ts"
 
 /** What a piece says of the call that it belongs to. */
 export interface PieceOfCall {
@@ -20,7 +20,7 @@ export class ToolCalls {
   private readonly calls: Array<OpenCall> = []
   private readonly byIndex = new Map<number, OpenCall>()
   private readonly byId = new Map<string, OpenCall>()
-  private readonly ids = new CallIds()
+  private readonly ids = new DistinctIds()
 
   /** `prefix` begins the ids of calls that come without one. */
   constructor(prefix: string) {

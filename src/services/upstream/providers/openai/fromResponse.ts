@@ -2,7 +2,7 @@
 import { Option, Result, Schema } from "effect"
 import type { AssistantMessage, ChatCompletion, ToolCall } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
-import { CallIds } from "../shared/CallIds.ts"
+import { DistinctIds } from "../shared/DistinctIds.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { textOr } from "../shared/textOr.ts"
 import type { Call } from "../shared/WireFormat.ts"
@@ -42,7 +42,7 @@ export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompl
 /** The message of a choice; `idPrefix` begins the ids of tool calls that come without one of their own. */
 export const messageOf = (message: Wire.Message, idPrefix: string): AssistantMessage => {
   const { content, refusal, tool_calls, function_call, ...rest } = message
-  const ids = new CallIds()
+  const ids = new DistinctIds()
   const calls = (tool_calls ?? []).map(({ id, type: _type, function: called, ...call }, index): ToolCall => {
     return {
       ...call,

@@ -2,7 +2,7 @@ import type { Step } from "../../../../client/GatewayJobs.ts"
 import type { AdversarialResult, Objection, Round } from "../../../../domain/modes/adversarial.ts"
 import { between, duration, fraction } from "../../../shared/format.ts"
 import { debateOf, type DebateRound } from "./debate.ts"
-import { Badge, OBJECTION, SEVERITY, verdictLook } from "../looks.tsx"
+import { Badge, OBJECTION, SEVERITY, verdictBadge } from "../badges.tsx"
 
 /** Who did something, and how long it took. */
 const By = ({ step }: { readonly step: Step | undefined }) =>
@@ -107,7 +107,7 @@ export const DebateRounds = ({
             </div>
             {result !== undefined && (
               <p class="row">
-                <Badge look={verdictLook(result)} what="Verdict" />
+                <Badge look={verdictBadge(result)} what="Verdict" />
                 <span>
                   with confidence {fraction(result.confidence)}{" "}
                   <span class="muted">({result.calibrated ? "calibrated" : "as the judge states it"})</span>

@@ -1,6 +1,6 @@
 import type { VerifiedResult } from "../../../../domain/modes/verified.ts"
 import { excerpt, fraction, plural } from "../../../shared/format.ts"
-import { agreementLook, Badge } from "../looks.tsx"
+import { agreementBadge, Badge } from "../badges.tsx"
 
 /** Who said what, how probable each answer is, and the questions that decided where they differ. */
 export const Verification = ({ result }: { readonly result: VerifiedResult }) => (
@@ -30,7 +30,7 @@ export const Verification = ({ result }: { readonly result: VerifiedResult }) =>
             <h4 class="plain">{question}</h4>
             <blockquote class="plain">{independent_answer === "" ? "No answer." : independent_answer}</blockquote>
             <p class="row">
-              <Badge look={agreementLook(consistent)} what="Check" />
+              <Badge look={agreementBadge(consistent)} what="Check" />
               <span class="small plain">{note}</span>
             </p>
           </li>

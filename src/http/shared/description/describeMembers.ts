@@ -1,7 +1,7 @@
 /** What members and parameters mean, in words: most names mean the same wherever they stand. */
 import type { OpenApi } from "effect/http-api"
-import { bodiesOf, operationsIn } from "./operations.ts"
-import { type JsonSchema, partsOf } from "./schemas.ts"
+import { bodiesOf, operationsIn } from "./operationsIn.ts"
+import { type JsonSchema, partsOf } from "./jsonSchemas.ts"
 
 /**
  * By the name of a member or of a parameter, or by `owner.name` where it means something else there. The owner is the

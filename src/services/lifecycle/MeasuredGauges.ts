@@ -2,13 +2,13 @@
 import { Context, Effect, type Scope } from "effect"
 
 /** What is to be measured. Like the metrics themselves it belongs to the process, whoever reads them. */
-const Measurements = Context.Reference<Set<Effect.Effect<void>>>("sealgate/services/lifecycle/Measurements", {
+const MeasuredGauges = Context.Reference<Set<Effect.Effect<void>>>("sealgate/services/lifecycle/MeasuredGauges", {
   defaultValue: () => new Set(),
 })
 
 /** Has `measurement` run before every reading of the metrics, until the scope closes. */
 export const measure = (measurement: Effect.Effect<void>): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.flatMap(Measurements, (measurements) =>
+  Effect.flatMap(MeasuredGauges, (measurements) =>
     Effect.acquireRelease(
       Effect.sync(() => void measurements.add(measurement)),
       () => Effect.sync(() => void measurements.delete(measurement)),
@@ -16,6 +16,6 @@ export const measure = (measurement: Effect.Effect<void>): Effect.Effect<void, n
   )
 
 /** Brings every measured gauge up to date. */
-export const measureAll: Effect.Effect<void> = Effect.flatMap(Measurements, (measurements) =>
+export const measureAll: Effect.Effect<void> = Effect.flatMap(MeasuredGauges, (measurements) =>
   Effect.forEach([...measurements], (measurement) => measurement, { concurrency: "unbounded", discard: true }),
 )

@@ -24,7 +24,7 @@ const NAME = /^[\w.:/@+-]{1,128}$/
 export const nameOrOther = (text: string): string => (NAME.test(text) ? text : OTHER)
 
 /** Begins what stands for a model in the key of a stranger; no name begins with it. */
-const STRANGER = "?"
+const UNKNOWN = "?"
 
 export interface CalledTarget {
   readonly provider: ProviderId
@@ -43,9 +43,9 @@ export interface KnownTarget extends CalledTarget {
 }
 
 /** Whether a key is that of a target that may be made up. */
-export const isStranger = (key: string): boolean => key.includes(`/${STRANGER}`)
+export const isUnknownTarget = (key: string): boolean => key.includes(`/${UNKNOWN}`)
 
-export class TargetBook {
+export class TargetRegistry {
   private readonly configured: ReadonlyMap<ProviderId, Set<string>>
   private readonly known: ReadonlyMap<ProviderId, Set<string>>
   private readonly knownTargets = new Map<string, KnownTarget>()
@@ -75,7 +75,7 @@ export class TargetBook {
   /** Notes that a target is called. */
   called({ model, provider: { id } }: Target): CalledTarget {
     if (!PUBLISHED.has(model) && this.known.get(id)?.has(model) !== true) {
-      return { provider: id, key: `${id}/${STRANGER}${createHash("sha256").update(model).digest("base64url")}` }
+      return { provider: id, key: `${id}/${UNKNOWN}${createHash("sha256").update(model).digest("base64url")}` }
     }
     const key = `${id}/${model}`
     const before = this.knownTargets.get(key)

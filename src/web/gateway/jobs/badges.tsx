@@ -3,13 +3,13 @@ import type { JobStatus } from "../../../domain/job.ts"
 import { type JobResult, verdictMeaning } from "../../../domain/modes.ts"
 import type { Severity } from "../../../domain/modes/adversarial.ts"
 
-export interface Look {
+export interface BadgeStyle {
   readonly word: string
   readonly mark: string
   readonly tone: "good" | "warn" | "bad" | ""
 }
 
-export const Badge = ({ look, what }: { readonly look: Look; readonly what?: string }) => (
+export const Badge = ({ look, what }: { readonly look: BadgeStyle; readonly what?: string }) => (
   <span class={look.tone === "" ? "badge" : `badge ${look.tone}`}>
     <span aria-hidden="true">{look.mark}</span>
     {what !== undefined && <span class="visually-hidden">{what}: </span>}
@@ -17,7 +17,7 @@ export const Badge = ({ look, what }: { readonly look: Look; readonly what?: str
   </span>
 )
 
-export const STATUS: Readonly<Record<JobStatus, Look>> = {
+export const STATUS: Readonly<Record<JobStatus, BadgeStyle>> = {
   queued: { word: "queued", mark: "○", tone: "" },
   running: { word: "running", mark: "◐", tone: "warn" },
   completed: { word: "completed", mark: "✓", tone: "good" },
@@ -28,24 +28,24 @@ export const STATUS: Readonly<Record<JobStatus, Look>> = {
 
 const MARKS = { good: "✓", warn: "?", bad: "✕" } as const
 
-export const verdictLook = (result: Pick<JobResult, "mode" | "verdict">): Look => {
+export const verdictBadge = (result: Pick<JobResult, "mode" | "verdict">): BadgeStyle => {
   const { tone } = verdictMeaning(result)
   return { word: result.verdict, mark: MARKS[tone], tone }
 }
 
-export const SEVERITY: Readonly<Record<Severity, Look>> = {
+export const SEVERITY: Readonly<Record<Severity, BadgeStyle>> = {
   critical: { word: "critical", mark: "!!", tone: "bad" },
   major: { word: "major", mark: "!", tone: "warn" },
   minor: { word: "minor", mark: "·", tone: "" },
 }
 
-export const OBJECTION: Readonly<Record<"resolved" | "open", Look>> = {
+export const OBJECTION: Readonly<Record<"resolved" | "open", BadgeStyle>> = {
   resolved: { word: "resolved", mark: "✓", tone: "good" },
   open: { word: "open", mark: "○", tone: "warn" },
 }
 
 /** Whether an answer fits what was found out; `null` when that could not be decided. */
-export const agreementLook = (consistent: boolean | null): Look => {
+export const agreementBadge = (consistent: boolean | null): BadgeStyle => {
   if (consistent === null) return { word: "undecided", mark: "?", tone: "warn" }
   return consistent ? { word: "consistent", mark: "✓", tone: "good" } : { word: "inconsistent", mark: "✕", tone: "bad" }
 }

@@ -12,11 +12,11 @@ import { urlOf } from "../server/serverUrl.ts"
 import { type OperatorAddress, operatorPortOf } from "./config/serverSettings.ts"
 
 /** Where the operator asks; `undefined` where there is no such listener. */
-export const OperatorDoor = Context.Reference<string | undefined>("sealgate/layers/OperatorDoor", {
+export const OperatorListener = Context.Reference<string | undefined>("sealgate/layers/OperatorListener", {
   defaultValue: () => undefined,
 })
 
-export type OperatorDoorSettings = ListenSettings &
+export type OperatorListenerSettings = ListenSettings &
   OperatorRoutesSettings &
   OperatorAddress & { readonly operatorHost: string }
 
@@ -29,14 +29,14 @@ const sayWhoReachesIt = (host: string) =>
  * Listens for the operator until its scope closes, plain HTTP: it is for this machine, or a network that is the operator's
  * alone; over any other `/metrics` is to be had with a token, through the TLS of the public port.
  */
-export const layerOperatorDoor = (settings: OperatorDoorSettings) => {
+export const layerOperatorListener = (settings: OperatorListenerSettings) => {
   const port = operatorPortOf(settings)
-  if (port === "off") return Layer.succeed(OperatorDoor, undefined)
+  if (port === "off") return Layer.succeed(OperatorListener, undefined)
   const { operatorHost: host } = settings
   const routes = layerOperatorRoutes({ ...settings, host })
   return Layer.merge(
     Layer.effect(
-      OperatorDoor,
+      OperatorListener,
       Effect.map(HttpServer.HttpServer, ({ address }) => urlOf(address, false)),
     ),
     layerCutAtClose,

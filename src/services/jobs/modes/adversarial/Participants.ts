@@ -4,7 +4,7 @@ import type { Role } from "../../../../domain/routing.ts"
 import type { TargetName } from "../../../../domain/targets.ts"
 import { isEcho, type Said } from "../engine/Asking.ts"
 
-export class Members {
+export class Participants {
   private readonly said = new Map<string, readonly [Role, Said]>()
 
   add(role: Role, said: Said): void {
@@ -16,7 +16,7 @@ export class Members {
     return [...this.said.values()].filter(([as]) => as === role).map(([, { target }]) => target)
   }
 
-  get participants(): ReadonlyArray<Participant> {
+  get all(): ReadonlyArray<Participant> {
     return [...this.said.values()].map(([role, { independent, model, target }]) => ({
       role,
       provider: target.provider,

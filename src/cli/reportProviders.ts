@@ -16,7 +16,7 @@ const taken = (found: ReadonlyArray<FoundSetting>): string => {
 }
 
 /** The variables of each provider that is set up, and those of vendors that are set and do not count. */
-export const tellProviders = Effect.fnUntraced(function* (settings: Settings) {
+export const reportProviders = Effect.fnUntraced(function* (settings: Settings) {
   const providers = Object.values(settings).filter(({ variable }) => /^PROVIDER\d/.test(variable))
   const found = yield* findSettings(providers)
   for (const slot of SLOTS) {

@@ -1,6 +1,6 @@
 /**
- * How the gateway's client goes on asking for what takes its time: an answer that is cut, refused or missing says nothing
- * of what is waited for.
+ * How the gateway's client polls for what takes time. A request that was cut off, refused for now or not answered is
+ * repeated, because it says nothing about what is waited for.
  */
 import { Clock, Duration, Effect, Random } from "effect"
 import { GatewayProblem, Unreachable } from "./errors.ts"
@@ -18,33 +18,33 @@ const GIVE_UP_AFTER = 120_000
 
 const RATE_LIMITED = 429
 
-const mayPass = (error: unknown): error is GatewayProblem | Unreachable =>
+const isTemporary = (error: unknown): error is GatewayProblem | Unreachable =>
   error instanceof Unreachable || (error instanceof GatewayProblem && error.problem.retryable)
 
-/** A conversation with the gateway about one thing. */
-export const makePatience = Effect.gen(function* () {
+/** Makes what polls the gateway for one thing. */
+export const makePoller = Effect.gen(function* () {
   let interval = LEAST_INTERVAL
   let askedAt = 0
-  let heardAt = yield* Clock.currentTimeMillis
+  let reachedAt = yield* Clock.currentTimeMillis
 
-  const hear = Effect.map(Clock.currentTimeMillis, (now) => {
-    heardAt = now
+  const noteReached = Effect.map(Clock.currentTimeMillis, (now) => {
+    reachedAt = now
   })
 
-  /** A request that took its time leaves nothing to wait for. */
-  const rest = Effect.fnUntraced(function* (atLeast: number) {
+  /** Waits out the interval since the last request; one that took longer than that leaves nothing to wait for. */
+  const pauseAtLeast = Effect.fnUntraced(function* (atLeast: number) {
     const begin = askedAt + interval * (1 + JITTER * (yield* Random.next))
     const left = Math.max(begin - (yield* Clock.currentTimeMillis), atLeast)
     interval = left > 0 ? Math.min(2 * interval, MOST_INTERVAL) : LEAST_INTERVAL
     yield* Effect.sleep(Math.max(left, 0))
   })
 
-  const bear = Effect.fnUntraced(function* <E>(error: E) {
-    if (!mayPass(error)) return yield* Effect.fail(error)
+  const pauseUnlessFinal = Effect.fnUntraced(function* <E>(error: E) {
+    if (!isTemporary(error)) return yield* Effect.fail(error)
     const refusal = error instanceof GatewayProblem ? error : undefined
-    if (refusal?.problem.status === RATE_LIMITED) yield* hear
-    if ((yield* Clock.currentTimeMillis) - heardAt >= GIVE_UP_AFTER) return yield* Effect.fail(error)
-    yield* rest(refusal?.retryAfterMs ?? 0)
+    if (refusal?.problem.status === RATE_LIMITED) yield* noteReached
+    if ((yield* Clock.currentTimeMillis) - reachedAt >= GIVE_UP_AFTER) return yield* Effect.fail(error)
+    yield* pauseAtLeast(refusal?.retryAfterMs ?? 0)
     return undefined
   })
 
@@ -60,13 +60,13 @@ export const makePatience = Effect.gen(function* () {
           duration: Duration.sum(wait, ANSWER_WITHIN),
           orElse: () => Effect.fail(new Unreachable("The gateway took too long to answer.")),
         }),
-        Effect.tap(hear),
-        Effect.catch(bear),
+        Effect.tap(noteReached),
+        Effect.catch(pauseUnlessFinal),
       )
     }),
-    /** Notes that the gateway was listened to until now. */
-    hear,
-    /** Waits until the next question may come. */
-    pause: Effect.suspend(() => rest(0)),
+    /** Notes that the gateway could be reached until now. */
+    noteReached,
+    /** Waits until the next request may begin. */
+    pause: Effect.suspend(() => pauseAtLeast(0)),
   }
 })
