@@ -58,11 +58,12 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
 
         await ask(page, "purple elephants")
         await page.getByText(ANSWER_VERIFIED).waitFor()
+        await page.getByText("✓ Pinned, and it answers").waitFor()
         await says(page.locator(".answer"), /^The model answered: purple elephants$/)
         // Every crossing was verified or is not a secret, and the chain has a link per frame and the proof.
         await soon(async () => {
           const states = await page.locator(".crossing .state").allTextContents()
-          assert.deepStrictEqual([...new Set(states)].sort(), ["○ not secret", "● sealed here", "✓ verified"].sort())
+          assert.deepStrictEqual([...new Set(states)].sort(), ["○ in the clear", "● sealed here", "✓ verified"].sort())
           const frames = await page.locator(".crossing", { hasText: /^proxy → youFrame/ }).count()
           assert.isAtLeast(frames, 2)
           assert.strictEqual(await page.locator(".chain li").count(), frames + 1)
@@ -118,7 +119,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
       yield* Effect.promise(async () => {
         const trust = page.getByRole("region", { name: "Trust" })
         const question = page.getByRole("region", { name: "Another identity" })
-        const checked = trust.getByText("✓ Pinned", { exact: true })
+        const checked = trust.getByText(/^(● Pinned by you|✓ Pinned, and it answers)$/)
         const unchecked = trust.getByText("○ From a link, not checked", { exact: true })
         const press = (name: string) => page.getByRole("button", { name, exact: true }).click()
         const open = async (fragment = "") => {
@@ -285,6 +286,10 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         upstream.script(fault.invalidRequest())
         await ask(page, "unwelcome")
         await page.getByText("✕ No answer").waitFor()
+        // It came under seal and is proven, so nothing of it is left unchecked or called readable.
+        await says(exchangeOf(page, "unwelcome"), "The pinned proxy said so under seal.")
+        await says(page.locator(".crossing.verified"), "The proof")
+        await counts(page.locator(".crossing .state", { hasText: "not checked" }), 0)
         upstream.script({ text: ["one ", "two"], delivery: { breaks: { after: 1, how: "silence" } } })
         await ask(page, "endless")
         await exchangeOf(page, "endless").locator(".answer").waitFor()
@@ -390,6 +395,51 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
+  it.live("leads to the wire and back on a phone, with the composer in reach all the while", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { page } = yield* openPage({ viewport: PHONE })
+      yield* Effect.promise(async () => {
+        const inView = (what: Locator) =>
+          soon(async () => {
+            const { height, y } = (await what.boundingBox()) ?? { y: -1, height: 0 }
+            assert.isTrue(y >= 0 && y + height <= PHONE.height, `${y} and ${height}`)
+          })
+        await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+        await ask(page, "word ".repeat(200).trim())
+        await page.getByText(ANSWER_VERIFIED).waitFor()
+        await ask(page, "last")
+        await page.getByText(ANSWER_VERIFIED).nth(1).waitFor()
+        await page.getByRole("button", { name: "Show on the wire" }).first().click()
+        const heading = page.getByRole("heading", { name: "On the wire" })
+        await inView(heading)
+        await inView(page.getByLabel("Your question"))
+        await hasFocus(page, "On the wire")
+        await page.getByRole("button", { name: "Back to the chat" }).click()
+        await hasFocus(page, "On the wire: shown")
+        await inView(page.getByLabel("Your question"))
+      })
+    }),
+  )
+
+  it.live("says that the proxy does not answer any more, and that it does again", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        await page.clock.install()
+        await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+        await page.getByText("✓ ready").waitFor()
+        await page.route("**/ready", (route) => route.abort())
+        await page.clock.fastForward(6000)
+        await page.getByText("✕ does not answer").waitFor()
+        await page.unroute("**/ready")
+        await page.clock.fastForward(6000)
+        await page.getByText("✓ ready").waitFor()
+      })
+    }),
+  )
+
   it.live("works where the browser denies storage, and then remembers nothing", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
@@ -407,7 +457,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           await page.getByRole("button", { name: "Forget" }).click()
           await page.getByLabel("Key id to pin").fill(proxy.kid)
           await page.keyboard.press("Enter")
-          await page.getByText("✓ Pinned").waitFor()
+          await page.getByText("● Pinned by you").waitFor()
           await page.goto("about:blank")
           await page.goto(`${proxy.url}/console`)
           await page.getByLabel("Key id to pin").waitFor()
@@ -436,7 +486,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           await page.getByLabel("Key id to pin").focus()
           await page.keyboard.type(proxy.kid)
           await page.keyboard.press("Enter")
-          await page.getByText("✓ Pinned").waitFor()
+          await page.getByText("● Pinned by you").waitFor()
           await ask(page, "hello from a phone, with a rather long word: ".concat("w".repeat(120)))
           await page.getByText(ANSWER_VERIFIED).waitFor()
           await look()

@@ -2,16 +2,20 @@ import { useRef, useState } from "preact/hooks"
 import { Bar } from "../shared/render.tsx"
 import { AnotherIdentity } from "./AnotherIdentity.tsx"
 import { Chat } from "./Chat.tsx"
+import { Composer } from "./Composer.tsx"
+import { type Exchange, isTrick } from "./exchanges.ts"
+import type { Intrusion } from "./intruder.ts"
 import type { Pinned } from "./pins.ts"
 import { Receipt } from "./Receipt.tsx"
-import { Trust } from "./Trust.tsx"
+import { Traffic } from "./Traffic.tsx"
+import { type Heard, Trust } from "./Trust.tsx"
 import { useConversation } from "./useConversation.ts"
 import { useFocusNext } from "./useFocusNext.ts"
 import { usePins } from "./usePins.ts"
 import { type ProxyState, useReadiness } from "./useReadiness.ts"
-import { Traffic } from "./Traffic.tsx"
 
 const statusOf = ({ providers, status }: ProxyState) => {
+  if (status === "silent") return { class: "badge bad", text: "✕ does not answer" }
   if (status === "unavailable") return { class: "badge bad", text: "✕ not ready" }
   return providers === "degraded"
     ? { class: "badge warn", text: "! ready, but a provider fails" }
@@ -24,7 +28,9 @@ const About = ({ state }: { readonly state: ProxyState | undefined }) => {
   return (
     <>
       <span class={status.class}>{status.text}</span>
-      <span class="badge">{state.models.map(({ id, owned_by }) => `${owned_by} (${id})`).join(", ")}</span>
+      {state.models.length > 0 && (
+        <span class="badge">{state.models.map(({ id, owned_by }) => `${owned_by} (${id})`).join(", ")}</span>
+      )}
     </>
   )
 }
@@ -34,14 +40,25 @@ const hintFor = (state: ProxyState | undefined): string =>
     ? "No provider key is set, so the built-in echo answers with your own words. Everything else is real."
     : "Each question is sealed in this page; each piece of the answer is checked before you see it."
 
+/** What has been heard of those who are believed now, as the last question tells that came to an end. */
+const heardOf = (exchanges: ReadonlyArray<Exchange>, pins: ReadonlyArray<string>): Heard => {
+  const ended = exchanges.findLast((exchange) => exchange.pins === pins && exchange.status !== "asking")
+  if (ended?.status === "verified" || ended?.failure?.kind === "refusal") return "them"
+  return ended?.failure !== undefined && isTrick(ended.failure) ? "somebody else" : "nobody"
+}
+
 export const App = () => {
   const { decline, offered, pin, pinned } = usePins()
   const [chosen, setChosen] = useState<number>()
-  const state = useReadiness()
+  const [intrusion, setIntrusion] = useState<Intrusion>("none")
   const { ask, clear, exchanges, stop } = useConversation(pinned.pins)
-  const shown = exchanges.find(({ id }) => id === chosen) ?? exchanges.at(-1)
+  const last = exchanges.at(-1)
+  const state = useReadiness(last?.status)
+  const shown = exchanges.find(({ id }) => id === chosen) ?? last
 
   const question = useRef<HTMLTextAreaElement>(null)
+  const chat = useRef<HTMLElement>(null)
+  const wire = useRef<HTMLHeadingElement>(null)
   const focusNext = useFocusNext()
 
   // Whoever pinned an identity, or kept one, can ask now; the field takes the focus once it is enabled.
@@ -55,7 +72,7 @@ export const App = () => {
         <About state={state} />
       </Bar>
       <main id="main" class="split" tabIndex={-1}>
-        <div class="stack">
+        <div class="talk">
           {globalThis.isSecureContext || (
             <p class="note bad" role="alert">
               Browsers offer cryptography only to pages from https or from this machine (localhost). Open this console
@@ -73,29 +90,50 @@ export const App = () => {
               onTake={() => pinAndAsk({ pins: offered, from: "link" })}
             />
           )}
-          <Trust pinned={pinned} onPin={pinAndAsk} />
+          <Trust pinned={pinned} heard={heardOf(exchanges, pinned.pins)} onPin={pinAndAsk} />
           <Chat
-            field={question}
+            section={chat}
             exchanges={exchanges}
             shown={shown?.id}
             hint={hintFor(state)}
-            disabled={pinned.pins.length === 0}
-            onShow={setChosen}
-            onStop={stop}
+            onShow={(id) => {
+              setChosen(id)
+              showWhereItIs(wire.current)
+            }}
             onClear={() => {
               clear()
               // The button that had the focus goes with the conversation.
               question.current?.focus()
             }}
-            onAsk={(question, intrusion) => {
-              setChosen(undefined)
-              void ask(question, intrusion)
-            }}
           />
           {shown?.end !== undefined && <Receipt exchange={shown} end={shown.end} />}
+          <Composer
+            field={question}
+            busy={last?.status === "asking"}
+            disabled={pinned.pins.length === 0}
+            onStop={stop}
+            onAsk={(text) => {
+              setChosen(undefined)
+              void ask(text, intrusion)
+            }}
+          />
         </div>
-        <Traffic exchange={shown} />
+        <Traffic
+          heading={wire}
+          exchange={shown}
+          intrusion={intrusion}
+          onIntrusion={setIntrusion}
+          onBack={() => showWhereItIs(chat.current?.querySelector<HTMLElement>('[aria-pressed="true"]') ?? null)}
+        />
       </main>
     </>
   )
+}
+
+/** Goes to an element that is out of sight, as it is on a phone; where it is seen anyway, nothing moves. */
+const showWhereItIs = (element: HTMLElement | null): void => {
+  const { bottom = 0, top = 0 } = element?.getBoundingClientRect() ?? {}
+  if (element === null || (top >= 0 && bottom <= innerHeight)) return
+  element.scrollIntoView({ block: "start" })
+  element.focus({ preventScroll: true })
 }

@@ -1,18 +1,18 @@
 import type { RefObject } from "preact"
-import { useId, useLayoutEffect, useRef, useState } from "preact/hooks"
-import type { Exchange } from "./exchanges.ts"
-import { INTRUSIONS, type Intrusion } from "./intruder.ts"
+import { useLayoutEffect, useRef } from "preact/hooks"
+import { plural } from "../shared/format.ts"
+import { type Exchange, isTrick } from "./exchanges.ts"
 
 const Status = ({ exchange }: { readonly exchange: Exchange }) => {
   switch (exchange.status) {
     case "asking":
-      return <span class="badge">… {exchange.chain.length} frames verified so far</span>
+      return <span class="badge">… {plural(exchange.chain.length, "frame")} verified so far</span>
     case "verified":
       return <span class="badge good">✓ Answer, receipt and proof verified</span>
     case "stopped":
       return <span class="badge warn">■ Stopped; this exchange is forgotten</span>
     case "failed":
-      return <span class="badge bad">{exchange.failure?.kind === "other" ? "✕ No answer" : "✕ Refused"}</span>
+      return <span class="badge bad">{isTrick(exchange.failure) ? "✕ Refused" : "✕ No answer"}</span>
   }
 }
 
@@ -60,82 +60,8 @@ const announcement = (exchange: Exchange | undefined): string => {
   return exchange.status === "stopped" ? "Stopped." : "Sealed and sent; the answer is coming in."
 }
 
-interface ComposerProps {
-  /** Of the question. */
-  readonly field: RefObject<HTMLTextAreaElement | null>
-  readonly busy: boolean
-  readonly disabled: boolean
-  readonly onAsk: (question: string, intrusion: Intrusion) => void
-  readonly onStop: () => void
-}
-
-const isIntrusion = (value: string): value is Intrusion => Object.hasOwn(INTRUSIONS, value)
-
-const Composer = ({ busy, disabled, field, onAsk, onStop }: ComposerProps) => {
-  const [question, setQuestion] = useState("")
-  const [intrusion, setIntrusion] = useState<Intrusion>("none")
-  const questionField = useId()
-  const intrusionField = useId()
-  const ready = !busy && !disabled && question.trim() !== ""
-  const send = () => {
-    if (!ready) return
-    onAsk(question.trim(), intrusion)
-    setQuestion("")
-    field.current?.focus()
-  }
-  return (
-    <form
-      class="composer stack"
-      onSubmit={(event) => {
-        event.preventDefault()
-        send()
-      }}
-    >
-      <div class="field">
-        <label for={questionField}>Your question</label>
-        <textarea
-          id={questionField}
-          ref={field}
-          rows={2}
-          value={question}
-          disabled={disabled}
-          placeholder={disabled ? "Pin an identity first." : "Sealed before it leaves this page"}
-          onInput={(event) => setQuestion(event.currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
-            event.preventDefault()
-            send()
-          }}
-        />
-      </div>
-      <div class="row">
-        <div class="field intruder">
-          <label for={intrusionField}>On the way to you, there is</label>
-          <select
-            id={intrusionField}
-            value={intrusion}
-            onChange={({ currentTarget: { value } }) => isIntrusion(value) && setIntrusion(value)}
-          >
-            {Object.entries(INTRUSIONS).map(([value, words]) => (
-              <option key={value} value={value}>
-                {words}
-              </option>
-            ))}
-          </select>
-        </div>
-        {/* Both stay, also when they cannot be used, so that neither is pressed for the other or takes the focus away. */}
-        <button type="button" class="push" aria-disabled={!busy} onClick={onStop}>
-          Stop
-        </button>
-        <button type="submit" class="primary" aria-disabled={!ready}>
-          Seal and send
-        </button>
-      </div>
-    </form>
-  )
-}
-
-interface ChatProps extends Omit<ComposerProps, "busy"> {
+interface ChatProps {
+  readonly section: RefObject<HTMLElement | null>
   readonly exchanges: ReadonlyArray<Exchange>
   readonly shown: number | undefined
   readonly onShow: (id: number) => void
@@ -143,10 +69,14 @@ interface ChatProps extends Omit<ComposerProps, "busy"> {
   readonly hint: string
 }
 
-/** Keeps an element in view while what comes before it changes with `inputs`: for who looks at it, or when told to. */
-const useFollowed = (inputs: ReadonlyArray<unknown>) => {
+/**
+ * Keeps an element in view while what comes before it changes with `inputs`: for who looks at it, and for who has just
+ * asked, which makes `asked` grow.
+ */
+const useFollowed = (asked: number, inputs: ReadonlyArray<unknown>) => {
   const element = useRef<HTMLDivElement>(null)
   const seen = useRef(false)
+  const before = useRef(asked)
   // Asked after scrolling and not at every change: where things are costs a layout of the page.
   useLayoutEffect(() => {
     const look = () => {
@@ -154,25 +84,23 @@ const useFollowed = (inputs: ReadonlyArray<unknown>) => {
       seen.current = top >= 0 && bottom <= innerHeight
     }
     look()
-    addEventListener("scroll", look)
-    return () => removeEventListener("scroll", look)
+    // What scrolls is the page or a part of it, whose events are heard on their way down alone.
+    addEventListener("scroll", look, true)
+    return () => removeEventListener("scroll", look, true)
   }, [])
   useLayoutEffect(() => {
-    if (seen.current) element.current?.scrollIntoView({ block: "nearest" })
-  }, inputs)
-  return {
-    element,
-    follow: () => {
-      seen.current = true
-    },
-  }
+    if (asked > before.current) seen.current = true
+    before.current = asked
+    if (asked > 0 && seen.current) element.current?.scrollIntoView({ block: "nearest" })
+  }, [asked, ...inputs])
+  return element
 }
 
-export const Chat = ({ exchanges, hint, onAsk, onClear, onShow, shown, ...composer }: ChatProps) => {
+export const Chat = ({ exchanges, hint, onClear, onShow, section, shown }: ChatProps) => {
   const last = exchanges.at(-1)
-  const end = useFollowed([exchanges.length, last?.answer, last?.status])
+  const end = useFollowed(exchanges.length, [last?.answer, last?.status])
   return (
-    <section class="card stack chat" aria-label="Chat">
+    <section class="card stack chat" aria-label="Chat" ref={section}>
       <div class="row">
         <h2>Chat</h2>
         {exchanges.length > 0 && (
@@ -192,18 +120,10 @@ export const Chat = ({ exchanges, hint, onAsk, onClear, onShow, shown, ...compos
           />
         ))}
       </ol>
-      <div ref={end.element} />
+      <div ref={end} class="end" />
       <p class="visually-hidden" role="status">
         {announcement(last)}
       </p>
-      <Composer
-        {...composer}
-        busy={last?.status === "asking"}
-        onAsk={(question, intrusion) => {
-          end.follow()
-          onAsk(question, intrusion)
-        }}
-      />
     </section>
   )
 }

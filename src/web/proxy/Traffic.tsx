@@ -1,5 +1,9 @@
 import { DEFAULT_PACE } from "../../domain/pace.ts"
+import type { RefObject } from "preact"
+import { useId } from "preact/hooks"
+import { plural } from "../shared/format.ts"
 import type { Exchange, Link, WireItem } from "./exchanges.ts"
+import { INTRUSIONS, type Intrusion } from "./intruder.ts"
 
 /** How much of what crossed is shown before it is asked for, in characters. */
 const EXCERPT = 64
@@ -7,7 +11,7 @@ const EXCERPT = 64
 const LINKS = 60
 
 const STATES = {
-  open: { mark: "○", words: "not secret" },
+  open: { mark: "○", words: "in the clear" },
   own: { mark: "●", words: "sealed here" },
   sealed: { mark: "…", words: "sealed, not checked yet" },
   signed: { mark: "…", words: "signed, not checked yet" },
@@ -24,7 +28,7 @@ const Item = ({ item }: { readonly item: WireItem }) => {
         <span class="direction">{item.direction === "out" ? "you → proxy" : "proxy → you"}</span>
         <strong>{item.title}</strong>
         <span class="size">
-          {item.bytes.toLocaleString("en")} bytes
+          {plural(item.bytes, "byte")}
           {item.after !== undefined && `, after ${(item.after / 1000).toFixed(1)} s`}
         </span>
         <span class="state">
@@ -60,7 +64,7 @@ const Chain = ({ links, proven }: { readonly links: ReadonlyArray<Link>; readonl
       Each link hashes the one before and the next frame, so a frame that is missing, changed or moved breaks it. Shown
       are the first characters of each.
     </figcaption>
-    <ol class="chain" aria-label={`Chain of ${links.length} verified frames${proven ? ", proven" : ""}`}>
+    <ol class="chain" aria-label={`Chain of ${plural(links.length, "verified frame")}${proven ? ", proven" : ""}`}>
       {links.length > LINKS && <li class="earlier">{links.length - LINKS} earlier</li>}
       {links.slice(-LINKS).map(({ chain, final, index }) => (
         <li key={index} class={final ? "final arriving" : "arriving"}>
@@ -76,33 +80,102 @@ const Chain = ({ links, proven }: { readonly links: ReadonlyArray<Link>; readonl
   </figure>
 )
 
-/** What crossed the wire for one exchange, beside what it means. */
-export const Traffic = ({ exchange }: { readonly exchange: Exchange | undefined }) => {
-  if (exchange === undefined) {
-    return (
-      <section class="card stack" aria-label="On the wire">
-        <h2>On the wire</h2>
-        <p class="muted">
-          Ask something, and see here what anybody on the way between you and the proxy could record: beside it, what
-          only you and the proxy know that it means.
-        </p>
-      </section>
-    )
-  }
+/** What will be seen, in the order in which it comes. */
+const PREVIEW = [
+  ["you → proxy", "Asks for a session", "in the clear: a random number"],
+  ["proxy → you", "The offer of a session", "signed by the identity that you pin"],
+  ["you → proxy", "The question, sealed", "padded, so that its length says little"],
+  ["proxy → you", "Frames of the answer", "sealed, one a tick, chained to one another"],
+  ["proxy → you", "The proof", "signed over the whole chain"],
+] as const
+
+const Preview = () => (
+  <>
+    <p class="muted">
+      Ask something, and see here what anybody on the way between you and the proxy could record: beside it, what only
+      you and the proxy know that it means.
+    </p>
+    <ol class="stack crossings preview">
+      {PREVIEW.map(([direction, title, meaning]) => (
+        <li key={title} class="crossing">
+          <p class="crossing-head">
+            <span class="direction">{direction}</span> <strong>{title}</strong>
+          </p>
+          <p class="muted">{meaning}</p>
+        </li>
+      ))}
+    </ol>
+  </>
+)
+
+const isIntrusion = (value: string): value is Intrusion => Object.hasOwn(INTRUSIONS, value)
+
+interface IntruderProps {
+  readonly intrusion: Intrusion
+  readonly onIntrusion: (intrusion: Intrusion) => void
+}
+
+/** Who is on the way when the next question is asked. */
+const Intruder = ({ intrusion, onIntrusion }: IntruderProps) => {
+  const field = useId()
   return (
-    <section class="card stack" aria-label="On the wire">
-      <h2>On the wire</h2>
-      {exchange.chain.length > 0 && <p class="small">{ticksOf(exchange.chain)}</p>}
-      {exchange.chain.length > 0 && <Chain links={exchange.chain} proven={exchange.end !== undefined} />}
-      <div class="sides side-names" aria-hidden="true">
-        <p>What crosses the wire</p>
-        <p>What it means</p>
-      </div>
-      <ol class="stack crossings">
-        {exchange.wire.map((item) => (
-          <Item key={item.key} item={item} />
+    <div class="field">
+      <label for={field}>On the way to you, there is</label>
+      <select
+        id={field}
+        value={intrusion}
+        onChange={({ currentTarget: { value } }) => isIntrusion(value) && onIntrusion(value)}
+      >
+        {Object.entries(INTRUSIONS).map(([value, words]) => (
+          <option key={value} value={value}>
+            {words}
+          </option>
         ))}
-      </ol>
-    </section>
+      </select>
+    </div>
   )
 }
+
+interface TrafficProps extends IntruderProps {
+  readonly heading: RefObject<HTMLHeadingElement | null>
+  readonly exchange: Exchange | undefined
+  /** Leads back to the conversation, where that is out of sight. */
+  readonly onBack: () => void
+}
+
+/** What crossed the wire for one exchange, beside what it means. */
+export const Traffic = ({ exchange, heading, onBack, ...intruder }: TrafficProps) => (
+  <section class="card wire" aria-label="On the wire">
+    <div class="row">
+      <h2 ref={heading} tabIndex={-1}>
+        On the wire
+      </h2>
+      {exchange !== undefined && (
+        <button type="button" class="quiet push back" onClick={onBack}>
+          Back to the chat
+        </button>
+      )}
+    </div>
+    <Intruder {...intruder} />
+    {exchange === undefined ? (
+      <Preview />
+    ) : (
+      <>
+        {exchange.chain.length > 0 && <p class="small">{ticksOf(exchange.chain)}</p>}
+        {exchange.chain.length > 0 && <Chain links={exchange.chain} proven={isProven(exchange)} />}
+        <div class="sides side-names" aria-hidden="true">
+          <p>What crosses the wire</p>
+          <p>What it means</p>
+        </div>
+        <ol class="stack crossings">
+          {exchange.wire.map((item) => (
+            <Item key={item.key} item={item} />
+          ))}
+        </ol>
+      </>
+    )}
+  </section>
+)
+
+const isProven = ({ wire }: Exchange): boolean =>
+  wire.some(({ state, what }) => what === "proof" && state === "verified")

@@ -11,21 +11,29 @@ export const Pins = ({ pins }: { readonly pins: ReadonlyArray<string> }) => (
   </>
 )
 
+/** Who answered last, as far as signatures tell. */
+export type Heard = "them" | "somebody else" | "nobody"
+
+const badgeOf = (from: Pinned["from"], heard: Heard) => {
+  if (heard === "somebody else") return { class: "badge bad", text: "✕ Somebody else answered" }
+  if (from === "link") return { class: "badge warn", text: "○ From a link, not checked" }
+  return heard === "them"
+    ? { class: "badge good", text: "✓ Pinned, and it answers" }
+    : { class: "badge", text: "● Pinned by you" }
+}
+
 interface BelievedProps {
   readonly pinned: Pinned
+  readonly heard: Heard
   readonly change: RefObject<HTMLButtonElement | null>
   readonly onChange: () => void
   readonly onChecked: () => void
 }
 
-const Believed = ({ change, onChange, onChecked, pinned }: BelievedProps) => (
+const Believed = ({ change, heard, onChange, onChecked, pinned }: BelievedProps) => (
   <section class="card trust" aria-label="Trust">
     <div class="row">
-      {pinned.from === "person" ? (
-        <span class="badge good">✓ Pinned</span>
-      ) : (
-        <span class="badge warn">○ From a link, not checked</span>
-      )}
+      <span class={badgeOf(pinned.from, heard).class}>{badgeOf(pinned.from, heard).text}</span>
       <button type="button" class="quiet push" ref={change} onClick={onChange}>
         Change
       </button>
@@ -48,11 +56,12 @@ const Believed = ({ change, onChange, onChecked, pinned }: BelievedProps) => (
 
 interface TrustProps {
   readonly pinned: Pinned
+  readonly heard: Heard
   readonly onPin: (pinned: Pinned) => void
 }
 
 /** Which identity the reader believes, and how to say so. */
-export const Trust = ({ onPin, pinned }: TrustProps) => {
+export const Trust = ({ heard, onPin, pinned }: TrustProps) => {
   const { pins } = pinned
   const [changing, setChanging] = useState(false)
   const [text, setText] = useState("")
@@ -66,6 +75,7 @@ export const Trust = ({ onPin, pinned }: TrustProps) => {
     return (
       <Believed
         pinned={pinned}
+        heard={heard}
         change={change}
         onChecked={() => onPin({ pins, from: "person" })}
         onChange={() => {

@@ -24,13 +24,22 @@ export interface Link {
 export interface Failure {
   readonly title: string
   readonly detail: string
-  /** `tampered`: something on the way was changed; `identity`: somebody else answers; `other`: nobody's ill will. */
-  readonly kind: "tampered" | "identity" | "other"
+  /**
+   * `tampered`: something on the way was changed; `identity`: somebody else answers; `refusal`: the pinned proxy said so
+   * under seal, and proved it; `other`: nobody's ill will, and nobody's word.
+   */
+  readonly kind: "tampered" | "identity" | "refusal" | "other"
 }
+
+/** Whether somebody tried to pass off something as an answer. */
+export const isTrick = (failure: Failure | undefined): boolean =>
+  failure?.kind === "tampered" || failure?.kind === "identity"
 
 export interface Exchange {
   readonly id: number
   readonly question: string
+  /** The identities that were believed when it was asked. */
+  readonly pins: ReadonlyArray<string>
   /** Verified frame by frame while it comes in; an answer only when `status` is `verified`. */
   readonly answer: string
   /** Why what came before was void, if a provider failed in the middle. */
@@ -47,7 +56,7 @@ export interface Exchange {
 }
 
 export type Happening =
-  | { readonly type: "asked"; readonly id: number; readonly question: string }
+  | { readonly type: "asked"; readonly id: number; readonly question: string; readonly pins: ReadonlyArray<string> }
   | { readonly type: "crossed"; readonly id: number; readonly crossing: Crossing }
   | { readonly type: "opened"; readonly id: number; readonly frame: VerifiedFrame }
   | { readonly type: "said"; readonly id: number; readonly part: StreamPart }
@@ -130,7 +139,7 @@ const step = (exchange: Exchange, happening: Happening): Exchange => {
         ...exchange,
         status: "failed",
         failure: happening.failure,
-        wire: happening.failure.kind === "other" ? exchange.wire : blame(exchange),
+        wire: afterFailure(exchange, happening.failure),
       }
     case "stopped":
       return { ...exchange, status: "stopped" }
@@ -138,6 +147,12 @@ const step = (exchange: Exchange, happening: Happening): Exchange => {
     case "cleared":
       return exchange
   }
+}
+
+/** A refusal under seal was verified like an answer, its proof included. */
+const afterFailure = (exchange: Exchange, failure: Failure): ReadonlyArray<WireItem> => {
+  if (isTrick(failure)) return blame(exchange)
+  return failure.kind === "refusal" ? settle(exchange, "signed", "verified") : exchange.wire
 }
 
 const REFUSED = "Not what the pinned proxy would have sent here. The client stopped, and uses nothing of it."
@@ -156,8 +171,8 @@ const blame = (exchange: Exchange): ReadonlyArray<WireItem> => {
 export const follow = (exchanges: ReadonlyArray<Exchange>, happening: Happening): ReadonlyArray<Exchange> => {
   if (happening.type === "cleared") return []
   if (happening.type === "asked") {
-    const { id, question } = happening
-    return [...exchanges, { id, question, answer: "", status: "asking", wire: [], chain: [], keys: [] }]
+    const { id, pins, question } = happening
+    return [...exchanges, { id, question, pins, answer: "", status: "asking", wire: [], chain: [], keys: [] }]
   }
   return exchanges.map((exchange) => (exchange.id === happening.id ? step(exchange, happening) : exchange))
 }

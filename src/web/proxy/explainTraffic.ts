@@ -76,6 +76,14 @@ const answered = ({ path, status = 0, text }: Crossing): Omit<Explained, "bytes"
       state: "signed",
     }
   }
+  if (!path.endsWith("/keys")) {
+    return {
+      what: "answer",
+      title: "A sealed answer",
+      meaning: "Sealed whole, with its signed end: an answer, or why there is none.",
+      state: "sealed",
+    }
+  }
   return {
     what: "answer",
     title: "The public key",

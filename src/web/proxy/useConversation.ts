@@ -19,7 +19,10 @@ const failureOf = (error: unknown): Failure => {
     return { kind: "tampered", title: "Somebody interfered. This is not an answer.", detail: error.message }
   }
   if (error instanceof SealedProblem) {
-    return { kind: "other", title: error.problem.title, detail: error.problem.detail ?? "" }
+    const { detail, title } = error.problem
+    return error.sealed
+      ? { kind: "refusal", title, detail: `${detail ?? ""} The pinned proxy said so under seal.`.trim() }
+      : { kind: "other", title, detail: `${detail ?? ""} This came without a seal: anybody could say it.`.trim() }
   }
   if (error instanceof Unreachable) {
     return { kind: "other", title: "The proxy does not answer.", detail: error.message }
@@ -43,7 +46,7 @@ export const useConversation = (pins: ReadonlyArray<string>) => {
     const { signal } = controller
     asking.current = controller
     tap.current = { intrusion, heard: (crossing) => happen({ type: "crossed", id, crossing }) }
-    happen({ type: "asked", id, question })
+    happen({ type: "asked", id, question, pins })
     const used = isAtBeginning(intrusion) ? newClient() : client
     try {
       const messages = [...historyOf(exchanges), { role: "user" as const, content: question }]

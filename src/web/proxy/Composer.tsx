@@ -1,0 +1,58 @@
+import type { RefObject } from "preact"
+import { useId, useState } from "preact/hooks"
+
+interface ComposerProps {
+  /** Of the question. */
+  readonly field: RefObject<HTMLTextAreaElement | null>
+  readonly busy: boolean
+  readonly disabled: boolean
+  readonly onAsk: (question: string) => void
+  readonly onStop: () => void
+}
+
+/** Where questions are written. It stays in reach however long the conversation and the wire are. */
+export const Composer = ({ busy, disabled, field, onAsk, onStop }: ComposerProps) => {
+  const [question, setQuestion] = useState("")
+  const questionField = useId()
+  const ready = !busy && !disabled && question.trim() !== ""
+  const send = () => {
+    if (!ready) return
+    onAsk(question.trim())
+    setQuestion("")
+    field.current?.focus()
+  }
+  return (
+    <form
+      class="composer card"
+      onSubmit={(event) => {
+        event.preventDefault()
+        send()
+      }}
+    >
+      <label class="visually-hidden" for={questionField}>
+        Your question
+      </label>
+      <textarea
+        id={questionField}
+        ref={field}
+        rows={1}
+        value={question}
+        disabled={disabled}
+        placeholder={disabled ? "Pin an identity first." : "Your question, sealed here"}
+        onInput={(event) => setQuestion(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
+          event.preventDefault()
+          send()
+        }}
+      />
+      {/* Both stay, also when they cannot be used, so that neither is pressed for the other or takes the focus away. */}
+      <button type="button" aria-disabled={!busy} onClick={onStop}>
+        Stop
+      </button>
+      <button type="submit" class="primary" aria-disabled={!ready}>
+        Seal and send
+      </button>
+    </form>
+  )
+}

@@ -1,0 +1,213 @@
+/**
+ * Every state of both consoles, wide and on a phone, light and dark: nothing scrolls sideways, axe finds nothing. With
+ * SCREENSHOTS=folder each is also kept as a picture, for a person to look at.
+ */
+import { mkdirSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Page } from "playwright-core"
+import { callRecord } from "../services/routing/callRecords.ts"
+import { accessibilityViolations, DESKTOP, hasBrowser, Held, openPage, PHONE, soon } from "../support/browser.ts"
+import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
+import { behind, startProxy } from "../support/proxy.ts"
+import { scene } from "./gateway/scene.ts"
+import { TASK } from "./gateway/stage.ts"
+
+const FOLDER = process.env["SCREENSHOTS"]
+if (FOLDER !== undefined) mkdirSync(FOLDER, { recursive: true })
+
+const SIZES = { 1280: DESKTOP, 390: PHONE } as const
+
+/** Looks at the page as it is in every size and colour. */
+const looker = (page: Page, console: string) => async (state: string) => {
+  for (const [width, viewport] of Object.entries(SIZES)) {
+    await page.setViewportSize(viewport)
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme })
+      if (FOLDER !== undefined) {
+        const path = `${FOLDER}/${console}-${state}-${width}-${colorScheme}.png`
+        await page.screenshot({ path, fullPage: true })
+      }
+      const where = `${state} at ${width}, ${colorScheme}`
+      await soon(async () =>
+        assert.strictEqual(await page.evaluate("document.documentElement.scrollWidth"), viewport.width, where),
+      )
+      assert.deepStrictEqual(await accessibilityViolations(page), [], where)
+    }
+  }
+  await page.setViewportSize(DESKTOP)
+}
+
+const VERIFIED = "✓ Answer, receipt and proof verified"
+const LONG =
+  "Sealing hides what is asked and answered from everybody between this page and the proxy. What remains visible is that there was a request, about when, and how many frames came back; and because frames come by the clock, their number says little about the answer."
+
+describe.runIf(hasBrowser)("every state of the proxy's console", () => {
+  it.live("looks right", () =>
+    Effect.gen(function* () {
+      const upstream = yield* FakeUpstream.make()
+      const proxy = yield* startProxy({ settings: { ...behind(upstream), provider1Model: "gpt-6-sol" } })
+      const { page } = yield* openPage()
+      yield* Effect.promise(async () => {
+        const look = looker(page, "proxy")
+        const ask = async (question: string) => {
+          await page.getByLabel("Your question").fill(question)
+          await page.getByLabel("Your question").press("Enter")
+        }
+        await page.goto(`${proxy.url}/console`)
+        await page.getByText("✓ ready").waitFor()
+        await look("01-unpinned")
+        await page.getByLabel("Key id to pin").fill("nonsense")
+        await page.keyboard.press("Enter")
+        await page.getByRole("alert").waitFor()
+        await look("02-not-a-pin")
+        await page.goto("about:blank")
+        await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
+        await page.getByText("○ From a link, not checked").waitFor()
+        await look("03-pinned-by-link")
+        await page.getByRole("button", { name: "I checked it" }).click()
+        upstream.always({ text: LONG, usage: { input: 21, output: 60 } })
+        await ask("What can somebody see who listens between us?")
+        await page.getByText(VERIFIED).waitFor()
+        await look("04-answered")
+        const held = new Held()
+        await page.route("**/v1/completions", held.hold)
+        await ask("And somebody who keeps everything for ten years?")
+        await held.one()
+        await look("05-asking")
+        held.letGo()
+        await page.getByText(VERIFIED).nth(1).waitFor()
+        await page.unroute("**/v1/completions")
+        await page.getByLabel("On the way to you, there is").selectOption("flip")
+        await ask("What if somebody changes the answer?")
+        await page.getByText("✕ Refused", { exact: true }).waitFor()
+        await look("06-tampered")
+        await page.getByLabel("On the way to you, there is").selectOption("none")
+        await page.getByRole("button", { name: "New conversation" }).click()
+        upstream.script(fault.invalidRequest())
+        await ask("Something that the provider does not take")
+        await page.getByText("✕ No answer").waitFor()
+        await look("07-refused-by-provider")
+        upstream.script({ text: ["one ", "two"], delivery: { breaks: { after: 1, how: "silence" } } })
+        await page.getByRole("button", { name: "New conversation" }).click()
+        await ask("Something long")
+        await page.locator(".answer").waitFor()
+        await page.getByRole("button", { name: "Stop" }).click()
+        await page.getByText("■ Stopped").waitFor()
+        await look("08-stopped")
+        await page.goto("about:blank")
+        await page.goto(`${proxy.url}/console#pin=${"A".repeat(43)}`)
+        await page.getByRole("region", { name: "Another identity" }).waitFor()
+        await look("09-another-identity")
+        await page.getByRole("button", { name: "Pin what the link names" }).click()
+        await ask("Is it still you?")
+        await page.getByText("✕ Refused", { exact: true }).waitFor()
+        await look("10-identity-refused")
+        await page.route("**/*", (route) => route.abort())
+        await ask("Anybody there?")
+        await page.getByText("✕ No answer").waitFor()
+        await look("11-proxy-gone")
+      })
+    }),
+  )
+})
+
+const HOUR = 3_600_000
+const NOW = Date.now()
+const calls = Array.from({ length: 20 }, (_, i) =>
+  callRecord({
+    at: NOW - (i + 0.5) * HOUR,
+    cost: 1200 + 331 * (i % 7),
+    baseline: 5000 + 900 * (i % 5),
+    model: i % 3 === 0 ? "gpt-6-sol" : "gemini-3.8-flash",
+    ...(i === 4 ? { cost: null, baseline: null, outcome: "timeout" } : {}),
+  }),
+)
+
+const goTo = async (page: Page, hash: string, text: string | RegExp) => {
+  await page.evaluate(`location.hash = "${hash}"`)
+  await page.getByText(text).first().waitFor()
+}
+
+describe.runIf(hasBrowser)("every state of the gateway's console", () => {
+  it.live("looks right before there is anything", () =>
+    scene(
+      async ({ consoleUrl, enter, page }) => {
+        const look = looker(page, "gateway")
+        await page.goto(consoleUrl)
+        await page.getByLabel("Token").waitFor()
+        await look("01-sign-in")
+        await page.getByLabel("Token").fill("not a token")
+        await page.keyboard.press("Enter")
+        await page.getByRole("alert").waitFor()
+        await look("02-no-token")
+        await enter()
+        await page.getByText("No agents yet.").waitFor()
+        await look("03-no-agents")
+        await goTo(page, "#/jobs", "No jobs yet.")
+        await look("04-no-jobs")
+        await goTo(page, "#/savings", "No calls in 24 hours.")
+        await look("05-no-savings")
+        await goTo(page, "#/agents/new", "Limits of one job")
+        await page.getByRole("button", { name: "Create agent" }).click()
+        await look("06-new-agent")
+        await page.evaluate(`location.hash = "#/jobs/01890a5d-ac96-774b-bcce-b302099a8057"`)
+        await page.getByRole("alert").waitFor()
+        await look("07-no-such-job")
+      },
+      { roles: ["admin"] },
+    ),
+  )
+
+  it.live("looks right at work", () =>
+    scene(
+      async ({ client, enter, fake, gate, page }) => {
+        const look = looker(page, "gateway")
+        const { id } = await client.agents.create({
+          name: "Security reviewer",
+          role: "A careful reviewer of web services",
+          instructions: "Name the attack before the defence. Say what you are not sure of.",
+          limits: { max_cost_micro_usd: 500_000 },
+        })
+        await client.agents.create({ name: "Fact checker", default_mode: "verified" })
+        const debate = await client.agents.execute(id, { task: TASK })
+        await debate.wait()
+        const verified = await client.agents.execute(id, { task: "Is 391 a prime?", mode: "verified" })
+        await verified.wait()
+        fake.when((asked) => asked.text.includes("unwelcome")).always(fault.invalidRequest())
+        const failed = await client.agents.execute(id, { task: "Something unwelcome" })
+        await failed.wait().catch(() => undefined)
+        gate.hold()
+        const cancelled = await client.agents.execute(id, { task: "Something that nobody needs any more" })
+        await client.jobs.cancel(cancelled.id)
+        const running = await client.agents.execute(id, { task: "Which cipher suites should a new service offer?" })
+        await soon(async () => assert.strictEqual((await client.jobs.get(running.id)).status, "running"))
+        await enter()
+        await page.getByText("Fact checker").first().waitFor()
+        await look("10-agents")
+        await page.getByRole("button", { name: "Delete Fact checker" }).click()
+        await page.getByRole("dialog").waitFor()
+        await look("11-delete-agent")
+        await page.keyboard.press("Escape")
+        await goTo(page, `#/agents/${id}`, "Its latest jobs")
+        await look("12-agent")
+        await goTo(page, "#/jobs", "newest first")
+        await look("13-jobs")
+        await goTo(page, `#/jobs/${running.id}`, "The proposal is being written")
+        await look("14-running")
+        await goTo(page, `#/jobs/${debate.id}`, "Judgement")
+        await look("15-debate")
+        await goTo(page, `#/jobs/${verified.id}`, "Verification")
+        await look("16-verified")
+        await goTo(page, `#/jobs/${failed.id}`, "failed")
+        await look("17-failed")
+        await goTo(page, `#/jobs/${cancelled.id}`, "cancelled")
+        await look("18-cancelled")
+        await goTo(page, "#/savings", "By model")
+        await look("19-savings")
+        gate.release()
+      },
+      { roles: ["admin"], calls },
+    ),
+  )
+})
