@@ -1,6 +1,6 @@
 /** What services that keep rows share. */
 import { Cause, Clock, Duration, Effect, Schema } from "effect"
-import { SqlError } from "effect/sql"
+import { type SqlClient, SqlError, type Statement } from "effect/sql"
 import { StorageUnavailable } from "../domain/storage.ts"
 
 /** A database that is away fails every request; failures of one kind within this time are told once. */
@@ -51,11 +51,43 @@ const sqlErrorOf = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined 
   return found
 }
 
-/** The same for what a caller waits for: a database that does not answer in time has failed, too. */
+/** A database that does not answer in time has failed, too. */
+export const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | StorageUnavailable, R> =>
+  Effect.timeoutOrElse(effect, { duration: PATIENCE, orElse: () => failWith("Timeout") })
+
+/** The failures of what a caller waits for. */
 export const unavailable = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError.SqlError, R>,
 ): Effect.Effect<A, Exclude<E, SqlError.SqlError> | StorageUnavailable, R> =>
-  Effect.timeoutOrElse(unavailableUnlimited(effect), { duration: PATIENCE, orElse: () => failWith("Timeout") })
+  inTime(unavailableUnlimited(effect))
+
+/**
+ * JSON that this product wrote itself: what it holds was checked when it came in, so it is read as it is. Checking a
+ * conversation again costs more than everything else about its row. Only for what JSON holds as it is (`Codec<A, A>`).
+ */
+export const storedJson = <A>(_schema: Schema.Codec<A, A>): Schema.Codec<A, string> =>
+  // What is parsed is what was stringified, which is of this schema.
+  Schema.fromJsonString(Schema.Unknown) as unknown as Schema.Codec<A, string>
+
+/**
+ * Rows as one parameter, so that a statement reads the same however many there are, and is prepared once. `columns` says
+ * what each row has, with its type in SQL; in the statement they are columns of `given`.
+ */
+export const givenRows = <Columns extends Readonly<Record<string, "TEXT" | "BIGINT">>>(
+  sql: SqlClient.SqlClient,
+  columns: Columns,
+) => {
+  const names = Object.keys(columns)
+  const typed = sql.literal(names.map((name) => `${name} ${columns[name]}`).join(", "))
+  const read = sql.literal(names.map((name) => `value ->> '${name}' AS ${name}`).join(", "))
+  return (rows: ReadonlyArray<{ readonly [Name in keyof Columns]: string | number | null }>): Statement.Fragment => {
+    const json = JSON.stringify(rows)
+    return sql.onDialectOrElse({
+      pg: () => sql`json_to_recordset(${json}::text::json) AS given(${typed})`,
+      orElse: () => sql`(SELECT ${read} FROM json_each(${json})) AS given`,
+    })
+  }
+}
 
 /**
  * Decodes rows that this product wrote. One that does not decode is a defect, and its message names the table only:

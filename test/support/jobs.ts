@@ -1,6 +1,7 @@
 /** Gateways without their HTTP surface: the services of durable jobs on a test database, with a scripted program. */
-import { type Context, Duration, Effect, Layer, Schema, Scope } from "effect"
+import { type Context, Duration, Effect, Layer, Option, Schema, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
 import { type AgentLimits, TenantId } from "../../src/domain/agent.ts"
 import type { Job } from "../../src/domain/job.ts"
 import { makeProblem } from "../../src/domain/problem.ts"
@@ -20,7 +21,7 @@ const defaults = JobSettings.defaultValue()
 
 /**
  * Short where the product is patient, so that tests need not be. Not so leases: a machine that is busy for as long as one
- * lasts would take jobs from workers that live. Delays are whole seconds.
+ * lasts would take jobs from workers that live.
  */
 const quick: JobSettings = {
   ...defaults,
@@ -75,6 +76,16 @@ export const enqueueOne = Effect.fnUntraced(function* (limits?: Partial<AgentLim
   const { agent, tenant } = yield* makeAgent(limits)
   const jobs = yield* Jobs
   return { tenant, agent, job: yield* jobs.enqueue(tenant, agent.id, { task: "What is a seal?" }) }
+})
+
+/** Has another worker take a job: one that is queued at once, one that runs as if its worker had died. */
+export const takeJob = Effect.fnUntraced(function* ({ id }: Pick<Job, "id">) {
+  const queue = yield* JobQueue
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`UPDATE jobs SET due_at = 0 WHERE id = ${id}`
+  yield* queue.takeBack
+  const claimed = yield* queue.claim(1000)
+  return Option.fromUndefinedOr(claimed.find(({ job }) => job.id === id))
 })
 
 /** The job once it has ended; a job that does not end in time is returned as it is. */

@@ -1,16 +1,24 @@
-/** Job signals across processes: `NOTIFY` inside the transaction, one `LISTEN` connection per process. */
+/**
+ * Job signals across processes: one `LISTEN` connection per process, and `NOTIFY` after the commit, for all that happened
+ * meanwhile. Within a transaction it would be a lock that every commit of every process waits for.
+ */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Queue, Schedule } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { JobSignals, SignalBoard } from "../../services/jobs/JobSignals.ts"
 
 const CHANNEL = "sealgate_jobs"
 const RECONNECT_EVERY = Schedule.spaced("1 second")
+/** Postgres takes payloads of less than 8000 bytes; topics have some 44. */
+const TOPICS_PER_NOTIFY = 150
 
 export const layerPostgresSignals = Layer.effect(
   JobSignals,
   Effect.gen(function* () {
     const pg = yield* PgClient.PgClient
     const board = new SignalBoard()
+    /** Tells what this process has sent itself. */
+    const self = SecureRandom.uuidV4Unsafe()
     let lost = false
 
     const tellLoss = (reason: string) =>
@@ -25,6 +33,11 @@ export const layerPostgresSignals = Layer.effect(
       return Effect.logInfo("The notification connection stands again")
     })
 
+    const receive = (payload: string): void => {
+      const [sender, ...topics] = payload.split(" ")
+      if (sender !== self) for (const topic of topics) board.wake(topic)
+    }
+
     const listen = Effect.scoped(
       Effect.gen(function* () {
         const notifications = yield* pg.listen(CHANNEL)
@@ -32,7 +45,7 @@ export const layerPostgresSignals = Layer.effect(
         // Whatever was said while nobody listened is lost: everybody looks for themselves.
         board.wakeAll()
         return yield* Effect.forever(
-          Effect.map(Queue.take(notifications), (notification) => board.wake(notification.payload)),
+          Effect.map(Queue.take(notifications), (notification) => receive(notification.payload)),
         )
       }),
     )
@@ -42,9 +55,25 @@ export const layerPostgresSignals = Layer.effect(
       Effect.forkScoped,
     )
 
+    /** What others have not been told yet. While one message is on its way, the next is gathered. */
+    const outbox = yield* Queue.unbounded<string>()
+    const send = Effect.gen(function* () {
+      const topics = new Set(yield* Queue.takeBetween(outbox, 1, TOPICS_PER_NOTIFY))
+      yield* pg`SELECT pg_notify(${CHANNEL}, ${[self, ...topics].join(" ")})`
+    })
+    // What cannot be told is found out by those who look for themselves.
+    yield* Effect.forkScoped(Effect.forever(Effect.ignore(send)))
+
     return JobSignals.of({
-      publish: (topic) => Effect.asVoid(pg`SELECT pg_notify(${CHANNEL}, ${topic})`),
+      publish: (topic) =>
+        pg.afterCommit(
+          Effect.sync(() => {
+            board.wake(topic)
+            Queue.offerUnsafe(outbox, topic)
+          }),
+        ),
       subscribe: (topic) => board.subscribe(topic),
+      listen: (heard) => board.listen(heard),
     })
   }),
 )

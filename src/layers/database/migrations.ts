@@ -6,10 +6,6 @@
 import { Effect } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import { agents } from "./migrations/agents.ts"
-import { jobAgentVersion } from "./migrations/job_agent_version.ts"
-import { jobFailures } from "./migrations/job_failures.ts"
-import { jobModes } from "./migrations/job_modes.ts"
-import { jobReceipts } from "./migrations/job_receipts.ts"
 import { jobs } from "./migrations/jobs.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
@@ -17,17 +13,12 @@ import { routingConfigs } from "./migrations/routing_configs.ts"
 const statements = (...texts: ReadonlyArray<string>) =>
   SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true }))
 
-/** Append only: a step that was released is never edited, because databases have it. */
+/** Append only from the first release on: a step that was released is never edited, because databases have it. */
 export const migrations = {
   "0001_agents": statements(...agents),
   "0002_jobs": statements(...jobs),
   "0003_routing_configs": statements(...routingConfigs),
   "0004_ledger_calls": statements(...ledgerCalls),
-  "0005_job_agent_version": statements(...jobAgentVersion),
-  "0006_job_failures": statements(...jobFailures),
-  "0007_job_modes": statements(...jobModes),
-  "0008_job_receipts": statements(...jobReceipts),
-  "0009_job_worst_price": statements("ALTER TABLE jobs ADD COLUMN at_most TEXT"),
 }
 
 /** Brings the database up to date. Several processes may do so at once: one applies the steps, the others wait. */

@@ -3,7 +3,7 @@ import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import {
-  Agent,
+  type Agent,
   agentETag,
   AgentId,
   AgentNotFound,
@@ -24,7 +24,8 @@ import {
   type PageRow,
   type StorageUnavailable,
 } from "../../domain/storage.ts"
-import { decodeRows, encodeRow, unavailable } from "../storedRows.ts"
+import { unavailable } from "../storedRows.ts"
+import { decodeAgent, encodeAgent } from "./storedAgents.ts"
 
 /** An `If-Match` header, as it was sent. */
 type IfMatch = string | undefined
@@ -63,9 +64,8 @@ export class Agents extends Context.Service<
       const find = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
         // What is no id names no agent, and may be what a database refuses to look for.
         if (!isAgentId(id)) return yield* new AgentNotFound()
-        const rows = yield* sql`SELECT document FROM agents WHERE tenant = ${tenant} AND id = ${id}`
-        const [row] = yield* decode(rows)
-        return row === undefined ? yield* new AgentNotFound() : row.document
+        const [row] = yield* sql<Stored>`SELECT document FROM agents WHERE tenant = ${tenant} AND id = ${id}`
+        return row === undefined ? yield* new AgentNotFound() : yield* decodeAgent(row.document)
       })
 
       const findForChange = Effect.fnUntraced(function* (tenant: TenantId, id: string, ifMatch: IfMatch) {
@@ -84,7 +84,7 @@ export class Agents extends Context.Service<
       ) {
         const before = yield* findForChange(tenant, id, ifMatch)
         const after = changed(before, change, DateTime.makeUnsafe(yield* Clock.currentTimeMillis))
-        const { document } = yield* encode({ document: after })
+        const document = yield* encodeAgent(after)
         const written = yield* sql`
           UPDATE agents SET document = ${document}, version = ${after.version}
           WHERE tenant = ${tenant} AND id = ${id} AND version = ${before.version} RETURNING version`
@@ -112,7 +112,7 @@ export class Agents extends Context.Service<
             created_at: now,
             updated_at: now,
           }
-          const { document } = yield* encode({ document: agent })
+          const document = yield* encodeAgent(agent)
           yield* sql`INSERT INTO agents ${sql.insert({ id: agent.id, tenant, version: agent.version, document })}`
           return agent
         }, unavailable),
@@ -125,9 +125,9 @@ export class Agents extends Context.Service<
             WHERE tenant = ${tenant} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
           const { items, ...next } = pageOf(found, limit)
           if (items.length === 0) return { items: [] }
-          const rows = yield* sql`SELECT document FROM agents
+          const rows = yield* sql<Stored>`SELECT document FROM agents
             WHERE tenant = ${tenant} AND id IN ${sql.in(items)} ORDER BY id DESC`
-          return { ...next, items: (yield* decode(rows)).map((row) => row.document) }
+          return { ...next, items: yield* Effect.forEach(rows, ({ document }) => decodeAgent(document)) }
         }, unavailable),
 
         update: Effect.fn("Agents.update")(
@@ -146,9 +146,9 @@ export class Agents extends Context.Service<
 
 const isAgentId = Schema.is(AgentId)
 
-const Row = Schema.Struct({ document: Schema.fromJsonString(Agent) })
-const decode = decodeRows("agents", Row)
-const encode = encodeRow("agents", Row)
+interface Stored {
+  readonly document: string
+}
 
 /** Somebody else changed the row between reading and writing it: look again, against the same `If-Match`. */
 class Overtaken extends Schema.TaggedError<Overtaken>()("Overtaken", {}) {}

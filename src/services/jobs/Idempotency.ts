@@ -7,7 +7,7 @@ import { createHash } from "node:crypto"
 import { Clock, Duration, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { TenantId } from "../../domain/agent.ts"
-import { IdempotencyInFlight, type IdempotencyKey, IdempotencyMismatch, type JobId } from "../../domain/job.ts"
+import { IdempotencyInFlight, type IdempotencyKey, IdempotencyMismatch, type Job, type JobId } from "../../domain/job.ts"
 
 const KEPT_MS = Duration.toMillis(Duration.hours(24))
 
@@ -20,7 +20,7 @@ export interface KeyedRequest {
 }
 
 /**
- * Runs `create` in a transaction and remembers the job it returns, or returns the job that an earlier request with
+ * Runs `create` in a transaction and remembers the job it returns, or returns the id of the job that an earlier request with
  * this key and body created within 24 hours. Fails when the body is another, and when a request with the key is under
  * way, here or in another process.
  */
@@ -47,8 +47,8 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
 
   return <E, R>(
     request: KeyedRequest,
-    create: Effect.Effect<JobId, E, R>,
-  ): Effect.Effect<JobId, E | SqlError.SqlError | IdempotencyMismatch | IdempotencyInFlight, R> => {
+    create: Effect.Effect<Job, E, R>,
+  ): Effect.Effect<Job | JobId, E | SqlError.SqlError | IdempotencyMismatch | IdempotencyInFlight, R> => {
     const { key, route, tenant } = request
     const id = JSON.stringify([tenant, route, key])
     const once = Effect.gen(function* () {
@@ -58,11 +58,11 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
       const now = yield* Clock.currentTimeMillis
       yield* sql`DELETE FROM idempotency_keys
         WHERE tenant = ${tenant} AND route = ${route} AND key = ${key} AND expires_at <= ${now}`
-      const job_id = yield* create
+      const job = yield* create
       const fingerprint = fingerprintOf(request.body)
-      const record = { tenant, route, key, fingerprint, job_id, expires_at: now + KEPT_MS }
+      const record = { tenant, route, key, fingerprint, job_id: job.id, expires_at: now + KEPT_MS }
       yield* sql`INSERT INTO idempotency_keys ${sql.insert(record)}`
-      return job_id
+      return job
     })
     return Effect.acquireUseRelease(
       Effect.suspend(() => (underWay.has(id) ? new IdempotencyInFlight() : Effect.sync(() => underWay.add(id)))),

@@ -1,42 +1,25 @@
 /**
  * What a worker may do to a job, and only as long as the job is its own: every write demands the token that the worker
- * was given when it started the job. A worker that was taken for dead, or whose job was cancelled, writes nothing.
+ * was given when it claimed the job. A worker that was taken for dead, or whose job was cancelled, writes nothing. What
+ * the workers of a process have to write at the same time goes into one transaction.
  */
-import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
-import { SecureRandom } from "effect/crypto"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { KeptReceipt } from "../../domain/keptReceipt.ts"
-import type { StepCall } from "../../domain/job.ts"
-import { makeProblem, type Problem } from "../../domain/problem.ts"
+import type { JobId, StepCall } from "../../domain/job.ts"
+import type { Problem } from "../../domain/problem.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
-import type { JobResult, Mode } from "../../domain/modes.ts"
+import type { JobResult } from "../../domain/modes.ts"
 import { type Step, stepName } from "../../domain/step.ts"
-import { unavailable } from "../storedRows.ts"
-import { afterCrash, afterFailure } from "./delays.ts"
-import { jobEnded, jobRetried, jobTakenOver } from "./JobMetrics.ts"
-import { type Element, JobQueue } from "./JobQueue.ts"
-import {
-  decodeJobs,
-  encodeCall,
-  encodeProblem,
-  encodeReceipt,
-  encodeResult,
-  encodeStep,
-  type JobRow,
-} from "./JobRows.ts"
+import { makeBatched } from "../batched.ts"
+import { givenRows, unavailable } from "../storedRows.ts"
+import { databaseTime } from "./databaseTime.ts"
+import { afterFailure } from "./delays.ts"
+import { jobEnded, jobRetried } from "./JobMetrics.ts"
+import { JobQueue } from "./JobQueue.ts"
 import { JobSettings } from "./JobSettings.ts"
-import { changed, JobSignals, stopped } from "./JobSignals.ts"
-
-/** A job that this process works on. */
-export interface Lease {
-  readonly job: JobRow
-  /** Only its holder writes to the job. */
-  readonly token: string
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number
-  /** The stored outcomes, JSON, of the steps that have finished, by name. */
-  readonly finished: ReadonlyMap<string, string>
-}
+import { changed, JobSignals } from "./JobSignals.ts"
+import type { Lease } from "./Lease.ts"
 
 /** A step that finished, with its outcome as JSON if it succeeded. Times in milliseconds since the epoch. */
 export interface FinishedStep {
@@ -65,15 +48,15 @@ export interface Failure {
 /** `false`: the job was no longer this worker's, and nothing was written. */
 type Fenced = Effect.Effect<boolean, StorageUnavailable>
 
+/** Writes that go together at most. */
+const MOST = 64
+
 export class JobLeases extends Context.Service<
   JobLeases,
   {
-    /**
-     * Makes the job this worker's. It does not when the element is out of date, because the job ended or was put back
-     * since, and not when too many workers died with the job: then it waits for a while or, in the end, fails.
-     */
-    readonly start: (element: Element) => Effect.Effect<Option.Option<Lease>, StorageUnavailable>
     readonly isHeld: (lease: Lease) => Fenced
+    /** Says that the workers of these jobs live; returns the jobs that are still theirs. */
+    readonly renew: (leases: ReadonlyArray<Lease>) => Effect.Effect<ReadonlySet<JobId>, StorageUnavailable>
     readonly recordStep: (lease: Lease, step: FinishedStep) => Fenced
     readonly end: (lease: Lease, ending: Ending) => Fenced
     /** Puts the job back for its next attempt, after a while; ends it where none may help, or it failed for too long. */
@@ -88,176 +71,192 @@ export class JobLeases extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const queue = yield* JobQueue
       const signals = yield* JobSignals
-      const random = yield* SecureRandom.SecureRandom
       const settings = yield* JobSettings
+      const time = databaseTime(sql)
 
       /** The rows that are still this lease's: one or none. */
       const held = ({ job, token }: Lease) => sql`id = ${job.id} AND status = 'running' AND lease = ${token}`
+      /** The same for leases that are given as rows. */
+      const areHeld = sql.literal("jobs.id = given.job_id AND jobs.status = 'running' AND jobs.lease = given.lease")
 
       const ranMs = ({ job, startedAt }: Lease) =>
         Effect.map(Clock.currentTimeMillis, (now) => job.ran_ms + Math.max(0, now - startedAt))
 
-      const finish = Effect.fnUntraced(function* (lease: Lease, ending: Ending) {
-        const { job } = lease
-        const now = yield* Clock.currentTimeMillis
-        const result = ending.status === "completed" ? yield* encodeResult(ending.result) : null
-        const problem = ending.status === "completed" ? null : yield* encodeProblem(ending.problem)
-        const rows = yield* sql`
-          UPDATE jobs SET status = ${ending.status}, result = ${result}, problem = ${problem}, lease = NULL,
-            ran_ms = ${yield* ranMs(lease)}, finished_at = ${now},
-            expires_at = ${now + Duration.toMillis(settings.retention)}
-          WHERE ${held(lease)} RETURNING id`
-        if (rows.length === 0) return false
-        yield* signals.publish(changed(job.id))
-        const lasted = Duration.millis(now - job.created_at.epochMilliseconds)
-        yield* sql.afterCommit(jobEnded(job.mode, ending.status, lasted))
+      const columnsOf = ({ job, token }: Lease, { call, finishedAt, outcome, receipt, startedAt, step }: FinishedStep) => ({
+        job_id: job.id,
+        lease: token,
+        name: stepName(step),
+        step: JSON.stringify(step),
+        status: outcome === null ? "failed" : "completed",
+        outcome,
+        call: call === null ? null : JSON.stringify(call),
+        receipt: receipt === undefined ? null : JSON.stringify(receipt),
+        started_at: startedAt,
+        finished_at: finishedAt,
+      })
+      const steps = givenRows(sql, {
+        job_id: "TEXT",
+        lease: "TEXT",
+        ran_ms: "BIGINT",
+        name: "TEXT",
+        step: "TEXT",
+        status: "TEXT",
+        outcome: "TEXT",
+        call: "TEXT",
+        receipt: "TEXT",
+        started_at: "BIGINT",
+        finished_at: "BIGINT",
+      })
+      type StepRow = Parameters<typeof steps>[0][number]
+
+      const counted = sql.literal("last_event = last_event + 1, crashes = 0, failing_since = NULL, ran_ms = given.ran_ms")
+      const step = sql.literal(
+        "job_id, event, name, step, status, outcome, call, receipt, started_at, finished_at",
+      )
+      const given = sql.literal(
+        "job_id, last_event, name, step, given.status, outcome, call, receipt, given.started_at, given.finished_at",
+      )
+
+      /** Stores steps of different jobs that succeeded, and says of which jobs. */
+      const writeSteps = sql.onDialectOrElse({
+        pg: () => (rows: ReadonlyArray<StepRow>) =>
+          sql<{ id: JobId }>`WITH given AS (SELECT * FROM ${steps(rows)}),
+            held AS (UPDATE jobs SET ${counted} FROM given WHERE ${areHeld} RETURNING jobs.id, last_event),
+            written AS (INSERT INTO job_steps (${step}) SELECT ${given} FROM given JOIN held ON id = job_id
+              ON CONFLICT DO NOTHING)
+            SELECT id FROM held`,
+        orElse: () => (rows: ReadonlyArray<StepRow>) =>
+          sql.withTransaction(
+            Effect.tap(
+              sql<{ id: JobId }>`UPDATE jobs SET ${counted} FROM ${steps(rows)} WHERE ${areHeld} RETURNING id`,
+              sql`INSERT INTO job_steps (${step}) SELECT ${given} FROM ${steps(rows)} JOIN jobs ON ${areHeld}
+                WHERE TRUE ON CONFLICT DO NOTHING`,
+            ),
+          ),
+      })
+
+      const recordSucceeded = yield* makeBatched<StepRow, boolean>({
+        most: MOST,
+        keyOf: ({ job_id }) => job_id,
+        run: Effect.fnUntraced(function* (rows) {
+          const written = new Set((yield* writeSteps(rows)).map(({ id }) => id))
+          yield* Effect.forEach(written, (id) => signals.publish(changed(id)), { discard: true })
+          return rows.map(({ job_id }) => written.has(job_id as JobId))
+        }),
+      })
+
+      const recordFailed = Effect.fnUntraced(function* (lease: Lease, step: FinishedStep) {
+        const { lease: _, ...columns } = columnsOf(lease, step)
+        const rows = yield* sql<{ last_event: number }>`
+          UPDATE jobs SET last_event = last_event + 1, crashes = 0, ran_ms = ${yield* ranMs(lease)}
+          WHERE ${held(lease)} RETURNING last_event`
+        const [row] = rows
+        if (row === undefined) return false
+        // Written again, after a commit whose answer was lost, a step is there already. An index says so of one that
+        // succeeded; others are looked for, and not before the job's row is locked and so that commit is over.
+        const same = yield* sql`SELECT event FROM job_steps WHERE job_id = ${columns.job_id} AND name = ${columns.name}
+          AND status = 'failed' AND started_at = ${columns.started_at} AND finished_at = ${columns.finished_at}`
+        if (same.length > 0) return true
+        yield* sql`INSERT INTO job_steps ${sql.insert({ ...columns, event: row.last_event })}`
+        yield* signals.publish(changed(lease.job.id))
         return true
       }, sql.withTransaction)
 
-      /** Takes the job from the worker that died with it, if one did; says how many did in a row. */
-      const takeOver = Effect.fnUntraced(function* (element: Element) {
-        const rows = yield* sql<{ crashes: number; mode: Mode }>`
-          UPDATE jobs SET status = 'queued', lease = NULL, crashes = crashes + 1
-          WHERE id = ${element.job} AND turn = ${element.turn} AND status = 'running' RETURNING crashes, mode`
-        const [row] = rows
-        if (row === undefined) return 0
-        // Should it be alive after all, it lets go of the job now and not only with its next write.
-        yield* signals.publish(stopped(element.job))
-        yield* sql.afterCommit(jobTakenOver(row.mode))
-        return row.crashes
+      const endings = givenRows(sql, {
+        job_id: "TEXT",
+        lease: "TEXT",
+        status: "TEXT",
+        result: "TEXT",
+        problem: "TEXT",
+        ran_ms: "BIGINT",
+        finished_at: "BIGINT",
+        expires_at: "BIGINT",
+      })
+      const writeEndings = yield* makeBatched<Parameters<typeof endings>[0][number], boolean>({
+        most: MOST,
+        keyOf: ({ job_id }) => job_id,
+        run: Effect.fnUntraced(function* (rows) {
+          const written = yield* sql<{ id: JobId }>`UPDATE jobs SET status = given.status, result = given.result,
+              problem = given.problem, lease = NULL, ran_ms = given.ran_ms, finished_at = given.finished_at,
+              expires_at = given.expires_at
+            FROM ${endings(rows)} WHERE ${areHeld} RETURNING jobs.id`
+          const ids = new Set(written.map(({ id }) => id))
+          yield* Effect.forEach(ids, (id) => signals.publish(changed(id)), { discard: true })
+          return rows.map(({ job_id }) => ids.has(job_id as JobId))
+        }),
       })
 
-      const putBack = Effect.fnUntraced(function* (element: Element, delay: Duration.Duration) {
-        const turn = element.turn + 1
-        yield* sql`UPDATE jobs SET turn = ${turn} WHERE id = ${element.job}`
-        yield* queue.offer({ job: element.job, turn }, delay)
-      })
-
-      const take = Effect.fnUntraced(function* (element: Element) {
-        const [token, startedAt] = [yield* random.uuidV4(), yield* Clock.currentTimeMillis]
-        const rows = yield* sql`
-          UPDATE jobs SET status = 'running', lease = ${token}, started_at = COALESCE(started_at, ${startedAt})
-          WHERE id = ${element.job} AND turn = ${element.turn} AND status = 'queued' RETURNING *`
-        const [job] = yield* decodeJobs(rows)
-        if (job === undefined) return Option.none<Lease>()
-        const steps = yield* sql<{ name: string; outcome: string }>`
-          SELECT name, outcome FROM job_steps WHERE job_id = ${job.id} AND status = 'completed'`
-        const finished = new Map(steps.map((step) => [step.name, step.outcome]))
-        return Option.some<Lease>({ job, token, startedAt, finished })
+      const end = Effect.fnUntraced(function* (lease: Lease, ending: Ending) {
+        const { job, token } = lease
+        const now = yield* Clock.currentTimeMillis
+        const isEnded = yield* writeEndings({
+          job_id: job.id,
+          lease: token,
+          status: ending.status,
+          result: ending.status === "completed" ? JSON.stringify(ending.result) : null,
+          problem: ending.status === "completed" ? null : JSON.stringify(ending.problem),
+          ran_ms: yield* ranMs(lease),
+          finished_at: now,
+          expires_at: now + Duration.toMillis(settings.retention),
+        })
+        if (isEnded) yield* jobEnded(job.mode, ending.status, Duration.millis(now - job.created_at))
+        return isEnded
       })
 
       return JobLeases.of({
-        start: Effect.fn("JobLeases.start")(
-          function* (element) {
-            const crashes = yield* takeOver(element)
-            const suspicion = crashes - settings.innocentCrashes
-            if (suspicion > 0 && crashes <= settings.maxCrashes) {
-              yield* putBack(element, afterCrash(settings, suspicion))
-              return Option.none()
-            }
-            const lease = yield* take(element)
-            if (Option.isNone(lease) || crashes <= settings.maxCrashes) return lease
-            yield* finish(lease.value, { status: "failed", problem: crashed(crashes) })
-            return Option.none()
-          },
-          sql.withTransaction,
-          unavailable,
-        ),
-
         isHeld: (lease) =>
           sql`SELECT id FROM jobs WHERE ${held(lease)}`.pipe(
             Effect.map((rows) => rows.length > 0),
             unavailable,
           ),
 
-        recordStep: Effect.fn("JobLeases.recordStep")(
-          function* (lease, step) {
-            const id = lease.job.id
-            const name = stepName(step.step)
-            const status = step.outcome === null ? "failed" : "completed"
-            const rows = yield* sql<{ last_event: number }>`
-              UPDATE jobs SET last_event = last_event + 1, crashes = 0, ran_ms = ${yield* ranMs(lease)},
-                failing_since = CASE WHEN ${status} = 'completed' THEN NULL ELSE failing_since END
-              WHERE ${held(lease)} RETURNING last_event`
-            const [row] = rows
-            if (row === undefined) return false
-            // Written again, after a commit whose answer was lost, a step is there already. An index says so of one that
-            // succeeded; others are looked for, and not before the job's row is locked and so that commit is over.
-            const same = sql`job_id = ${id} AND name = ${name} AND status = ${status}
-              AND started_at = ${step.startedAt} AND finished_at = ${step.finishedAt}`
-            if (status === "failed" && (yield* sql`SELECT event FROM job_steps WHERE ${same}`).length > 0) return true
-            const record = {
-              job_id: id,
-              event: row.last_event,
-              name,
-              step: yield* encodeStep(step.step),
-              status,
-              outcome: step.outcome,
-              call: step.call === null ? null : yield* encodeCall(step.call),
-              receipt: step.receipt === undefined ? null : yield* encodeReceipt(step.receipt),
-              started_at: step.startedAt,
-              finished_at: step.finishedAt,
-            }
-            yield* sql`INSERT INTO job_steps ${sql.insert(record)} ON CONFLICT DO NOTHING`
-            yield* signals.publish(changed(id))
-            return true
-          },
-          sql.withTransaction,
-          unavailable,
-        ),
+        renew: Effect.fn("JobLeases.renew")(function* (leases) {
+          if (leases.length === 0) return new Set<JobId>()
+          const rows = yield* sql<{ id: JobId }>`
+            UPDATE jobs SET due_at = ${time} + ${Duration.toMillis(settings.lease)}
+            WHERE id IN ${sql.in(leases.map(({ job }) => job.id))} AND status = 'running'
+              AND lease IN ${sql.in([...new Set(leases.map(({ token }) => token))])} RETURNING id`
+          return new Set(rows.map(({ id }) => id))
+        }, unavailable),
 
-        end: Effect.fn("JobLeases.end")(finish, unavailable),
+        recordStep: Effect.fn("JobLeases.recordStep")(function* (lease, step) {
+          if (step.outcome === null) return yield* recordFailed(lease, step)
+          return yield* recordSucceeded({ ...columnsOf(lease, step), ran_ms: yield* ranMs(lease) })
+        }, unavailable),
 
-        fail: Effect.fn("JobLeases.fail")(
-          function* (lease, { isFault, problem, retryAfter }) {
-            const { faults, id, mode, turn } = lease.job
-            const [row] = yield* sql<{ failing_since: number | null }>`
-              SELECT failing_since FROM jobs WHERE ${held(lease)}`
-            if (row === undefined) return false
-            const now = yield* Clock.currentTimeMillis
-            const since = row.failing_since ?? now
-            const failingFor = Duration.millis(Math.max(0, now - since))
-            const left = Duration.subtract(settings.retryFor, failingFor)
-            const mayHelp = isFault ? faults === 0 : problem.retryable
-            if (!mayHelp || !Duration.isPositive(left)) return yield* finish(lease, { status: "failed", problem })
-            const rows = yield* sql`
-              UPDATE jobs SET status = 'queued', attempt = attempt + 1, turn = turn + 1, crashes = 0, lease = NULL,
-                ran_ms = ${yield* ranMs(lease)}, failing_since = ${since}, faults = faults + ${isFault ? 1 : 0}
-              WHERE ${held(lease)} RETURNING id`
-            if (rows.length === 0) return false
-            // The last attempt is made when the time is over, not before.
-            const delay = Duration.min(yield* afterFailure(settings, failingFor, retryAfter), left)
-            yield* queue.offer({ job: id, turn: turn + 1 }, delay)
-            yield* sql.afterCommit(jobRetried(mode))
-            return true
-          },
-          sql.withTransaction,
-          unavailable,
-        ),
+        end: Effect.fn("JobLeases.end")(end, unavailable),
 
-        release: Effect.fn("JobLeases.release")(
-          function* (lease) {
-            const { id, turn } = lease.job
-            const rows = yield* sql`
-              UPDATE jobs SET status = 'queued', turn = turn + 1, lease = NULL, ran_ms = ${yield* ranMs(lease)}
-              WHERE ${held(lease)} RETURNING id`
-            if (rows.length === 0) return false
-            yield* queue.offer({ job: id, turn: turn + 1 })
-            return true
-          },
-          sql.withTransaction,
-          unavailable,
-        ),
+        fail: Effect.fn("JobLeases.fail")(function* (lease, { isFault, problem, retryAfter }) {
+          const { faults, mode } = lease.job
+          const [row] = yield* sql<{ failing_since: number | null }>`
+            SELECT failing_since FROM jobs WHERE ${held(lease)}`
+          if (row === undefined) return false
+          const now = yield* Clock.currentTimeMillis
+          const since = row.failing_since ?? now
+          const failingFor = Duration.millis(Math.max(0, now - since))
+          const left = Duration.subtract(settings.retryFor, failingFor)
+          const mayHelp = isFault ? faults === 0 : problem.retryable
+          if (!mayHelp || !Duration.isPositive(left)) return yield* end(lease, { status: "failed", problem })
+          // The last attempt is made when the time is over, not before.
+          const delay = Duration.min(yield* afterFailure(settings, failingFor, retryAfter), left)
+          const rows = yield* sql`
+            UPDATE jobs SET status = 'queued', attempt = attempt + 1, crashes = 0, lease = NULL,
+              due_at = ${time} + ${Math.ceil(Duration.toMillis(delay))}, ran_ms = ${yield* ranMs(lease)},
+              failing_since = ${since}, faults = faults + ${isFault ? 1 : 0}
+            WHERE ${held(lease)} RETURNING id`
+          if (rows.length === 0) return false
+          yield* jobRetried(mode)
+          return true
+        }, unavailable),
+
+        release: Effect.fn("JobLeases.release")(function* (lease) {
+          const rows = yield* sql`
+            UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${time}, ran_ms = ${yield* ranMs(lease)}
+            WHERE ${held(lease)} RETURNING id`
+          if (rows.length > 0) yield* queue.wake
+          return rows.length > 0
+        }, unavailable),
       })
     }),
-  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+  )
 }
-
-const crashed = (crashes: number): Problem =>
-  makeProblem({
-    code: "job-crashed-workers",
-    status: 500,
-    title: "The job kept crashing its workers.",
-    detail: `${crashes} workers in a row died while working on this job, without it finishing a step. It is not tried again.`,
-    retryable: false,
-  })

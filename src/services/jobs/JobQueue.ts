@@ -1,84 +1,151 @@
 /**
- * Which job comes next, and whose turn it is. The queue is `effect/persistence`'s on this database: its `offer` is a
- * statement like any other, so it joins the transaction that writes the job, and it wakes local workers only once that
- * commits. The queue decides about delivery only (leases, delays, redelivery after a crash); what a job is and how often
- * it was tried is in its row, and an element that no longer fits the row is dropped.
+ * Which job comes next. The rows of jobs are the queue: a queued one may be begun once it is due, and a running one is due
+ * when its worker has not renewed its claim for the length of a lease.
  */
-import { Context, Duration, Effect, Layer, References, Schema } from "effect"
-import { PersistedQueue } from "effect/persistence"
+import { Clock, Context, Duration, Effect, Latch, Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { JobId } from "../../domain/job.ts"
-import { StorageUnavailable } from "../../domain/storage.ts"
+import type { JobId } from "../../domain/job.ts"
+import type { Mode } from "../../domain/modes.ts"
+import { makeProblem, type Problem } from "../../domain/problem.ts"
+import type { StorageUnavailable } from "../../domain/storage.ts"
+import { decodeAgent } from "../agents/storedAgents.ts"
 import { unavailable } from "../storedRows.ts"
+import { databaseTime } from "./databaseTime.ts"
+import { afterCrash } from "./delays.ts"
+import { jobEnded, jobTakenOver } from "./JobMetrics.ts"
+import { decodeWork, WORK_COLUMNS } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
+import { changed, JobSignals, stopped } from "./JobSignals.ts"
+import type { Lease } from "./Lease.ts"
 
-/** One turn of one job. */
-const Element = Schema.Struct({ job: JobId, turn: Schema.Int })
-export type Element = typeof Element.Type
-
-/** Deliveries are not bounded here: the queue counts crashes and shutdowns too. */
-const NO_LIMIT = 2 ** 31 - 1
-const TABLE = "job_queue"
-/** How long an element that was dealt with is kept. */
-const KEEP_DONE = Duration.hours(1)
+/** Jobs of dead workers that are looked after in one transaction. */
+const BATCH = 100
 
 export class JobQueue extends Context.Service<
   JobQueue,
   {
-    /** Once per turn, however often it is called. Delays are rounded up to whole seconds. */
-    readonly offer: (element: Element, delay?: Duration.Duration) => Effect.Effect<void, StorageUnavailable>
+    /** Makes jobs that are due this worker's, at most `count`, those first that have waited for longest. */
+    readonly claim: (count: number) => Effect.Effect<ReadonlyArray<Lease>, StorageUnavailable>
     /**
-     * Waits for an element and works on it. It comes back when `work` fails or the process dies; when `work` is
-     * interrupted it is free for others at once.
+     * Puts back the jobs of workers that died with them. Where too many died in a row with the same job, it waits for a
+     * while or, in the end, fails.
      */
-    readonly take: <A, E, R>(
-      work: (element: Element) => Effect.Effect<A, E, R>,
-    ) => Effect.Effect<A, E | StorageUnavailable, R>
+    readonly takeBack: Effect.Effect<void, StorageUnavailable>
+    /** Tells this process, once the transaction commits, that a job is due. Others find it when they look. */
+    readonly wake: Effect.Effect<void>
+    /** Waits until it was told so since the last time. */
+    readonly woken: Effect.Effect<void>
   }
 >()("sealgate/services/jobs/JobQueue") {
-  static readonly layer = Layer.unwrap(
-    Effect.map(JobSettings, (settings) =>
-      Layer.effect(JobQueue, make).pipe(
-        Layer.provide(PersistedQueue.layer),
-        Layer.provide(PersistedQueue.layerCleanup({ interval: settings.pruneEvery, timeToLive: KEEP_DONE })),
-        Layer.provide(
-          PersistedQueue.layerStoreSql({
-            tableName: TABLE,
-            pollInterval: settings.poll,
-            lockRefreshInterval: settings.leaseRefresh,
-            lockExpiration: settings.lease,
-          }),
-        ),
-        // Looking for work every second would fill a trace store with spans that say nothing.
-        Layer.provide(Layer.succeed(References.TracerEnabled, false)),
-        // While the database is away, it would log what it was told there twice a second, and that may quote rows.
-        Layer.provide(Layer.succeed(References.MinimumLogLevel, "Error")),
-      ),
-    ),
-  )
+  static readonly layer = Layer.effect(
+    JobQueue,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const signals = yield* JobSignals
+      const random = yield* SecureRandom.SecureRandom
+      const settings = yield* JobSettings
+      const latch = yield* Latch.make()
+      const now = databaseTime(sql)
+      const columns = sql.literal(WORK_COLUMNS.map((name) => `jobs.${name}`).join(", "))
+
+      // The embedded database has one process: whoever held a lease at its start has died.
+      yield* sql.onDialectOrElse({
+        sqlite: () => sql`UPDATE jobs SET due_at = 0 WHERE status = 'running' AND finished_at IS NULL`,
+        orElse: () => Effect.void,
+      })
+
+      /** Jobs of a state that are due. Others who look at the same time get others. */
+      const due = (status: "queued" | "running", count: number) => {
+        const found = sql`SELECT id FROM jobs WHERE status = ${sql.literal(`'${status}'`)} AND finished_at IS NULL
+          AND due_at <= ${now} ORDER BY due_at, id LIMIT ${count}`
+        return sql.onDialectOrElse({
+          pg: () => sql`(${found} FOR UPDATE SKIP LOCKED)`,
+          orElse: () => sql`(${found})`,
+        })
+      }
+
+      const finishedSteps = Effect.fnUntraced(function* (jobs: ReadonlyArray<JobId>) {
+        if (jobs.length === 0) return new Map<string, ReadonlyArray<readonly [string, string]>>()
+        const rows = yield* sql<{ job_id: string; name: string; outcome: string }>`
+          SELECT job_id, name, outcome FROM job_steps WHERE status = 'completed' AND job_id IN ${sql.in(jobs)}`
+        return new Map(
+          [...Map.groupBy(rows, ({ job_id }) => job_id)].map(([id, steps]) => [
+            id,
+            steps.map(({ name, outcome }) => [name, outcome] as const),
+          ]),
+        )
+      })
+
+      const claim = Effect.fnUntraced(function* (count: number) {
+        const [token, startedAt] = [yield* random.uuidV4(), yield* Clock.currentTimeMillis]
+        const until = sql`${now} + ${Duration.toMillis(settings.lease)}`
+        const taken = sql`SET status = 'running', lease = ${token}, due_at = ${until},
+          started_at = COALESCE(started_at, ${startedAt})`
+        const rows = yield* sql.onDialectOrElse({
+          // Materialized, or it may be looked for again for each row, and find others.
+          pg: () => sql`WITH due AS MATERIALIZED ${due("queued", count)}
+            UPDATE jobs ${taken} FROM due WHERE jobs.id = due.id RETURNING ${columns}`,
+          orElse: () => sql`UPDATE jobs ${taken} WHERE id IN ${due("queued", count)} RETURNING ${columns}`,
+        })
+        const jobs = (yield* decodeWork(rows)).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+        const steps = yield* finishedSteps(jobs.flatMap(({ id, last_event }) => (last_event > 0 ? id : [])))
+        return yield* Effect.forEach(jobs, (job) =>
+          Effect.map(decodeAgent(job.agent), (agent): Lease => ({
+            job: { ...job, agent },
+            token,
+            startedAt,
+            finished: new Map(steps.get(job.id)),
+          })),
+        )
+      })
+
+      const putOff = Effect.fnUntraced(function* (id: JobId, crashes: number) {
+        const suspicion = crashes - settings.innocentCrashes
+        if (suspicion <= 0) return
+        const delay = Duration.toMillis(afterCrash(settings, suspicion))
+        yield* sql`UPDATE jobs SET due_at = ${now} + ${delay} WHERE id = ${id}`
+      })
+
+      const giveUp = Effect.fnUntraced(function* (id: JobId, crashes: number, mode: Mode, createdAt: number) {
+        const at = yield* Clock.currentTimeMillis
+        yield* sql`UPDATE jobs SET status = 'failed', problem = ${JSON.stringify(crashed(crashes))}, finished_at = ${at},
+          expires_at = ${at + Duration.toMillis(settings.retention)} WHERE id = ${id}`
+        yield* signals.publish(changed(id))
+        yield* sql.afterCommit(jobEnded(mode, "failed", Duration.millis(at - createdAt)))
+      })
+
+      const takeBack = Effect.gen(function* () {
+        const rows = yield* sql<{ id: JobId; crashes: number; mode: Mode; created_at: number }>`
+          UPDATE jobs SET status = 'queued', lease = NULL, crashes = crashes + 1, due_at = ${now}
+          WHERE id IN ${due("running", BATCH)} RETURNING id, crashes, mode, created_at`
+        for (const { crashes, created_at, id, mode } of rows) {
+          // Should its worker be alive after all, it lets go of the job now and not only with its next write.
+          yield* signals.publish(stopped(id))
+          yield* sql.afterCommit(jobTakenOver(mode))
+          yield* crashes > settings.maxCrashes ? giveUp(id, crashes, mode, created_at) : putOff(id, crashes)
+        }
+        if (rows.length > 0) yield* wake
+        return rows.length
+      }).pipe(sql.withTransaction)
+
+      const wake = sql.afterCommit(Effect.asVoid(latch.open))
+
+      return JobQueue.of({
+        claim: Effect.fn("JobQueue.claim")(claim, unavailable),
+        takeBack: takeBack.pipe(Effect.repeat({ while: (found) => found === BATCH }), Effect.asVoid, unavailable),
+        wake,
+        woken: Effect.andThen(latch.await, latch.close),
+      })
+    }).pipe(unavailable),
+  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
 
-const make = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const queue = yield* PersistedQueue.make({ name: "jobs", schema: Element, maxAttempts: NO_LIMIT })
-
-  // The embedded database has one process: whatever is claimed at its start was claimed by one that died.
-  yield* sql.onDialectOrElse({
-    sqlite: () => sql`UPDATE ${sql(TABLE)} SET acquired_at = NULL, acquired_by = NULL WHERE acquired_by IS NOT NULL`,
-    orElse: () => Effect.void,
+const crashed = (crashes: number): Problem =>
+  makeProblem({
+    code: "job-crashed-workers",
+    status: 500,
+    title: "The job kept crashing its workers.",
+    detail: `${crashes} workers in a row died while working on this job, without it finishing a step. It is not tried again.`,
+    retryable: false,
   })
-
-  return JobQueue.of({
-    offer: (element, delay) =>
-      queue.offer(element, { id: `${element.job}:${element.turn}`, delay }).pipe(
-        Effect.catchTag("SchemaError", Effect.die),
-        Effect.catchTag("PersistedQueueError", () => Effect.fail(new StorageUnavailable())),
-      ),
-    take: (work) =>
-      Effect.catchIf(
-        queue.take(work),
-        (error) => error instanceof PersistedQueue.PersistedQueueError,
-        () => Effect.fail(new StorageUnavailable()),
-      ),
-  })
-}).pipe(unavailable)

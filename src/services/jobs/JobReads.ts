@@ -24,7 +24,7 @@ export interface JobFilter {
 }
 
 export const makeJobReads = (sql: SqlClient.SqlClient, ledger: Ledger["Service"]) => {
-  const shownColumns = sql.literal(SHOWN_COLUMNS)
+  const shownColumns = sql.csv(SHOWN_COLUMNS)
   const shownBytes = sql.literal(SHOWN_BYTES)
 
   /** How far the job is. */

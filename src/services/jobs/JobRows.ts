@@ -1,14 +1,14 @@
 /** Jobs and steps as the database holds them, and as their owners see them. */
 import { Schema } from "effect"
-import { Agent, AgentId, Metadata, TenantId } from "../../domain/agent.ts"
+import { AgentId, Metadata, TenantId } from "../../domain/agent.ts"
 import { AtMost, type Job, JobId, JobStatus, type JobStep, JobTask, StepCall } from "../../domain/job.ts"
 import { KeptReceipt } from "../../domain/keptReceipt.ts"
 import { JobOptions, JobResult, Mode } from "../../domain/modes.ts"
 import { Problem } from "../../domain/problem.ts"
 import { storedSpan } from "../../domain/traceContext.ts"
 import { Step } from "../../domain/step.ts"
-import type { Spent } from "../routing/Ledger.ts"
-import { decodeRows, encodeRow } from "../storedRows.ts"
+import { NOTHING_SPENT, type Spent } from "../routing/Ledger.ts"
+import { decodeRows, encodeRow, storedJson } from "../storedRows.ts"
 
 const Time = Schema.DateTimeUtcFromMillis
 
@@ -28,15 +28,15 @@ export const STATE_COLUMNS = Object.keys(JobState.fields)
 const ShownRow = Schema.Struct({
   ...JobState.fields,
   agent_id: AgentId,
-  agent: Schema.fromJsonString(Schema.Struct({ version: Schema.Int })),
+  agent_version: Schema.Int,
   attempt: Schema.Int,
-  task: Schema.fromJsonString(JobTask),
-  options: Schema.fromJsonString(JobOptions),
-  metadata: Schema.fromJsonString(Metadata),
-  result: Schema.NullOr(Schema.fromJsonString(JobResult)),
-  problem: Schema.NullOr(Schema.fromJsonString(Problem)),
-  /** `null` in rows of before it was worked out. */
-  at_most: Schema.NullOr(Schema.fromJsonString(AtMost)),
+  task: storedJson(JobTask),
+  options: storedJson(JobOptions),
+  metadata: storedJson(Metadata),
+  result: Schema.NullOr(storedJson(JobResult)),
+  problem: Schema.NullOr(storedJson(Problem)),
+  /** `null` where nobody could work it out. */
+  at_most: Schema.NullOr(storedJson(AtMost)),
   /** Trace context of the request that enqueued it, as `storeTrace` writes it. */
   traceparent: Schema.String,
   started_at: Schema.NullOr(Time),
@@ -45,52 +45,90 @@ const ShownRow = Schema.Struct({
 })
 type ShownRow = typeof ShownRow.Type
 export const decodeShown = decodeRows("jobs", ShownRow)
-/** SQL. The agent itself may be large; it is read only where its version does not stand beside it. */
-export const SHOWN_COLUMNS = [
-  ...Object.keys(ShownRow.fields).filter((name) => name !== "agent"),
-  `COALESCE('{"version":' || agent_version || '}', agent) AS agent`,
-].join(", ")
+export const SHOWN_COLUMNS = Object.keys(ShownRow.fields)
 /** SQL: about how many bytes of these columns can be many. */
 export const SHOWN_BYTES = [
   "octet_length(task)",
   "octet_length(metadata)",
   "COALESCE(octet_length(result), 0)",
   "COALESCE(octet_length(problem), 0)",
-  "CASE WHEN agent_version IS NULL THEN octet_length(agent) ELSE 0 END",
 ].join(" + ")
 
-/** One row of `jobs`. `agent` is the agent as it was when the job was enqueued. */
-const JobRow = Schema.Struct({
-  ...ShownRow.fields,
+/** What a worker needs of a job. */
+const WorkRow = Schema.Struct({
+  id: JobId,
   tenant: TenantId,
-  agent: Schema.fromJsonString(Agent),
-  agent_version: Schema.NullOr(Schema.Int),
-  /** Which element of the queue stands for it: every time it is put back, the next one. */
-  turn: Schema.Int,
-  /** Workers that died in a row without the job finishing a step. */
-  crashes: Schema.Int,
-  /** Who may write to a running job: the token of the worker that started it last. */
-  lease: Schema.NullOr(Schema.String),
+  /** The agent as it was when the job was enqueued, as JSON. */
+  agent: Schema.String,
+  mode: Mode,
+  attempt: Schema.Int,
+  task: storedJson(JobTask),
+  options: storedJson(JobOptions),
+  traceparent: Schema.String,
+  /** In milliseconds since the epoch. */
+  created_at: Schema.Int,
+  last_event: Schema.Int,
   /** What workers have spent on it so far, as of the last write. */
   ran_ms: Schema.Int,
-  /** When it first failed since a step finished. */
-  failing_since: Schema.NullOr(Time),
   /** How often it was tried again after a fault of this product. */
   faults: Schema.Int,
 })
-export type JobRow = typeof JobRow.Type
-export const decodeJobs = decodeRows("jobs", JobRow)
-export const encodeJob = encodeRow("jobs", JobRow)
+export type WorkRow = typeof WorkRow.Type
+export const decodeWork = decodeRows("jobs", WorkRow)
+export const WORK_COLUMNS = Object.keys(WorkRow.fields)
+
+/** What is decided about a job when it is made. */
+export type NewJob = Pick<
+  ShownRow,
+  "id" | "agent_id" | "agent_version" | "mode" | "task" | "options" | "metadata" | "at_most" | "traceparent" | "created_at" | "expires_at"
+>
+
+/** A new job as a row, but for its tenant, its agent and when it is due. */
+export const newJobColumns = (job: NewJob) => ({
+  id: job.id,
+  agent_id: job.agent_id,
+  agent_version: job.agent_version,
+  mode: job.mode,
+  status: "queued",
+  attempt: 1,
+  crashes: 0,
+  faults: 0,
+  ran_ms: 0,
+  last_event: 0,
+  task: JSON.stringify(job.task),
+  options: JSON.stringify(job.options),
+  metadata: JSON.stringify(job.metadata),
+  at_most: job.at_most === null ? null : JSON.stringify(job.at_most),
+  traceparent: job.traceparent,
+  created_at: job.created_at.epochMilliseconds,
+  expires_at: job.expires_at.epochMilliseconds,
+})
+
+/** A new job as its owner sees it. */
+export const toNewJob = (job: NewJob): Job =>
+  toJob(
+    {
+      ...job,
+      status: "queued",
+      attempt: 1,
+      last_event: 0,
+      result: null,
+      problem: null,
+      started_at: null,
+      finished_at: null,
+    },
+    [],
+    NOTHING_SPENT,
+  )
 
 /** One row of `job_steps`, without its outcome. */
 const StepRow = Schema.Struct({
   job_id: JobId,
   event: Schema.Int,
   name: Schema.String,
-  /** `null` in rows of before it was kept. */
-  step: Schema.NullOr(Schema.fromJsonString(Step)),
+  step: storedJson(Step),
   status: Schema.Literals(["completed", "failed"]),
-  call: Schema.NullOr(Schema.fromJsonString(StepCall)),
+  call: Schema.NullOr(storedJson(StepCall)),
   started_at: Time,
   finished_at: Time,
 })
@@ -98,18 +136,13 @@ export type StepRow = typeof StepRow.Type
 export const decodeSteps = decodeRows("job_steps", StepRow)
 export const STEP_COLUMNS = ["job_id", "event", "name", "step", "status", "call", "started_at", "finished_at"]
 
-export const encodeProblem = encodeRow("jobs", Schema.fromJsonString(Problem))
-export const encodeResult = encodeRow("jobs", Schema.fromJsonString(JobResult))
-export const encodeStep = encodeRow("job_steps", Schema.fromJsonString(Step))
-export const encodeCall = encodeRow("job_steps", Schema.NullOr(Schema.fromJsonString(StepCall)))
-
 const Receipt = Schema.fromJsonString(KeptReceipt)
 export const encodeReceipt = encodeRow("job_steps", Receipt)
 export const decodeReceipts = decodeRows("job_steps", Schema.Struct({ name: Schema.String, receipt: Receipt }))
 
 export const toStep = ({ call, finished_at, name, started_at, status, step }: StepRow): JobStep => ({
   name,
-  ...(step ?? { kind: name }),
+  ...step,
   status,
   provider: call?.provider ?? null,
   model: call?.model ?? null,
@@ -122,7 +155,7 @@ export const toStep = ({ call, finished_at, name, started_at, status, step }: St
 export const toJob = (row: ShownRow, steps: ReadonlyArray<StepRow>, spent: Spent): Job => ({
   id: row.id,
   agent_id: row.agent_id,
-  agent_version: row.agent.version,
+  agent_version: row.agent_version,
   mode: row.mode,
   status: row.status,
   attempt: row.attempt,

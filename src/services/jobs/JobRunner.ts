@@ -5,22 +5,24 @@
  * When a shutdown begins, steps that are under way may still finish, because what they call is paid for: no other begins,
  * and a job goes back as soon as it has none left. What takes longer than the grace period is broken off.
  */
-import { Cause, Clock, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Result, Schedule, Schema } from "effect"
+import { Cause, Clock, Deferred, Duration, Effect, Exit, Layer, Option, Result, Schedule, Schema, Scope } from "effect"
 import { SqlError } from "effect/sql"
 import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
 import { StorageUnavailable } from "../../domain/storage.ts"
 import { storedSpan } from "../../domain/traceContext.ts"
+import type { JobId } from "../../domain/job.ts"
 import { JobResult } from "../../domain/modes.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { databaseFailed } from "../storedRows.ts"
-import { JobLeases, type Lease } from "./JobLeases.ts"
+import { JobLeases } from "./JobLeases.ts"
 import { type JobFailure, JobProgram } from "./JobProgram.ts"
-import { type Element, JobQueue } from "./JobQueue.ts"
+import { JobQueue } from "./JobQueue.ts"
 import { JobSettings } from "./JobSettings.ts"
-import { JobSignals, stopped, type Subscription } from "./JobSignals.ts"
+import { JobSignals } from "./JobSignals.ts"
 import { jobMessage } from "./jobMessage.ts"
 import { makeStep } from "./JobSteps.ts"
+import type { Lease } from "./Lease.ts"
 
 type Outcome = "gone" | "parked" | "timed-out" | Exit.Exit<JobResult, JobFailure>
 
@@ -31,33 +33,49 @@ const make = Effect.gen(function* () {
   const queue = yield* JobQueue
   const signals = yield* JobSignals
   const settings = yield* JobSettings
+  const scope = yield* Scope.Scope
+  /** Closed when its workers have to end. */
+  const workers = yield* Scope.fork(scope)
 
   /** A write is repeated for as long as a lease lasts; after that the job may be another worker's. */
   const persistently = <A>(write: Effect.Effect<A, StorageUnavailable>) =>
     Effect.retry(write, Schedule.exponential("100 millis").pipe(Schedule.upTo({ duration: settings.lease })))
 
-  /**
-   * Ends when the job is no longer this worker's. Fails when nobody could tell for as long as a lease lasts: then it may
-   * still be nobody else's, so its element has to come back.
-   */
-  const watch = Effect.fnUntraced(function* (lease: Lease, stop: Subscription) {
-    let lastHeld = yield* Clock.currentTimeMillis
-    while (true) {
-      yield* stop.next
-      const held = yield* Effect.result(leases.isHeld(lease))
-      const now = yield* Clock.currentTimeMillis
-      if (Result.isFailure(held)) {
-        if (now - lastHeld >= Duration.toMillis(settings.lease)) return yield* held.failure
-      } else if (held.success) lastHeld = now
-      else return
+  /** The jobs of this process, by id. */
+  const working = new Map<JobId, Working>()
+  /** Whether the last look at the queue may have left something in it. */
+  let mayHaveMore = false
+  /** Jobs that were stopped while some were being claimed, which may be among those. */
+  let stoppedMeanwhile: Set<string> | undefined
+
+  /** Lets go of those among these jobs that are no longer this process's. */
+  const check = Effect.fnUntraced(function* (jobs: ReadonlyArray<Working>) {
+    const renewed = yield* Effect.result(leases.renew(jobs.map(({ lease }) => lease)))
+    const now = yield* Clock.currentTimeMillis
+    for (const job of jobs) {
+      if (Result.isSuccess(renewed)) {
+        if (renewed.success.has(job.lease.job.id)) job.heldAt = now
+        else yield* Deferred.succeed(job.gone, undefined)
+      } else if (now - job.heldAt >= Duration.toMillis(settings.lease)) {
+        // Nobody could tell for as long as a lease lasts: it may be another's by now.
+        yield* Deferred.fail(job.gone, renewed.failure)
+      }
     }
   })
 
-  const runProgram = Effect.fnUntraced(function* (lease: Lease, stop: Subscription) {
+  const hear = Effect.runForkWith(yield* Effect.context())
+  yield* signals.listen((topic) => {
+    if (!topic.startsWith(STOPPED)) return
+    const id = topic.slice(STOPPED.length)
+    stoppedMeanwhile?.add(id)
+    const job = working.get(id as JobId)
+    if (job !== undefined) hear(check([job]))
+  })
+
+  const runProgram = Effect.fnUntraced(function* ({ gone, lease }: Working) {
     const { agent, attempt, id: jobId, mode, options, ran_ms, task, tenant, traceparent } = lease.job
     const left = agent.limits.timeout_seconds * 1000 - ran_ms
     if (left <= 0) return "timed-out"
-    const gone = yield* Deferred.make<void, StorageUnavailable>()
     const parked = yield* Deferred.make<void>()
     const record = (step: Parameters<typeof leases.recordStep>[1]) => persistently(leases.recordStep(lease, step))
     const step = makeStep({ lease, draining: drain.draining, parked, gone, record })
@@ -72,7 +90,6 @@ const make = Effect.gen(function* () {
       ),
       Effect.as(Deferred.await(parked), "parked"),
       Effect.as(Deferred.await(gone), "gone"),
-      Effect.as(watch(lease, stop), "gone"),
     ])
   })
 
@@ -98,53 +115,81 @@ const make = Effect.gen(function* () {
     )
   })
 
-  const work = Effect.fnUntraced(function* (element: Element) {
-    yield* drain.inFlight
-    // Before the job is this worker's, so that no cancellation after that goes unheard.
-    const stop = yield* signals.subscribe(stopped(element.job))
-    yield* Effect.uninterruptibleMask(
-      Effect.fnUntraced(function* (restore) {
-        const started = yield* leases.start(element)
-        if (Option.isNone(started)) return
-        const lease = started.value
-        const { attempt, id } = lease.job
-        yield* restore(runProgram(lease, stop)).pipe(
-          Effect.onInterrupt(() => Effect.ignore(leases.release(lease))),
-          Effect.flatMap((outcome) => settle(lease, outcome)),
-          withJobSpan(lease.job),
-          Effect.annotateLogs({ job: id, attempt }),
-        )
-      }),
-    )
-  }, Effect.scoped)
-
-  /** Waits for an element and works on it. A shutdown ends the waiting, and not the work. */
-  const turn = Effect.suspend(() => {
-    let busy = false
-    const take = queue.take((element) => {
-      busy = true
-      return work(element)
+  const work = (job: Working) =>
+    Effect.uninterruptibleMask((restore) => {
+      const { lease } = job
+      const { attempt, id } = lease.job
+      return restore(runProgram(job)).pipe(
+        Effect.onInterrupt(() => Effect.ignore(leases.release(lease))),
+        Effect.flatMap((outcome) => settle(lease, outcome)),
+        withJobSpan(lease.job),
+        Effect.annotateLogs({ job: id, attempt }),
+        Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : tellFault(cause))),
+        Effect.ensuring(
+          Effect.suspend(() => {
+            if (working.get(id) === job) working.delete(id)
+            return mayHaveMore ? queue.wake : Effect.void
+          }),
+        ),
+      )
     })
-    return Effect.raceFirst(
-      take,
-      Effect.andThen(drain.begun, () => (busy ? Effect.never : Effect.void)),
-    )
-  }).pipe(
+
+  /** Claims as many jobs as there are free workers, and begins to work on them. */
+  const claim = Effect.gen(function* () {
+    yield* drain.inFlight
+    const free = settings.workers - working.size
+    mayHaveMore = true
+    if (free === 0 || (yield* drain.draining)) return
+    stoppedMeanwhile = new Set()
+    const claimed = yield* queue.claim(free)
+    mayHaveMore = claimed.length === free
+    const now = yield* Clock.currentTimeMillis
+    for (const lease of claimed) {
+      const job: Working = { lease, gone: Deferred.makeUnsafe(), heldAt: now }
+      const before = working.get(lease.job.id)
+      working.set(lease.job.id, job)
+      // It was taken for dead, and did not know yet.
+      if (before !== undefined) yield* Deferred.succeed(before.gone, undefined)
+      if (stoppedMeanwhile.has(lease.job.id)) yield* Effect.forkIn(check([job]), scope)
+      yield* Effect.scoped(Effect.andThen(drain.inFlight, work(job))).pipe(
+        Effect.forkIn(workers, { startImmediately: true }),
+      )
+    }
+  }).pipe(Effect.scoped, Effect.uninterruptible)
+
+  /** Goes on when it is told that a job is due, when a worker is free again, and every now and then to look. */
+  const look = claim.pipe(
+    Effect.andThen(Effect.timeoutOption(queue.woken, settings.poll)),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause)
         : Effect.andThen(tellFault(cause), Effect.sleep(settings.poll)),
     ),
   )
-  const worker = Effect.repeat(turn, { until: () => drain.draining })
+  const regularly = (task: Effect.Effect<void, StorageUnavailable>, every: Duration.Duration) =>
+    Effect.forkScoped(Effect.repeat(Effect.ignore(task), Schedule.spaced(every)))
 
-  const workers = Array.from({ length: settings.workers }, () => worker)
-  const working = yield* Effect.forkScoped(Effect.all(workers, { concurrency: "unbounded", discard: true }))
+  if (settings.workers > 0) {
+    yield* Effect.raceFirst(Effect.forever(look), drain.begun).pipe(Effect.forkScoped)
+    yield* regularly(queue.takeBack, settings.poll)
+    yield* regularly(Effect.suspend(() => check([...working.values()])), settings.leaseRefresh)
+  }
   yield* drain.aborted.pipe(
-    Effect.catch(() => Fiber.interrupt(working)),
+    Effect.catch(() => Scope.close(workers, Exit.void)),
     Effect.forkScoped,
   )
 })
+
+/** A job that this process works on. */
+interface Working {
+  readonly lease: Lease
+  /** Completed when the job is no longer this worker's, failed when nobody can tell, or a step could not be stored. */
+  readonly gone: Deferred.Deferred<void, StorageUnavailable>
+  /** When it was last known to be, in milliseconds since the epoch. */
+  heldAt: number
+}
+
+const STOPPED = "stopped:"
 
 /**
  * Takes jobs until a shutdown begins or its scope closes. By then every job in flight has ended or gone back to the

@@ -3,7 +3,7 @@
  * database, so a lost signal delays and never misleads. Waiters look again every `SAFETY_POLL` on their own.
  */
 import { Context, Duration, Effect, Layer, Queue, type Scope } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import type { JobId } from "../../domain/job.ts"
 
 /** How often a waiter looks without having been woken. */
@@ -23,9 +23,11 @@ export class JobSignals extends Context.Service<
   JobSignals,
   {
     /** Wakes the topic's subscribers once the current transaction commits; at once outside of one. */
-    readonly publish: (topic: Topic) => Effect.Effect<void, SqlError.SqlError>
+    readonly publish: (topic: Topic) => Effect.Effect<void>
     /** From here on no signal is missed; read the database after subscribing. */
     readonly subscribe: (topic: Topic) => Effect.Effect<Subscription, never, Scope.Scope>
+    /** Calls `heard` for every topic that is published, for who has many to look after. */
+    readonly listen: (heard: (topic: string) => void) => Effect.Effect<void, never, Scope.Scope>
   }
 >()("sealgate/services/jobs/JobSignals") {
   /** Within this process, which is all there is on the embedded database. */
@@ -36,6 +38,7 @@ export class JobSignals extends Context.Service<
       return JobSignals.of({
         publish: (topic) => sql.afterCommit(Effect.sync(() => board.wake(topic))),
         subscribe: (topic) => board.subscribe(topic),
+        listen: (heard) => board.listen(heard),
       })
     }),
   )
@@ -44,13 +47,24 @@ export class JobSignals extends Context.Service<
 /** Subscribers of this process, by topic. */
 export class SignalBoard {
   private readonly topics = new Map<string, Set<Queue.Queue<void>>>()
+  private readonly listeners = new Set<(topic: string) => void>()
 
   wake(topic: string): void {
     for (const queue of this.topics.get(topic) ?? []) Queue.offerUnsafe(queue, undefined)
+    for (const heard of this.listeners) heard(topic)
   }
 
   wakeAll(): void {
     for (const topic of this.topics.keys()) this.wake(topic)
+  }
+
+  listen(heard: (topic: string) => void): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.asVoid(
+      Effect.acquireRelease(
+        Effect.sync(() => this.listeners.add(heard)),
+        () => Effect.sync(() => this.listeners.delete(heard)),
+      ),
+    )
   }
 
   subscribe(topic: Topic): Effect.Effect<Subscription, never, Scope.Scope> {

@@ -3,9 +3,10 @@ import { Cause, Clock, Deferred, Duration, Effect, Exit, Option, Schema } from "
 import { defined } from "../../domain/defined.ts"
 import { type Step, stepName } from "../../domain/step.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
-import type { FinishedStep, Lease } from "./JobLeases.ts"
+import type { FinishedStep } from "./JobLeases.ts"
 import { stepFinished, stepReplayed } from "./JobMetrics.ts"
 import { type JobContext, JobFailure, type StepOutcome } from "./JobProgram.ts"
+import type { Lease } from "./Lease.ts"
 
 export interface StepsOptions {
   readonly lease: Lease

@@ -21,13 +21,15 @@ import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../..
 import { storeTrace } from "../../domain/traceContext.ts"
 import { Agents } from "../agents/Agents.ts"
 import { Ledger } from "../routing/Ledger.ts"
+import { encodeAgent } from "../agents/storedAgents.ts"
 import { unavailable } from "../storedRows.ts"
+import { databaseTime } from "./databaseTime.ts"
 import { makeIdempotency } from "./Idempotency.ts"
 import { jobEnded, jobEnqueued, type QueueState } from "./JobMetrics.ts"
 import { jobMessage } from "./jobMessage.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { type JobFilter, makeJobReads } from "./JobReads.ts"
-import { encodeJob, type JobRow, type StepRow, toStep } from "./JobRows.ts"
+import { type NewJob, newJobColumns, type StepRow, toNewJob, toStep } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { changed, JobSignals, stopped } from "./JobSignals.ts"
 import { WorstPrice } from "./WorstPrice.ts"
@@ -88,6 +90,7 @@ export class Jobs extends Context.Service<
       const { retention } = yield* JobSettings
       const worst = yield* WorstPrice
       const once = makeIdempotency(sql)
+      const now = databaseTime(sql)
       const { list, read, receipts, state, steps } = makeJobReads(sql, yield* Ledger)
 
       const create = Effect.fnUntraced(function* (
@@ -98,49 +101,33 @@ export class Jobs extends Context.Service<
       ) {
         const agent = yield* agents.get(tenant, agentId)
         const created_at = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
-        const row: JobRow = {
+        const mode = request.mode ?? agent.default_mode
+        const [task, options] = [taskOf(request), request.options ?? {}]
+        const job: NewJob = {
           id: JobId.make(yield* random.uuidV7()),
-          tenant,
           agent_id: agent.id,
-          agent,
           agent_version: agent.version,
-          mode: request.mode ?? agent.default_mode,
-          status: "queued",
-          attempt: 1,
-          turn: 1,
-          crashes: 0,
-          lease: null,
-          ran_ms: 0,
-          failing_since: null,
-          faults: 0,
-          last_event: 0,
-          at_most: yield* worst({
-            agent,
-            mode: request.mode ?? agent.default_mode,
-            options: request.options ?? {},
-            task: taskOf(request),
-          }),
-          task: taskOf(request),
-          options: request.options ?? {},
+          mode,
+          task,
+          options,
           metadata: request.metadata ?? {},
-          result: null,
-          problem: null,
+          at_most: yield* worst({ agent, mode, options, task }),
           traceparent: storeTrace(span),
           created_at,
-          started_at: null,
-          finished_at: null,
           expires_at: DateTime.addDuration(created_at, retention),
         }
-        yield* sql`INSERT INTO jobs ${sql.insert(yield* encodeJob(row))}`
-        yield* queue.offer({ job: row.id, turn: row.turn })
+        const columns = { ...newJobColumns(job), tenant, agent: yield* encodeAgent(agent) }
+        const values = sql.csv(Object.values(columns).map((value) => sql`${value}`))
+        yield* sql`INSERT INTO jobs (${sql.csv(Object.keys(columns))}, due_at) VALUES (${values}, ${now})`
+        yield* queue.wake
         const sent = {
-          ...jobMessage(row.id),
+          ...jobMessage(job.id),
           "messaging.operation.name": "enqueue",
           "messaging.operation.type": "send",
         }
         for (const [key, value] of Object.entries(sent)) span.attribute(key, value)
-        yield* sql.afterCommit(jobEnqueued(row.mode))
-        return row.id
+        yield* sql.afterCommit(jobEnqueued(mode))
+        return toNewJob(job)
       })
 
       return Jobs.of({
@@ -150,11 +137,10 @@ export class Jobs extends Context.Service<
           // Not that of the transaction, which is over when the job begins.
           const span = yield* Effect.orDie(Effect.currentSpan)
           const job = create(tenant, agentId, request, span)
+          if (key === undefined) return yield* job
           const body = yield* encodeRequest(request)
-          const id = yield* key === undefined
-            ? sql.withTransaction(job)
-            : once({ tenant, route: `agents/${agentId}/execute`, key, body }, job)
-          return yield* Effect.catchTag(read(tenant, id), "JobNotFound", Effect.die)
+          const done = yield* once({ tenant, route: `agents/${agentId}/execute`, key, body }, job)
+          return typeof done === "string" ? yield* Effect.catchTag(read(tenant, done), "JobNotFound", Effect.die) : done
         }, unavailable),
 
         get: Effect.fn("Jobs.get")(read, unavailable),

@@ -2,10 +2,11 @@
  * The ledger: every upstream call, with what it cost and what it would have cost at the baseline. The hourly sums are
  * kept in the transaction that writes the rows, so they are right whenever a row is visible, also after a crash.
  */
-import { Array, Context, Effect, Layer, Schema } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { Array, Context, Effect, Layer, Random, Result, Schema } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../../domain/storage.ts"
-import { decodeRows, unavailable } from "../storedRows.ts"
+import { makeBatched } from "../batched.ts"
+import { decodeRows, givenRows, unavailable } from "../storedRows.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { hourlySums, SUM_COLUMNS } from "./HourlySums.ts"
 
@@ -22,7 +23,7 @@ const Spent = Schema.Struct(sums)
 export type Spent = typeof Spent.Type
 
 const SpentRow = Schema.Struct({ job_id: Schema.String, ...sums })
-const NOTHING_SPENT: Spent = {
+export const NOTHING_SPENT: Spent = {
   calls: 0,
   unpriced: 0,
   input_tokens: 0,
@@ -50,28 +51,42 @@ export class Ledger extends Context.Service<
         SUM_COLUMNS.map((name) => `${name} = ledger_hours.${name} + excluded.${name}`).join(", "),
       )
 
-      const enter = Effect.fnUntraced(function* (rows: ReadonlyArray<CallRecord>) {
-        const calls = rows.map(columnsOf)
-        const hours = hourlySums(rows)
-        if (!Array.isArrayNonEmpty(calls) || !Array.isArrayNonEmpty(hours)) return
-        yield* sql`INSERT INTO ledger_calls ${sql.insert(calls)}`
-        yield* sql`INSERT INTO ledger_hours ${sql.insert(hours)}
-          ON CONFLICT (tenant, hour, mode, strategy, provider, model) DO UPDATE SET ${addUp}`
-      }, sql.withTransaction)
+      // Sums of one hour are one row for each process, so that none waits for another's commit.
+      const writer = yield* Random.nextIntBetween(0, WRITERS)
+      const calls = givenRows(sql, CALL_COLUMNS)
+      const hours = givenRows(sql, HOUR_COLUMNS)
+      const callNames = sql.literal(Object.keys(CALL_COLUMNS).join(", "))
+      const hourNames = sql.literal(Object.keys(HOUR_COLUMNS).join(", "))
+
+      const enter = (rows: ReadonlyArray<CallRecord>): Effect.Effect<unknown, SqlError.SqlError> => {
+        const addCalls = sql`INSERT INTO ledger_calls (${callNames}) SELECT ${callNames} FROM ${calls(rows.map(columnsOf))}`
+        const sums = hourlySums(rows).map((sums) => ({ ...sums, writer }))
+        const addHours = sql`INSERT INTO ledger_hours (${hourNames}) SELECT ${hourNames} FROM ${hours(sums)} WHERE TRUE
+          ON CONFLICT (tenant, hour, mode, strategy, provider, model, writer) DO UPDATE SET ${addUp}`
+        return sql.onDialectOrElse({
+          pg: () => sql`WITH entered AS (${addCalls}) ${addHours}`,
+          orElse: () => sql.withTransaction(Effect.andThen(addCalls, addHours)),
+        })
+      }
 
       const areEntered = Effect.fnUntraced(function* (rows: ReadonlyArray<CallRecord>) {
         const ids = rows.map(({ id }) => id)
         return (yield* sql`SELECT id FROM ledger_calls WHERE id IN ${sql.in(ids)}`).length === ids.length
       })
 
+      const enterTogether = yield* makeBatched<ReadonlyArray<CallRecord>, true>({
+        most: MOST,
+        run: (requests) => Effect.as(enter(requests.flat()), Array.map(requests, () => true as const)),
+      })
+
       const record = Effect.fn("Ledger.record")(function* (rows: ReadonlyArray<CallRecord>) {
-        yield* Effect.catch(
-          enter(rows),
-          // Written again after a commit whose answer was lost, they are there already, and their sums with them.
-          Effect.fnUntraced(function* (error) {
-            if (!isDuplicate(error) || !(yield* areEntered(rows))) return yield* error
-          }),
-        )
+        if (rows.length === 0) return
+        const entered = yield* Effect.result(enterTogether(rows))
+        if (Result.isSuccess(entered)) return
+        const error = entered.failure
+        // Written again after a commit whose answer was lost, they are there already, and their sums with them.
+        if (SqlError.isSqlError(error) && isDuplicate(error) && (yield* areEntered(rows))) return
+        return yield* error
       }, unavailable)
 
       const spent = Effect.fn("Ledger.spent")(function* (jobs: ReadonlyArray<string>) {
@@ -95,6 +110,56 @@ export class Ledger extends Context.Service<
 
 const isDuplicate = ({ reason }: SqlError.SqlError): boolean =>
   reason._tag === "UniqueViolation" || reason._tag === "ConstraintError"
+
+/** Requests that are entered together at most. */
+const MOST = 64
+/** So many rows an hour's sums can have, at most; two processes that happen to share one only wait for each other. */
+const WRITERS = 4096
+
+const CALL_COLUMNS = {
+  id: "TEXT",
+  at: "BIGINT",
+  request_id: "TEXT",
+  first_of_request: "BIGINT",
+  tenant: "TEXT",
+  job_id: "TEXT",
+  agent_id: "TEXT",
+  mode: "TEXT",
+  strategy: "TEXT",
+  role: "TEXT",
+  provider: "TEXT",
+  model: "TEXT",
+  served_model: "TEXT",
+  input_tokens: "BIGINT",
+  output_tokens: "BIGINT",
+  cached_tokens: "BIGINT",
+  price_version: "TEXT",
+  cost: "BIGINT",
+  baseline: "BIGINT",
+  latency_ms: "BIGINT",
+  ttft_ms: "BIGINT",
+  outcome: "TEXT",
+} as const
+
+const HOUR_COLUMNS = {
+  tenant: "TEXT",
+  hour: "BIGINT",
+  mode: "TEXT",
+  strategy: "TEXT",
+  provider: "TEXT",
+  model: "TEXT",
+  writer: "BIGINT",
+  requests: "BIGINT",
+  calls: "BIGINT",
+  failed: "BIGINT",
+  unpriced: "BIGINT",
+  input_tokens: "BIGINT",
+  output_tokens: "BIGINT",
+  cached_tokens: "BIGINT",
+  cost: "BIGINT",
+  compared: "BIGINT",
+  baseline: "BIGINT",
+} as const
 
 const columnsOf = (row: CallRecord) => ({
   id: row.id,

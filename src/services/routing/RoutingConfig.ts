@@ -13,6 +13,7 @@ import {
   settingsIssues,
 } from "../../domain/routingChecks.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
+import { makeBatched } from "../batched.ts"
 import { decodeRows, encodeRow, unavailable } from "../storedRows.ts"
 import { PROVIDER_IDS } from "../upstream/Slots.ts"
 import { Upstream } from "../upstream/Upstream.ts"
@@ -26,6 +27,8 @@ export interface PutOptions {
   /** An `If-Match` header, as it was sent; without it, a version that the settings name must be the one in force. */
   readonly ifMatch?: string | undefined
 }
+
+const DAY_MS = 86_400_000
 
 const Row = Schema.Struct({ document: Schema.fromJsonString(RoutingSettings) })
 const decode = decodeRows("routing_configs", Row)
@@ -51,14 +54,31 @@ export class RoutingConfig extends Context.Service<
         const sql = yield* SqlClient.SqlClient
         const { configure, status } = yield* Upstream
         let known: RoutingSettings | undefined
+        let derived: { readonly day: number; readonly settings: RoutingSettings } | undefined
+
+        /** The settings that the providers allow. Prices are of a day. */
+        const derive = Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          const day = Math.floor(now / DAY_MS)
+          if (derived?.day !== day) derived = { day, settings: defaultSettings(yield* status, upstream, now) }
+          return derived.settings
+        })
+
+        /** The version in force after it was asked for; those who ask at the same time are told together. */
+        const newestVersion = yield* makeBatched<void, number>({
+          most: Infinity,
+          run: (questions) =>
+            Effect.map(
+              sql<{ version: number | null }>`SELECT MAX(version) AS version FROM routing_configs`,
+              ([row]) => questions.map(() => row?.version ?? 0),
+            ),
+        })
 
         const current = Effect.gen(function* () {
-          const [newest] = yield* sql`SELECT version FROM routing_configs ORDER BY version DESC LIMIT 1`
-          if (newest === undefined) return defaultSettings(yield* status, upstream, yield* Clock.currentTimeMillis)
-          if (known !== undefined && known.version === newest["version"]) return known
-          const rows = yield* decode(
-            yield* sql`SELECT document FROM routing_configs WHERE version = ${newest["version"]}`,
-          )
+          const version = yield* newestVersion()
+          if (version === 0) return yield* derive
+          if (known?.version === version) return known
+          const rows = yield* decode(yield* sql`SELECT document FROM routing_configs WHERE version = ${version}`)
           const settings = rows[0]?.document
           if (settings === undefined) return yield* Effect.die(new Error("A stored routing configuration is gone."))
           yield* configure(faultPolicyOf(upstream, settings))

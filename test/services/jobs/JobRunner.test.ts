@@ -1,11 +1,15 @@
 import { assert, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Fiber, Latch, Metric, Schedule, Schema } from "effect"
+import { Clock, DateTime, Duration, Effect, Fiber, Latch, Metric, Option, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Job } from "../../../src/domain/job.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
+import { decodeAgent } from "../../../src/services/agents/storedAgents.ts"
+import { databaseTime } from "../../../src/services/jobs/databaseTime.ts"
 import { JobLeases } from "../../../src/services/jobs/JobLeases.ts"
 import { queueObserved } from "../../../src/services/jobs/JobMetrics.ts"
+import { decodeWork, WORK_COLUMNS } from "../../../src/services/jobs/JobRows.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
+import type { Lease } from "../../../src/services/jobs/Lease.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import {
   answer,
@@ -18,9 +22,25 @@ import {
   services,
   start,
   stepsOf,
+  takeJob,
   text,
   use,
 } from "../../support/jobs.ts"
+
+/** Gives a running job to another worker, as if its own had been taken for dead. */
+const heldByAnother = Effect.fnUntraced(function* ({ id }: Pick<Job, "id">) {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.csv(WORK_COLUMNS)
+  const rows = yield* decodeWork(yield* sql`UPDATE jobs SET lease = 'heir' WHERE id = ${id} RETURNING ${columns}`)
+  const job = yield* Effect.fromOption(Option.fromUndefinedOr(rows[0]))
+  const heir: Lease = {
+    job: { ...job, agent: yield* decodeAgent(job.agent) },
+    token: "heir",
+    startedAt: yield* Clock.currentTimeMillis,
+    finished: new Map(),
+  }
+  return heir
+})
 
 /** Counts its calls by name. */
 const counter = () => {
@@ -36,12 +56,10 @@ const counter = () => {
 /** Leaves a queued job as a worker leaves it that is killed while it works on it, after `crashes` others. */
 const abandon = Effect.fnUntraced(function* (job: Pick<Job, "id">, crashes: number) {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`UPDATE jobs SET status = 'running', lease = 'dead', started_at = 1, crashes = ${crashes}
-    WHERE id = ${job.id}`
-  yield* sql`UPDATE job_queue SET acquired_at = CURRENT_TIMESTAMP, acquired_by = ${sql.literal(`'${DEAD}'`)}
-    WHERE id LIKE ${`${job.id}:%`}`
+  yield* sql`UPDATE jobs SET status = 'running', lease = 'dead', started_at = 1, crashes = ${crashes},
+    due_at = ${databaseTime(sql)} + ${LEASE_MS} WHERE id = ${job.id}`
 })
-const DEAD = "00000000-0000-4000-8000-000000000000"
+const LEASE_MS = 2000
 
 describeDatabases("job runner", (database) => {
   const test = (
@@ -355,7 +373,7 @@ describeDatabases("job runner", (database) => {
           innocentCrashes: 1,
           maxCrashes: 2,
           // The embedded database does not wait for a lease to run out.
-          lease: Duration.seconds(database.kind === "sqlite" ? 3600 : 2),
+          lease: database.kind === "sqlite" ? Duration.hours(1) : Duration.millis(LEASE_MS),
           leaseRefresh: Duration.millis(500),
         }
         const before = yield* start(services(layer, settings))
@@ -395,7 +413,7 @@ describeDatabases("job runner", (database) => {
       const jobs = yield* Jobs
       const leases = yield* JobLeases
       const { job, tenant } = yield* enqueueOne()
-      const lease = yield* Effect.flatMap(leases.start({ job: job.id, turn: 1 }), Effect.fromOption)
+      const lease = yield* Effect.flatMap(takeJob(job), Effect.fromOption)
       const step = { step: { kind: "a" }, outcome: null, call: null, startedAt: 1, finishedAt: 2 }
       for (const written of [step, step, { ...step, startedAt: 3, finishedAt: 4 }, { ...step, outcome: '"x"' }]) {
         assert.isTrue(yield* leases.recordStep(lease, written))
@@ -414,14 +432,14 @@ describeDatabases("job runner", (database) => {
       const jobs = yield* Jobs
       const leases = yield* JobLeases
       yield* running.await
-      const lease = yield* Effect.flatMap(leases.start({ job: job.id, turn: 1 }), Effect.fromOption)
+      const heir = yield* heldByAnother(job)
       yield* takenOver.open
       yield* interrupted.await
       assert.deepStrictEqual((yield* jobs.get(tenant, job.id)).steps, [])
-      assert.isTrue(yield* leases.end(lease, { status: "completed", result: answer("the heir's") }))
+      assert.isTrue(yield* leases.end(heir, { status: "completed", result: answer("the heir's") }))
       const done = yield* jobs.get(tenant, job.id)
       assert.deepStrictEqual(done.result, answer("the heir's"))
-      assert.isFalse(yield* leases.end(lease, { status: "completed", result: answer("again") }))
+      assert.isFalse(yield* leases.end(heir, { status: "completed", result: answer("again") }))
     }).pipe(
       Effect.provide(
         gateway(database.layer, (context) =>

@@ -2,17 +2,16 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { StorageUnavailable } from "../../../src/domain/storage.ts"
-import { type FinishedStep, JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import type { FinishedStep } from "../../../src/services/jobs/JobLeases.ts"
 import type { JobContext } from "../../../src/services/jobs/JobProgram.ts"
 import { makeStep, type StepsOptions } from "../../../src/services/jobs/JobSteps.ts"
 import { sqlite } from "../../support/databases.ts"
-import { enqueueOne, failure, services } from "../../support/jobs.ts"
+import { enqueueOne, failure, services, takeJob } from "../../support/jobs.ts"
 
 /** The steps of a job that a worker holds; `record` decides what becomes of what they gave. */
 const stepsOf = Effect.fnUntraced(function* (record: StepsOptions["record"]) {
   const { job } = yield* enqueueOne()
-  const leases = yield* JobLeases
-  const lease = yield* Effect.flatMap(leases.start({ job: job.id, turn: 1 }), Effect.fromOption)
+  const lease = yield* Effect.flatMap(takeJob(job), Effect.fromOption)
   const gone = yield* Deferred.make<void, StorageUnavailable>()
   const parked = yield* Deferred.make<void>()
   return { gone, step: makeStep({ lease, draining: Effect.succeed(false), parked, gone, record }) }

@@ -5,12 +5,15 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { makeProblem } from "../../../src/domain/problem.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
+import { databaseTime } from "../../../src/services/jobs/databaseTime.ts"
 import { afterFailure } from "../../../src/services/jobs/delays.ts"
-import { type Failure, JobLeases, type Lease } from "../../../src/services/jobs/JobLeases.ts"
+import { type Failure, JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import type { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
+import type { Lease } from "../../../src/services/jobs/Lease.ts"
 import { JobSettings } from "../../../src/services/jobs/JobSettings.ts"
 import { describeDatabases } from "../../support/databases.ts"
-import { answer, ended, enqueueOne, failure, gateway, makeAgent, services, text } from "../../support/jobs.ts"
+import { answer, ended, enqueueOne, failure, gateway, makeAgent, services, takeJob, text } from "../../support/jobs.ts"
 
 const settings = JobSettings.defaultValue()
 /** The product's own, and nothing that repeats: adjusting the clock by hours would make it repeat all those hours. */
@@ -29,21 +32,15 @@ const oneJob = Effect.gen(function* () {
   const leases = yield* JobLeases
   const sql = yield* SqlClient.SqlClient
   const { job, tenant } = yield* enqueueOne()
-  let turn = 1
-  const seconds = sql.onDialectOrElse({
-    pg: () => sql.literal("EXTRACT(EPOCH FROM visible_at - created_at)::REAL"),
-    orElse: () => sql.literal("unixepoch(visible_at) - unixepoch(created_at)"),
-  })
   return {
     get: jobs.get(tenant, job.id),
-    start: Effect.suspend(() => leases.start({ job: job.id, turn })).pipe(Effect.flatMap(Effect.fromOption)),
-    /** Fails the attempt; the wait until the next, in seconds, if there is to be one. */
+    start: Effect.flatMap(takeJob(job), Effect.fromOption),
+    /** Fails the attempt; the wait until the next, in whole seconds, if there is to be one. */
     fail: Effect.fnUntraced(function* (lease: Lease, failure: Failure) {
       assert.isTrue(yield* leases.fail(lease, failure))
-      turn++
-      const rows = yield* sql<{ seconds: number }>`SELECT ${seconds} AS seconds FROM job_queue
-        WHERE id = ${`${job.id}:${turn}`}`
-      return rows[0]?.seconds
+      const rows = yield* sql<{ wait: number }>`SELECT due_at - ${databaseTime(sql)} AS wait FROM jobs
+        WHERE id = ${job.id} AND status = 'queued'`
+      return rows[0] === undefined ? undefined : Math.ceil(rows[0].wait / 1000)
     }),
     step: (lease: Lease, outcome: string | null) =>
       leases.recordStep(lease, { step: { kind: "a" }, outcome, call: null, startedAt: 0, finishedAt: 0 }),
@@ -78,7 +75,7 @@ describe("the wait after a failure", () => {
 })
 
 describeDatabases("a job that fails", (database) => {
-  const test = <E>(name: string, body: Effect.Effect<void, E, Jobs | JobLeases | Agents | SqlClient.SqlClient>) =>
+  const test = <E>(name: string, body: Effect.Effect<void, E, Jobs | JobLeases | JobQueue | Agents | SqlClient.SqlClient>) =>
     it.effect(name, () => Effect.provide(body, services(database.layer, still)))
 
   test(

@@ -1,14 +1,14 @@
 /** The state machine of jobs under any order of what workers, owners and crashes do, against the real databases. */
 import { assert, layer } from "@effect/vitest"
 import { Duration, Effect, Option, Schema } from "effect"
-import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { isEnded, type Job, type JobStatus, TRANSITIONS } from "../../../src/domain/job.ts"
 import { makeProblem } from "../../../src/domain/problem.ts"
-import { JobLeases, type Lease } from "../../../src/services/jobs/JobLeases.ts"
+import { JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import type { Lease } from "../../../src/services/jobs/Lease.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { describeDatabases } from "../../support/databases.ts"
-import { answer, enqueueOne, services } from "../../support/jobs.ts"
+import { answer, enqueueOne, services, takeJob } from "../../support/jobs.ts"
 
 const WORKERS = 2
 const worker = Schema.Literals([0, 1])
@@ -17,7 +17,7 @@ const worker = Schema.Literals([0, 1])
 const Operation = Schema.Union([
   Schema.Struct({ op: Schema.Literal("start"), worker }),
   Schema.Struct({ op: Schema.Literal("step"), worker, name: Schema.Literals(["a", "b"]), fails: Schema.Boolean }),
-  Schema.Struct({ op: Schema.Literals(["start late", "release", "retry"]), worker }),
+  Schema.Struct({ op: Schema.Literals(["release", "retry"]), worker }),
   // The rarer ones share one place, because most of them end the job.
   Schema.Union([
     Schema.Struct({ op: Schema.Literal("end"), worker, status: Schema.Literals(["completed", "failed", "timed_out"]) }),
@@ -33,7 +33,6 @@ const problem = makeProblem({ code: "scripted", status: 500, title: "As scripted
 const makeActor = Effect.gen(function* () {
   const jobs = yield* Jobs
   const leases = yield* JobLeases
-  const sql = yield* SqlClient.SqlClient
   const { job, tenant } = yield* enqueueOne()
   const held: Array<Lease | undefined> = Array.from({ length: WORKERS })
   const read = jobs.get(tenant, job.id)
@@ -46,11 +45,8 @@ const makeActor = Effect.gen(function* () {
       const after = yield* jobs.cancel(tenant, job.id)
       return !isEnded(before.status) && after.status === "cancelled"
     }
-    if (operation.op === "start" || operation.op === "start late") {
-      const rows = yield* sql<{ turn: number }>`SELECT turn FROM jobs WHERE id = ${job.id}`
-      const turn = rows[0]?.turn ?? 0
-      const element = { job: job.id, turn: operation.op === "start" ? turn : turn - 1 }
-      const started = Option.getOrUndefined(yield* leases.start(element))
+    if (operation.op === "start") {
+      const started = Option.getOrUndefined(yield* takeJob(job))
       if (started !== undefined) held[operation.worker] = started
       return started !== undefined
     }
@@ -132,9 +128,6 @@ describeDatabases("job state machine", (database) => {
               case "cancel":
                 assert.strictEqual(effective, open)
                 if (open) assert.strictEqual(after.status, "cancelled")
-                break
-              case "start late":
-                assert.isFalse(effective)
                 break
               case "start":
                 assert.strictEqual(effective, open)

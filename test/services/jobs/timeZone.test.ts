@@ -1,8 +1,9 @@
-/** The queue's times have no zone, so they must not be anybody's: where clocks go back, an hour comes twice. */
+/** When jobs are due is no matter of zones: where clocks go back, an hour comes twice. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../../src/layers/database/Database.ts"
+import { databaseTime } from "../../../src/services/jobs/databaseTime.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { postgresDatabase, postgresIsThere } from "../../support/databases.ts"
 import { answer, ended, enqueueOne, gateway, services, start, use } from "../../support/jobs.ts"
@@ -33,9 +34,8 @@ describe.skipIf(!postgresIsThere)("a database in a zone with daylight saving tim
         const waiting = yield* use(before.context, enqueueOne())
         const left = yield* use(before.context, enqueueOne())
         const sql = yield* use(before.context, SqlClient.SqlClient)
-        yield* sql`UPDATE jobs SET status = 'running', lease = 'dead', started_at = 1 WHERE id = ${left.job.id}`
-        yield* sql`UPDATE job_queue SET acquired_at = NOW(), acquired_by = '00000000-0000-4000-8000-000000000000'
-          WHERE id LIKE ${`${left.job.id}:%`}`
+        yield* sql`UPDATE jobs SET status = 'running', lease = 'dead', started_at = 1,
+          due_at = ${databaseTime(sql)} + 15000 WHERE id = ${left.job.id}`
         yield* before.stop
 
         // 02:05 in Berlin, a quarter of an hour later.

@@ -1,6 +1,9 @@
 /**
- * Jobs, their steps, and the idempotency keys under which they were enqueued. `jobs.lease` fences a running job: only
- * the worker that holds it writes. The unique index on steps holds them to one outcome per name.
+ * Jobs, their steps, and the idempotency keys under which they were enqueued. A job is its own element of the queue:
+ * `due_at` says when a queued one may be begun, and of a running one, when its worker has to be taken for dead. Times that
+ * processes compare with each other, as this one, are the database's. `lease` fences a running job: only the worker that
+ * holds it writes. The unique index on steps holds them to one outcome per name. `agent_version` stands beside the agent
+ * for readers, who need no more of what may be a large text; so does the receipt of a step.
  */
 export const jobs: ReadonlyArray<string> = [
   `CREATE TABLE jobs (
@@ -8,17 +11,21 @@ export const jobs: ReadonlyArray<string> = [
     tenant TEXT NOT NULL,
     agent_id TEXT NOT NULL,
     agent TEXT NOT NULL,
+    agent_version INTEGER NOT NULL,
     mode TEXT NOT NULL,
     status TEXT NOT NULL,
+    due_at BIGINT NOT NULL,
     attempt INTEGER NOT NULL,
-    turn INTEGER NOT NULL,
     crashes INTEGER NOT NULL,
+    failing_since BIGINT,
+    faults INTEGER NOT NULL,
     lease TEXT,
     ran_ms BIGINT NOT NULL,
     last_event INTEGER NOT NULL,
     task TEXT NOT NULL,
     options TEXT NOT NULL,
     metadata TEXT NOT NULL,
+    at_most TEXT,
     result TEXT,
     problem TEXT,
     traceparent TEXT NOT NULL,
@@ -30,15 +37,17 @@ export const jobs: ReadonlyArray<string> = [
   `CREATE INDEX jobs_by_tenant ON jobs (tenant, id)`,
   `CREATE INDEX jobs_by_agent ON jobs (tenant, agent_id, id)`,
   `CREATE INDEX jobs_by_status ON jobs (tenant, status, id)`,
-  `CREATE INDEX jobs_open ON jobs (status, created_at) WHERE finished_at IS NULL`,
+  `CREATE INDEX jobs_due ON jobs (status, due_at, id) WHERE finished_at IS NULL`,
   `CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE finished_at IS NOT NULL`,
   `CREATE TABLE job_steps (
     job_id TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
     event INTEGER NOT NULL,
     name TEXT NOT NULL,
+    step TEXT NOT NULL,
     status TEXT NOT NULL,
     outcome TEXT,
     call TEXT,
+    receipt TEXT,
     started_at BIGINT NOT NULL,
     finished_at BIGINT NOT NULL,
     PRIMARY KEY (job_id, event)

@@ -1,7 +1,8 @@
 /**
  * One row per upstream call, and per hour the sums over them: `ledger_hours` has a row for every tenant and one, with
- * the empty tenant, for all of them, so that neither question reads more rows than it has to. `hour` counts hours since
- * the epoch. What is not known is NULL in the ledger and left out of the sums, and `unpriced` counts how often.
+ * the empty tenant, for all of them, so that neither question reads more rows than it has to. Every process has rows of its
+ * own among them (`writer`), so that processes which enter calls at the same time do not wait for each other. `hour` counts
+ * hours since the epoch. What is not known is NULL in the ledger and left out of the sums, and `unpriced` counts how often.
  */
 export const ledgerCalls: ReadonlyArray<string> = [
   `CREATE TABLE ledger_calls (
@@ -38,6 +39,7 @@ export const ledgerCalls: ReadonlyArray<string> = [
     strategy TEXT NOT NULL,
     provider TEXT NOT NULL,
     model TEXT NOT NULL,
+    writer INTEGER NOT NULL,
     requests BIGINT NOT NULL,
     calls BIGINT NOT NULL,
     failed BIGINT NOT NULL,
@@ -48,6 +50,6 @@ export const ledgerCalls: ReadonlyArray<string> = [
     cost BIGINT NOT NULL,
     compared BIGINT NOT NULL,
     baseline BIGINT NOT NULL,
-    PRIMARY KEY (tenant, hour, mode, strategy, provider, model)
+    PRIMARY KEY (tenant, hour, mode, strategy, provider, model, writer)
   )`,
 ]

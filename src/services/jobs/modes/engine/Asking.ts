@@ -11,7 +11,7 @@ import { TargetName } from "../../../../domain/targets.ts"
 import type { Ledger } from "../../../routing/Ledger.ts"
 import type { Router } from "../../../routing/Router.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
-import { limitReached, nothingSaid, refusal, routingFailure } from "./failures.ts"
+import { isLimited, limitReached, nothingSaid, refusal, routingFailure } from "./failures.ts"
 import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
 import { persona, REPAIR, shape } from "./prompts.ts"
 import { picturesOf, quoted, type Section, taskSections } from "./quoted.ts"
@@ -124,9 +124,11 @@ export const makeAsking = (context: JobContext, router: Router["Service"], ledge
       step,
       Said,
       Effect.gen(function* () {
-        const spent = yield* Effect.mapError(ledger.spent([jobId]), routingFailure)
-        const limit = limitReached(agent.limits, spent(jobId))
-        if (limit !== undefined) return yield* limit
+        if (isLimited(agent.limits)) {
+          const spent = yield* Effect.mapError(ledger.spent([jobId]), routingFailure)
+          const limit = limitReached(agent.limits, spent(jobId))
+          if (limit !== undefined) return yield* limit
+        }
         const { call, cut, escalateBelow, independent, receipt, refused, target, text } = yield* router
           .call({
             tenant,

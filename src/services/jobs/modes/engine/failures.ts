@@ -54,6 +54,10 @@ export const nothingSaid = (call: StepCall): JobFailure =>
     call,
   })
 
+/** Whether there is anything to look at before a call. */
+export const isLimited = ({ max_cost_micro_usd, max_tokens }: AgentLimits): boolean =>
+  max_cost_micro_usd !== undefined || max_tokens !== undefined
+
 /** A limit of the agent is reached; `undefined` if none is. */
 export const limitReached = (limits: AgentLimits, spent: Spent): JobFailure | undefined => {
   const { max_cost_micro_usd = Infinity, max_tokens = Infinity } = limits

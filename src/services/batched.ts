@@ -1,0 +1,92 @@
+/**
+ * What is ready at the same time is written or asked together: while one batch is under way, whatever comes waits for
+ * the next. So a hundred writes cost a few round trips and flushes, and one that is alone waits for nobody.
+ */
+import { Array, Cause, Deferred, Effect, Exit, Option } from "effect"
+import { SqlError } from "effect/sql"
+import type { StorageUnavailable } from "../domain/storage.ts"
+import { inTime } from "./storedRows.ts"
+
+export interface Batching<In, Out> {
+  /** Does all of it in one transaction. Its answers are in the order of `items`. */
+  readonly run: (
+    items: Array.NonEmptyReadonlyArray<In>,
+  ) => Effect.Effect<ReadonlyArray<Out>, SqlError.SqlError | StorageUnavailable>
+  /** How many items go together at most. */
+  readonly most: number
+  /** Items of the same key go one after the other. */
+  readonly keyOf?: ((item: In) => unknown) | undefined
+}
+
+type Failure = SqlError.SqlError | StorageUnavailable
+
+interface Waiting<In, Out> {
+  readonly item: In
+  readonly outcome: Deferred.Deferred<Out, Failure>
+}
+
+/**
+ * Where a batch fails because of what is in it, each of its items is tried alone, so that none fails the others. What
+ * was handed over is done even if whoever waits for it is interrupted.
+ */
+export const makeBatched = <In, Out>({ keyOf, most, run }: Batching<In, Out>) =>
+  Effect.map(Effect.context(), (context) => {
+    const runFork = Effect.runForkWith(context)
+    let waiting: globalThis.Array<Waiting<In, Out>> = []
+    let isRunning = false
+
+    const next = (): ReadonlyArray<Waiting<In, Out>> => {
+      if (keyOf === undefined) return waiting.splice(0, most)
+      const batch = new Map<unknown, Waiting<In, Out>>()
+      waiting = waiting.filter((each) => {
+        const key = keyOf(each.item)
+        if (batch.size >= most || batch.has(key)) return true
+        batch.set(key, each)
+        return false
+      })
+      return [...batch.values()]
+    }
+
+    const perform = (batch: ReadonlyArray<Waiting<In, Out>>): Effect.Effect<void> => {
+      const items = batch.map(({ item }) => item)
+      if (!Array.isReadonlyArrayNonEmpty(items)) return Effect.void
+      return Effect.flatMap(Effect.exit(inTime(run(items))), (exit) => {
+        if (Exit.isFailure(exit) && batch.length > 1 && isAboutItems(exit.cause)) {
+          return Effect.forEach(batch, (each) => perform([each]), { discard: true })
+        }
+        batch.forEach(({ outcome }, index) =>
+          Deferred.doneUnsafe(outcome, Exit.isSuccess(exit) ? answerOf(exit.value, index) : Exit.failCause(exit.cause)),
+        )
+        return Effect.void
+      })
+    }
+
+    // Whoever is ready now comes along.
+    const drain = Effect.yieldNow.pipe(
+      Effect.andThen(Effect.suspend(() => perform(next()))),
+      Effect.repeat({ while: () => waiting.length > 0 }),
+      Effect.ensuring(Effect.sync(() => void (isRunning = false))),
+    )
+
+    return (item: In): Effect.Effect<Out, Failure> =>
+      Effect.suspend(() => {
+        const outcome = Deferred.makeUnsafe<Out, Failure>()
+        waiting.push({ item, outcome })
+        if (!isRunning) {
+          isRunning = true
+          runFork(drain)
+        }
+        return Deferred.await(outcome)
+      })
+  })
+
+const answerOf = <Out>(answers: ReadonlyArray<Out>, index: number): Exit.Exit<Out> => {
+  const [answer] = answers.slice(index, index + 1)
+  return answer === undefined ? Exit.die(new Error("A batch gave no answer to one of its items.")) : Exit.succeed(answer)
+}
+
+/** A database that is away, or too slow, fails each item in the same way. */
+const isAboutItems = (cause: Cause.Cause<Failure>): boolean => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  return SqlError.isSqlError(error) && !error.isRetryable
+}
