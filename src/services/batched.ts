@@ -82,7 +82,9 @@ export const makeBatched = <In, Out>({ keyOf, most, run }: Batching<In, Out>) =>
 
 const answerOf = <Out>(answers: ReadonlyArray<Out>, index: number): Exit.Exit<Out> => {
   const [answer] = answers.slice(index, index + 1)
-  return answer === undefined ? Exit.die(new Error("A batch gave no answer to one of its items.")) : Exit.succeed(answer)
+  return answer === undefined
+    ? Exit.die(new Error("A batch gave no answer to one of its items."))
+    : Exit.succeed(answer)
 }
 
 /** A database that is away, or too slow, fails each item in the same way. */

@@ -58,8 +58,7 @@ export const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A
 /** The failures of what a caller waits for. */
 export const unavailable = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError.SqlError, R>,
-): Effect.Effect<A, Exclude<E, SqlError.SqlError> | StorageUnavailable, R> =>
-  inTime(unavailableUnlimited(effect))
+): Effect.Effect<A, Exclude<E, SqlError.SqlError> | StorageUnavailable, R> => inTime(unavailableUnlimited(effect))
 
 /**
  * JSON that this product wrote itself: what it holds was checked when it came in, so it is read as it is. Checking a

@@ -7,7 +7,13 @@ import { createHash } from "node:crypto"
 import { Clock, Duration, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { TenantId } from "../../domain/agent.ts"
-import { IdempotencyInFlight, type IdempotencyKey, IdempotencyMismatch, type Job, type JobId } from "../../domain/job.ts"
+import {
+  IdempotencyInFlight,
+  type IdempotencyKey,
+  IdempotencyMismatch,
+  type Job,
+  type JobId,
+} from "../../domain/job.ts"
 
 const KEPT_MS = Duration.toMillis(Duration.hours(24))
 

@@ -82,7 +82,10 @@ export class JobLeases extends Context.Service<
       const ranMs = ({ job, startedAt }: Lease) =>
         Effect.map(Clock.currentTimeMillis, (now) => job.ran_ms + Math.max(0, now - startedAt))
 
-      const columnsOf = ({ job, token }: Lease, { call, finishedAt, outcome, receipt, startedAt, step }: FinishedStep) => ({
+      const columnsOf = (
+        { job, token }: Lease,
+        { call, finishedAt, outcome, receipt, startedAt, step }: FinishedStep,
+      ) => ({
         job_id: job.id,
         lease: token,
         name: stepName(step),
@@ -109,10 +112,10 @@ export class JobLeases extends Context.Service<
       })
       type StepRow = Parameters<typeof steps>[0][number]
 
-      const counted = sql.literal("last_event = last_event + 1, crashes = 0, failing_since = NULL, ran_ms = given.ran_ms")
-      const step = sql.literal(
-        "job_id, event, name, step, status, outcome, call, receipt, started_at, finished_at",
+      const counted = sql.literal(
+        "last_event = last_event + 1, crashes = 0, failing_since = NULL, ran_ms = given.ran_ms",
       )
+      const step = sql.literal("job_id, event, name, step, status, outcome, call, receipt, started_at, finished_at")
       const given = sql.literal(
         "job_id, last_event, name, step, given.status, outcome, call, receipt, given.started_at, given.finished_at",
       )

@@ -80,7 +80,17 @@ export const WORK_COLUMNS = Object.keys(WorkRow.fields)
 /** What is decided about a job when it is made. */
 export type NewJob = Pick<
   ShownRow,
-  "id" | "agent_id" | "agent_version" | "mode" | "task" | "options" | "metadata" | "at_most" | "traceparent" | "created_at" | "expires_at"
+  | "id"
+  | "agent_id"
+  | "agent_version"
+  | "mode"
+  | "task"
+  | "options"
+  | "metadata"
+  | "at_most"
+  | "traceparent"
+  | "created_at"
+  | "expires_at"
 >
 
 /** A new job as a row, but for its tenant, its agent and when it is due. */

@@ -172,7 +172,10 @@ const make = Effect.gen(function* () {
   if (settings.workers > 0) {
     yield* Effect.raceFirst(Effect.forever(look), drain.begun).pipe(Effect.forkScoped)
     yield* regularly(queue.takeBack, settings.poll)
-    yield* regularly(Effect.suspend(() => check([...working.values()])), settings.leaseRefresh)
+    yield* regularly(
+      Effect.suspend(() => check([...working.values()])),
+      settings.leaseRefresh,
+    )
   }
   yield* drain.aborted.pipe(
     Effect.catch(() => Scope.close(workers, Exit.void)),

@@ -76,7 +76,11 @@ export class Ledger extends Context.Service<
 
       const enterTogether = yield* makeBatched<ReadonlyArray<CallRecord>, true>({
         most: MOST,
-        run: (requests) => Effect.as(enter(requests.flat()), Array.map(requests, () => true as const)),
+        run: (requests) =>
+          Effect.as(
+            enter(requests.flat()),
+            Array.map(requests, () => true as const),
+          ),
       })
 
       const record = Effect.fn("Ledger.record")(function* (rows: ReadonlyArray<CallRecord>) {

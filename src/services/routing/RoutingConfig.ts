@@ -68,9 +68,8 @@ export class RoutingConfig extends Context.Service<
         const newestVersion = yield* makeBatched<void, number>({
           most: Infinity,
           run: (questions) =>
-            Effect.map(
-              sql<{ version: number | null }>`SELECT MAX(version) AS version FROM routing_configs`,
-              ([row]) => questions.map(() => row?.version ?? 0),
+            Effect.map(sql<{ version: number | null }>`SELECT MAX(version) AS version FROM routing_configs`, ([row]) =>
+              questions.map(() => row?.version ?? 0),
             ),
         })
 

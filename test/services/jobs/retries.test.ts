@@ -75,8 +75,10 @@ describe("the wait after a failure", () => {
 })
 
 describeDatabases("a job that fails", (database) => {
-  const test = <E>(name: string, body: Effect.Effect<void, E, Jobs | JobLeases | JobQueue | Agents | SqlClient.SqlClient>) =>
-    it.effect(name, () => Effect.provide(body, services(database.layer, still)))
+  const test = <E>(
+    name: string,
+    body: Effect.Effect<void, E, Jobs | JobLeases | JobQueue | Agents | SqlClient.SqlClient>,
+  ) => it.effect(name, () => Effect.provide(body, services(database.layer, still)))
 
   test(
     "outlives an outage of an hour, is tried less and less often, and then fails with the last problem",
