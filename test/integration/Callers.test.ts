@@ -8,12 +8,14 @@ import type { SealedProblem } from "../../src/client/errors.ts"
 import { newCallerKey } from "../../src/services/access/CallerKeys.ts"
 import { mintToken } from "../../src/services/access/mintToken.ts"
 import { chatCommand } from "../../src/cli/chatCommand.ts"
+import { hasOpenssl, httpsFetch } from "../support/certificates.ts"
 import { run } from "../support/cli.ts"
 import { startConnector } from "../support/connector.ts"
 import { gatedUpstream } from "../support/gateway.ts"
 import { type ProxyOptions, startProxy, temporaryFolder } from "../support/proxy.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
 import { failureOf } from "../support/tamper.ts"
+import { runTlsTerminator } from "../support/tlsTerminator.ts"
 
 const [ALICE, BOB, STRANGER] = [newCallerKey("alice"), newCallerKey("bob"), newCallerKey("mallory")]
 
@@ -103,6 +105,60 @@ describe("a proxy that knows its callers", () => {
         await from("192.0.2.3", BOB).complete({ prompt: "x" })
       })
     }).pipe(Effect.scoped),
+  )
+
+  it.live.runIf(hasOpenssl)(
+    "holds its limits behind what ends TLS, per caller and per address that credentials come from",
+    () =>
+      Effect.gen(function* () {
+        const gated = yield* gatedUpstream
+        const proxy = yield* closedProxy({
+          upstream: gated.layer,
+          settings: {
+            trustedProxies: [IpNetwork.fromInputUnsafe("127.0.0.1/32")],
+            rateLimitCaller: 3,
+            maxConcurrentPerCaller: 2,
+            rateLimitRefused: 2,
+          },
+        })
+        const { certificate, url } = yield* runTlsTerminator(proxy.port)
+        const from = (localAddress: string, caller: typeof ALICE, claimed = "203.0.113.9") => {
+          const send = httpsFetch(certificate, undefined, { localAddress })
+          const headers = { "x-forwarded-for": claimed }
+          return proxy.client({
+            baseUrl: url,
+            credential: credentialOf(caller),
+            fetch: (url, init) =>
+              send(url, { ...init, headers: { ...Object.fromEntries(new Headers(init.headers)), ...headers } }),
+          })
+        }
+        const ask = (...whose: Parameters<typeof from>) => from(...whose).complete({ prompt: "x" })
+        const limited = { code: "rate-limited", sealed: true, mayHaveBeenServed: false }
+        const running = [ask("127.0.0.2", ALICE), ask("127.0.0.3", ALICE)]
+        yield* Effect.repeat(Effect.sync(gated.entered), { until: (entered) => entered === 2 })
+        yield* Effect.promise(async () => {
+          // Two of hers are in flight already, from wherever the third comes; it takes the last one of this minute.
+          assert.deepInclude(await problemOf(ask("127.0.0.4", ALICE)), limited)
+        })
+        const bobs = ask("127.0.0.2", BOB)
+        yield* Effect.repeat(Effect.sync(gated.entered), { until: (entered) => entered === 3 })
+        yield* gated.open
+        yield* Effect.promise(async () => {
+          await Promise.all([...running, bobs])
+          for (const address of ["127.0.0.2", "127.0.0.5"]) {
+            assert.deepInclude(await problemOf(ask(address, ALICE)), limited)
+          }
+          // Whose credentials are refused is told apart by address, whatever a client says that its address is.
+          for (const claimed of ["198.51.100.1", "198.51.100.2"]) {
+            assert.deepStrictEqual(await problemOf(ask("127.0.0.6", STRANGER, claimed)), REFUSED)
+          }
+          const blocked = await problemOf(ask("127.0.0.6", STRANGER, "198.51.100.3"))
+          assert.deepInclude(blocked, { code: "rate-limited", sealed: false })
+          assert.deepStrictEqual(await problemOf(ask("127.0.0.7", STRANGER)), REFUSED)
+          await ask("127.0.0.7", BOB)
+        })
+        assert.strictEqual(gated.entered(), 4)
+      }).pipe(Effect.scoped),
   )
 
   it.live("bounds what a caller has in flight", () =>

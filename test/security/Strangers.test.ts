@@ -1,17 +1,16 @@
-/** What a stranger on the public port learns of sealed exchanges from all that can be fetched there: nothing. */
+/** What a stranger on a public port learns, from all that can be fetched there, of what others do: nothing. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { call, callOperator } from "../support/gateway.ts"
-import type { RunningProxy } from "../support/proxy.ts"
+import { call, callOperator, databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import { beginSession } from "../support/sealing.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
 
 /** What no description names. */
 const BESIDE = ["/", "/docs", "/docs/main.js", "/console", "/console/main.js", "/console/style.css", "/openapi.json"]
-const GUESSED = ["/metrics", "/v1/completions", "/v1/sessions", "/nothing"]
+const GUESSED = ["/metrics", "/v1/completions", "/v1/sessions", "/api/v1/jobs?limit=1", "/nothing"]
 
-/** Everything that can be fetched, as it looks but for the time. */
-const everything = Effect.fnUntraced(function* (proxy: RunningProxy) {
+/** Everything that can be fetched, as it looks but for the time and the name of the request. */
+const everything = Effect.fnUntraced(function* (proxy: { readonly url: string }) {
   const { json } = yield* call(proxy, "GET", "/openapi.json")
   const paths = [...Object.keys(Object(json["paths"])), ...BESIDE, ...GUESSED]
   return yield* Effect.forEach(
@@ -21,7 +20,7 @@ const everything = Effect.fnUntraced(function* (proxy: RunningProxy) {
         asked: `${method} ${path}`,
         status,
         headers: [...headers].filter(([name]) => name !== "date"),
-        text,
+        text: text.replace(/"trace_id":"[\da-f]{32}"/, ""),
       })),
   )
 })
@@ -43,5 +42,38 @@ it.live("all that a stranger can fetch is the same before and after an exchange"
     // Its operator is told of it.
     assert.notStrictEqual((yield* callOperator(proxy, "/ready")).text, told.text)
     assert.deepStrictEqual(yield* everything(proxy), before)
+  }).pipe(Effect.scoped),
+)
+
+it.live("so it is at a gateway, before and after a job that asked a sealed proxy", () =>
+  Effect.gen(function* () {
+    const { fake, proxy } = yield* sealedSetup()
+    fake.always({ text: "one two three" })
+    const gateway = yield* startGateway(
+      yield* databaseUrl({ kind: "sqlite" }),
+      { PROVIDER1_SEALED_PIN: proxy.kid, PROVIDER1_BASE_URL: proxy.url, PROVIDER1_MODEL: "model-1" },
+      "configured",
+    )
+    const [atGateway, atProxy] = [yield* everything(gateway), yield* everything(proxy)]
+    assert.isAbove(atGateway.filter(({ status }) => status === 200).length, 15)
+    const told = yield* callOperator(gateway, "/metrics")
+    const token = yield* tokenFor("alice")
+    const { json: agent } = yield* call(gateway, "POST", "/api/v1/agents", { token, body: { name: "a" } })
+    const path = `/api/v1/agents/${String(agent["id"])}/execute`
+    const { json: made } = yield* call(gateway, "POST", path, { token, body: { task: "x", mode: "verified" } })
+    const { json: job } = yield* call(gateway, "GET", `/api/v1/jobs/${String(made["id"])}?wait=30`, { token })
+    assert.strictEqual(job["status"], "completed")
+    assert.isAbove(fake.requests.length, 0)
+    assert.notStrictEqual((yield* callOperator(gateway, "/metrics")).text, told.text)
+    assert.deepStrictEqual(yield* everything(gateway), atGateway)
+    assert.deepStrictEqual(yield* everything(proxy), atProxy)
+    // Also what has a name now looks as what has none.
+    for (const known of [`/api/v1/jobs/${String(job["id"])}`, `/api/v1/agents/${String(agent["id"])}`]) {
+      const [named, nameless] = [
+        yield* call(gateway, "GET", known),
+        yield* call(gateway, "GET", known.replace(/.$/, "x")),
+      ]
+      assert.deepStrictEqual([named.status, nameless.status], [401, 401])
+    }
   }).pipe(Effect.scoped),
 )

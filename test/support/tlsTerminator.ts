@@ -1,0 +1,56 @@
+/** What ends TLS in front of a server, as balancers do: it says whom a request is from, and passes the rest on. */
+import { readFileSync } from "node:fs"
+import { request } from "node:http"
+import { createServer } from "node:https"
+import type { AddressInfo } from "node:net"
+import { Effect } from "effect"
+import { type Certificate, makeCertificate } from "./certificates.ts"
+import { temporaryFolder } from "./proxy.ts"
+
+export interface TlsTerminator {
+  readonly url: string
+  readonly certificate: Certificate
+}
+
+/** A terminator before `port` of 127.0.0.1 that lives as long as the scope. */
+export const runTlsTerminator = Effect.fnUntraced(function* (port: number) {
+  const certificate = makeCertificate(yield* temporaryFolder, "terminator")
+  const server = yield* Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = createServer(
+        { cert: readFileSync(certificate.cert), key: readFileSync(certificate.key) },
+        (incoming, outgoing) => {
+          const { headers, method, socket, url } = incoming
+          const onward = request({
+            port,
+            host: "127.0.0.1",
+            method,
+            path: url,
+            // In place of whatever the client says of itself.
+            headers: { ...headers, "x-forwarded-for": socket.remoteAddress, "x-forwarded-proto": "https" },
+          })
+          onward.on("response", (answer) => {
+            outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+            answer.pipe(outgoing)
+          })
+          onward.on("error", () => outgoing.destroy())
+          outgoing.on("close", () => onward.destroy())
+          incoming.pipe(onward)
+        },
+      )
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+      return server
+    }),
+    (server) =>
+      Effect.promise(
+        () =>
+          new Promise<void>((resolve) => {
+            server.closeAllConnections()
+            server.close(() => resolve())
+          }),
+      ),
+  )
+  // `address()` is a string only for pipes.
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { url, certificate } satisfies TlsTerminator
+})
