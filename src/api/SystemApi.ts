@@ -1,10 +1,12 @@
-/** What balancers and orchestrators ask of both servers. What operators ask is behind a door of their own. */
+/**
+ * What load balancers and orchestrators ask of both servers. The operator's own requests go to a listener of their own.
+ */
 import { Context, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { PublicReadiness } from "../domain/readiness.ts"
 import { Refusals } from "./problems.ts"
 
-/** Whether an endpoint is for balancers and orchestrators, who ask every process by itself. */
+/** Whether an endpoint is a probe: load balancers and orchestrators ask it of every process by itself. */
 export const IsProbe = Context.Reference<boolean>("sealgate/api/SystemApi/IsProbe", {
   defaultValue: () => false,
 })

@@ -1,4 +1,4 @@
-/** What both servers refuse, whatever is asked of them; what an endpoint alone refuses stands with its group. */
+/** The refusals that any request to either server may get. Those of a single endpoint stand with its group. */
 import { HttpApiMiddleware } from "effect/http-api"
 import { Refusal } from "../domain/refusal.ts"
 
@@ -67,7 +67,7 @@ export class Internal extends Refusal<Internal>()("Internal", {
   retryable: false,
 }) {}
 
-/** The server is on its way down and begins nothing new. */
+/** The server is shutting down and begins nothing new. */
 export class Draining extends Refusal<Draining>()("Draining", {
   code: "draining",
   status: 503,
@@ -75,10 +75,10 @@ export class Draining extends Refusal<Draining>()("Draining", {
   detail: "Send the request to another instance, or here again in a moment.",
 }) {}
 
-/** What a request with a body may be answered because of it. */
+/** The refusals that any request with a body may get. */
 export const BODY_PROBLEMS = [TooLarge, UnsupportedMediaType] as const
 
-/** Answers with what an endpoint refuses; and what every request may be answered because of its head alone. */
+/** Declares the refusals of an endpoint, and those that any request may get for its head alone. */
 export class Refusals extends HttpApiMiddleware.Service<Refusals>()("sealgate/api/problems/Refusals", {
   error: [Malformed, CrossOrigin, Misdirected, TooManyRequests],
 }) {}

@@ -18,7 +18,7 @@ export type TenantId = typeof TenantId.Type
 export const AgentId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("AgentId"))
 export type AgentId = typeof AgentId.Type
 
-/** Longer than any mode's name: what is longer is not even looked at. */
+/** Text longer than this is longer than any mode's name, so it is refused unread. */
 const MAX_MODE_NAME = 32
 
 /** A mode as callers may write it: `Adversarial` is `adversarial`. */
@@ -31,7 +31,7 @@ export const ModeName = Schema.String.check(Schema.isMaxLength(MAX_MODE_NAME))
     Schema.decodeTo(
       Mode,
       SchemaTransformation.transform<Mode, string>({
-        // Whether it is one, its schema looks at next.
+        // The cast is checked at once: the schema `Mode` that this decodes to refuses every other text.
         decode: (name) => name.toLowerCase() as Mode,
         encode: (mode) => mode,
       }),
@@ -46,7 +46,7 @@ const MAX_INSTRUCTIONS = 100_000
 const MAX_METADATA_ENTRIES = 32
 const MAX_METADATA_KEY = 64
 const MAX_METADATA_VALUE = 1024
-/** A day: longer tasks belong into several jobs. */
+/** A day. A longer task should be divided into several jobs. */
 export const MAX_TIMEOUT_SECONDS = 86_400
 
 /** The caller's own labels: at most 32, keys up to 64 characters, values up to 1024. */

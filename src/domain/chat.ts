@@ -133,7 +133,10 @@ const options = {
   ),
 }
 
-/** A member that must not be there: an open schema would keep it, and one of two questions would be dropped in silence. */
+/**
+ * A member that must be absent: an open schema would otherwise keep it, and one of the two questions would be dropped
+ * silently.
+ */
 const absent = (message: string) => Schema.optionalKey(Schema.Never.annotate({ message }))
 
 /** A Chat Completions request in its one normal form: with `messages`. */

@@ -1,11 +1,11 @@
-/** The least that is set aside for what begins to come in, in bytes. */
+/** The fewest bytes that are allocated when a body begins to arrive. */
 const FIRST = 1024
 
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Bytes that come in pieces and are kept as one. Each piece kept by itself would cost some 200 bytes however small it is,
- * and whoever sends it chooses how small.
+ * Bytes that arrive in pieces and are kept in one buffer. Each piece kept by itself would cost some 200 bytes, and its
+ * sender chooses how small pieces are.
  */
 export class CollectedBytes {
   readonly #expected: number
@@ -21,7 +21,9 @@ export class CollectedBytes {
     return this.#length
   }
 
-  /** Bytes of memory that they take: at most twice as many as there are, or 1024, and not more than expected. */
+  /**
+   * How many bytes of memory the buffer takes: at most twice as many as arrived, or 1024, and never more than expected.
+   */
   get held(): number {
     return this.#bytes.length
   }
@@ -30,7 +32,7 @@ export class CollectedBytes {
     const needed = this.#length + piece.length
     if (needed > this.#bytes.length) {
       const roomy = Math.max(needed, 2 * this.#bytes.length, FIRST)
-      // Not out of the pool that small buffers share: nothing but this is to keep it alive.
+      // Allocated outside the pool that small buffers share, so that nothing else keeps this memory alive.
       const grown = Buffer.allocUnsafeSlow(needed <= this.#expected ? Math.min(roomy, this.#expected) : roomy)
       this.#bytes.copy(grown, 0, 0, this.#length)
       this.#bytes = grown
@@ -39,7 +41,7 @@ export class CollectedBytes {
     this.#length = needed
   }
 
-  /** All of them, which are not kept here any longer. */
+  /** Hands out all bytes and keeps none of them here. */
   take(): Uint8Array {
     const bytes = this.#bytes.subarray(0, this.#length)
     this.#bytes = NOTHING

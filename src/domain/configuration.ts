@@ -1,15 +1,18 @@
-/** What a configuration can be wrong about: single settings, and several that do not go together. */
+/** Mistakes in the configuration: in a single setting, or between several that contradict each other. */
 import { Effect, Schema } from "effect"
 
 /** What is wrong with one setting, by the name of its variable. */
 const Mistake = Schema.Struct({ variable: Schema.String, problem: Schema.String })
 export type Mistake = typeof Mistake.Type
 
-/** What several settings have to be together. */
+/** A condition that several settings have to meet together. */
 export interface Rule<Values> {
-  /** The settings that it looks at. */
+  /** The settings that the rule reads. */
   readonly of: ReadonlyArray<keyof Values>
-  /** What is wrong with them; looked for when all of them could be decoded, so that nothing is blamed twice. */
+  /**
+   * The mistakes that the rule finds. It runs only when all of its settings could be decoded, so that no mistake is
+   * reported twice.
+   */
   readonly mistakes: (values: Values) => ReadonlyArray<Mistake>
 }
 

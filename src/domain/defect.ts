@@ -1,4 +1,6 @@
-/** What may be told of an error anywhere: its type and its place. Its message could quote what was being handled. */
+/**
+ * What may be logged of any error: its type and its place in the code. Its message could quote a prompt or a secret.
+ */
 import { Cause } from "effect"
 
 const MAX_FRAMES = 8
@@ -13,8 +15,8 @@ export const typeOfError = (error: unknown): string => {
 /** Stack frames of an error, innermost first, without the message that stands before them. */
 export const placeOfError = (error: unknown): ReadonlyArray<string> => {
   if (!(error instanceof Error) || typeof error.stack !== "string") return []
-  // A message may have lines that look like frames, so it is cut off as a whole. Where it is not at the start of the
-  // stack it was changed after the error was made, and nothing of the stack can be told apart from it.
+  // The message is cut off as a whole, because its lines may look like stack frames. When the stack does not begin with
+  // the message, the message was changed later and the two cannot be told apart, so nothing of the stack is used.
   const header = error.stack.indexOf(error.message)
   if (header < 0) return []
   return error.stack

@@ -5,7 +5,7 @@
  * @example `{ id, ...defined({ tenant }) }` has a member `tenant` only where there is one.
  */
 export const defined = <A extends object>(members: A): Defined<A> =>
-  // The loss of exactly these members is what the type says, and what Object.fromEntries cannot.
+  // The type says exactly that these members are removed, which `Object.fromEntries` cannot express.
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<A>
 
 export type Defined<A> = { readonly [K in keyof A]?: Exclude<A[K], undefined> }

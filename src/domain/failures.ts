@@ -1,27 +1,31 @@
 /** How calls to providers fail, and all that follows from it: the fault table of the product as a value. */
 import { Record, Schema } from "effect"
 
-/** A closed table of rows that are all of one shape. */
+/** A table whose keys are known to the compiler, and whose rows all have one shape. */
 const table =
   <Row>() =>
   <Name extends string>(rows: Readonly<Record<Name, Row>>): Readonly<Record<Name, Row>> =>
     rows
 
 interface CodeRule {
-  /** The HTTP status with which it reaches the caller. */
+  /** The HTTP status of the error as a caller gets it. */
   readonly status: number
-  /** A sentence that is safe to show anywhere: it quotes neither prompt nor provider. */
+  /** A sentence that is safe to show anywhere: it quotes neither a prompt nor a provider. */
   readonly title: string
-  /** What the provider said is about the request, and so for who made it; otherwise it may be about our account. */
+  /**
+   * The provider's message concerns the request, so its sender may read it. Other messages may concern the operator's
+   * account.
+   */
   readonly aboutRequest?: boolean
-  /** Waiting does not help, although the status says so: only the operator can put it right. */
+  /** Waiting does not help, although the status suggests it: only the operator can solve this. */
   readonly lasting?: boolean
 }
 
 /**
- * What a caller sees. The rows are in the order in which one is told when every target failed, each in its own way:
- * first what may pass if it waits, the most specific before the vaguest; then what it can change itself; then what only
- * the operator can put right. The rest never compete, because they end a search or come before one.
+ * What a caller sees. When every target failed, each in its own way, the caller is told the failure whose row comes
+ * first: failures that may pass by waiting come first, more specific ones before vaguer ones; then those that the
+ * caller can solve by changing the request; then those that only the operator can solve. The rest are never compared,
+ * because they end the search or come before it.
  */
 export const failureCodes = table<CodeRule>()({
   "rate-limited": { status: 429, title: "The provider's rate limit is exhausted; try again later." },
@@ -64,32 +68,40 @@ export type UpstreamCode = keyof typeof failureCodes
 export const UpstreamCode = Schema.Literals(Record.keys(failureCodes))
 
 /**
- * What may be at fault, each with a circuit of its own:
- * - `provider`: no connection to it, so none of its targets can be called
- * - `target`: one of its models is unwell
- * - `pace`: that model is slow, which may be its nature, so more of it is borne
+ * What may be at fault. Each has a circuit of its own:
+ * - `provider`: no connection can be made to it, so none of its targets can be called
+ * - `target`: one of its models fails
+ * - `pace`: that model is slow. A model may be slow by nature, so this circuit tolerates more failures
  */
 export type Suspect = "provider" | "target" | "pace"
 
 interface FailureRule {
-  /** What the caller sees if nothing better follows. */
+  /** The code that the caller sees when no other target serves the request. */
   readonly code: UpstreamCode
-  /** Whether the same target is tried again. A silent target is not: it would only be waited for twice. */
+  /**
+   * Whether the same target is tried again. A target that stayed silent is not, because the caller would wait for it
+   * twice.
+   */
   readonly retry: boolean
-  /** Whether another target may be asked. A request that is wrong or not allowed is so everywhere. */
+  /** Whether another target may be tried. A request that is wrong or forbidden would be refused everywhere. */
   readonly failover: boolean
-  /** What it counts against; `undefined` for what says nothing of anybody's health. */
+  /** The circuit that this failure counts against; `undefined` if it says nothing about anybody's health. */
   readonly against: Suspect | undefined
-  /** Whether the provider was heard: if so it can be reached, whatever it said. */
+  /** Whether the provider answered at all: then it can be reached, whatever its answer was. */
   readonly heard: boolean
   /**
-   * Whether a model may have run. If not, providers do not charge, so without other word from the provider its tokens
-   * are 0. What a call that broke off later has cost is not known unless the provider said so.
+   * Whether a model may have run. If not, providers do not charge, so the tokens count as 0 unless the provider
+   * reported some. If so, the cost of the call is unknown unless the provider reported it.
    */
   readonly billed: boolean
-  /** Whether it is a provider's verdict on a request: a page for people in its place comes from something else. */
+  /**
+   * Whether only a provider can give this verdict on a request: an HTML page with the same status comes from something
+   * in between.
+   */
   readonly verdict: boolean
-  /** Whether only the operator can mend it, so that it is told to it; everything else is in the metrics. */
+  /**
+   * Whether only the operator can solve this, so that it is logged for them; all other failures are visible in metrics.
+   */
   readonly operator: boolean
 }
 
@@ -101,21 +113,23 @@ const final = { ...elsewhere, failover: false, verdict: true } as const
 
 /** How one call to one provider failed, and what follows from it. */
 export const failureRules = table<FailureRule>()({
-  /** 429, or 503 with `Retry-After`; not an account that has run dry. */
+  /** Status 429, or 503 with `Retry-After`; but not when the account has no credit left. */
   "rate-limited": { ...transient, code: "rate-limited" },
-  /** Other 5xx, or a connection that broke before there was an answer. */
+  /** Another 5xx status, or a connection that broke before there was an answer. */
   unavailable: { ...transient, code: "upstream-unavailable" },
-  /** No connection: refused, no address, DNS or TLS failure. */
+  /** No connection: refused, no such address, or a failure of DNS or TLS. */
   unreachable: { ...unheard, code: "upstream-unavailable" },
-  /** No connection in time. */
+  /** No connection within the time limit. */
   "connect-timeout": { ...unheard, retry: false, code: "upstream-timeout" },
-  /** No whole answer, or no first output of a stream, in time: it may be ill, or think for long. */
+  /**
+   * No whole answer, or no first output of a stream, within the time limit: the model may be down, or may be thinking.
+   */
   slow: { ...elsewhere, against: "pace", heard: false, billed: true, code: "upstream-timeout" },
-  /** No further chunk in time. */
+  /** No further chunk within the time limit. */
   timeout: { ...transient, retry: false, billed: true, code: "upstream-timeout" },
   /** The answer ended before the provider said that it was finished. */
   truncated: { ...transient, billed: true, code: "upstream-truncated" },
-  /** Not JSON, wrong content type, a shape the format does not allow, or more than its limits allow. */
+  /** Not JSON, a wrong content type, a shape that the format does not allow, or an answer beyond the limits. */
   garbage: { ...transient, billed: true, code: "upstream-protocol" },
   /** A redirect, which is never followed: keys and prompts go only where the operator sends them. */
   redirected: { ...transient, retry: false, operator: true, code: "upstream-protocol" },
@@ -124,7 +138,9 @@ export const failureRules = table<FailureRule>()({
   "invalid-request": { ...final, code: "invalid-request" },
   /** This product's own credentials were refused, or its account has run dry. */
   unauthorized: { ...elsewhere, operator: true, code: "upstream-unauthorized" },
-  /** A sealed proxy or a connector stands where a provider should; through it, requests may come back to where they began. */
+  /**
+   * A sealed proxy or a connector answers where a provider should. Through it, requests may return to where they began.
+   */
   misconfigured: { ...elsewhere, operator: true, code: "upstream-misconfigured" },
   /** The provider does not have the model, or this product's account has no access to it. */
   "unknown-model": { ...elsewhere, verdict: true, code: "unknown-model" },

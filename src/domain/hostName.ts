@@ -1,4 +1,4 @@
-/** Which machine a name means, as far as the name itself tells. */
+/** Which machine a host name means, as far as the name itself shows it. */
 
 /** `Host` without its port, in lower case; an IPv6 address without its brackets. */
 export const hostName = (host: string): string => {

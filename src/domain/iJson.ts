@@ -1,7 +1,7 @@
 /**
- * What JSON from outside has to be: I-JSON (RFC 7493), whose every text says one thing to every reader, and bearable. Two
- * members of one name let two verifiers read two questions out of one proven exchange; and what comes after parsing
- * pays by the level and by the value, so a megabyte of brackets would be half a million of either.
+ * What JSON from outside has to be: I-JSON (RFC 7493), which every reader reads in the same way, within limits. If two
+ * members could have one name, two verifiers could read two different questions out of one proven exchange. And code
+ * that runs after the parser takes time per level and per value, of which a megabyte of brackets has half a million.
  */
 import { fromUtf8 } from "./bytes.ts"
 
@@ -12,10 +12,16 @@ export interface JsonLimits {
   readonly values: number
 }
 
-/** What a server takes. Schemas of tools, the deepest there is, take two levels per level of their own. */
+/**
+ * What a server accepts. The deepest JSON in use are schemas of tools, which take two levels for each level of their
+ * own.
+ */
 export const JSON_LIMITS: JsonLimits = { depth: 64, values: 32_768 }
 
-/** What a client takes: however much there is of an answer, but not levels alone, each of which costs it something. */
+/**
+ * What a client accepts: any number of values, because answers may be large, but few levels, because each level costs
+ * the client a recursion.
+ */
 const CLIENT_LIMITS: JsonLimits = { depth: 1024, values: Number.POSITIVE_INFINITY }
 
 const QUOTE = 0x22
@@ -38,9 +44,9 @@ const tooComplex = ({ depth, values }: JsonLimits) =>
   `At most ${depth} levels${Number.isFinite(values) ? ` and ${values} values` : ""} are accepted.`
 
 /**
- * What is wrong with `text` beside not being JSON, in a sentence; `undefined` if nothing is. To be asked before the text
- * is parsed, which is what finds out whether it is JSON. It looks at every character once at most, and keeps no more
- * than the names of members.
+ * What is wrong with `text` besides not being JSON, as a sentence; `undefined` if nothing is. It has to be called
+ * before the text is parsed, and only the parser finds out whether the text is JSON. It looks at every character at
+ * most once, and keeps only the names of members.
  */
 export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS): string | undefined => {
   if (text.startsWith("\uFEFF")) return MARKED
@@ -50,11 +56,11 @@ export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS): str
   let values = 0
   let objects = 0
   let backslash = nextBackslash(text, 0)
-  // Of every level: the number of the object that is open there, or 0 for an array, and in which object of that level
-  // each name was seen last. So an object costs nothing but its members.
+  // For every level: the number of the object that is open there (0 for an array), and in which object of that level
+  // each name was last seen. So an object takes no memory besides its members.
   const open: Array<number> = [0]
   const seen: Array<Map<string, number>> = []
-  // Whether a string that begins now is the name of a member.
+  // Whether a string that begins here is the name of a member.
   let names = false
   for (let i = 0; i < length; i++) {
     const code = text.charCodeAt(i)
@@ -79,7 +85,7 @@ export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS): str
       open[depth] = names ? ++objects : 0
       if (names) seen[depth] ??= new Map()
       while (isSpace(text.charCodeAt(i + 1))) i++
-      // The first value has no comma before it, and where the next bracket closes there is none.
+      // The first value has no comma before it, and an empty array or object has no value at all.
       const next = text.charCodeAt(i + 1)
       if (next !== CLOSE_ARRAY && next !== CLOSE_OBJECT && ++values > limits.values) return tooComplex(limits)
     } else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) {
@@ -90,7 +96,7 @@ export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS): str
   return undefined
 }
 
-/** It is not I-JSON, or beyond its limits. `message` says what is wrong, in a sentence. */
+/** The text is not I-JSON, or exceeds its limits. `message` says what is wrong, in a sentence. */
 export class NotIJson extends Error {}
 
 const textOf = (json: string | Uint8Array, limits: JsonLimits): string | NotIJson => {
@@ -114,20 +120,20 @@ export const parseIJson = (json: string | Uint8Array): unknown => {
   try {
     return JSON.parse(text)
   } catch {
-    // What the parser says quotes the text.
+    // The parser's own message is not passed on, because it quotes the text.
     throw new NotIJson("It is not JSON.")
   }
 }
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
-/** The name as it is after its escapes, by which names are the same (RFC 7493 §2.3). */
+/** The name after its escapes are resolved: names are compared in this form (RFC 7493 §2.3). */
 const nameOf = (raw: string, escaped: boolean): string => {
   if (!escaped) return raw
   try {
     return JSON.parse(`"${raw}"`) as string
   } catch {
-    // No JSON, so the text will not be parsed either.
+    // The text is not JSON, so it will not be parsed either.
     return raw
   }
 }
@@ -135,8 +141,8 @@ const nameOf = (raw: string, escaped: boolean): string => {
 const ESCAPE = /\\/g
 
 /**
- * Where the next backslash stands; negative when there is none. A pattern rather than `indexOf`, which V8 takes for free of
- * effects: it moved a search whose answer is seldom needed to where every character passes, and 600 kB of digits took 7 s.
+ * Where the next backslash stands; negative if there is none. A regular expression is used because V8 takes `indexOf`
+ * to be free of effects and moved the call into the loop over every character: 600 kB of digits then took 7 s.
  */
 const nextBackslash = (text: string, from: number): number => {
   ESCAPE.lastIndex = from

@@ -15,7 +15,9 @@ export const Subject = Name
 
 const USER_TENANT_PREFIX = "user:"
 
-/** A tenant, as the `tenant` of a token names one. None can be taken for the tenant that a user is. */
+/**
+ * A tenant, as the `tenant` of a token names it. The check keeps a token from naming the tenant that stands for a user.
+ */
 export const ClaimedTenant = Name.check(
   Schema.makeFilter((name: string) => !name.startsWith(USER_TENANT_PREFIX), {
     message: `a tenant that does not begin with ${USER_TENANT_PREFIX}`,
@@ -33,12 +35,12 @@ export interface Identity {
   readonly roles: ReadonlyArray<string>
 }
 
-/** What a refusal asks for (RFC 6750 §3); who sent no token has made no error yet. */
+/** The `WWW-Authenticate` of a refusal (RFC 6750 §3). It names no error for a caller who sent no token. */
 const challenge = (error?: string) => ({
   "www-authenticate": `Bearer realm="sealgate"${error === undefined ? "" : `, error="${error}"`}`,
 })
 
-/** There is no token, or not one that counts here. Why is told to nobody: it would help only a forger. */
+/** There is no token, or it does not count here. Nobody is told why, because the reason would help only a forger. */
 export class TokenRefused extends Refusal<TokenRefused>()("TokenRefused", {
   code: "unauthorized",
   status: 401,
@@ -49,7 +51,7 @@ export class TokenRefused extends Refusal<TokenRefused>()("TokenRefused", {
   static readonly absent = () => new TokenRefused({ headers: challenge() })
 }
 
-/** The issuer's keys could not be loaded, so no token of its can be checked. */
+/** The issuer's keys could not be loaded, so none of its tokens can be checked. */
 export class TokenKeysUnavailable extends Refusal<TokenKeysUnavailable>()("TokenKeysUnavailable", {
   code: "token-keys-unavailable",
   status: 503,

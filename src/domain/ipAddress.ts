@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 
-/** Prefix of an IPv6 address that belongs to one subscriber: everything below it is theirs to choose. */
+/** The prefix length of the IPv6 addresses that belong to one subscriber, who can choose any address below it. */
 const SUBSCRIBER_PREFIX = 64
 
 /** An IP address as `show` writes it; IPv4 mapped into IPv6 is IPv4. Other text is left as it is. */

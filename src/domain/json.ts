@@ -1,4 +1,4 @@
-/** JSON of which nothing is known yet. What is untrusted and may be hostile is read as I-JSON, see `iJson.ts`. */
+/** JSON of unknown content. JSON from untrusted senders is read as I-JSON instead, see `iJson.ts`. */
 
 export type JsonObject = Readonly<Record<string, unknown>>
 

@@ -1,4 +1,7 @@
-/** What public keys must be before anything is agreed with them. Public values only: nothing here takes constant time. */
+/**
+ * What public keys have to satisfy before a secret is agreed with them. Only public values are handled here, so nothing
+ * has to take constant time.
+ */
 import type { Bytes } from "./bytes.ts"
 
 const LAST = 31

@@ -1,4 +1,6 @@
-/** What is kept of a call that went through a sealed proxy: enough for `sealgate verify`, and nothing that was said. */
+/**
+ * What is kept of a call that went through a sealed proxy: enough for `sealgate verify`, but neither prompt nor answer.
+ */
 import { Schema } from "effect"
 
 export const KeptReceipt = Schema.Struct({

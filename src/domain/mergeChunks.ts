@@ -1,6 +1,6 @@
 /**
- * Puts chunks of a stream together that say one thing in two pieces, so that how many tokens there were does not show in how
- * much is sent (sealed protocol §5).
+ * Merges consecutive chunks of a stream into one where they only continue the same text, so that the number of tokens
+ * does not show in the number of frames (sealed protocol §5).
  */
 import type { ChatChunk } from "./chat.ts"
 
@@ -16,10 +16,7 @@ export interface Merged {
   readonly added: string
 }
 
-/**
- * `undefined` if they differ in more than one text, or if anything else in the second one would be lost: what readers join
- * rather than replace.
- */
+/** `undefined` if the two differ in more than one text, or if merging would lose anything else of the second one. */
 export const mergeChunks = (first: ChatChunk, second: ChatChunk): Merged | undefined => {
   const [a, ...others] = first.choices
   const [b, ...more] = second.choices
@@ -30,7 +27,7 @@ export const mergeChunks = (first: ChatChunk, second: ChatChunk): Merged | undef
   return { chunk: { ...first, choices: [{ ...a, delta: merged.delta }] }, added: merged.added }
 }
 
-/** Without padding members, which are a provider's own. */
+/** The same without the padding members that some providers add. */
 export const withoutPadding = (chunk: ChatChunk): ChatChunk => {
   if (chunk["obfuscation"] === undefined) return chunk
   const { obfuscation: _padding, ...rest } = chunk
@@ -67,7 +64,7 @@ const mergeDeltas = (a: Json, b: Json): { readonly delta: Choice["delta"]; reado
   }
   if (name !== "tool_calls") return undefined
   const merged = mergeCalls(before, after)
-  // Only a text in it grew, so it has the shape that it had.
+  // Only a text in it grew, so it still has the shape of its type.
   return merged === undefined
     ? undefined
     : { delta: { ...a, tool_calls: [merged.call] } as unknown as Choice["delta"], added: merged.added }

@@ -1,13 +1,14 @@
 /**
- * What is wrong with a value that does not fit its schema, as its sender should hear it. Where a value may have one of
- * several forms, only the one that was meant is spoken of: what the others lack is no mistake of the sender's.
+ * What is wrong with a value that does not fit its schema, for its sender. Where a value may have one of several forms,
+ * only the form that the sender most likely meant is reported, because what the other forms lack is not the sender's
+ * mistake.
  */
 import { Array as Arr, Order, SchemaAST, SchemaIssue } from "effect"
 import type { ProblemIssue } from "./problem.ts"
 
 type Issue = SchemaIssue.Issue
 
-/** How many wrong members are told at once: a body of a megabyte has room for thousands, each told at length. */
+/** How many wrong members are reported at once: a body of a megabyte has room for thousands. */
 const MAX_MISFITS = 64
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -21,7 +22,7 @@ export const misfits = (issue: Issue, root: ReadonlyArray<string> = []): Readonl
       message,
     }))
 
-/** The same issue, and of every union only the form that was meant. */
+/** The same issue, with each union reduced to the form that was meant. */
 const narrowed = (issue: Issue): Issue => {
   switch (issue._tag) {
     case "Composite":
@@ -39,10 +40,13 @@ const narrowed = (issue: Issue): Issue => {
   }
 }
 
-/** What tells the forms of a union apart by its literal: `role` of messages, `type` of content parts. */
+/**
+ * The member whose literal value tells the forms of a union apart, such as `role` of messages and `type` of content
+ * parts.
+ */
 interface Tag {
   readonly key: PropertyKey
-  /** Of all forms. */
+  /** The literals of all forms. */
   readonly values: ReadonlyArray<SchemaAST.LiteralValue>
 }
 
@@ -71,7 +75,7 @@ const tagOf = (union: SchemaAST.Union): Tag | undefined => {
   return undefined
 }
 
-/** The issues of a form itself, each at one of its members unless the whole is none of this form. */
+/** The issues of a form itself, each about one of its members, unless the value as a whole does not have this form. */
 const own = (form: Issue): ReadonlyArray<Issue> => {
   if (form._tag === "Composite") return form.issues
   return form._tag === "Filter" || form._tag === "Encoding" ? own(form.issue) : [form]
@@ -82,10 +86,10 @@ const astOf = (form: Issue): SchemaAST.AST | undefined => {
   return form._tag === "Filter" || form._tag === "Encoding" ? astOf(form.issue) : undefined
 }
 
-/** Whether an issue is about a member. */
+/** Whether an issue is about the member `key`. */
 const isAt = (key: PropertyKey) => (issue: Issue) => issue._tag === "Pointer" && issue.path[0] === key
 
-/** Which of a union's forms was meant, or what keeps one from telling. */
+/** The issue of the form that was meant, or an issue that says why it cannot be told which one was. */
 const meant = (union: SchemaAST.Union, forms: Arr.NonEmptyReadonlyArray<Issue>): Issue => {
   const tag = tagOf(union)
   if (tag === undefined) return closest(forms)
@@ -101,11 +105,11 @@ const meant = (union: SchemaAST.Union, forms: Arr.NonEmptyReadonlyArray<Issue>):
   return missing ?? new SchemaIssue.Pointer([key], wrong)
 }
 
-/** Whether an issue is that a member is there, or is not. */
+/** Whether an issue says that a member is missing, or that it should not be there. */
 const isOf = (issue: Issue, kind: "MissingKey" | "UnexpectedKey"): boolean =>
   issue._tag === "Pointer" && issue.issue._tag === kind
 
-/** Whether an issue speaks against the form, and not only against what stands in one of its members. */
+/** Whether an issue suggests that another form was meant, rather than that one member has a wrong value. */
 const isForeign = (issue: Issue): boolean =>
   issue._tag !== "Pointer" ||
   isOf(issue, "MissingKey") ||
@@ -148,7 +152,7 @@ const closest = (forms: Arr.NonEmptyReadonlyArray<Issue>): Issue => {
       )
 }
 
-/** Forms that are equally close: what each of them lacks, or has no room for, is told as one. */
+/** Several forms are equally close, so what they lack, or have no room for, is reported as one issue. */
 const undecided = (first: Issue, forms: ReadonlyArray<Issue>): Issue => {
   if (first._tag !== "Composite") return first
   for (const [kind, text] of [

@@ -1,4 +1,7 @@
-/** The modes: how a job arrives at an answer it can stand behind. Everything about one of them is told by its row. */
+/**
+ * The modes: how a job arrives at its answer. Everything that pages, forms and help say about a mode comes from its
+ * row.
+ */
 import { Record, Schema } from "effect"
 import { AdversarialResult, adversarial, Rounds } from "./modes/adversarial.ts"
 import { Effort, type ModeDescription, type VerdictMeaning } from "./modes/description.ts"
@@ -10,10 +13,10 @@ export const MODES = { adversarial, verified } as const
 export const Mode = Schema.Literals(Record.keys(MODES))
 export type Mode = typeof Mode.Type
 
-/** The row of a mode, for whoever does not care which one it is. */
+/** The row of a mode, for code that handles all modes alike. */
 export const modeOf = (mode: Mode): ModeDescription<string> => MODES[mode]
 
-/** `mode` says which one it is. */
+/** The member `mode` tells the results apart. */
 export const JobResult = Schema.Union([AdversarialResult, VerifiedResult])
 export type JobResult = typeof JobResult.Type
 
@@ -25,11 +28,11 @@ export const JobOptions = Schema.Struct({
 })
 export type JobOptions = typeof JobOptions.Type
 
-/** What a verdict means for whoever wants to use the answer. */
+/** What a verdict means for a reader who wants to use the answer. */
 export const verdictMeaning = ({ mode, verdict }: Pick<JobResult, "mode" | "verdict">): VerdictMeaning =>
   modeOf(mode).verdicts[verdict] ?? { tone: "warn", meaning: "" }
 
-/** A step's name for people; the kind where the mode has no name for it. */
+/** A step's name for people; its kind if the mode has no name for it. */
 export const stepLabel = (mode: Mode, step: Step): string => {
   const label = modeOf(mode).steps[step.kind]?.(step) ?? step.kind
   return `${label}${step.tier === undefined ? "" : `, target ${step.tier}`}${step.repair ? ", asked again" : ""}`

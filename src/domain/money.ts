@@ -38,7 +38,10 @@ export interface Tokens {
 
 export const NO_TOKENS: Tokens = { input: 0, output: 0, cached: 0 }
 
-/** The counts a provider sent, or `null` when it sent none. More cached than sent cannot be and is capped. */
+/**
+ * The counts that a provider sent, or `null` if it sent none. More cached than input tokens cannot be, so the number is
+ * capped.
+ */
 export const tokensOf = (usage: Usage | null | undefined): Tokens | null =>
   usage == null
     ? null

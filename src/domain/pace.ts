@@ -1,17 +1,17 @@
 /**
- * The pace of a stream (sealed protocol §5): milliseconds between its frames. Frames that are sent when a clock ticks, and not
- * when a token came, tell nobody on the path how many tokens there were.
+ * The pace of a stream (sealed protocol §5): the milliseconds between its frames. Frames that are sent by a clock,
+ * rather than when a token arrives, tell an observer on the path nothing about the number of tokens.
  */
 import { FLOOR, UNPACED_FLOOR } from "./padding.ts"
 
 export const DEFAULT_PACE = 100
-/** A frame for each arrival: for callers to whom every millisecond matters more. */
+/** The pace of a stream whose frames are sent as tokens arrive: for callers to whom latency matters more. */
 export const UNPACED = 0
 
 const SHORTEST = 20
 const LONGEST = 1000
 
-/** What a request says, or {@link DEFAULT_PACE}, if it says nothing or nothing that can be. */
+/** The pace that a request asks for, or {@link DEFAULT_PACE} if it asks for none or for an invalid one. */
 export const paceOf = (value: unknown): number =>
   typeof value === "number" && Number.isInteger(value) && (value === UNPACED || (value >= SHORTEST && value <= LONGEST))
     ? value

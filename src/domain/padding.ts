@@ -12,7 +12,10 @@ export const UNPACED_FLOOR = 512
 
 const HEADER = 4
 
-/** What the blocks of end records have, in bytes, or a multiple of it: neither what was counted nor how it ended shows. */
+/**
+ * The lengths of end records, in bytes, are multiples of this: so neither the counts in them nor the way the response
+ * ended shows.
+ */
 const END_RECORD_BLOCK = 4096
 
 /** The length, in bytes, that an end record of `length` is filled to (sealed protocol §5): 4092, 8188, … */

@@ -28,7 +28,7 @@ export type Problem = typeof Problem.Type
 /** The problem type of a code: a URN, because a problem type names a problem and need not be a page. */
 export const problemType = <Code extends string>(code: Code) => `urn:sealgate:problem:${code}` as const
 
-/** Whether what a problem with such a status says should pass. */
+/** Whether a problem with this status is likely to pass by itself. */
 export const isRetryable = (status: number): boolean => status === 429 || status >= 500
 
 /** Builds a problem document; whatever is not given is left out. */

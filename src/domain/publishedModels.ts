@@ -1,4 +1,4 @@
-/** Names of models that vendors publish: they say nothing of whoever asks for them, so telemetry may show them. */
+/** Names of models that vendors publish. They say nothing about who asks for them, so telemetry may show them. */
 export const PUBLISHED_MODELS = [
   "gpt-6.1-sol",
   "gpt-6-sol",

@@ -1,4 +1,4 @@
-/** What `/ready` says: little to strangers, the rest to the operator. */
+/** What `/ready` reports: little to the public, and the rest to the operator. */
 import { Schema } from "effect"
 import { ProviderId } from "./upstream.ts"
 
@@ -25,7 +25,7 @@ export const TlsReadiness = Schema.Struct({
   mode: Schema.Literals(["off", "tls", "mtls"]),
   /** When the certificate expires, as an RFC 3339 time. */
   expires_at: Schema.NullOr(Schema.String),
-  /** Why the last attempt to load changed files was not taken over. */
+  /** Why changed certificate files were not loaded the last time. */
   last_reload_error: Schema.NullOr(Schema.String),
 })
 export type TlsReadiness = typeof TlsReadiness.Type
@@ -33,14 +33,17 @@ export type TlsReadiness = typeof TlsReadiness.Type
 /** What the operator is told. Members that only one of the two servers has are optional. */
 export const Readiness = Schema.Struct({
   /**
-   * `unavailable`: requests should go elsewhere, because it is shutting down or lacks something of its own. `degraded`:
-   * it serves, and a provider is left alone, which other processes would find as it is.
+   * `unavailable`: requests should go elsewhere, because the server is shutting down or something of its own fails.
+   * `degraded`: the server works, but the circuit of a provider is open, which other processes would see as well.
    */
   status: Schema.Literals(["ready", "degraded", "unavailable"]),
   draining: Schema.Boolean,
   providers: Schema.Array(ProviderReadiness),
   tls: TlsReadiness,
-  /** Whether limits and circuits are shared with other processes; `down`: each counts by itself until Redis is back. */
+  /**
+   * Whether limits and circuits are shared with other processes; `down`: each process counts by itself until Redis is
+   * back.
+   */
   redis: Schema.optionalKey(Schema.Literals(["up", "down", "off"])),
   key_storage: Schema.optionalKey(Schema.Literals(["guarded", "plain"])),
   sessions: Schema.optionalKey(Schema.Struct({ live: Schema.Int, max: Schema.Int })),
@@ -49,10 +52,13 @@ export const Readiness = Schema.Struct({
 })
 export type Readiness = typeof Readiness.Type
 
-/** What anybody is told: what a balancer acts on and a client has to know, and nothing that tells of single requests. */
+/**
+ * What the public is told: what a load balancer acts on and what a client has to know, and nothing about single
+ * requests.
+ */
 export const PublicReadiness = Schema.Struct({
   status: Schema.Literals(["ready", "unavailable"]),
-  /** `degraded`: one is left alone because calls failed. `none`: there is no model behind it but the echo. */
+  /** `degraded`: the circuit of a provider is open, because calls failed. `none`: only the built-in echo answers. */
   providers: Schema.Literals(["ok", "degraded", "none"]),
   /** Whether clients must show a certificate. */
   mtls: Schema.Literals(["on", "off"]),
@@ -61,7 +67,7 @@ export type PublicReadiness = typeof PublicReadiness.Type
 
 const isLeftAlone = (provider: ProviderReadiness): boolean => provider.configured && provider.circuit !== "closed"
 
-/** What of a report is for anybody. */
+/** The part of a report that is public. */
 export const publicReadiness = ({ providers, status, tls }: Readiness): PublicReadiness => {
   const models = providers.filter(({ configured, provider }) => configured && provider !== "echo")
   return {

@@ -1,10 +1,10 @@
-/** Refusals: errors of the services that are, as they are, the problems that callers are answered with. */
+/** Refusals: errors of services that are sent to callers as problem documents, as they are. */
 import { Predicate, Schema, SchemaGetter, Struct } from "effect"
 import { HttpApiError } from "effect/http-api"
 import { defined } from "./defined.ts"
 import { isRetryable, Problem, problemType } from "./problem.ts"
 
-/** Names and values of header fields that are sent beside a problem; its document does not have them. */
+/** Header fields that are sent beside a problem and are not in its document. */
 const Headers = Schema.optionalKey(Schema.Never).pipe(
   Schema.decodeTo(Schema.optionalKey(Schema.Record(Schema.String, Schema.String)), {
     decode: SchemaGetter.omit(),
@@ -29,7 +29,7 @@ export const RefusalTypeId = "~sealgate/domain/refusal/Refusal"
 /** What a refusal has beside the members of its document. */
 export interface RefusalBrand {
   readonly [RefusalTypeId]: typeof RefusalTypeId
-  /** Its document, without anything else that the error has. */
+  /** The problem document, without other members of the error. */
   readonly problem: Problem
 }
 
@@ -40,7 +40,7 @@ export interface Refusal extends Error, Problem, RefusalBrand {
 
 export const isRefusal = (error: unknown): error is Refusal => Predicate.hasProperty(error, RefusalTypeId)
 
-/** What should pass soon may have passed after a second. */
+/** What should pass soon may be tried again after a second. */
 const SOON = { "retry-after": "1" }
 
 /**
@@ -55,11 +55,11 @@ export const Refusal =
       readonly code: Code
       readonly status: Status
       readonly title: string
-      /** What there is to say each time. */
+      /** A detail that is the same each time. */
       readonly detail?: string
-      /** By default, statuses that should pass are. */
+      /** By default, it is retryable if its status says so. */
       readonly retryable?: boolean
-      /** By default, what is retryable says when. */
+      /** By default, a retryable refusal says when to try again. */
       readonly headers?: Readonly<Record<string, string>>
     },
   ) => {
@@ -74,7 +74,7 @@ export const Refusal =
     })
     Object.defineProperty(Object(Base).prototype, "problem", {
       get(this: Refusal) {
-        // Members that are the same each time are inherited.
+        // The members that are the same each time are inherited.
         return defined(Object.fromEntries(ON_WIRE.map((member) => [member, this[member]])))
       },
     })

@@ -39,8 +39,8 @@ const { failures, retries, waitMs } = POLICY_BOUNDS
 const WaitMs = Count(waitMs.minimum, waitMs.maximum)
 
 /**
- * `weight` is 1 and matters to `weighted` only; `prices` override the shipped ones; `quality` is 0 to 1;
- * `first_token_ms` counts in place of that in `timeouts`.
+ * `weight` is 1 by default and matters to `weighted` only; `prices` replace the shipped ones; `quality` is 0 to 1;
+ * `first_token_ms` replaces the limit of the same name in `timeouts`.
  */
 export const Target = Schema.Struct({
   ...TargetName.fields,
@@ -88,7 +88,9 @@ const settings = {
 export const RoutingSettings = Schema.Struct({ version: Schema.Int, ...settings })
 export type RoutingSettings = typeof RoutingSettings.Type
 
-/** What a model costs at the moment, `null` where nobody knows. Shipped prices say when and where they were found. */
+/**
+ * What a model costs at the moment, or `null` if that is not known. Shipped prices say when and where they were found.
+ */
 export const EffectivePrice = Schema.Struct({
   ...TargetName.fields,
   prices: Schema.NullOr(Prices),
@@ -105,8 +107,8 @@ export const PricedRoutingSettings = Schema.Struct({
 export type PricedRoutingSettings = typeof PricedRoutingSettings.Type
 
 /**
- * What an administrator sends. A `version` says which version the change was made to. `effective_prices` are there so
- * that what was read can be sent back; they change nothing.
+ * What an administrator sends. `version` says which version the change is based on. `effective_prices` is accepted and
+ * ignored, so that what was read can be sent back.
  */
 export const RoutingSettingsInput = Schema.Struct({
   version: Schema.optionalKey(Schema.Int),

@@ -1,4 +1,4 @@
-/** Whether a routing configuration can work, and how it is refused if not. */
+/** Whether a routing configuration can work, and the problems of one that cannot. */
 import type { ProblemIssue } from "./problem.ts"
 import { Refusal } from "./refusal.ts"
 import { Role, type RoutingSettings } from "./routing.ts"

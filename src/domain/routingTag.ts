@@ -21,5 +21,5 @@ export const routingTagBytes = (tag: string): Bytes => {
   return bytes
 }
 
-/** What the header says for a session, whether or not its proxy has a tag. */
+/** The value of the header for a session, whether or not its proxy has a tag. */
 export const routeOf = (sessionId: string): string => sessionId.slice(0, ROUTING_TAG_LENGTH)

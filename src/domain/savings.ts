@@ -6,7 +6,7 @@ import { Strategy } from "./routing.ts"
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 const sums = {
-  /** What was asked of the router: a step of a job, however many calls it took. */
+  /** Requests to the router: each is a step of a job, however many calls it took. */
   requests: Count,
   /** Upstream calls: retries, failovers, critics, judges and repairs included. */
   calls: Count,
@@ -16,15 +16,15 @@ const sums = {
   cached_tokens: Count,
   /** The known cost of all calls, failed ones included. */
   actual_micro_usd: Count,
-  /** The part of it that has a baseline to be compared with: all of it, unless calls are unpriced. */
+  /** The part of that cost that can be compared with a baseline: all of it, unless calls are unpriced. */
   compared_micro_usd: Count,
-  /** What the same tokens would have cost at the baseline's price. */
+  /** What the same tokens would have cost at the baseline's prices. */
   baseline_micro_usd: Count,
-  /** Baseline less compared cost; negative when routing cost more than it saved. */
+  /** The baseline minus the compared cost; negative if routing cost more than it saved. */
   saved_micro_usd: Schema.Int,
-  /** Of the baseline, with two decimals; `null` without a baseline. */
+  /** The saving as a percentage of the baseline, with two decimals; `null` without a baseline. */
   saved_percent: Schema.NullOr(Schema.Finite),
-  /** Calls whose cost or baseline is unknown; they are in no amount but, where it is known, the actual one. */
+  /** Calls whose cost or baseline is unknown. They are in no amount, except that a known cost is in the actual one. */
   unpriced_calls: Count,
 }
 
@@ -40,7 +40,7 @@ export const RoutingStatsReport = Schema.Struct({
   by_mode: Schema.Array(Schema.Struct({ mode: Schema.NullOr(Mode), ...sums })),
   by_strategy: Schema.Array(Schema.Struct({ strategy: Strategy, ...sums })),
   price_table: Schema.Struct({ version: Schema.String, as_of: Schema.String }),
-  /** How the figures come about and what they do not say. */
+  /** How the figures are computed and what they do not say. */
   method: Schema.String,
   /** The same sums per interval, oldest first, when they were asked for; together they are the sums of the whole. */
   over_time: Schema.optionalKey(

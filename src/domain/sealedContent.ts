@@ -9,7 +9,7 @@ const LENGTH_BYTES = 4
 export interface SealedContent {
   /** What HTTP would have in `Authorization`; empty if there is none. */
   readonly credential: Bytes
-  /** The JSON of the request. A proven exchange shows it, and never the credential. */
+  /** The JSON of the request. A revealed exchange shows it, but never the credential. */
   readonly payload: Bytes
 }
 

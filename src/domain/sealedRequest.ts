@@ -1,7 +1,7 @@
 /** What is inside a sealed request (sealed protocol §3). */
 import { Schema } from "effect"
 
-/** What a request is known by, whatever else is wrong with it. */
+/** The members by which a request can be identified even if everything else in it is wrong. */
 export const RequestHead = Schema.Struct({
   /** Chosen by the client; names the request in the receipt. */
   request_id: Schema.String.check(

@@ -1,11 +1,11 @@
 /**
- * What clients hold together of something that there is only so much of, and who is to let go first when it is too much:
- * whoever takes most pays, so that nobody can use up what others need.
+ * What clients hold together of a bounded resource, and who has to give way when it is exhausted: the client that holds
+ * most, so that nobody can use up what others need.
  */
 export interface Shares<Holder> {
-  /** Says how many bytes a holder of a client's has from now on; none when it has let go. */
+  /** Reports how many bytes a holder has from now on; 0 once it has let go. */
   readonly record: (client: string, holder: Holder, bytes: number) => void
-  /** Bytes that are held in all. */
+  /** The bytes that are held in all. */
   readonly total: () => number
   readonly holders: () => ReadonlyArray<Holder>
   /** Of the client that holds most, the holder that has held something for longest. */
@@ -14,7 +14,7 @@ export interface Shares<Holder> {
 
 interface Share<Holder> {
   bytes: number
-  /** Ordered by when they began to hold something, as maps are. */
+  /** The holders in the order in which they began, because maps keep that order. */
   readonly holders: Map<Holder, number>
 }
 

@@ -34,7 +34,7 @@ export interface SessionLimits {
 }
 
 interface Issued {
-  /** Of the protocol. */
+  /** The version of the protocol. */
   readonly version: typeof VERSION
   /** Who signed: the `kid` of the attestation key. */
   readonly iss: string
@@ -58,7 +58,7 @@ export type UsageClaims = Readonly<Record<string, unknown>>
 
 /** Claims of a receipt (sealed protocol §5). Hashes and commitments are base64url of 32 bytes. */
 export interface ReceiptClaims extends Issued {
-  /** The client's `request_id`; `null` if it gave none that is one. */
+  /** The client's `request_id`; `null` if it sent no valid one. */
   readonly jti: string | null
   readonly session_id: string
   readonly form: Form

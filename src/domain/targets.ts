@@ -32,8 +32,8 @@ export const TargetFilter = Schema.Struct({
 export type TargetFilter = typeof TargetFilter.Type
 
 /**
- * Whether `text` is what `pattern` describes. Each part between two `*` is looked for once, behind the one before it:
- * patterns come from tenants, and as regular expressions some of them would take for ever.
+ * Whether `text` matches `pattern`. Each part between two `*` is searched for once, behind the one before it. Patterns
+ * come from tenants, and compiled to regular expressions some of them would take exponential time.
  */
 const matches = (pattern: string, text: string): boolean => {
   const first = pattern.indexOf("*")

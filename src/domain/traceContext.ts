@@ -14,7 +14,7 @@ const TRACEPARENT = /^([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})
 
 /** Characters of a `traceparent` as this product writes it. */
 const TRACEPARENT_LENGTH = 55
-/** Stands for a span that nobody knows; no `traceparent` may name it. */
+/** The id of a span that does not exist; a `traceparent` must not name it. */
 const NO_SPAN = "0".repeat(16)
 
 /** A key, and a value that does not end in a space (§3.3.1.3). */
@@ -55,8 +55,8 @@ const parentOf = (span: Tracer.AnySpan): Tracer.AnySpan | undefined =>
   span._tag === "ExternalSpan" ? undefined : Option.getOrUndefined(span.parent)
 
 /**
- * What a callee is told of the span that it is called in. Where spans go nowhere, that is what the caller said, as if
- * this product were not there, and nothing if the caller said nothing: nobody should look for spans that nobody kept.
+ * The trace headers for a callee. When spans are not exported, the caller's own headers are passed on as if this
+ * product were not there, and nothing if there were none: the callee should not refer to spans that nobody kept.
  */
 export const traceContextOf = (span: Tracer.AnySpan): TraceContext | undefined => {
   let known: Tracer.AnySpan | undefined = span

@@ -1,4 +1,4 @@
-/** The connector, wired. */
+/** Assembles the connector. */
 import { Effect, Layer } from "effect"
 import { createSealedFetch, type SealedFetchOptions, type VerifiedAnswer } from "../client/sealedFetch.ts"
 import { layerConnectorRoutes } from "../http/connector/ConnectorRoutes.ts"
@@ -9,17 +9,17 @@ import { serve, start } from "./serve.ts"
 
 export interface ConnectorSettings {
   readonly host: string
-  /** Names to be asked by, beside those of this machine. */
+  /** Host names to be asked under, beside those of this machine. */
   readonly allowedHosts: ReadonlyArray<string>
   readonly port: number
-  /** The proxy, its pins, and how answers are handed out. */
+  /** The proxy, its pins, and how answers are released. */
   readonly sealed: Omit<SealedFetchOptions, "onVerified">
   readonly receipts?: ReceiptFolderSettings
-  /** Told of every verified answer, after its receipt was written. */
+  /** Called with every verified answer, after its receipt was written. */
   readonly onVerified?: (answer: VerifiedAnswer) => Effect.Effect<void>
 }
 
-/** Largest request body, in bytes. What may be sealed is for the proxy to say; this only bounds memory. */
+/** Largest request body, in bytes. The proxy decides how much may be sealed; this limit only bounds memory. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024
 
 const onVerified = Effect.fnUntraced(function* (settings: ConnectorSettings) {

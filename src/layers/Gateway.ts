@@ -1,4 +1,4 @@
-/** The agent gateway, wired. */
+/** Assembles the agent gateway. */
 import { Effect, Layer } from "effect"
 import { checkRules } from "../domain/configuration.ts"
 import { layerAdminOnly, layerAuthorization } from "../http/gateway/Admission.ts"
@@ -95,7 +95,7 @@ const layerRoutes = (settings: GatewaySettings) => {
 const layerGateway = (given: GatewaySettings) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      // Whoever put them together by hand learns of mistakes here, before there is a database.
+      // Settings that were put together by hand are checked here, before a database is opened.
       yield* checkRules(given, gatewayRules)
       const settings = forDevelopment(given)
       return serve(

@@ -1,4 +1,4 @@
-/** How a gateway for development differs. */
+/** The settings of a gateway for development. */
 import { randomBytes } from "node:crypto"
 import { Redacted } from "effect"
 import type { GatewaySettings } from "./config/gatewaySettings.ts"
@@ -6,8 +6,8 @@ import type { GatewaySettings } from "./config/gatewaySettings.ts"
 const DEV_SECRET_BYTES = 48
 
 /**
- * The settings as they will be used: `dev` binds to this machine alone and makes a secret where there is none, that is
- * forgotten when the process ends.
+ * The settings as they will be used. With `dev`, the gateway binds to this machine alone, and makes a signing secret if
+ * there is none, which is lost when the process ends.
  */
 export const forDevelopment = (settings: GatewaySettings): GatewaySettings =>
   settings.dev

@@ -1,4 +1,4 @@
-/** What the gateway tells operators of itself. */
+/** What a gateway reports about itself to operators. */
 import { Duration, Effect, Layer, Option } from "effect"
 import { queueObserved } from "../services/jobs/JobMetrics.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
@@ -10,16 +10,16 @@ import type { GatewaySettings } from "./config/gatewaySettings.ts"
 /** How long readiness and metrics wait for the database. */
 const DATABASE_PATIENCE = Duration.seconds(2)
 
-/** How long an answer of the database counts: anybody may ask, and each answer is a count over the open jobs. */
+/** How long a result of the database is reused: anybody may ask, and each query counts the open jobs. */
 const FRESH = Duration.seconds(1)
 
-/** Readiness, for which the database has to answer beside what every server needs; and the gauges of process and queue. */
+/** Readiness, which includes an answer of the database, and the gauges of process and queue. */
 export const layerReadiness = (settings: Pick<GatewaySettings, "databaseUrl">) =>
   Layer.effect(
     ReadinessProbe,
     Effect.gen(function* () {
       const jobs = yield* Jobs
-      /** The jobs that wait or run, if the database answers soon. */
+      /** The number of jobs that wait or run, if the database answers soon. */
       const queueState = yield* Effect.option(jobs.queueState).pipe(
         Effect.timeoutOption(DATABASE_PATIENCE),
         Effect.map(Option.flatten),

@@ -1,6 +1,7 @@
 /**
- * The operator's own door: a listener beside the public one for what tells of single requests, such as which model was
- * called when, and how many tokens it took. Strangers who watch a server's sealed traffic must not read that beside it.
+ * The operator's listener, beside the public one. It serves what reveals single requests, such as which model was
+ * called when, and how many tokens it took. Strangers who watch a server's sealed traffic must not be able to read that
+ * as well.
  */
 import { Context, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
@@ -11,7 +12,7 @@ import { layerCutAtClose, layerNodeServer, type ListenSettings } from "../server
 import { urlOf } from "../server/serverUrl.ts"
 import { type OperatorAddress, operatorPortOf } from "./config/serverSettings.ts"
 
-/** Where the operator asks; `undefined` where there is no such listener. */
+/** The URL of the operator's listener; `undefined` if there is none. */
 export const OperatorListener = Context.Reference<string | undefined>("sealgate/layers/OperatorListener", {
   defaultValue: () => undefined,
 })
@@ -26,8 +27,9 @@ const sayWhoReachesIt = (host: string) =>
     : Effect.logInfo(`whoever reaches ${host} on the operator's port can read which models are used, when and how much`)
 
 /**
- * Listens for the operator until its scope closes, plain HTTP: it is for this machine, or a network that is the operator's
- * alone; over any other `/metrics` is to be had with a token, through the TLS of the public port.
+ * Listens for the operator until its scope closes, over plain HTTP: the listener is for this machine, or a network that
+ * is the operator's alone. Over any other network, `/metrics` can be read with a token on the public port, through its
+ * TLS.
  */
 export const layerOperatorListener = (settings: OperatorListenerSettings) => {
   const port = operatorPortOf(settings)
@@ -41,7 +43,7 @@ export const layerOperatorListener = (settings: OperatorListenerSettings) => {
     ),
     layerCutAtClose,
   ).pipe(
-    // Provided and not merged: what is built on this has a router of its own.
+    // Provided rather than merged, because layers built on this one have a router of their own.
     Layer.provide(
       HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(Layer.provide(layerOwnSpans)),
     ),

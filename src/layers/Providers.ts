@@ -46,16 +46,16 @@ export const policyOf = (configured: UpstreamConfiguration): UpstreamSettings =>
   },
 })
 
-/** The proxies of the network, if there are any. */
+/** The network's HTTP proxies, if any are configured. */
 const proxiesOf = ({ httpProxy, httpsProxy, noProxy }: UpstreamConfiguration): NetworkProxies | undefined =>
   httpProxy === undefined && httpsProxy === undefined
     ? undefined
     : { http: httpProxy, https: httpsProxy, except: noProxy }
 
-/** The port of a URL, that of its scheme if it names none. */
+/** The port of a URL, or the default port of its scheme. */
 const portOf = ({ port, protocol }: URL): number => (port !== "" ? Number(port) : protocol === "https:" ? 443 : 80)
 
-/** The `fetch` with which a sealed proxy is called through the proxies of the network. */
+/** The `fetch` that calls a sealed proxy through the network's HTTP proxies. */
 const fetchThrough = Effect.fnUntraced(function* (configured: UpstreamConfiguration) {
   const proxies = proxiesOf(configured)
   if (proxies === undefined) return undefined
@@ -63,7 +63,7 @@ const fetchThrough = Effect.fnUntraced(function* (configured: UpstreamConfigurat
     Effect.sync(() => makeDispatcher(configured.connectTimeout, proxies)),
     (dispatcher) => Effect.promise(() => dispatcher.destroy()),
   )
-  // Node's own `fetch` is made of the same code, and so are its types, under other names.
+  // undici's `fetch` is the code of Node's own, but its types have other names.
   const through = fetchWithDispatcher as unknown as (url: string, init: object) => Promise<Response>
   return (url: string, init: RequestInit) => through(url, { ...init, dispatcher })
 })

@@ -1,4 +1,4 @@
-/** The sealed proxy, wired. */
+/** Assembles the sealed proxy. */
 import { Effect, Layer } from "effect"
 import { isLoopback } from "../domain/hostName.ts"
 import { JSON_LIMITS } from "../domain/iJson.ts"
@@ -39,7 +39,10 @@ const ENVELOPE_BYTES = 2048
 export const maxCiphertextBytes = (maxRequestBytes: number): number =>
   Math.max(0, Math.floor(((maxRequestBytes - ENVELOPE_BYTES) * 3) / 4))
 
-/** Requests that are remembered at once: some 150 bytes each, and with sessions of five minutes 1600 a second. */
+/**
+ * How many requests are remembered at once: each takes some 150 bytes, and with sessions of five minutes this allows
+ * 1600 a second.
+ */
 const MAX_CLAIMS = 500_000
 
 const layerReadiness = (settings: ProxySettings) =>
@@ -57,7 +60,7 @@ const layerReadiness = (settings: ProxySettings) =>
     }),
   )
 
-/** Who may ask. Whoever listens beyond this machine is told where that is everybody. */
+/** Who may use the proxy. If that is everybody beyond this machine, the log says so. */
 const layerCallers = (settings: ProxySettings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -71,7 +74,7 @@ const layerCallers = (settings: ProxySettings) =>
     Layer.provideMerge(
       Callers.layer({
         keysFile: settings.callerKeysFile,
-        // A token without a tenant is good for its user, whatever tenants are to a gateway.
+        // A token without a tenant counts for its user, whatever a gateway does with such tokens.
         tokens: checksTokens(settings) ? tokenSettingsOf(settings, true) : undefined,
         perMinute: settings.rateLimitCaller,
         inFlight: settings.maxConcurrentPerCaller,
@@ -115,7 +118,7 @@ const layerRoutes = (settings: ProxySettings) => {
     words: PROXY_WORDS,
     settings,
     jsonLimits: JSON_LIMITS,
-    // What stands outside the seal is anybody's on the path.
+    // Anybody on the path can read what stands outside the seal.
     continuesTraces: false,
     kindOf,
     malformed: (why) => new Malformed(why),

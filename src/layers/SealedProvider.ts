@@ -1,6 +1,6 @@
 /**
- * A sealed proxy as a provider: what is asked of it is sealed from here to there, and what it answers is verified before
- * anything is made of it. It stands here because no service may know the client.
+ * A sealed proxy as a provider: requests are sealed to it, and its answers are verified before they are used. The file
+ * is in this room because services may not import the client.
  */
 import { Effect, Option, Redacted, Stream, type Tracer } from "effect"
 import {
@@ -26,16 +26,16 @@ export interface SealedProviderOptions {
   readonly id: ProviderId
   readonly baseUrl: string
   readonly pins: ReadonlyArray<string>
-  /** What the proxy knows its callers by; it goes under the seal. */
+  /** The credential by which the proxy knows its callers. It is sent under the seal. */
   readonly apiKey: Redacted.Redacted | undefined
   readonly defaultModel: string
-  /** Whether the proxy is told, under the seal, of the trace that a call belongs to. */
+  /** Whether the proxy is sent the trace of a call, under the seal. */
   readonly traceHeaders: boolean
-  /** What it is called with; `undefined` for the platform's `fetch`. */
+  /** The `fetch` to call it with; `undefined` for the platform's own. */
   readonly fetch: Fetch | undefined
 }
 
-/** What a proxy says under seal of a request that it did not serve, by its code. */
+/** The failures that a proxy reports under the seal, by their code. */
 const KIND_OF_CODE: Readonly<Record<string, FailureKind>> = {
   "context-too-long": "context-too-long",
   "content-filtered": "content-filtered",
@@ -50,7 +50,7 @@ const KIND_OF_CODE: Readonly<Record<string, FailureKind>> = {
   "upstream-protocol": "garbage",
 }
 
-/** Without a seal it is anybody's word: it may put a request off, and decides nothing about it. */
+/** A refusal outside the seal may come from anybody on the path: it can delay a request, but not decide about it. */
 const kindOfProblem = ({ code, status }: Problem, sealed: boolean): FailureKind => {
   if (status === 429) return "rate-limited"
   return (sealed ? KIND_OF_CODE[code] : undefined) ?? "unavailable"
@@ -63,11 +63,11 @@ const kindOf = (error: SealgateError): FailureKind => {
   }
   if (error instanceof StreamTruncated) return "truncated"
   if (error instanceof Unreachable) return error.mayHaveBeenServed ? "unavailable" : "unreachable"
-  // Somebody else is there, or changes what is said.
+  // Somebody else answers, or changed the answer.
   return error instanceof PinMismatch ? "unreachable" : "garbage"
 }
 
-/** What the client throws of its own. Anything else is a fault of this program. */
+/** The errors that the client throws by design. Any other is a fault of this program. */
 const clientError = (error: unknown): SealgateError => {
   if (error instanceof SealgateError) return error
   throw error
@@ -80,21 +80,21 @@ const failureOf = (error: SealgateError): ProviderFailure =>
     ...defined({ retryAfterMs: error instanceof SealedProblem ? error.retryAfterMs : undefined }),
   })
 
-/** Whoever calls through a proxy does so to learn of this. Its message quotes pins and nothing that was said. */
+/** Callers who use a proxy want to know of this failure. Its message quotes pins, but neither prompt nor answer. */
 const isAttack = (error: SealgateError): boolean =>
   error instanceof PinMismatch || (error instanceof Tampered && !(error instanceof StreamTruncated))
 
-// The proxy takes the same requests as this product's other providers, and says itself what it cannot serve.
+// The proxy accepts the same requests as this product's own providers, and reports itself what it cannot serve.
 type Input = Parameters<SealedClient["stream"]>[0]
 const inputOf = (request: ChatRequest) => request as unknown as Input
 
-/** What the client is told of the span that it is called in, if it is. */
+/** The trace headers for the client, if traces are sent. */
 const traceOf = (span: Tracer.AnySpan | undefined) => {
   const trace = span === undefined ? undefined : traceContextOf(span)
   return defined({ trace })
 }
 
-/** The provider that a sealed proxy is. */
+/** Makes a provider of a sealed proxy. */
 export const sealedProvider = (options: SealedProviderOptions): Provider => {
   const { apiKey, baseUrl, defaultModel, fetch, id, pins } = options
   const credential = apiKey === undefined ? undefined : `Bearer ${Redacted.value(apiKey)}`
@@ -136,12 +136,12 @@ export const sealedProvider = (options: SealedProviderOptions): Provider => {
           const sealed = yield* attempt(() => client.stream(inputOf(request), options))
           const chunks = Stream.fromAsyncIterable(sealed, clientError).pipe(
             Stream.catch((error) => Stream.fromEffect(told(error))),
-            // Asked not to begin again, it does not: a client takes a restart in spite of that for tampering.
+            // A proxy that was asked not to restart a stream does not: the client would treat a restart as tampering.
             Stream.flatMap((part) => (part.type === "delta" ? Stream.succeed(part.chunk) : Stream.empty)),
           )
           const end = attempt(async () => {
             const { statements } = await sealed.end
-            // Its members are texts, all of them.
+            // All its members are strings.
             const keys = client.keySet.keys.map((key): Readonly<Record<string, string>> => ({ ...key }))
             watch?.receipt({ ...statements, keys })
           })

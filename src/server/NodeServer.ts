@@ -1,5 +1,5 @@
 /**
- * The listening server, with everything bounded that a stranger can open or send: connections in all and per address,
+ * The listening server, with limits on everything that a stranger can open or send: connections in all and per address,
  * time for headers, bodies and idling, size of headers.
  */
 import { createServer, type Server } from "node:http"
@@ -15,7 +15,7 @@ import { reportRefusals } from "./tls/TlsRefusals.ts"
 import { keepTlsFresh } from "./tls/TlsReload.ts"
 import { UnreadBody } from "./connections/UnreadBody.ts"
 
-/** Where to listen, and what one connection may take. */
+/** Where to listen, and the limits of each connection. */
 export interface ListenSettings extends ConnectionLimits, TlsSettings {
   readonly host: string
   readonly port: number
@@ -26,13 +26,13 @@ export interface ListenSettings extends ConnectionLimits, TlsSettings {
 
 /** Largest request head, in bytes. */
 const MAX_HEADER_BYTES = 16 * 1024
-/** How long, after the drain, a connection that is in the middle of something may still be open. */
+/** How long after the drain a connection that is still in use may stay open. */
 const LINGER = Duration.millis(500)
 
 const serverOptions = (settings: ListenSettings) => ({
   IncomingMessage: UnreadBody,
   maxHeaderSize: MAX_HEADER_BYTES,
-  // Refused further in, as a problem document.
+  // A missing Host header is refused further in, with a problem document.
   requireHostHeader: false,
   headersTimeout: Duration.toMillis(settings.headersTimeout),
   requestTimeout: Duration.toMillis(Duration.max(settings.requestTimeout, settings.headersTimeout)),
@@ -51,7 +51,7 @@ export const layerNodeServer = (settings: ListenSettings) =>
       const server = createHttpsServer({
         ...serverOptions(settings),
         ...loaded.context,
-        // Before the first request there is only this to bound what a silent client holds.
+        // Before its first request, only this time limit ends a silent connection.
         handshakeTimeout: Duration.toMillis(settings.headersTimeout),
         requestCert: mutual,
         rejectUnauthorized: mutual,
@@ -77,23 +77,23 @@ const listen = (server: Server | HttpsServer, settings: ListenSettings) => {
   )
 }
 
-/** The Node server that listens, for what only it can do. */
+/** The Node server that listens, for code that needs what only Node offers. */
 class ListeningServer extends Context.Service<ListeningServer, Server | HttpsServer>()(
   "sealgate/server/NodeServer/ListeningServer",
 ) {}
 
-/** Cuts what is left on a server that closes, a moment later: idle connections close by themselves. */
+/** Cuts the remaining connections of a server that closes, after a moment. Idle ones close by themselves. */
 const cutSoon = (server: Server | HttpsServer) =>
   Effect.sync(() => void setTimeout(() => server.closeAllConnections(), Duration.toMillis(LINGER)).unref())
 
-/** On closing, whoever is in the middle of something gets a moment, and then is cut; to be built last. */
+/** On closing, connections in use get a moment and are then cut. It has to be built last. */
 export const layerCutAtClose = Layer.effectDiscard(
   Effect.flatMap(ListeningServer, (server) => Effect.addFinalizer(() => cutSoon(server))),
 )
 
 /**
- * Drains before anything below it is torn down: to be built last, because what is built last is closed first. While it
- * waits, the server still listens, so that `/ready` can say that it is draining.
+ * Drains before anything below is torn down. It has to be built last, because what is built last is closed first. While
+ * it waits, the server still listens, so that `/ready` can report that it is draining.
  */
 export const layerDrainFirst = Layer.effectDiscard(
   Effect.gen(function* () {

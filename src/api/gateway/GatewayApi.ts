@@ -10,7 +10,7 @@ export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(JobsApi)
   .add(RoutingApi)
   .add(SystemApi)
-  // Whoever mends a request should see everything that is wrong with it at once, misspelt members included.
+  // All mistakes are reported at once, misspelt members included, so that a caller can correct them in one go.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })
   .annotate(HttpApi.QueryParseOptions, { errors: "all" })
   .annotateMerge(

@@ -7,7 +7,7 @@ export const pageQuery = {
   cursor: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(100))),
 }
 
-/** What callers are told of every list. */
+/** The query's description in every list. */
 export const LIST = "Newest first. A page may be shorter than its `limit`; `next_cursor` says whether more follows."
 
 /** One page of a list, newest first; without `next_cursor` it is the last. */

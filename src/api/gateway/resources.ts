@@ -1,4 +1,4 @@
-/** The resources under the names by which the OpenAPI document refers to them. */
+/** The resources, under the names by which the OpenAPI document refers to them. */
 import { Agent as AgentSchema } from "../../domain/agent.ts"
 import { Job as JobSchema } from "../../domain/job.ts"
 import { PricedRoutingSettings } from "../../domain/routing.ts"

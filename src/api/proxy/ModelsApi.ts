@@ -1,4 +1,4 @@
-/** Which models there are, as OpenAI's API lists them. It is what the operator configured, whatever was asked since. */
+/** The models, as OpenAI's API lists them: those that the operator configured, regardless of what was called since. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Refusals } from "../problems.ts"
@@ -9,7 +9,7 @@ export const Models = Schema.Struct({
     Schema.Struct({
       id: Schema.String,
       object: Schema.Literal("model"),
-      /** Not known here; the format wants a number. */
+      /** The time is not known here, but the format demands a number. */
       created: Schema.Literal(0),
       /** The provider that serves it. */
       owned_by: Schema.String,

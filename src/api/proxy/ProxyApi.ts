@@ -8,7 +8,7 @@ export class ProxyApi extends HttpApi.make("sealgate-proxy")
   .add(SealedApi)
   .add(ModelsApi)
   .add(SystemApi)
-  // Whoever mends a request should see everything that is wrong with it at once.
+  // All mistakes are reported at once, so that a caller can correct them in one go.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({

@@ -7,7 +7,7 @@ import { MEDIA_TYPE, SESSION_ID_BYTES } from "../../domain/transcript.ts"
 import { BODY_PROBLEMS, Draining, Internal, Refusals, TimedOut } from "../problems.ts"
 import { CameBefore, NoCommonSuite, NoSession, NotOpened, Overloaded } from "./openingProblems.ts"
 
-/** Canonical base64url text of a number of bytes within the given bounds. */
+/** The canonical base64url text of a number of bytes within the given bounds. */
 const base64Url = (minimum: number, maximum: number) =>
   Schema.String.check(
     Schema.makeFilter(
@@ -25,7 +25,7 @@ const Uint16 = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }
 
 export const InitRequest = Schema.Struct({
   client_nonce: base64Url(16, 64),
-  /** The preferred first. */
+  /** The preferred suite comes first. */
   suites: Schema.Array(Schema.Struct({ kem: Uint16, kdf: Uint16, aead: Uint16 })).check(
     Schema.isMinLength(1),
     Schema.isMaxLength(MAX_SUITES),
@@ -37,7 +37,7 @@ export const InitResponse = Schema.Struct({ attestation: Schema.String })
 
 const encBytes = SUITES.map((suite) => suite.encBytes)
 
-/** The ciphertext's encoding is checked where it is decoded, once: it may be a megabyte. */
+/** The encoding of the ciphertext is checked only where it is decoded, because it may be a megabyte. */
 export const CompletionRequest = Schema.Struct({
   session_id: base64Url(SESSION_ID_BYTES, SESSION_ID_BYTES),
   enc: base64Url(Math.min(...encBytes), Math.max(...encBytes)),
@@ -46,7 +46,7 @@ export const CompletionRequest = Schema.Struct({
   ),
 })
 
-/** What was answered, or nothing, and how it ended. */
+/** The frames of the answer, which may be none, and the end record. */
 export const SealedFrames = Schema.Struct({
   response_nonce: Schema.String,
   frames: Schema.Tuple([Schema.String, Schema.String]),

@@ -1,4 +1,4 @@
-/** Why a session was not begun, or a sealed request not opened (sealed protocol §7). */
+/** Why a session was not begun or a sealed request not opened (sealed protocol §7). */
 import { Refusal } from "../../domain/refusal.ts"
 import { SUITES } from "../../domain/suites.ts"
 
@@ -9,7 +9,7 @@ export class NoCommonSuite extends Refusal<NoCommonSuite>()("NoCommonSuite", {
   detail: `Supported are ${SUITES.map(({ id, name }) => `${JSON.stringify(id)} (${name})`).join(" and ")}.`,
 }) {}
 
-/** The same for every way in which opening can fail: the reason would tell an attacker something. */
+/** One refusal for every way in which opening can fail, because the reason would help an attacker. */
 export class NotOpened extends Refusal<NotOpened>()("NotOpened", {
   code: "unopenable",
   status: 400,
@@ -33,7 +33,7 @@ export class NoSession extends Refusal<NoSession>()("NoSession", {
   headers: {},
 }) {}
 
-/** It remembers what it served until it can be repeated no more, and never forgets one early. */
+/** A proxy remembers each request that it served for as long as it could be replayed, and forgets none early. */
 export class Overloaded extends Refusal<Overloaded>()("Overloaded", {
   code: "overloaded",
   status: 503,

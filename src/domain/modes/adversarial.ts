@@ -34,7 +34,10 @@ export const Participant = Schema.Struct({
 })
 export type Participant = typeof Participant.Type
 
-/** How a round ended. `mixed`: some objections were met, others rebutted. `accepted`: none of weight was left. */
+/**
+ * How a round ended. `mixed`: some objections were accepted and others rebutted. `accepted`: no objection of weight was
+ * left.
+ */
 export const Round = Schema.Struct({
   round: Schema.Int,
   response: Schema.Literals(["revised", "rebutted", "mixed", "accepted", "inconclusive"]),
@@ -43,7 +46,10 @@ export type Round = typeof Round.Type
 
 const Verdict = Schema.Literals(["upheld", "revised", "rejected", "inconclusive"])
 
-/** `calibrated`: how often this judge is right when it says so was measured, and `confidence` is that. */
+/**
+ * `calibrated`: it was measured how often this judge is right when it reports such a confidence, and `confidence` is
+ * that measurement.
+ */
 export const AdversarialResult = Schema.Struct({
   mode: Schema.Literal("adversarial"),
   answer: Schema.String,

@@ -36,7 +36,7 @@ export interface ModeDescription<Verdict extends string> {
 
 export const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 
-/** What a reader has to know about how the result came about, if anything is out of the ordinary. */
+/** A note on how the result came about, if anything was out of the ordinary. */
 export const note = Schema.optionalKey(Schema.String)
 
 export const INCONCLUSIVE: VerdictMeaning = {

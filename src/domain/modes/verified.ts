@@ -2,9 +2,12 @@
 import { Schema } from "effect"
 import { Fraction, INCONCLUSIVE, type ModeDescription, note, optionSchema } from "./description.ts"
 
-/** How probable an answer has to be to be called `verified`: on recorded questions at least this part was right. */
+/**
+ * The probability from which an answer is called `verified`: at least this share of such answers was right on recorded
+ * questions.
+ */
 export const SURE = 0.85
-/** How probable an answer has to be that takes the draft's place. */
+/** The probability above which an answer replaces the draft. */
 export const MORE_LIKELY_THAN_NOT = 0.5
 
 /** Who gave an answer, or chose it as a judge. */
@@ -35,8 +38,8 @@ export type Check = typeof Check.Type
 const Verdict = Schema.Literals(["verified", "corrected", "refuted", "inconclusive"])
 
 /**
- * `confidence` is the probability that the answer is right, `null` where nobody gave one that counts. `agreement` is the
- * part of all that was said, refusals included, that is this answer.
+ * `confidence` is the probability that the answer is right, or `null` if no answer counted. `agreement` is the share of
+ * all answers, refusals included, that are the same as this one.
  */
 export const VerifiedResult = Schema.Struct({
   mode: Schema.Literal("verified"),

@@ -1,6 +1,6 @@
 /**
- * A local OpenAI-compatible endpoint around the sealed `fetch`: for programs that can be given a base URL and nothing
- * else. Plaintext exists between them and here, so it serves this machine only, and no web page.
+ * A local OpenAI-compatible endpoint around the sealed `fetch`, for programs that can be given a base URL and nothing
+ * else. Between them and the connector is plaintext, so it serves this machine only, and no web page.
  */
 import { ByteSize, Cause, Duration, Effect, Layer, Stream } from "effect"
 import {
@@ -20,14 +20,20 @@ import { type HostRules, hostRefusal } from "../shared/Hosts.ts"
 import { originRefusal } from "../shared/Origins.ts"
 import { ReceiptsUnwritable } from "./ReceiptFolder.ts"
 
-/** What is answered when there is no response of the sealed `fetch`: in OpenAI's form too. */
+/** The response when the sealed `fetch` has none, in OpenAI's form too. */
 const refuse = (answer: ErrorAnswer): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(errorBody(answer), { status: answer.status, headers: errorHeaders(answer) })
 
-/** Trouble between here and the proxy that asking again may cure. Tampering is none: somebody should look at it. */
+/**
+ * Failures between the connector and the proxy that a retry may cure. Tampering is not among them, because a person
+ * should look into it.
+ */
 const PASSING: ReadonlySet<SealgateErrorCode> = new Set(["unreachable", "answer-incomplete"])
 
-/** A failure of the sealed `fetch` as an error. All are this side of the proxy's answer, so none has its status. */
+/**
+ * A failure of the sealed `fetch` as an error. It has no status of the proxy's, because the proxy's answer was not
+ * reached or not believed.
+ */
 const failureAnswer = (error: unknown): ErrorAnswer => {
   const cause = error instanceof TypeError && error.cause instanceof SealgateError ? error.cause : error
   if (cause instanceof SealgateError) {
@@ -42,9 +48,9 @@ const failureAnswer = (error: unknown): ErrorAnswer => {
 }
 
 export interface ConnectorOptions {
-  /** By which names it may be asked. */
+  /** The host names under which the connector may be asked. */
   readonly hosts: HostRules
-  /** The sealed `fetch` that everything is answered with. */
+  /** The sealed `fetch` that answers every request. */
   readonly fetch: typeof globalThis.fetch
   /** Largest request body, in bytes. */
   readonly maxBodyBytes: number
@@ -52,7 +58,7 @@ export interface ConnectorOptions {
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Only the path of this counts. */
+/** A base for relative URLs, of which only the path is used. */
 const SOMEWHERE = "http://connector.invalid"
 
 const isCompletion = (request: Request): boolean =>
@@ -60,7 +66,7 @@ const isCompletion = (request: Request): boolean =>
 
 const NO_ORIGINS: ReadonlySet<string> = new Set()
 
-/** Why a request is not looked at any further. */
+/** Why a request is refused before anything else is read of it. */
 const objection = (request: Request, options: ConnectorOptions) => {
   const refusal =
     hostRefusal(request, options.hosts, "--allow-host") ??
@@ -74,7 +80,7 @@ const objection = (request: Request, options: ConnectorOptions) => {
   return undefined
 }
 
-/** Through a connector, a proxy that has it as its provider would ask itself, and that again. */
+/** A proxy that has this connector as its provider would call itself through it, without end. */
 const calledBySealgate = refuse({
   status: 508,
   code: CALLED_BY_SEALGATE,
@@ -93,7 +99,7 @@ const tooLarge = ({ maxBodyBytes }: ConnectorOptions) =>
 
 const unreadable = refuse({ status: 400, code: "unreadable", message: "The request body could not be read." })
 
-/** The body of a completion; nothing else has one that would be read. Fails with the response that says why. */
+/** The body of a completion; bodies of other requests are not read. It fails with the response that refuses it. */
 const bodyOf = (request: Request, options: ConnectorOptions) =>
   isCompletion(request)
     ? request.text.pipe(
@@ -112,8 +118,8 @@ const encoder = new TextEncoder()
 const LAST_WORDS = Duration.millis(100)
 
 /**
- * The body of a streamed answer. What breaks it is said in an error event, and then the connection is cut, so that
- * neither a reader of events nor a reader of bytes takes a part for the whole.
+ * The body of a streamed answer. If the stream breaks, an error event says so and then the connection is cut, so that
+ * readers of events and readers of bytes alike know that the answer is incomplete.
  */
 const streamBody = (body: ReadableStream<Uint8Array>): Stream.Stream<Uint8Array, unknown> =>
   Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error }).pipe(
@@ -154,10 +160,10 @@ const handle = Effect.fnUntraced(function* (request: Request, options: Connector
   return yield* Effect.flatMap(answer, toServerResponse)
 })
 
-/** Whatever else goes wrong is a fault of the connector; its log gets the place, never the words. */
+/** Any other failure is a fault of the connector. Its log gets the place in the code, never the message. */
 const rescued = (app: ReturnType<typeof handle>) =>
   app.pipe(
-    // What `handle` fails with is the response that says why.
+    // When `handle` fails, it fails with the response that refuses the request.
     Effect.catch((response) => Effect.succeed(response)),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
@@ -166,7 +172,10 @@ const rescued = (app: ReturnType<typeof handle>) =>
     ),
   )
 
-/** `POST /v1/chat/completions`, `GET /v1/models`, `GET /health`; whatever cannot be sealed is refused. */
+/**
+ * `POST /v1/chat/completions`, `GET /v1/models`, `GET /health`; every other request is refused, because it cannot be
+ * sealed.
+ */
 export const layerConnectorRoutes = (options: ConnectorOptions) =>
   Layer.mergeAll(
     HttpRouter.add(

@@ -6,7 +6,7 @@ import type { VerifiedAnswer } from "../../client/sealedFetch.ts"
 
 export interface ReceiptFolderSettings {
   readonly folder: string
-  /** Whether the exchange itself is kept too: prompt, answer, and the key that proves them. */
+  /** Whether the exchange itself is kept too: prompt, answer, and the key that proves both. */
   readonly evidence: boolean
 }
 
@@ -23,14 +23,16 @@ export class ReceiptsUnwritable extends Schema.TaggedError<ReceiptsUnwritable>()
 const PRIVATE_FOLDER = 0o700
 const PRIVATE_FILE = 0o600
 
-/** What is kept of an answer. Without `evidence` nothing in it can be read or guessed back to prompt or answer. */
+/** The file of an answer. Without `evidence`, neither prompt nor answer can be read or guessed from it. */
 export const receiptFile = (answer: VerifiedAnswer, evidence: boolean) => ({
   ...answer.statements,
   ...answer.keys,
   ...(evidence ? answer.evidence : {}),
 })
 
-/** Makes the folder if there is none, and returns what writes an answer's file into it, named after its request. */
+/**
+ * Creates the folder if necessary, and returns a function that writes the file of an answer, named after its request.
+ */
 export const openReceiptFolder = Effect.fnUntraced(function* ({ evidence, folder }: ReceiptFolderSettings) {
   const unwritable = (cause: unknown) =>
     new ReceiptsUnwritable({ folder, reason: cause instanceof Error ? cause.message : String(cause) })

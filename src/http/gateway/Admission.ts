@@ -1,6 +1,6 @@
 /**
- * Who gets in. The client was counted before, by the head of its request, so that guessing tokens is limited too; here the
- * token is checked, then its tenant is counted. Nothing of a body is read before.
+ * Checks the token of a request, and counts the request for its tenant. It was counted for its client before, by its
+ * head alone, so that guessing tokens is limited too. No body is read before both checks.
  */
 import { Effect, Layer } from "effect"
 import { HttpServerResponse } from "effect/http"

@@ -6,7 +6,7 @@ import { Jobs } from "../../services/jobs/Jobs.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
 
-/** When a new job is worth asking for, in seconds. */
+/** After how many seconds a caller should ask for its new job. */
 const POLL_AFTER_SECONDS = 1
 
 const withTag = (agent: Agent) => HttpApiSchema.withHeaders({ body: agent, headers: { etag: agentETag(agent) } })

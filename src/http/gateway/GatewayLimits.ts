@@ -3,9 +3,9 @@ import { JSON_LIMITS, type JsonLimits } from "../../domain/iJson.ts"
 import type { KindOf } from "../shared/ClientLimits.ts"
 import { RateClass } from "../../api/gateway/Authorization.ts"
 
-/** What one tenant, and one client, may ask of the gateway. 0 is no limit. */
+/** How many requests one tenant, and one client, may make to the gateway. 0 is no limit. */
 export interface GatewayLimitSettings {
-  /** Requests per minute, by what they are counted as. */
+  /** Requests per minute, by their rate class. */
   readonly read: number
   readonly write: number
   readonly execute: number
@@ -14,8 +14,9 @@ export interface GatewayLimitSettings {
 }
 
 /**
- * A conversation of two thousand messages. Every value is paid for again and again: it is checked when it comes in, whenever
- * the job is read, and sent to a model by every step. Nothing that the gateway takes holds the schemas of tools.
+ * Enough for a conversation of two thousand messages. The limit is lower than the proxy's, because each value costs
+ * repeatedly: it is checked when it arrives and whenever the job is read, and sent to a model in every step. No request
+ * to the gateway contains schemas of tools.
  */
 export const GATEWAY_JSON_LIMITS: JsonLimits = { ...JSON_LIMITS, values: 8192 }
 
@@ -23,7 +24,10 @@ export class GatewayLimits extends Context.Service<GatewayLimits, GatewayLimitSe
   "sealgate/http/gateway/GatewayLimits",
 ) {}
 
-/** What a request is counted as that is made with `method`, to an endpoint with `annotations` if there is one. */
+/**
+ * The class of requests that a request with `method` counts in; `annotations` are those of its endpoint, if there is
+ * one.
+ */
 export const rateClassOf = (method: string, annotations: Context.Context<never> = Context.empty()) =>
   Context.get(annotations, RateClass) ?? (method === "GET" || method === "HEAD" ? "read" : "write")
 

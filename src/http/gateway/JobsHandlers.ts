@@ -10,7 +10,7 @@ import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
 import { GatewayLimits } from "./GatewayLimits.ts"
 
-/** A comment: it has the server send the headers at once, so that callers know that they are connected. */
+/** A comment that makes the server send the headers at once, so that callers know that they are connected. */
 const OPENING = ": connected\n\n"
 
 const encodeStep = Schema.encodeEffect(Schema.fromJsonString(JobStep))
@@ -30,7 +30,7 @@ export const JobsHandlers = HttpApiBuilder.group(
     const concurrency = yield* ConcurrencyLimits
     const limits = yield* GatewayLimits
 
-    /** One of the tenant's places for requests that wait. */
+    /** Takes one of the tenant's places for requests that wait. */
     const place = (tenant: string) =>
       Effect.mapError(concurrency.enter(`waiting:${tenant}`, limits.waiting), (error) =>
         tooMany(error, `At most ${error.limit} long polls and event streams of one tenant may be open.`),
@@ -48,7 +48,7 @@ export const JobsHandlers = HttpApiBuilder.group(
 
     const events = Effect.fnUntraced(function* (id: string, after: number) {
       const { tenant } = yield* CurrentUser
-      // Whether there is such a job is said with a status, before the stream begins.
+      // Whether the job exists has to be known before the stream begins, because only a status can say so.
       yield* jobs.get(tenant, id)
       yield* place(tenant)
       const events = jobs.events(tenant, id, after).pipe(

@@ -1,6 +1,6 @@
 import type { KindOf, RequestKind } from "../shared/ClientLimits.ts"
 
-/** What one client may ask of the proxy. 0 is no limit. */
+/** How many requests one client may make to the proxy. 0 is no limit. */
 export interface ProxyLimits {
   /** Requests per minute that only read. */
   readonly read: number
@@ -12,7 +12,7 @@ export interface ProxyLimits {
   readonly concurrent: number
 }
 
-/** Whatever neither reads nor begins a session counts as a completion. */
+/** A request that neither reads nor begins a session counts as a completion. */
 export const proxyKindOf = (limits: ProxyLimits): KindOf => {
   const kind = (name: "read" | "init" | "completions", inFlight: number): RequestKind => ({
     name,

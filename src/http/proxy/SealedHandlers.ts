@@ -24,7 +24,7 @@ const NO_STORE = { "cache-control": "no-store" }
 
 const decodeInit = Schema.decodeUnknownEffect(Schema.fromJsonString(InitRequest), { errors: "all" })
 
-/** Like all endpoints: what says nothing of its type is taken for JSON. */
+/** A body without a content type is taken for JSON, as at all endpoints. */
 const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   /^\s*application\/json\s*(;|$)/i.test(headers["content-type"] ?? "application/json")
 
@@ -37,14 +37,14 @@ const renderSealedEvent = (event: SealedEvent): string =>
         `{"seq":${event.seq}${event.final ? ',"final":true' : ""},"ciphertext":"${encodeBase64Url(event.ciphertext)}"}`,
       )
 
-/** The same whatever becomes of the request, which is for its sender alone to know. */
+/** These headers are the same whatever becomes of the request, because the result is for its sender alone. */
 const SEALED = { "cache-control": "no-store, no-transform", "x-content-type-options": "nosniff" }
 
 const KEEP_ALIVE = Duration.seconds(15)
 
 /**
- * The body of a complete answer: white space, at first to have the headers sent and then to keep the connection alive, until
- * there is something to say.
+ * The body of a complete answer. White space comes first: it makes the server send the headers, and then keeps the
+ * connection alive until the answer is there.
  */
 const completeBody = Effect.fnUntraced(function* ({
   frames,
@@ -89,7 +89,7 @@ const render = (answer: SealedAnswer) => {
   )
 }
 
-/** What the caller is told of a request that was not opened. */
+/** The refusal of a request that could not be opened. */
 export const refusalOf = (
   error: OpeningError,
 ): NotOpened | CameBefore | NoSession | TooLarge | Draining | Overloaded => {
@@ -138,14 +138,15 @@ export const SealedHandlers = HttpApiBuilder.group(
         tooMany(error, `At most ${error.limit} refused credentials per minute are accepted from one client.`),
       )
       yield* drain.inFlight
-      // An answer says nothing of what is left to its sender: that would tell how it came about.
+      // The response does not show how many requests its sender has left, because that would reveal how the answer came
+      // about.
       const states = yield* CountedPolicies
       const answer = yield* Effect.mapError(completions.handle(envelope), refusalOf)
       states.length = 0
       return yield* render(answer)
     })
 
-    /** Whoever a request is counted for outside the seal. */
+    /** The client that a request counts for outside the seal. */
     const sourceOf = (request: HttpServerRequest.HttpServerRequest): string => {
       const { by, whose } = clientIdentity(request)
       return `${by}:${whose}`

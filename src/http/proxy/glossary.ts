@@ -1,4 +1,4 @@
-/** What the members of the proxy's API mean. docs/protocol says it with every bit. */
+/** What the members of the proxy's API mean. The full definitions are in docs/protocol. */
 import { SHARED_GLOSSARY } from "../shared/description/glossary.ts"
 import type { Glossary } from "../shared/description/describeMembers.ts"
 

@@ -1,4 +1,4 @@
-/** What an SDK is told whose base URL is a sealed proxy: nothing that it sends is sealed. */
+/** The refusal for SDKs whose base URL is a sealed proxy, because nothing that they send is sealed. */
 import { errorBody, problemAnswer } from "../../client/openai/errorResponse.ts"
 import { NOT_SEALED } from "../../domain/software.ts"
 import { Refusal } from "../../domain/refusal.ts"
@@ -16,7 +16,10 @@ class NotSealed extends Refusal<NotSealed>()("NotSealed", {
 const VENDOR_PATH =
   /\/(chat\/completions|responses|embeddings|moderations|messages|audio\/\w+|images\/\w+|models\/[\w.-]+:\w+)$/
 
-/** Why what is at such a path is not served here, in OpenAI's form too: SDKs show nothing else of an error. */
+/**
+ * The refusal for a request to one of these paths. It is in OpenAI's form too, because SDKs show nothing else of an
+ * error.
+ */
 export const vendorRefusal = (path: string) => {
   if (!VENDOR_PATH.test(path)) return undefined
   const refusal = new NotSealed()

@@ -1,6 +1,6 @@
 /**
- * What is the same for everybody who asks: made once, compressed once, and sent from where it is, so that any number of
- * answers under way is one copy of it.
+ * Files that are the same for every reader. Each is made once, compressed once, and sent from the same memory, so that
+ * any number of answers under way share one copy.
  */
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
@@ -12,13 +12,13 @@ import { pathOf } from "./RouteTable.ts"
 export interface Asset {
   readonly path: `/${string}`
   readonly contentType: string
-  /** Run once, when the asset is first asked for. */
+  /** Run once, when the asset is first requested. */
   readonly content: Effect.Effect<string | Uint8Array>
 }
 
 /**
- * No other origin, nothing inline, no frames, no forms that leave; scripts may not turn text into markup. Stated for
- * every asset, so that none of them is more than it should be when it is opened by itself.
+ * Forbids other origins, inline code, frames, forms that send elsewhere, and scripts that turn text into markup. Every
+ * asset has this policy, so that it also holds when the asset is opened by itself.
  */
 const HEADERS = {
   "content-security-policy":
@@ -28,7 +28,7 @@ const HEADERS = {
   "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
-  // Asked for anew each time, because it has to fit the server; what did not change is answered with 304.
+  // Browsers revalidate each time, because the files have to match the server; unchanged files are answered with 304.
   "cache-control": "no-cache",
   vary: "accept-encoding",
 }
@@ -36,7 +36,7 @@ const HEADERS = {
 interface Prepared {
   readonly plain: Uint8Array
   readonly gzipped: Uint8Array
-  /** Weak, because it stands for both. */
+  /** The tag is weak because it stands for both the plain and the compressed content. */
   readonly etag: string
 }
 

@@ -1,16 +1,16 @@
 /**
- * The memory of request bodies that are on their way in, over all connections. Each body is bounded, and so is the number
- * of connections; but their product is not what a machine has, and who sends slowly holds it for long.
+ * Bounds the memory of all request bodies that are being received. Each body is bounded, and so is the number of
+ * connections, but the product of the two is more than a machine has, and a slow sender holds its body for long.
  */
 import { Deferred, Effect, Schema } from "effect"
 import { makeShares } from "../../domain/shares.ts"
 
-/** The body made way for others. */
+/** The body was dropped because others needed its memory. */
 export class BodyOvertaken extends Schema.TaggedError<BodyOvertaken>()("BodyOvertaken", {}) {}
 
 export const isBodyOvertaken = Schema.is(BodyOvertaken)
 
-/** Told with how many bytes a body holds by now. */
+/** Reports how many bytes a body holds by now. */
 export type Holds = (bytes: number) => void
 
 /** Reads a body that `client` sends, as long as there is room for what it holds; dies with {@link BodyOvertaken} when not. */
@@ -25,8 +25,9 @@ interface Body {
 }
 
 /**
- * Lets bodies hold `maxBytes` together. What was only announced holds nothing. More than that ends bodies of the client
- * that holds most, the oldest first: at an honest pace it would be there before many others have begun.
+ * Lets all bodies together hold `maxBytes`. Announced bytes that did not arrive count for nothing. When there are more,
+ * bodies of the client that holds most are dropped, the oldest first: a body that is sent at a normal pace arrives
+ * before many others have begun.
  */
 export const makeBodyMemory = (maxBytes: number): HoldBody => {
   const arriving = makeShares<Body>()

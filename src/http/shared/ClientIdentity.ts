@@ -1,4 +1,4 @@
-/** Whom a request is counted for, the same wherever requests are counted. */
+/** The client that a request counts for, determined in one way for all limits. */
 import { IncomingMessage } from "node:http"
 import { TLSSocket } from "node:tls"
 import { Option } from "effect"

@@ -1,6 +1,6 @@
 /**
- * What one client may ask for, by kinds of requests. It is counted from the head of a request alone, before its body is
- * read and whatever becomes of it: what is refused costs as well, and nothing may cost before it is limited.
+ * Limits on the requests of one client, by kind of request. A request is counted by its head alone, before its body is
+ * read and whatever becomes of it, because refused requests cost something as well.
  */
 import { Context, Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -18,14 +18,14 @@ export interface RequestKind {
   readonly perMinute: number
   /** Until the answer is written out. */
   readonly inFlight: number
-  /** Whether every process is asked by itself, so that it counts by itself. */
+  /** Whether orchestrators ask every process by itself, so that each process has to count by itself too. */
   readonly ofProcess: boolean
 }
 
-/** Of which kind a request is. There is no `route` for what is answered with 404 or 405. */
+/** The kind of a request. There is no `route` for requests that are answered with 404 or 405. */
 export type KindOf = (method: string, route: Route | undefined) => RequestKind
 
-/** The policies that the request at hand was counted by; its answer says what is left of them. */
+/** The policies that the current request counted against. Its response says what is left of them. */
 export const CountedPolicies = Context.Reference<Array<PolicyState>>(
   "sealgate/http/shared/ClientLimits/CountedPolicies",
   {
@@ -45,7 +45,10 @@ export const makeTake = Effect.map(RateLimits, (rates) =>
   }),
 )
 
-/** A caller had its share; `detail` says of what. Nobody can know how long what is in flight takes, so it says soon. */
+/**
+ * A client has used up a limit, which `detail` names. A request in flight may end at any time, so the client is told to
+ * try again soon.
+ */
 export const tooMany = (error: RateLimited | TooManyInFlight, detail: string): TooManyRequests =>
   new TooManyRequests({ detail, headers: retryAfter(error._tag === "RateLimited" ? error.retryAfterMs : 0) })
 

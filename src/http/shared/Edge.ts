@@ -1,6 +1,6 @@
 /**
- * What every request of both servers passes first: addresses, a span, observation, problem documents, who may ask at all,
- * limits. What is refused here is refused by its head alone.
+ * What every request to either server passes first: client address, span, metrics, problem documents, allowed hosts and
+ * origins, limits. Requests that are refused here are refused by their head alone.
  */
 import { ByteSize, Effect, Result } from "effect"
 import { HttpIncomingMessage, HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -23,25 +23,25 @@ export interface EdgeSettings extends RenderOptions {
   readonly namesRequest: boolean
   /** Networks whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
-  /** Bytes of all bodies together that are on their way in. */
+  /** The most bytes that all bodies being received may hold together. */
   readonly maxBodyMemory: number
-  /** What the JSON of a body may be. */
+  /** The limits of JSON bodies. */
   readonly jsonLimits: JsonLimits
-  /** By which names the server may be asked. */
+  /** The host names under which the server may be asked. */
   readonly hosts: HostRules
   /** Origins of pages, beside its own, that may use it. */
   readonly origins: ReadonlySet<string>
-  /** Whether the trace of a request is its caller's; else it is the server's own, and who calls in it is not found out. */
+  /** Whether a request continues its caller's trace; otherwise the server begins a trace of its own. */
   readonly continuesTraces: boolean
-  /** As what requests are counted. */
+  /** How requests are counted. */
   readonly kindOf: KindOf
 }
 
-/** A body that announces itself as too large; others are cut off where the limit is. */
+/** Refuses a body that announces itself as too large. Others are cut off at the limit. */
 const announcesTooMuch = ({ headers }: HttpServerRequest.HttpServerRequest, maxBodyBytes: number): boolean =>
   Number(headers["content-length"] ?? 0) > maxBodyBytes
 
-/** What the operator can do for a page of another origin. */
+/** What the operator can do to let a page of another origin in. */
 const MAY_BE_ALLOWED = "If it may use this server, its operator adds the page's origin to ALLOWED_ORIGINS."
 
 export const layerEdge = (settings: EdgeSettings) => {
@@ -55,7 +55,7 @@ export const layerEdge = (settings: EdgeSettings) => {
   const maxBody = ByteSize.bytes(maxBodyBytes)
   return HttpRouter.middleware(
     Effect.map(makeCountRequest, (countRequest) => {
-      /** What `app` answers to a request that may come in. */
+      /** The response of `app` to a request that passed the checks. */
       const handle = Effect.fnUntraced(function* <E, R>(
         request: HttpServerRequest.HttpServerRequest,
         app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,

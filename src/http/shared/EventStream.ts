@@ -1,14 +1,15 @@
 /**
- * Writes server-sent events: while nothing is sent, a comment keeps the connection alive; while a reader is slow, a small
- * buffer fills and then its events wait where they come from. Who does not read at all is cut off by the server below.
+ * Writes server-sent events. While there is none, a comment keeps the connection alive. While the reader is slow, a
+ * small buffer fills up, and then the source of the events has to wait. A reader that reads nothing is cut off by the
+ * server.
  */
 import { Cause, Clock, Duration, Effect, Latch, Queue, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { describeCause } from "../../domain/defect.ts"
 
-/** How long nothing may be sent before a comment is. */
+/** How long nothing may be sent before a comment is sent. */
 const KEEP_ALIVE = Duration.seconds(15)
-/** Events that wait for a slow reader, beside as much that was given to the socket. */
+/** How many events may wait for a slow reader, beside those that were already given to the socket. */
 const BUFFERED_EVENTS = 16
 /** How many characters of events may wait before no further one is taken. One event may be longer. */
 const BUFFERED_CHARACTERS = 64 * 1024
@@ -19,7 +20,7 @@ const COMMENT = ": keep-alive\n\n"
 export const renderEvent = (event: string, data: string, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`
 
-/** The status was sent long ago, so what broke a stream would be known to nobody but its reader. */
+/** Logged here, because the status was sent long ago: otherwise only the reader would know that the stream broke. */
 const tell = (cause: Cause.Cause<never>): Effect.Effect<void> =>
   Cause.hasDies(cause) ? Effect.logError("stream failed", describeCause(cause)) : Effect.void
 
@@ -58,7 +59,7 @@ const queueEvents = (events: Stream.Stream<string>, room: Latch.Latch, cameIn: (
       const keepAlive = Effect.suspend(() => {
         const left = Duration.toMillis(KEEP_ALIVE) - (clock.currentTimeMillisUnsafe() - lastSent)
         if (left > 0) return Effect.sleep(left)
-        // Where the buffer is full there is more than enough to read, so the comment need not wait for a place.
+        // If the buffer is full, the reader has enough to read, so the comment is not needed.
         if (Queue.offerUnsafe(queue, COMMENT)) cameIn(COMMENT)
         sent()
         return Effect.void

@@ -1,7 +1,7 @@
 /**
- * By which names a server may be asked. A web page can make a browser call any machine under a name of the page's own
- * (DNS rebinding), and then read the answers; it cannot choose the `Host` that the browser sends, so other names are
- * refused. Nobody can register a name that looks like an address, so no rebinding is behind one.
+ * Which host names a server may be asked under. A web page can make a browser call any machine under the page's own
+ * name (DNS rebinding) and read the answers. It cannot choose the `Host` that the browser sends, so other names are
+ * refused. IP addresses are accepted, because nobody can register one as a name.
  */
 import { IncomingMessage } from "node:http"
 import { hostname, networkInterfaces } from "node:os"
@@ -15,7 +15,10 @@ import { canonicalAddress } from "../../domain/ipAddress.ts"
 export interface HostSettings {
   /** Where the server listens. */
   readonly host: string
-  /** Names beside those of the machine; `*` is any. Without a list, whoever other machines can reach takes any too. */
+  /**
+   * Host names beside those of this machine; `*` accepts any. Without a list, a server that other machines can reach
+   * accepts any name too.
+   */
   readonly allowedHosts: ReadonlyArray<string> | undefined
 }
 
@@ -27,7 +30,7 @@ export interface HostRules {
 
 const ANY = "*"
 
-/** Names are the same in any case, and with a dot at the end; addresses however they are written. */
+/** Names are compared without regard to case and to a final dot, and addresses in their canonical form. */
 const canonical = (name: string): string => canonicalAddress(name.toLowerCase().replace(/\.$/, ""))
 
 const isAddress = (name: string): boolean => Result.isSuccess(NetAddress.ipFromString(name))
@@ -37,7 +40,7 @@ const ofThisMachine = (): ReadonlyArray<string> => [
   ...Object.values(networkInterfaces()).flatMap((each) => each?.map(({ address }) => address) ?? []),
 ]
 
-/** What is on loopback is asked from its machine alone; what is not, also by whoever knows no more than its address. */
+/** A server on loopback accepts the names and addresses of its own machine. Any other also accepts any IP address. */
 export const hostRules = ({ allowedHosts, host }: HostSettings): HostRules => {
   const isLocal = isLoopback(host)
   return {
@@ -65,8 +68,8 @@ const needsHost = ({ source }: HttpServerRequest.HttpServerRequest): boolean =>
 const badHost = () => new Malformed({ detail: "Send one Host header, with a name or an address and perhaps a port." })
 
 /**
- * Why a request is not for this server, or `undefined`. `setting` is where its operator adds names. The request is to be
- * as it came: who can send `X-Forwarded-Host` must not choose what is looked at.
+ * Why a request is not for this server, or `undefined`. `setting` names the variable in which its operator adds names.
+ * The request has to be as it was received, because a client can send `X-Forwarded-Host`.
  */
 export const hostRefusal = (
   request: HttpServerRequest.HttpServerRequest,
@@ -75,7 +78,7 @@ export const hostRefusal = (
 ): Malformed | Misdirected | undefined => {
   const [sent, ...more] = hostsSent(request)
   if (sent === undefined && !needsHost(request)) return undefined
-  // The one in the target counts, where there is one (RFC 9112 §3.2.2); what was sent has to be proper all the same.
+  // A host in the request target replaces the header (RFC 9112 §3.2.2), but the header has to be valid all the same.
   const host = request.headers["host"] ?? ""
   if (sent === undefined || more.length > 0 || ![sent, host].every((text) => HOST.test(text))) return badHost()
   const name = canonical(hostName(host))

@@ -1,4 +1,4 @@
-/** Bodies are JSON everywhere, and none is read or parsed before it is known to be bearable. */
+/** Checks JSON bodies before they are parsed: their size and the limits of I-JSON. */
 import { Readable } from "node:stream"
 import { Effect, Stream } from "effect"
 import { HttpServerError, type HttpServerRequest } from "effect/http"
@@ -17,7 +17,7 @@ const tooLarge = (request: HttpServerRequest.HttpServerRequest) =>
 /** A body, read until it is more than `maxBodyBytes`. */
 const readBytes = (request: HttpServerRequest.HttpServerRequest, maxBodyBytes: number, holds: Holds) =>
   Effect.suspend(() => {
-    // One that announces its length is no longer; one that does not may become as long as any.
+    // A body that announces its length cannot be longer; one that does not is counted while it is read.
     const body = new CollectedBytes(Number(request.headers["content-length"] ?? maxBodyBytes))
     return Stream.runForEach(request.stream, (piece) => {
       if (body.length + piece.length > maxBodyBytes) return Effect.fail(tooLarge(request))
@@ -28,7 +28,7 @@ const readBytes = (request: HttpServerRequest.HttpServerRequest, maxBodyBytes: n
     }).pipe(Effect.map(() => body.take()))
   })
 
-/** What is left of a body that was refused is not even read to be thrown away; its connection is about to be closed. */
+/** The rest of a refused body is not read, because its connection is about to be closed. */
 const stopReading = (source: object): void => {
   if (source instanceof Readable) source.pause()
 }
@@ -45,8 +45,8 @@ const textOf = (body: Uint8Array, limits: JsonLimits): Effect.Effect<string> => 
 }
 
 /**
- * The same request, whose text is counted while it comes in, and dies with {@link NotIJson} when it is not the JSON
- * that is taken. It is read only when it is asked for, that is, once the request has been admitted.
+ * The same request, except that its text is counted while it is read, and that reading dies with {@link NotIJson} if it
+ * is not acceptable JSON. The body is read on demand, that is, after the request was admitted.
  */
 export const withBodyLimits = (
   request: HttpServerRequest.HttpServerRequest,
@@ -58,7 +58,7 @@ export const withBodyLimits = (
     Effect.tapCause(() => Effect.sync(() => stopReading(request.source))),
     Effect.flatMap((body) => textOf(body, jsonLimits)),
   )
-  // Everything else is the request's own, also what the server looks for on the request that it made.
+  // All other members are those of the original request, including those that the server itself looks for on it.
   const limited: HttpServerRequest.HttpServerRequest = Object.create(request, { text: { value: text } })
   return limited
 }

@@ -1,4 +1,4 @@
-/** How a server is: little for anybody, the rest for its operator, who has a listener of their own. */
+/** The state of a server: a little for the public, and the rest for its operator, who has a listener of their own. */
 import { Effect, Layer, Metric, Redacted } from "effect"
 import { type HttpServerRequest, HttpRouter, HttpServerResponse } from "effect/http"
 import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
@@ -38,7 +38,7 @@ export const layerSystem = <Id extends string, Others extends HttpApiGroup.Const
   api: HttpApi.HttpApi<Id, Others | typeof SystemApi>,
 ) =>
   HttpApiBuilder.group(
-    // It has this group; that it may have others is nothing to these handlers, but too much for their types.
+    // The API has this group. The cast hides its other groups, which the types of these handlers cannot express.
     api as unknown as HttpApi.HttpApi<Id, typeof SystemApi>,
     "system",
     Effect.fn(function* (handlers) {
@@ -56,7 +56,7 @@ export const layerSystem = <Id extends string, Others extends HttpApiGroup.Const
 const carries = ({ headers }: HttpServerRequest.HttpServerRequest, token: Redacted.Redacted): boolean =>
   sameSecret(bearerIn(headers["authorization"] ?? "") ?? "", Redacted.value(token))
 
-/** `/metrics` for whoever carries the operator's token; to all others there is no such path. */
+/** `/metrics` for requests with the operator's token; for all others the path does not exist. */
 export const layerScrape = (token: Redacted.Redacted | undefined) =>
   token === undefined
     ? Layer.empty
@@ -66,17 +66,17 @@ export const layerScrape = (token: Redacted.Redacted | undefined) =>
 
 const PATHS = ["/health", "/ready", "/metrics"] as const
 
-/** Nothing that is asked for here has a body. */
+/** No request to this listener has a body. */
 const MAX_BODY_BYTES = 1024
 
-/** What the operator's listener is told about who may ask. */
+/** Who may ask the operator's listener. */
 export interface OperatorRoutesSettings extends Pick<EdgeSettings, "trustedProxies">, HostSettings {
   readonly rateLimitProbes: number
 }
 
 /**
- * `/health`, all of `/ready`, and `/metrics`. No web page gets anything from here, whatever the public port allows; and as
- * many requests are taken as of probes, counted apart from those.
+ * `/health`, all of `/ready`, and `/metrics`. Web pages may not read any of it, whatever the public port allows them.
+ * The number of requests is limited as that of probes, but counted apart from them.
  */
 export const layerOperatorRoutes = ({
   allowedHosts,
@@ -84,7 +84,7 @@ export const layerOperatorRoutes = ({
   rateLimitProbes,
   trustedProxies,
 }: OperatorRoutesSettings) => {
-  // What the server is called outside is no name of its loopback.
+  // The public names of the server are not valid on its operator's loopback listener.
   const hosts = hostRules({ host, allowedHosts: isLoopback(host) ? undefined : allowedHosts })
   const kind: RequestKind = { name: "operator", perMinute: rateLimitProbes, inFlight: 0, ofProcess: true }
   return Layer.unwrap(

@@ -1,27 +1,30 @@
 /**
- * Which web pages may use a server. A browser sends what any page wants: another page's request would be counted for the
- * people behind its address, and could be paid for, even where the page cannot read the answer. Browsers say where a
- * request comes from (Fetch Metadata, `Origin`); programs that are none say nothing and are served.
+ * Which web pages may use a server. A browser sends the requests of any page: they would count for the people behind
+ * its address, and might cost money, even if the page cannot read the answers. Browsers say where a request comes from
+ * (Fetch Metadata, `Origin`). Programs that are not browsers say nothing and are served.
  */
 import { HttpMiddleware, type HttpServerRequest } from "effect/http"
 import { CrossOrigin } from "../../api/problems.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** `Host` of a page that has this origin, as far as it is that of a page. */
+/** The `Host` under which a page of this origin was loaded, if it has one. */
 const isHostOf = (origin: string, host: string | undefined): boolean => {
   const page = URL.canParse(origin) ? new URL(origin) : undefined
   if (page?.origin !== origin || host === undefined) return false
-  // The scheme may have changed on the way, where TLS ended; it says which port goes without saying.
+  // The page's scheme decides which port is the default one, because TLS may have been terminated on the way.
   const asked = `${page.protocol}//${host}`
   return URL.canParse(asked) && new URL(asked).host === page.host
 }
 
-/** Somebody follows a link, or opens the page from another one. */
+/** A person follows a link, or opens the page from another one. */
 const isNavigation = ({ headers, method }: Request): boolean =>
   method === "GET" && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document"
 
-/** Sent by a page of the server's own, by whoever typed its address, or by no browser. */
+/**
+ * The request comes from a page of this server, from an address that was typed in, or from a program that is no
+ * browser.
+ */
 const isOwn = ({ headers }: Request): boolean => {
   const site = headers["sec-fetch-site"]
   if (site !== undefined) return site === "same-origin" || site === "none"
@@ -31,7 +34,7 @@ const isOwn = ({ headers }: Request): boolean => {
 
 const isAllowed = ({ headers }: Request, allowed: ReadonlySet<string>): boolean => allowed.has(headers["origin"] ?? "")
 
-/** Why a page may not have this sent, or `undefined`. `remedy` is what its operator can do about it. */
+/** Why a page may not make this request, or `undefined`. `remedy` is what the operator can do about it. */
 export const originRefusal = (
   request: Request,
   allowed: ReadonlySet<string>,
@@ -41,13 +44,13 @@ export const originRefusal = (
     ? undefined
     : new CrossOrigin({ detail: remedy })
 
-/** Headers of answers that clients read, beside those that every page may. */
+/** Response headers that clients read, beside those that any page may read. */
 const EXPOSED = ["etag", "location", "ratelimit", "ratelimit-policy", "retry-after", "www-authenticate"]
 
-/** How long a browser may keep a leave that it was given, in seconds. The requests themselves are looked at anyway. */
+/** How long a browser may cache a preflight response, in seconds. The requests themselves are checked all the same. */
 const LEAVE_SECONDS = 7200
 
-/** Lets pages of `allowed` read the answers of an app, and gives their browsers leave to send more than forms do. */
+/** Lets pages of the `allowed` origins read the responses of an app, and answers the preflights of their browsers. */
 export const sharedWith = (allowed: ReadonlySet<string>) => {
   const cors = HttpMiddleware.cors({
     allowedOrigins: (origin) => allowed.has(origin),
@@ -55,7 +58,7 @@ export const sharedWith = (allowed: ReadonlySet<string>) => {
     maxAge: LEAVE_SECONDS,
   })
   return (request: Request): typeof cors => {
-    // To every OPTIONS there would be the same answer, whoever sends it and for whatever.
+    // Without this check every OPTIONS request would get the same answer, whoever sends it and to whatever path.
     const isPreflight = isAllowed(request, allowed) && request.headers["access-control-request-method"] !== undefined
     return allowed.size > 0 && (request.method !== "OPTIONS" || isPreflight) ? cors : (app) => app
   }

@@ -1,13 +1,13 @@
 /**
- * Pages, such as the one at `/console`, with the files that each consists of. They were bundled by `npm run build:web`
- * (which installing runs), need nothing from anywhere else, and may do nothing that they do not need.
+ * Pages, such as the one at `/console`, and the files of each. They are bundled by `npm run build:web` (which
+ * installing runs), load nothing from anywhere else, and their policy allows only what they need.
  */
 import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { Effect, Layer } from "effect"
 import { type Asset, layerAssets } from "./Assets.ts"
 
-/** Where bundles are, seen from this file's source as well as from what is made of it. */
+/** The folder of the bundles, relative to this file and to its compiled form alike. */
 const WEB = new URL("../../../dist/web/", import.meta.url)
 
 const FILES = [
@@ -23,7 +23,7 @@ export interface Page {
   readonly folder: string
 }
 
-/** What is served for a page, for tables of routes. */
+/** The paths of a page, for tables of routes. */
 export const pageRoutes = ({ path }: Page) => FILES.map(({ below }) => ["GET", `${path}${below}`] as const)
 
 const load = ({ folder, path }: Page) =>
@@ -34,7 +34,7 @@ const load = ({ folder, path }: Page) =>
     }),
   )
 
-/** Serves a page. Without its files, which only a checkout can lack, it says so and serves nothing. */
+/** Serves a page. If its files are missing, which happens only in a checkout, it logs that and serves nothing. */
 export const layerPage = (page: Page) =>
   Layer.unwrap(
     Effect.match(load(page), {

@@ -1,4 +1,7 @@
-/** Which paths exist and which methods they take: for what counts requests by kind, labels them, and refuses methods. */
+/**
+ * Which paths exist and which methods they take. It is used to count requests by kind, to label them, and to refuse
+ * methods.
+ */
 import { Context } from "effect"
 import { FindMyWay } from "effect/http"
 
@@ -6,7 +9,7 @@ export interface Route {
   readonly method: string
   /** With its parameters as `:name`. */
   readonly path: string
-  /** Those of its endpoint. */
+  /** The annotations of its endpoint. */
   readonly annotations: Context.Context<never>
 }
 
@@ -25,7 +28,7 @@ export const pathOf = (url: string): string => {
   return end < 0 ? url : url.slice(0, end)
 }
 
-/** What of an API says where its endpoints are. */
+/** The part of an API that says where its endpoints are. */
 export interface Endpoints {
   readonly groups: Readonly<
     Record<
@@ -43,8 +46,8 @@ export interface Endpoints {
 }
 
 /**
- * The routes of an API and those that are served beside it, each of them as `[method, path]`. They are found as the
- * server's router finds them, however a path is spelt: nothing is served as one route and counted as another.
+ * The routes of an API, and those that are served beside it, as pairs `[method, path]`. They are matched by the same
+ * router as the server uses, so that no spelling of a path is served as one route and counted as another.
  */
 export const makeRouteTable = (
   api: Endpoints,

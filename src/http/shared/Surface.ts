@@ -1,4 +1,4 @@
-/** What both servers serve in the same way: their API with its description, pages. */
+/** The routes that both servers have in the same way: the API with its description, and pages. */
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
@@ -14,7 +14,7 @@ import { layerPage, type Page, pageRoutes } from "./Pages.ts"
 import { type Endpoints, makeRouteTable } from "./RouteTable.ts"
 import { IsProbe } from "../../api/SystemApi.ts"
 
-/** Probes are counted apart, so that nothing else that comes from a balancer's address can keep it from asking. */
+/** Probes are counted apart, so that other requests from a load balancer's address cannot use up its probes. */
 const withProbes = (kindOf: KindOf, perMinute: number): KindOf => {
   const probes: RequestKind = { name: "probes", perMinute, inFlight: 0, ofProcess: true }
   return (method, route) =>
@@ -41,14 +41,17 @@ interface EntranceOptions {
   readonly component: "proxy" | "gateway"
   /** Pages that are served, without their slash. */
   readonly pages: ReadonlyArray<string>
-  /** What programs may want to know, without its slash. */
+  /** Documents that programs may want to read, without their slash. */
   readonly documents: ReadonlyArray<string>
 }
 
 const wantsPage = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["accept"]?.includes("text/html") === true
 
-/** What is at `/`: browsers are led to the console, programs get a list. Addresses are relative, to hold below any prefix. */
+/**
+ * What is at `/`: browsers are redirected to the console, programs get a list. The addresses are relative, so that they
+ * work below any prefix.
+ */
 const layerEntrance = ({ component, documents, pages }: EntranceOptions) => {
   const [first] = pages
   const list = HttpServerResponse.jsonUnsafe({ software: SOFTWARE, component, pages, documents })
@@ -61,7 +64,9 @@ const layerEntrance = ({ component, documents, pages }: EntranceOptions) => {
   )
 }
 
-/** Whoever listens beyond this machine answers under any name, as long as it has not been told its own. */
+/**
+ * A server that listens beyond this machine answers under any host name until it is told its own, so the log says so.
+ */
 const sayWhoIsServed = ({ allowedHosts, host }: HostSettings) =>
   Layer.effectDiscard(
     allowedHosts === undefined && !isLoopback(host)
@@ -69,7 +74,7 @@ const sayWhoIsServed = ({ allowedHosts, host }: HostSettings) =>
       : Effect.void,
   )
 
-/** All routes of a server, behind what every request passes first; it needs the handlers of `api`. */
+/** All routes of a server, behind the checks that every request passes first. It needs the handlers of `api`. */
 export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups> & Endpoints,
   { component, continuesTraces, jsonLimits, kindOf, malformed, namesRequest, settings, ...rest }: SurfaceOptions,

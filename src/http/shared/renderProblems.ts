@@ -1,6 +1,6 @@
 /**
- * One renderer for everything that goes wrong: what handlers refuse, unknown routes, wrong methods, bodies that are too
- * large or do not decode, and defects all become problem documents that tell a caller what to do.
+ * Renders everything that goes wrong as problem documents that tell a caller what to do: refusals of handlers, unknown
+ * routes, wrong methods, bodies that are too large or do not decode, and defects.
  */
 import { Cause, Context, Effect, Layer, Option } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -29,7 +29,7 @@ export const retryAfter = (milliseconds: number): Readonly<Record<string, string
   "retry-after": String(Math.max(1, Math.ceil(milliseconds / 1000))),
 })
 
-/** Whether problems name the request that they answer: by its path, and its trace. */
+/** Whether problems contain the path of the request that they answer, and its trace. */
 export const NamesRequest = Context.Reference<boolean>("sealgate/http/shared/renderProblems/NamesRequest", {
   defaultValue: () => false,
 })
@@ -40,7 +40,7 @@ const requestMembers = Effect.fnUntraced(function* (request: HttpServerRequest.H
   return { instance: pathOf(request.url), ...defined({ trace_id: Option.getOrUndefined(span)?.traceId }) }
 })
 
-/** Answers a request with why it is refused. */
+/** Answers a request with a refusal. */
 export const respond = (
   request: HttpServerRequest.HttpServerRequest,
   refusal: Refusal,
@@ -63,21 +63,21 @@ export const layerRefusals = Layer.succeed(Refusals, (app) =>
   ),
 )
 
-/** What does not fit in a request. */
+/** What is wrong with a request. */
 type Why = Pick<Problem, "detail" | "errors">
 
 export interface RenderOptions {
   readonly routes: Pick<RouteTable, "methods">
   readonly maxBodyBytes: number
-  /** Where else to look, for whoever asks for what there is not. */
+  /** Where else to look, for callers of a path that does not exist. */
   readonly seeInstead: string
-  /** What else may be at a path where there is nothing, and the members that its problem has beside its own. */
+  /** A refusal for a path that does not exist, with the members that its problem has beside the standard ones. */
   readonly insteadOf?: (path: string) => { readonly refusal: Refusal; readonly members: object } | undefined
-  /** What a request that does not decode is answered with. */
+  /** The refusal of a request that does not decode. */
   readonly malformed: (why: Why) => Refusal
 }
 
-/** The first error or defect of a cause that is what `is` accepts. */
+/** The first error or defect in a cause that `is` accepts. */
 const firstIn = <A>(cause: Cause.Cause<unknown>, is: (error: unknown) => error is A): A | undefined => {
   for (const reason of cause.reasons) {
     const error = Cause.isDieReason(reason) ? reason.defect : Cause.isFailReason(reason) ? reason.error : undefined
@@ -89,7 +89,7 @@ const firstIn = <A>(cause: Cause.Cause<unknown>, is: (error: unknown) => error i
 const isSchemaError = (error: unknown): error is HttpApiError.HttpApiSchemaError =>
   HttpApiError.HttpApiSchemaError.is(error)
 
-/** What is said of a request that the framework has a bare status for. */
+/** The refusal for a request that the framework answers with a bare status. */
 const refusalOf = (
   status: number,
   request: HttpServerRequest.HttpServerRequest,
@@ -119,13 +119,13 @@ const refusalOf = (
 const isEmpty = (response: HttpServerResponse.HttpServerResponse): boolean =>
   response.body._tag === "Empty" || response.headers["content-type"]?.startsWith("text/plain") === true
 
-/** Answers with `refusal`, or with what else is to be said of a path where there is nothing. */
+/** Answers with `refusal`, or with the more specific refusal for a path that does not exist. */
 const refuse = (request: HttpServerRequest.HttpServerRequest, refusal: Refusal, options: RenderOptions) => {
   const other = refusal instanceof NotFound ? options.insteadOf?.(pathOf(request.url)) : undefined
   return other === undefined ? respond(request, refusal) : respond(request, other.refusal, other.members)
 }
 
-/** Renders what `app` dies with, and the framework's own bodyless errors, as problem documents. */
+/** Renders the failures of `app`, and the framework's own errors without a body, as problem documents. */
 export const renderProblems =
   (options: RenderOptions) =>
   <E, R>(

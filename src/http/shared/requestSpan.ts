@@ -4,12 +4,15 @@ import { callerSpan } from "../../domain/traceContext.ts"
 import { pathOf, type RouteTable } from "./RouteTable.ts"
 
 /**
- * Turns off the framework's spans of requests, in whose place {@link withRequestSpan} is: they know neither `tracestate`
- * nor later versions of `traceparent`, and there are none where spans go nowhere.
+ * Turns off the framework's request spans, which {@link withRequestSpan} replaces: they do not support `tracestate` or
+ * later versions of `traceparent`, and there are none when spans are not exported.
  */
 export const layerOwnSpans = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
 
-/** What OpenTelemetry's HTTP conventions ask for, but for queries, and paths that no route takes: strangers wrote those. */
+/**
+ * The attributes that OpenTelemetry's HTTP conventions ask for, without queries and unknown paths, because strangers
+ * wrote those.
+ */
 const attributesOf = (
   request: HttpServerRequest.HttpServerRequest,
   route: string,
@@ -19,7 +22,7 @@ const attributesOf = (
     "http.request.method": request.method,
     ...(route === "unknown" ? {} : { "http.route": route, "url.path": pathOf(request.url) }),
     "url.scheme": url?.protocol.slice(0, -1),
-    // An IPv6 address is without its brackets there.
+    // In this attribute an IPv6 address has no brackets.
     "server.address": url?.hostname.replace(/^\[|\]$/g, ""),
     "server.port": url === undefined ? undefined : Number(url.port || (url.protocol === "https:" ? 443 : 80)),
     "user_agent.original": request.headers["user-agent"],
@@ -28,7 +31,7 @@ const attributesOf = (
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
 }
 
-/** The conventions ask for failed spans where the server is at fault. */
+/** By the conventions a span failed if the server was at fault. */
 const spanExit = (
   request: HttpServerRequest.HttpServerRequest,
   exit: Exit.Exit<HttpServerResponse.HttpServerResponse, unknown>,
@@ -42,9 +45,9 @@ const spanExit = (
     : exit
 
 /**
- * Handles a request within a span, which continues the caller's trace if it `continues` traces; else it begins one of its
- * own. It is made whether or not spans go anywhere: problems and jobs name its trace, and providers may be told of the
- * caller's. It ends with the head of the answer.
+ * Handles a request within a span. The span continues the caller's trace if the server `continues` traces; otherwise it
+ * begins a new one. It exists even when spans are not exported, because problems and jobs name its trace, and providers
+ * may be told the caller's. It ends with the head of the response.
  */
 export const withRequestSpan =
   (routes: Pick<RouteTable, "label">, continues: boolean) =>
@@ -62,7 +65,7 @@ export const withRequestSpan =
         attributes: attributesOf(request, route),
       }),
       (span) =>
-        // The span only adds to what `app` sees, so what it requires stays what it was.
+        // The span is the only thing added to the context of `app`, so its requirements stay the same.
         (Effect.withParentSpan(app, span, { captureStackTrace: false }) as typeof app).pipe(
           Effect.onExit((exit) =>
             Effect.map(Clock.currentTimeNanos, (now) => {

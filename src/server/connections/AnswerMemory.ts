@@ -1,6 +1,6 @@
 /**
- * The memory of answers that wait for their readers, over all connections. Each connection has one answer at a time, but
- * what all connections have together is not what a machine has.
+ * Bounds the memory of all answers that wait for their readers. Each connection has one answer at a time, but those of
+ * all connections together may exceed what the machine has.
  */
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
@@ -8,19 +8,19 @@ import { subscriberOf } from "../../domain/ipAddress.ts"
 import { makeShares } from "../../domain/shares.ts"
 
 export interface AnswerMemory {
-  /** Watches over one answer, from before it is begun. */
+  /** Watches one answer, from before its first byte. */
   readonly watch: (socket: Socket, response: ServerResponse) => void
-  /** Looks at what waits on these connections now. */
+  /** Checks now how much waits on these connections. */
   readonly look: (sockets: Iterable<Socket>) => void
 }
 
 /**
- * Lets answers of together `maxBytes` wait. More of them cut connections of whoever reads least: of the client for whom
- * most waits, the one that is behind for longest.
+ * Lets answers of `maxBytes` together wait. When there are more, connections are cut: of the client for whom most
+ * waits, the one that has been behind for longest.
  */
 export const makeAnswerMemory = (maxBytes: number): AnswerMemory => {
   const waiting = makeShares<Socket>()
-  // A connection that was closed does not know any more where it came from.
+  // The address is remembered, because a closed connection no longer has it.
   const clients = new WeakMap<Socket, string>()
   const clientOf = (socket: Socket): string => {
     const client = clients.get(socket) ?? subscriberOf(socket.remoteAddress ?? "unknown")
@@ -33,7 +33,7 @@ export const makeAnswerMemory = (maxBytes: number): AnswerMemory => {
   const look = (sockets: Iterable<Socket>) => {
     for (const socket of sockets) see(socket)
     if (waiting.total() <= maxBytes) return
-    // Since they were last looked at, some may have been read.
+    // Some may have been read since they were checked last.
     for (const socket of waiting.holders()) see(socket)
     while (waiting.total() > maxBytes) {
       const socket = waiting.first()

@@ -1,6 +1,6 @@
 /**
- * What a connection may cost: how many there are in all and per address, how long nothing may move, how slowly an answer
- * may be read, how much may wait to be read, and how what is not HTTP is turned away.
+ * The limits of connections: their number in all and per address, how long nothing may move, how slowly an answer may
+ * be read, how much may wait to be read, and how input that is not HTTP is refused.
  */
 import type { Server } from "node:http"
 import type { Server as HttpsServer } from "node:https"
@@ -25,9 +25,9 @@ export interface ConnectionLimits {
   readonly maxAnswerMemory: number
 }
 
-/** How often connections are looked at, in milliseconds. */
+/** How often connections are checked, in milliseconds. */
 export const CHECK_MS = 1000
-/** How long, after its refusal was sent, a connection is left to the client to close, in milliseconds. */
+/** How long the client has to close a connection after its refusal was sent, in milliseconds. */
 const REFUSAL_LINGER_MS = 500
 
 const isTrusted = (limits: ConnectionLimits, address: string | undefined): boolean =>
@@ -59,8 +59,8 @@ const capConnections = (server: AnyServer, limits: ConnectionLimits): void => {
 }
 
 /**
- * Cuts connections over which nothing moves although something should: answers that nobody reads, and idle ones. What
- * waits for a provider is left alone. Node counts a write as moving while the system still takes parts of it.
+ * Cuts connections that are idle, and those whose answer nobody reads. Connections that wait for a provider are left
+ * alone. Node counts a write as progress as long as the system accepts parts of it.
  */
 const cutStalled = (server: AnyServer, limits: ConnectionLimits, serving: ReadonlyMap<Socket, Serving>): void => {
   server.setTimeout(Duration.toMillis(limits.writeTimeout), (socket: Socket) => {
@@ -69,13 +69,14 @@ const cutStalled = (server: AnyServer, limits: ConnectionLimits, serving: Readon
 }
 
 /**
- * Cuts readers that take so little, so seldom, that an answer would never end though something always moves. While bytes
- * wait for a reader, it has the write time-out, and beyond it the time that all the bytes there are to take need at the
- * least rate; when it has taken all, the count begins anew. Who waits for a provider has nothing to take.
+ * Cuts readers that are so slow that an answer would never end although something always moves. While bytes wait for a
+ * reader, it has the write time-out, and in addition the time that all bytes it was given need at the lowest rate
+ * allowed. When it has taken all of them, the time starts again. A connection that waits for a provider has nothing to
+ * take.
  */
 const slowReaders = (limits: ConnectionLimits) => {
   const patience = Duration.toMillis(limits.writeTimeout)
-  /** Since when readers are behind, and how much they had taken then. */
+  /** Since when each reader is behind, and how many bytes it had taken by then. */
   const behind = new WeakMap<Socket, { readonly since: number; readonly taken: number }>()
   return (sockets: Iterable<Socket>) => {
     const now = performance.now()
@@ -86,17 +87,17 @@ const slowReaders = (limits: ConnectionLimits) => {
       }
       const { since, taken } = behind.get(socket) ?? { since: now, taken: socket.bytesWritten - socket.writableLength }
       behind.set(socket, { since, taken })
-      // What waits counts as well: of one large write nothing shows before all of it is taken.
+      // Waiting bytes count as well, because a large write is reported only once all of it was taken.
       const allowed = patience + ((socket.bytesWritten - taken) / limits.writeMinRate) * 1000
       if (now - since > allowed) socket.destroy()
     }
   }
 }
 
-/** Answers what Node's parser rejects, before there is a request, as a problem document too. */
+/** Answers input that Node's parser rejects with a problem document, as no request exists yet. */
 const answerClientErrors = (server: AnyServer, serving: ReadonlyMap<Socket, Serving>): void => {
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    // Behind an answer that has begun there is no place for another one.
+    // Another answer cannot follow one that has begun.
     const begun = serving.get(socket)?.answer?.headersSent === true
     if (error.code === "ECONNRESET" || !socket.writable || begun) return void socket.destroy()
     const [status, phrase, code] =
@@ -109,7 +110,7 @@ const answerClientErrors = (server: AnyServer, serving: ReadonlyMap<Socket, Serv
     socket.end(
       `HTTP/1.1 ${status} ${phrase}\r\ncontent-type: ${PROBLEM_CONTENT_TYPE}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
     )
-    // Half of a connection is still the client's to use, and Node does not watch over it any more.
+    // The client may still use its half of the connection, which Node no longer watches.
     const timer = setTimeout(() => socket.destroy(), REFUSAL_LINGER_MS)
     socket.once("close", () => clearTimeout(timer))
   })

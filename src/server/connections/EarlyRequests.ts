@@ -4,8 +4,9 @@ import type { Server as HttpsServer } from "node:https"
 type Exchange = readonly [request: IncomingMessage, response: ServerResponse]
 
 /**
- * A server listens a moment before what answers is built, and Node gives a request that nobody listens for to nobody: it
- * would hang until its client gives up. These are kept and given to whoever comes to listen, until the first is answered.
+ * Keeps requests that arrive before anything can answer them. A server listens a moment before its handlers are built,
+ * and Node drops the event of a request that nobody listens for, so that it would hang until its client gives up. Kept
+ * requests are given to every new listener until the first one is answered.
  */
 export const holdEarlyRequests = (server: Server | HttpsServer): void => {
   const early = new Set<Exchange>()
@@ -16,7 +17,7 @@ export const holdEarlyRequests = (server: Server | HttpsServer): void => {
       if (exchange[1].headersSent) stop()
     })
   }
-  // Not all who listen answer: some only count, so there may be several before the one that does.
+  // Some listeners only count requests, so there may be several before the one that answers.
   const giveTo = (event: string | symbol, listener: (...args: ReadonlyArray<unknown>) => void) => {
     if (event !== "request") return
     for (const exchange of early) listener.apply(server, [...exchange])

@@ -1,12 +1,13 @@
 /**
- * Requests of one connection are begun one after the other. Their answers have to be in that order anyway (RFC 9112
- * §9.3.2), and who piles requests up neither gets ahead of others by it nor has more than one answer made at a time.
+ * Handles the requests of one connection one after the other. Their answers have to be in that order anyway (RFC 9112
+ * §9.3.2), and so a client that pipelines requests neither overtakes others nor has more than one answer prepared at a
+ * time.
  */
 import { IncomingMessage, type Server, ServerResponse } from "node:http"
 import type { Server as HttpsServer } from "node:https"
 import type { Socket } from "node:net"
 
-/** How many requests of one connection there may be: one that is answered, and those that wait for their turn. */
+/** How many requests one connection may have: the one being answered, and those that wait. */
 const MAX_PIPELINED = 16
 
 interface Turn {
@@ -14,9 +15,9 @@ interface Turn {
   readonly begin: () => void
 }
 
-/** What becomes of the requests of one connection. */
+/** Handles the requests of one connection. */
 export interface Serving {
-  /** What is being answered; `undefined` between two requests. */
+  /** The response being written; `undefined` between two requests. */
   readonly answer: ServerResponse | undefined
 }
 
@@ -26,9 +27,9 @@ interface Line extends Serving {
 }
 
 /**
- * Hands a server's requests on to whoever listens for them when it is their turn, and cuts connections on which too many
- * wait. Node hands on every request of the 64 KiB that it reads at a time, whatever becomes of the connection, so the
- * rest of them is only dropped. Gives the connections that have brought a request.
+ * Emits the requests of a server one at a time per connection, and cuts connections on which too many wait. Node emits
+ * every request within the 64 KiB that it reads at once, whatever becomes of the connection, so the rest of them is
+ * dropped. Returns the connections that have brought a request.
  */
 export const takeTurns = (
   server: Server | HttpsServer,
@@ -51,7 +52,7 @@ export const takeTurns = (
     turn.response.once("close", () => {
       line.answer = undefined
       const next = line.waiting.shift()
-      // Nobody would get an answer behind the one with which the connection was closed.
+      // The connection closes with this answer, so later requests cannot be answered.
       if (next !== undefined && socket.writable) begin(socket, line, next)
     })
     onBegin(socket, turn.response)

@@ -2,9 +2,9 @@ import { IncomingMessage } from "node:http"
 import { CollectedBytes } from "../../domain/collectedBytes.ts"
 
 /**
- * A request whose body is kept as one piece until somebody reads it. Node begins to take a body before anybody has asked
- * for it, up to 64 KiB, but keeps every piece by itself, however small: some 13 MB of memory for a body in chunks of one
- * byte, on each connection whose request waits for something.
+ * A request whose body is kept in one buffer until it is read. Node buffers up to 64 KiB of a body before anybody reads
+ * it, each piece by itself however small: a body in chunks of one byte would take some 13 MB, on each connection whose
+ * request waits.
  */
 export class UnreadBody extends IncomingMessage {
   readonly #unread = new CollectedBytes(this.readableHighWaterMark)

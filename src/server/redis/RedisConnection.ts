@@ -1,6 +1,6 @@
 /**
- * The connection to the Redis that several processes share. It is watched, and replaced when it breaks or does not
- * answer in time; meanwhile every command fails at once, so that nobody waits for a Redis that is not there.
+ * The connection to the Redis that several processes share. It is replaced when it breaks or does not answer in time.
+ * Meanwhile every command fails at once, so that nobody waits for a Redis that is not there.
  */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Redacted, References, Scope } from "effect"
@@ -9,18 +9,21 @@ import { redisObserved, RedisStatus } from "../../services/lifecycle/RedisStatus
 
 /** Half of how long a command may take. Only the commands under way when Redis hangs ever wait for that long. */
 const HALF_PATIENCE = Duration.millis(500)
-/** How often Redis is looked at, and how long after a loss the next connection is tried. */
+/** How often Redis is pinged, and how long after a loss the next connection is tried. */
 const LOOK_EVERY = Duration.seconds(1)
 /** How long a connection may take until it stands, in milliseconds. */
 const CONNECT_MS = 2000
-/** How long it may be silent: longer than this process may stall, because its own stall is none of Redis'. */
+/**
+ * How long it may be silent. This is longer than the process itself may stall, because that would not be the fault of
+ * Redis.
+ */
 const SILENCE_MS = 10_000
-/** How long a start waits for the first connection, so that what is shared is shared from the first request on. */
+/** How long a start waits for the first connection, so that limits are shared from the first request on. */
 const START_PATIENCE = Duration.seconds(5)
-/** Losses that follow each other faster are told once. */
+/** Losses within this time of each other are logged once. */
 const TELL_EVERY = Duration.seconds(30)
 
-/** A write, because a Redis that can only be read from shares nothing. */
+/** The ping writes, because a Redis that is read-only cannot share anything. */
 const PROBE = ["SET", "sealgate:probe", "1", "PX", "10000"] as const
 
 interface Connection {
@@ -38,8 +41,9 @@ const open = Effect.fnUntraced(function* (
     disableOfflineQueue: true,
     socket: { connectTimeout: CONNECT_MS, socketTimeout: SILENCE_MS, reconnectStrategy: false as const },
   }
-  // A client that is closed before Redis has greeted never finishes closing. So nobody interrupts it or waits for it;
-  // its own time-outs end it. What it logs of its losses is told once, further down.
+  // A client that is closed before Redis has greeted it never finishes closing. So its connecting is neither
+  // interrupted nor waited for, and ends by its own time-outs. The client's own log of losses is dropped, because they
+  // are logged below.
   const scope = yield* Scope.make()
   const connecting = yield* Layer.buildWithScope(NodeRedis.layer(options), scope).pipe(
     Effect.provideService(References.MinimumLogLevel, "None"),
@@ -51,7 +55,7 @@ const open = Effect.fnUntraced(function* (
         const exit = yield* Fiber.await(connecting)
         if (Exit.isSuccess(exit)) {
           const { client } = Context.get(exit.value, NodeRedis.NodeRedis)
-          // Closing would wait for the answers of a Redis that hangs.
+          // Closing in order would wait for the answers of a Redis that hangs.
           if (client.isOpen) client.destroy()
         }
         yield* Scope.close(scope, Exit.void)
@@ -65,18 +69,18 @@ const open = Effect.fnUntraced(function* (
 })
 
 /**
- * Too much time has passed. In two halves: a process that stalls itself finds the first one over before it has read what
- * Redis answered long ago, and the second one leaves it the time to.
+ * Waits until the time-out has passed, in two halves. If this process stalled, the first half may end before an answer
+ * that arrived long ago was read; the second half leaves time to read it.
  */
 const tooLate = Effect.sleep(HALF_PATIENCE).pipe(
   Effect.andThen(Effect.sleep(HALF_PATIENCE)),
   Effect.andThen(Effect.fail(failed(new Error("timed out")))),
 )
 
-/** One command. A connection on which one is not answered in time, or not at all, is given up. */
+/** Runs one command. If it is not answered in time, or fails to be sent, the connection is given up. */
 const command = <A>({ client, lost }: Connection, parts: ReadonlyArray<string>): Effect.Effect<A, Redis.RedisError> =>
   Effect.raceFirst(
-    // What a command answers is for its caller to know.
+    // An error reply concerns the caller of the command, not the connection.
     Effect.tryPromise({ try: () => client.sendCommand([...parts]) as Promise<A>, catch: failed }).pipe(
       Effect.tapError((error) => (client.isReady ? Effect.void : Deferred.fail(lost, error))),
     ),

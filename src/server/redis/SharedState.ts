@@ -1,6 +1,6 @@
 /**
- * State that several processes share through one Redis; without one, each process has its own in memory. While a Redis
- * that is configured does not answer, each process counts by itself, and shares again as soon as it does.
+ * State that several processes share through one Redis; without Redis, each process keeps its own in memory. While a
+ * configured Redis does not answer, each process counts by itself, and it shares again once Redis is back.
  */
 import { Effect, Layer, type Redacted } from "effect"
 import { CircuitBreaker, RateLimiter, type Redis } from "effect/persistence"
@@ -14,8 +14,8 @@ type RedisUrl = Redacted.Redacted | undefined
 const connections = new WeakMap<Redacted.Redacted, Layer.Layer<Redis.Redis>>()
 
 /**
- * The same layer for the same settings: layers are built once, so limits and circuits use one connection. Its driver is
- * loaded only here, so that a server without Redis starts fast.
+ * One layer for each URL: layers are built once, so limits and circuits share one connection. The driver is loaded only
+ * here, so that a server without Redis starts fast.
  */
 const connectionTo = (url: Redacted.Redacted): Layer.Layer<Redis.Redis> => {
   const known = connections.get(url)

@@ -1,18 +1,18 @@
 /**
- * Spans without content and without noise, whatever the tracer behind them exports: of a failure they tell type and
- * place, never its message, which could quote a prompt; of a URL never the query; and of what the server does by itself,
- * nothing.
+ * Keeps content and noise out of spans, whatever tracer exports them. A failure is recorded by its type and place,
+ * because its message could quote a prompt; a URL is recorded without its query; and the server's own background work
+ * has no spans.
  */
 import { Effect, Exit, Layer, Option, Tracer } from "effect"
 import { discreetCause } from "../../domain/defect.ts"
 import { defined } from "../../domain/defined.ts"
 
-/** Attributes that hold a URL's query. */
+/** The attributes that contain a URL's query. */
 const WITH_QUERY = new Set(["url.full", "url.query"])
 
 /**
- * Spans of what runs by itself: a trace begins with a request, or goes on in the job that one made. Workers that look
- * for jobs would otherwise begin a trace with every look.
+ * Spans of background work are dropped. A trace begins with a request, or continues in the job that a request made;
+ * otherwise a worker would begin a trace each time that it looks for jobs.
  */
 class Upkeep extends Tracer.NativeSpan {}
 
@@ -21,7 +21,10 @@ type SpanOptions = Parameters<Tracer.Tracer["span"]>[0]
 const isUpkeep = ({ kind, parent }: SpanOptions): boolean =>
   Option.match(parent, { onNone: () => kind !== "server", onSome: (span) => span instanceof Upkeep })
 
-/** `tracer`, with fewer spans that are told less. Those of requests and jobs stay its own, which exporters look for. */
+/**
+ * `tracer`, with fewer spans and less in them. The spans of requests and jobs are its own objects, because exporters
+ * look for them.
+ */
 const discreet = (tracer: Tracer.Tracer): Tracer.Tracer =>
   Tracer.make({
     span: (options) => {
@@ -38,7 +41,7 @@ const discreet = (tracer: Tracer.Tracer): Tracer.Tracer =>
     ...defined({ context: tracer.context }),
   })
 
-/** Makes the tracer in place discreet. Without one there is nothing to do: spans go nowhere. */
+/** Applies this to the current tracer. Without one there is nothing to do, because spans are not exported. */
 export const layerDiscreetTracer = Layer.effect(
   Tracer.Tracer,
   Effect.map(Tracer.Tracer, (tracer) => (tracer === Tracer.nativeTracer ? tracer : discreet(tracer))),

@@ -11,13 +11,13 @@ const LEVELS = {
   none: "None",
 } as const
 
-/** `logger`, told of a cause only the types and places of its errors: their messages could quote a prompt. */
+/** `logger`, which gets only the types and places of the errors in a cause: their messages could quote a prompt. */
 export const discreetLogger = <Output>(logger: Logger.Logger<unknown, Output>): Logger.Logger<unknown, Output> =>
   Logger.make((options) => logger.log({ ...options, cause: discreetCause(options.cause) }))
 
 export interface LoggingSettings {
   readonly logLevel: keyof typeof LEVELS
-  /** Without one: pretty on a terminal, else JSON. */
+  /** By default, pretty on a terminal and JSON elsewhere. */
   readonly logFormat: "pretty" | "json" | undefined
 }
 

@@ -34,10 +34,10 @@ export interface OpenTelemetryOptions {
   readonly settings: Pick<TelemetrySettings, "tracesSampler" | "tracesSamplerRatio" | "metricExportIntervalMs">
 }
 
-/** How long shutting down waits for the last of everything to be sent. */
+/** How long a shutdown waits until the last telemetry is sent. */
 const FLUSH_PATIENCE = Duration.seconds(3)
 
-/** What `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say wins; every process is an instance of its own. */
+/** `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take precedence. Every process is an instance of its own. */
 const layerResource = (serviceName: string) =>
   Layer.effect(
     Resource.Resource,
@@ -63,7 +63,7 @@ interface Closeable {
   readonly shutdown: () => Promise<void>
 }
 
-/** Sends what is left, or gives up: a collector that hangs does not hold up the exit. */
+/** Sends what is left, or gives up: a collector that hangs does not delay the exit. */
 const closing = <A extends Closeable>(make: () => A) =>
   Effect.acquireRelease(Effect.sync(make), (closeable) =>
     Effect.promise(() => closeable.shutdown()).pipe(
@@ -114,7 +114,7 @@ const layerTraces = (url: string, settings: OpenTelemetryOptions["settings"]) =>
 
 const UNITS: ReadonlyMap<string, string> = new Map(declarations.map(({ name, unit }) => [name, unit]))
 
-/** Metrics of this product know their units; those of effect's model have none. */
+/** This product's metrics have units; those of Effect's own model have none. */
 const withUnits = (result: CollectionResult): CollectionResult => ({
   ...result,
   resourceMetrics: {

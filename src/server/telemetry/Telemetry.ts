@@ -1,4 +1,4 @@
-/** What is sent to an OpenTelemetry collector, and where to. */
+/** Which telemetry is sent to an OpenTelemetry collector, and where to. */
 import { Effect, Layer } from "effect"
 import type { Signal, TelemetrySettings } from "./TelemetrySettings.ts"
 

@@ -1,4 +1,4 @@
-/** Where telemetry goes and what of it: as OpenTelemetry's own variables say. */
+/** What telemetry is sent and where to, as OpenTelemetry's own variables say. */
 export interface TelemetrySettings {
   readonly telemetryDisabled: boolean
   readonly otlpEndpoint: URL | undefined
@@ -21,5 +21,5 @@ export interface TelemetrySettings {
   readonly metricExportIntervalMs: number
 }
 
-/** What can be sent, each to a place of its own. */
+/** The signals. Each can have an endpoint of its own. */
 export type Signal = "traces" | "metrics" | "logs"

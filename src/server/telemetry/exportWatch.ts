@@ -1,4 +1,4 @@
-/** Tells the operator when telemetry does not get through, once, and when it does again. */
+/** Logs when telemetry stops getting through to the collector, once, and when it does again. */
 import { Effect, Metric } from "effect"
 import { counter } from "../../services/metrics.ts"
 import type { Signal } from "./TelemetrySettings.ts"
@@ -17,7 +17,7 @@ interface Exporter<Items> {
   export: (items: Items, done: (result: ExportResult) => void) => void
 }
 
-/** What a failed export may tell: the HTTP status or the system's code, not what the collector answered. */
+/** What the log says of a failed export: the HTTP status or the system's error code, but not the collector's answer. */
 const reasonOf = (error: Error | undefined): string => {
   const code: unknown = error === undefined ? undefined : Reflect.get(error, "code")
   return typeof code === "string" || typeof code === "number" ? String(code) : (error?.name ?? "unknown")

@@ -1,4 +1,4 @@
-/** Certificates of a server, as files: read together, and checked before anything is served with them. */
+/** The certificate files of a server: read together, and checked before they are used. */
 import { constants, createHash, createPrivateKey, X509Certificate } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
@@ -12,7 +12,7 @@ export interface TlsSettings {
   readonly tlsMinVersion: "TLSv1.2" | "TLSv1.3"
 }
 
-/** Half a pair of certificate and key would mean plain HTTP where HTTPS was wished for. */
+/** A certificate without a key, or a key without a certificate, would silently mean plain HTTP. */
 export const tlsRule: Rule<Omit<TlsSettings, "tlsMinVersion">> = {
   of: ["tlsCertFile", "tlsKeyFile", "tlsClientCaFile"],
   mistakes: ({ tlsCertFile, tlsClientCaFile, tlsKeyFile }) =>
@@ -32,14 +32,14 @@ export interface TlsFiles {
   readonly clientCa: string | undefined
 }
 
-/** Certificate files that cannot be used. The problem names the file, never what is in it. */
+/** Certificate files that cannot be used. The problem names the file, but nothing of its content. */
 export class TlsError extends Schema.TaggedError<TlsError>()("TlsError", { problem: Schema.String }) {
   override get message(): string {
     return `TLS: ${this.problem}`
   }
 }
 
-/** The files to use, or `undefined` for plain HTTP; a half-configured pair is a mistake. */
+/** The files to use, or `undefined` for plain HTTP. An incomplete pair is a mistake. */
 export const tlsFiles = (settings: TlsSettings): Effect.Effect<TlsFiles | undefined, ConfigurationMistakes> => {
   const { tlsCertFile: cert, tlsClientCaFile: clientCa, tlsKeyFile: key } = settings
   const files = cert === undefined || key === undefined ? undefined : { cert, key, clientCa }
@@ -51,7 +51,7 @@ export interface TlsContents {
   readonly cert: Buffer
   readonly key: Buffer
   readonly clientCa: Buffer | undefined
-  /** Tells contents apart without keeping them. */
+  /** A digest by which contents can be compared without being kept. */
   readonly digest: string
 }
 
@@ -66,7 +66,7 @@ const read = (variable: string, path: string): Effect.Effect<Buffer, TlsError> =
     catch: (cause) => new TlsError({ problem: `${variable}: ${problemOf(cause)}` }),
   })
 
-/** Reads all files, whatever they hold. */
+/** Reads all files without checking them. */
 export const readTls = Effect.fnUntraced(function* (files: TlsFiles): Effect.fn.Return<TlsContents, TlsError> {
   const cert = yield* read("TLS_CERT_FILE", files.cert)
   const key = yield* read("TLS_KEY_FILE", files.key)
@@ -91,13 +91,13 @@ const END_CERTIFICATE = "-----END CERTIFICATE-----"
 const certificatesIn = (pem: string): ReadonlyArray<string> =>
   pem
     .split(END_CERTIFICATE)
-    // What comes after the last end belongs to no certificate.
+    // Text after the last certificate belongs to no certificate.
     .slice(0, -1)
     .map((text) => [text, text.indexOf(BEGIN_CERTIFICATE)] as const)
     .filter(([, start]) => start !== -1)
     .map(([text, start]) => text.slice(start) + END_CERTIFICATE)
 
-/** OpenSSL would skip what it cannot read, and then clients be refused for no visible reason. */
+/** OpenSSL would skip a certificate that it cannot parse, and clients would then be refused for no visible reason. */
 const parseAuthorities = (pem: Buffer): ReadonlyArray<X509Certificate> => {
   const found = certificatesIn(pem.toString("latin1"))
   if (found.length === 0) throw new Error("holds no certificate in PEM")
@@ -109,7 +109,7 @@ const parseKey = (pem: Buffer) => {
   return createPrivateKey(pem)
 }
 
-/** Makes sure that what was read works together. */
+/** Checks that the files that were read work together. */
 export const checkTls = Effect.fnUntraced(function* (
   contents: TlsContents,
   minVersion: TlsSettings["tlsMinVersion"],
@@ -125,7 +125,8 @@ export const checkTls = Effect.fnUntraced(function* (
     cert,
     key,
     minVersion,
-    // A resumed session is not verified again: with its ticket a client would outlive its certificate.
+    // Session tickets are off: a resumed session is not verified again, so a client could connect after its certificate
+    // expired.
     ...(clientCa === undefined ? {} : { ca: clientCa, secureOptions: constants.SSL_OP_NO_TICKET }),
   }
   yield* attempt("TLS_CERT_FILE", () => createSecureContext(context))
@@ -137,7 +138,7 @@ export const checkTls = Effect.fnUntraced(function* (
   }
 })
 
-/** Why a certificate does not hold at `now`, or `undefined`. */
+/** Why a certificate is not valid at `now`, or `undefined`. */
 export const outsideValidity = ({ expiresAt, validFrom }: LoadedTls, now: DateTime.Utc): string | undefined => {
   if (DateTime.isLessThanOrEqualTo(expiresAt, now)) {
     return `the certificate in TLS_CERT_FILE expired at ${DateTime.formatIso(expiresAt)}`

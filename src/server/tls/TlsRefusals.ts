@@ -1,7 +1,4 @@
-/**
- * Clients that did not get through the TLS handshake: counted by reason, and told to the operator in so few lines that
- * strangers cannot fill the log.
- */
+/** TLS handshakes that failed: counted by reason, and logged in so few lines that strangers cannot fill the log. */
 import type { Server as HttpsServer } from "node:https"
 import type { Socket } from "node:net"
 import type { TLSSocket } from "node:tls"
@@ -12,7 +9,7 @@ import { transportOf } from "./TlsConnections.ts"
 
 const refused = counter("sealgate_tls_clients_refused_total")
 
-/** Why a handshake failed, and what an operator reads. */
+/** Why a handshake failed, and the text that an operator reads. */
 export const REASONS = {
   "no-certificate": "the client showed no certificate",
   "unknown-authority": "the client's certificate is of no authority in TLS_CLIENT_CA_FILE",
@@ -28,7 +25,7 @@ export const REASONS = {
 } as const
 export type Reason = keyof typeof REASONS
 
-/** OpenSSL's results of verification (X509_V_ERR_*) and Node's codes of errors, the more particular ones first. */
+/** OpenSSL's verification results (X509_V_ERR_*) and Node's error codes; the more specific ones come first. */
 const PATTERNS: ReadonlyArray<readonly [pattern: RegExp, reason: Reason]> = [
   [/^CERT_HAS_EXPIRED$/, "expired"],
   [/^CERT_NOT_YET_VALID$/, "not-yet-valid"],
@@ -44,26 +41,26 @@ const PATTERNS: ReadonlyArray<readonly [pattern: RegExp, reason: Reason]> = [
   [/^(ECONNRESET|EPIPE)$/, "disconnected"],
 ]
 
-/** Why the handshake failed: `verification` is what was wrong with the client's certificate, if it showed one. */
+/** Why the handshake failed. `verification` says what was wrong with the client's certificate, if it showed one. */
 export const reasonOf = (code: string | undefined, verification: string | undefined): Reason => {
   const cause = verification ?? code ?? ""
   const found = PATTERNS.find(([pattern]) => pattern.test(cause))
   return found?.[1] ?? (verification === undefined ? "other" : "bad-certificate")
 }
 
-/** At least this long between two lines for the same reason. */
+/** The shortest time between two log lines for the same reason. */
 const QUIET = Duration.minutes(1)
 
 export interface Refusal {
   readonly reason: Reason
-  /** The code behind the reason, for looking it up. */
+  /** The error code, so that an operator can look it up. */
   readonly code: string
   readonly address: string
 }
 
 /**
- * A function that counts refusals. The first of a reason is told at once, the others of the next minute together in one
- * line. Until the scope closes.
+ * Makes a function that counts refusals. The first refusal for a reason is logged at once, and those of the next minute
+ * together in one line, until the scope closes.
  */
 export const makeRefusals = Effect.gen(function* () {
   const context = yield* Effect.context<never>()
@@ -74,7 +71,7 @@ export const makeRefusals = Effect.gen(function* () {
     const told = untold.get(reason)
     if (told === undefined) return
     untold.delete(reason)
-    // Load balancers and scanners open connections and close them: nothing to act on.
+    // Load balancers and scanners open connections and close them, which needs no action.
     const log = reason === "disconnected" ? Effect.logDebug : Effect.logWarning
     yield* log(`TLS client refused: ${REASONS[reason]}`).pipe(
       Effect.annotateLogs({
@@ -95,7 +92,7 @@ export const makeRefusals = Effect.gen(function* () {
   }
 })
 
-/** Tells of every client that `server` refuses, and lets none of them keep its connection. */
+/** Reports every client that `server` refuses, and closes its connection. */
 export const reportRefusals = Effect.fnUntraced(function* (server: HttpsServer) {
   const report = yield* makeRefusals
   const addresses = new WeakMap<Socket, string>()
@@ -110,7 +107,7 @@ export const reportRefusals = Effect.fnUntraced(function* (server: HttpsServer) 
       code: code ?? error.code ?? "unknown",
       address: (transport === undefined ? undefined : addresses.get(transport)) ?? "unknown",
     })
-    // Node itself leaves open what did not finish its handshake in time.
+    // Node itself leaves connections open whose handshake did not finish in time.
     socket.destroy()
   }
   yield* Effect.acquireRelease(

@@ -1,6 +1,6 @@
 /**
- * Keeps a server on the newest certificates that work: the files are read again on SIGHUP and looked at every few
- * seconds. Files that do not work leave the old ones in place, and `/ready` says so.
+ * Keeps a server on the newest valid certificates: the files are read again on SIGHUP and compared every few seconds.
+ * If the new files do not work, the old ones stay in use, and `/ready` reports it.
  */
 import type { Server as HttpsServer } from "node:https"
 import { DateTime, Duration, Effect, Metric, Option, Queue, Result } from "effect"
@@ -22,25 +22,26 @@ const certificateExpiry = gauge("sealgate_tls_certificate_expires_at_seconds")()
 const reloads = counter("sealgate_tls_reloads_total")
 
 /**
- * How often the contents of the files are compared. Contents rather than events or times of files: the same for files
- * written in place, renamed over, reached through links that are swapped, and on network file systems.
+ * How often the contents of the files are compared. Contents are compared rather than events or times, because this
+ * works alike for files written in place, renamed over, reached through links that are swapped, and on network file
+ * systems.
  */
 const INTERVAL = Duration.seconds(5)
-/** How soon files are looked at again that were just changing, so that nothing half-written is taken. */
+/** How soon files that just changed are read again, so that no half-written file is used. */
 const SETTLE = Duration.seconds(1)
 
 type Look = Result.Result<TlsContents, TlsError>
 
 const idOf = (look: Look): string => (Result.isSuccess(look) ? look.success.digest : look.failure.problem)
 
-/** A certificate nobody would believe is no better than the one it replaces. */
+/** A certificate that no client would accept is no better than the one it would replace. */
 const checkNow = Effect.fnUntraced(function* (look: Look, minVersion: TlsSettings["tlsMinVersion"]) {
   const loaded = yield* checkTls(yield* Effect.fromResult(look), minVersion)
   const problem = outsideValidity(loaded, yield* DateTime.now)
   return problem === undefined ? loaded : yield* new TlsError({ problem })
 })
 
-/** What SIGHUP asks for, until the scope closes. */
+/** SIGHUP asks for a reload, until the scope closes. */
 const hangups = Effect.gen(function* () {
   const queue = yield* Queue.sliding<void>(1)
   const hangup = () => void Queue.offerUnsafe(queue, undefined)
@@ -51,7 +52,10 @@ const hangups = Effect.gen(function* () {
   return queue
 })
 
-/** Keeps `server`, which serves with `first`, up to date while the scope is open, and tells the state for `/ready`. */
+/**
+ * Keeps the certificates of `server`, which began with `first`, up to date while the scope is open, and reports the
+ * state for `/ready`.
+ */
 export const keepTlsFresh = Effect.fnUntraced(function* (
   server: HttpsServer,
   files: TlsFiles,
@@ -78,7 +82,8 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
 
   const stay = Effect.fnUntraced(function* (problem: string, isAsked: boolean) {
     yield* Metric.update(reloads({ outcome: "failure" }), 1)
-    // Tried again at every look, because time or access rights alone can mend it; said once.
+    // Files that failed are tried again each time, because time or access rights alone may solve it; the failure is
+    // logged once.
     if (problem === error && !isAsked) return
     error = problem
     yield* Effect.logError("TLS certificate not reloaded, the old one stays", problem)
@@ -105,7 +110,7 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
   const problem = outsideValidity(first, yield* DateTime.now)
   if (problem !== undefined) yield* Effect.logWarning("clients will refuse this server", problem)
   yield* Metric.update(certificateExpiry, DateTime.toEpochMillis(first.expiresAt) / 1000)
-  // A series that began with its first failure would show no increase.
+  // Both series exist from the start: one that began with its first failure would show no increase.
   for (const outcome of ["success", "failure"]) yield* Metric.update(reloads({ outcome }), 0)
   yield* Effect.forkScoped(watch)
   return Effect.sync((): TlsReadiness => ({

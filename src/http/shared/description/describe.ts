@@ -1,4 +1,4 @@
-/** What `/openapi.json` says: what the API's types say, in the words of HTTP, with words and examples for people. */
+/** The document at `/openapi.json`: generated from the API's types, with descriptions and examples for people added. */
 import { STATUS_CODES } from "node:http"
 import { SchemaAST, type SchemaRepresentation } from "effect"
 import { type HttpApi, type HttpApiGroup, OpenApi } from "effect/http-api"
@@ -10,7 +10,7 @@ import { operationsIn } from "./operationsIn.ts"
 import { codesOf, type JsonSchema, type JsonSchemas } from "./jsonSchemas.ts"
 import { withoutCopies } from "./withoutCopies.ts"
 
-/** What an API's types do not say of it. */
+/** What is added to an API's types. */
 export interface Words {
   /** What members and parameters mean. */
   readonly glossary: Glossary
@@ -22,8 +22,8 @@ const isProblem = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isObjects(ast) && ast.propertySignatures.some(({ name }) => name === "retryable")
 
 /**
- * A problem is described as it is on the wire alone, so that this need not be part of its name. JSON within a string
- * stands where it is, because the name is that of what the string holds.
+ * A problem is described only in its encoded form, so its name need not say that. A schema of JSON within a string
+ * stays where it is, because its name is that of the value in the string.
  */
 const referencePolicy: SchemaRepresentation.ReferencePolicy = ({ ast, identifier }) => {
   if (isProblem(ast)) return identifier?.replace(/Encoded$/, "")
@@ -47,7 +47,7 @@ export const descriptionOf = <Id extends string, Groups extends HttpApiGroup.Con
   const schemas: JsonSchemas = document.components.schemas
   for (const schema of Object.values(schemas)) {
     const { properties = {} } = schema
-    // What never is on the wire, neither.
+    // Members whose schema allows no value are removed, because they are never sent.
     for (const [name, { not }] of Object.entries(properties)) if (not !== undefined) delete properties[name]
     describeProblem(schema)
   }
@@ -62,6 +62,6 @@ export const descriptionOf = <Id extends string, Groups extends HttpApiGroup.Con
     showExample(operation, examples[operation.operationId], schemas)
   }
   describeMembers(document, glossary)
-  // Stated although it is what is meant without it: some generators insist on it.
+  // Stated although it is the default, because some generators insist on it.
   return { ...document, servers: [{ url: "/" }] }
 }

@@ -1,4 +1,4 @@
-/** What members and parameters mean, in words: most names mean the same wherever they stand. */
+/** Adds descriptions to members and parameters. Most names mean the same wherever they stand. */
 import type { OpenApi } from "effect/http-api"
 import { bodiesOf, operationsIn } from "./operationsIn.ts"
 import { type JsonSchema, partsOf } from "./jsonSchemas.ts"
@@ -36,10 +36,10 @@ export const describeMembers = (document: OpenApi.OpenAPISpec, glossary: Glossar
   }
 }
 
-/** What the framework says of a number in a query or a header; its bounds are looked at when it is decoded. */
+/** The framework describes a number in a query or a header as a string; its bounds are checked when it is decoded. */
 const isNumberText = ({ pattern, type }: JsonSchema): boolean => type === "string" && pattern?.includes("[Ee]") === true
 
-/** Describes the parameters of `operation`, and the whole numbers among them as such. */
+/** Adds descriptions to the parameters of `operation`, and types to those that are whole numbers. */
 export const describeParameters = (operation: OpenApi.OpenAPISpecOperation, glossary: Glossary): void => {
   for (const parameter of operation.parameters) {
     if (isNumberText(parameter.schema)) parameter.schema = { type: "integer" }

@@ -1,4 +1,4 @@
-/** The header fields of answers, which no schema of the API has where a layer in front of it sets them. */
+/** The header fields of responses, which the API's schemas lack where a layer in front of the API sets them. */
 
 interface Field {
   readonly description: string

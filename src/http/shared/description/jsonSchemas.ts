@@ -1,4 +1,4 @@
-/** JSON Schemas, as far as they are looked at here. */
+/** The part of JSON Schema that is used here. */
 
 export interface JsonSchema {
   $ref?: string
@@ -35,7 +35,7 @@ export const partsOf = (schema: JsonSchema): ReadonlyArray<JsonSchema> =>
     ...(schema.prefixItems ?? []),
   ].filter((part) => typeof part === "object")
 
-/** The codes of the problems that an answer with this schema may be. */
+/** The codes of the problems that a response with this schema may have. */
 export const codesOf = ({ $ref, anyOf, properties }: JsonSchema, schemas: JsonSchemas): ReadonlyArray<unknown> => {
   if (anyOf !== undefined) return anyOf.flatMap((schema) => codesOf(schema, schemas))
   if ($ref !== undefined) return codesOf(schemas[$ref.slice(referenceTo("").length)] ?? {}, schemas)

@@ -1,12 +1,12 @@
 import type { OpenApi } from "effect/http-api"
 import { referenceTo } from "./jsonSchemas.ts"
 
-/** `Job_1` is a copy of `Job`. */
+/** The name of a copy, as in `Job_1` for a copy of `Job`. */
 const COPY = /^(.+)_\d+$/
 
 /**
- * The same document, in which every schema has one name. The framework gives a schema a second one when it stands also
- * within JSON that is a string. What differs from the schema whose name it has keeps the second name.
+ * The same document with one name for each schema. The framework gives a schema a second name when it also occurs
+ * within JSON in a string. A schema that differs from the one whose name it has keeps its second name.
  */
 export const withoutCopies = (document: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   const { schemas } = document.components
@@ -18,6 +18,6 @@ export const withoutCopies = (document: OpenApi.OpenAPISpec): OpenApi.OpenAPISpe
   const { [copy]: _, ...others } = schemas
   const text = JSON.stringify({ ...document, components: { ...document.components, schemas: others } })
   const [from, to] = [copy, copy.replace(COPY, "$1")].map((name) => JSON.stringify(referenceTo(name)))
-  // It is the document, whose references to one name are to another now.
+  // It is still the document: only references were replaced.
   return withoutCopies(JSON.parse(text.replaceAll(String(from), String(to))) as OpenApi.OpenAPISpec)
 }
