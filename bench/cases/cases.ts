@@ -1,6 +1,31 @@
 /** Every case, in the order in which it is run and shown. */
 import type { Case } from "../harness/Case.ts"
 import { accept } from "./accept.ts"
+import { client } from "./client.ts"
+import { completion, latency } from "./completion.ts"
 import { jobs } from "./jobs.ts"
+import { memory } from "./memory.ts"
+import { openStreams } from "./openStreams.ts"
+import { primitives } from "./primitives.ts"
+import { refusal } from "./refusal.ts"
+import { sessions } from "./sessions.ts"
+import { size } from "./size.ts"
+import { start } from "./start.ts"
+import { pacedStream, unpacedStream } from "./stream.ts"
 
-export const CASES: ReadonlyArray<Case> = [jobs, accept]
+export const CASES: ReadonlyArray<Case> = [
+  completion,
+  latency,
+  unpacedStream,
+  pacedStream,
+  openStreams,
+  client,
+  refusal,
+  size,
+  sessions,
+  jobs,
+  accept,
+  start,
+  memory,
+  primitives,
+]

@@ -5,10 +5,10 @@ import { Effect } from "effect"
 
 /** What a module of `bench/loads/` makes. */
 export interface Work {
-  /** Makes ready, outside of the time that is measured, what a round of so many seconds needs. */
-  readonly prepare?: (seconds: number) => Promise<void>
-  /** One unit. */
-  readonly unit: () => Promise<void>
+  /** Makes ready, outside of the time that is measured, what a round needs. */
+  readonly prepare?: (round: Round) => Promise<void>
+  /** One unit, in the lane of this number. What it took is what it says in milliseconds, or how long it was. */
+  readonly unit: (lane: number) => Promise<number | void>
 }
 
 export interface Round {
@@ -36,12 +36,14 @@ export interface Load {
   readonly pid: number
   readonly prepare: (round: Round) => Promise<void>
   readonly run: (round: Round) => Promise<Lap>
+  readonly stop: () => void
 }
 
 const ask = async (child: ChildProcess, command: Command): Promise<Lap | undefined> => {
   child.send(command)
+  const gone = once(child, "exit").then(([code]) => [{ error: `its process ended with ${String(code)}` }])
   // What it sends is what `loadProcess.ts` replies.
-  const [reply] = (await once(child, "message")) as [Reply]
+  const [reply] = (await Promise.race([once(child, "message"), gone])) as [Reply]
   if ("error" in reply) throw new Error(`the load failed: ${reply.error}`)
   return reply.lap
 }
@@ -49,13 +51,13 @@ const ask = async (child: ChildProcess, command: Command): Promise<Lap | undefin
 /** Starts a process with the load of `bench/loads/<name>.ts`. */
 export const startLoad = (name: string, options: object) =>
   Effect.acquireRelease(
-    Effect.promise(async (): Promise<Load & { readonly child: ChildProcess }> => {
+    Effect.promise(async (): Promise<Load> => {
       const child = fork(new URL("./loadProcess.ts", import.meta.url), { stdio: "inherit" })
       if (child.pid === undefined) throw new Error("the load did not start")
       await ask(child, { type: "make", module: new URL(`../loads/${name}.ts`, import.meta.url).href, options })
       return {
-        child,
         pid: child.pid,
+        stop: () => child.kill("SIGKILL"),
         prepare: async (round) => void (await ask(child, { type: "prepare", ...round })),
         run: async (round) => {
           const lap = await ask(child, { type: "run", ...round })
@@ -64,5 +66,5 @@ export const startLoad = (name: string, options: object) =>
         },
       }
     }),
-    ({ child }) => Effect.sync(() => child.kill("SIGKILL")),
+    ({ stop }) => Effect.sync(stop),
   )

@@ -17,7 +17,7 @@ export interface Compared {
   readonly measure: (subject: string) => Measure
 }
 
-const median = (values: ReadonlyArray<number>): number =>
+export const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 
 interface Result extends Lap {

@@ -8,15 +8,15 @@ const run = async ({ unit }: Work, { lanes, seconds }: Round): Promise<Lap> => {
   const latencies: Array<number> = []
   const started = performance.now()
   const end = started + seconds * 1000
-  const lane = async () => {
+  const lane = async (number: number) => {
     for (let begun = started; begun < end;) {
-      await unit()
+      const said = await unit(number)
       const now = performance.now()
-      latencies.push(now - begun)
+      latencies.push(said ?? now - begun)
       begun = now
     }
   }
-  await Promise.all(Array.from({ length: lanes }, lane))
+  await Promise.all(Array.from({ length: lanes }, (_, number) => lane(number)))
   const sorted = Float64Array.from(latencies).sort()
   return {
     units: latencies.length,
@@ -37,7 +37,7 @@ const obey = async (command: Command): Promise<Reply> => {
   }
   if (work === undefined) throw new Error("there is no load yet")
   if (command.type === "run") return { lap: await run(work, command) }
-  await work.prepare?.(command.seconds)
+  await work.prepare?.(command)
   return {}
 }
 

@@ -1,9 +1,12 @@
 /** The servers that cases start, each in a process of its own. */
+import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, type Scope } from "effect"
+import { freePort } from "../../test/support/freePort.ts"
 import { call, SECRET, tokenFor } from "../../test/support/gateway.ts"
-import { run, type Running } from "../../test/support/processes.ts"
+import { run, type Running, runProxy } from "../../test/support/processes.ts"
 import type { JobsLoad } from "../loads/jobs.ts"
 import { preload } from "./eventLoopDelay.ts"
+import { peerFile } from "./peers.ts"
 
 export interface Server extends Running {
   readonly url: string
@@ -82,3 +85,46 @@ export const runDbos = Effect.fnUntraced(function* (database: string, upstream: 
   }
   return { ...dbos, jobs }
 })
+
+/** A proxy without limits in front of a provider. */
+export const runSealgate = (upstream: Server, env: Environment = {}) =>
+  runProxy({
+    env: {
+      PROVIDER1_API_KEY: "k",
+      PROVIDER1_BASE_URL: `${upstream.url}/v1`,
+      SESSION_MAX_REQUESTS: "65536",
+      RATE_LIMIT_COMPLETIONS: "0",
+      RATE_LIMIT_READ: "0",
+      MAX_CONCURRENT_PER_CLIENT: "0",
+      MAX_CONNECTIONS_PER_CLIENT: "10000",
+      UPSTREAM_CONCURRENCY: "10000",
+      ...env,
+    },
+  })
+
+/** Portkey's gateway, and the headers by which it asks `upstream`. */
+export const runPortkey = Effect.fnUntraced(function* (upstream: Server) {
+  const port = yield* Effect.promise(freePort)
+  const module = peerFile("@portkey-ai/gateway/build/start-server.js")
+  const running = yield* run([`--port=${port}`, "--headless"], { module, env: { NODE_ENV: "production" } })
+  const url = `http://127.0.0.1:${port}`
+  yield* Effect.promise(() => answers(url))
+  const headers = {
+    authorization: "Bearer k",
+    "x-portkey-provider": "openai",
+    "x-portkey-custom-host": `${upstream.url}/v1`,
+  }
+  return { ...running, url, headers }
+})
+
+/** Waits until a server answers, whatever it says. */
+export const answers = async (url: string): Promise<void> => {
+  for (;;) {
+    const isThere = await fetch(url).then(
+      () => true,
+      () => false,
+    )
+    if (isThere) return
+    await sleep(5)
+  }
+}

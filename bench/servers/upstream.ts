@@ -1,14 +1,16 @@
 /**
  * A provider that speaks OpenAI's format and answers at once: whole answers, and streams of so many words at such a rate.
- * `GET /count` says how many calls there were. In the environment: ANSWER, WORDS, WORDS_PER_SECOND (0: all at once).
+ * `GET /count` says how many calls there were. In the environment: ANSWER, WORDS, WORDS_PER_SECOND (0: as fast as it can, each
+ * on its own), WRITES_PER_SECOND (default: one for each word).
  */
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { setTimeout as sleep } from "node:timers/promises"
+import { setImmediate as yieldNow } from "node:timers/promises"
 
 const { ANSWER = "A short answer.", WORDS = "100", WORDS_PER_SECOND = "0" } = process.env
+const { WRITES_PER_SECOND = WORDS_PER_SECOND } = process.env
 const words = Number(WORDS)
-const gap = Number(WORDS_PER_SECOND) === 0 ? 0 : 1000 / Number(WORDS_PER_SECOND)
+const rate = Number(WORDS_PER_SECOND) / 1000
 
 const common = { id: "chatcmpl-1", created: 1_700_000_000, model: "m" }
 const usage = { prompt_tokens: 12, completion_tokens: words, total_tokens: 12 + words }
@@ -35,12 +37,35 @@ const last = `${event({}, "stop")}data: ${JSON.stringify({
   usage,
 })}\n\ndata: [DONE]\n\n`
 
+interface Open {
+  readonly response: ServerResponse
+  readonly began: number
+  sent: number
+}
+const open = new Set<Open>()
+
+/** One timer for all streams: what a stream costs here is what it takes from the server that is measured. */
+const writeDue = (): void => {
+  const now = performance.now()
+  for (const stream of open) {
+    const { began, response, sent } = stream
+    const due = Math.min(words, Math.floor((now - began) * rate))
+    if (due > sent) response.write(word.repeat(due - sent))
+    stream.sent = due
+    if (due < words && !response.destroyed) continue
+    open.delete(stream)
+    response.end(last)
+  }
+}
+if (rate > 0) setInterval(writeDue, 1000 / Number(WRITES_PER_SECOND))
+
 const stream = async (response: ServerResponse): Promise<void> => {
   response.writeHead(200, { "content-type": "text/event-stream" })
   response.write(first)
-  const began = performance.now()
-  for (let sent = 1; sent <= words && !response.destroyed; sent++) {
-    if (gap > 0) await sleep(Math.max(0, began + sent * gap - performance.now()))
+  if (rate > 0) return void open.add({ response, began: performance.now(), sent: 0 })
+  for (let sent = 0; sent < words && !response.destroyed; sent++) {
+    // Written at once, they would be one piece.
+    await yieldNow()
     response.write(word)
   }
   response.end(last)

@@ -1,0 +1,23 @@
+/** What a completion costs whoever asks for it. */
+import type { Case } from "../harness/Case.ts"
+import { compare } from "../harness/compare.ts"
+import { startLoad } from "../harness/Load.ts"
+import { runSealgate, runServer } from "../harness/servers.ts"
+
+const LANES = 8
+
+export const client: Case = {
+  name: "client",
+  title: `SealedClient in Node, ${LANES} at once`,
+  unit: "a completion",
+  run: async (bench) => {
+    const upstream = await bench.use(runServer("upstream"))
+    const { kid, url } = await bench.use(runSealgate(upstream))
+    const load = await bench.use(startLoad("client", { url, pin: kid }))
+    const { measure, measures } = await compare(bench, LANES, [{ subject: "SealedClient", pid: load.pid, load }])
+    return {
+      measures,
+      figures: [{ what: "CPU of the client", unit: "ms", value: measure("SealedClient").cpu, atMost: 0.8 }],
+    }
+  },
+}

@@ -1,0 +1,37 @@
+/**
+ * One unit is a sealed request and its whole answer. Requests are sealed before a round, and answers are not opened, so that
+ * the load costs what it costs beside peers: whoever uses this opens one by the client first.
+ */
+import type { Work } from "../harness/Load.ts"
+import { makeAsk } from "./http.ts"
+import { type Payload, sealingTo } from "./sealing.ts"
+
+export interface SealedLoad {
+  readonly url: string
+  readonly payload: Payload
+  /** What the answer ends with. */
+  readonly ending: string
+  /** Requests per second that a round may need at most. */
+  readonly perSecond: number
+}
+
+export const make = async ({ ending, payload, perSecond, url }: SealedLoad): Promise<Work> => {
+  const ask = makeAsk()
+  const last = Buffer.from(ending)
+  const ready: Array<Buffer> = []
+  return {
+    prepare: async ({ lanes, seconds }) => {
+      // What is left of the last round gets old.
+      ready.length = 0
+      const seal = await sealingTo(ask, url)
+      while (ready.length < perSecond * seconds + 2 * lanes) ready.push(await seal(payload))
+    },
+    unit: async () => {
+      const request = ready.pop()
+      if (request === undefined) throw new Error("more requests were needed than had been sealed")
+      const { body, status } = await ask("POST", `${url}/v1/completions`, request)
+      if (status === 200 && body.subarray(body.length - last.length).equals(last)) return
+      throw new Error(`answered with ${status}: ${body.toString().slice(0, 500)}`)
+    },
+  }
+}

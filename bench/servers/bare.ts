@@ -1,0 +1,24 @@
+/** The floor: Node's own server and client passing requests and answers on, and nothing else. UPSTREAM is where to. */
+import { Agent, createServer, request } from "node:http"
+import type { AddressInfo } from "node:net"
+
+const { UPSTREAM = "" } = process.env
+const agent = new Agent({ keepAlive: true })
+
+const server = createServer((incoming, outgoing) => {
+  const { "content-length": length, "content-type": type } = incoming.headers
+  const sent = request(
+    UPSTREAM + (incoming.url ?? "/"),
+    { agent, method: incoming.method, headers: { "content-type": type, "content-length": length } },
+    (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, { "content-type": answer.headers["content-type"] })
+      answer.pipe(outgoing)
+    },
+  )
+  sent.once("error", () => outgoing.destroy())
+  incoming.pipe(sent)
+})
+server.listen(0, "127.0.0.1", () => {
+  // Listening on a port, so the address is one.
+  console.log(`listening on http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+})
