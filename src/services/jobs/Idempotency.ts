@@ -26,7 +26,7 @@ export interface KeyedRequest {
 }
 
 /**
- * Runs `create` in a transaction and remembers the job it returns, or returns the id of the job that an earlier request with
+ * Runs `create` in a transaction, with what `prepare` found out before it, and remembers the job it returns, or returns the id of the job that an earlier request with
  * this key and body created within 24 hours. Fails when the body is another, and when a request with the key is under
  * way, here or in another process.
  */
@@ -51,28 +51,32 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
     return rows[0]?.job_id
   })
 
-  return <E, R>(
+  return <A, E, R>(
     request: KeyedRequest,
-    create: Effect.Effect<Job, E, R>,
+    prepare: Effect.Effect<A, E, R>,
+    create: (prepared: A) => Effect.Effect<Job, SqlError.SqlError>,
   ): Effect.Effect<Job | JobId, E | SqlError.SqlError | IdempotencyMismatch | IdempotencyInFlight, R> => {
     const { key, route, tenant } = request
     const id = JSON.stringify([tenant, route, key])
-    const once = Effect.gen(function* () {
+    const write = Effect.fnUntraced(function* (prepared: A) {
       yield* lock(id)
       const known = yield* earlier(request)
       if (known !== undefined) return known
       const now = yield* Clock.currentTimeMillis
       yield* sql`DELETE FROM idempotency_keys
         WHERE tenant = ${tenant} AND route = ${route} AND key = ${key} AND expires_at <= ${now}`
-      const job = yield* create
+      const job = yield* create(prepared)
       const fingerprint = fingerprintOf(request.body)
       const record = { tenant, route, key, fingerprint, job_id: job.id, expires_at: now + KEPT_MS }
       yield* sql`INSERT INTO idempotency_keys ${sql.insert(record)}`
       return job
+    }, sql.withTransaction)
+    const once = Effect.gen(function* () {
+      return (yield* earlier(request)) ?? (yield* write(yield* prepare))
     })
     return Effect.acquireUseRelease(
       Effect.suspend(() => (underWay.has(id) ? new IdempotencyInFlight() : Effect.sync(() => underWay.add(id)))),
-      () => sql.withTransaction(once),
+      () => once,
       () => Effect.sync(() => underWay.delete(id)),
     ).pipe(
       // Whoever holds the key may only be reading what the first of them created.

@@ -93,7 +93,7 @@ export class Jobs extends Context.Service<
       const now = databaseTime(sql)
       const { list, read, receipts, state, steps } = makeJobReads(sql, yield* Ledger)
 
-      const create = Effect.fnUntraced(function* (
+      const prepare = Effect.fnUntraced(function* (
         tenant: TenantId,
         agentId: string,
         request: ExecuteRequest,
@@ -116,7 +116,10 @@ export class Jobs extends Context.Service<
           created_at,
           expires_at: DateTime.addDuration(created_at, retention),
         }
-        const columns = { ...newJobColumns(job), tenant, agent: yield* encodeAgent(agent) }
+        return { job, columns: { ...newJobColumns(job), tenant, agent: yield* encodeAgent(agent) }, span }
+      })
+
+      const create = Effect.fnUntraced(function* ({ columns, job, span }: Effect.Success<ReturnType<typeof prepare>>) {
         const values = sql.csv(Object.values(columns).map((value) => sql`${value}`))
         yield* sql`INSERT INTO jobs (${sql.csv(Object.keys(columns))}, due_at) VALUES (${values}, ${now})`
         yield* queue.wake
@@ -126,7 +129,7 @@ export class Jobs extends Context.Service<
           "messaging.operation.type": "send",
         }
         for (const [key, value] of Object.entries(sent)) span.attribute(key, value)
-        yield* sql.afterCommit(jobEnqueued(mode))
+        yield* sql.afterCommit(jobEnqueued(job.mode))
         return toNewJob(job)
       })
 
@@ -136,10 +139,10 @@ export class Jobs extends Context.Service<
           if (!isAgentId(agentId)) return yield* new AgentNotFound()
           // Not that of the transaction, which is over when the job begins.
           const span = yield* Effect.orDie(Effect.currentSpan)
-          const job = create(tenant, agentId, request, span)
-          if (key === undefined) return yield* job
+          const prepared = prepare(tenant, agentId, request, span)
+          if (key === undefined) return yield* create(yield* prepared)
           const body = yield* encodeRequest(request)
-          const done = yield* once({ tenant, route: `agents/${agentId}/execute`, key, body }, job)
+          const done = yield* once({ tenant, route: `agents/${agentId}/execute`, key, body }, prepared, create)
           return typeof done === "string" ? yield* Effect.catchTag(read(tenant, done), "JobNotFound", Effect.die) : done
         }, unavailable),
 
