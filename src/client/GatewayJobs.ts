@@ -6,6 +6,7 @@ import { makePoller } from "./poller.ts"
 
 export type Job = typeof JobSchema.Encoded
 export type Step = typeof JobStep.Encoded
+export type { JobReceipt }
 
 /** What happens to a job: steps as they finish, then its end. */
 export type JobEvent = { readonly type: "step"; readonly step: Step } | { readonly type: "ended"; readonly job: Job }

@@ -2,11 +2,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Redacted } from "effect"
 import type { Locator, Page } from "playwright-core"
+import { verifyCommand } from "../../src/cli/verifyCommand.ts"
+import { GatewayClient } from "../../src/client/index.ts"
 import { mintToken } from "../../src/services/access/mintToken.ts"
 import { callRecord } from "../services/routing/callRecords.ts"
-import { accessibilityViolations, DESKTOP, focused, hasBrowser, PHONE, soon } from "../support/browser.ts"
+import { accessibilityViolations, DESKTOP, focused, hasBrowser, openPage, PHONE, soon } from "../support/browser.ts"
+import { run } from "../support/cli.ts"
+import { sqlite } from "../support/databases.ts"
+import { fault } from "../support/FakeUpstream.ts"
+import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
+import { startProxy } from "../support/proxy.ts"
 import { scene } from "./gateway/scene.ts"
-import { DETAIL, OBJECTION, REVISION, TASK } from "./gateway/stage.ts"
+import { DETAIL, OBJECTION, PROPOSAL, REVISION, TASK } from "./gateway/stage.ts"
 
 /** Presses Tab until the focus is where it should be; a keyboard that cannot get there is what a test is to find. */
 const tabTo = async (page: Page, role: "link" | "button" | "textbox", name: string | RegExp): Promise<void> => {
@@ -87,6 +94,80 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
+  it.live("keeps the token in its tab for who ticks that, until they sign out", () =>
+    scene(async ({ consoleUrl, page, token }) => {
+      const kept = () => page.evaluate<string | null>(`sessionStorage.getItem("sealgate.token")`)
+      await page.goto(consoleUrl)
+      await page.getByLabel("Token").fill(`Bearer ${token}`)
+      await page.getByLabel("Stay signed in when the page is loaded again").check()
+      await page.getByRole("button", { name: "Sign in" }).click()
+      await page.getByText("No agents yet.").waitFor()
+      assert.strictEqual(await kept(), token)
+      assert.strictEqual(await page.evaluate("localStorage.length"), 0)
+      await page.evaluate(`location.hash = "#/jobs"`)
+      await page.getByText("No jobs yet.").waitFor()
+      await page.reload()
+      // The same view, too.
+      await page.getByText("No jobs yet.").waitFor()
+      await page.getByRole("button", { name: "Sign out" }).click()
+      assert.isNull(await kept())
+      await page.reload()
+      await page.getByLabel("Token").waitFor()
+    }),
+  )
+
+  it.live("runs a task again that failed, with what it was given", () =>
+    scene(async ({ client, enter, fake, page }) => {
+      const { id } = await client.agents.create({ name: "a" })
+      fake.when((asked) => asked.text.includes("moody")).script(fault.invalidRequest())
+      const handle = await client.agents.execute(id, { task: "Something moody", options: { rounds: 1 } })
+      await handle.wait().catch(() => undefined)
+      await enter()
+      await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
+      await page.getByRole("alert").filter({ hasText: "The provider refused the request as invalid." }).waitFor()
+      await page.getByRole("region", { name: "Steps", exact: true }).getByText("failed").waitFor()
+      await page.getByRole("button", { name: "Run again" }).click()
+      await page.getByRole("region", { name: "Answer" }).waitFor()
+      const [again] = (await client.jobs.list()).items
+      assert.notStrictEqual(again?.id, handle.id)
+      assert.deepStrictEqual([again?.task, again?.options], ["Something moody", { rounds: 1 }])
+    }),
+  )
+
+  it.live("shows what sealed proxies signed of a job, to be kept and verified", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const gateway = yield* startGateway(
+        yield* databaseUrl(sqlite),
+        {
+          PROVIDER1_SEALED_PIN: proxy.kid,
+          PROVIDER1_BASE_URL: proxy.url,
+          PROVIDER1_API_KEY: "none",
+          PROVIDER1_MODEL: "echo",
+        },
+        "configured",
+      )
+      const token = yield* tokenFor("dana", { tenant: "acme" })
+      const { page } = yield* openPage()
+      const file = yield* Effect.promise(async () => {
+        const client = new GatewayClient({ baseUrl: gateway.url, token })
+        const { id } = await client.agents.create({ name: "a" })
+        const handle = await client.agents.execute(id, { task: "hello" })
+        await handle.wait().catch(() => undefined)
+        await page.goto(`${gateway.url}/console#/jobs/${handle.id}`)
+        await page.getByLabel("Token").fill(token)
+        await page.keyboard.press("Enter")
+        const receipts = page.getByRole("region", { name: "Receipts" })
+        await receipts.getByText(proxy.kid).first().waitFor()
+        const downloading = page.waitForEvent("download")
+        await receipts.getByRole("button", { name: "Download the receipt of Proposal" }).click()
+        return (await downloading).path()
+      })
+      const checked = yield* run(verifyCommand, [file, "--pin", proxy.kid])
+      assert.strictEqual(checked.code, 0, checked.stderr)
+    }),
+  )
+
   it.live("goes back to signing in when the token is refused later, and says so", () =>
     scene(async ({ enter, page }) => {
       await enter()
@@ -153,7 +234,15 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await answer.getByText("0.86").waitFor()
       await says(debate, ["as the judge states it"])
       await page.getByRole("status").filter({ hasText: "The job is completed." }).waitFor({ state: "attached" })
-      await says(debate, [OBJECTION, DETAIL, "major", "minor", "resolved", "The proposer revised the answer."])
+      await says(debate, [
+        PROPOSAL,
+        OBJECTION,
+        DETAIL,
+        "major",
+        "minor",
+        "resolved",
+        "The proposer revised the answer.",
+      ])
       await says(steps.first(), ["gemini-3.8-flash"])
       await steps
         .first()
@@ -247,7 +336,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await page.getByLabel("Status").selectOption("completed")
       await page.getByText("1 job shown").waitFor()
       await page.getByLabel("Status").selectOption("failed")
-      await page.getByText("No job is failed.").waitFor()
+      await page.getByText("No failed jobs.").waitFor()
       await page.getByLabel("Status").selectOption("")
       await page.getByRole("link", { name: "open 20" }).waitFor()
 

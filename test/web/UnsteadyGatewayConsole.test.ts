@@ -130,7 +130,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
       await filtered.one()
       await page.getByRole("button", { name: "Older" }).press("Enter")
       filtered.letGo()
-      await page.getByText("No job is completed.").waitFor()
+      await page.getByText("No completed jobs.").waitFor()
       assert.deepStrictEqual(
         asked.filter((url) => url.includes("status=") && url.includes("cursor=")),
         [],

@@ -53,6 +53,8 @@ const Verdict = Schema.Literals(["upheld", "revised", "rejected", "inconclusive"
 export const AdversarialResult = Schema.Struct({
   mode: Schema.Literal("adversarial"),
   answer: Schema.String,
+  /** What was proposed first, where the answer is no longer that. */
+  proposal: Schema.optionalKey(Schema.String),
   verdict: Verdict,
   confidence: Schema.NullOr(Fraction),
   calibrated: Schema.Boolean,

@@ -105,6 +105,7 @@ const JOBS: Glossary = {
 
 const RESULTS: Glossary = {
   answer: "The text to use.",
+  proposal: "What was proposed first, where the answer is no longer that.",
   verdict: "What the mode makes of the answer. docs/modes.md says what each means.",
   confidence: "How probable it is that the answer is right, `null` where nobody gave a number that counts.",
   calibrated: "Whether how often this judge is right was measured, and `confidence` is that.",
@@ -123,7 +124,7 @@ const RESULTS: Glossary = {
   participants: "Who took part.",
   "participants.role": "What the model was asked for.",
   "said_by.role": "What the model was asked for.",
-  independent: "Whether it is another provider or model than the proposer's.",
+  independent: "Whether it is another provider or model than those whose work it examines.",
   note: "What a reader has to know about how the result came about, if anything is out of the ordinary.",
   agreement: "The part of all that was said, refusals included, that is this answer.",
   answers: "All answers that were given; the first is the draft.",

@@ -1,5 +1,6 @@
-import { useCallback, useState } from "preact/hooks"
-import { Bar } from "../shared/render.tsx"
+import { useCallback, useEffect, useState } from "preact/hooks"
+import { defined } from "../../domain/defined.ts"
+import { Bar, baseUrl } from "../shared/render.tsx"
 import { AgentsView } from "./agents/AgentsView.tsx"
 import { AgentView } from "./agents/AgentView.tsx"
 import { NewAgentView } from "./agents/NewAgentView.tsx"
@@ -9,7 +10,7 @@ import { JobView } from "./jobs/JobView.tsx"
 import { Navigation } from "./Navigation.tsx"
 import { hrefOf, type Route, useRoute } from "./route.ts"
 import { SavingsView } from "./savings/SavingsView.tsx"
-import { type SignedIn, whyEnded } from "./session/signedIn.ts"
+import { forgetToken, keptToken, type SignedIn, signIn, whyEnded } from "./session/signedIn.ts"
 import { SessionContext } from "./session/SessionContext.ts"
 import { SignIn } from "./session/SignIn.tsx"
 import type { Owner } from "./session/token.ts"
@@ -37,6 +38,12 @@ interface Access {
   readonly reason?: Failure
 }
 
+/** Nobody is signed in any more, here or after a reload. */
+const leave = (reason?: Failure): Access => {
+  forgetToken()
+  return defined({ reason })
+}
+
 const TITLE = "sealgate: agent gateway"
 
 export const App = () => {
@@ -46,12 +53,21 @@ export const App = () => {
   const announce = useCallback((text: string) => setSaid(text), [])
 
   // A refusal may come late: it ends no session but the one whose token was refused.
-  const end = useCallback(
-    (owner: Owner) =>
-      setAccess((access) => (access.session?.owner === owner ? { reason: whyEnded(owner, Date.now()) } : access)),
-    [],
-  )
+  const end = useCallback((owner: Owner) => {
+    setAccess((access) => (access.session?.owner === owner ? leave(whyEnded(owner, Date.now())) : access))
+  }, [])
 
+  // A token that was kept is tried like one that is pasted. It stays kept where the gateway only was not to be reached.
+  const [kept, setKept] = useState(keptToken)
+  useEffect(() => {
+    if (kept === undefined) return
+    void signIn(kept, baseUrl(), end).then((outcome) => {
+      setAccess("gateway" in outcome ? { session: outcome } : { reason: outcome })
+      setKept(undefined)
+    })
+  }, [])
+
+  if (kept !== undefined) return <Bar title={TITLE} />
   if (session === undefined) {
     return (
       <>
@@ -68,7 +84,7 @@ export const App = () => {
           owner={session.owner}
           onSignOut={() => {
             setSaid("")
-            setAccess({})
+            setAccess(leave())
           }}
         />
       </Bar>

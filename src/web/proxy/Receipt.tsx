@@ -1,5 +1,7 @@
 import type { StreamEnd } from "../../client/SealedStream.ts"
-import { download, receiptFile, revealedFile } from "./download.ts"
+import { download } from "../shared/download.ts"
+import { plural } from "../shared/format.ts"
+import { receiptFile, revealedFile } from "./receiptFiles.ts"
 import type { Exchange } from "./exchanges.ts"
 
 const time = (seconds: number): string => new Date(seconds * 1000).toLocaleString()
@@ -42,7 +44,7 @@ export const Receipt = ({ end, exchange }: ReceiptProps) => {
         </dd>
         <dt>Proof</dt>
         <dd>
-          {proof.count} frames, chain ends in <code>{proof.root.slice(0, 12)}…</code>
+          {plural(proof.count, "frame")}, chain ends in <code>{proof.root.slice(0, 12)}…</code>
         </dd>
         <dt>Prompt kept?</dt>
         <dd>No, says the operator. That is their word, not a proof.</dd>

@@ -55,7 +55,7 @@ const Item = ({ item }: { readonly item: WireItem }) => {
 /** How many frames have come, and that a clock sent them. */
 const ticksOf = (links: ReadonlyArray<Link>): string => {
   const ticks = links.filter(({ final }) => !final).length
-  return `${ticks} ${ticks === 1 ? "frame has" : "frames have"} come by the clock, one every ${DEFAULT_PACE / 1000} s whether or not there was something to say: nobody on the way can count tokens.`
+  return `${plural(ticks, "frame")} came by the clock, one every ${DEFAULT_PACE / 1000} s whether or not there was something to say: nobody on the way can count tokens.`
 }
 
 const Chain = ({ links, proven }: { readonly links: ReadonlyArray<Link>; readonly proven: boolean }) => (

@@ -2,6 +2,7 @@
  * Which identities the console believes. Pins are public, so they are remembered: that a proxy shows another identity
  * than last time is what a reader of the page has to notice.
  */
+import type { Store } from "../shared/store.ts"
 import { objectIn } from "./objectIn.ts"
 
 /** A key id: an RFC 7638 thumbprint, 32 bytes in base64url. */
@@ -33,37 +34,6 @@ export const readPins = (text: string): ReadPins => {
 export const pinsInLink = (fragment: string): ReadonlyArray<string> => {
   const read = readPins(new URLSearchParams(fragment.replace(/^#/, "")).getAll("pin").join(" "))
   return "pins" in read ? read.pins : []
-}
-
-/** The part of `localStorage` that is used. */
-export type Store = Pick<Storage, "getItem" | "setItem" | "removeItem">
-
-/**
- * What `open` gives, or the page's memory from when that fails: a browser that denies storage throws when it is asked for
- * it, and one that has no room for more throws when something is kept.
- */
-export const storeOf = (open: () => Store): Store => {
-  const memory = new Map<string, string>()
-  const inMemory: Store = {
-    getItem: (name) => memory.get(name) ?? null,
-    setItem: (name, value) => void memory.set(name, value),
-    removeItem: (name) => void memory.delete(name),
-  }
-  let store: Store | undefined
-  const attempt = <A>(use: (store: Store) => A): A => {
-    try {
-      store ??= open()
-      return use(store)
-    } catch {
-      store = inMemory
-      return use(store)
-    }
-  }
-  return {
-    getItem: (name) => attempt((store) => store.getItem(name)),
-    setItem: (name, value) => attempt((store) => store.setItem(name, value)),
-    removeItem: (name) => attempt((store) => store.removeItem(name)),
-  }
 }
 
 /** What was kept last time. The store is the reader's to change, so it may hold anything. */

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks"
-import { followLink, type Pinned, pinsInLink, rememberedPins, rememberPins, storeOf } from "./pins.ts"
+import { storeOf } from "../shared/store.ts"
+import { followLink, type Pinned, pinsInLink, rememberedPins, rememberPins } from "./pins.ts"
 
 const store = storeOf(() => localStorage)
 

@@ -1,12 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  followLink,
-  type Pinned,
-  rememberedPins,
-  rememberPins,
-  type Store,
-  storeOf,
-} from "../../../src/web/proxy/pins.ts"
+import { followLink, type Pinned, rememberedPins, rememberPins } from "../../../src/web/proxy/pins.ts"
+import { type Store, storeOf } from "../../../src/web/shared/store.ts"
 
 const PIN = "A".repeat(43)
 const OTHER = "B".repeat(43)

@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks"
 import type { Agent } from "../../../client/GatewayClient.ts"
 import { Ago, useNow } from "../../shared/Ago.tsx"
-import { excerpt, usdPlain } from "../../shared/format.ts"
+import { excerpt, plural, usdPlain } from "../../shared/format.ts"
 import { Pager, useCursors } from "../../shared/Pager.tsx"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"
@@ -15,10 +15,10 @@ const PAGE = 20
 /** What an agent may use, in one line. */
 export const limitsOf = ({ limits }: Agent): string =>
   [
-    `${limits.max_rounds} ${limits.max_rounds === 1 ? "round" : "rounds"}`,
+    plural(limits.max_rounds, "round"),
     `${limits.timeout_seconds} s`,
     ...(limits.max_cost_micro_usd === undefined ? [] : [usdPlain(limits.max_cost_micro_usd)]),
-    ...(limits.max_tokens === undefined ? [] : [`${limits.max_tokens.toLocaleString("en-US")} tokens`]),
+    ...(limits.max_tokens === undefined ? [] : [`${plural(limits.max_tokens, "token")}`]),
   ].join(", ")
 
 const AgentItem = ({ agent, now, onDelete }: { agent: Agent; now: number; onDelete: () => void }) => (

@@ -12,6 +12,7 @@ import { DebateRounds } from "./adversarial/DebateRounds.tsx"
 import { JobFacts } from "./JobFacts.tsx"
 import { stepsOf, taskText } from "./jobState.ts"
 import { Badge, STATUS, verdictBadge } from "./badges.tsx"
+import { Receipts } from "./Receipts.tsx"
 import { endOf } from "./steps.ts"
 import { StepTable } from "./StepTable.tsx"
 import { useJob } from "./useJob.ts"
@@ -91,13 +92,28 @@ export const JobView = ({ id }: { readonly id: string }) => {
       (job) => hear({ type: "read", job }),
     )
 
+  const runAgain = () => {
+    const { agent_id, metadata, mode, options, task } = job
+    const request = { mode, options, metadata, ...(typeof task === "string" ? { task } : { messages: task }) }
+    run(
+      () => gateway.agents.execute(agent_id, request),
+      ({ id }) => {
+        location.hash = hrefOf({ view: "job", id })
+      },
+    )
+  }
+
   return (
     <View
       title={excerpt(task, 120)}
       actions={
         <>
           <Badge look={STATUS[job.status]} what="Status" />
-          {!ended && (
+          {ended ? (
+            <button type="button" aria-disabled={busy} onClick={runAgain}>
+              {busy ? "Starting…" : "Run again"}
+            </button>
+          ) : (
             <button type="button" aria-disabled={busy} onClick={cancel}>
               {busy ? "Cancelling…" : "Cancel"}
             </button>
@@ -112,10 +128,11 @@ export const JobView = ({ id }: { readonly id: string }) => {
         <div class="stack">
           {job.result !== undefined && <Answer result={job.result} />}
           <Course job={job} steps={steps} ended={ended} />
+          <StepTable mode={job.mode} steps={steps} running={!ended} />
+          {ended && <Receipts job={job} />}
         </div>
         <JobFacts job={job} task={task} />
       </div>
-      <StepTable mode={job.mode} steps={steps} running={!ended} />
       <details class="card">
         <summary>The job as JSON</summary>
         <pre>{JSON.stringify(job, undefined, 2)}</pre>

@@ -60,7 +60,7 @@ export const JobsView = () => {
       {failure !== undefined && <Problem failure={failure} onRetry={reload} />}
       {value === undefined && failure === undefined && <Loading what="jobs" />}
       {value !== undefined && jobs.length === 0 && !busy && (
-        <Empty title={status === undefined ? "No jobs yet." : `No job is ${STATUS[status].word}.`}>
+        <Empty title={status === undefined ? "No jobs yet." : `No ${STATUS[status].word} jobs.`}>
           {status === undefined ? (
             <>
               Every task that an agent is given becomes a job. <a href={hrefOf({ view: "agents" })}>Choose an agent</a>{" "}

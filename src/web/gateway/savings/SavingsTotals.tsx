@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
 import type { RoutingStats } from "../../../client/GatewayClient.ts"
-import { count, percent, usd } from "../../shared/format.ts"
+import { count, percent, plural, usd } from "../../shared/format.ts"
 
 const Figure = ({
   children,
@@ -36,7 +36,7 @@ export const SavingsTotals = ({ stats }: { readonly stats: RoutingStats }) => {
       >
         {usd(stats.saved_micro_usd)}
       </Figure>
-      <Figure name="Actual cost" note={`${count(stats.calls)} calls`}>
+      <Figure name="Actual cost" note={plural(stats.calls, "call")}>
         {usd(stats.actual_micro_usd)}
       </Figure>
       <Figure name="At the baseline" note="the same tokens">

@@ -1,7 +1,7 @@
 /** The spans of time that savings are shown for. They begin with a whole UTC hour or day, so that columns compare. */
 import type { RoutingStats } from "../../../client/GatewayClient.ts"
 import type { Interval } from "../../../domain/intervals.ts"
-import { count, percent, usd } from "../../shared/format.ts"
+import { percent, plural, usd } from "../../shared/format.ts"
 
 export const RANGES = {
   day: { label: "24 hours", interval: "hour", length: 24, unitMs: 3_600_000 },
@@ -39,7 +39,7 @@ export const inWords = (stats: RoutingStats, range: Range): string => {
   const peak =
     dearest === undefined ? "" : ` The dearest ${interval} began at ${columnLabel(dearest.from, interval)} UTC.`
   return (
-    `Cost per ${interval} over ${label}: ${count(stats.calls)} calls cost ${usd(stats.actual_micro_usd)}; ` +
+    `Cost per ${interval} over ${label}: ${plural(stats.calls, "call")} cost ${usd(stats.actual_micro_usd)}; ` +
     `those with a known baseline cost ${saved}, which is ${usd(stats.baseline_micro_usd)}.${peak} ` +
     "The table below has every figure."
   )

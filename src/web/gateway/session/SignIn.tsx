@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks"
 import { baseUrl } from "../../shared/render.tsx"
 import type { Failure } from "../failure.ts"
 import { Problem } from "../View.tsx"
-import { type SignedIn, signIn } from "./signedIn.ts"
+import { forgetToken, keepToken, type SignedIn, signIn } from "./signedIn.ts"
 import type { Owner } from "./token.ts"
 
 /** Asks for a token. The field holds it until it is tried, and nothing else ever does but the session. */
@@ -17,6 +17,7 @@ export const SignIn = ({
   readonly onEnd: (owner: Owner) => void
 }) => {
   const field = useRef<HTMLInputElement>(null)
+  const keep = useRef<HTMLInputElement>(null)
   const [failure, setFailure] = useState(reason)
   const [busy, setBusy] = useState(false)
 
@@ -33,6 +34,8 @@ export const SignIn = ({
     const outcome = await signIn(input.value, baseUrl(), onEnd)
     setBusy(false)
     if ("gateway" in outcome) {
+      if (keep.current?.checked === true) keepToken(input.value)
+      else forgetToken()
       input.value = ""
       onSignedIn(outcome)
       return
@@ -47,7 +50,7 @@ export const SignIn = ({
       <h2>Sign in</h2>
       <p class="muted">
         Agents, their jobs and what routing saved, for the tenant that your token names. The token stays in this page's
-        memory: closing or reloading the page forgets it.
+        memory unless you have it kept.
       </p>
       {failure !== undefined && <Problem failure={failure} />}
       <form class="card stack" onSubmit={(event) => void submit(event)}>
@@ -65,6 +68,16 @@ export const SignIn = ({
           />
           <p id="token-hint" class="small muted">
             A JSON Web Token, alone or with what it was printed with.
+          </p>
+        </div>
+        <div class="field">
+          <label class="choice" for="keep">
+            <input id="keep" type="checkbox" ref={keep} aria-describedby="keep-hint" />
+            Stay signed in when the page is loaded again
+          </label>
+          <p id="keep-hint" class="small muted">
+            Keeps the token in this tab's session storage until you sign out or close the tab. Whoever can run a script
+            on this page, or uses this tab after you, could read it there.
           </p>
         </div>
         <button type="submit" class="primary" aria-disabled={busy}>

@@ -1,6 +1,7 @@
-/** Signing in: a token is tried on the gateway, and from then on lives in this page's memory alone. */
+/** Signing in: a token is tried on the gateway, and from then on lives in this page's memory, or in its tab if asked to. */
 import { GatewayClient } from "../../../client/GatewayClient.ts"
 import { moment } from "../../shared/format.ts"
+import { storeOf } from "../../shared/store.ts"
 import { tokenIn } from "../../shared/tokenIn.ts"
 import { explain, type Failure, isSignedOut } from "../failure.ts"
 import { type Owner, ownerOf } from "./token.ts"
@@ -9,6 +10,16 @@ export interface SignedIn {
   readonly gateway: GatewayClient
   readonly owner: Owner
 }
+
+const STORED_AS = "sealgate.token"
+const store = storeOf(() => sessionStorage)
+
+/** The token that somebody had kept in this tab, until it is closed or they sign out. */
+export const keptToken = (): string | undefined => store.getItem(STORED_AS) ?? undefined
+
+export const keepToken = (pasted: string): void => store.setItem(STORED_AS, tokenIn(pasted))
+
+export const forgetToken = (): void => store.removeItem(STORED_AS)
 
 const refused = (title: string, advice: string): Failure => ({ title, issues: [], advice })
 

@@ -7,6 +7,7 @@
 import { Effect } from "effect"
 import { adversarial as mode, type AdversarialResult, type Round } from "../../../../domain/modes/adversarial.ts"
 import { DEFAULT_EFFORT } from "../../../../domain/modes/description.ts"
+import { defined } from "../../../../domain/defined.ts"
 import { atTier } from "../../../../domain/step.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import { type Asking, counts } from "../engine/Asking.ts"
@@ -125,6 +126,7 @@ const debate = Effect.fn("modes.adversarial")(function* (context: JobContext, as
   const result: AdversarialResult = {
     mode: "adversarial",
     answer,
+    ...defined({ proposal: answer === proposal.text ? undefined : proposal.text }),
     verdict: says ? verdict : "rejected",
     confidence,
     calibrated,

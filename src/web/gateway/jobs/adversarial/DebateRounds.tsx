@@ -17,6 +17,14 @@ const By = ({ step }: { readonly step: Step | undefined }) =>
     </span>
   )
 
+/** What the debate is about. Results of older gateways do not have it where it was changed. */
+const Proposal = ({ result }: { readonly result: AdversarialResult }) => {
+  if (result.proposal !== undefined) return <blockquote class="plain">{result.proposal}</blockquote>
+  return result.rounds.some(({ response }) => response === "revised" || response === "mixed") ? null : (
+    <p class="small muted">It is the answer above.</p>
+  )
+}
+
 const RESPONSES: Readonly<Record<Round["response"], string>> = {
   revised: "The proposer revised the answer.",
   rebutted: "The proposer defended the answer as it was.",
@@ -94,6 +102,7 @@ export const DebateRounds = ({
               <h4>Proposal</h4>
               <By step={debate.proposal} />
             </div>
+            {result !== undefined && <Proposal result={result} />}
           </li>
         )}
         {debate.rounds.map((round) => (

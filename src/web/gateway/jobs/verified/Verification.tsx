@@ -2,6 +2,17 @@ import type { VerifiedResult } from "../../../../domain/modes/verified.ts"
 import { excerpt, fraction, plural } from "../../../shared/format.ts"
 import { agreementBadge, Badge } from "../badges.tsx"
 
+/** A text in full, folded where it is long. */
+const Whole = ({ text }: { readonly text: string }) =>
+  text.length <= EXCERPT ? (
+    <blockquote class="plain">{text}</blockquote>
+  ) : (
+    <details>
+      <summary class="excerpt">{excerpt(text, EXCERPT)}</summary>
+      <blockquote class="plain">{text}</blockquote>
+    </details>
+  )
+
 /** Who said what, how probable each answer is, and the questions that decided where they differ. */
 export const Verification = ({ result }: { readonly result: VerifiedResult }) => (
   <section class="card stack arriving" aria-labelledby="checks-title">
@@ -14,7 +25,7 @@ export const Verification = ({ result }: { readonly result: VerifiedResult }) =>
         {result.answers.map(({ answer, probability, said_by }, i) => (
           // Answers have no identity but their place.
           <li key={i} class="moment">
-            <blockquote class="plain">{excerpt(answer, EXCERPT)}</blockquote>
+            <Whole text={answer} />
             <p class="small">
               probability {fraction(probability)}, said by{" "}
               {said_by.map(({ model, provider, role }) => `${model} at ${provider}${JUDGE[role]}`).join(", ")}
@@ -41,7 +52,7 @@ export const Verification = ({ result }: { readonly result: VerifiedResult }) =>
   </section>
 )
 
-/** Characters of an answer that are shown beside others; the whole of the final one stands above. */
+/** Characters of an answer that are shown beside others before it is asked for. */
 const EXCERPT = 300
 
 const JUDGE = { proposer: "", judge: " as judge" } as const

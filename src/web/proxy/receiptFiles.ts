@@ -23,14 +23,3 @@ export const receiptFile = (exchange: Exchange, end: StreamEnd): string => {
 /** What proves question and answer to somebody else, and so reveals both. */
 export const revealedFile = (exchange: Exchange, end: StreamEnd): string =>
   JSON.stringify({ evidence: end.evidence, keys: exchange.keys }, undefined, 2)
-
-/** Lets the browser keep `text` under `name`. */
-export const download = (name: string, text: string): void => {
-  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }))
-  const link = document.createElement("a")
-  link.href = url
-  link.download = name
-  link.click()
-  // Not at once: the browser may begin to read it only after this.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000)
-}
