@@ -35,7 +35,10 @@ export const AEAD_ID = 0x0002
 const X25519_BYTES = 32
 export const ML_KEM_768 = { seedBytes: 64, publicKeyBytes: 1184, ciphertextBytes: 1088 } as const
 
-/** X-Wing (draft-connolly-cfrg-xwing-kem-08), by the name and number that draft-ietf-hpke-pq-03 gives it in HPKE. */
+/**
+ * X-Wing (draft-connolly-cfrg-xwing-kem-08; -09 and -10 differ in their date alone). IANA registered its number under that
+ * name; the other name is what draft-ietf-hpke-pq asks for, since its revision -02 and with the same result.
+ */
 export const X_WING: Suite = {
   name: "MLKEM768-X25519",
   id: { kem: 0x647a, kdf: KDF_ID, aead: AEAD_ID },

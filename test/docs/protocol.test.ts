@@ -1,0 +1,181 @@
+/** The protocol's pages, held against the tables of the code, what the proxy declares, and the vectors. */
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { SealedStreamEvent } from "../../src/api/proxy/SealedApi.ts"
+import { failureCodes, failureRules } from "../../src/domain/failures.ts"
+import { TokenKeysUnavailable, TokenRefused } from "../../src/domain/identity.ts"
+import { PROBLEM_CONTENT_TYPE } from "../../src/domain/problem.ts"
+import { CHAT_COMPLETIONS } from "../../src/domain/sealedRequest.ts"
+import { STATEMENT_TYPES } from "../../src/domain/statement.ts"
+import { SUITES } from "../../src/domain/suites.ts"
+import { FORM, MEDIA_TYPE } from "../../src/domain/transcript.ts"
+import { negatives, published } from "../support/protocol/published.ts"
+import { startProxy } from "../support/proxy.ts"
+
+const FOLDER = "docs/protocol"
+const page = readFileSync(`${FOLDER}/README.md`, "utf8")
+const registries = readFileSync(`${FOLDER}/registries.md`, "utf8")
+
+const section = (text: string, title: string): string => {
+  const [, body] = new RegExp(`^## ${title}$(.*?)(?=^## |(?![\\s\\S]))`, "ms").exec(text) ?? []
+  if (body === undefined) throw new Error(`there is no section ${title}`)
+  return body
+}
+
+/** What a pattern finds in the rows of a section. */
+const rows = (text: string, title: string, pattern: RegExp): ReadonlyArray<string> =>
+  Array.from(section(text, title).matchAll(pattern), ([, ...cells]) => cells.join(" "))
+
+const named = (text: string, title: string) => rows(text, title, /^\| `([^`]+)` \|/gm)
+const PROBLEM = /^\| (\d{3}) \| `([a-z-]+)` \|/gm
+
+interface Described {
+  readonly responses: Readonly<Record<string, { readonly description: string }>>
+}
+
+describe("the registries have all that the code has, and nothing else", () => {
+  it.live("of problems outside the seal", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const { paths } = yield* Effect.promise(async () => {
+        const response = await fetch(`${proxy.url}/openapi.json`)
+        return (await response.json()) as { readonly paths: Readonly<Record<string, { readonly post: Described }>> }
+      })
+      const declared = ["/v1/init", "/v1/completions"].flatMap((path) =>
+        Object.entries(paths[path]?.post.responses ?? {}).flatMap(([status, { description }]) =>
+          Array.from(description.matchAll(/`([a-z-]+)`/g), ([, code]) => `${status} ${code}`),
+        ),
+      )
+      assert.sameMembers([...rows(registries, "Problems outside the seal", PROBLEM)], [...new Set(declared)])
+    }),
+  )
+
+  it("of problems under the seal", () => {
+    const folder = "src/services/sealing"
+    const sources = readdirSync(folder).map((file) => readFileSync(`${folder}/${file}`, "utf8"))
+    const own = sources.flatMap((text) => [
+      ...Array.from(text.matchAll(/status: (\d{3}),\s*code: "([a-z-]+)"/g), ([, status, code]) => `${status} ${code}`),
+      ...Array.from(text.matchAll(/code: "([a-z-]+)",\s*status: (\d{3})/g), ([, code, status]) => `${status} ${code}`),
+    ])
+    assert.isAtLeast(own.length, 7)
+    const ofProviders = Object.entries(failureCodes).map(([code, { status }]) => `${status} ${code}`)
+    const ofCallers = [new TokenRefused(), new TokenKeysUnavailable()].map(({ code, status }) => `${status} ${code}`)
+    assert.sameMembers(
+      [...rows(registries, "Problems under the seal", PROBLEM)],
+      [...new Set([...own, ...ofProviders, ...ofCallers])],
+    )
+  })
+
+  it("of restart reasons", () => {
+    // After any other failure nobody else is asked.
+    const reasons = Object.entries(failureRules).filter(([, { failover, retry }]) => failover || retry)
+    assert.sameMembers(
+      [...named(registries, "Restart reasons")],
+      reasons.map(([kind]) => kind),
+    )
+  })
+
+  it("of labels", () => {
+    const source = readFileSync("src/domain/transcript.ts", "utf8")
+    const labels = Array.from(source.matchAll(/label\("([a-z-]+)"\)/g), ([, name = ""]) => name)
+    const listed = rows(registries, "Labels", /^\| (`[^|]+`) \|/gm).flatMap((cell) => cell.match(/[a-z-]+/g) ?? [])
+    assert.sameMembers(
+      listed.filter((name) => name !== "s"),
+      labels,
+    )
+    assert.sameMembers(
+      published.labels.map(({ name }) => name),
+      labels,
+    )
+  })
+
+  it("of media types and APIs", () => {
+    assert.sameMembers(
+      [...named(registries, "Media types")],
+      ["application/json", PROBLEM_CONTENT_TYPE, ...Object.values(MEDIA_TYPE)],
+    )
+    assert.deepStrictEqual(named(registries, "APIs"), [CHAT_COMPLETIONS])
+  })
+
+  it("of suites, statement types, forms and events", () => {
+    const suites = rows(page, "Notation", /^\| `(\{"kem".*\})` \|[^|]*\| (\d+) bytes[^|]*\| (\d+) bytes/gm)
+    assert.deepStrictEqual(
+      suites,
+      SUITES.map(({ encBytes, id, publicKeyBytes }) => `${JSON.stringify(id)} ${encBytes} ${publicKeyBytes}`),
+    )
+    assert.sameMembers(
+      [...rows(page, "1. Identity and statements", /^\| `(sealgate-[a-z]+\+jwt)` \|/gm)],
+      Object.values(STATEMENT_TYPES),
+    )
+    const forms = Object.entries(FORM).map(([name, byte]) => `${byte} ${name}`)
+    assert.include(page, `\`form\` is one byte: ${forms.join(", ")}.`)
+    const events = rows(page, "5. Two forms of a response, one outside", /^\| `(open|frame|proof|[a-z]+)` \| `\{/gm)
+    assert.sameMembers([...new Set(events)], [...SealedStreamEvent.fields.event.literals])
+  })
+})
+
+describe("the rules", () => {
+  const ids = Array.from(
+    page.matchAll(/\*\*((?:\[[CPV]\d+\] ?)+)\*\*/g),
+    ([, some = ""]) => some.match(/[CPV]\d+/g) ?? [],
+  )
+    .flat()
+    .sort()
+
+  /** What a proxy makes, which the other vectors show. */
+  const MADE = "P6 P9 P10 P31 P32 P33 P35 P36 P37 P38 P39 P40 P41 P42 P43".split(" ")
+  /** What takes time, several processes, header fields or no input at all. */
+  const BEHAVIOUR = "C7 C19 C20 C24 P11 P12 P14 P19 P20 P24 P29 P34 P45".split(" ")
+
+  it("have an id each, which no other has, without gaps", () => {
+    assert.deepStrictEqual(ids, [...new Set(ids)])
+    for (const letter of ["C", "P", "V"]) {
+      const numbers = ids.filter((id) => id.startsWith(letter)).map((id) => Number(id.slice(1)))
+      assert.strictEqual(Math.max(...numbers), numbers.length, letter)
+    }
+  })
+
+  it("are all broken by a vector, where an input can break them", () => {
+    const { answers, evidence, offers, requests } = negatives
+    const broken = new Set([...answers, ...evidence, ...offers, ...requests].flatMap(({ rules }) => rules))
+    assert.sameMembers([...broken, ...MADE, ...BEHAVIOUR].sort(), ids)
+  })
+
+  it("stand before every MUST of the sections about exchanges, or in the list of what clients check", () => {
+    const normative = page.slice(page.indexOf("## Notation"), page.indexOf("## 9. State machines"))
+    for (const paragraph of normative.split(/\n\n|\n(?=- |\| |\d\. )/)) {
+      if (
+        !/\bMUST\b/.test(paragraph) ||
+        /To verify one, a client MUST|the client MUST end|MUST agree, or/.test(paragraph)
+      )
+        continue
+      assert.match(paragraph, /\*\*\[[CPV]\d+\]/, paragraph)
+    }
+  })
+
+  it("that are referred to are there", () => {
+    for (const file of readdirSync(FOLDER).filter((name) => name.endsWith(".md"))) {
+      const text = readFileSync(`${FOLDER}/${file}`, "utf8")
+      for (const [id] of text.matchAll(/(?<=\[)[CPV]\d+(?=\])/g)) assert.include(ids, id, file)
+    }
+  })
+})
+
+it("every link of the pages leads somewhere", () => {
+  const anchors = (text: string) =>
+    Array.from(text.matchAll(/^#+ (.+)$/gm), ([, title = ""]) =>
+      title
+        .toLowerCase()
+        .replace(/[^\w\s-]/g, "")
+        .replace(/\s/g, "-"),
+    )
+  for (const file of readdirSync(FOLDER).filter((name) => name.endsWith(".md"))) {
+    const text = readFileSync(`${FOLDER}/${file}`, "utf8")
+    for (const [, target = "", anchor] of text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)) {
+      const path = target === "" ? `${FOLDER}/${file}` : `${FOLDER}/${target}`
+      assert.isTrue(existsSync(path), `${file}: ${target}`)
+      if (anchor !== undefined) assert.include(anchors(readFileSync(path, "utf8")), anchor, `${file}: ${target}`)
+    }
+  }
+})
