@@ -16,7 +16,10 @@ export const Health = Schema.Struct({ status: Schema.Literal("ok"), software: Sc
 export class SystemApi extends HttpApiGroup.make("system", { topLevel: true })
   .add(
     HttpApiEndpoint.get("health", "/health", { success: Health }).annotateMerge(
-      OpenApi.annotations({ summary: "Liveness", description: "Answers while the process lives. Calls nobody." }),
+      OpenApi.annotations({
+        summary: "Liveness",
+        description: "Answers as long as the process is alive. Calls nothing else.",
+      }),
     ),
     HttpApiEndpoint.get("ready", "/ready", {
       success: PublicReadiness,
@@ -25,7 +28,7 @@ export class SystemApi extends HttpApiGroup.make("system", { topLevel: true })
       OpenApi.annotations({
         summary: "Readiness",
         description:
-          "Whether requests should be sent here: 503 while it shuts down or lacks something of its own, such as the database. How its providers are changes nothing about that. Calls no provider. Its operator is told more, on a listener of its own.",
+          "Whether requests should be sent here: 503 while it shuts down or lacks something of its own, such as the database. The state of its providers does not count, and none is called. The operator's own listener tells more.",
       }),
     ),
   )

@@ -11,13 +11,13 @@ export class Malformed extends Refusal<Malformed>()("Malformed", {
 export class CrossOrigin extends Refusal<CrossOrigin>()("CrossOrigin", {
   code: "cross-origin",
   status: 403,
-  title: "A web page of another origin sent this.",
+  title: "A web page of another origin sent this request.",
 }) {}
 
 export class NotFound extends Refusal<NotFound>()("NotFound", {
   code: "not-found",
   status: 404,
-  title: "There is nothing here.",
+  title: "There is nothing at this path.",
 }) {}
 
 export class MethodNotAllowed extends Refusal<MethodNotAllowed>()("MethodNotAllowed", {

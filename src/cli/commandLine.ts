@@ -62,7 +62,7 @@ agents that check each other's answers.`,
     ],
     exits: {
       0: "done",
-      1: "it was tried and is not well; what was wrong is on standard error",
+      1: "it failed; the reason is on standard error",
       2: MISUSED,
       130: INTERRUPTED,
     },

@@ -96,7 +96,7 @@ export const configCommand = Command.make(
     { command: "sealgate config gateway --env-file .env --json", description: "For programs" },
   ]),
   withGuide({
-    exits: { 0: "shown, and nothing is mistaken", 1: "something is mistaken", 2: MISUSED, 130: INTERRUPTED },
+    exits: { 0: "the settings are shown, and all are valid", 1: "something is mistaken", 2: MISUSED, 130: INTERRUPTED },
     next: "`sealgate proxy --help` and `sealgate gateway --help` say what each setting is for.",
   }),
 )

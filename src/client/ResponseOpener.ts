@@ -86,7 +86,7 @@ export class ResponseOpener {
   /** The object in the next frame. Throws `Tampered` unless the frame is exactly the one that must come next. */
   async open(ciphertextText: string, final: boolean): Promise<JsonObject> {
     const payload = await this.openAnswer(ciphertextText, final)
-    if (payload === null) throw new Tampered("A frame has nothing in it.")
+    if (payload === null) throw new Tampered("A frame is empty.")
     return payload
   }
 
@@ -105,7 +105,7 @@ export class ResponseOpener {
     const payload = unpad(block, this.layout.floor ?? FLOOR)
     if (payload === undefined) throw new Tampered(`Frame ${index} is not padded as it must be.`)
     if (final && payload.length !== endRecordLength(payload.length)) {
-      throw new Tampered("The end record is not filled to the size that all of them have.")
+      throw new Tampered("The end record does not have the size that end records are padded to.")
     }
     this.chain = await sha256(chainLink(this.chain, index, final, await sha256(ciphertext)))
     if (final) this.ended = true

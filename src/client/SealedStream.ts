@@ -54,7 +54,7 @@ export class SealedStream implements AsyncIterable<StreamPart> {
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<StreamPart> {
-    if (this.taken) throw new TypeError("A sealed stream is iterated once; text() and end can be asked for again.")
+    if (this.taken) throw new TypeError("A sealed stream can be iterated only once; text() and end can be read again.")
     this.taken = true
     return this.parts
   }
@@ -111,7 +111,7 @@ async function* verifiedParts(
         for (const part of partsOf(payload)) {
           began = true
           if (part.type === "restart") {
-            if (restart === false) throw new Tampered("The stream begins again, which it was asked not to.")
+            if (restart === false) throw new Tampered("The stream starts over although the request forbids it.")
             answer = new ChatAccumulator()
             chunks = []
           } else {

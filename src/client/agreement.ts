@@ -121,7 +121,9 @@ export const mustFit = (exchange: ProvenExchange): void => {
   const { chunks, restart } =
     receipt.form === "stream" ? streamedAnswer(responses) : { chunks: answer === undefined ? [] : [answer] }
   if (request["restart"] === false && restart !== undefined) {
-    throw new Tampered("The request and the answer contradict each other: it begins again, which it was asked not to.")
+    throw new Tampered(
+      "The request and the answer contradict each other: the answer starts over although the request forbids it.",
+    )
   }
   // Of an answer that broke off, the receipt need not know what its parts would have said.
   if (receipt.status !== "complete" || answer === undefined) return

@@ -7,6 +7,6 @@ export const originHint = (url: string | URL): string => {
   if (typeof page !== "object" || page === null || !("origin" in page)) return ""
   const { origin } = page
   return URL.canParse(url) && new URL(url).origin !== origin
-    ? ` (Browsers tell pages no more. If the server runs, its operator may have to add ${String(origin)} to ALLOWED_ORIGINS.)`
+    ? ` (Browsers do not tell pages the reason. If the server runs, its operator may have to add ${String(origin)} to ALLOWED_ORIGINS.)`
     : ""
 }

@@ -83,7 +83,7 @@ class SealedFetch {
       code: "not_sealable",
       message:
         `${method} ${pathname} cannot be sealed, so nothing was sent. ` +
-        "Chat Completions (POST …/chat/completions) and GET …/models are what there is.",
+        "Only Chat Completions (POST …/chat/completions) and GET …/models are supported.",
     })
   }
 

@@ -75,7 +75,7 @@ export const verifySession = async (
     throw new Tampered("The session is of a suite that was not offered.")
   }
   const publicKey = decodeBytes(offer.public_key, "public_key", suite.publicKeyBytes)
-  if (!suite.isSoundKey(publicKey)) throw new Tampered("The session's public key is none that can be sealed to.")
+  if (!suite.isSoundKey(publicKey)) throw new Tampered("The session's public key is not valid for its suite.")
   const lifetime = (offer.expires_at - offer.iat) * 1000
   if (lifetime < SHORTEST_SESSION_MS) throw new Tampered("The session has expired before it could be used.")
   if (offer.max_requests === 0) throw new Tampered("The session allows no requests.")

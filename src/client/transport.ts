@@ -73,7 +73,7 @@ export class Transport {
     const response = await this.answerTo(path, init, exchange)
     if (!isRedirect(response)) return response
     await hangUp(response)
-    const message = `${this.baseUrl} sends its callers elsewhere, which is not followed; give the address that it leads to.`
+    const message = `${this.baseUrl} redirects, which is not followed; use the address that it redirects to.`
     throw new Unreachable(message, {}, exchange.mayHaveBeenServed)
   }
 

@@ -174,9 +174,10 @@ export const verifyEvidence = async (evidence: Evidence, trust: TrustOptions): P
   }
   const receipt = exchange?.receipt ?? (statement === undefined ? undefined : await verifyReceipt(statement, trust))
   const proof = evidence.proof === undefined ? undefined : await verifyProof(evidence.proof, trust, recording)
-  if (recording !== undefined && proof === undefined) throw new Tampered("A recording is nothing without its proof.")
+  if (recording !== undefined && proof === undefined)
+    throw new Tampered("A recorded stream cannot be verified without its proof.")
   const iss = (receipt ?? proof)?.iss
-  if (iss === undefined) throw new Tampered("There is nothing signed in it.")
+  if (iss === undefined) throw new Tampered("It contains no signed statement.")
   if (receipt !== undefined && proof !== undefined) mustAgree(receipt, proof)
   if (receipt !== undefined && recording !== undefined) {
     const { data } = await chainRoots(receipt.request_hash, recording)

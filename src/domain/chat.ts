@@ -144,7 +144,7 @@ export const ChatRequest = open({
   ...options,
   messages: Schema.Array(Message).check(Schema.isMinLength(1)),
   prompt: absent("Give either messages or a prompt"),
-  system: absent("Only a prompt has a system beside it; put it into messages"),
+  system: absent("system goes with prompt alone; put it into messages"),
 })
 export type ChatRequest = typeof ChatRequest.Type
 

@@ -35,7 +35,7 @@ const SMALL_U = 0x75
 const SMALL_D = 0x64
 const CAPITAL_D = 0x44
 
-const HALF = "A string has half of a surrogate pair."
+const HALF = "A string contains an unpaired surrogate."
 const MARKED = "It begins with a byte order mark."
 /** Longest piece of a member's name that is shown, in UTF-16 code units. */
 const MAX_SHOWN = 64

@@ -243,7 +243,7 @@ describe("what there is of one exchange", () => {
     ]) {
       assert.strictEqual((await verifyEvidence(part, trust)).iss, identity.kid)
     }
-    await tampered({}, /nothing signed/)
+    await tampered({}, /no signed statement/)
     await tampered({ receipt, recording: recorded }, /without its proof/)
     await tampered({ receipt: signedReceipt({ software: "x" }), exchange: revealed }, /not that of the revealed/)
   })
@@ -327,7 +327,7 @@ describe("what there is of one exchange", () => {
       committed((payload) => ({ ...payload, provider: "provider9" })),
       /provider \("provider2" and "provider9"/,
     ],
-    ["beginning again", committed((payload) => ({ ...payload, restart: false })), /begins again/],
+    ["beginning again", committed((payload) => ({ ...payload, restart: false })), /starts over/],
     ["who took over", committed(same, same, { provider: "provider1" }), /provider \("provider1" and "provider2"/],
     ["the model", committed(same, same, { model: "model-c" }), /model \("model-c" and "model-b"/],
     [

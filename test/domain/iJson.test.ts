@@ -147,7 +147,7 @@ describe("I-JSON", () => {
         if (halved || repeats(value)) {
           assert.isString(fault, text)
           if (!halved) assert.match(fault ?? "", /^An object has two members "/)
-          if (!repeats(value)) assert.strictEqual(fault, "A string has half of a surrogate pair.")
+          if (!repeats(value)) assert.strictEqual(fault, "A string contains an unpaired surrogate.")
           seen[halved ? "halved" : "repeated"]++
           return
         }
@@ -195,8 +195,8 @@ describe("I-JSON", () => {
 
   it("begins with no byte order mark, and has no half of a pair that was never escaped", () => {
     assert.strictEqual(jsonFault("\uFEFF{}"), "It begins with a byte order mark.")
-    assert.strictEqual(jsonFault('["\ud83d"]'), "A string has half of a surrogate pair.")
-    assert.strictEqual(jsonFault('["\ud83d\\udc4b"]'), "A string has half of a surrogate pair.")
+    assert.strictEqual(jsonFault('["\ud83d"]'), "A string contains an unpaired surrogate.")
+    assert.strictEqual(jsonFault('["\ud83d\\udc4b"]'), "A string contains an unpaired surrogate.")
     for (const text of ['["\uFEFF"]', '["\u{1F44B}"]', '["\\uD83D\\uDC4B"]', '["\uFFFF\\ufffe"]', '["\\\\ud83d"]']) {
       assert.isUndefined(jsonFault(text), text)
     }

@@ -102,8 +102,8 @@ describe("a body nested too deeply, or with too many values, is refused", () => 
 const NOT_I_JSON: ReadonlyArray<readonly [value: string | Uint8Array<ArrayBuffer>, told: string]> = [
   ['{"a":1,"b":[],"a":1}', 'An object has two members "a".'],
   ['{"a":1,"\\u0061":2}', 'An object has two members "a".'],
-  ['"\\ud83d"', "A string has half of a surrogate pair."],
-  ['{"\\udc4b\\ud83d":1}', "A string has half of a surrogate pair."],
+  ['"\\ud83d"', "A string contains an unpaired surrogate."],
+  ['{"\\udc4b\\ud83d":1}', "A string contains an unpaired surrogate."],
   // Cut short, overlong, and half of a pair in what looks like UTF-8.
   [new Uint8Array([0x22, 0xe2, 0x82, 0x22]), "It is not UTF-8."],
   [new Uint8Array([0x22, 0xc1, 0x81, 0x22]), "It is not UTF-8."],

@@ -23,7 +23,10 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       ),
       error: [...BODY_PROBLEMS, StorageUnavailable],
     }).annotateMerge(
-      OpenApi.annotations({ summary: "Create an agent", description: "What is left out takes its default." }),
+      OpenApi.annotations({
+        summary: "Create an agent",
+        description: "Members that are left out take their defaults.",
+      }),
     ),
     HttpApiEndpoint.get("list", "/", {
       query: pageQuery,
@@ -75,4 +78,4 @@ export class AgentsApi extends HttpApiGroup.make("agents")
   .middleware(Authorization)
   .middleware(Refusals)
   .prefix("/api/v1/agents")
-  .annotateMerge(OpenApi.annotations({ title: "Agents", description: "What tasks are given to." })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Agents", description: "Agents carry out tasks." })) {}

@@ -74,7 +74,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       error: [JobNotFound, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "What was signed of a job",
+        summary: "Get the signed receipts of a job",
         description:
           "For each step that a sealed proxy answered (PROVIDERn_SEALED_PIN): its receipt, its proof, and the keys that verify them. Each item by itself is a file for `sealgate verify`.",
       }),
@@ -93,6 +93,4 @@ export class JobsApi extends HttpApiGroup.make("jobs")
   .middleware(Authorization)
   .middleware(Refusals)
   .prefix("/api/v1/jobs")
-  .annotateMerge(
-    OpenApi.annotations({ title: "Jobs", description: "Tasks that were given, until they end and afterwards." }),
-  ) {}
+  .annotateMerge(OpenApi.annotations({ title: "Jobs", description: "Jobs are the tasks that agents were given." })) {}

@@ -38,5 +38,5 @@ export class Overloaded extends Refusal<Overloaded>()("Overloaded", {
   code: "overloaded",
   status: 503,
   title: "The proxy has served as much as it can remember.",
-  detail: "It keeps a mark of every request until its session would have ended; try again in a while.",
+  detail: "It remembers every request until its session expires; try again later.",
 }) {}

@@ -21,7 +21,7 @@ const providers = (readiness: Readiness): ReadonlyArray<Finding> => {
   const rest = configured.filter(({ circuit }) => circuit === "closed")
   const findings: Array<Finding> = []
   if (failing.length > 0) {
-    const says = `Left alone but for a try now and then, because calls failed lately: ${list(failing)}.`
+    const says = `Circuits are open, because calls failed lately: ${list(failing)}.`
     findings.push(rest.length === 0 ? error("providers", says, PROVIDER_FIX) : warning("providers", says, PROVIDER_FIX))
   }
   if (rest.some(({ provider }) => provider === "echo")) {
@@ -68,7 +68,7 @@ const publicly = ({ mtls, providers, status }: PublicReadiness): ReadonlyArray<F
     ? ok("providers", "The proxy says that its providers are well.")
     : providers === "none"
       ? ONLY_ECHO
-      : warning("providers", "A provider is left alone, because calls failed lately.", PROVIDER_FIX),
+      : warning("providers", "The circuit of a provider is open, because calls failed lately.", PROVIDER_FIX),
   ...(mtls === "on" ? [ok("certificate", "The proxy lets in only clients with a certificate.")] : []),
 ]
 
@@ -88,7 +88,7 @@ export const examineReadiness = Effect.fnUntraced(function* (
       onNone: () => [
         error(
           "ready",
-          `Nothing at ${operator.value.href} says how the proxy is.`,
+          `${operator.value.href} does not report the proxy's state.`,
           "Check OPERATOR_HOST and OPERATOR_PORT at the proxy; it logs the address when it starts.",
         ),
       ],

@@ -54,7 +54,7 @@ const certificate = ({ objection, validUntil }: CertificateSeen, now: number): F
   const until = new Date(validUntil).toISOString()
   if (objection !== undefined) {
     const [says, fix] = OBJECTIONS[objection] ?? [
-      `is signed by nobody this machine believes (${objection})`,
+      `is signed by no authority that this machine trusts (${objection})`,
       "Use one of a public authority, or give yours with --ca here and NODE_EXTRA_CA_CERTS to clients.",
     ]
     return error("certificate", `The certificate (until ${until}) ${says}; clients will refuse it.`, fix)

@@ -33,7 +33,7 @@ export const proxySettings = {
   routingTag: optionalSetting(
     "ROUTING_TAG",
     RoutingTagText,
-    "First four characters of this process's session ids, by which a balancer sends requests home; default: random",
+    "First four characters of this process's session ids, by which a load balancer finds this process; default: random",
   ),
   rateLimitInit: setting("RATE_LIMIT_INIT", RateText, "60", "Sessions per minute and client; 0 is no limit"),
   rateLimitCompletions: setting(

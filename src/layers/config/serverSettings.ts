@@ -184,7 +184,7 @@ const operatorRule: Rule<OperatorAddress> = {
   mistakes: (address) => {
     const port = operatorPortOf(address)
     return port !== "off" && port > LAST_PORT
-      ? [{ variable: "OPERATOR_PORT", problem: `is missing; PORT + ${OPERATOR_OFFSET} is no port any more` }]
+      ? [{ variable: "OPERATOR_PORT", problem: `is missing; PORT + ${OPERATOR_OFFSET} would be above 65535` }]
       : []
   },
 }

@@ -151,7 +151,7 @@ export const upstreamSettings = ({ firstTokenTimeout, traceHeaders }: Defaults) 
     "UPSTREAM_RETRIES",
     intText(POLICY_BOUNDS.retries.minimum, POLICY_BOUNDS.retries.maximum),
     "2",
-    "Tries of one provider after its first",
+    "Further tries of one provider after the first",
   ),
   retryBase: setting("UPSTREAM_RETRY_BASE", WAIT, "250ms", "Back-off before the first retry; it doubles"),
   retryCap: setting("UPSTREAM_RETRY_CAP", WAIT, "4s", "Longest back-off between two tries"),

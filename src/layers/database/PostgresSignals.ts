@@ -30,7 +30,7 @@ export const layerPostgresSignals = Layer.effect(
     const tellReturn = Effect.suspend(() => {
       if (!lost) return Effect.void
       lost = false
-      return Effect.logInfo("The notification connection stands again")
+      return Effect.logInfo("The notification connection is back")
     })
 
     const receive = (payload: string): void => {

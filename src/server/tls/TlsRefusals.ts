@@ -12,10 +12,10 @@ const refused = counter("sealgate_tls_clients_refused_total")
 /** Why a handshake failed, and the text that an operator reads. */
 export const REASONS = {
   "no-certificate": "the client showed no certificate",
-  "unknown-authority": "the client's certificate is of no authority in TLS_CLIENT_CA_FILE",
+  "unknown-authority": "no authority in TLS_CLIENT_CA_FILE signed the client's certificate",
   expired: "the client's certificate has expired",
   "not-yet-valid": "the client's certificate is not valid yet",
-  "bad-certificate": "the client's certificate does not hold",
+  "bad-certificate": "the client's certificate is not valid",
   "server-distrusted": "the client does not trust this server's certificate",
   "no-common-protocol": "the client offers no TLS version or cipher that is accepted",
   "not-tls": "the client does not speak TLS",

@@ -86,7 +86,7 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
     // logged once.
     if (problem === error && !isAsked) return
     error = problem
-    yield* Effect.logError("TLS certificate not reloaded, the old one stays", problem)
+    yield* Effect.logError("TLS certificate not reloaded, the old one stays in use", problem)
   })
 
   const watch = Effect.gen(function* () {

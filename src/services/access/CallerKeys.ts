@@ -111,7 +111,7 @@ export const callerKeys = Effect.fnUntraced(function* (file: string) {
     let seen = first.digest
     let told: string | undefined
     const refuse = Effect.fnUntraced(function* (id: string, { message }: CallerKeysUnusable) {
-      if (told !== id) yield* Effect.logError("keys of callers not read again, the old ones stay", message)
+      if (told !== id) yield* Effect.logError("callers' keys not reloaded, the old ones stay in use", message)
       told = id
     })
     while (true) {
@@ -129,7 +129,7 @@ export const callerKeys = Effect.fnUntraced(function* (file: string) {
       inUse = indexed(names.success)
       taken = id
       told = undefined
-      yield* Effect.logInfo("keys of callers read again").pipe(Effect.annotateLogs({ keys: names.success.size }))
+      yield* Effect.logInfo("callers' keys reloaded").pipe(Effect.annotateLogs({ keys: names.success.size }))
     }
   })
   yield* Effect.forkScoped(follow)

@@ -120,7 +120,7 @@ const checkRequest = Effect.fnUntraced(
         status: 400,
         code: "unsupported-api",
         title: "The request is for an API that is not served here.",
-        detail: Redacted.make(`What can be asked for is ${CHAT_COMPLETIONS}.`),
+        detail: Redacted.make(`The only API is ${CHAT_COMPLETIONS}.`),
       })
     }
     const { body } = yield* decodeBody(payload)

@@ -27,7 +27,7 @@ const FIELDS = {
     '"read-per-tenant";r=0;t=12',
   ),
   etag: text("The version of what was sent, for `If-Match`.", '"1"'),
-  location: text("Where it is to be found.", "/api/v1/jobs/01a20189-2d78-7781-9ee0-356bac85203e"),
+  location: text("Where the new resource can be read.", "/api/v1/jobs/01a20189-2d78-7781-9ee0-356bac85203e"),
   "www-authenticate": text(
     "What is wrong with the token (RFC 6750).",
     'Bearer realm="sealgate", error="invalid_token"',

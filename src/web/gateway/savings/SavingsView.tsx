@@ -90,7 +90,7 @@ export const SavingsView = () => {
             </>
           )}
           <section class="card stack tight" aria-labelledby="method-title">
-            <h3 id="method-title">How this is reckoned</h3>
+            <h3 id="method-title">How this is calculated</h3>
             <p class="small">{value.stats.method}</p>
             <p class="small muted">
               From {moment(value.stats.from)} to {moment(value.stats.to)}. Price table {value.stats.price_table.version}
