@@ -72,7 +72,7 @@ export const layerPostgresSignals = Layer.effect(
             Queue.offerUnsafe(outbox, topic)
           }),
         ),
-      subscribe: (topic) => board.subscribe(topic),
+      subscribe: (...topics) => board.subscribe(topics),
       listen: (heard) => board.listen(heard),
     })
   }),

@@ -14,6 +14,7 @@ import {
   type Job,
   type JobId,
 } from "../../domain/job.ts"
+import type { StorageUnavailable } from "../../domain/storage.ts"
 
 const KEPT_MS = Duration.toMillis(Duration.hours(24))
 
@@ -54,8 +55,12 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
   return <A, E, R>(
     request: KeyedRequest,
     prepare: Effect.Effect<A, E, R>,
-    create: (prepared: A) => Effect.Effect<Job, SqlError.SqlError>,
-  ): Effect.Effect<Job | JobId, E | SqlError.SqlError | IdempotencyMismatch | IdempotencyInFlight, R> => {
+    create: (prepared: A) => Effect.Effect<Job, SqlError.SqlError | StorageUnavailable>,
+  ): Effect.Effect<
+    Job | JobId,
+    E | SqlError.SqlError | StorageUnavailable | IdempotencyMismatch | IdempotencyInFlight,
+    R
+  > => {
     const { key, route, tenant } = request
     const id = JSON.stringify([tenant, route, key])
     const write = Effect.fnUntraced(function* (prepared: A) {

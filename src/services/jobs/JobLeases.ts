@@ -18,7 +18,7 @@ import { afterFailure } from "./delays.ts"
 import { jobEnded, jobRetried } from "./JobMetrics.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { JobSettings } from "./JobSettings.ts"
-import { changed, JobSignals } from "./JobSignals.ts"
+import { changed, ended, JobSignals } from "./JobSignals.ts"
 import type { Lease } from "./Lease.ts"
 
 /** A step that finished, with its outcome as JSON if it succeeded. Times in milliseconds since the epoch. */
@@ -184,7 +184,7 @@ export class JobLeases extends Context.Service<
               expires_at = given.expires_at
             FROM ${endings(rows)} WHERE ${areHeld} RETURNING jobs.id`
           const ids = new Set(written.map(({ id }) => id))
-          yield* Effect.forEach(ids, (id) => signals.publish(changed(id)), { discard: true })
+          yield* Effect.forEach(ids, (id) => signals.publish(ended(id)), { discard: true })
           return rows.map(({ job_id }) => ids.has(job_id as JobId))
         }),
       })

@@ -16,7 +16,7 @@ import { afterCrash } from "./delays.ts"
 import { jobEnded, jobTakenOver } from "./JobMetrics.ts"
 import { decodeWork, WORK_COLUMNS } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
-import { changed, JobSignals, stopped } from "./JobSignals.ts"
+import { ended, JobSignals, stopped } from "./JobSignals.ts"
 import type { Lease } from "./Lease.ts"
 
 /** Jobs of dead workers that are looked after in one transaction. */
@@ -47,7 +47,7 @@ export class JobQueue extends Context.Service<
       const settings = yield* JobSettings
       const latch = yield* Latch.make()
       const now = databaseTime(sql)
-      const columns = sql.literal(WORK_COLUMNS.map((name) => `jobs.${name}`).join(", "))
+      const columns = sql.literal(WORK_COLUMNS)
 
       // The embedded database has one process: whoever held a lease at its start has died.
       yield* sql.onDialectOrElse({
@@ -111,7 +111,7 @@ export class JobQueue extends Context.Service<
         const at = yield* Clock.currentTimeMillis
         yield* sql`UPDATE jobs SET status = 'failed', problem = ${JSON.stringify(crashed(crashes))}, finished_at = ${at},
           expires_at = ${at + Duration.toMillis(settings.retention)} WHERE id = ${id}`
-        yield* signals.publish(changed(id))
+        yield* signals.publish(ended(id))
         yield* sql.afterCommit(jobEnded(mode, "failed", Duration.millis(at - createdAt)))
       })
 

@@ -1,17 +1,21 @@
 /** The questions that are asked about jobs. Every one names its tenant. */
-import { Effect, Schema } from "effect"
-import type { SqlClient, Statement } from "effect/sql"
+import { Effect, Option, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
 import type { TenantId } from "../../domain/agent.ts"
 import { type Job, JobId, JobNotFound, type JobReceipt, type JobStatus } from "../../domain/job.ts"
 import { type Page, type PageRequest, type PageRow, pageBounds, pageOf } from "../../domain/storage.ts"
+import { makeBatched } from "../batched.ts"
 import type { Ledger } from "../routing/Ledger.ts"
+import { givenRows } from "../storedRows.ts"
 import {
   decodeReceipts,
   decodeShown,
   decodeStates,
   decodeSteps,
+  type JobState,
   SHOWN_BYTES,
   SHOWN_COLUMNS,
+  type ShownRow,
   STATE_COLUMNS,
   STEP_COLUMNS,
   toJob,
@@ -23,17 +27,30 @@ export interface JobFilter {
   readonly status?: JobStatus | undefined
 }
 
-export const makeJobReads = (sql: SqlClient.SqlClient, ledger: Ledger["Service"]) => {
-  const shownColumns = sql.csv(SHOWN_COLUMNS)
+export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, ledger: Ledger["Service"]) {
+  const shownColumns = sql.literal(SHOWN_COLUMNS)
+  const stateColumns = sql.literal(STATE_COLUMNS)
   const shownBytes = sql.literal(SHOWN_BYTES)
+  const given = givenRows(sql, { tenant: "TEXT", job_id: "TEXT" })
+
+  /** Those of these jobs that are of the tenant who asks for them. */
+  const owned = (asked: ReadonlyArray<Asked>) =>
+    sql`FROM ${given(asked)} JOIN jobs ON jobs.id = given.job_id AND jobs.tenant = given.tenant`
+
+  const stateOf = yield* makeBatched<Asked, Option.Option<JobState>>({
+    most: MOST,
+    run: Effect.fnUntraced(function* (asked) {
+      const rows = yield* decodeStates(yield* sql`SELECT ${stateColumns} ${owned(asked)}`)
+      return asked.map((one) => ofThem(one, rows))
+    }),
+  })
 
   /** How far the job is. */
   const state = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
     // What is no id names no job, and may be what a database refuses to look for.
     if (!isJobId(id)) return yield* new JobNotFound()
-    const rows = yield* sql`SELECT ${sql.csv(STATE_COLUMNS)} FROM jobs WHERE tenant = ${tenant} AND id = ${id}`
-    const [found] = yield* decodeStates(rows)
-    return found === undefined ? yield* new JobNotFound() : found
+    const found = yield* stateOf({ tenant, job_id: id })
+    return Option.isSome(found) ? found.value : yield* new JobNotFound()
   })
 
   /** Steps with an event id above `after`, in order. */
@@ -44,20 +61,29 @@ export const makeJobReads = (sql: SqlClient.SqlClient, ledger: Ledger["Service"]
     return yield* decodeSteps(rows)
   })
 
-  /** The tenant's jobs among these that `filter` lets through, newest first. */
-  const readAll = Effect.fnUntraced(function* (filter: Statement.Fragment, ids: ReadonlyArray<string>) {
-    if (ids.length === 0) return []
-    const rows = yield* decodeShown(
-      yield* sql`SELECT ${shownColumns} FROM jobs WHERE ${filter} AND id IN ${sql.in(ids)} ORDER BY id DESC`,
-    )
+  /** Jobs with their steps and what they used. */
+  const completed = Effect.fnUntraced(function* (rows: ReadonlyArray<ShownRow>) {
+    const ids = rows.map(({ id }) => id)
     const byJob = Map.groupBy(yield* steps(ids), (step) => step.job_id)
     const spent = yield* ledger.spent(ids)
     return rows.map((row) => toJob(row, byJob.get(row.id) ?? [], spent(row.id)))
   })
 
+  const readOne = yield* makeBatched<Asked, Option.Option<Job>>({
+    most: MOST,
+    run: Effect.fnUntraced(function* (asked) {
+      const rows = yield* decodeShown(yield* sql`SELECT ${shownColumns} ${owned(asked)}`)
+      const jobs = yield* completed(rows)
+      return asked.map((one) => {
+        const index = rows.findIndex((row) => row.id === one.job_id && row.tenant === one.tenant)
+        return Option.fromUndefinedOr(jobs[index])
+      })
+    }),
+  })
+
   const read = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-    const [job] = isJobId(id) ? yield* readAll(sql`tenant = ${tenant}`, [id]) : []
-    return job === undefined ? yield* new JobNotFound() : job
+    const job = isJobId(id) ? yield* readOne({ tenant, job_id: id }) : Option.none()
+    return Option.isSome(job) ? job.value : yield* new JobNotFound()
   })
 
   const list = Effect.fnUntraced(function* (tenant: TenantId, filter: JobFilter = {}, page?: PageRequest) {
@@ -71,7 +97,10 @@ export const makeJobReads = (sql: SqlClient.SqlClient, ledger: Ledger["Service"]
     const rows = yield* sql<PageRow>`SELECT id, ${shownBytes} AS bytes FROM jobs
       WHERE ${wanted} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
     const { items, ...next } = pageOf(rows, limit)
-    const jobs: Page<Job> = { ...next, items: yield* readAll(wanted, items) }
+    if (items.length === 0) return { items: [] }
+    const found =
+      yield* sql`SELECT ${shownColumns} FROM jobs WHERE ${wanted} AND id IN ${sql.in(items)} ORDER BY id DESC`
+    const jobs: Page<Job> = { ...next, items: yield* completed(yield* decodeShown(found)) }
     return jobs
   })
 
@@ -88,6 +117,18 @@ export const makeJobReads = (sql: SqlClient.SqlClient, ledger: Ledger["Service"]
   })
 
   return { state, steps, read, receipts, list }
-}
+})
 
 const isJobId = Schema.is(JobId)
+
+/** Questions that are answered together at most. */
+const MOST = 64
+
+/** A job that somebody asks for. What is read for several tenants at once is given to each by its own name. */
+interface Asked {
+  readonly tenant: TenantId
+  readonly job_id: JobId
+}
+
+const ofThem = ({ job_id, tenant }: Asked, rows: ReadonlyArray<JobState>): Option.Option<JobState> =>
+  Option.fromUndefinedOr(rows.find((row) => row.id === job_id && row.tenant === tenant))

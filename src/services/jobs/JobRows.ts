@@ -15,6 +15,7 @@ const Time = Schema.DateTimeUtcFromMillis
 /** How far a job is: what those who wait for it look at again and again. */
 const JobState = Schema.Struct({
   id: JobId,
+  tenant: TenantId,
   mode: Mode,
   status: JobStatus,
   /** No step has a higher id. */
@@ -22,7 +23,13 @@ const JobState = Schema.Struct({
   created_at: Time,
 })
 export const decodeStates = decodeRows("jobs", JobState)
-export const STATE_COLUMNS = Object.keys(JobState.fields)
+export type JobState = typeof JobState.Type
+/** SQL. */
+const columnsOf = (fields: object): string =>
+  Object.keys(fields)
+    .map((name) => `jobs.${name}`)
+    .join(", ")
+export const STATE_COLUMNS = columnsOf(JobState.fields)
 
 /** What owners see of a job, but for its steps and what it used. */
 const ShownRow = Schema.Struct({
@@ -43,9 +50,9 @@ const ShownRow = Schema.Struct({
   finished_at: Schema.NullOr(Time),
   expires_at: Time,
 })
-type ShownRow = typeof ShownRow.Type
+export type ShownRow = typeof ShownRow.Type
 export const decodeShown = decodeRows("jobs", ShownRow)
-export const SHOWN_COLUMNS = Object.keys(ShownRow.fields)
+export const SHOWN_COLUMNS = columnsOf(ShownRow.fields)
 /** SQL: about how many bytes of these columns can be many. */
 export const SHOWN_BYTES = [
   "octet_length(task)",
@@ -75,12 +82,13 @@ const WorkRow = Schema.Struct({
 })
 export type WorkRow = typeof WorkRow.Type
 export const decodeWork = decodeRows("jobs", WorkRow)
-export const WORK_COLUMNS = Object.keys(WorkRow.fields)
+export const WORK_COLUMNS = columnsOf(WorkRow.fields)
 
 /** What is decided about a job when it is made. */
 export type NewJob = Pick<
   ShownRow,
   | "id"
+  | "tenant"
   | "agent_id"
   | "agent_version"
   | "mode"
@@ -93,9 +101,10 @@ export type NewJob = Pick<
   | "expires_at"
 >
 
-/** A new job as a row, but for its tenant, its agent and when it is due. */
+/** A new job as a row, but for its agent and when it is due. */
 export const newJobColumns = (job: NewJob) => ({
   id: job.id,
+  tenant: job.tenant,
   agent_id: job.agent_id,
   agent_version: job.agent_version,
   mode: job.mode,
@@ -113,6 +122,29 @@ export const newJobColumns = (job: NewJob) => ({
   created_at: job.created_at.epochMilliseconds,
   expires_at: job.expires_at.epochMilliseconds,
 })
+
+/** The same columns with their types in SQL. */
+export const NEW_JOB_COLUMNS = {
+  id: "TEXT",
+  tenant: "TEXT",
+  agent_id: "TEXT",
+  agent: "TEXT",
+  agent_version: "BIGINT",
+  mode: "TEXT",
+  status: "TEXT",
+  attempt: "BIGINT",
+  crashes: "BIGINT",
+  faults: "BIGINT",
+  ran_ms: "BIGINT",
+  last_event: "BIGINT",
+  task: "TEXT",
+  options: "TEXT",
+  metadata: "TEXT",
+  at_most: "TEXT",
+  traceparent: "TEXT",
+  created_at: "BIGINT",
+  expires_at: "BIGINT",
+} as const
 
 /** A new job as its owner sees it. */
 export const toNewJob = (job: NewJob): Job =>

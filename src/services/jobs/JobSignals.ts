@@ -9,9 +9,10 @@ import type { JobId } from "../../domain/job.ts"
 /** How often a waiter looks without having been woken. */
 export const SAFETY_POLL = Duration.seconds(5)
 
-/** `changed`: a step finished or the job ended. `stopped`: it ended without its worker, which must let go of it. */
-export type Topic = `changed:${JobId}` | `stopped:${JobId}`
+/** What happens to a job: a step finished, it ended, or its worker has to let go of it. */
+export type Topic = `changed:${JobId}` | `ended:${JobId}` | `stopped:${JobId}`
 export const changed = (id: JobId): Topic => `changed:${id}`
+export const ended = (id: JobId): Topic => `ended:${id}`
 export const stopped = (id: JobId): Topic => `stopped:${id}`
 
 export interface Subscription {
@@ -24,8 +25,8 @@ export class JobSignals extends Context.Service<
   {
     /** Wakes the topic's subscribers once the current transaction commits; at once outside of one. */
     readonly publish: (topic: Topic) => Effect.Effect<void>
-    /** From here on no signal is missed; read the database after subscribing. */
-    readonly subscribe: (topic: Topic) => Effect.Effect<Subscription, never, Scope.Scope>
+    /** From here on no signal of these topics is missed; read the database after subscribing. */
+    readonly subscribe: (...topics: ReadonlyArray<string>) => Effect.Effect<Subscription, never, Scope.Scope>
     /** Calls `heard` for every topic that is published, for who has many to look after. */
     readonly listen: (heard: (topic: string) => void) => Effect.Effect<void, never, Scope.Scope>
   }
@@ -37,7 +38,7 @@ export class JobSignals extends Context.Service<
       const board = new SignalBoard()
       return JobSignals.of({
         publish: (topic) => sql.afterCommit(Effect.sync(() => board.wake(topic))),
-        subscribe: (topic) => board.subscribe(topic),
+        subscribe: (...topics) => board.subscribe(topics),
         listen: (heard) => board.listen(heard),
       })
     }),
@@ -67,18 +68,19 @@ export class SignalBoard {
     )
   }
 
-  subscribe(topic: Topic): Effect.Effect<Subscription, never, Scope.Scope> {
+  subscribe(topics: ReadonlyArray<string>): Effect.Effect<Subscription, never, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.map(Queue.sliding<void>(1), (queue) => {
-        const queues = this.topics.get(topic) ?? new Set()
-        this.topics.set(topic, queues.add(queue))
+        for (const topic of topics) this.topics.set(topic, (this.topics.get(topic) ?? new Set()).add(queue))
         return queue
       }),
       (queue) =>
         Effect.sync(() => {
-          const queues = this.topics.get(topic)
-          queues?.delete(queue)
-          if (queues?.size === 0) this.topics.delete(topic)
+          for (const topic of topics) {
+            const queues = this.topics.get(topic)
+            queues?.delete(queue)
+            if (queues?.size === 0) this.topics.delete(topic)
+          }
         }),
     ).pipe(Effect.map((queue) => ({ next: Effect.asVoid(Effect.timeoutOption(Queue.take(queue), SAFETY_POLL)) })))
   }

@@ -1,7 +1,7 @@
 /** Jobs as their owners use them: enqueue, look, wait, follow, cancel. Each call sees only its own tenant's. */
-import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Schema, Stream, type Tracer } from "effect"
+import { Array, Clock, Context, DateTime, Duration, Effect, Layer, Option, Schema, Stream, type Tracer } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { AgentId, AgentNotFound, type TenantId } from "../../domain/agent.ts"
 import {
   ExecuteRequest,
@@ -22,16 +22,17 @@ import { storeTrace } from "../../domain/traceContext.ts"
 import { Agents } from "../agents/Agents.ts"
 import { Ledger } from "../routing/Ledger.ts"
 import { encodeAgent } from "../agents/storedAgents.ts"
-import { unavailable } from "../storedRows.ts"
+import { makeBatched } from "../batched.ts"
+import { givenRows, unavailable } from "../storedRows.ts"
 import { databaseTime } from "./databaseTime.ts"
 import { makeIdempotency } from "./Idempotency.ts"
 import { jobEnded, jobEnqueued, type QueueState } from "./JobMetrics.ts"
 import { jobMessage } from "./jobMessage.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { type JobFilter, makeJobReads } from "./JobReads.ts"
-import { type NewJob, newJobColumns, type StepRow, toNewJob, toStep } from "./JobRows.ts"
+import { NEW_JOB_COLUMNS, type NewJob, newJobColumns, type StepRow, toNewJob, toStep } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
-import { changed, JobSignals, stopped } from "./JobSignals.ts"
+import { changed, ended, JobSignals, stopped } from "./JobSignals.ts"
 import { WorstPrice } from "./WorstPrice.ts"
 
 const isAgentId = Schema.is(AgentId)
@@ -91,7 +92,7 @@ export class Jobs extends Context.Service<
       const worst = yield* WorstPrice
       const once = makeIdempotency(sql)
       const now = databaseTime(sql)
-      const { list, read, receipts, state, steps } = makeJobReads(sql, yield* Ledger)
+      const { list, read, receipts, state, steps } = yield* makeJobReads(sql, yield* Ledger)
 
       const prepare = Effect.fnUntraced(function* (
         tenant: TenantId,
@@ -105,6 +106,7 @@ export class Jobs extends Context.Service<
         const [task, options] = [taskOf(request), request.options ?? {}]
         const job: NewJob = {
           id: JobId.make(yield* random.uuidV7()),
+          tenant,
           agent_id: agent.id,
           agent_version: agent.version,
           mode,
@@ -116,12 +118,28 @@ export class Jobs extends Context.Service<
           created_at,
           expires_at: DateTime.addDuration(created_at, retention),
         }
-        return { job, columns: { ...newJobColumns(job), tenant, agent: yield* encodeAgent(agent) }, span }
+        return { job, columns: { ...newJobColumns(job), agent: yield* encodeAgent(agent) }, span }
       })
 
-      const create = Effect.fnUntraced(function* ({ columns, job, span }: Effect.Success<ReturnType<typeof prepare>>) {
-        const values = sql.csv(Object.values(columns).map((value) => sql`${value}`))
-        yield* sql`INSERT INTO jobs (${sql.csv(Object.keys(columns))}, due_at) VALUES (${values}, ${now})`
+      const newJobs = givenRows(sql, NEW_JOB_COLUMNS)
+      const names = sql.literal(Object.keys(NEW_JOB_COLUMNS).join(", "))
+      type NewRow = Parameters<typeof newJobs>[0][number]
+      const insertAll = (rows: ReadonlyArray<NewRow>) =>
+        sql`INSERT INTO jobs (${names}, due_at) SELECT ${names}, ${now} FROM ${newJobs(rows)}`
+      const insertTogether = yield* makeBatched<NewRow, true>({
+        most: MOST,
+        run: (rows) =>
+          Effect.as(
+            insertAll(rows),
+            Array.map(rows, () => true as const),
+          ),
+      })
+
+      const create = Effect.fnUntraced(function* (
+        { columns, job, span }: Effect.Success<ReturnType<typeof prepare>>,
+        insert: (row: NewRow) => Effect.Effect<unknown, SqlError.SqlError | StorageUnavailable>,
+      ) {
+        yield* insert(columns)
         yield* queue.wake
         const sent = {
           ...jobMessage(job.id),
@@ -140,9 +158,11 @@ export class Jobs extends Context.Service<
           // Not that of the transaction, which is over when the job begins.
           const span = yield* Effect.orDie(Effect.currentSpan)
           const prepared = prepare(tenant, agentId, request, span)
-          if (key === undefined) return yield* create(yield* prepared)
+          if (key === undefined) return yield* create(yield* prepared, insertTogether)
           const body = yield* encodeRequest(request)
-          const done = yield* once({ tenant, route: `agents/${agentId}/execute`, key, body }, prepared, create)
+          const done = yield* once({ tenant, route: `agents/${agentId}/execute`, key, body }, prepared, (ready) =>
+            create(ready, (row) => insertAll([row])),
+          )
           return typeof done === "string" ? yield* Effect.catchTag(read(tenant, done), "JobNotFound", Effect.die) : done
         }, unavailable),
 
@@ -153,20 +173,21 @@ export class Jobs extends Context.Service<
         receipts: Effect.fn("Jobs.receipts")(receipts, unavailable),
 
         wait: Effect.fn("Jobs.wait")(function* (tenant, id, patience) {
-          const { id: job } = yield* unavailable(state(tenant, id))
-          const subscription = yield* signals.subscribe(changed(job))
-          yield* unavailable(state(tenant, id)).pipe(
-            Effect.tap(({ status }) => (isEnded(status) ? Effect.void : subscription.next)),
+          const subscription = yield* signals.subscribe(`ended:${id}`)
+          const look = unavailable(read(tenant, id))
+          const { status } = yield* unavailable(state(tenant, id))
+          if (isEnded(status)) return yield* look
+          const done = yield* Effect.andThen(subscription.next, look).pipe(
             Effect.repeat({ until: ({ status }) => isEnded(status) }),
             Effect.timeoutOption(patience),
           )
-          return yield* unavailable(read(tenant, id))
+          return Option.isSome(done) ? done.value : yield* look
         }, Effect.scoped),
 
         events: (tenant, id, after = 0) =>
           Effect.gen(function* () {
             const { id: job } = yield* state(tenant, id)
-            const subscription = yield* signals.subscribe(changed(job))
+            const subscription = yield* signals.subscribe(changed(job), ended(job))
             const look = Effect.fnUntraced(function* (after: number) {
               // In this order: once a job has ended, no step is added, so what is read then is all there is.
               const { last_event, status } = yield* state(tenant, id)
@@ -186,24 +207,20 @@ export class Jobs extends Context.Service<
             return Stream.paginate(after, next)
           }).pipe(unavailable, Stream.unwrap),
 
-        cancel: Effect.fn("Jobs.cancel")(
-          function* (tenant, id) {
-            const { created_at, id: job, mode } = yield* state(tenant, id)
-            const now = yield* Clock.currentTimeMillis
-            const rows = yield* sql`
+        cancel: Effect.fn("Jobs.cancel")(function* (tenant, id) {
+          const { created_at, id: job, mode } = yield* state(tenant, id)
+          const now = yield* Clock.currentTimeMillis
+          const rows = yield* sql`
               UPDATE jobs SET status = 'cancelled', lease = NULL, finished_at = ${now},
                 expires_at = ${now + Duration.toMillis(retention)}
               WHERE id = ${job} AND finished_at IS NULL RETURNING id`
-            if (rows.length > 0) {
-              yield* signals.publish(stopped(job))
-              yield* signals.publish(changed(job))
-              yield* sql.afterCommit(jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds)))
-            }
-            return yield* read(tenant, id)
-          },
-          sql.withTransaction,
-          unavailable,
-        ),
+          if (rows.length > 0) {
+            yield* signals.publish(stopped(job))
+            yield* signals.publish(ended(job))
+            yield* jobEnded(mode, "cancelled", Duration.millis(now - created_at.epochMilliseconds))
+          }
+          return yield* read(tenant, id)
+        }, unavailable),
 
         queueState: Effect.gen(function* () {
           // A job that waits for its next attempt says nothing about whether there are workers enough.
@@ -223,6 +240,9 @@ export class Jobs extends Context.Service<
     }),
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
+
+/** Jobs that are written together at most. */
+const MOST = 64
 
 const encodeRequest = (request: ExecuteRequest) => Effect.orDie(Schema.encodeEffect(ExecuteRequest)(request))
 

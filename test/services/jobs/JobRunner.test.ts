@@ -30,7 +30,7 @@ import {
 /** Gives a running job to another worker, as if its own had been taken for dead. */
 const heldByAnother = Effect.fnUntraced(function* ({ id }: Pick<Job, "id">) {
   const sql = yield* SqlClient.SqlClient
-  const columns = sql.csv(WORK_COLUMNS)
+  const columns = sql.literal(WORK_COLUMNS)
   const rows = yield* decodeWork(yield* sql`UPDATE jobs SET lease = 'heir' WHERE id = ${id} RETURNING ${columns}`)
   const job = yield* Effect.fromOption(Option.fromUndefinedOr(rows[0]))
   const heir: Lease = {

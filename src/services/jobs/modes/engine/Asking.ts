@@ -204,10 +204,17 @@ const decodeAnswer = <A, I>(schema: Schema.Codec<A, I>, said: Said): A | undefin
 /** Bounds that some providers refuse to be sent; they are checked here when the answer is decoded. */
 const NOT_SENT = new Set(["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"])
 
+/** What was worked out for a schema, which is the same for every job. */
+const documents = new WeakMap<object, Readonly<Record<string, unknown>>>()
+
 /** The schema as providers take it. */
 const jsonSchemaOf = <A, I>(schema: Schema.Codec<A, I>): Readonly<Record<string, unknown>> => {
+  const known = documents.get(schema)
+  if (known !== undefined) return known
   const document = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
-  return Object.fromEntries(Object.entries(document.schema).map(([name, value]) => [name, withoutBounds(value)]))
+  const sent = Object.fromEntries(Object.entries(document.schema).map(([name, value]) => [name, withoutBounds(value)]))
+  documents.set(schema, sent)
+  return sent
 }
 
 const withoutBounds = (schema: unknown): unknown => {
