@@ -367,7 +367,7 @@ def must_follow(*times):
 def member(value, name, kind):
     """A member of a JSON object, which must be of a type."""
     found = value.get(name) if isinstance(value, dict) else None
-    if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
+    if not isinstance(found, kind) or (kind is int and (isinstance(found, bool) or abs(found) >= 2**53)):
         raise Tampered(f"{name} is missing, or of another type")
     return found
 
