@@ -46,6 +46,13 @@ const EXAMPLES: ReadonlyArray<Example> = [
     `vectors ${join(ROOT, "docs/protocol/vectors.json")} ${join(ROOT, "docs/protocol/negative.json")}`,
     " values, as ",
   ),
+  {
+    ...python("under the conformance kit", "", "passed, 0 failed"),
+    args: [
+      "-c",
+      `${process.execPath} ${COMMAND} conformance client --only honest-stream --only C39 --only C43 -- ${PYTHON} ${SEALED_IN_PYTHON} chat {url} {pin} Hello`,
+    ],
+  },
   python("chat", 'chat "$SEALGATE_PROXY" "$SEALGATE_PIN" "Hello from Python"', "the receipt is signed by the pinned"),
   node("node-sdk.ts", "proven:"),
   node("openai-sdk.ts", "refused:"),

@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { SOFTWARE } from "../domain/software.ts"
 import { chatCommand } from "./chatCommand.ts"
+import { conformanceCommand } from "./conformanceCommand.ts"
 import { connectCommand } from "./connectCommand.ts"
 import { doctorCommand } from "./doctorCommand.ts"
 import { askedForHelp, joinPins } from "./flags.ts"
@@ -76,6 +77,7 @@ agents that check each other's answers.`,
       commands: [doctorCommand, verifyCommand, pinCommand, keygenCommand, keyCommand],
     },
     { group: "CLIENTS OF A GATEWAY", commands: [runCommand, jobsCommand, agentsCommand, statsCommand, tokenCommand] },
+    { group: "FOR THOSE WHO IMPLEMENT THE PROTOCOL", commands: [conformanceCommand] },
   ]),
   Command.withGlobalFlags(SOURCE_FLAGS),
 )

@@ -45,3 +45,9 @@ export const credentialFrom = Effect.fnUntraced(function* (file: Option.Option<s
     credential === undefined ? {} : { credential: credentialIn(Redacted.value(credential)) }
   return found
 })
+
+/** Who asks, as it is now; empty if nobody says so. */
+export const credentialNow = Effect.fnUntraced(function* (file: Option.Option<string>) {
+  const { credential = "" } = yield* credentialFrom(file)
+  return typeof credential === "string" ? credential : yield* Effect.promise(async () => credential())
+})

@@ -1,0 +1,51 @@
+/** What a run of the kit comes to, on a terminal. */
+import { Console, Effect, Option } from "effect"
+import type { Report, Result } from "../../conformance/report.ts"
+import { CommandFailed } from "../CommandFailed.ts"
+import { printableJson, printableLine } from "../printable.ts"
+import { bold, dim, green, red, yellow } from "../terminal.ts"
+
+const MARKS = { pass: green("✓"), fail: red("✗"), skipped: yellow("–") }
+
+const lineOf = ({ must, name, outcome, saw, says }: Result): string =>
+  `${MARKS[outcome]} ${bold(must)} ${name}: ${printableLine(says)}\n  ${outcome === "fail" ? red(printableLine(saw)) : dim(printableLine(saw))}`
+
+const verdict = ({ failed, passed, skipped }: Report): string => {
+  const counts = `${passed} passed, ${failed} failed, ${skipped} could not be tried.`
+  if (failed > 0) return bold(red(counts))
+  return passed === 0 ? bold(yellow(`Nothing was tried. ${counts}`)) : bold(counts)
+}
+
+/** Shows on standard error how far a run is, where that is a terminal. */
+export const progress = () => {
+  const isShown = process.stderr.isTTY
+  return (_result: Result, done: number, all: number): void => {
+    if (isShown) process.stderr.write(`\r${done} of ${all}${done === all ? "\n" : ""}`)
+  }
+}
+
+/** Prints a report, and fails the command unless all is well. Of those that passed, only `all` tells. */
+export const printReport = Effect.fnUntraced(function* (report: Report, json: boolean, all: boolean) {
+  const shown = all ? report.results : report.results.filter(({ outcome }) => outcome !== "pass")
+  yield* Console.log(json ? printableJson(report) : [...shown.map(lineOf), "", verdict(report)].join("\n"))
+  if (!report.ok) return yield* new CommandFailed({ message: "", exitCode: 1 })
+})
+
+type Listed = Pick<Result, "must" | "name" | "says">
+
+/** Prints what would be tried. */
+export const printList = (items: ReadonlyArray<Listed>, json: boolean) =>
+  Console.log(
+    json
+      ? printableJson(items.map(({ must, name, says }) => ({ must, name, says })))
+      : items.map(({ must, name, says }) => `${must.padEnd(4)} ${name}: ${says}`).join("\n"),
+  )
+
+/** What is left of `items` where some are asked for; nothing is a mistake. */
+export const meant = <A extends Listed>(
+  items: ReadonlyArray<A>,
+  isMeant: (item: A) => boolean,
+): Option.Option<ReadonlyArray<A>> => {
+  const found = items.filter(isMeant)
+  return found.length === 0 ? Option.none() : Option.some(found)
+}

@@ -1,0 +1,232 @@
+/** The proxies of all cases behind one address: each at a path of its own, with what was noticed of who came there. */
+import { randomBytes } from "node:crypto"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { type Bytes, fromUtf8 } from "../../domain/bytes.ts"
+import { parseIJson } from "../../domain/iJson.ts"
+import { isObject } from "../../domain/json.ts"
+import { type Suite, SUITES, suiteWith } from "../../domain/suites.ts"
+import type { Form } from "../../domain/transcript.ts"
+import { answer, formOf, type Signers, state } from "./Answer.ts"
+import type { Case } from "./Case.ts"
+import { Conduct } from "./Conduct.ts"
+import { identityFrom } from "./Identity.ts"
+import { BREAK, type Lie, type Reply } from "./Lie.ts"
+import { jsonReply, problemReply } from "./replies.ts"
+import { faultsOfInit, faultsOfRequest } from "./requestFaults.ts"
+import { type Offered, offer, open, type Opened } from "./Session.ts"
+
+/** What was noticed of a client in one case. */
+export interface Play {
+  /** Requests to begin a session. */
+  begun: number
+  /** Sealed requests that came. */
+  sealed: number
+  /** The form that was asked for. */
+  form?: Form
+  /** Whether the client was told what the case is about. */
+  told: boolean
+  /** Why the case is none for this client. */
+  notForIt?: string
+  /** What the client did that the page forbids. */
+  readonly faults: Set<string>
+}
+
+interface Session {
+  readonly offered: Offered
+  readonly attestation: string
+}
+
+const OF_OFFERS = new Set(["session", "offer", "otherSuite"])
+
+/** Whether a lie is told in the answer to a request for a session. */
+const isOfOffers = (lie: Lie): boolean => Object.keys(lie).some((hook) => OF_OFFERS.has(hook))
+
+/** Whether a lie is told in the answer to a sealed request. */
+const isOfAnswers = (lie: Lie): boolean => Object.keys(lie).some((hook) => hook !== "keys" && !OF_OFFERS.has(hook))
+
+/** One case, and everybody who comes to it. */
+class CasePlayer {
+  readonly play: Play
+  private readonly conduct = new Conduct()
+  private readonly sessions = new Map<string, Session>()
+  private readonly subject: Case
+  private readonly signers: Signers
+  private readonly text: string
+
+  constructor(subject: Case, signers: Signers, text: string) {
+    this.subject = subject
+    this.signers = signers
+    this.text = text
+    this.play = { begun: 0, sealed: 0, told: false, faults: this.conduct.faults }
+  }
+
+  keys(): Reply {
+    const { pinned, stranger } = this.signers
+    const { session, receipt, proof } = this.subject.lie
+    const isShown = [session, receipt, proof].some((forgery) => forgery?.byStranger === "own")
+    const set = { keys: isShown ? [pinned.jwk, stranger.jwk] : [pinned.jwk] }
+    if (this.subject.lie.keys === undefined) return jsonReply(set)
+    this.play.told = true
+    return jsonReply(this.subject.lie.keys(set, { ...stranger.jwk }))
+  }
+
+  init(request: IncomingMessage, body: Bytes): Reply {
+    const { lie, suite: needed } = this.subject
+    const { faults, suites } = faultsOfInit(request, body)
+    for (const fault of faults) this.play.faults.add(fault)
+    this.conduct.offer(suites)
+    this.play.begun++
+    const instead = lie.instead?.("init", this.play.begun)
+    if (instead !== undefined) {
+      this.play.told = true
+      return instead
+    }
+    const known = suites.flatMap((id) => suiteWith(id) ?? [])
+    const other = SUITES.find((each) => !known.includes(each))
+    const suite =
+      lie.otherSuite === undefined ? known.find(({ name }) => needed === undefined || name === needed) : other
+    if (suite === undefined && known.length > 0) {
+      this.play.notForIt =
+        needed === undefined ? "the client offers every suite" : `the client does not offer ${needed}`
+    }
+    const taken: Suite | undefined = suite ?? known[0]
+    if (taken === undefined) return problemReply(400, "no-common-suite")
+    const offered = offer(taken, body)
+    const isLie = this.play.notForIt === undefined && isOfOffers(lie)
+    if (isLie) this.play.told = true
+    const attestation = state(this.signers, "session", offered.claims, isLie ? lie.session : undefined)
+    this.sessions.set(offered.id, { offered, attestation })
+    const honest = { attestation }
+    return jsonReply((isLie ? lie.offer?.(honest) : undefined) ?? honest)
+  }
+
+  async complete(request: IncomingMessage, bytes: Bytes): Promise<Reply> {
+    const { lie } = this.subject
+    this.play.sealed++
+    const instead = lie.instead?.("completions", this.play.sealed)
+    if (instead !== undefined) this.play.told = true
+    const body = parseIJson(bytes)
+    if (!isObject(body)) return problemReply(400, "malformed")
+    const session = this.sessions.get(String(body["session_id"]))
+    if (session === undefined) return instead ?? problemReply(410, "session-gone")
+    const opened = await open(session.offered, session.attestation, body)
+    for (const fault of faultsOfRequest(opened)) this.play.faults.add(fault)
+    if (request.headers.authorization !== undefined) this.conduct.blame("C19")
+    this.conduct.seal(String(body["enc"]), fromUtf8(bytes), String(opened.payload["request_id"]))
+    const reply = instead ?? this.answer(opened)
+    this.conduct.tell(reply)
+    return reply
+  }
+
+  private answer(opened: Opened): Reply {
+    const { form, lie, restart } = this.subject
+    const asked = formOf(opened.payload)
+    this.play.form = asked
+    if (form !== undefined && form !== asked) this.play.notForIt = `the client asks for the form ${asked}`
+    if (restart !== undefined && restart !== (opened.payload["restart"] !== false)) {
+      this.play.notForIt = restart ? "the client forbids restarts" : "the client allows restarts"
+    }
+    const isFor = this.play.notForIt === undefined
+    if (isFor && isOfAnswers(lie)) this.play.told = true
+    return answer({ signers: this.signers, opened, text: this.text, lie: isFor ? lie : {} })
+  }
+}
+
+const readBody = async (request: IncomingMessage): Promise<Bytes> => {
+  const pieces: Array<Uint8Array> = []
+  for await (const piece of request) pieces.push(piece as Uint8Array)
+  return new Uint8Array(Buffer.concat(pieces))
+}
+
+/** Between two pieces, and before a connection breaks: what was sent has to be read by then, because a reset discards it. */
+const PIECE_MS = 2
+const BREAK_MS = 100
+const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
+
+/** Writes piece by piece, so that a reader sees the cuts between them. */
+const send = async (response: ServerResponse, { body, headers, status }: Reply): Promise<void> => {
+  response.writeHead(status, headers)
+  for (const piece of body) {
+    if (piece === BREAK) {
+      await pause(BREAK_MS)
+      response.destroy()
+      return
+    }
+    response.write(piece)
+    if (body.length > 1) await pause(PIECE_MS)
+  }
+  response.end()
+}
+
+export interface Served {
+  /** `http://127.0.0.1:PORT`; the proxy of a case is at `/<name>` below it. */
+  readonly url: string
+  readonly pin: string
+  /** What an honest proxy's model says to whatever it is asked: a client that believes it shows this. */
+  readonly text: string
+  readonly play: (name: string) => Play | undefined
+}
+
+export interface CaseServer extends Served {
+  readonly close: () => Promise<void>
+}
+
+/** What the server says of itself beside the cases. */
+export type Desk = (server: Served, method: string, path: string, body: Bytes) => Reply | undefined
+
+const SEED_BYTES = 32
+const NOT_FOUND: Reply = { ...problemReply(404, "not-found") }
+
+/** Serves `cases` on `port` of this machine alone. `desk` answers what no case does. */
+export const serveCases = async (
+  cases: ReadonlyArray<Case>,
+  port: number,
+  desk: Desk = () => undefined,
+): Promise<CaseServer> => {
+  const identity = () => identityFrom(new Uint8Array(randomBytes(SEED_BYTES)))
+  const signers = { pinned: identity(), stranger: identity() }
+  const text = `Otters hold hands while they sleep (${randomBytes(8).toString("hex")})`
+  const players = new Map(cases.map((each) => [each.name, new CasePlayer(each, signers, text)]))
+
+  const reply = async (served: Served, request: IncomingMessage): Promise<Reply> => {
+    const { method = "GET", url = "/" } = request
+    const body = await readBody(request)
+    const [, name = "", path = ""] = /^\/([\w-]+)\/v1\/(\w+)$/.exec(url) ?? []
+    const player = players.get(name)
+    const way = `${method} ${path}`
+    if (player !== undefined && way === "GET keys") return player.keys()
+    if (player !== undefined && way === "POST init") return player.init(request, body)
+    if (player === undefined || way !== "POST completions") return desk(served, method, url, body) ?? NOT_FOUND
+    try {
+      return await player.complete(request, body)
+    } catch (error) {
+      player.play.faults.add(`its sealed request is not as it must be: ${error instanceof Error ? error.message : ""}`)
+      return problemReply(400, "unopenable")
+    }
+  }
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject)
+    server.listen(port, "127.0.0.1", resolve)
+  })
+  const served: Served = {
+    // `address()` is a string only for pipes.
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    pin: signers.pinned.kid,
+    text,
+    play: (name) => players.get(name)?.play,
+  }
+  server.on("request", (request, response) => {
+    reply(served, request)
+      .then((reply) => send(response, reply))
+      .catch(() => response.destroy())
+  })
+  return {
+    ...served,
+    close: () => {
+      server.closeAllConnections()
+      return new Promise((resolve) => void server.close(() => resolve()))
+    },
+  }
+}

@@ -1,0 +1,91 @@
+/** What a client may send after what it was told: watched in every case, because none of it shows in what it says. */
+import { isObject } from "../../domain/json.ts"
+import { parseIJson } from "../../domain/iJson.ts"
+import { PROBLEM_CONTENT_TYPE } from "../../domain/problem.ts"
+import { BREAK, type Reply } from "./Lie.ts"
+
+/** What a client was told of its last sealed request. */
+type Told = "nothing yet" | "an answer" | "no session" | "a refusal" | "a break"
+
+/** Beyond this a client goes round in circles. */
+const MOST_REQUESTS = 20
+
+/** By the ids of the page. */
+export const WATCHED = {
+  C18: "it offers another list of suites after a failure",
+  C19: "it sends the header Authorization outside the seal",
+  C20: "it seals two requests in one HPKE context",
+  C24: "it asks again under a request_id that an end record has settled",
+  C25: "it seals anew after a refusal that does not allow it, or more than once, or under another request_id",
+  C26: "it seals anew after a break, when the request may have been served",
+} as const
+type WatchedId = keyof typeof WATCHED
+
+const codeIn = ({ body, headers }: Reply): unknown => {
+  if (headers["content-type"] !== PROBLEM_CONTENT_TYPE) return undefined
+  try {
+    const problem = parseIJson(
+      new Uint8Array(Buffer.concat(body.flatMap((piece) => (piece === BREAK ? [] : [Buffer.from(piece)])))),
+    )
+    return isObject(problem) ? problem["code"] : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const toldBy = (reply: Reply): Told => {
+  if (reply.status < 300) return "an answer"
+  const code = codeIn(reply)
+  if (code === undefined) return "a break"
+  return code === "session-gone" || code === "draining" ? "no session" : "a refusal"
+}
+
+export class Conduct {
+  /** What the client did that the page forbids, in sentences that begin with the rule's id. */
+  readonly faults = new Set<string>()
+  private readonly offers = new Set<string>()
+  /** Bodies by their `enc`. */
+  private readonly sealed = new Map<string, string>()
+  private readonly settled = new Set<string>()
+  private lastId = ""
+  private told: Told = "nothing yet"
+  private anew = 0
+  private requests = 0
+
+  blame(id: WatchedId): void {
+    this.faults.add(`[${id}] ${WATCHED[id]}`)
+  }
+
+  /** A session is asked for. */
+  offer(suites: ReadonlyArray<unknown>): void {
+    this.offers.add(JSON.stringify(suites))
+    if (this.offers.size > 1) this.blame("C18")
+    this.count()
+  }
+
+  /** A sealed request came. */
+  seal(enc: string, body: string, requestId: string): void {
+    this.count()
+    const before = this.sealed.get(enc)
+    if (before === body) return
+    if (before !== undefined) this.blame("C20")
+    this.sealed.set(enc, body)
+    if (this.settled.has(requestId)) this.blame("C24")
+    if (this.told === "a refusal") this.blame("C25")
+    if (this.told === "a break") this.blame("C26")
+    if (this.told === "no session" && (++this.anew > 1 || requestId !== this.lastId)) this.blame("C25")
+    this.lastId = requestId
+  }
+
+  /** What came of the last sealed request. */
+  tell(reply: Reply): void {
+    this.told = toldBy(reply)
+    if (this.told === "an answer") this.settled.add(this.lastId)
+  }
+
+  private count(): void {
+    if (++this.requests <= MOST_REQUESTS) return
+    this.faults.add("it does not stop asking")
+    throw new Error("nobody answers this client any more")
+  }
+}

@@ -1,0 +1,27 @@
+import type { Case, CaseClass } from "../Case.ts"
+import { agreement } from "./agreement.ts"
+import { endRecords } from "./endRecords.ts"
+import { events } from "./events.ts"
+import { forms } from "./forms.ts"
+import { frames } from "./frames.ts"
+import { honest } from "./honest.ts"
+import { iJson } from "./iJson.ts"
+import { offers } from "./offers.ts"
+import { refusals } from "./refusals.ts"
+import { statements } from "./statements.ts"
+
+/** The honest ones first: who fails those learns nothing from the others. */
+export const CLASSES: ReadonlyArray<CaseClass> = [
+  honest,
+  offers,
+  statements,
+  agreement,
+  forms,
+  frames,
+  endRecords,
+  events,
+  iJson,
+  refusals,
+]
+
+export const CASES: ReadonlyArray<Case> = CLASSES.flatMap(({ cases }) => cases)

@@ -1,0 +1,159 @@
+/** Successes that are not sealed as they must be, told by status, media type and shape. */
+import { type Case, type CaseClass, refused } from "../Case.ts"
+import type { Lie, Reply } from "../Lie.ts"
+
+const COMPLETE = { form: "complete" } as const
+const STREAM = { form: "stream" } as const
+
+const withStatus = (status: number, of: "complete" | "stream"): Case =>
+  refused(
+    "C27",
+    `${of}-status-${status}`,
+    `gives a sealed answer with the status ${status}`,
+    { reply: (reply) => ({ ...reply, status }) },
+    { form: of },
+  )
+
+const withType = (type: string | undefined, name: string, of: "complete" | "stream"): Case =>
+  refused(
+    "C28",
+    `${of}-type-${name}`,
+    `gives a sealed answer ${type === undefined ? "without a media type" : `as ${type}`}`,
+    {
+      reply: (reply) => ({
+        ...reply,
+        headers: type === undefined ? {} : { "content-type": type },
+      }),
+    },
+    { form: of },
+  )
+
+const instead = (type: string, text: string): Lie => ({
+  reply: (reply: Reply) => ({ ...reply, headers: { "content-type": type }, body: [text] }),
+})
+
+const MESSAGE = { role: "assistant", content: "nobody sealed this" }
+const UNSEALED = JSON.stringify({
+  object: "chat.completion",
+  choices: [{ index: 0, message: MESSAGE, finish_reason: "stop" }],
+})
+const UNSEALED_STREAM = `data: ${JSON.stringify({ object: "chat.completion.chunk", choices: [{ index: 0, delta: MESSAGE }] })}\n\ndata: [DONE]\n\n`
+const PROBLEM = JSON.stringify({ title: "Later", status: 503, code: "overloaded", retryable: true })
+
+const NONCE_31 = "A".repeat(42)
+
+/** Changes the body of a complete answer. */
+const body = (must: string, name: string, says: string, change: Exclude<Lie["body"], undefined>): Case =>
+  refused(must, `complete-${name}`, says, { body: change }, COMPLETE)
+
+const opening = (name: string, says: string, change: (nonce: unknown) => object): Case =>
+  refused(
+    "C29",
+    `stream-${name}`,
+    says,
+    { events: ([open, ...events]) => [{ event: "open", data: change(Object(open?.data).response_nonce) }, ...events] },
+    STREAM,
+  )
+
+export const forms: CaseClass = {
+  title: "Forms, media types and statuses",
+  cases: [
+    refused(
+      "C22",
+      "form-stream",
+      "answers in a stream, properly sealed, what was not asked for as one",
+      { otherForm: true },
+      COMPLETE,
+    ),
+    refused(
+      "C22",
+      "form-complete",
+      "answers in one piece, properly sealed, what was asked for as a stream",
+      { otherForm: true },
+      STREAM,
+    ),
+    ...[201, 202, 203, 206, 226].map((status) => withStatus(status, "complete")),
+    ...[201, 202].map((status) => withStatus(status, "stream")),
+    withType("application/json", "json", "complete"),
+    withType("text/event-stream", "stream", "complete"),
+    withType("application/problem+json", "problem", "complete"),
+    withType(undefined, "none", "complete"),
+    withType("application/vnd.sealgate.sealed+json", "complete", "stream"),
+    withType("text/plain", "text", "stream"),
+    withType(undefined, "none", "stream"),
+    refused("C28", "complete-unsealed", "gives a plain completion", instead("application/json", UNSEALED), COMPLETE),
+    refused(
+      "C29",
+      "complete-unsealed-as-sealed",
+      "gives a plain completion as if it were sealed",
+      instead("application/vnd.sealgate.sealed+json", UNSEALED),
+      COMPLETE,
+    ),
+    refused(
+      "C28",
+      "complete-problem-200",
+      "gives a problem document with the status 200",
+      instead("application/problem+json", PROBLEM),
+      COMPLETE,
+    ),
+    refused(
+      "C29",
+      "complete-empty",
+      "gives nothing with the status 200",
+      instead("application/vnd.sealgate.sealed+json", ""),
+      COMPLETE,
+    ),
+    refused("C29", "stream-unsealed", "gives a plain stream", instead("text/event-stream", UNSEALED_STREAM), STREAM),
+    refused(
+      "C28",
+      "stream-problem-200",
+      "gives a problem document with the status 200",
+      instead("application/problem+json", PROBLEM),
+      STREAM,
+    ),
+    body("C29", "nonce-missing", "leaves response_nonce out", ({ frames }) => ({ frames })),
+    body("C29", "nonce-short", "has a response_nonce of 31 bytes", ({ frames }) => ({
+      frames,
+      response_nonce: NONCE_31,
+    })),
+    body("C1", "nonce-padded", "spells its response_nonce with padding", ({ frames, response_nonce }) => ({
+      frames,
+      response_nonce: `${response_nonce}=`,
+    })),
+    body("C30", "nonce-other", "has another answer's response_nonce", ({ frames }, { again }) => ({
+      frames,
+      response_nonce: again().responseNonce,
+    })),
+    body("C29", "frames-missing", "leaves the frames out", ({ response_nonce }) => ({ response_nonce })),
+    body("C32", "frames-none", "has no frames", (body) => ({ ...body, frames: [] })),
+    body("C32", "frames-one", "has the answer's frame alone", (body) => ({ ...body, frames: body.frames.slice(0, 1) })),
+    body("C32", "frames-end", "has the end record's frame alone", (body) => ({
+      ...body,
+      frames: body.frames.slice(1),
+    })),
+    body("C32", "frames-three", "has its first frame twice", (body) => ({
+      ...body,
+      frames: [...body.frames.slice(0, 1), ...body.frames],
+    })),
+    body("C32", "frames-four", "has its end record twice", (body) => ({
+      ...body,
+      frames: [...body.frames, ...body.frames.slice(1)],
+    })),
+    body("C30", "frames-swapped", "has its two frames in the other order", (body) => ({
+      ...body,
+      frames: body.frames.toReversed(),
+    })),
+    body("C29", "frames-objects", "has frames that are no text", (body) => ({
+      ...body,
+      frames: body.frames.map((ciphertext) => ({ ciphertext })),
+    })),
+    body("C29", "array", "has a body that is no object", (body) => [body]),
+    body("C2", "cut", "breaks off within its body", (body) => JSON.stringify(body).slice(0, -200)),
+    body("C2", "trailing", "has something behind its body", (body) => `${JSON.stringify(body)}{}`),
+    opening("nonce-missing", "opens a stream without a response_nonce", () => ({})),
+    opening("nonce-short", "opens a stream with a response_nonce of 31 bytes", () => ({ response_nonce: NONCE_31 })),
+    opening("nonce-padded", "opens a stream with a padded response_nonce", (nonce) => ({
+      response_nonce: `${String(nonce)}=`,
+    })),
+  ],
+}

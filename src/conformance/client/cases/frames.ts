@@ -1,0 +1,155 @@
+/** Frames that do not belong where they stand, and blocks that padding does not give. */
+import { type Bytes, concat, encodeBase64Url, u32 } from "../../../domain/bytes.ts"
+import { blockSize, pad } from "../../../domain/padding.ts"
+import { type Case, type CaseClass, refused } from "../Case.ts"
+import type { FramePlan } from "../Lie.ts"
+
+/** Changes how a frame is sealed, the first or the last one. */
+const sealing = (
+  must: string,
+  name: string,
+  says: string,
+  which: "first" | "final",
+  change: (plan: FramePlan) => FramePlan,
+): Case =>
+  refused(must, `frame-${name}-${which}`, `seals its ${which} frame ${says}`, {
+    frame: (plan) => ((which === "first" ? plan.index === 0 : plan.final) ? change(plan) : plan),
+  })
+
+const blockOf = ({ floor, payload }: FramePlan): Bytes => pad(payload, floor)
+
+type Row = readonly [must: string, name: string, says: string, change: (plan: FramePlan) => FramePlan]
+
+const ROWS: ReadonlyArray<Row> = [
+  ["C30", "other-place", "for the place behind its own", (plan) => ({ ...plan, index: plan.index + 1 })],
+  [
+    "C30",
+    "other-form",
+    "for the other form",
+    (plan) => ({ ...plan, form: plan.form === "stream" ? "complete" : "stream" }),
+  ],
+  ["C30", "other-finality", "for the other finality", (plan) => ({ ...plan, final: !plan.final })],
+  ["C30", "other-request", "for another request", (plan) => ({ ...plan, requestHash: new Uint8Array(32) })],
+  [
+    "C21",
+    "padding",
+    "with a byte of padding that is not zero",
+    (plan) => {
+      // A payload may fill its block: then there is nothing to spoil, and a space more makes room.
+      const room = blockOf(plan).length === plan.payload.length + 4
+      const payload = room ? concat(plan.payload, Buffer.from(" ")) : plan.payload
+      const block = pad(payload, plan.floor)
+      block[block.length - 1] = 1
+      return { ...plan, block }
+    },
+  ],
+  [
+    "C21",
+    "length",
+    "with a length that points beyond the block",
+    (plan) => ({ ...plan, block: concat(u32(2 ** 24), blockOf(plan).subarray(4)) }),
+  ],
+  [
+    "C21",
+    "larger",
+    "in a block larger than padding gives",
+    (plan) => ({ ...plan, block: concat(blockOf(plan), new Uint8Array(blockSize(blockOf(plan).length * 2, 0))) }),
+  ],
+  [
+    "C21",
+    "one-more",
+    "in a block one byte larger than padding gives",
+    (plan) => ({ ...plan, block: concat(blockOf(plan), new Uint8Array(1)) }),
+  ],
+  [
+    "C21",
+    "unpadded",
+    "in a block without padding",
+    (plan) => ({ ...plan, block: concat(u32(plan.payload.length - 1), plan.payload.subarray(0, -1)) }),
+  ],
+  ["C21", "empty", "with an empty block", (plan) => ({ ...plan, block: new Uint8Array() })],
+  [
+    "C31",
+    "no-json",
+    "with a payload that is no JSON",
+    (plan) => ({ ...plan, payload: plan.payload.slice().fill(0x78) }),
+  ],
+  ["C31", "array", "with a payload that is no object", (plan) => ({ ...plan, payload: asArray(plan.payload) })],
+]
+
+/** An array of the same length. */
+const asArray = (payload: Bytes): Bytes => {
+  const array = payload.slice().fill(0x20)
+  array.set(Buffer.from("[]"))
+  return array
+}
+
+const STREAM = { form: "stream" } as const
+
+const payloads = (name: string, says: string, first: object): Case =>
+  refused("C31", `deltas-${name}`, says, { payloads: ([, ...more]) => [first, ...more] }, STREAM)
+
+/** Changes the bytes of one frame on the wire. */
+const onWire = (must: string, name: string, says: string, change: (frame: string) => string): ReadonlyArray<Case> =>
+  (["first", "final"] as const).map((which) =>
+    refused(must, `wire-${name}-${which}`, `${says} its ${which} frame`, {
+      body: (body) => ({
+        ...body,
+        frames: body.frames.map((frame, index) => (index === (which === "first" ? 0 : 1) ? change(frame) : frame)),
+      }),
+      events: (events) => {
+        const at = which === "first" ? 1 : events.length - 2
+        return events.map(({ data, event }, index) =>
+          index === at
+            ? { event, data: { ...Object(data), ciphertext: change(String(Object(data).ciphertext)) } }
+            : { event, data },
+        )
+      },
+    }),
+  )
+
+const bytesIn = (text: string): Buffer => Buffer.from(text, "base64url")
+
+const flipped = (place: (length: number) => number) => (text: string) => {
+  const bytes = bytesIn(text)
+  const at = place(bytes.length)
+  bytes[at] = (bytes[at] ?? 0) ^ 1
+  return encodeBase64Url(bytes)
+}
+
+export const frames: CaseClass = {
+  title: "Frames and blocks",
+  cases: [
+    ...ROWS.flatMap(([must, name, says, change]) =>
+      (["first", "final"] as const).map((which) => sealing(must, name, says, which, change)),
+    ),
+    ...onWire(
+      "C30",
+      "bit",
+      "changes a bit within",
+      flipped((length) => length >> 1),
+    ),
+    ...onWire(
+      "C30",
+      "tag",
+      "changes a bit of the tag of",
+      flipped((length) => length - 1),
+    ),
+    ...onWire("C30", "shorter", "leaves the last byte out of", (text) =>
+      encodeBase64Url(bytesIn(text).subarray(0, -1)),
+    ),
+    ...onWire("C30", "longer", "adds a byte to", (text) => encodeBase64Url(concat(bytesIn(text), new Uint8Array(1)))),
+    ...onWire("C30", "empty", "sends nothing for", () => ""),
+    ...onWire(
+      "C1",
+      "padded",
+      "spells with padding",
+      (text) => `${text}${"=".repeat((4 - (text.length % 4)) % 4 || 4)}`,
+    ),
+    ...onWire("C1", "plain", "puts a line feed into", (text) => `${text.slice(0, 8)}\n${text.slice(8)}`),
+    payloads("missing", "says nothing in its first frame", {}),
+    payloads("object", "has deltas that are no array", { deltas: {} }),
+    payloads("texts", "has deltas that are no chunks", { deltas: ["text"] }),
+    payloads("null", "has a chunk that is null", { deltas: [null] }),
+  ],
+}

@@ -1,0 +1,107 @@
+/** JSON that is not I-JSON, in every place in which a client reads JSON. */
+import { concat, utf8 } from "../../../domain/bytes.ts"
+import type { Form } from "../../../domain/transcript.ts"
+import { type Case, type CaseClass, refused } from "../Case.ts"
+import type { Lie, Told } from "../Lie.ts"
+
+type Spoil = (value: Told) => Told
+
+const textOf = (value: Told): string => JSON.stringify(value)
+/** The JSON of an object with something before its first member. */
+const beginning = (value: Told, first: string): string => `{${first},${textOf(value).slice(1)}`
+const firstMember = (value: Told): readonly [name: string, value: unknown] =>
+  Object.entries(Object(value))[0] ?? ["", null]
+
+const WAYS: ReadonlyArray<readonly [name: string, says: string, spoil: Spoil]> = [
+  [
+    "member-twice",
+    "has a member twice",
+    (value) => {
+      const [name, first] = firstMember(value)
+      return beginning(value, `${JSON.stringify(name)}:${JSON.stringify(first)}`)
+    },
+  ],
+  [
+    "member-twice-escaped",
+    "has a member twice, once with an escape in its name",
+    (value) => {
+      const [name, first] = firstMember(value)
+      const escaped = `\\u00${name.charCodeAt(0).toString(16)}${name.slice(1)}`
+      return beginning(value, `"${escaped}":${JSON.stringify(first)}`)
+    },
+  ],
+  ["byte-order-mark", "begins with a byte order mark", (value) => `\uFEFF${textOf(value)}`],
+  ["half-pair", "has half of a surrogate pair", (value) => beginning(value, '"note":"\\ud83e"')],
+  ["half-pair-in-name", "has half of a surrogate pair in a name", (value) => beginning(value, '"\\udd6d":0')],
+  [
+    "no-utf-8",
+    "is no UTF-8",
+    (value) => concat(utf8('{"note":"'), new Uint8Array([0xff]), utf8(`",${textOf(value).slice(1)}`)),
+  ],
+  [
+    "surrogate-bytes",
+    "has a surrogate in the bytes of UTF-8",
+    (value) => concat(utf8('{"note":"'), new Uint8Array([0xed, 0xa0, 0x80]), utf8(`",${textOf(value).slice(1)}`)),
+  ],
+]
+
+interface Place {
+  readonly name: string
+  readonly says: string
+  readonly form?: Form
+  readonly lie: (spoil: Spoil) => Lie
+}
+
+const PLACES: ReadonlyArray<Place> = [
+  { name: "keys", says: "the set of keys", lie: (spoil) => ({ keys: spoil }) },
+  { name: "offer", says: "the answer to init", lie: (spoil) => ({ offer: spoil }) },
+  { name: "session", says: "the claims of the session statement", lie: (spoil) => ({ session: { claims: spoil } }) },
+  { name: "receipt", says: "the claims of the receipt", lie: (spoil) => ({ receipt: { claims: spoil } }) },
+  { name: "proof", says: "the claims of the proof", form: "stream", lie: (spoil) => ({ proof: { claims: spoil } }) },
+  { name: "record", says: "the end record", lie: (spoil) => ({ record: spoil }) },
+  {
+    name: "frame",
+    says: "the payload of the first frame",
+    lie: (spoil) => ({ payloads: ([first, ...more]) => [spoil(first), ...more] }),
+  },
+  { name: "body", says: "the body of a complete answer", form: "complete", lie: (spoil) => ({ body: spoil }) },
+  ...(["open", "frame", "proof"] as const).map((event): Place => ({
+    name: `${event}-event`,
+    says: `an event ${event}`,
+    form: "stream",
+    lie: (spoil) => ({
+      events: (events) => {
+        const at = events.findIndex((each) => each.event === event)
+        return events.map((each, i) => (i === at ? { event, data: spoil(each.data) } : each))
+      },
+    }),
+  })),
+]
+
+/** A header has three members and no other, so that only these say something of JSON. */
+const IN_HEADERS = new Set(["member-twice", "member-twice-escaped", "byte-order-mark"])
+
+const inHeaders = (name: string, says: string, spoil: Spoil): ReadonlyArray<Case> =>
+  IN_HEADERS.has(name)
+    ? [
+        refused("C2", `i-json-header-${name}`, `${says} in the header of the session statement`, {
+          session: { header: spoil },
+        }),
+      ]
+    : []
+
+export const iJson: CaseClass = {
+  title: "I-JSON",
+  cases: WAYS.flatMap(([name, says, spoil]) => [
+    ...inHeaders(name, says, spoil),
+    ...PLACES.map((place) =>
+      refused(
+        "C2",
+        `i-json-${place.name}-${name}`,
+        `${says} in ${place.says}`,
+        place.lie(spoil),
+        place.form === undefined ? {} : { form: place.form },
+      ),
+    ),
+  ]),
+}

@@ -1,0 +1,46 @@
+/** A client that is a command: run once for each case, its exit code says what it made of it. */
+import { spawn } from "node:child_process"
+import { Effect } from "effect"
+import type { Said } from "./judge.ts"
+import type { Asked, Tester } from "./runCases.ts"
+
+/** How long a command may take for one case, in seconds. */
+export const COMMAND_SECONDS = 30
+/** How much of its output is looked at, in UTF-16 code units. */
+const MOST_OUTPUT = 1024 * 1024
+
+const filledIn = (text: string, { form, pin, url }: Asked): string =>
+  text.replaceAll("{url}", url).replaceAll("{pin}", pin).replaceAll("{form}", form)
+
+/** The command could not be run at all. */
+const NOT_RUN = { type: "refused" } as const
+
+/**
+ * Exit code 0 means that the client believed the answer, which is on its standard output; any other that it refused. `{url}`,
+ * `{pin}` and `{form}` are filled in; SEALGATE_PROXY, SEALGATE_PIN and SEALGATE_FORM say the same.
+ */
+export const commandTester =
+  ([command = "", ...args]: ReadonlyArray<string>): Tester =>
+  (asked) =>
+    Effect.callback<Said>((resume) => {
+      const child = spawn(
+        command,
+        args.map((arg) => filledIn(arg, asked)),
+        {
+          stdio: ["ignore", "pipe", "ignore"],
+          env: { ...process.env, SEALGATE_PROXY: asked.url, SEALGATE_PIN: asked.pin, SEALGATE_FORM: asked.form },
+        },
+      )
+      let output = ""
+      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        output = (output + text).slice(-MOST_OUTPUT)
+      })
+      child.on("error", () => resume(Effect.succeed(NOT_RUN)))
+      child.on("close", (code) => resume(Effect.succeed(code === 0 ? { type: "believed", output } : NOT_RUN)))
+      return Effect.sync(() => void child.kill("SIGKILL"))
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: `${COMMAND_SECONDS} seconds`,
+        orElse: () => Effect.succeed<Said>({ type: "hung", seconds: COMMAND_SECONDS }),
+      }),
+    )

@@ -1,0 +1,54 @@
+/** For clients that are no command, such as one in a browser: a list of the cases, and a place to say what came of each. */
+import { defined } from "../../domain/defined.ts"
+import { isObject, parseJson } from "../../domain/json.ts"
+import { reportOf, type Result } from "../report.ts"
+import type { Case } from "./Case.ts"
+import type { Desk, Served } from "./CaseServer.ts"
+import { judge, type Said } from "./judge.ts"
+import type { Reply } from "./Lie.ts"
+import { jsonReply, problemReply } from "./replies.ts"
+
+const saidIn = (body: Uint8Array): Said | undefined => {
+  const value = parseJson(Buffer.from(body).toString("utf8"))
+  if (!isObject(value) || typeof value["believed"] !== "boolean") return undefined
+  return value["believed"] ? { type: "believed", output: String(value["output"] ?? "") } : { type: "refused" }
+}
+
+/**
+ * `GET /` lists the cases, `POST /verdicts/<case>` takes `{"believed": true, "output": "…"}` or `{"believed": false}`, and
+ * `GET /report` gives what is known so far.
+ */
+export const makeDesk = (cases: ReadonlyArray<Case>): Desk => {
+  const results = new Map<string, Result>()
+  const verdict = (server: Served, name: string, body: Uint8Array): Reply => {
+    const subject = cases.find((each) => each.name === name)
+    const play = server.play(name)
+    const said = saidIn(body)
+    if (subject === undefined || play === undefined) return problemReply(404, "not-found")
+    if (said === undefined) return problemReply(400, "malformed")
+    const result = judge(subject, play, said, server.text)
+    results.set(name, result)
+    return jsonReply(result)
+  }
+  const list = (server: Served) => ({
+    pin: server.pin,
+    text: server.text,
+    report: `${server.url}/report`,
+    cases: cases.map(({ expect, form, must, name, says }) => ({
+      must,
+      name,
+      says,
+      expect,
+      ...defined({ form }),
+      url: `${server.url}/${name}`,
+      verdict: `${server.url}/verdicts/${name}`,
+    })),
+  })
+  return (server, method, path, body) => {
+    const [, name] = /^\/verdicts\/([\w-]+)$/.exec(path) ?? []
+    if (method === "POST" && name !== undefined) return verdict(server, name, body)
+    if (method === "GET" && path === "/") return jsonReply(list(server))
+    if (method === "GET" && path === "/report") return jsonReply(reportOf("client", [...results.values()]))
+    return undefined
+  }
+}

@@ -1,0 +1,41 @@
+/** Says how a client did in one case, by what it said and by what was noticed of it. */
+import type { Outcome, Result } from "../report.ts"
+import type { Case } from "./Case.ts"
+import type { Play } from "./CaseServer.ts"
+
+/** What a client made of a proxy. */
+export type Said =
+  /** It took the answer for one; `output` is what it showed of it. */
+  | { readonly type: "believed"; readonly output: string }
+  | { readonly type: "refused" }
+  /** It did not come to an end. */
+  | { readonly type: "hung"; readonly seconds: number }
+
+/** Lies that are told before anything may be sealed. */
+const isBeforeSealing = ({ keys, offer, otherSuite, session }: Case["lie"]): boolean =>
+  (keys ?? offer ?? otherSuite ?? session) !== undefined
+
+const isHonest = ({ lie }: Case): boolean => Object.keys(lie).length === 0
+
+const judgement = (subject: Case, play: Play, said: Said, text: string): readonly [outcome: Outcome, saw: string] => {
+  if (play.notForIt !== undefined) return ["skipped", play.notForIt]
+  if (play.faults.size > 0) return ["fail", [...play.faults].join("; ")]
+  if (said.type === "hung") return ["fail", `it did not end within ${said.seconds} s`]
+  if (play.begun === 0 && !play.told) return ["fail", "it did not begin a session"]
+  if (!isHonest(subject) && !play.told) return ["fail", "it gave up before anything was wrong"]
+  if (subject.expect === "believed") {
+    if (said.type === "refused") return ["fail", "it refused what it has to believe"]
+    return said.output.includes(text) ? ["pass", "believed"] : ["fail", "it believed it, and did not show the answer"]
+  }
+  if (said.type === "believed") return ["fail", "it believed it"]
+  if (isBeforeSealing(subject.lie) && play.sealed > 0 && subject.form === undefined) {
+    return ["fail", "it sealed a request before it refused"]
+  }
+  return ["pass", "refused"]
+}
+
+export const judge = (subject: Case, play: Play, said: Said, text: string): Result => {
+  const { must, name, says } = subject
+  const [outcome, saw] = judgement(subject, play, said, text)
+  return { must, name, says, outcome, saw }
+}

@@ -1,0 +1,15 @@
+/** Replies that need no seal. */
+import { PROBLEM_CONTENT_TYPE } from "../../domain/problem.ts"
+import { bytesOf, type Reply } from "./Lie.ts"
+
+export const jsonReply = (told: unknown): Reply => ({
+  status: 200,
+  headers: { "content-type": "application/json", "cache-control": "no-store" },
+  body: [bytesOf(told)],
+})
+
+export const problemReply = (status: number, code: string): Reply => ({
+  status,
+  headers: { "content-type": PROBLEM_CONTENT_TYPE, "cache-control": "no-store" },
+  body: [bytesOf({ type: `urn:sealgate:problem:${code}`, title: code, status, code, retryable: status >= 500 })],
+})

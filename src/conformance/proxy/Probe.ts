@@ -1,0 +1,208 @@
+/** A client that does what it is told, also what no client should: it begins sessions, seals anything, and opens what comes. */
+import { randomUUID } from "node:crypto"
+import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
+import { isObject, type JsonObject, parseJson } from "../../domain/json.ts"
+import { parseIJson } from "../../domain/iJson.ts"
+import { floorOf, paceOf } from "../../domain/pace.ts"
+import { FLOOR, pad } from "../../domain/padding.ts"
+import { joinContent } from "../../domain/sealedContent.ts"
+import { SUITES, type SuiteName } from "../../domain/suites.ts"
+import { MEDIA_TYPE, requestAad, requestInfo, requestTranscript } from "../../domain/transcript.ts"
+import { hpkeSeal, sha256 } from "../../client/primitives.ts"
+import type { SentRequest } from "../../client/sealRequest.ts"
+import { type ClientSession, type SessionRequest, sessionRequest, verifySession } from "../../client/session.ts"
+import { keysByThumbprint, type TrustedKeys } from "../../client/trust.ts"
+import { must, Skipped, skip } from "./outcome.ts"
+import { believing, openAnswer, openRecord, type SealedAnswer } from "./SealedAnswer.ts"
+import { sealSpelled } from "./spelledEnc.ts"
+import { type Received, Wire } from "./Wire.ts"
+
+export interface Target {
+  readonly url: URL
+  readonly pins: ReadonlyArray<string>
+  /** What HTTP would have in `Authorization`; empty if there is none. */
+  readonly credential: string
+  readonly ca?: string | undefined
+}
+
+/** A verified session, and the statement that offered it. */
+export interface Begun {
+  readonly session: ClientSession
+  readonly attestation: string
+}
+
+export interface Sealing {
+  /** JSON, or anything else as bytes. */
+  readonly payload: JsonObject | Uint8Array | string
+  readonly credential?: string
+  /** In place of the block that credential and payload are put into. */
+  readonly block?: Bytes
+  /** Where it is sealed for something else. */
+  readonly wrong?: { readonly publicKey?: Bytes; readonly info?: Bytes; readonly aad?: Bytes }
+}
+
+/** What was sealed, and how it is sent. */
+export interface Sealed {
+  readonly sent: SentRequest
+  readonly body: string
+}
+
+/** How many requests a session keeps for those who come later. */
+const SPARE = 8
+
+/** Costs no provider anything: what is asked for is no API. */
+export const UNSERVED = { api: "conformance.none" }
+
+export const PROMPT = "Count from one to thirty in words, and say nothing else."
+
+export class Probe {
+  readonly wire: Wire
+  readonly credential: string
+  private readonly pins: ReadonlyArray<string>
+  private keys: Promise<TrustedKeys> | undefined
+  private readonly shared = new Map<string, Promise<Begun>>()
+
+  constructor({ ca, credential, pins, url }: Target) {
+    this.wire = new Wire(url, ca)
+    this.credential = credential
+    this.pins = pins
+  }
+
+  /** The pinned keys that the server shows. */
+  trusted(): Promise<TrustedKeys> {
+    this.keys ??= this.wire.send("v1/keys", {}).then(async ({ body, status }) => {
+      must(status === 200, `GET /v1/keys is answered with ${status}`)
+      const all = await believing(keysByThumbprint(parseIJson(body)))
+      return new Map([...all].filter(([kid]) => this.pins.includes(kid)))
+    })
+    return this.keys
+  }
+
+  /** Sends a body that begins a session. */
+  init(body: string | Uint8Array, headers?: Readonly<Record<string, string>>): Promise<Received> {
+    return this.wire.post("v1/init", body, headers)
+  }
+
+  /** Begins a session with these suites and verifies its offer. */
+  async begin(suites?: ReadonlyArray<SuiteName>): Promise<Begun> {
+    return this.verify(sessionRequest(suites))
+  }
+
+  /** Begins a session with any body that offers `suites`, and verifies its offer. */
+  async verify(request: SessionRequest): Promise<Begun> {
+    const received = await this.init(request.body)
+    if (received.status === 400) skip("the server has none of the suites that this check offers")
+    must(received.status === 200, `POST /v1/init is answered with ${received.status}`)
+    const answer = parseIJson(received.body)
+    must(isObject(answer) && typeof answer["attestation"] === "string", "the answer to init has no attestation")
+    const attestation = answer["attestation"]
+    const session = await believing(verifySession(attestation, await this.trusted(), request, Date.now()))
+    return { session, attestation }
+  }
+
+  /** A session that checks share. */
+  async session(suite?: SuiteName): Promise<ClientSession> {
+    const name = suite ?? ""
+    const known = await this.shared.get(name)?.catch(() => undefined)
+    if (known === undefined || known.session.requestsLeft <= SPARE) {
+      this.shared.set(name, this.begin(suite === undefined ? undefined : [suite]))
+    }
+    const { session } = (await this.shared.get(name)) ?? (await this.begin())
+    session.requestsLeft--
+    return session
+  }
+
+  /** A payload that asks for an answer, now, with `more` in it. */
+  payload(session: ClientSession, more: JsonObject = {}): JsonObject {
+    return {
+      request_id: randomUUID(),
+      issued_at: Date.now() + session.clockOffset,
+      pace: 0,
+      api: "chat.completions",
+      body: { messages: [{ role: "user", content: PROMPT }] },
+      ...more,
+    }
+  }
+
+  async seal(
+    session: ClientSession,
+    { block, credential = this.credential, payload, wrong = {} }: Sealing,
+  ): Promise<Sealed> {
+    const bytes =
+      payload instanceof Uint8Array
+        ? new Uint8Array(payload)
+        : utf8(typeof payload === "string" ? payload : JSON.stringify(payload))
+    const { ciphertext, enc, secret } = await hpkeSeal(
+      session.suite,
+      wrong.publicKey ?? session.publicKey,
+      wrong.info ?? requestInfo(session.attestationHash),
+      wrong.aad ?? requestAad(session.idBytes),
+      block ?? pad(joinContent(credential, bytes), FLOOR),
+    )
+    const body = { session_id: session.id, enc: encodeBase64Url(enc), ciphertext: encodeBase64Url(ciphertext) }
+    const requestHash = await sha256(requestTranscript(session.attestationHash, enc, await sha256(ciphertext)))
+    const requestId = isObject(payload) ? String(payload["request_id"]) : ""
+    return {
+      sent: { session, requestId, body, payload: bytes, credential, enc, secret, requestHash },
+      body: JSON.stringify(body),
+    }
+  }
+
+  /** The body of a request whose `enc` is another spelling of what a client would send. */
+  async spelled(session: ClientSession, { credential = this.credential, payload }: Sealing): Promise<string> {
+    const block = pad(joinContent(credential, utf8(JSON.stringify(payload))), FLOOR)
+    const [info, aad] = [requestInfo(session.attestationHash), requestAad(session.idBytes)]
+    const { ciphertext, enc } = await sealSpelled(session.suite, session.publicKey, info, aad, block)
+    return JSON.stringify({
+      session_id: session.id,
+      enc: encodeBase64Url(enc),
+      ciphertext: encodeBase64Url(ciphertext),
+    })
+  }
+
+  post(body: string | Uint8Array, headers?: Readonly<Record<string, string>>): Promise<Received> {
+    return this.wire.post("v1/completions", body, headers)
+  }
+
+  async open(received: Received, { sent }: Sealed): Promise<SealedAnswer> {
+    return openAnswer(received, sent, await this.trusted(), floorIn(received, sent))
+  }
+
+  /** Seals anything, sends it, and opens the end record alone: for what no client sends, so that none could prove it. */
+  async record(sealing: Sealing, session: ClientSession): Promise<JsonObject> {
+    const { body, sent } = await this.seal(session, sealing)
+    const received = await this.post(body)
+    return openRecord(received, sent, floorIn(received, sent))
+  }
+
+  /** Seals, sends and opens. */
+  async ask(sealing: Sealing, session?: ClientSession): Promise<SealedAnswer> {
+    const sealed = await this.seal(session ?? (await this.session()), sealing)
+    return this.open(await this.post(sealed.body), sealed)
+  }
+
+  /** Asks with `more` in the payload. */
+  async asking(more: JsonObject): Promise<SealedAnswer> {
+    const session = await this.session()
+    return this.ask({ payload: this.payload(session, more) }, session)
+  }
+
+  /** The same, of an answer that a provider must have given. */
+  async served(more: JsonObject = {}, suite?: SuiteName): Promise<SealedAnswer> {
+    const session = await this.session(suite)
+    const answer = await this.ask({ payload: this.payload(session, more) }, session)
+    const { problem, status } = answer.end
+    if (status !== "complete") throw new Skipped(`no provider answered: ${problem?.code ?? status}`)
+    return answer
+  }
+}
+
+/** The smallest block of an answer: that of the pace which was asked for, if it is a stream. */
+const floorIn = ({ headers }: Received, { payload }: SentRequest): number => {
+  if (!(headers["content-type"] ?? "").startsWith(MEDIA_TYPE.stream)) return FLOOR
+  const asked = parseJson(Buffer.from(payload).toString("utf8"))
+  return floorOf(paceOf(isObject(asked) ? asked["pace"] : undefined))
+}
+
+/** Every suite by name. */
+export const SUITE_NAMES = SUITES.map(({ name }) => name)

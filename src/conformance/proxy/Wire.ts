@@ -1,0 +1,93 @@
+/** HTTP as it is on the wire, so that headers, bytes and times of arrival can be looked at. */
+import { request as plainRequest } from "node:http"
+import { request as tlsRequest } from "node:https"
+import { rootCertificates } from "node:tls"
+import type { Bytes } from "../../domain/bytes.ts"
+
+export interface Received {
+  readonly status: number
+  /** By name in lower case; what came several times is joined by commas. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Bytes
+  /** The pieces of the body, and when each came: milliseconds of a clock that never runs backwards. */
+  readonly pieces: ReadonlyArray<{ readonly at: number; readonly bytes: Bytes }>
+  /** Why the body broke off, if it did. */
+  readonly broken: string | undefined
+}
+
+export interface Sending {
+  readonly method?: "GET" | "POST"
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
+}
+
+/** No answer at all. */
+export class NoAnswer extends Error {}
+
+/** How long there may be silence on a connection, in milliseconds: longer than a proxy may keep it (15 s). */
+const SILENCE_MS = 25_000
+/** How often what is refused as too much is sent again, and how long a server may ask to wait for that, in seconds. */
+const PATIENCE = { times: 4, seconds: 61 }
+
+const wait = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
+
+export class Wire {
+  private readonly base: URL
+  private readonly ca: string | undefined
+
+  constructor(base: URL, ca: string | undefined) {
+    this.base = new URL(base.href.endsWith("/") ? base.href : `${base.href}/`)
+    this.ca = ca
+  }
+
+  /** Sends, and sends again after the time that a server asks for with 429. */
+  async send(path: string, sending: Sending): Promise<Received> {
+    for (let left = PATIENCE.times; ; left--) {
+      const received = await this.sendOnce(path, sending)
+      const seconds = Number(received.headers["retry-after"])
+      if (received.status !== 429 || left === 0 || !(seconds <= PATIENCE.seconds)) return received
+      await wait(seconds * 1000)
+    }
+  }
+
+  /** POST of a body, as `application/json` unless the headers say otherwise. */
+  post(path: string, body: string | Uint8Array, headers: Sending["headers"] = {}): Promise<Received> {
+    return this.send(path, { method: "POST", body, headers: { "content-type": "application/json", ...headers } })
+  }
+
+  sendOnce(path: string, { body, headers = {}, method = "GET" }: Sending): Promise<Received> {
+    const { ca } = this
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error) => reject(new NoAnswer(`there was no answer: ${error.message}`))
+      const request = (this.base.protocol === "https:" ? tlsRequest : plainRequest)(new URL(path, this.base), {
+        method,
+        agent: false,
+        timeout: SILENCE_MS,
+        headers: { ...headers, ...(body === undefined ? {} : { "content-length": Buffer.byteLength(body) }) },
+        ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
+      })
+      request.on("timeout", () => request.destroy(new Error("nothing came in time")))
+      request.on("error", fail)
+      request.on("response", (response) => {
+        const pieces: Array<Received["pieces"][number]> = []
+        const settle = (broken: string | undefined) =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: Object.fromEntries(
+              Object.entries(response.headers).map(([name, value]) => [
+                name,
+                Array.isArray(value) ? value.join(", ") : (value ?? ""),
+              ]),
+            ),
+            body: new Uint8Array(Buffer.concat(pieces.map(({ bytes }) => bytes))),
+            pieces,
+            broken,
+          })
+        response.on("data", (bytes: Buffer) => pieces.push({ at: performance.now(), bytes: new Uint8Array(bytes) }))
+        response.on("error", (error) => settle(error.message))
+        response.on("end", () => settle(undefined))
+      })
+      request.end(body)
+    })
+  }
+}

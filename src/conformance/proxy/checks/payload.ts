@@ -1,0 +1,159 @@
+/** What is wrong with a payload is answered under the seal. */
+import { randomUUID } from "node:crypto"
+import type { JsonObject } from "../../../domain/json.ts"
+import { MAX_SKEW_MS } from "../../../domain/transcript.ts"
+import { type Check, check } from "../Check.ts"
+import { must, skip } from "../outcome.ts"
+import { each, failedAs } from "../expect.ts"
+import { type Probe, PROMPT, UNSERVED } from "../Probe.ts"
+import { BAD_JSON } from "./badJson.ts"
+
+const MESSAGES = [{ role: "user", content: PROMPT }]
+
+/** Fails with `code` for each of these members in a payload that is else as it must be. */
+const failing = (probe: Probe, code: string, payloads: ReadonlyArray<readonly [what: string, members: JsonObject]>) =>
+  each(payloads, async ([what, members]) => failedAs(await probe.asking(members), what, code))
+
+const asBytes = async (probe: Probe, what: string, spoil: (json: string) => string | Uint8Array, code: string) => {
+  const session = await probe.session()
+  const payload = spoil(JSON.stringify(probe.payload(session)))
+  return failedAs({ record: await probe.record({ payload }, session) }, what, code)
+}
+
+/** Well beyond what may be, so that a second of travel makes no difference. */
+const BEYOND_MS = MAX_SKEW_MS + 5000
+const WITHIN_MS = MAX_SKEW_MS - 15_000
+
+const at = async (probe: Probe, shift: number, more: JsonObject = {}): Promise<JsonObject> => ({
+  ...UNSERVED,
+  issued_at: Date.now() + (await probe.session()).clockOffset + shift,
+  ...more,
+})
+
+const UNKNOWN_PROVIDER = "provider-of-the-conformance-kit"
+
+export const payloadChecks: ReadonlyArray<Check> = [
+  check("P2", "payload-i-json", "a payload that is not I-JSON is an invalid request", (probe) =>
+    each(BAD_JSON, ([what, spoil]) => asBytes(probe, what, spoil, "invalid-request")),
+  ),
+  check("P18", "payload-no-object", "a payload that is no object is an invalid request", (probe) =>
+    each(["[]", "null", '"text"', "", "7"], (text) =>
+      asBytes(probe, `the payload ${text}`, () => text, "invalid-request"),
+    ),
+  ),
+  check(
+    "P4",
+    "payload-json-limits",
+    "a payload of more than 64 levels, or of more than 32768 values, is an invalid request",
+    (probe) =>
+      each(
+        [
+          ["70 levels", `"deep":${"[".repeat(70)}${"]".repeat(70)}`],
+          ["32800 values", `"many":[${Array.from({ length: 32_800 }, () => 0).join()}]`],
+        ] as const,
+        ([what, member]) => asBytes(probe, what, (json) => `{${member},${json.slice(1)}`, "invalid-request"),
+      ),
+  ),
+  check("P23", "payload-stale", "a request of more than a minute ago, or in the future, is stale", async (probe) =>
+    failing(probe, "stale", [
+      ["a request of 65 s ago", await at(probe, -BEYOND_MS)],
+      ["a request from in 65 s", await at(probe, BEYOND_MS)],
+    ]),
+  ),
+  check("P23", "payload-fresh", "a request of less than a minute ago is not stale", async (probe) =>
+    failing(probe, "unsupported-api", [
+      ["a request of 45 s ago", await at(probe, -WITHIN_MS)],
+      ["a request from in 45 s", await at(probe, WITHIN_MS)],
+    ]),
+  ),
+  check("P18", "payload-issued-at", "an issued_at that is no integer is an invalid request", (probe) =>
+    failing(probe, "invalid-request", [
+      ["an issued_at that is a text", { issued_at: String(Date.now()) }],
+      ["an issued_at of 2^60", { issued_at: 2 ** 60 }],
+      ["an issued_at that is null", { issued_at: null }],
+    ]),
+  ),
+  check(
+    "P22",
+    "payload-request-id",
+    "a request_id that is no UUID in lower case is an invalid request, and in no receipt",
+    (probe) =>
+      each(
+        [randomUUID().toUpperCase(), "request-1", `{${randomUUID()}}`, randomUUID().replaceAll("-", ""), null, 7],
+        async (request_id) => {
+          const answer = await probe.asking({ request_id })
+          const way = failedAs(answer, `the request_id ${String(request_id)}`, "invalid-request")
+          must(answer.end.receipt.jti === null, `the receipt has the jti ${String(answer.end.receipt.jti)}`)
+          return `${way}, jti null`
+        },
+      ),
+  ),
+  check("P22", "payload-request-id-versions", "a request_id may be a UUID of any version", (probe) =>
+    each(["1", "7", "0", "f"], async (version) => {
+      const request_id = randomUUID().replace(/^(.{14})./, `$1${version}`)
+      const answer = await probe.asking({ ...UNSERVED, request_id })
+      must(answer.end.receipt.jti === request_id, "the receipt does not repeat it as its jti")
+      return failedAs(answer, "such a request", "unsupported-api")
+    }),
+  ),
+  check("P18", "payload-order", "that it is stale is said before anything else that is wrong", async (probe) =>
+    failing(probe, "stale", [
+      ["a stale request to an unknown provider", await at(probe, -BEYOND_MS, { provider: UNKNOWN_PROVIDER })],
+      ["a stale request for no API", await at(probe, -BEYOND_MS)],
+    ]),
+  ),
+  check("P27", "payload-api", "another api than chat.completions is unsupported", (probe) =>
+    failing(probe, "unsupported-api", [
+      ["the api responses", { api: "responses" }],
+      ["an api in capitals", { api: "CHAT.COMPLETIONS" }],
+    ]),
+  ),
+  check(
+    "P28",
+    "payload-body",
+    "a body that has not exactly one of messages and prompt is an invalid request",
+    (probe) =>
+      failing(probe, "invalid-request", [
+        ["a body with both", { body: { prompt: PROMPT, messages: MESSAGES } }],
+        ["a body with neither", { body: { model: "any" } }],
+        ["a body with system beside messages", { body: { system: "Be brief.", messages: MESSAGES } }],
+        ["a body that is a text", { body: PROMPT }],
+        ["no body", { body: null }],
+        ["no messages", { body: { messages: [] } }],
+      ]),
+  ),
+  check("P24", "payload-provider", "a provider that there is not is said to be not configured", (probe) =>
+    failing(probe, "provider-not-configured", [["such a request", { provider: UNKNOWN_PROVIDER }]]),
+  ),
+  check("P3", "payload-unknown-members", "members of a payload that mean nothing are ignored", (probe) =>
+    failing(probe, "unsupported-api", [["such a request", { ...UNSERVED, extension: { of: [1.5, null] } }]]),
+  ),
+  check(
+    "P18",
+    "payload-credential",
+    "without the credential that the server asks for, nobody is served",
+    async (probe) => {
+      if (probe.credential === "")
+        return skip("no credential was given to the kit, so the server is taken to be open to everybody")
+      const session = await probe.session()
+      return each(["", "Bearer nobody"], async (credential) =>
+        failedAs(
+          await probe.ask({ payload: probe.payload(session, UNSERVED), credential }, session),
+          `the credential "${credential}"`,
+          "unauthorized",
+        ),
+      )
+    },
+  ),
+  check(
+    "P42",
+    "payload-credential-committed",
+    "the receipt commits to the credential, whether or not the server asks for one",
+    async (probe) => {
+      const session = await probe.session()
+      const credential = probe.credential === "" ? "Bearer of the conformance kit" : probe.credential
+      const answer = await probe.ask({ payload: probe.payload(session, UNSERVED), credential }, session)
+      return `${failedAs(answer, "such a request", "unsupported-api")}, with a commitment to ${credential.length} characters`
+    },
+  ),
+]

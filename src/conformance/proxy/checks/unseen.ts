@@ -1,0 +1,51 @@
+/** What the page asks of a server and nobody can see from outside: told, so that nobody takes it for checked. */
+import { type Check, check } from "../Check.ts"
+import { skip } from "../outcome.ts"
+
+const unseen = (must: string, name: string, says: string, why: string): Check =>
+  check(must, name, says, async () => skip(why))
+
+export const unseenChecks: ReadonlyArray<Check> = [
+  unseen(
+    "P16",
+    "draining",
+    "a server that shuts down refuses with draining",
+    "that would need the server to be shut down",
+  ),
+  unseen(
+    "P20",
+    "overloaded",
+    "a server that cannot keep another claim refuses with overloaded",
+    "that would take as many requests as it has memory for",
+  ),
+  unseen(
+    "P20",
+    "eviction",
+    "sessions that never served end first",
+    "that would take more sessions than a server may hold",
+  ),
+  unseen(
+    "P43",
+    "clock-set-back",
+    "times are clamped when the server's clock is set back",
+    "that would need the server's clock",
+  ),
+  unseen(
+    "P38",
+    "surrogate-pairs",
+    "pairs that a provider cuts in two are joined",
+    "that needs a provider that cuts them; ours does not",
+  ),
+  unseen(
+    "P25",
+    "restart-after-failure",
+    "a stream begins again, or fails, when its provider does",
+    "that needs a provider that fails midway",
+  ),
+  unseen(
+    "P34",
+    "missed-ticks",
+    "ticks that were missed are not made up for",
+    "that needs a connection that stalls as the kit's does not",
+  ),
+]

@@ -1,0 +1,72 @@
+/** Puts a server through all checks, in bounded time. */
+import { Duration, Effect } from "effect"
+import { type Report, reportOf, type Result } from "../report.ts"
+import type { Check } from "./Check.ts"
+import { Skipped, Violation } from "./outcome.ts"
+import { Probe, type Target } from "./Probe.ts"
+import { NoAnswer } from "./Wire.ts"
+
+/** How long one check may take. */
+const CHECK_LIMIT = Duration.seconds(90)
+/** How many run at once. */
+const CONCURRENCY = 4
+
+export interface Checking {
+  /** How long all of them may take together. */
+  readonly limit: Duration.Duration
+  readonly onResult?: (result: Result, done: number, all: number) => void
+}
+
+const outcomeOf = (error: unknown): Pick<Result, "outcome" | "saw"> => {
+  if (error instanceof Skipped) return { outcome: "skipped", saw: error.message }
+  if (error instanceof Violation || error instanceof NoAnswer) return { outcome: "fail", saw: error.message }
+  return {
+    outcome: "fail",
+    saw: `the check itself fell over: ${error instanceof Error ? error.message : String(error)}`,
+  }
+}
+
+const runOne = (probe: Probe, { must, name, run, says }: Check) =>
+  Effect.tryPromise({ try: () => run(probe), catch: outcomeOf }).pipe(
+    Effect.map((saw) => ({ outcome: "pass" as const, saw })),
+    Effect.catch((outcome) => Effect.succeed(outcome)),
+    Effect.timeoutOrElse({
+      duration: CHECK_LIMIT,
+      orElse: () =>
+        Effect.succeed({
+          outcome: "fail" as const,
+          saw: `it did not come to an end within ${Duration.format(CHECK_LIMIT)}`,
+        }),
+    }),
+    Effect.map((outcome): Result => ({ must, name, says, ...outcome })),
+  )
+
+/** Runs `checks` against a server. What there is no time for is skipped. */
+export const runChecks = Effect.fnUntraced(function* (
+  target: Target,
+  checks: ReadonlyArray<Check>,
+  { limit, onResult }: Checking,
+) {
+  const probe = new Probe(target)
+  const results = new Map<string, Result>()
+  const tell = (result: Result) => {
+    results.set(result.name, result)
+    onResult?.(result, results.size, checks.length)
+  }
+  yield* Effect.forEach(checks, (each) => Effect.map(runOne(probe, each), tell), {
+    concurrency: CONCURRENCY,
+    discard: true,
+  }).pipe(Effect.timeoutOption(limit))
+  const late = (each: Check): Result => ({
+    must: each.must,
+    name: each.name,
+    says: each.says,
+    outcome: "skipped",
+    saw: `there was no time left: all checks together may take ${Duration.format(limit)}`,
+  })
+  const report: Report = reportOf(
+    "proxy",
+    checks.map((each) => results.get(each.name) ?? late(each)),
+  )
+  return report
+})

@@ -1,0 +1,87 @@
+/** The kit for servers: ours passes every check that can be made from outside, and a weakened copy of it does not. */
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect } from "effect"
+import type { Check } from "../../src/conformance/proxy/Check.ts"
+import { CHECKS } from "../../src/conformance/proxy/checks/all.ts"
+import { runChecks } from "../../src/conformance/proxy/runChecks.ts"
+import { runProxy } from "../support/processes.ts"
+import { startProxy, temporaryFolder } from "../support/proxy.ts"
+import { SERVER_WEAKNESSES } from "./support/serverWeaknesses.ts"
+import { bundleWeakened } from "./support/weakened.ts"
+
+const limit = Duration.seconds(120)
+
+interface Server {
+  readonly url: string
+  readonly kid: string
+}
+
+const resultsOf = ({ kid, url }: Server, checks: ReadonlyArray<Check>) =>
+  Effect.map(runChecks({ url: new URL(url), pins: [kid], credential: "" }, checks, { limit }), ({ results }) => {
+    const of = (outcome: string) => results.filter((result) => result.outcome === outcome)
+    return { passed: of("pass"), failed: of("fail"), skipped: of("skipped") }
+  })
+
+/** What nobody can bring about from outside, at a server of the default settings that is open to everybody. */
+const UNSEEN = [
+  "session-expired",
+  "payload-credential",
+  "draining",
+  "overloaded",
+  "eviction",
+  "clock-set-back",
+  "surrogate-pairs",
+  "restart-after-failure",
+  "missed-ticks",
+]
+
+describe("the checks", () => {
+  it("are for every rule for proxies that the page has", () => {
+    const page = readFileSync("docs/protocol/README.md", "utf8")
+    const rules = new Set([...page.matchAll(/\*\*(?:\[C\d+\] )?\[(P\d+)\]\*\*/g)].map(([, id]) => id))
+    assert.isAbove(rules.size, 40)
+    assert.deepStrictEqual([...new Set(CHECKS.map(({ must }) => must))].sort(), [...rules].sort())
+    assert.strictEqual(new Set(CHECKS.map(({ name }) => name)).size, CHECKS.length)
+  })
+})
+
+describe("our server", () => {
+  it.live("passes every check that can be made from outside", () =>
+    Effect.gen(function* () {
+      const { failed, passed, skipped } = yield* resultsOf(yield* startProxy(), CHECKS)
+      assert.deepStrictEqual(failed, [])
+      assert.deepStrictEqual(
+        skipped.map(({ name }) => name),
+        UNSEEN,
+      )
+      assert.strictEqual(passed.length, CHECKS.length - UNSEEN.length)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live(
+    "does not pass once any of its rules is broken",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const module = yield* Effect.promise(() => bundleWeakened("cli/main.ts", SERVER_WEAKNESSES, folder))
+        const failing = Effect.fnUntraced(function* (
+          musts: ReadonlySet<string>,
+          env: Readonly<Record<string, string>>,
+        ) {
+          const checks = CHECKS.filter(({ must }) => musts.has(must))
+          return (yield* resultsOf(yield* runProxy({ module, env }), checks)).failed
+        }, Effect.scoped)
+        assert.deepStrictEqual(yield* failing(new Set(SERVER_WEAKNESSES.map(({ must }) => must)), {}), [])
+        yield* Effect.forEach(
+          SERVER_WEAKNESSES,
+          ({ must, name }) =>
+            Effect.map(failing(new Set([must]), { WEAKNESS: name }), (failed) =>
+              assert.isNotEmpty(failed, `${must}: ${name}`),
+            ),
+          { concurrency: 2, discard: true },
+        )
+      }).pipe(Effect.scoped),
+    120_000,
+  )
+})

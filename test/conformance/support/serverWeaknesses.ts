@@ -1,0 +1,108 @@
+/** Rules that our server keeps, each broken. */
+import type { Weakness } from "./weakened.ts"
+
+const NEVER = "false"
+
+export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
+  {
+    name: "end records of their own size",
+    must: "P40",
+    file: "services/sealing/EndRecord.ts",
+    from: "new Uint8Array(endRecordLength(json.length))",
+    to: "new Uint8Array(json.length + 1)",
+  },
+  {
+    name: "replays",
+    must: "P17",
+    file: "services/sealing/Sessions.ts",
+    from: "session.claimed.has(request)",
+    to: NEVER,
+  },
+  { name: "ids twice", must: "P21", file: "services/sealing/RequestIds.ts", from: "claimed.has(key)", to: NEVER },
+  {
+    name: "times that run backwards",
+    must: "P43",
+    file: "services/sealing/EndRecord.ts",
+    from: "Math.floor(opened.receivedAt / 1000)",
+    to: "Math.floor(opened.receivedAt / 1000) + 3600",
+  },
+  {
+    name: "statements without a version",
+    must: "P10",
+    file: "services/sealing/Attestation.ts",
+    from: "{ iss: kid, version: VERSION, ...claims }",
+    to: "{ iss: kid, ...claims }",
+  },
+  {
+    name: "the hash of another body",
+    must: "P10",
+    file: "http/proxy/SealedHandlers.ts",
+    from: "encodeBase64Url(sha256(utf8(text)))",
+    to: "encodeBase64Url(sha256(utf8(text.trim())))",
+  },
+  {
+    name: "the last suite",
+    must: "P8",
+    file: "http/proxy/SealedHandlers.ts",
+    from: "suites.map(suiteWith).find((suite) => suite !== undefined)",
+    to: "suites.map(suiteWith).findLast((suite) => suite !== undefined)",
+  },
+  {
+    name: "old requests",
+    must: "P23",
+    file: "services/sealing/readRequest.ts",
+    from: "Math.abs((yield* Clock.currentTimeMillis) - issued_at) > MAX_SKEW_MS",
+    to: NEVER,
+  },
+  {
+    name: "frames before their tick",
+    must: "P34",
+    file: "services/sealing/sealStream.ts",
+    from: "Duration.millis(tick * pace - elapsed())",
+    to: "Duration.millis(1)",
+  },
+  {
+    name: "chunks as they come",
+    must: "P36",
+    file: "services/sealing/Backlog.ts",
+    from: "mergeChunks(chunk, other.chunk)",
+    to: "undefined",
+  },
+  { name: "weak keys", must: "P5", file: "services/sealing/Hpke.ts", from: "!isSoundEnc(enc)", to: NEVER },
+  {
+    name: "members twice",
+    must: "P2",
+    file: "domain/iJson.ts",
+    from: "seen[depth]?.get(name) === open[depth]",
+    to: NEVER,
+  },
+  { name: "padding of any bytes", must: "P15", file: "domain/padding.ts", from: "padding === 0", to: "true" },
+  {
+    name: "streams for whoever says something like it",
+    must: "P30",
+    file: "services/sealing/readRequest.ts",
+    from: "payload.body.stream === true",
+    to: "Boolean(payload.body.stream)",
+  },
+  {
+    name: "a header that tells of a failure",
+    must: "P31",
+    file: "http/proxy/SealedHandlers.ts",
+    from: '{ ...SEALED, "x-accel-buffering": "no" }',
+    to: '{ ...SEALED, "x-accel-buffering": "no", "retry-after": "1" }',
+  },
+  {
+    name: "offers that may be stored",
+    must: "P9",
+    file: "http/proxy/SealedHandlers.ts",
+    from: "HttpServerResponse.jsonUnsafe({ attestation: statement }, { headers: NO_STORE })",
+    to: "HttpServerResponse.jsonUnsafe({ attestation: statement })",
+  },
+  {
+    name: "a proof that says how it ended",
+    must: "P41",
+    file: "services/sealing/EndRecord.ts",
+    from: "opened.sealer.summary()",
+    to: '{ ...opened.sealer.summary(), status: "complete" }',
+  },
+]
