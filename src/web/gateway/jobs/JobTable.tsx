@@ -1,5 +1,6 @@
 import type { Job } from "../../../client/GatewayJobs.ts"
 import { Ago } from "../../shared/Ago.tsx"
+import { Columns } from "../../shared/Columns.tsx"
 import { excerpt, usd } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 import { agentName } from "../agents/useAgentNames.ts"
@@ -21,26 +22,16 @@ export const JobTable = ({
 }) => (
   <Scroll label="Table of jobs">
     <table class="rows">
-      <thead>
-        <tr>
-          <th scope="col">Status</th>
-          <th scope="col">Task</th>
-          {!ofOneAgent && (
-            <th scope="col" class="wide">
-              Agent
-            </th>
-          )}
-          <th scope="col" class="wide">
-            Mode
-          </th>
-          <th scope="col" class="number wide">
-            Cost
-          </th>
-          <th scope="col" class="number wide">
-            Started
-          </th>
-        </tr>
-      </thead>
+      <Columns
+        of={[
+          "Status",
+          "Task",
+          ...(ofOneAgent ? [] : [["Agent", "wide"] as const]),
+          ["Mode", "wide"],
+          ["Cost", "number wide"],
+          ["Started", "number wide"],
+        ]}
+      />
       <tbody>
         {jobs.map((job) => (
           <tr key={job.id}>

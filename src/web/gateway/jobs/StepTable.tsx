@@ -1,5 +1,6 @@
 import type { Step } from "../../../client/GatewayJobs.ts"
 import { type Mode, stepLabel } from "../../../domain/modes.ts"
+import { Columns } from "../../shared/Columns.tsx"
 import { between, count, duration, usd } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 import { Badge, STATUS } from "./badges.tsx"
@@ -38,25 +39,14 @@ export const StepTable = ({
       {steps.length > 0 && (
         <Scroll label="Table of steps">
           <table>
-            <thead>
-              <tr>
-                <th scope="col">Step</th>
-                <th scope="col">Model</th>
-                <th scope="col">When</th>
-                <th scope="col" class="number">
-                  Took
-                </th>
-                <th scope="col" class="number">
-                  Tokens in
-                </th>
-                <th scope="col" class="number">
-                  Tokens out
-                </th>
-                <th scope="col" class="number">
-                  Cost
-                </th>
-              </tr>
-            </thead>
+            <Columns
+              of={[
+                "Step",
+                "Model",
+                "When",
+                ...["Took", "Tokens in", "Tokens out", "Cost"].map((name) => [name, "number"] as const),
+              ]}
+            />
             <tbody>
               {steps.map((step, i) => (
                 // A failed step and its successor have the same name, so steps are told apart by their place.

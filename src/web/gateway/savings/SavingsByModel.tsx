@@ -1,4 +1,5 @@
 import type { RoutingStats } from "../../../client/GatewayClient.ts"
+import { Columns } from "../../shared/Columns.tsx"
 import { count, percent, usd } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 
@@ -8,23 +9,7 @@ export const SavingsByModel = ({ stats }: { readonly stats: RoutingStats }) => (
     <h3 id="models-title">By model</h3>
     <Scroll label="Table of models">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Model</th>
-            <th scope="col" class="number">
-              Calls
-            </th>
-            <th scope="col" class="number">
-              Actual
-            </th>
-            <th scope="col" class="number">
-              Baseline
-            </th>
-            <th scope="col" class="number">
-              Saved
-            </th>
-          </tr>
-        </thead>
+        <Columns of={["Model", ...["Calls", "Actual", "Baseline", "Saved"].map((name) => [name, "number"] as const)]} />
         <tbody>
           {stats.by_provider_model.map((entry) => (
             <tr key={`${entry.provider} ${entry.model}`}>

@@ -1,7 +1,10 @@
 import type { RoutingStats } from "../../../client/GatewayClient.ts"
 import type { Interval } from "../../../domain/intervals.ts"
+import { Columns } from "../../shared/Columns.tsx"
 import { count, moment, usdExact } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
+
+const FIGURES = ["Calls", "Failed", "Unpriced", "Actual", "Baseline", "Saved"]
 
 /** The figures of the chart, to the last micro-USD. */
 export const SavingsTable = ({
@@ -13,29 +16,9 @@ export const SavingsTable = ({
 }) => (
   <Scroll label="Table of cost over time">
     <table>
-      <thead>
-        <tr>
-          <th scope="col">{interval === "hour" ? "Hour from" : "Day from"}</th>
-          <th scope="col" class="number">
-            Calls
-          </th>
-          <th scope="col" class="number">
-            Failed
-          </th>
-          <th scope="col" class="number">
-            Unpriced
-          </th>
-          <th scope="col" class="number">
-            Actual
-          </th>
-          <th scope="col" class="number">
-            Baseline
-          </th>
-          <th scope="col" class="number">
-            Saved
-          </th>
-        </tr>
-      </thead>
+      <Columns
+        of={[interval === "hour" ? "Hour from" : "Day from", ...FIGURES.map((name) => [name, "number"] as const)]}
+      />
       <tbody>
         {parts.map((part) => (
           <tr key={part.from}>
