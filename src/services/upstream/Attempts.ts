@@ -1,4 +1,4 @@
-/** Keeps the books of calls to providers: for callers, metrics, spans and the log. */
+/** Records every call to a provider: for callers, metrics, spans and the log. */
 import { Cause, Clock, Effect, Exit, Option, PubSub, Stream } from "effect"
 import { defined } from "../../domain/defined.ts"
 import { type AttemptOutcome, ruleOf } from "../../domain/failures.ts"
@@ -10,7 +10,7 @@ import type { Target } from "./Targets.ts"
 import { countAttempt } from "./UpstreamMetrics.ts"
 import { annotateCall } from "./UpstreamSpans.ts"
 
-/** Attempts that wait for a slow reader of them before it loses the oldest. */
+/** How many attempts may wait for a slow subscriber before it loses the oldest. */
 export const ATTEMPTS_KEPT = 1024
 
 /** A call that has ended. */
@@ -27,7 +27,7 @@ export interface Ended {
 export const makeAttempts = Effect.fnUntraced(function* (book: TargetRegistry) {
   const ended = yield* PubSub.sliding<Attempt>(ATTEMPTS_KEPT)
 
-  /** Enters a call in the books; `told` hears of it first, so that no reader can know more than the caller. */
+  /** Records a call. `told` is called first, so that no subscriber knows more than the caller. */
   const settle = Effect.fnUntraced(function* (call: Ended, told: (attempt: Attempt) => void) {
     const { cause, exit, expired, progress, startedAt, target } = call
     const finishedAt = yield* Clock.currentTimeMillis

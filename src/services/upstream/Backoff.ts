@@ -4,8 +4,8 @@ import type { ProviderFailure } from "./Provider.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
 /**
- * Jittered exponential delays up to a cap. What the provider asked for with `Retry-After` is added to them, never
- * undercut, so that callers who were all told the same time do not all come back at the same time.
+ * Jittered exponential delays up to a cap. A provider's `Retry-After` is added to them, so that it is always respected
+ * and callers who were told the same time do not all come back at that time.
  */
 export const makeBackoff = ({
   base,

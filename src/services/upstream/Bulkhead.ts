@@ -2,7 +2,7 @@
 import { Effect, Schema, Scope, Semaphore } from "effect"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
-/** A provider had no place free, and none for waiting or not in time. */
+/** All places at a provider were taken, and none became free in time. */
 export class BulkheadFull extends Schema.TaggedError<BulkheadFull>()("BulkheadFull", {}) {}
 
 export interface Bulkhead {
@@ -26,7 +26,7 @@ export const makeBulkhead = (initial: UpstreamSettings["bulkhead"]): Effect.Effe
     const leave = Effect.sync(() => {
       present--
     })
-    // With no more calls present than there are places, one is free: no timer is needed.
+    // When fewer calls are present than there are places, one is free, so no timer is needed.
     const place = Effect.suspend(() =>
       present <= limits.calls
         ? places.takeScoped(1)

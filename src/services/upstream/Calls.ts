@@ -9,13 +9,13 @@ import { servedBy, StreamOutcome } from "./StreamOutcome.ts"
 import type { Target } from "./Targets.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
-/** What is known of a call while it runs, for whoever has to account for it even if it never ends well. */
+/** What is known of a call while it runs, so that it can be recorded even if it is interrupted. */
 export interface Progress {
   /** When the first output of a stream came, in milliseconds since the epoch. */
   firstOutputAt: number | undefined
-  /** What the answer said so far of who gives it and what it cost. */
+  /** Who gave the answer so far, and what it cost. */
   served: () => Served | undefined
-  /** Called when a stream shows that the model works on its answer, perhaps long before that is complete. */
+  /** Called when a stream shows that the model is working, perhaps long before the answer is complete. */
   readonly working: () => void
 }
 
@@ -26,7 +26,9 @@ export interface Call<A> {
     progress: Progress,
     timeouts: UpstreamSettings["timeouts"],
   ) => Effect.Effect<A, ProviderFailure>
-  /** Whether another attempt may follow a failure: not if its caller holds output that cannot be taken back. */
+  /**
+   * Whether another attempt may follow a failure. It may not if the caller already has output that cannot be revoked.
+   */
   readonly mayGoOn: () => boolean
 }
 
@@ -36,8 +38,8 @@ const withModel = (request: ChatRequest, model: string): ChatRequest =>
   request.model === model ? request : { ...request, model }
 
 /**
- * A defect in a provider's translation: whatever it read, it could not make sense of it. The message is left out of the
- * log, because that of a parser quotes what was parsed.
+ * A provider's translation threw: its input was something that it does not expect. The message is not logged, because a
+ * parser's message quotes its input.
  */
 const notUnderstood =
   ({ provider }: Target) =>
@@ -67,15 +69,15 @@ export const completeCall = (request: ChatRequest): Call<Omit<Completed, "attemp
 })
 
 /**
- * Chunks without output that are held back at the beginning of an attempt. While nothing but those came, a failure is
- * invisible to the caller; a provider that sends more of them than this is taken to be producing.
+ * How many chunks without output are held back at the beginning of an attempt. As long as nothing else came, the caller
+ * does not notice a failure; a provider that sends more of them counts as producing output.
  */
 const MAX_HELD_CHUNKS = 16
 
 /**
  * A streamed answer, whose events go to `emit`. When an attempt follows one that failed after output, `Restarted` is
- * emitted just before the first output of the new one, so it names who really took over, and a stream that nobody took
- * over fails with its partial answer intact.
+ * emitted just before the first output of the new one, so that it names the target that really took over. If none takes
+ * over, the stream fails and its partial answer stands.
  */
 export const streamCall = (
   request: UpstreamRequest,
@@ -138,9 +140,9 @@ export const streamCall = (
       return Effect.andThen(emit(events), Effect.sync(waitOn))
     }
 
-    // One fiber that watches a timestamp costs nothing per chunk. It never sleeps longer than the idle time, so it is
-    // awake in time for an idle period that begins while it sleeps. Until there is output, a thought can only prolong
-    // the time that a model has: what follows it may be thought unseen.
+    // One fiber watches a timestamp, so that chunks need no timers. It never sleeps longer than the idle time, so it
+    // notices an idle period that begins while it sleeps. Before the first output, thoughts only prolong the model's
+    // time, because others may be thought unseen.
     const silence = Effect.gen(function* () {
       const idle = Duration.toMillis(timeouts.idle)
       const firstToken = Duration.toMillis(timeouts.firstToken)
@@ -156,13 +158,13 @@ export const streamCall = (
     return yield* Stream.suspend(() => target.provider.stream(withModel(request.completion, target.model), watch)).pipe(
       Stream.runForEachArray(onChunks),
       Effect.raceFirst(silence),
-      // Providers promise this; checked here too, because a truncated answer must never pass for a whole one.
+      // Providers guarantee this. It is checked again here, because a truncated answer must never count as a whole one.
       Effect.andThen(
         Effect.suspend(() =>
           outcome.finished ? Effect.succeed(outcome.served) : Effect.fail(new ProviderFailure({ kind: "truncated" })),
         ),
       ),
-      // Before the failure is noted, so that what follows never passes for the rest of this answer.
+      // This comes before the failure is noted, so that later output never counts as the rest of this answer.
       Effect.catchDefect(notUnderstood(target)),
       Effect.tapError((failure) =>
         Effect.sync(() => {
@@ -175,7 +177,7 @@ export const streamCall = (
   return { once, mayGoOn: () => restart || !emitted }
 }
 
-/** Whether a chunk holds anything that a reader would see: text, a refusal, a piece of a tool call, the end. */
+/** Whether a chunk contains anything that a reader would see: text, a refusal, a piece of a tool call, or the end. */
 const hasOutput = (chunk: ChatChunk): boolean =>
   chunk.choices.some(
     ({ delta, finish_reason }) =>

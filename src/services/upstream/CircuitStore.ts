@@ -8,10 +8,10 @@ type Store = CircuitBreaker.CircuitBreakerStore["Service"]
 /** Circuits that a process remembers. */
 export const MAX_CIRCUITS = 2048
 
-/** How many of those that were not asked for the longest are looked at for one that can be forgotten. */
+/** How many of the least recently used circuits are examined for one that can be forgotten. */
 const LOOKED_AT = 64
 
-/** Whether a circuit keeps nobody away: it is closed, or its next call is its probe. */
+/** Whether forgetting a circuit changes nothing for callers: it is closed, or its next call is its probe. */
 const letsThrough = (state: CircuitBreaker.State): boolean => {
   switch (state._tag) {
     case "Closed":
@@ -30,14 +30,14 @@ const newCircuit: Effect.Effect<Store> = Effect.suspend(() =>
 )
 
 /**
- * Circuits in memory. The library's store forgets a key when it was idle for an hour; until then whoever invents models
- * could fill memory. This one has a store per key, so that it can forget one: when there are too many, the one that was
- * not asked for the longest and keeps nobody away, or the very oldest where they all do.
+ * Circuits in memory. The library's store forgets a key after an hour without use, and callers who invent model names
+ * could fill the memory until then. So each key has a store of its own here, which can be forgotten: when there are too
+ * many, the least recently used circuit that blocks no calls, or the oldest if all of them do.
  */
 export const layerCircuitsInMemory: Layer.Layer<CircuitBreaker.CircuitBreakerStore> = Layer.sync(
   CircuitBreaker.CircuitBreakerStore,
   () => {
-    // In the order in which they were last asked for.
+    // In the order of their last use.
     const circuits = new Map<string, Store>()
 
     const forgetOne = Effect.fnUntraced(function* () {
@@ -63,14 +63,14 @@ export const layerCircuitsInMemory: Layer.Layer<CircuitBreaker.CircuitBreakerSto
   },
 )
 
-/** A call that the local store admitted is told apart by its generation, which no store makes negative. */
+/** Generations below zero mark calls that the local store admitted, because no store issues negative ones. */
 const toLocal = (generation: number): number => -1 - generation
 const isLocal = (generation: number): boolean => generation < 0
 
 /**
- * The store of `shared`, with one in memory that stands in for it call by call while it fails. What a circuit learned
- * in one of them is not carried over to the other: it is learned again within a few calls. Circuits of targets that may
- * be made up are always kept in memory, where they are bounded.
+ * The `shared` store, replaced call by call by one in memory while it fails. What a circuit learned in one is not
+ * copied to the other, because it is learned again within a few calls. Circuits of unknown targets are always kept in
+ * memory, where their number is bounded.
  */
 export const withLocalFallback = <E, R>(shared: Layer.Layer<CircuitBreaker.CircuitBreakerStore, E, R>) =>
   Layer.effect(

@@ -1,4 +1,4 @@
-/** Circuits, so that what is down is left alone until it works again: see {@link Suspect} for what has one. */
+/** Circuit breakers: what fails is not called until it works again. {@link Suspect} says what has a circuit. */
 import { Cause, Context, Deferred, Duration, Effect, Exit, Option, Schedule, type Scope, Stream } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { failureRules, type Suspect } from "../../domain/failures.ts"
@@ -27,21 +27,23 @@ export interface ProviderCircuits {
   readonly targets: ReadonlyArray<readonly [KnownTarget, CircuitState]>
 }
 
-/** A call on its way through its circuits. */
+/** A call's admission through its circuits. */
 export interface CircuitPermit {
   /**
-   * To be called when the target shows that it works, perhaps long before the call ends: if it is a probe, the circuit
-   * closes then, because an answer can take minutes, and as long as its reader likes.
+   * To be called when the target shows that it works. If the call is a probe, its circuit closes then, rather than at
+   * the end of the call: an answer can take minutes, and as long as its reader likes.
    */
   readonly working: () => void
-  /** Whether it is to show that a circuit can be closed again, and has not done so yet. */
+  /** Whether the call is a probe whose target has not yet shown that it works. */
   readonly isProbe: () => boolean
 }
 
 type Failure = ProviderFailure | BulkheadFull | CircuitBreaker.CircuitBreakerError
 
 export interface Circuits {
-  /** Runs a call through the circuits of its target, which see one outcome of it, whatever retries are inside. */
+  /**
+   * Runs a call through the circuits of its target. They count one outcome for it, however many retries it contains.
+   */
   readonly guard: <A, R>(
     target: CalledTarget,
     call: (permit: CircuitPermit) => Effect.Effect<A, Failure, R>,
@@ -49,7 +51,7 @@ export interface Circuits {
   readonly statesOf: (provider: ProviderId) => Effect.Effect<ProviderCircuits>
 }
 
-/** From the outermost to the innermost, with what tells their circuits apart. */
+/** From the outermost to the innermost circuit, with the key of each. */
 const SUSPECTS: Readonly<Record<Suspect, (target: CalledTarget) => string>> = {
   provider: ({ provider }) => provider,
   target: ({ key }) => key,
@@ -58,8 +60,8 @@ const SUSPECTS: Readonly<Record<Suspect, (target: CalledTarget) => string>> = {
 const PACE = "#pace"
 
 /**
- * What an exit says about a suspect. A refused request, or a caller that goes away, says nothing; such a probe frees
- * its slot for the next one.
+ * What an exit says about a suspect. A request that was refused, or whose caller left, says nothing; if it was a probe,
+ * its slot is free for the next one.
  */
 const outcomeFor =
   (suspect: Suspect) =>
@@ -72,7 +74,7 @@ const outcomeFor =
     return suspect === "provider" && heard ? CircuitBreaker.success : CircuitBreaker.ignored
   }
 
-/** What the circuits that a call passes know of each other. */
+/** What the circuits of one call share. */
 interface Passing {
   readonly worked: Deferred.Deferred<void>
   probes: boolean
@@ -86,8 +88,8 @@ const CurrentPassing = Context.Reference<Passing | undefined>("sealgate/services
 type Store = CircuitBreaker.CircuitBreakerStore["Service"]
 
 /**
- * `store`, to which a probe reports its success as soon as its target works. What the breaker reports when the probe
- * ends has the same generation, so the store ignores it then.
+ * `store`, to which a probe reports success as soon as its target works. The breaker's own report at the end of the
+ * probe has the same generation, so the store ignores it.
  */
 const withEarlySuccess = (
   store: Store,
@@ -97,7 +99,7 @@ const withEarlySuccess = (
   const succeed = (key: string, generation: number) =>
     store.record({ key, generation, outcome: "Success", tripPolicy, openFor: Duration.zero }).pipe(
       Effect.flatMap((transition) => (transition === undefined ? Effect.void : onTransition(transition))),
-      // A store that failed is told again at the end of the call.
+      // If the store failed, the end of the call reports it again.
       Effect.ignore,
     )
   return {
@@ -107,7 +109,7 @@ const withEarlySuccess = (
       const passing = yield* CurrentPassing
       if (admission.probe && passing !== undefined) {
         passing.probes = true
-        // The breaker closes this scope with the call. A report that has begun is finished, so that it is logged.
+        // The breaker closes this scope with the call. A report that has begun is completed, so that it is logged.
         yield* Effect.interruptible(Deferred.await(passing.worked)).pipe(
           Effect.andThen(succeed(key, admission.generation)),
           Effect.uninterruptible,
@@ -151,10 +153,10 @@ export const makeCircuits = Effect.fnUntraced(function* (
     store.state(key).pipe(
       Effect.map((state): CircuitState => {
         if (state._tag === "Closed") return "closed"
-        // A circuit whose time is over lets the next call through as its probe.
+        // A circuit whose open time has passed lets the next call through as its probe.
         return state._tag === "HalfOpen" || Duration.isZero(state.retryAfter) ? "half-open" : "open"
       }),
-      // Where the store cannot be reached, calls run as if every circuit were closed.
+      // While the store cannot be reached, calls run as if every circuit were closed.
       Effect.orElseSucceed(() => "closed" as const),
     )
 
@@ -177,7 +179,7 @@ export const makeCircuits = Effect.fnUntraced(function* (
   })
 
   const show = (provider: ProviderId) => Effect.flatMap(statesOf(provider), ({ state }) => showCircuit(provider, state))
-  // A circuit's time runs out without a transition, so its state is looked up whenever somebody wants to see it.
+  // A circuit's open time ends without an event, so its state is read whenever the metrics are.
   const showAll = Effect.forEach(book.providers, show, { discard: true })
   yield* showAll
   yield* measure(showAll)

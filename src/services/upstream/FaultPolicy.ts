@@ -1,8 +1,8 @@
 /**
- * What happens to a request, whatever goes wrong with the providers it is offered to. From outside in: the time limit
- * of the request → failover across targets → circuits of provider and target → bulkhead per provider → retry → time
- * limits of one call. `failureRules` says what follows from each kind of failure, `TargetFailures` which error a caller
- * sees in the end.
+ * The fault policy: what happens to a request when providers fail. From outside in: the time limit of the request →
+ * failover across targets → circuits of provider and target → bulkhead per provider → retry → time limits of one call.
+ * `failureRules` defines the consequences of each kind of failure, and `TargetFailures` the error that the caller sees
+ * in the end.
  */
 import { Clock, Duration, Effect, Option, Result, ScopedRef } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
@@ -22,7 +22,7 @@ import type { UpstreamSettings } from "./UpstreamSettings.ts"
 import { withCallSpan } from "./UpstreamSpans.ts"
 import { statusOf } from "./UpstreamStatus.ts"
 
-/** One request on its way through the policy. */
+/** The state of one request within the policy. */
 interface RequestState {
   readonly settings: UpstreamSettings
   readonly attempts: Array<Attempt>
@@ -30,15 +30,15 @@ interface RequestState {
   readonly failures: Array<TargetFailure>
   /** In milliseconds since the epoch. */
   readonly deadline: number
-  /** Whether the time limit has passed, so that a call that it cuts off is not taken for an abandoned one. */
+  /** Whether the time limit has passed, so that a call that it cuts off does not count as abandoned by the caller. */
   expired: boolean
   /** The target that was called last. */
   called: Target | undefined
 }
 
 /**
- * The time limits of a call: what is said of its target counts before what is said of its provider, or of all. Who has
- * more time of its own for the first output has it for a whole answer too.
+ * The time limits of a call. A target's own limit takes precedence over its provider's, and that over the common one. A
+ * longer limit for the first output also prolongs that for a whole answer.
  */
 const timeoutsOf = (
   { firstTokenMs, provider }: Target,
@@ -91,7 +91,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
       )
     })
 
-  /** Whether a target is tried once more after a failure. A probe is one try, so that nobody waits long for its word. */
+  /** Whether a target is tried again after a failure. A probe is tried once, so that its result is known soon. */
   const again = (
     state: RequestState,
     call: Call<unknown>,

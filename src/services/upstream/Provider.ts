@@ -25,27 +25,27 @@ export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("Prov
   }
 }
 
-/** Hears, while a stream is read, what its chunks do not say. */
+/** Receives what a stream reveals besides its chunks. */
 export interface StreamWatch {
-  /** Something came, be it a chunk, a comment or a ping: the connection stands, whatever the model does. */
+  /** Anything arrived, such as a chunk, a comment or a ping: the connection works, whatever the model does. */
   readonly alive: () => void
-  /** More came of what the model thinks: it is at work, although a reader of the chunks sees nothing of it. */
+  /** More thoughts arrived: the model is working, although readers of the chunks see none of it. */
   readonly thinking: () => void
   /** What the answer has cost so far. */
   readonly spent: (usage: Usage) => void
-  /** Whoever gives the answer has signed it, and that was verified. */
+  /** The answer was signed, and the signatures were verified. */
   readonly receipt: (receipt: KeptReceipt) => void
 }
 
 export interface Provider {
   readonly id: ProviderId
-  /** What spans call the API that it speaks, after the conventions for `gen_ai.provider.name`. */
+  /** What spans call its API, by the conventions for `gen_ai.provider.name`. */
   readonly apiName: string
   /** The model used when a request names none. */
   readonly defaultModel: string
-  /** Where it is called, for spans; absent for what is built in. */
+  /** The server that is called, for spans; absent for the built-in echo. */
   readonly server?: { readonly address: string; readonly port: number }
-  /** How long the first output of a stream may take, where that is not as for every provider. */
+  /** How long the first output of a stream may take, if that differs from other providers. */
   readonly firstToken?: Duration.Duration | undefined
   /** One whole answer. */
   readonly complete: (request: ChatRequest) => Effect.Effect<ChatCompletion, ProviderFailure>

@@ -1,7 +1,7 @@
 /**
- * HTTP to model providers: one POST, an answer whose body is pulled as it comes. It sits on `undici`'s dispatcher itself,
- * because every completion and every chunk passes here: a general client's request, response and stream objects cost
- * several times what the exchange does.
+ * HTTP to model providers: one POST, whose response body is pulled as it arrives. It uses `undici`'s dispatcher
+ * directly, because every completion and every chunk passes here, and the request, response and stream objects of a
+ * general client cost several times what the exchange does.
  */
 import { Cause, Context, Data, Duration, Effect, Exit, Layer, type Pull, Redacted, type Scope } from "effect"
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from "undici"
@@ -9,19 +9,19 @@ import { defined } from "../../domain/defined.ts"
 import { traceContextOf } from "../../domain/traceContext.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
-/** Largest response header section that is read, in bytes; a larger one fails the call. */
+/** The largest response header section, in bytes; a larger one fails the call. */
 export const MAX_RESPONSE_HEADER_BYTES = 32 * 1024
 
-/** How long an idle connection is kept for the next call, whatever the provider offers. */
+/** How long an idle connection is kept, even if the provider would keep it longer. */
 const KEEP_ALIVE = Duration.seconds(30)
 
-/** Bytes of a body that may wait for their reader before the connection is read no further. */
+/** How many bytes of a body may wait for their reader before reading from the connection pauses. */
 const MAX_WAITING_BYTES = 64 * 1024
 
-/** Time limits are the fault policy's. */
+/** undici's own time limits are off, because the fault policy sets them. */
 const NO_LIMIT = 0
 
-/** HTTP proxies of the network, which give a tunnel to a provider (`CONNECT`, RFC 9110 §9.3.6). */
+/** HTTP proxies of the network, through which providers are reached by a tunnel (`CONNECT`, RFC 9110 §9.3.6). */
 export interface NetworkProxies {
   readonly http: Redacted.Redacted | undefined
   readonly https: Redacted.Redacted | undefined
@@ -29,10 +29,10 @@ export interface NetworkProxies {
   readonly except: string | undefined
 }
 
-/** A proxy would take these for itself. */
+/** These are never called through a proxy, because they would mean the proxy's own machine. */
 const THIS_MACHINE = "localhost,127.0.0.1,::1"
 
-/** What holds the connections: to providers, or to the proxies before them. */
+/** Makes the pool of connections to providers, or to the proxies in front of them. */
 export const makeDispatcher = (
   connect: Duration.Duration,
   proxies: NetworkProxies | undefined,
@@ -50,11 +50,11 @@ export const makeDispatcher = (
   const url = (proxy: Redacted.Redacted | undefined) => (proxy === undefined ? "" : Redacted.value(proxy))
   return new EnvHttpProxyAgent({
     ...options,
-    // Through a tunnel each call has a connection of its own; without, all to one proxy would wait for one another.
+    // A tunnel gives each call a connection of its own; without tunnels, all calls through one proxy would share one.
     proxyTunnel: true,
     requestTls: { timeout },
     proxyTls: { timeout },
-    // Empty texts, because what is left out is read from the environment.
+    // Empty strings rather than absent members, because undici reads absent ones from the environment.
     httpProxy: url(proxies.http),
     httpsProxy: url(proxies.https),
     noProxy: [proxies.except, THIS_MACHINE].filter((hosts) => hosts !== undefined).join(","),
@@ -78,19 +78,19 @@ export interface ProviderResponse {
 
 export type ResponseHeaders = Readonly<Partial<Record<string, string>>>
 
-/** What came since the last pull. */
+/** The bytes that arrived since the last pull. */
 export type Pieces = readonly [Uint8Array, ...ReadonlyArray<Uint8Array>]
 
-/** There is no connection, or it broke. */
+/** The connection could not be made, or broke. */
 export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<{
-  /** Why, as the system or the client calls it, such as `ECONNREFUSED`; the message would name internal addresses. */
+  /** The error code of the system or of undici, such as `ECONNREFUSED`; messages would name internal addresses. */
   readonly code: string | undefined
 }> {}
 
 export class ProviderHttp extends Context.Service<
   ProviderHttp,
   {
-    /** Sends a request; with the scope its connection ends, unless the answer was read to its end. */
+    /** Sends a request. Its connection closes with the scope, unless the response was read to its end. */
     readonly post: (request: ProviderRequest) => Effect.Effect<ProviderResponse, ConnectionFailed, Scope.Scope>
   }
 >()("sealgate/services/upstream/ProviderHttp") {
@@ -151,9 +151,9 @@ const send = (
       }),
   )
 
-/** One request and its answer, as `undici` reports on them. */
+/** One request and its response, as `undici` reports them. */
 class Exchange implements Dispatcher.DispatchHandler {
-  /** Told of the head of the answer, or that there will be none. */
+  /** Receives the head of the response, or the failure to get one. */
   onHead: (outcome: Effect.Effect<ProviderResponse, ConnectionFailed>) => void = () => undefined
   private controller: Dispatcher.DispatchController | undefined
   private waiting: Array<Uint8Array> = []

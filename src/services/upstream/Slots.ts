@@ -1,4 +1,4 @@
-/** What the registry of providers amounts to: the slots in order, and the vendor of each. */
+/** The slots that the registry of providers defines: in order, with the vendor of each. */
 import type { ProviderId } from "../../domain/upstream.ts"
 import * as registry from "./providers/registry.ts"
 import type { ProviderDescriptor } from "./providers/shared/Descriptor.ts"
@@ -12,7 +12,7 @@ export const PROVIDERS: Readonly<Record<Slot, ProviderDescriptor>> = registry
 /** The number of a slot, as in `PROVIDER_ORDER`. */
 export const numberOf = (slot: Slot): string => slot.slice("provider".length)
 
-/** Every slot, in the order of their numbers, which is that of a module's names. The registry has no other names. */
+/** Every slot, in the order of their numbers: the names of a module are sorted, and the registry has no others. */
 export const SLOTS = Object.keys(PROVIDERS) as ReadonlyArray<Slot>
 
 /** Every provider that can be named: those in slots, and the built-in echo. */

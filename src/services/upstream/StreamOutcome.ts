@@ -12,7 +12,7 @@ export const servedBy = (provider: ProviderId, completion: ChatCompletion): Serv
   usage: completion.usage ?? null,
 })
 
-/** Gathers from the chunks of a stream what {@link servedBy} reads from a whole answer. */
+/** Collects from the chunks of a stream what {@link servedBy} reads from a whole answer. */
 export class StreamOutcome {
   readonly provider: ProviderId
   private model = ""
@@ -25,7 +25,7 @@ export class StreamOutcome {
     this.provider = provider
   }
 
-  /** Takes note of `chunk` and returns it. */
+  /** Reads `chunk` and returns it. */
   add(chunk: ChatChunk): ChatChunk {
     this.model = chunk.model
     if (chunk.usage != null) this.usage = chunk.usage
@@ -36,12 +36,12 @@ export class StreamOutcome {
     return chunk
   }
 
-  /** Takes note of what the answer has cost so far, where its chunks may never say. */
+  /** Records the usage so far, which the chunks may never contain. */
   spent(usage: Usage): void {
     this.usageSoFar = usage
   }
 
-  /** Takes note of what was signed of the answer. */
+  /** Records the signed statements about the answer. */
   signed(receipt: KeptReceipt): void {
     this.receipt = receipt
   }
@@ -52,8 +52,9 @@ export class StreamOutcome {
   }
 
   /**
-   * Of an answer that broke off the usage is what is known of it; of one that is finished only the chunks can tell, as an
-   * earlier count is not the whole. The finish reasons are in the order of their choices; choices without one are left out.
+   * The usage of an incomplete answer is the last one known. That of a complete answer comes from its chunks alone,
+   * because an earlier count is only a part. The finish reasons are in the order of their choices; choices without one
+   * are left out.
    */
   get served(): Served {
     const finishReasons = [...this.finishReasons]

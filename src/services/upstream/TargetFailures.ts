@@ -1,4 +1,4 @@
-/** How targets failed to serve a request, and which of their failures its caller hears. */
+/** How targets failed to serve a request, and which of the failures its caller is told. */
 import { Duration, Record, Redacted } from "effect"
 import type { CircuitBreakerError } from "effect/persistence/CircuitBreaker"
 import { failureCodes, failureRules, type UpstreamCode } from "../../domain/failures.ts"
@@ -40,13 +40,13 @@ export const targetFailureOf = (
   }
 }
 
-/** Which model it was, because the caller may have named none, or one for another provider. */
+/** Adds the name of the model, because the caller may have named none, or one of another provider. */
 const namingModel = (model: string, said: Redacted.Redacted | undefined): Redacted.Redacted =>
   Redacted.make(said === undefined ? model : `${model}: ${Redacted.value(said)}`)
 
 /**
- * What a caller who cannot take a restart hears when its stream breaks after output began. A failure that would have
- * ended the search in any case keeps its name.
+ * The failure of a stream that broke after output began, for a caller that does not accept a restart. A failure that
+ * would have ended the search in any case keeps its code.
  */
 export const brokenOff = (failed: TargetFailure): TargetFailure =>
   failed.failover ? { ...failed, code: "upstream-interrupted", failover: false } : failed

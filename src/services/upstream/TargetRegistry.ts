@@ -1,7 +1,7 @@
 /**
- * Which targets were called and when they last served. Circuits, metrics, spans and logs name targets through it, so
- * that a caller who invents model names can neither fill memory nor get text into telemetry: some providers serve
- * whatever name they are asked for, and what a sealed request asks for is sealed.
+ * Which targets were called and when they last succeeded. Circuits, metrics, spans and logs take the names of targets
+ * from here, so that a caller who invents model names can neither fill memory nor put text into telemetry: some
+ * providers accept any name, and the names in sealed requests are secret.
  */
 import { createHash } from "node:crypto"
 import { PUBLISHED_MODELS } from "../../domain/publishedModels.ts"
@@ -9,40 +9,40 @@ import type { ProviderId } from "../../domain/upstream.ts"
 import type { Provider } from "./Provider.ts"
 import type { Target } from "./Targets.ts"
 
-/** Models of one provider, beside published ones, that are known by their names. */
+/** How many models of one provider, beside published ones, are remembered by their names. */
 export const MAX_NAMED_MODELS = 64
 
-/** Stands for every model that has no name here, and for what is no name. */
+/** Replaces every name that may not be shown. */
 export const OTHER = "other"
 
 const PUBLISHED: ReadonlySet<string> = new Set(PUBLISHED_MODELS)
 
-/** What names of models and finish reasons look like: no text that somebody wrote passes for one. */
+/** The form of names of models and finish reasons: prose does not match it. */
 const NAME = /^[\w.:/@+-]{1,128}$/
 
-/** A name from outside if it is safe to show, else {@link OTHER}. */
+/** A name from outside if it has that form, else {@link OTHER}. */
 export const nameOrOther = (text: string): string => (NAME.test(text) ? text : OTHER)
 
-/** Begins what stands for a model in the key of a stranger; no name begins with it. */
+/** Begins the key of an unknown model; no name begins with it. */
 const UNKNOWN = "?"
 
 export interface CalledTarget {
   readonly provider: ProviderId
   /**
-   * Identifies the target wherever it is remembered: `provider/model`. A model that is neither configured nor published
-   * and never served is a stranger, who may be made up: a hash stands for its name.
+   * Identifies the target everywhere: `provider/model`. A model that is neither configured nor published and never
+   * succeeded is unknown and may be made up, so a hash replaces its name.
    */
   readonly key: string
 }
 
-/** A target that is no stranger. */
+/** A target that is not unknown. */
 export interface KnownTarget extends CalledTarget {
   readonly model: string
   /** In milliseconds since the epoch. */
   lastSuccess: number | undefined
 }
 
-/** Whether a key is that of a target that may be made up. */
+/** Whether a key is that of an unknown target. */
 export const isUnknownTarget = (key: string): boolean => key.includes(`/${UNKNOWN}`)
 
 export class TargetRegistry {
@@ -61,7 +61,7 @@ export class TargetRegistry {
     return [...this.known.keys()]
   }
 
-  /** What telemetry calls a model: its name if an operator configured it or its vendor published it. */
+  /** The name of a model in telemetry: its own if an operator configured it or its vendor published it. */
   label(provider: ProviderId, model: string): string {
     return PUBLISHED.has(model) || this.configured.get(provider)?.has(model) === true ? model : OTHER
   }
@@ -85,7 +85,7 @@ export class TargetRegistry {
     return entry
   }
 
-  /** Notes that a target served at `now`. */
+  /** Notes that a target succeeded at `now`. */
   succeeded(target: Target, now: number): void {
     const { id } = target.provider
     this.successes.set(id, now)
@@ -95,12 +95,12 @@ export class TargetRegistry {
     if (known !== undefined) known.lastSuccess = now
   }
 
-  /** When any target of a provider last served, in milliseconds since the epoch. */
+  /** When any target of a provider last succeeded, in milliseconds since the epoch. */
   lastSuccess(provider: ProviderId): number | undefined {
     return this.successes.get(provider)
   }
 
-  /** The targets of a provider that were called so far, without strangers. */
+  /** The targets of a provider that were called so far, without unknown ones. */
   of(provider: ProviderId): ReadonlyArray<KnownTarget> {
     return [...this.knownTargets.values()].filter((target) => target.provider === provider)
   }

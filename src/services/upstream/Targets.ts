@@ -1,4 +1,4 @@
-/** Which targets a request is offered to, and in which order. */
+/** The targets that a request may be sent to, in order. */
 import { Effect } from "effect"
 import { UpstreamError, type UpstreamRequest } from "../../domain/upstream.ts"
 import type { Provider } from "./Provider.ts"

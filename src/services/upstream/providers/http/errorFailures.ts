@@ -1,4 +1,4 @@
-/** From what a provider said to the kind of failure that it is. */
+/** Classifies the errors that providers report. */
 import type { FailureKind } from "../../../../domain/failures.ts"
 import { CALLED_BY_SEALGATE, NOT_SEALED } from "../../../../domain/software.ts"
 import type { ProviderFailure } from "../../Provider.ts"
@@ -7,8 +7,8 @@ import { failure } from "../shared/providerFailures.ts"
 import { type ErrorBody, readErrorBody } from "./ErrorBody.ts"
 
 /**
- * The statuses of error names, for where there is no status. Every vendor's names count at every provider, because
- * servers pass on the errors of others that stand behind them.
+ * The status that belongs to an error's name, for errors that come without one. The names of every vendor count at
+ * every provider, because servers pass on the errors of other servers behind them.
  */
 const STATUS_OF_ERROR: ReadonlyMap<string, number> = new Map(
   Object.values(PROVIDERS).flatMap(({ api }) => Object.entries(api.errors)),
@@ -19,8 +19,8 @@ export const failureOfResponse = (status: number, body: unknown, retryAfterMs?: 
   failureOf(readErrorBody(body), status, retryAfterMs)
 
 /**
- * The failure that an error inside a successful response is: an event of a stream, or the whole body. It is the same as
- * if the response had the status that belongs to the error.
+ * The failure that an error within a successful response is: an event of a stream, or the whole body. It is classified
+ * as if the response had the error's status.
  */
 export const failureOfEvent = (body: unknown, retryAfterMs?: number): ProviderFailure => {
   const error = readErrorBody(body)
@@ -33,11 +33,11 @@ const failureOf = (error: ErrorBody, status: number | undefined, retryAfterMs: n
   return failure(kindOf(status, error, after !== undefined), error.message, { retryAfterMs: after })
 }
 
-/** The request as a whole is the problem, so the message may say which problem it is. */
+/** Statuses that blame the request as a whole, so that the message may say what is wrong with it. */
 const REQUEST_STATUS: ReadonlySet<number> = new Set([400, 413, 422])
 
 const CONTEXT_CODES: ReadonlySet<string> = new Set(["context_length_exceeded", "exceed_context_size_error"])
-/** Anthropic, Gemini and most OpenAI-compatible servers have no code for it, only words. */
+/** Anthropic, Gemini and most OpenAI-compatible servers have no code for this, only a message. */
 const CONTEXT_MESSAGE =
   /prompt is too long|exceed(s|ed)? (the |your )?(available )?context|context (length|window|size|limit)|maximum (prompt|input) length|input token count|too large for model with \d+ maximum context/i
 
@@ -51,13 +51,16 @@ const FILTER_CODES: ReadonlySet<string> = new Set([
 const FILTER_MESSAGE =
   /content (filter|management|policy)|content filtering policy|usage polic(y|ies)|input was flagged/i
 
-/** Servers report a model that they do not have, or that the account may not use, with 400, 403 and 404 alike. */
+/** Servers report an unknown model, or one that the account may not use, with 400, 403 and 404 alike. */
 const MODEL_CODES: ReadonlySet<string> = new Set(["model_not_found", "model_decommissioned", "invalid_model"])
 const MODEL_MESSAGE = /\bnot a valid model\b|^(invalid|unknown) model\b/i
-/** As far from its model as this, in characters, something else may be meant that does not exist. */
+/** The greatest distance, in characters, between "model" and "not found"; beyond it, something else may be missing. */
 const MODEL_REACH = 200
 
-/** Whether a line says of a model that it is not there. In one pass: a pattern with this gap would try it from each word. */
+/**
+ * Whether a line says that a model does not exist. One pass finds it, whereas a pattern with such a gap would be tried
+ * from every word.
+ */
 const missesModel = (message: string): boolean => {
   let after = -Infinity
   for (const { 0: found, index } of message.matchAll(/\bmodel\b|\bnot (?:exist|found)|[\n\r\u2028\u2029]/gi)) {
@@ -68,11 +71,11 @@ const missesModel = (message: string): boolean => {
   return false
 }
 
-/** What a sealed proxy and a connector call it when they are taken for a provider. */
+/** The codes of a sealed proxy and a connector that were configured as a provider. */
 const SEALGATE_CODES: ReadonlySet<string> = new Set([NOT_SEALED, CALLED_BY_SEALGATE])
 
 const UNAUTHORIZED_STATUS: ReadonlySet<number> = new Set([401, 402, 403])
-/** An account that has run dry is refused like a key: waiting does not cure it, only the operator can. */
+/** An account without credit is treated like a refused key: waiting does not help, only the operator can. */
 const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "insufficient_quota",
   "exceeded_current_quota_error",
@@ -81,24 +84,24 @@ const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "billing_error",
 ])
 const ACCOUNT_MESSAGE = /credit balance is too low|insufficient balance/i
-/** Some providers report a bad key, and Gemini a place or account that it does not serve, as a bad request. */
+/** Some providers report a bad key as a bad request; Gemini does so for regions and accounts that it does not serve. */
 const UNAUTHORIZED_CODES: ReadonlySet<string> = new Set(["API_KEY_INVALID", "FAILED_PRECONDITION", "invalid_api_key"])
 const UNAUTHORIZED_MESSAGE = /(incorrect|invalid) api key|api key not valid/i
 
 const RATE_MESSAGE = /rate limit|too many requests/i
 
-/** 4xx that say nothing about the request: the same request may do later. */
+/** 4xx statuses that do not blame the request: the same request may succeed later. */
 const TRANSIENT_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 498, 499])
 
-/** How much of a message is searched for the words that tell what it means. */
+/** How much of a message is searched. */
 const TELLING_CHARS = 2000
 
-/** `status` is `undefined` where there is none, as in most events of a stream: then every word counts. */
+/** `status` is `undefined` for most events of a stream; then any message counts. */
 const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolean): FailureKind => {
   const { codes } = error
   const message = (error.message ?? "").slice(0, TELLING_CHARS)
   const named = (known: ReadonlySet<string>) => codes.some((code) => known.has(code))
-  // These names are clear whatever the status says, or where there is none.
+  // These codes are unambiguous, whatever the status is.
   if (named(SEALGATE_CODES)) return "misconfigured"
   if (named(CONTEXT_CODES)) return "context-too-long"
   if (named(FILTER_CODES)) return "content-filtered"
@@ -118,8 +121,8 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
   if (status === 429) return "rate-limited"
   if (status === 503 || status === 529) return asksToWait ? "rate-limited" : "unavailable"
   if (status >= 500 || TRANSIENT_STATUS.has(status)) return "unavailable"
-  // Only the size of the body can be meant, and another provider may take larger ones.
+  // This can only mean the size of the body, and another provider may accept larger ones.
   if (status === 413) return "context-too-long"
-  // A success that is none of ours: there is no such answer in any of the formats.
+  // A success with this body exists in none of the formats.
   return status < 400 ? "garbage" : "invalid-request"
 }

@@ -2,13 +2,13 @@ import { Redacted } from "effect"
 import { ProviderFailure } from "../../Provider.ts"
 import { defined } from "../../../../domain/defined.ts"
 
-/** Most characters of a failure's detail: enough for any message, too little to echo a prompt in full. */
+/** The longest detail of a failure, in characters: long enough for any message, too short to repeat a whole prompt. */
 const DETAIL_CHARS = 2000
 
 /**
- * A failure without the operator's key in it. Callers get to read what a provider said, and providers quote requests,
- * headers included; when they refuse a key they quote parts of it, so then nothing of what they said is passed on. What
- * is passed on is cut to a bounded length, which must come last: a cut through the key would leave a part of it.
+ * A failure without the operator's key in it. Callers may read what a provider said, and providers quote requests,
+ * headers included. When they refuse a key they quote parts of it, so then nothing that they said is passed on. The
+ * rest is cut to a bounded length after the key is removed, because a cut through the key would leave a part of it.
  */
 export const withoutKey =
   (apiKey: Redacted.Redacted) =>

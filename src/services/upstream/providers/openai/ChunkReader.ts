@@ -18,7 +18,7 @@ const decodeMessage = Schema.decodeUnknownOption(Wire.Message)
 
 export class OpenAiChunkReader implements ChunkReader {
   usage: Usage | undefined
-  /** Reasoning is in the chunks, except where a content of several parts holds it. */
+  /** Thoughts are in the chunks, except those in a content of several parts. */
   thoughts = 0
   private ended = false
   private id: string
@@ -100,7 +100,7 @@ export class OpenAiChunkReader implements ChunkReader {
     })
   }
 
-  /** What is new in a whole message: some servers send one in place of pieces, some behind them once more. */
+  /** The new part of a whole message: some servers send one instead of pieces, and some send one after them. */
   private whole(choice: number, json: unknown): Result.Result<Delta, ProviderFailure> {
     const wire = Option.getOrUndefined(decodeMessage(json))
     if (wire === undefined) return Result.fail(garbage("a choice has a malformed message"))
@@ -136,7 +136,7 @@ export class OpenAiChunkReader implements ChunkReader {
     if (begun === undefined && !piece.id && !piece.name && piece.arguments === "") return []
     this.calls.set(choice, calls)
     const call = begun ?? calls.begin(piece)
-    // Once is enough: some clients join the names of the pieces, as they join the arguments.
+    // The name is passed on once, because some clients concatenate names as they do arguments.
     const named = call.name === undefined && piece.name !== undefined ? { name: piece.name } : {}
     call.grow(piece)
     return [

@@ -1,6 +1,6 @@
 /**
- * Providers that speak OpenAI Chat Completions. The request is in their language already, so everything in it is passed
- * on, members unknown here included; answers are checked, and completed where servers are careless.
+ * Providers that speak OpenAI Chat Completions. Requests are in this format already, so they are passed on with all
+ * members, unknown ones included. Answers are checked, and completed where servers leave members out.
  */
 import { Redacted } from "effect"
 import { joinUrl } from "../../../../domain/url.ts"
@@ -36,7 +36,7 @@ export const openAiCompatible: ProviderApi = {
         const body = {
           ...members,
           model: call.model,
-          // Usage is what the ledger lives on, so it is always asked for.
+          // Usage is always requested, because the ledger depends on it.
           ...(call.stream ? { stream: true, stream_options: { ...streamOptions, include_usage: true } } : {}),
         }
         return { url, headers, body: JSON.stringify(body) }

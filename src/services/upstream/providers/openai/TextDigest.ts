@@ -1,4 +1,7 @@
-/** How much of a text came, and enough of it to know it again: keeping the texts of all open streams would cost too much. */
+/**
+ * The length and hash of the text so far, to recognize it again. Keeping the texts of all open streams would take too
+ * much memory.
+ */
 export class TextDigest {
   length = 0
   private hash = 0
@@ -8,7 +11,7 @@ export class TextDigest {
     this.hash = hashOf(text, this.hash)
   }
 
-  /** Whether `text` begins with what came. */
+  /** Whether `text` begins with the text so far. */
   begins(text: string): boolean {
     return hashOf(text.slice(0, this.length), 0) === this.hash
   }

@@ -11,9 +11,9 @@ export interface PieceOfCall {
 }
 
 /**
- * Tells which call a piece belongs to. It should say so by an index, and only the first piece of a call have its id and
- * name. But some servers leave out the index or give all calls the same, some send no id or the same for all calls, some
- * repeat id and name in every piece. The calls are numbered here, in the order in which they begin.
+ * Assigns pieces to calls. A piece should have its call's index, and only the first one an id and a name. But some
+ * servers leave out the index or give all calls the same one, some send no id or the same one for all calls, and some
+ * repeat id and name in every piece. Calls are numbered in the order in which they begin.
  */
 export class ToolCalls {
   private readonly prefix: string
@@ -27,7 +27,7 @@ export class ToolCalls {
     this.prefix = prefix
   }
 
-  /** Whether every call that began has a name, without which it is none. */
+  /** Whether every call that began has a name, without which it cannot be used. */
   get named(): boolean {
     return this.calls.every(({ name }) => name !== undefined)
   }
@@ -67,7 +67,10 @@ export class OpenCall {
     this.given = given
   }
 
-  /** Whether `piece` can be of this call: neither with another id or name, nor with arguments when it has them all. */
+  /**
+   * Whether `piece` can belong to this call: not with another id or name, nor with arguments after its own are
+   * complete.
+   */
   takes(piece: PieceOfCall): boolean {
     if (piece.id !== undefined && this.given !== undefined && piece.id !== this.given) return false
     if (piece.name !== undefined && this.name !== undefined && piece.name !== this.name) return false

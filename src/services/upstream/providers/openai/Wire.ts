@@ -1,6 +1,6 @@
 /**
- * Answers of OpenAI-compatible servers, as they really come: the schemas ask for what an answer cannot do without and
- * let servers leave out, or send as `null`, what this product can supply. All other members are kept.
+ * Answers of OpenAI-compatible servers as they occur in practice: the schemas demand what an answer needs, and let
+ * servers omit, or send as `null`, what this product can supply. All other members are kept.
  */
 import { Schema } from "effect"
 import { ContentPart } from "../../../../domain/chat.ts"
@@ -17,7 +17,7 @@ const envelope = {
   object: Schema.optionalKey(Schema.Unknown),
   created: Schema.optionalKey(Schema.Unknown),
   model: Schema.optionalKey(Schema.Unknown),
-  /** Read leniently and by itself: an answer is not worth less because its usage has an odd shape. */
+  /** Decoded leniently and separately, because usage of an odd shape does not make an answer worthless. */
   usage: Schema.optionalKey(Schema.Unknown),
 }
 

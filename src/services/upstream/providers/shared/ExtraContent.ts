@@ -1,8 +1,7 @@
 /**
- * State of a provider that must come back with the conversation, such as signed thoughts. It travels in the member
- * `extra_content` of a tool call or an assistant message, under the name of its vendor. `sealgate: true` marks what was
- * put there by this product, because it must not be sent to a provider of Chat Completions, which refuses members that
- * it does not know.
+ * State of a provider that has to come back with the conversation, such as signed thoughts. It travels in the member
+ * `extra_content` of a tool call or an assistant message, under the name of its vendor. `sealgate: true` marks state
+ * that this product put there: it must not be sent to providers of Chat Completions, which refuse unknown members.
  */
 import { Predicate } from "effect"
 import type { AssistantMessage, ChatRequest, ToolCall } from "../../../../domain/chat.ts"

@@ -14,12 +14,14 @@ export class FinishTracker {
     if (finishReason != null) this.finished.add(choice)
   }
 
-  /** Whether every choice that has begun is finished. Enough where the provider says itself that it is at its end. */
+  /**
+   * Whether every choice that began is finished. This suffices if the provider itself says that the answer has ended.
+   */
   get settled(): boolean {
     return this.finished.size > 0 && this.finished.size === this.begun.size
   }
 
-  /** Whether, moreover, no further choice can be on its way. */
+  /** Whether, in addition, no further choice can follow. */
   get complete(): boolean {
     return this.settled && this.finished.size >= this.expected
   }

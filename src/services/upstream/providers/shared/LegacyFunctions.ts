@@ -54,7 +54,7 @@ const isLegacy = (message: Message): boolean =>
 const toolChoice = (choice: NonNullable<ChatRequest["function_call"]>): ToolChoice =>
   typeof choice === "string" ? choice : { type: "function", function: choice }
 
-/** Calls had no ids: a result belongs to the latest call of its name that has none yet. */
+/** Legacy calls had no ids: a result belongs to the latest call of its name that has no result yet. */
 const mapMessages = (messages: ReadonlyArray<Message>, unsupported: Unsupported): ReadonlyArray<ModernMessage> => {
   const open = new Map<string, Array<string>>()
   return messages.map((message, index) => {

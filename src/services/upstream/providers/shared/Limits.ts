@@ -1,4 +1,4 @@
-/** How much of an answer is read before it counts as garbage. */
+/** The limits of an answer, beyond which it counts as garbage. */
 
 export interface Limits {
   /** Bytes of a whole answer, or of a whole stream. */
@@ -11,7 +11,7 @@ export interface Limits {
   readonly events: number
 }
 
-/** Far beyond what a model writes today (some 128,000 tokens), and little enough to keep many answers in memory. */
+/** Far more than models write today (some 128,000 tokens), and few enough bytes to keep many answers in memory. */
 export const LIMITS: Limits = {
   responseBytes: 32 * 1024 * 1024,
   errorBytes: 64 * 1024,

@@ -1,4 +1,4 @@
-/** What becomes of each member of a Chat Completions request at providers with a format of their own. */
+/** What happens to each member of a Chat Completions request at providers that have a format of their own. */
 import type { ResponseFormat } from "../../../../domain/chat.ts"
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Collects what a request has that a provider's format cannot express. Nothing is dropped in silence: a request with
- * any such member is refused before it is sent, and the refusal names all of them at once.
+ * Collects the members of a request that a provider's format cannot express. None is dropped silently: such a request
+ * is refused before it is sent, and the refusal names all of them at once.
  */
 import { Redacted } from "effect"
 import { ProviderFailure } from "../../Provider.ts"

@@ -1,4 +1,4 @@
-/** What a provider's wire format must say about itself, so that {@link makeHttpProvider} can make a provider of it. */
+/** A provider's wire format, of which {@link makeHttpProvider} makes a provider. */
 import type { Redacted, Result } from "effect"
 import type { ChatChunk, ChatCompletion, Usage } from "../../../../domain/chat.ts"
 import type { ProviderId } from "../../../../domain/upstream.ts"
@@ -18,7 +18,7 @@ export interface ProviderOptions {
   readonly limits?: Partial<Limits> | undefined
 }
 
-/** One call, and what stands in for members that the provider leaves out of its answer. */
+/** One call, with default values for members that the provider leaves out of its answer. */
 export interface Call {
   readonly model: string
   readonly stream: boolean
@@ -30,9 +30,12 @@ export interface Call {
 }
 
 export interface WireFormat {
-  /** `gen_ai.provider.name` of its spans: the API that is spoken, as the conventions ask for compatible providers. */
+  /**
+   * `gen_ai.provider.name` of its spans: by the conventions, compatible providers are named after the API that they
+   * speak.
+   */
   readonly name: string
-  /** The HTTP request for `request`; whatever the format cannot express is noted in `unsupported`. */
+  /** The HTTP request for `request`. What the format cannot express is added to `unsupported`. */
   readonly request: (request: ModernRequest, call: Call, unsupported: Unsupported) => ProviderRequest
   /** The answer in `body`, the JSON value of a successful response that reports no error. */
   readonly completion: (body: unknown, call: Call) => Result.Result<ChatCompletion, ProviderFailure>
@@ -44,12 +47,12 @@ export interface WireFormat {
 
 /** Turns the events of one streamed answer into chunks. */
 export interface ChunkReader {
-  /** The chunks that the next event, a JSON object of the type `event`, amounts to: none if it holds nothing of use. */
+  /** The chunks for the next event, a JSON object of the type `event`; none if the event contains nothing relevant. */
   readonly read: (
     json: { readonly [member: string]: unknown },
     event: string,
   ) => Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure>
-  /** Hears from the provider that this was all; returns whether the answer is finished. */
+  /** Notes that the provider said that nothing follows; returns whether the answer is finished. */
   readonly close: () => boolean
   /**
    * - `open`: the answer is not finished.
@@ -58,7 +61,9 @@ export interface ChunkReader {
    * - `closed`: it is, and the provider has said that nothing follows.
    */
   readonly state: "open" | "settled" | "finished" | "closed"
-  /** How many pieces of thinking came that are in no chunk. Nothing that a hung model's server sends is one. */
+  /**
+   * How many pieces of thinking came that are in no chunk. What a server sends while its model hangs does not count.
+   */
   readonly thoughts: number
   /** The tokens that the answer has cost so far, if the provider said. */
   readonly usage: Usage | undefined

@@ -1,6 +1,6 @@
-/** `members` without those that are `undefined` or `null`: wire formats tell absent from `null`. */
+/** `members` without those that are `undefined` or `null`, because wire formats tell absent members from `null`. */
 export const present = <A extends object>(members: A): Present<A> =>
-  // The loss of exactly these members is what the type says, and what Object.fromEntries cannot.
+  // The type says exactly that these members are removed, which `Object.fromEntries` cannot express.
   Object.fromEntries(Object.entries(members).filter(([, value]) => value != null)) as Present<A>
 
 export type Present<A> = { readonly [K in keyof A]?: NonNullable<A[K]> }

@@ -1,4 +1,4 @@
-/** Whole answers, and what only whole answers were made for, as pieces of a stream. */
+/** Converts whole answers, and content in parts, into pieces of a stream. */
 import { Result } from "effect"
 import type { AssistantMessage, ChatChunk, ChatCompletion, ContentPart, Delta } from "../../../../domain/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
@@ -23,7 +23,7 @@ export const toDelta = (message: AssistantMessage): Result.Result<Delta, Provide
   }))
 }
 
-/** What the parts of a content say. What the model thought is no part of its answer, and is only counted. */
+/** The texts in the parts of a content. Thoughts are not part of the answer and are only counted. */
 export interface Texts {
   readonly content: string | null
   readonly refusal: string | null
@@ -44,7 +44,7 @@ export const toTexts = (content: AssistantMessage["content"]): Result.Result<Tex
   })
 }
 
-/** Parts that an answer may have beside its texts lead to nothing that a reader would miss. */
+/** The parts that an answer may have. Those without text are dropped, because a reader would not miss them. */
 const PARTS: ReadonlySet<string> = new Set(["text", "refusal", "thinking", "reference"])
 
 const joined = (parts: ReadonlyArray<ContentPart>, type: "text" | "refusal"): string | null => {
