@@ -15,7 +15,9 @@ const LINE = /^([\w.@-]{1,64})[ \t]+sha256:([\w-]{43})$/
 const MAX_FILE_BYTES = 1024 * 1024
 const MAX_KEYS = 10_000
 
-/** How often the file is looked at, and how soon again when it was just changing, so that nothing half-written is taken. */
+/**
+ * How often the file is checked, and how soon again while it is being changed, so that no half-written file is used.
+ */
 const INTERVAL = Duration.seconds(5)
 const SETTLE = Duration.seconds(1)
 
@@ -32,7 +34,7 @@ export const newCallerKey = (name: string): { readonly key: Redacted.Redacted; r
   return { key: Redacted.make(key), line: `${name} sha256:${hashOf(key)}` }
 }
 
-/** Whether a token is meant to be such a key. */
+/** Whether a token has the form of such a key. */
 export const isCallerKey = (token: string): boolean => token.startsWith(PREFIX)
 
 /** A file of keys that cannot be used. The problem names lines and never quotes them. */
@@ -45,7 +47,7 @@ export class CallerKeysUnusable extends Schema.TaggedError<CallerKeysUnusable>()
   }
 }
 
-/** At most so many bytes of a file, and one more where there are more. */
+/** Reads at most this many bytes of a file, and one more if it is longer. */
 const readSome = async (file: string): Promise<Buffer> => {
   const handle = await open(file)
   try {
@@ -93,11 +95,11 @@ const parse = (file: string, text: string): Result.Result<ReadonlyMap<string, st
 }
 
 /**
- * Looks keys up in `file`, which is read again while the scope is open. What cannot be used at the start is an error; later it
- * is logged, and the keys before it stay. `undefined`: nobody has that key.
+ * Looks keys up in `file`, which is read again while the scope is open. A file that cannot be used is an error at the
+ * start; later it is logged, and the previous keys stay in force. `undefined`: nobody has that key.
  */
 export const callerKeys = Effect.fnUntraced(function* (file: string) {
-  /** Blinds the hashes that are looked up: how long a look takes tells nothing of those in the file. */
+  /** Keyed hashes are looked up, so that the time of a look-up reveals nothing about the hashes in the file. */
   const blinding = randomBytes(KEY_BYTES)
   const blind = (hash: string): string => createHmac("sha256", blinding).update(hash).digest("base64url")
   const indexed = (names: ReadonlyMap<string, string>) =>

@@ -1,6 +1,7 @@
 /**
- * Who may use a proxy: whoever has a key in its file, or a token of its issuer; everybody, where there is neither. Requests
- * count for their caller then, wherever they come from; refused credentials count against where they came from.
+ * Who may use a proxy: callers with a key in its file or a token of its issuer, or everybody if neither is configured.
+ * Requests then count for their caller, wherever they come from; refused credentials count against the address that
+ * sent them.
  */
 import { Context, Effect, Layer, Redacted, type Scope } from "effect"
 import { type TokenKeysUnavailable, TokenRefused } from "../../domain/identity.ts"
@@ -13,7 +14,7 @@ import { Tokens, type TokenSettings } from "./Tokens.ts"
 export interface CallerSettings {
   /** Hashes of keys, see `CallerKeys.ts`. */
   readonly keysFile: string | undefined
-  /** What tokens are checked with, if they are. */
+  /** How tokens are checked, if they are accepted. */
   readonly tokens: TokenSettings | undefined
   /** Requests per minute of one caller; 0 is no limit. */
   readonly perMinute: number
@@ -25,11 +26,11 @@ export interface CallerSettings {
 
 /** Who sent a request. */
 export interface Caller {
-  /** Of whom requests are counted: the same for all keys of one name, and all tokens of one subject. */
+  /** The key under which requests are counted: the same for all keys of one name, and all tokens of one subject. */
   readonly id: string
 }
 
-/** Where a request comes from, as it is counted outside the seal. */
+/** Where a request comes from: the client that it counts for outside the seal. */
 export const Source = Context.Reference<string>("sealgate/services/access/Callers/Source", {
   defaultValue: () => "unknown",
 })
@@ -39,11 +40,11 @@ export class Callers extends Context.Service<
   {
     /** Whether a credential is needed. */
     readonly required: boolean
-    /** Fails while so many credentials of the request's {@link Source} were refused that no further one is looked at. */
+    /** Fails if so many credentials from the request's {@link Source} were refused that no further one is checked. */
     readonly mayTry: Effect.Effect<void, RateLimited>
     /**
-     * Who sends `credential`, which is what HTTP would have in `Authorization`; `undefined` where everybody may ask. A
-     * refusal counts against the {@link Source}.
+     * The caller with `credential`, which is the value of an `Authorization` header; `undefined` if everybody may ask.
+     * A refusal counts against the {@link Source}.
      */
     readonly identify: (credential: string) => Effect.Effect<Caller | undefined, TokenRefused | TokenKeysUnavailable>
     /** Takes one of the caller's requests, and a place in flight until the scope closes. */
@@ -56,7 +57,7 @@ export class Callers extends Context.Service<
       Effect.suspend(() => make(settings)),
     )
 
-  /** Lets everybody ask, as often as they like. */
+  /** Admits everybody, without limits. */
   static readonly layerOpen = Layer.succeed(Callers, {
     required: false,
     mayTry: Effect.void,
@@ -67,7 +68,7 @@ export class Callers extends Context.Service<
 
 const refused = () => new TokenRefused()
 
-/** Names may have any character but controls, so what stands between two of them must be none of them. */
+/** Names may contain any character but control characters, so a control character separates two of them. */
 const tokenId = (tenant: string, subject: string): string =>
   `token:${encodeURIComponent(tenant)}/${encodeURIComponent(subject)}`
 
@@ -101,7 +102,7 @@ const make = Effect.fnUntraced(function* (settings: CallerSettings) {
     identify: (credential) =>
       required
         ? Effect.tapErrorTag(callerOf(credential), "TokenRefused", () =>
-            // One too many is found out when the next request is looked at.
+            // The refusal that exceeds the limit takes effect at the next request.
             Effect.flatMap(refusedHere, (key) => Effect.ignore(rates.takeHere(key, settings.refusedPerMinute))),
           )
         : Effect.undefined,

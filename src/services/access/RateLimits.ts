@@ -25,9 +25,9 @@ export class RateLimits extends Context.Service<
   {
     /** Takes one of the `limit` requests per minute that `key` has. A limit of 0 lets everything through. */
     readonly take: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
-    /** The same of what every process is asked by itself: it is counted in this one alone, whoever shares the rest. */
+    /** The same for requests that orchestrators make to every process: they are counted in this process alone. */
     readonly takeHere: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
-    /** Takes nothing, and fails where `takeHere` would. */
+    /** Takes nothing, but fails if `takeHere` would fail. */
     readonly lookHere: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
   }
 >()("sealgate/services/access/RateLimits") {
@@ -43,8 +43,8 @@ export class RateLimits extends Context.Service<
   )
 
   /**
-   * Buckets in the store that is given, and in this process alone while that fails: nobody is locked out and nobody is
-   * let through uncounted, but until the store works again, each process that shared it enforces the limit by itself.
+   * Buckets in the given store, or in this process alone while the store fails: nobody is locked out and nobody passes
+   * uncounted, but each process then enforces the limit by itself.
    */
   static readonly layerShared = Layer.effect(
     RateLimits,
@@ -58,7 +58,7 @@ export class RateLimits extends Context.Service<
 
 type Take = RateLimits["Service"]["take"]
 
-/** Limits enforced with one limiter; what its store cannot count, `standIn` does. */
+/** Limits enforced with one limiter; `standIn` replaces it while its store fails. */
 const enforce = (limiter: RateLimiter.RateLimiter, standIn?: Take): Take =>
   Effect.fnUntraced(function* (key, limit) {
     if (limit === 0) return { limit, remaining: Infinity, resetAfterMs: 0 }
@@ -80,14 +80,14 @@ const look = (limiter: RateLimiter.RateLimiter): Take =>
     const { remaining, resetAfter } = yield* Effect.orDie(limiter.consume(bucket))
     const resetAfterMs = Duration.toMillis(resetAfter)
     if (remaining > 0) return { limit, remaining, resetAfterMs }
-    // All but the next one come after it.
+    // The time that all tokens but the next one take to return.
     const rest = (Duration.toMillis(WINDOW) * (limit - 1)) / limit
     return yield* new RateLimited({ limit, retryAfterMs: Math.max(0, resetAfterMs - rest) })
   })
 
 /**
- * How many callers are remembered. One more forgets the caller that was not heard of for longest, whose bucket is the
- * likeliest to be full anyway. A bucket costs about 130 bytes.
+ * How many callers are remembered. One more evicts the caller that was inactive for longest, whose bucket is most
+ * likely full. A bucket costs about 130 bytes.
  */
 const MAX_BUCKETS = 100_000
 

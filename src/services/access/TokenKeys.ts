@@ -19,13 +19,16 @@ export interface TokenKeys {
 const SYMMETRIC = ["HS256"]
 const ASYMMETRIC = ["RS256", "ES256", "Ed25519", "EdDSA"]
 
-/** Keys that were loaded are loaded again after this long, so that keys that were withdrawn stop counting. */
+/** After this time, keys are loaded again, so that withdrawn keys stop counting. */
 const RELOAD_AFTER = Duration.toMillis("10 minutes")
-/** Keys that could not be loaded again count for this long: an outage passes, and whoever cuts the issuer off gains little. */
+/**
+ * How long keys stay valid while they cannot be loaded again: outages pass, and an attacker gains little by cutting the
+ * issuer off.
+ */
 const MAX_AGE = Duration.toMillis("1 day")
-/** A key that is not known is looked for at most this often: anybody can send a token that names one. */
+/** An unknown key is looked up at the issuer at most this often, because anybody can send a token that names one. */
 const COOLDOWN = Duration.toMillis("30 seconds")
-/** How long after a failure nothing is loaded. */
+/** How long after a failure no further attempt is made. */
 const COOLDOWN_AFTER_FAILURE = Duration.toMillis("5 seconds")
 const LOAD_TIMEOUT = Duration.seconds(5)
 
@@ -120,7 +123,7 @@ export const jwksKeys = Effect.fnUntraced(function* (location: JwksLocation) {
     }),
   )
 
-  // The loading belongs to nobody's request: it goes on when the request ends that asked for it, and others wait for it.
+  // Loading is independent of requests: it continues when the request that started it ends, because others wait for it.
   const loading = yield* FiberHandle.make<void, never>()
   const run = yield* FiberHandle.runtime(loading)<never>()
   /** Begins to load the keys, unless that is under way or was tried just now. */

@@ -18,7 +18,7 @@ import { type JwksLocation, jwksKeys, type JwksUnreadable, secretKeys, type Toke
 export interface TokenSettings {
   /** Of HS256 tokens; at least 32 bytes (RFC 7518 §3.2). */
   readonly secret: Redacted.Redacted | undefined
-  /** A second one, whose tokens count too while secrets are exchanged. */
+  /** A second secret, whose tokens also count while secrets are rotated. */
   readonly previousSecret?: Redacted.Redacted | undefined
   /** Of RS256, ES256 and Ed25519 tokens. */
   readonly jwks: JwksLocation | undefined
@@ -26,11 +26,11 @@ export interface TokenSettings {
   readonly issuer: string
   /** The `aud` that tokens must have, alone or among others. */
   readonly audience: string
-  /** Whether a token without `tenant` opens what is its user's own; otherwise it is refused. */
+  /** Whether a token without `tenant` counts for a tenant of its user's own; otherwise it is refused. */
   readonly usersAreTenants: boolean
 }
 
-/** Longest token that is looked at, in characters. */
+/** The longest token that is checked, in characters. */
 const MAX_TOKEN_LENGTH = 8192
 /** How far clocks may be apart, in seconds. */
 const CLOCK_SKEW_SECONDS = 30

@@ -1,6 +1,6 @@
 /**
- * The way down: readiness turns bad, nothing new begins, what is in flight may finish within a grace period, and what
- * has not finished by then is told to end now.
+ * Shutdown in order: readiness turns bad, nothing new begins, work in flight may finish within a grace period, and what
+ * has not finished by then is told to end.
  */
 import { Context, Deferred, Duration, Effect, Layer, Option, Schema, type Scope, Stream, SubscriptionRef } from "effect"
 
@@ -11,23 +11,23 @@ export class Aborted extends Schema.TaggedError<Aborted>()("Aborted", {}) {
   }
 }
 
-/** How long work that was told to end may take to say its last words. */
+/** How long work that was told to end may take to finish its output. */
 const LAST_WORDS = Duration.seconds(3)
 
 export class Drain extends Context.Service<
   Drain,
   {
     readonly draining: Effect.Effect<boolean>
-    /** Returns once the shutdown has begun: for what waits without being work, such as long polls. */
+    /** Returns once the shutdown has begun: for callers that wait without doing work, such as long polls. */
     readonly begun: Effect.Effect<void>
     /**
-     * Counts the caller as work in flight until its scope closes. To be called before `draining` is looked at: whoever
-     * looks first and is counted later is forgotten by a drain that begins in between.
+     * Counts the caller as work in flight until its scope closes. It has to be called before `draining` is read;
+     * otherwise a drain that begins in between would miss the caller.
      */
     readonly inFlight: Effect.Effect<void, never, Scope.Scope>
     /** Never succeeds; fails once the grace period is over. */
     readonly aborted: Effect.Effect<never, Aborted>
-    /** Begins the shutdown and returns when nothing is in flight any more, or nothing more will be waited for. */
+    /** Begins the shutdown, and returns when nothing is in flight or the waiting is over. */
     readonly drain: Effect.Effect<void>
   }
 >()("sealgate/services/lifecycle/Drain") {

@@ -1,7 +1,7 @@
-/** Gauges that are measured when somebody is about to read them: a scrape of `/metrics`, or an exporter. */
+/** Gauges that are measured right before they are read: by a scrape of `/metrics`, or an exporter. */
 import { Context, Effect, type Scope } from "effect"
 
-/** What is to be measured. Like the metrics themselves it belongs to the process, whoever reads them. */
+/** The measurements. Like the metrics themselves, they belong to the process rather than to a server. */
 const MeasuredGauges = Context.Reference<Set<Effect.Effect<void>>>("sealgate/services/lifecycle/MeasuredGauges", {
   defaultValue: () => new Set(),
 })

@@ -1,4 +1,4 @@
-/** Readiness of a server: what it needs of its own, and how its providers are, without calling any of them. */
+/** Readiness of a server: its own parts, and the state of its providers, none of which is called. */
 import { Context, DateTime, Effect, Option } from "effect"
 import type { ConfiguredProvider, ProviderReadiness, Readiness } from "../../domain/readiness.ts"
 import { SLOTS } from "../upstream/Slots.ts"
@@ -7,7 +7,7 @@ import { Drain } from "./Drain.ts"
 import { RedisStatus } from "./RedisStatus.ts"
 import { TlsStatus } from "./TlsStatus.ts"
 
-/** What only one of the servers has, and whether it is in order. */
+/** The part that only one of the servers has, and whether it works. */
 export interface OwnReadiness {
   readonly ok: boolean
   readonly members: Pick<Readiness, "key_storage" | "sessions" | "database" | "queue">
@@ -19,7 +19,7 @@ export class ReadinessProbe extends Context.Service<
     readonly report: Effect.Effect<Readiness>
   }
 >()("sealgate/services/lifecycle/ReadinessProbe") {
-  /** Unavailable: draining, or something of its own is not in order. Degraded: a provider's circuit is not closed. */
+  /** Unavailable: the server is draining, or a part of its own fails. Degraded: a provider's circuit is not closed. */
   static readonly make = Effect.fnUntraced(function* (own: Effect.Effect<OwnReadiness>) {
     const upstream = yield* Upstream
     const drain = yield* Drain
@@ -50,7 +50,7 @@ const providerReadiness = (status: ProviderStatus): ConfiguredProvider => ({
   }),
 })
 
-/** The slots that nobody set up, so that a key whose variable has a typing mistake is missed. */
+/** The slots without a key. They are listed so that a typing mistake in a variable's name shows. */
 const withoutKey = (configured: ReadonlyArray<ConfiguredProvider>): ReadonlyArray<ProviderReadiness> =>
   SLOTS.filter((slot) => !configured.some(({ provider }) => provider === slot)).map((provider) => ({
     provider,

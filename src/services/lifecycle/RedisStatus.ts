@@ -1,11 +1,11 @@
-/** Whether what processes share through Redis is shared right now, for `/ready` and metrics. */
+/** Whether limits and circuits are shared through Redis right now, for `/ready` and metrics. */
 import { Context, Effect, Metric } from "effect"
 import { gauge } from "../metrics.ts"
 
 /** `down`: Redis is configured and does not answer, so this process counts by itself. `off`: none is configured. */
 export type RedisState = "up" | "down" | "off"
 
-/** Whoever wires a server with Redis provides the real state. */
+/** The default; a server with Redis provides the real state. */
 export const RedisStatus = Context.Reference<Effect.Effect<RedisState>>("sealgate/services/lifecycle/RedisStatus", {
   defaultValue: () => Effect.succeed("off"),
 })

@@ -12,10 +12,10 @@ const startTime = gauge("sealgate_process_start_time_seconds")()
 /** Resolution of the event-loop sampler in milliseconds. */
 const RESOLUTION_MS = 20
 
-/** Delays are forgotten after this many milliseconds at the earliest, so that several readers see the same ones. */
+/** Delays are kept for at least this many milliseconds, so that several readers see the same ones. */
 const WINDOW_MS = 10_000
 
-/** Measures them whenever they are about to be read, and shows what a server of this kind counts from the start. */
+/** Measures the process whenever metrics are read, and starts the counters of this kind of server at 0. */
 export const layerRuntimeMetrics = (server: "proxy" | "gateway") =>
   Layer.effectDiscard(
     Effect.gen(function* () {

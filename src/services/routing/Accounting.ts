@@ -15,11 +15,11 @@ export interface Account {
   readonly agent: string | null
   readonly mode: string | null
   readonly role: CallRecord["role"]
-  /** Made because of the routing itself: what it cost counts, and there is no baseline for it. */
+  /** Whether the call exists only because of routing: its cost counts, but it has no baseline. */
   readonly extra: boolean
 }
 
-/** What a call used: nothing, unless the provider says otherwise, where it failed before a model ran. */
+/** The tokens of a call. A call that failed before a model ran used none, unless the provider reports some. */
 const tokensUsed = ({ outcome, usage }: Attempt): Tokens | null =>
   tokensOf(usage) ?? (ruleOf(outcome)?.billed === false ? NO_TOKENS : null)
 
@@ -63,7 +63,7 @@ export const recordsOf = (
   })
 }
 
-/** What a step's calls were, added up; `undefined` if there were none. The last one names who served. */
+/** The sum of a step's calls; `undefined` if there were none. Provider and model are those of the last one. */
 export const stepCallOf = (records: ReadonlyArray<CallRecord>): StepCall | undefined => {
   const last = records.at(-1)
   if (last === undefined) return undefined

@@ -1,11 +1,11 @@
-/** The routing that holds until someone configures one: what the configured providers allow, without asking. */
+/** The default routing: derived from the configured providers, without calling any. */
 import { Duration } from "effect"
 import type { RoutingSettings, Target } from "../../domain/routing.ts"
 import type { ProviderStatus } from "../upstream/Upstream.ts"
 import type { UpstreamSettings } from "../upstream/UpstreamSettings.ts"
 import { contextOf, shippedPrice } from "./Prices.ts"
 
-/** Assumed where nothing is known: most models of these years can take it. */
+/** The context that is assumed for unknown models: most current ones accept it. */
 const DEFAULT_CONTEXT_TOKENS = 128_000
 
 /**

@@ -1,11 +1,11 @@
 /** How soon each target began to answer lately: the moving median of time to first token, in this process. */
 import type { TargetName } from "../../domain/targets.ts"
 
-/** Measurements that count: the last ones, as long as they are fresh. */
+/** How many measurements count: the latest ones, while they are fresh. */
 const WINDOW = 31
 const MAX_AGE_MS = 15 * 60_000
 
-/** A target with fewer fresh measurements than this is not known well enough to be ranked. */
+/** A target with fewer fresh measurements than this is not ranked. */
 export const ENOUGH_MEASUREMENTS = 3
 
 interface Measurement {

@@ -56,7 +56,7 @@ const make = Effect.fnUntraced(function* (seed: Bytes, created: boolean) {
     created,
     jwk: { kty: "OKP", crv: "Ed25519", x: encodeBase64Url(key.publicKey), kid, alg: "Ed25519", use: "sig" },
     sign: (kind, claims) => {
-      // `claims` lacks exactly what is added here; TypeScript cannot see that for a generic kind.
+      // The cast adds exactly the claims that `claims` lacks, which TypeScript cannot see for a generic kind.
       const whole = { iss: kid, version: VERSION, ...claims } as unknown as ClaimsOf[typeof kind]
       const input = signingInput(kind, kid, whole)
       return assembleStatement(input, key.sign(utf8(input)))

@@ -1,4 +1,7 @@
-/** What has come of a stream and was not sealed yet, and how much of it goes into one frame (sealed protocol §5). */
+/**
+ * The part of a stream that has arrived and is not sealed yet. It decides how much of it goes into one frame (sealed
+ * protocol §5).
+ */
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
 import type { ChatChunk } from "../../domain/chat.ts"
 import { mergeChunks, withoutPadding } from "../../domain/mergeChunks.ts"
@@ -19,7 +22,7 @@ const ONE_BLOCK = FLOOR - 4
 /** A payload's most, and how many bytes may wait before a frame takes more than fits into the smallest block. */
 const MOST = 256 * 1024
 const CROWDED = 32 * 1024
-/** How many bytes may wait before no more is read of the provider. */
+/** How many bytes may wait before reading from the provider pauses. */
 const FULL = 1024 * 1024
 
 const EMPTY = '{"deltas":[]}'
@@ -34,7 +37,7 @@ export class Backlog {
     for (const whole of this.joiner.add(withoutPadding(chunk))) this.push(whole)
   }
 
-  /** What came before is void. Of several restarts the last one counts. */
+  /** Everything before is void. Of several restarts the last one counts. */
   startOver(restart: Restart): void {
     this.joiner.clear()
     this.waiting = []
@@ -42,7 +45,7 @@ export class Backlog {
     this.restart = restart
   }
 
-  /** Nothing more will come: what was held back of a character is said. */
+  /** Nothing more will come, so half of a character that was held back is released. */
   end(): void {
     for (const chunk of this.joiner.end()) this.push(chunk)
   }
@@ -64,7 +67,7 @@ export class Backlog {
     let next = 0
     for (let first = this.waiting[0]; first !== undefined; first = this.waiting[next]) {
       const before = deltas.length === 0 ? 0 : 1
-      // What is too long for any block has one for itself.
+      // A chunk that is too long for any block gets a block of its own.
       const isAlone = deltas.length === 0 && this.restart === undefined
       if (!isAlone && used + before + first.bytes > room) break
       const { bytes, json, taken } = this.mergeFrom(next, first, room - used - before)

@@ -1,7 +1,7 @@
 import type { Attempt, StreamEvent } from "../../domain/upstream.ts"
 import { NOBODY, type ServedBy } from "./EndRecord.ts"
 
-/** Who was called for a request, as far as its receipt says it: the one who answered, else the last one. */
+/** Who was called for a request, for its receipt: the provider that answered, else the last one. */
 export class CallLog {
   served: ServedBy = NOBODY
 

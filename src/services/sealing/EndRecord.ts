@@ -1,4 +1,6 @@
-/** How a response ends: the end record with its receipt inside, and the terminal proof of a stream (sealed protocol §5, §6). */
+/**
+ * The end of a response: the end record with its receipt, and the terminal proof of a stream (sealed protocol §5, §6).
+ */
 import { Clock, Effect } from "effect"
 import { encodeBase64Url, utf8 } from "../../domain/bytes.ts"
 import { endRecordLength } from "../../domain/padding.ts"
@@ -10,7 +12,7 @@ import type { EndStatus, Form } from "../../domain/transcript.ts"
 import { Attestation } from "./Attestation.ts"
 import type { Opened } from "./SealedExchange.ts"
 
-/** Who answered, and what; of a request for which nobody was called, nothing. */
+/** Who answered, with which model; empty if nobody was called. */
 export type ServedBy = {
   readonly provider: ReceiptClaims["provider"]
   readonly model: ReceiptClaims["model"]
@@ -31,7 +33,9 @@ export interface Ending {
   readonly problem?: Problem | undefined
 }
 
-/** When a response ends that ends now. However the clock is set meanwhile, the times of an exchange never run backwards. */
+/**
+ * The time of a response that ends now. The times of an exchange never run backwards, even if the clock was set back.
+ */
 export const endingNow = ({ receivedAt }: Opened): Effect.Effect<number> =>
   Effect.map(Clock.currentTimeMillis, (now) => Math.max(now, receivedAt))
 
@@ -71,7 +75,10 @@ const SPACE = 0x20
 /** What fits into one block. */
 const MOST = endRecordLength(0)
 
-/** The record with as much of the problem as fits into one block: first the errors go, the last first, then the detail. */
+/**
+ * The record with as much of the problem as fits into one block: errors are removed first, from the last on, then the
+ * detail.
+ */
 const fitted = (problem: Problem, jsonWith: (problem: Problem) => Uint8Array): Uint8Array => {
   let { detail = "", errors = [] } = problem
   for (;;) {

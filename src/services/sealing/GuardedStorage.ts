@@ -39,7 +39,7 @@ interface Slab {
 
 /** The storage, or `undefined` where `sodium-native` is not installed or does not load. */
 export const guardedStorage = async (): Promise<KeyStorage | undefined> => {
-  // A variable keeps the type checker from looking for an optional package that may be absent.
+  // The name is in a variable, so that the type checker does not look for the optional package.
   const name: string = "sodium-native"
   const sodium = await import(name).then(
     (module: { readonly default: Sodium }) => module.default,

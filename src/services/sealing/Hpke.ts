@@ -114,9 +114,9 @@ export const hpkeOpen = async (input: OpenInput): Promise<OpenOutput> => {
       info: input.info,
     })
     const exported = new Uint8Array(await context.export(input.exportContext, EXPORT_BYTES))
-    // Last of what can fail, because nobody would overwrite the plaintext then.
+    // This comes after everything that can fail, because nobody would overwrite the plaintext after a failure.
     const plaintext = new Uint8Array(await context.open(input.ciphertext, input.aad))
-    // What was exported is one of the KDF's outputs, which are about to be overwritten.
+    // The exported secret is copied, because it is one of the KDF's outputs, which are about to be overwritten.
     const secret = secretBytes(EXPORT_BYTES)
     secret.set(exported)
     return { plaintext, secret }

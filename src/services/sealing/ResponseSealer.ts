@@ -72,7 +72,7 @@ export class ResponseSealer {
 
   /** Ciphertext of the next frame: `payload`, padded to `floor` bytes at least, under AES-256-GCM, tag at the end. */
   seal(form: Form, payload: Uint8Array, final: boolean, floor = FLOOR): Bytes {
-    // The overwritten key would still encrypt, and anybody could decrypt it.
+    // The overwritten key would still encrypt, but anybody could decrypt the result.
     if (this.destroyed) throw new Error("the response keys were destroyed")
     const index = this.frames++
     const cipher = createCipheriv("aes-256-gcm", this.key, frameNonce(this.baseNonce, index), {

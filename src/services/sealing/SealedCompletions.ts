@@ -19,18 +19,18 @@ import { notingDefects, problemOf } from "./sealedProblem.ts"
 import { type SealedEvent, sealStream } from "./sealStream.ts"
 import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
 
-/** It is known as soon as the request was claimed, and says nothing of what becomes of it. */
+/** Known as soon as the request was claimed. It does not reveal what becomes of the request. */
 export type SealedAnswer =
   | {
       readonly _tag: "Complete"
       readonly responseNonce: Bytes
-      /** What was answered, or nothing, and how it ended. */
+      /** The frame of the answer, which may be empty, and the end record. */
       readonly frames: Effect.Effect<readonly [Bytes, Bytes], never, Scope.Scope>
     }
   | {
       readonly _tag: "Stream"
       readonly responseNonce: Bytes
-      /** Whether they come by the clock, so that nothing else has to keep the connection alive. */
+      /** Whether frames come by a clock, so that nothing else has to keep the connection alive. */
       readonly paced: boolean
       readonly events: Stream.Stream<SealedEvent>
     }
@@ -87,7 +87,7 @@ const complete = Effect.fnUntraced(function* (opened: Opened, { request, request
 
 const make = Effect.gen(function* () {
   const exchange = yield* SealedExchange
-  // Nothing else of the layer's context: the scope is to be the request's.
+  // The rest of the layer's context is not provided, because the scope has to be the request's.
   const services = Context.pick(
     Attestation,
     Callers,
@@ -100,8 +100,8 @@ const make = Effect.gen(function* () {
       const opened = yield* exchange.open(envelope)
       const asked = readRequest(opened)
       const here = Context.getOption(yield* Effect.context<never>(), Tracer.ParentSpan)
-      // The answer is made while it is written out, where nobody knows any more who asked, and in which trace: the one that
-      // the seal names, else this proxy's own.
+      // The answer is produced while it is written out, outside the request's fiber, so it gets its caller and trace
+      // from here: the trace that the seal names, else this proxy's own.
       const known = Context.add(services, Source, yield* Source).pipe(
         Context.addOrOmit(Tracer.ParentSpan, asked.trace === undefined ? here : Option.some(asked.trace)),
       )

@@ -26,7 +26,7 @@ export interface Envelope {
   readonly ciphertext: string
 }
 
-/** One error for every way in which decryption or the block inside can fail. */
+/** One error for every way in which decryption, or the block inside, can fail. */
 export class Unopenable extends Schema.TaggedError<Unopenable>()("Unopenable", {}) {}
 
 /** The ciphertext is longer than the session allows. */
@@ -95,7 +95,7 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
           }),
         catch: () => new Unopenable(),
       }).pipe(
-        // The session may have ended while this was under way; then that is the reason, and the client can renew it.
+        // If the session ended meanwhile, that is the reason to report, because the client can begin a new one.
         Effect.tapError(() => sessions.find(session.id, claim)),
       ),
       ({ plaintext, secret }) =>

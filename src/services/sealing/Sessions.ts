@@ -51,7 +51,7 @@ interface KnownSession extends Session {
   readonly claimed: Set<string>
 }
 
-/** Unknown, expired, spent or evicted: one answer, so that a stranger learns nothing from the difference. */
+/** Unknown, expired, spent or evicted. All are reported alike, so that a stranger learns nothing. */
 export class SessionGone extends Schema.TaggedError<SessionGone>()("SessionGone", {}) {}
 
 /** This `enc` was served in this session before. */

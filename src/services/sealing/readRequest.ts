@@ -1,4 +1,4 @@
-/** What an opened request asks for. */
+/** Reads the content of an opened request. */
 import { Clock, Effect, Metric, Predicate, Redacted, Result, Schema, type Scope, type Tracer } from "effect"
 import { fromUtf8 } from "../../domain/bytes.ts"
 import { ChatInput, normalize } from "../../domain/chat.ts"
@@ -28,12 +28,12 @@ const isProvider = Schema.is(ProviderId)
 const invalid = (title: string, more: Partial<Pick<Refused, "detail" | "errors">> = {}) =>
   new Refused({ status: 400, code: "invalid-request", title, ...more })
 
-/** What can be known of a request whatever is wrong with it, and the request itself, or why there is none. */
+/** The members that can be read even if the request is invalid, and the request itself or its refusal. */
 export interface Asked {
   readonly requestId: string | null
   readonly form: Form
   readonly pace: number
-  /** Of the caller's trace, if it named one that can be continued. */
+  /** The caller's trace, if it names one that can be continued. */
   readonly trace: Tracer.ExternalSpan | undefined
   readonly request: Effect.Effect<UpstreamRequest, Refused | UpstreamError, RequestIds | Callers | Scope.Scope>
 }
@@ -51,7 +51,7 @@ const refusedLimit = (error: RateLimited | TooManyInFlight) =>
     ...(error._tag === "RateLimited" ? { retryAfterMs: error.retryAfterMs } : {}),
   })
 
-/** Lets a caller in whose credential counts, who has requests left, and of whom none has this id. */
+/** Admits a caller whose credential is valid, who has requests left, and who has not used this request id before. */
 const admit = Effect.fnUntraced(function* ({ credential }: SealedContent, requestId: string) {
   const callers = yield* Callers
   const requestIds = yield* RequestIds
@@ -70,7 +70,7 @@ const admit = Effect.fnUntraced(function* ({ credential }: SealedContent, reques
   return yield* Effect.mapError(callers.enter(caller), refusedLimit)
 })
 
-/** The JSON of a payload, which is overwritten. */
+/** Parses the JSON of a payload, and overwrites the payload. */
 const parsePayload = ({ payload }: SealedContent): Result.Result<unknown, Refused> => {
   const text = iJsonText(payload)
   payload.fill(0)
@@ -85,7 +85,7 @@ const isStream = (payload: unknown): boolean =>
   Predicate.hasProperty(payload.body, "stream") &&
   payload.body.stream === true
 
-/** Reads the payload of a request, and overwrites it. Whatever is wrong with it is told inside the seal. */
+/** Reads the payload of a request, and overwrites it. Everything wrong with it is reported under the seal. */
 export const readRequest = ({ request: content }: Opened): Asked => {
   const payload = parsePayload(content)
   const members = Result.isSuccess(payload) && Predicate.isObject(payload.success) ? payload.success : {}

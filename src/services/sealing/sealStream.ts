@@ -73,7 +73,7 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
     return events
   })
 
-  /** Takes up what a provider said. Gives the outcome, if that was the last of it. */
+  /** Processes an event of the provider. Returns the outcome if it was the last one. */
   const hear = (event: StreamEvent): Outcome | undefined => {
     calls.hear(event)
     if (event._tag === "Delta") backlog.add(event.chunk)
@@ -90,7 +90,7 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
   const said = Stream.unwrap(
     Effect.map(asked.request, (request) => upstream.stream({ ...request, onAttempt: calls.note })),
   ).pipe(
-    // A provider that says nothing and ends has not answered.
+    // A provider whose stream ends without a finish has not answered.
     Stream.concat(Stream.fail(new UpstreamError({ code: "upstream-truncated" }))),
     Stream.takeUntil((event) => event._tag === "Finished"),
   )
@@ -99,7 +99,7 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
     error,
   })
 
-  /** A frame for each arrival. */
+  /** Sends a frame for each arrival. */
   const atOnce = said.pipe(
     Stream.interruptWhen(drain.aborted),
     Stream.chunks,
@@ -121,7 +121,7 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
     ),
   )
 
-  /** A frame for each tick of the clock, whatever has come by then. */
+  /** Sends a frame at each tick of the clock, whatever has arrived by then. */
   const atPace = Effect.gen(function* () {
     let outcome: Outcome | undefined
     const room = Latch.makeUnsafe(true)
@@ -150,7 +150,7 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
     }
     const pull = Effect.suspend(() => {
       if (ended) return Cause.done()
-      // Ticks that passed while the last frame was on its way out are not made up for.
+      // Ticks that passed while the last frame was being sent are skipped.
       tick = Math.max(tick, Math.floor(elapsed() / pace)) + 1
       return Effect.flatMap(
         Effect.sleep(Duration.millis(tick * pace - elapsed())),
@@ -158,9 +158,9 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
           outcome !== undefined && backlog.isEmpty && seq > 0 ? end(outcome) : Effect.sync(() => [sendData()]),
       )
     })
-    /** What is left goes at once when the proxy has no time left. */
+    /** The rest is sent at once when the proxy is shutting down. */
     const lastWords = Effect.gen(function* () {
-      // Only now is it known who was called last.
+      // Who was called last is known only now.
       yield* Fiber.interrupt(listening)
       const left: globalThis.Array<SealedEvent> = seq === 0 ? [sendData()] : []
       while (!backlog.isEmpty) left.push(sendData())

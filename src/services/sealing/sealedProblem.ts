@@ -1,4 +1,4 @@
-/** Why a request that was opened is not served, or not to its end, as it is told inside the seal. */
+/** Why an opened request is not served, or not completely, as the client is told under the seal. */
 import { Cause, Effect, Redacted, Schema } from "effect"
 import { describeCause } from "../../domain/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
@@ -21,10 +21,10 @@ export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   retryAfterMs: Schema.optionalKey(Schema.Finite),
 }) {}
 
-/** Whatever keeps an opened request from its answer. */
+/** Every failure that an opened request can end with. */
 export type ServingError = Refused | UpstreamError | Aborted
 
-/** A fault of the proxy is logged, by its place alone, and told to the client as one. */
+/** A fault of the proxy is logged by its place in the code alone, and reported to the client as a fault. */
 export const notingDefects = <A, E, R>(serving: Effect.Effect<A, E, R>): Effect.Effect<A, E | Refused, R> =>
   Effect.catchDefect(serving, (defect) =>
     Effect.andThen(
@@ -41,7 +41,7 @@ export const notingDefects = <A, E, R>(serving: Effect.Effect<A, E, R>): Effect.
     ),
   )
 
-/** The problem as it is read by the client alone: with what is redacted everywhere else. */
+/** The problem for the client, with the parts that are redacted everywhere else. */
 export const problemOf = (error: ServingError): Problem => {
   switch (error._tag) {
     case "Aborted":

@@ -25,7 +25,7 @@ type Read = Result.Result<Chunks, ProviderFailure>
 
 const NOTHING: Read = Result.succeed([])
 
-/** A block that has begun: the tool call that it is, with what it was given so far, thinking, or another. */
+/** A block that has begun: a tool call with the input so far, a thought, or another. */
 type OpenBlock =
   | { readonly _tag: "Tool"; readonly index: number; readonly input: unknown; empty: boolean }
   | { readonly _tag: "Thinking"; thinking: string; signature: string }
@@ -38,7 +38,7 @@ export class AnthropicChunkReader implements ChunkReader {
   private model: string
   private readonly created: number
   private started = false
-  /** Whether anything of the answer came. */
+  /** Whether any part of the answer came. */
   private answering = false
   private finished = false
   private closed = false
@@ -48,7 +48,7 @@ export class AnthropicChunkReader implements ChunkReader {
   /** The block that began last. */
   private block = -1
   private readonly blocks = new Map<number, OpenBlock>()
-  /** Thinking that led to nothing yet. */
+  /** Thoughts that no tool call or text has followed yet. */
   private thinking: Array<ThinkingBlock> = []
 
   constructor(call: Call) {
@@ -95,7 +95,7 @@ export class AnthropicChunkReader implements ChunkReader {
   }
 
   private start({ content, id, model, usage }: (typeof Wire.MessageStart.Type)["message"]): Read {
-    // What came before would stand in front of what comes now, as if it were one answer.
+    // A second message would be appended to the first, as if both were one answer.
     if (this.answering) return Result.fail(garbage("a second message_start"))
     const again = this.started
     this.started = true
@@ -112,7 +112,7 @@ export class AnthropicChunkReader implements ChunkReader {
 
   private begin({ index: given, content_block: block }: typeof Wire.BlockStart.Type): Chunks {
     const index = given ?? this.block + 1
-    // One that was never stopped is, when its place is taken.
+    // A block that was never stopped ends when another takes its index.
     const before = this.end(index)
     this.block = index
     this.answering = true
@@ -171,7 +171,7 @@ export class AnthropicChunkReader implements ChunkReader {
       this.thinking.push({ type: "thinking", thinking: block.thinking, signature: block.signature })
     }
     if (block?._tag !== "Tool" || !block.empty) return []
-    // Without pieces the input is what the block began with: an empty object, for a tool without parameters.
+    // Without pieces, the input is the one that the block began with: an empty object for a tool without parameters.
     return [this.toolCall({ index: block.index, function: { arguments: argumentsOf(block.input) } })]
   }
 

@@ -25,7 +25,7 @@ export interface Turn {
 
 export type Block = TextBlock | ImageBlock | ToolUseBlock | ToolResultBlock | ThinkingBlock
 
-/** Where the prompt cache may cut: a member that callers of OpenAI-compatible services add to their own parts. */
+/** Where the prompt may be cached. Callers of OpenAI-compatible services add this member to their own parts. */
 export interface CacheControl {
   readonly type: "ephemeral"
   readonly ttl?: "5m" | "1h"

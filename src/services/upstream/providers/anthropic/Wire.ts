@@ -1,4 +1,4 @@
-/** Answers of the Messages API: what is used of them is checked, all else is let pass. */
+/** Answers of the Messages API. Members that are used are checked, all others are ignored. */
 import { Effect, Schema } from "effect"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -25,7 +25,7 @@ const ToolUse = Schema.Struct({
 const Thinking = Schema.Struct({
   type: Schema.Literal("thinking"),
   thinking: optional(Schema.String),
-  /** Comes at the end of a streamed block. */
+  /** This comes at the end of a streamed block. */
   signature: optional(Schema.String),
 })
 const RedactedThinking = Schema.Struct({ type: Schema.Literal("redacted_thinking"), data: Schema.String })
@@ -45,7 +45,7 @@ export const ThinkingState = Schema.Struct({
 })
 export type ThinkingState = typeof ThinkingState.Type
 
-/** Blocks of server tools and the like, which requests of this product do not ask for, are passed over. */
+/** Other blocks, such as those of server tools, are ignored, because this product does not request them. */
 const Other = Schema.Struct({
   type: Schema.String.check(
     Schema.makeFilter((type: string) => !["text", "tool_use", "thinking", "redacted_thinking"].includes(type), {
@@ -59,7 +59,7 @@ export type Block = typeof Block.Type
 
 export const isKnown = Schema.is(Schema.Union([Text, ToolUse, Thinking, RedactedThinking]))
 
-/** Read by themselves: an answer is not worth less because something beside it has an odd shape. */
+/** Decoded separately, because an odd shape of these members does not make an answer worthless. */
 const usage = { usage: Schema.optionalKey(Schema.Unknown) }
 const head = { id: Schema.optionalKey(Schema.Unknown), model: Schema.optionalKey(Schema.Unknown), ...usage }
 const stop = { stop_reason: optional(Schema.String), stop_details: Schema.optionalKey(Schema.Unknown) }
@@ -72,7 +72,7 @@ export const Message = Schema.Struct({ ...head, ...stop, content: Schema.Array(B
 
 const index = { index: optional(Schema.Int) }
 
-/** Events of a stream by type; types that are not here are passed over, as the API's documentation asks. */
+/** The events of a stream by their types. Other types are ignored, as the API's documentation demands. */
 export const MessageStart = Schema.Struct({
   message: Schema.Struct({ ...head, content: optional(Schema.Array(Block)) }),
 })

@@ -1,8 +1,8 @@
-/** What stop reasons of the Messages API mean in Chat Completions. */
+/** The finish reasons of Chat Completions for the stop reasons of the Messages API. */
 import { Option, Schema } from "effect"
 import * as Wire from "./Wire.ts"
 
-/** `pause_turn` and a full context window leave an answer unfinished as surely as a token limit does. */
+/** After `pause_turn`, or with a full context window, an answer is as incomplete as at a token limit. */
 const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
   ["end_turn", "stop"],
   ["stop_sequence", "stop"],
@@ -13,7 +13,7 @@ const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
   ["refusal", "content_filter"],
 ])
 
-/** The finish reason for `stopReason`; one that came after this was written is passed on as it is. */
+/** The finish reason for `stopReason`. Unknown stop reasons are passed on unchanged. */
 export const finishReason = (stopReason: string): string => FINISH_REASONS.get(stopReason) ?? stopReason
 
 /** Why an answer stopped; `undefined` while it has not. */

@@ -47,7 +47,7 @@ export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompl
   })
 }
 
-/** Thinking belongs to the tool call that it led to, and to the message if it led to text. */
+/** Thoughts are attached to the tool call that follows them, or to the message if text does. */
 const gather = (blocks: ReadonlyArray<Wire.Block>, id: string) => {
   let text = ""
   const calls: Array<ToolCall> = []

@@ -1,4 +1,4 @@
-/** What becomes of the members of a Chat Completions request in the Messages API. */
+/** How the Messages API treats each member of a Chat Completions request. */
 import { type MemberRules, REQUEST } from "../shared/MemberRules.ts"
 
 export const REQUEST_MEMBERS: MemberRules = {
@@ -7,9 +7,9 @@ export const REQUEST_MEMBERS: MemberRules = {
   n: [1],
   frequency_penalty: [0],
   presence_penalty: [0],
-  // Best effort in Chat Completions too, where the same seed may give another answer.
+  // The seed is best effort in Chat Completions too: the same seed may give another answer.
   seed: "advisory",
-  // Who asks: for the detection of abuse.
+  // The end user, for detecting abuse.
   user: "translated",
   safety_identifier: "translated",
   cache_control: "translated",

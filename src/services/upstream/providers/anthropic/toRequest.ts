@@ -11,8 +11,8 @@ import { cacheControl } from "./toBlocks.ts"
 import { toTurns } from "./toTurns.ts"
 
 /**
- * Asked for when the caller sets no limit, because the API insists on one. Every current model can write this much, and
- * models that think by themselves count their thoughts against it.
+ * The limit if the caller sets none, because the API demands one. Every current model can write this much, and models
+ * that think count their thoughts against it.
  */
 export const DEFAULT_MAX_TOKENS = 32_000
 
@@ -63,7 +63,7 @@ const toTools = (request: ModernRequest, unsupported: Unsupported): Pick<Message
     }
   }
   if (choice !== "auto" && choice !== "none") unsupported.add("tool_choice", "there are no tools to choose from")
-  // The API wants declarations for calls in the conversation, even where no further call is to be made.
+  // The API demands declarations for the tool calls in the conversation, even if no further call is allowed.
   const called = request.messages.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []))
   const names = [...new Set(called.map((call) => call.function.name))]
   return names.length === 0
@@ -109,7 +109,7 @@ const toFormat = (format: ResponseFormat | undefined, unsupported: Unsupported):
   return { format: { type: "json_schema", schema: { ...present({ description }), ...schema } } }
 }
 
-/** Levels of OpenAI's scale; `none` means no thinking at all, and stands elsewhere in the request. */
+/** The levels of OpenAI's scale; `none` means no thinking at all, which another member of the request expresses. */
 const EFFORTS = new Map<unknown, Pick<OutputConfig, "effort">>([
   ["none", {}],
   ["minimal", { effort: "low" }],

@@ -1,4 +1,4 @@
-/** From messages to turns: users and assistants alternate, system messages stand apart. */
+/** Converts messages to turns: users and assistants alternate, and system messages are separate. */
 import { Option, Schema } from "effect"
 import type { AssistantMessage } from "../../../../domain/chat.ts"
 import { encodeBase64Url, utf8 } from "../../../../domain/bytes.ts"
@@ -68,7 +68,7 @@ const decodeInput = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Reco
 
 const decodeThinking = Schema.decodeUnknownOption(ThinkingState)
 
-/** Thinking that the model did before `holder`, which the API wants back as it was. */
+/** The thoughts before `holder`, which the API wants back unchanged. */
 const thinkingOf = (holder: Readonly<Record<string, unknown>>): ReadonlyArray<ThinkingBlock> =>
   Option.match(decodeThinking(stateOf(holder, "anthropic")), {
     onNone: () => [],

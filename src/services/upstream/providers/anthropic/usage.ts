@@ -7,7 +7,7 @@ import * as Wire from "./Wire.ts"
 export const countsOf = (value: unknown): Wire.Usage | undefined => Option.getOrUndefined(decodeUsage(value))
 const decodeUsage = Schema.decodeUnknownOption(Wire.Usage)
 
-/** `input_tokens` leaves out what the prompt cache read or wrote; `prompt_tokens` is all of the prompt. */
+/** `input_tokens` does not include tokens that the prompt cache read or wrote; `prompt_tokens` includes them. */
 export const usageOf = (wire: Wire.Usage | undefined): Usage | undefined => {
   if (wire?.output_tokens == null) return undefined
   const read = wire.cache_read_input_tokens ?? 0
@@ -23,7 +23,7 @@ export const usageOf = (wire: Wire.Usage | undefined): Usage | undefined => {
   }
 }
 
-/** Counts of `later`, which are cumulative, over those of `earlier`. */
+/** The counts of `later`, which are cumulative, completed with those of `earlier`. */
 export const mergeUsage = (earlier: Wire.Usage | undefined, later: Wire.Usage): Wire.Usage => {
   const merged = { ...earlier }
   for (const [name, count] of Object.entries(later)) if (count != null) Object.assign(merged, { [name]: count })

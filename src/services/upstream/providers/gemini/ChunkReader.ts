@@ -25,7 +25,7 @@ export class GeminiChunkReader implements ChunkReader {
   private model: string
   private readonly created: number
   private readonly finish: FinishTracker
-  /** How many tools each choice has called so far; a choice is here once it has begun. */
+  /** How many tools each choice has called so far. A choice that has not begun is absent. */
   private readonly calls = new Map<number, number>()
   private readonly ids = new Map<number, DistinctIds>()
 
@@ -38,7 +38,7 @@ export class GeminiChunkReader implements ChunkReader {
 
   get state(): ChunkReader["state"] {
     if (!this.finish.settled) return "open"
-    // Fewer candidates may come than were asked for.
+    // There may be fewer candidates than requested.
     return this.finish.complete ? "finished" : "settled"
   }
 
@@ -86,7 +86,7 @@ export class GeminiChunkReader implements ChunkReader {
     const chunks = deltas.map((delta) => this.envelope([{ index, delta, finish_reason: null }]))
     if (reason === undefined) return Result.succeed(chunks)
     const finish = finishReason(reason, (this.calls.get(index) ?? 0) > 0)
-    // The message of an ordinary finish only says that it is one.
+    // The message of an ordinary finish adds no information.
     const refusal = finish === "content_filter" ? candidate.finishMessage : undefined
     const choice = {
       index,
@@ -97,7 +97,7 @@ export class GeminiChunkReader implements ChunkReader {
     return Result.succeed([...chunks, this.envelope([choice])])
   }
 
-  /** Thoughts are not part of the answer; their signature is, where it stands on something that is. */
+  /** Thoughts are not part of the answer, but their signatures are if they stand on parts that are. */
   private delta(part: Wire.Part, choice: number): Delta | undefined {
     const signature = part.thoughtSignature
     const extra = extraContent("google", signature == null ? undefined : { thought_signature: signature })

@@ -1,4 +1,7 @@
-/** Answers of `generateContent`, whole or as events of a stream: what is used is checked, all else is let pass. */
+/**
+ * Answers of `generateContent`, whole or as events of a stream. Members that are used are checked, all others are
+ * ignored.
+ */
 import { Schema } from "effect"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -22,11 +25,11 @@ export const Part = Schema.Struct({
     Schema.Struct({
       id: optional(Schema.String),
       name: Schema.NonEmptyString,
-      /** An object by the format, from some servers its JSON text. */
+      /** The format demands an object, but some servers send its JSON text. */
       args: optional(Schema.Union([Schema.Record(Schema.String, Schema.Unknown), Schema.String])),
     }),
   ),
-  /** An image or sound: what only models that were made for it answer with. */
+  /** An image or sound, which only models made for it send. */
   inlineData: Schema.optionalKey(Schema.Unknown),
   fileData: Schema.optionalKey(Schema.Unknown),
 })
@@ -47,7 +50,7 @@ export const Response = Schema.Struct({
   promptFeedback: optional(
     Schema.Struct({ blockReason: optional(Schema.String), blockReasonMessage: optional(Schema.String) }),
   ),
-  /** Read by itself: an answer is not worth less because its usage has an odd shape. */
+  /** Decoded separately, because usage of an odd shape does not make an answer worthless. */
   usageMetadata: Schema.optionalKey(Schema.Unknown),
 })
 export type Response = typeof Response.Type

@@ -1,8 +1,8 @@
-/** Ids of function calls. The API may leave them out, and then knows calls by name and order. */
+/** Ids of function calls. The API may leave them out, and then matches calls by name and order. */
 
 const PREFIX = "gemini-call-"
 
-/** An id for the call at `position` in `choice` of the answer `responseId`, the same whenever it is made. */
+/** An id for the call at `position` in `choice` of the answer `responseId`; the same input gives the same id. */
 export const ownId = (responseId: string, choice: number, position: number): string =>
   `${PREFIX}${responseId}-${choice}-${position}`
 

@@ -1,13 +1,13 @@
-/** What finish reasons of the Gemini API mean in Chat Completions. */
+/** The finish reasons of Chat Completions for those of the Gemini API. */
 
 /**
- * Everything that is neither a natural end nor a limit means that content was withheld, or was not fit to be sent:
- * `content_filter` is the one finish reason that keeps callers from taking the answer for a whole one.
+ * A reason that is neither a natural end nor a limit means that content was withheld or unusable. It becomes
+ * `content_filter`, the only finish reason that keeps callers from treating the answer as complete.
  */
 const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
   ["STOP", "stop"],
   ["MAX_TOKENS", "length"],
-  // The answer goes on in a further request, which only a conversation at Google can make.
+  // The answer continues in a further request, which is possible only in a conversation at Google.
   ["CONTINUATION", "length"],
   ["SAFETY", "content_filter"],
   ["RECITATION", "content_filter"],
@@ -28,10 +28,13 @@ const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
   ["NO_IMAGE", "content_filter"],
 ])
 
-/** The finish reason for `reason`; one that came after this was written is passed on as it is. */
+/** The finish reason for `reason`. Unknown ones are passed on unchanged. */
 export const finishReason = (reason: string, calledTools: boolean): string =>
   reason === "STOP" && calledTools ? "tool_calls" : (FINISH_REASONS.get(reason) ?? reason)
 
-/** Why a candidate, or a prompt, ended; `undefined` while it has not. Enumerations have a name for no value, too. */
+/**
+ * Why a candidate, or a prompt, ended; `undefined` if it has not. The API's enumerations also have a name for
+ * "unspecified".
+ */
 export const given = (reason: string | null | undefined): string | undefined =>
   !reason || reason.endsWith("_UNSPECIFIED") ? undefined : reason

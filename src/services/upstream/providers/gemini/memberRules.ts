@@ -1,4 +1,4 @@
-/** What becomes of the members of a Chat Completions request in the Gemini API. */
+/** How the Gemini API treats each member of a Chat Completions request. */
 import { type MemberRules, REQUEST } from "../shared/MemberRules.ts"
 
 export const REQUEST_MEMBERS: MemberRules = {
@@ -8,9 +8,9 @@ export const REQUEST_MEMBERS: MemberRules = {
   frequency_penalty: "translated",
   presence_penalty: "translated",
   seed: "translated",
-  // Who asks: for the detection of abuse.
+  // The end user, for detecting abuse.
   user: "advisory",
   safety_identifier: "advisory",
-  // Where prompt caches may cut.
+  // Where the prompt may be cached.
   cache_control: "advisory",
 }

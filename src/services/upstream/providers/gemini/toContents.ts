@@ -1,4 +1,4 @@
-/** From messages to contents: one for each message, except that the results of parallel calls stand together. */
+/** Converts messages to contents, one for each message; the results of parallel calls share one. */
 import { Option, Schema } from "effect"
 import type { AssistantMessage, ToolCall, ToolMessage } from "../../../../domain/chat.ts"
 import { stateOf } from "../shared/ExtraContent.ts"
@@ -118,7 +118,7 @@ const toModelParts = (
   }),
 ]
 
-/** A signature of text stands on its last part, or on an empty one of its own. */
+/** A signature of text is put on its last part, or on an empty part of its own. */
 const signed = (texts: ReadonlyArray<TextPart>, signature: string | undefined): ReadonlyArray<TextPart> =>
   signature === undefined
     ? texts
@@ -130,8 +130,8 @@ const signatureOf = (holder: Readonly<Record<string, unknown>>): string | undefi
   Option.getOrUndefined(decodeState(stateOf(holder, "google")))?.thought_signature
 
 /**
- * Stands for the signature of a call that another model made. Models from Gemini 3 on refuse a first call without any;
- * earlier ones know no such value.
+ * Replaces the signature of a call that another model made. Models from Gemini 3 on refuse a first call without a
+ * signature; earlier ones do not know this value.
  */
 const FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 const wantsSignatures = (model: string): boolean => !/^(models\/)?gemini-[12]\b/.test(model)
@@ -159,7 +159,10 @@ const toResult = (
   }
 }
 
-/** A JSON object is the response; any other text is its `output`, as is an object that has a member of that meaning. */
+/**
+ * A JSON object is the response itself; any other text becomes its `output`, as does an object with a member of that
+ * name.
+ */
 const toResponse = (text: string): Readonly<Record<string, unknown>> => {
   const object = Option.getOrUndefined(decodeObject(text))
   return object === undefined ? { output: text } : "output" in object || "error" in object ? { output: object } : object

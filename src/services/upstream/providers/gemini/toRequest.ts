@@ -68,7 +68,7 @@ const toDeclaration = (tool: Tool, path: string, unsupported: Unsupported): Func
   return { name, ...present({ description, parametersJsonSchema: parameters }) }
 }
 
-/** Forced calls are always held to their schemas; free ones are when a tool is declared strict. */
+/** Forced calls always follow their schemas; optional ones do if a tool is declared strict. */
 const toCallingConfig = (choice: ToolChoice, tools: ReadonlyArray<Tool>): FunctionCallingConfig => {
   if (choice === "none") return { mode: "NONE" }
   if (choice === "required") return { mode: "ANY" }

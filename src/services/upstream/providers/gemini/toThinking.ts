@@ -1,6 +1,6 @@
 /**
- * How much a model thinks. What it takes depends on the model: a level from Gemini 3 on, a budget of tokens in Gemini
- * 2.5, which refuses levels, nothing before that (https://ai.google.dev/gemini-api/docs/generate-content/thinking).
+ * How much a model thinks. The setting depends on the model: a level from Gemini 3 on; a token budget in Gemini 2.5,
+ * which refuses levels; nothing before (https://ai.google.dev/gemini-api/docs/generate-content/thinking).
  */
 import type { Unsupported } from "../shared/Unsupported.ts"
 import type { GenerationConfig } from "./Request.ts"
@@ -24,10 +24,10 @@ const LEVELS = new Map<unknown, { readonly level: string; readonly budget: numbe
 const THINKS_NEVER = /^(models\/)?gemini-(1|2\.0)\b/
 const TAKES_BUDGET = /^(models\/)?gemini-2\.5\b/
 const CAN_STOP = /^(models\/)?gemini-2\.5-flash\b/
-/** Pro models and the Flash models from 3.7 on refuse the least level; `LOW` is known to all. */
+/** Pro models, and Flash models from 3.7 on, refuse the lowest level; all accept `LOW`. */
 const TAKES_MINIMAL = /^(models\/)?gemini-3(\.[0-6])?-flash\b/
 
-/** The config for OpenAI's `reasoning_effort`; none where nothing was asked, or the model is like that anyway. */
+/** The config for OpenAI's `reasoning_effort`; none if it was not set or is the model's default. */
 export const toThinking = (effort: unknown, model: string, unsupported: Unsupported): ThinkingConfig | undefined => {
   const refuse = (why: string) => {
     unsupported.add("reasoning_effort", why)

@@ -1,4 +1,7 @@
-/** Compressed responses. None is asked for, but there are servers, and proxies before them, that compress all the same. */
+/**
+ * Decodes compressed responses. None is requested, but some servers, and proxies in front of them, compress all the
+ * same.
+ */
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, type Pull, type Scope, Stream } from "effect"
 import type { Duplex } from "node:stream"
@@ -8,7 +11,7 @@ import type { Pieces, ProviderResponse } from "../../ProviderHttp.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { withCode } from "./brokenConnection.ts"
 
-/** Hands out what can be decoded as soon as it has come, and leaves it to the answer itself whether it is whole. */
+/** Releases decoded bytes as soon as possible. Whether the answer is complete shows in its content. */
 const PROMPTLY = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
 
 /** The largest window that a sender may use (RFC 9659 §3), which bounds what decoding holds: 8 MiB. */
@@ -38,8 +41,8 @@ const DECODERS: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duplex
 ])
 
 /**
- * The bytes of a body as they were before they were compressed. They come as they are read, a buffer at a time: whoever
- * stops at a limit is safe from a body that grows without end.
+ * The decompressed bytes of a body. They are produced as they are read, a buffer at a time, so that a reader that stops
+ * at a limit is safe from a decompression bomb.
  */
 export const decodedBytes = (
   response: ProviderResponse,

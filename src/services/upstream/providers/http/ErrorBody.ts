@@ -53,7 +53,10 @@ const decodeBody = Schema.decodeUnknownOption(
 /** Whether `body`, any JSON value, reports an error in place of an answer. */
 export const reportsError = (body: unknown): boolean => isError(unwrapped(body))
 
-/** The part of `body` that an error would be: Gemini wraps that of a stream in an array, gateways theirs in a choice. */
+/**
+ * The part of `body` that may be an error: Gemini wraps the errors of streams in an array, and gateways put theirs in a
+ * choice.
+ */
 const unwrapped = (body: unknown): unknown => {
   const value: unknown = Array.isArray(body) ? body[0] : body
   const failed = isError(value) ? undefined : failedChoice(value)
@@ -63,7 +66,7 @@ const unwrapped = (body: unknown): unknown => {
 const isError = (value: unknown): boolean => {
   if (!Predicate.isReadonlyObject(value)) return false
   if (says(value["error"])) return true
-  // Anthropic names the type of everything that it sends, some OpenAI-compatible servers that of an object.
+  // Anthropic gives everything that it sends a type, and some OpenAI-compatible servers give objects one.
   if (value["type"] === "error" || value["object"] === "error") return true
   return typeof value["message"] === "string" && statusIn(value) !== undefined
 }
@@ -71,7 +74,7 @@ const isError = (value: unknown): boolean => {
 /** The finish reason with which gateways report that the provider behind them failed. */
 const FAILED = "error"
 
-/** What the first choice that failed says of it. */
+/** The error in the first choice that failed. */
 const failedChoice = (value: unknown): unknown => {
   if (!Predicate.hasProperty(value, "choices") || !Array.isArray(value.choices)) return undefined
   const choices: ReadonlyArray<unknown> = value.choices
@@ -81,11 +84,11 @@ const failedChoice = (value: unknown): unknown => {
   return failed && (failed["error"] ?? FAILED)
 }
 
-/** Whether a member `error` says anything: some servers always have one. */
+/** Whether a member `error` contains an error: some servers always send the member. */
 const says = (error: unknown): boolean =>
   Boolean(error) && !(Predicate.isObjectOrArray(error) && Object.keys(error).length === 0)
 
-/** Reads `body`, any JSON value. Whatever it is, there is an answer, if an empty one. */
+/** Reads the error in `body`, any JSON value; the result may be empty. */
 export const readErrorBody = (body: unknown): ErrorBody => {
   const value = unwrapped(body)
   const decoded = Option.getOrUndefined(decodeBody(value))
@@ -101,7 +104,7 @@ const fromObject = (error: ErrorObject, outerStatus: number | undefined): ErrorB
   const details = [error.details, error.innererror].flat().flatMap((detail) => Option.toArray(decodeDetail(detail)))
   return {
     message: text(error.message),
-    // The most telling name first: a type is often shared by many codes.
+    // The most specific name comes first, because many codes share one type.
     codes: [error.code, error.status, error.type, ...details.flatMap((d) => [d.error_code, d.reason, d.code])].filter(
       (code) => typeof code === "string",
     ),

@@ -1,4 +1,4 @@
-/** A provider that is reached over HTTP: one call is one request, without retries, time limits or second choices. */
+/** A provider that is called over HTTP: one call is one request, without retries, time limits or failover. */
 import { parseJson } from "../../../../domain/json.ts"
 import { Clock, Effect, Predicate, Random, Result, type Scope, Stream } from "effect"
 import type { ChatRequest } from "../../../../domain/chat.ts"
@@ -49,10 +49,10 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
         headers: {
           ...request.headers,
           "content-type": "application/json",
-          // A connector that is called by the proxy that it seals to knows it by this.
+          // By this, a connector recognizes the proxy that it seals to, if that calls it.
           "user-agent": SOFTWARE,
           accept: stream ? "text/event-stream" : "application/json",
-          // Compression would hold back what is streamed, and save little of what is not.
+          // Compression would delay streams, and save little of other answers.
           "accept-encoding": "identity",
         },
       },
@@ -66,8 +66,8 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
   })
 
   /**
-   * The whole answer that a body is. Some servers report an error with a status of success, some behind the beginning
-   * of an answer, in an array of what would have been events.
+   * The whole answer in a body. Some servers report an error with a status of success, and some send an array of what
+   * would have been events, with an error behind the beginning of an answer.
    */
   const completionOf = ({ retryAfterMs, value }: JsonBody, call: Call) => {
     const parts: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
@@ -106,10 +106,10 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
   }
 })
 
-/** What the client, and the system under it, call a connection that did not stand in time. */
+/** The error codes of undici and of the system for a connection that took too long. */
 const CONNECT_TIMEOUT_CODES: ReadonlySet<string> = new Set(["UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT"])
 
-/** What they call one that stood, and broke or was no HTTP: whoever is behind it can be reached. */
+/** The error codes for a connection that broke, or did not carry HTTP: its server can be reached. */
 const BROKEN = /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|HPE_\w+)$/
 
 /** A call that got no response. */
@@ -120,7 +120,7 @@ const unanswered = (error: ConnectionFailed): ProviderFailure => {
   return failure(late ? "connect-timeout" : broken ? "unavailable" : "unreachable", withCode("no answer", error))
 }
 
-/** The failure that a response without success is. */
+/** The failure for a response without success. */
 const refused = Effect.fnUntraced(function* (
   request: ProviderRequest,
   response: ProviderResponse,
@@ -137,8 +137,8 @@ const refused = Effect.fnUntraced(function* (
 })
 
 /**
- * Where a redirect points to, which is not followed: keys and prompts go only where the operator sends them. A host is
- * told, and nothing else of the address, which may hold secrets.
+ * The target of a redirect. It is not followed, because keys and prompts go only where the operator sends them. The
+ * text names its host, but nothing else of the URL, which may contain secrets.
  */
 const whereTo = (request: ProviderRequest, { headers, status }: ProviderResponse): string => {
   const { location } = headers

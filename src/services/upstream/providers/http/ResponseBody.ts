@@ -1,4 +1,4 @@
-/** Bodies of responses: read with a limit, and taken for what they are, whatever was asked for. */
+/** Response bodies: read up to a limit, and interpreted by their content rather than by what was requested. */
 import { parseJson } from "../../../../domain/json.ts"
 import { Clock, Effect, Option, Pull, type Scope } from "effect"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
@@ -16,7 +16,7 @@ export type Body = JsonBody | { readonly _tag: "Events"; readonly texts: Texts }
 export interface JsonBody {
   readonly _tag: "Json"
   readonly value: unknown
-  /** What the headers say of it. */
+  /** The wait that the headers ask for. */
   readonly retryAfterMs: number | undefined
 }
 
@@ -53,14 +53,14 @@ export const openBody = Effect.fnUntraced(function* (
   return { _tag: "Json", value, retryAfterMs: after }
 })
 
-/** A page for people. */
+/** An HTML page. */
 export const PAGE_TYPE = /^text\/html\b/i
 const EVENT_STREAM_TYPE = /^text\/event-stream\b/i
 
 /** Lines of an event stream begin with these. */
 const FIELDS = ["data:", "event:", "id:", "retry:", ":"]
 
-/** What a body is that begins with `head`; the type that it claims counts where its beginning does not say. */
+/** The kind of a body that begins with `head`. Its content type counts where the beginning is ambiguous. */
 const formOf = (head: string, type: string): "open" | "json" | "events" | "neither" => {
   if (head === "") return "open"
   if (head.startsWith("{") || head.startsWith("[")) return "json"
@@ -95,7 +95,7 @@ const next = (texts: Texts): Effect.Effect<Option.Option<string>, ProviderFailur
     onDone: () => Effect.succeedNone,
   })
 
-/** `texts`, with a piece that was read of them already. */
+/** `texts`, preceded by a piece that was already read. */
 const preceded = (head: string, texts: Texts): Texts => {
   let first: string | undefined = head
   return Effect.suspend(() => {
@@ -106,7 +106,9 @@ const preceded = (head: string, texts: Texts): Texts => {
   })
 }
 
-/** As much of a body as fits into `limit` bytes and arrives: for error bodies, whose status says enough by itself. */
+/**
+ * As much of a body as arrives and fits into `limit` bytes: for error bodies, which the status explains well enough.
+ */
 export const someText = Effect.fnUntraced(function* (
   response: ProviderResponse,
   limit: number,

@@ -1,4 +1,4 @@
-/** How long a provider asks to be left alone. */
+/** How long a provider asks its callers to wait. */
 import type { ResponseHeaders } from "../../ProviderHttp.ts"
 
 /**
@@ -11,7 +11,7 @@ export const retryAfterMs = (headers: ResponseHeaders, now: number): number | un
   const value = headers["retry-after"]
   const seconds = number(value)
   if (seconds !== undefined) return finite(Math.ceil(seconds * 1000))
-  // Every form of an HTTP date ends in "GMT" or begins with a day's name; other text could parse as some date.
+  // Every HTTP date begins with a day's name. Other text must be refused, because `Date.parse` accepts much of it.
   if (value === undefined || !/^[A-Z][a-z]{2,8},? /.test(value)) return undefined
   const date = Date.parse(value)
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
@@ -20,5 +20,5 @@ export const retryAfterMs = (headers: ResponseHeaders, now: number): number | un
 const number = (text: string | undefined): number | undefined =>
   text !== undefined && /^\s*\d+(\.\d+)?\s*$/.test(text) ? finite(Number(text)) : undefined
 
-/** `value`, unless more digits than a number holds have made it infinite: no time that anybody could mean. */
+/** `value` if it is finite: more digits than a number holds would make it infinite. */
 export const finite = (value: number): number | undefined => (Number.isFinite(value) ? value : undefined)

@@ -1,4 +1,4 @@
-/** A streamed answer: from the text of server-sent events to chunks, and to an end that can be trusted. */
+/** Reads a streamed answer: from the text of server-sent events to chunks, and to a reliable end. */
 import { parseJson } from "../../../../domain/json.ts"
 import {
   Array as Arr,
@@ -25,12 +25,12 @@ import { type Body, type JsonBody, type Texts } from "./ResponseBody.ts"
 import type { ChunkReader } from "../shared/WireFormat.ts"
 
 /**
- * How long a finished answer waits for what providers send right behind it, unless they say that nothing will come: its
- * usage, or more of it where a finish was none. In milliseconds.
+ * How long a finished answer waits, in milliseconds, for what providers send right after it, such as its usage, unless
+ * they say that nothing follows.
  */
 const FINISH_GRACE = 500
 
-/** How long the end of a finished response may take, before its connection is closed instead of used again. */
+/** How long the rest of a finished response may take. After that, its connection is closed instead of reused. */
 const DRAIN_GRACE = Duration.millis(500)
 
 type Chunks = Arr.NonEmptyReadonlyArray<ChatChunk>
@@ -73,10 +73,10 @@ export const eventChunks = (
   Stream.suspend(() => {
     const parser = new ChunkParser(reader, limits, watch)
     let deadline: number | undefined
-    /** The next text, or the end if an answer that is finished has waited for it long enough. */
+    /** The next text, or the end if a finished answer has waited long enough for more. */
     const more = Effect.suspend(() => (isWhole(reader) ? Effect.flatMap(Clock.currentTimeMillis, promptly) : texts))
     const promptly = (now: number) => {
-      // Set once, so that what a server sends to keep a connection warm does not prolong it.
+      // Set once, so that comments which keep the connection alive do not prolong it.
       deadline ??= now + FINISH_GRACE
       return Effect.flatMap(
         Effect.timeoutOption(texts, Math.max(0, deadline - now)),
