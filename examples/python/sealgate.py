@@ -462,6 +462,7 @@ def verify_offer(body, asked, suites, identity):
         raise Tampered("an offer for another question")
     if member(claims, "expires_at", int) <= member(claims, "iat", int) or member(claims, "max_requests", int) < 1:
         raise Tampered("an offer that was over before it began")
+    member(claims, "max_request_bytes", int)
     if len(from_b64u(member(claims, "session_id", str))) != 16:
         raise Tampered("a session_id of another length")
     # The one suite that this file has.

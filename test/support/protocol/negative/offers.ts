@@ -77,6 +77,7 @@ export const makeOffers = (vectors: Vectors, identity: reference.Identity): Read
     claiming("C15", "a suite that nobody knows", { suite: { kem: 32, kdf: 1, aead: 3 } }),
     claiming("C16", "a public key of 31 bytes", { public_key: b64u(fromHex(session.public_key).subarray(1)) }),
     claiming("C16", "a session_id of 15 bytes", { session_id: b64u(fromHex(session.session_id).subarray(1)) }),
+    claiming("C2", "an integer beyond 2^53 - 1", { max_request_bytes: 2 ** 53 }),
     claiming("C17", "an end that is the beginning", { expires_at: session.claims["iat"] }),
     claiming("C17", "a session that serves nothing", { max_requests: 0 }),
     ...SMALL_ORDER.map((key) => claiming("C4", "a public key of small order", { public_key: b64u(fromHex(key)) })),

@@ -153,6 +153,7 @@ export const makeRequests = async (vectors: Vectors): Promise<ReadonlyArray<Aske
     await told("P2", "a payload that is not UTF-8", "", invalid, {
       content: bytes(reference.u32(0), text('{"request_id":"'), Buffer.of(0xff), text('"}')),
     }),
+    await told("P2", "an integer beyond 2^53 - 1", { issued_at: 2 ** 53 }, invalid),
     await told("P18", "a payload that is no JSON", "Hello", invalid),
     await told("P22", "no request_id", json({ request_id: undefined }), invalid),
     await told("P22", "a request_id in upper case", { request_id: "018F3B1E-7C1A-7D2B-8A3C-000000000000" }, invalid),
