@@ -1,10 +1,13 @@
 /** The kit for servers: ours passes every check that can be made from outside, and a weakened copy of it does not. */
-import { readFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Layer, Redacted } from "effect"
 import type { Check } from "../../src/conformance/proxy/Check.ts"
 import { CHECKS } from "../../src/conformance/proxy/checks/all.ts"
 import { runChecks } from "../../src/conformance/proxy/runChecks.ts"
+import { newCallerKey } from "../../src/services/access/CallerKeys.ts"
+import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { runProxy } from "../support/processes.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 import { SERVER_WEAKNESSES } from "./support/serverWeaknesses.ts"
@@ -15,10 +18,11 @@ const limit = Duration.seconds(120)
 interface Server {
   readonly url: string
   readonly kid: string
+  readonly credential?: string
 }
 
-const resultsOf = ({ kid, url }: Server, checks: ReadonlyArray<Check>) =>
-  Effect.map(runChecks({ url: new URL(url), pins: [kid], credential: "" }, checks, { limit }), ({ results }) => {
+const resultsOf = ({ credential = "", kid, url }: Server, checks: ReadonlyArray<Check>) =>
+  Effect.map(runChecks({ url: new URL(url), pins: [kid], credential }, checks, { limit }), ({ results }) => {
     const of = (outcome: string) => results.filter((result) => result.outcome === outcome)
     return { passed: of("pass"), failed: of("fail"), skipped: of("skipped") }
   })
@@ -56,6 +60,44 @@ describe("our server", () => {
         UNSEEN,
       )
       assert.strictEqual(passed.length, CHECKS.length - UNSEEN.length)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("passes also what needs a credential, and sessions of a few seconds and requests", () =>
+    Effect.gen(function* () {
+      const alice = newCallerKey("alice")
+      const callerKeysFile = join(yield* temporaryFolder, "callers")
+      writeFileSync(callerKeysFile, `${alice.line}\n`)
+      const settings = { callerKeysFile, sessionTtl: Duration.seconds(6), sessionMaxRequests: 20 }
+      const credential = `Bearer ${Redacted.value(alice.key)}`
+      const { failed, skipped } = yield* resultsOf({ ...(yield* startProxy({ settings })), credential }, CHECKS)
+      assert.deepStrictEqual(failed, [])
+      assert.deepStrictEqual(
+        skipped.map(({ name }) => name),
+        UNSEEN.filter((name) => name !== "session-expired" && name !== "payload-credential"),
+      )
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("is asked for few answers, and a run ends when its time is over", () =>
+    Effect.gen(function* () {
+      const calls: Array<string> = []
+      const upstream = Layer.effect(
+        Upstream,
+        Effect.map(Effect.service(Upstream), (echo) =>
+          Upstream.of({
+            ...echo,
+            complete: (request) => (calls.push("complete"), echo.complete(request)),
+            stream: (request) => (calls.push("stream"), echo.stream(request)),
+          }),
+        ),
+      ).pipe(Layer.provide(Upstream.layerEcho))
+      const proxy = yield* startProxy({ upstream })
+      assert.deepStrictEqual((yield* resultsOf(proxy, CHECKS)).failed, [])
+      assert.isBelow(calls.length, 20)
+      const target = { url: new URL(proxy.url), pins: [proxy.kid], credential: "" }
+      const cut = yield* runChecks(target, CHECKS, { limit: Duration.zero })
+      assert.deepStrictEqual([cut.ok, cut.passed, cut.skipped], [false, 0, CHECKS.length])
     }).pipe(Effect.scoped),
   )
 

@@ -61,7 +61,7 @@ export const conformanceProxyCommand = Command.make(
   Command.withDescription(
     `Probes any server of the sealed completion protocol, ours or another, for every rule of docs/protocol that can be seen from
 outside, and says for each what was seen. It begins some dozens of sessions and sends several hundred sealed requests, most of
-which fail before a provider is asked; about fifteen are answered by one. Where the server says that this is too much, it waits.`,
+which fail before a provider is asked; fewer than twenty are answered by one. Where the server says that this is too much, it waits.`,
   ),
   Command.withExamples([
     { command: "sealgate conformance proxy http://localhost:3001 --pin <pin>", description: "All of it" },

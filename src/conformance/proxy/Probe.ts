@@ -104,7 +104,7 @@ export class Probe {
   async session(suite?: SuiteName): Promise<ClientSession> {
     const name = suite ?? ""
     const known = await this.shared.get(name)?.catch(() => undefined)
-    if (known === undefined || known.session.requestsLeft <= SPARE) {
+    if (known === undefined || known.session.requestsLeft <= SPARE || isLate(known.session)) {
       this.shared.set(name, this.begin(suite === undefined ? undefined : [suite]))
     }
     const { session } = (await this.shared.get(name)) ?? (await this.begin())
@@ -196,6 +196,9 @@ export class Probe {
     return answer
   }
 }
+
+/** Whether a session is about to end. */
+const isLate = ({ clockOffset, usableUntil }: ClientSession): boolean => Date.now() + clockOffset > usableUntil
 
 /** The smallest block of an answer: that of the pace which was asked for, if it is a stream. */
 const floorIn = ({ headers }: Received, { payload }: SentRequest): number => {

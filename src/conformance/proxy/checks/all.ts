@@ -3,6 +3,7 @@ import { claimChecks } from "./claims.ts"
 import { completeChecks } from "./complete.ts"
 import { envelopeChecks } from "./envelope.ts"
 import { initChecks } from "./init.ts"
+import { openingChecks } from "./opening.ts"
 import { payloadChecks } from "./payload.ts"
 import { statementChecks } from "./statements.ts"
 import { streamChecks } from "./stream.ts"
@@ -12,6 +13,7 @@ import { unseenChecks } from "./unseen.ts"
 export const CHECKS: ReadonlyArray<Check> = [
   ...initChecks,
   ...envelopeChecks,
+  ...openingChecks,
   ...claimChecks,
   ...payloadChecks,
   ...completeChecks,
