@@ -215,12 +215,16 @@ export class SealedClient {
   ) {
     const id = requestId?.toLowerCase() ?? globalThis.crypto.randomUUID()
     const credential = typeof this.credential === "function" ? await this.credential() : (this.credential ?? "")
-    let anewUntil: number | undefined
+    let refused: { readonly error: SealgateError; readonly anewUntil: number } | undefined
     for (;;) {
       const session = await this.takeSession(signal)
+      const now = Date.now() + session.clockOffset
+      // The proxy remembers ids a little longer than the session in which they may have been used. Whoever holds up the
+      // beginning of another one must not get past that.
+      if (refused !== undefined && now > refused.anewUntil) throw refused.error
       const payload = {
         request_id: id,
-        issued_at: Date.now() + session.clockOffset,
+        issued_at: now,
         ...defined({ provider, restart, pace: form === "stream" ? pace : undefined, ...trace }),
         api: "chat.completions",
         body: input,
@@ -232,10 +236,8 @@ export class SealedClient {
       const { error, sessionOver } = delivered
       // Another request may have begun a new one in the meantime.
       if ((sessionOver || error.mayHaveBeenServed) && this.session === session) this.session = undefined
-      const again = sessionOver && this.retry !== "never" && anewUntil === undefined
-      // The proxy remembers ids a little longer than the session in which they may have been used.
-      anewUntil = session.expiresAt + SEALED_ANEW_WITHIN_MS
-      if (!again || Date.now() + session.clockOffset > anewUntil) throw error
+      if (!sessionOver || this.retry === "never" || refused !== undefined) throw error
+      refused = { error, anewUntil: session.expiresAt + SEALED_ANEW_WITHIN_MS }
     }
   }
 

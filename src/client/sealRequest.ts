@@ -1,7 +1,7 @@
 /** Seals one request to a verified session (sealed protocol §4.1). */
 import { type Bytes, encodeBase64Url, utf8 } from "../domain/bytes.ts"
 import { FLOOR, pad } from "../domain/padding.ts"
-import { joinContent } from "../domain/sealedContent.ts"
+import { joinContent, MAX_CREDENTIAL_BYTES } from "../domain/sealedContent.ts"
 import { requestAad, requestInfo, requestTranscript } from "../domain/transcript.ts"
 import { SealedProblem, Tampered } from "./errors.ts"
 import { hpkeSeal, sha256 } from "./primitives.ts"
@@ -34,6 +34,13 @@ export interface SealInput {
   readonly credential: string
 }
 
+const tooLarge = (title: string) =>
+  new SealedProblem(
+    { type: "urn:sealgate:problem:too-large", code: "too-large", status: 413, title, retryable: false },
+    false,
+    undefined,
+  )
+
 /**
  * @param ephemeralSeed fixes the ephemeral key, for published test vectors only
  */
@@ -43,6 +50,10 @@ export const sealRequest = async (
   ephemeralSeed?: Bytes,
 ): Promise<SentRequest> => {
   const bytes = utf8(payload)
+  const { length } = utf8(credential)
+  if (length > MAX_CREDENTIAL_BYTES) {
+    throw tooLarge(`The credential is too long: ${length} bytes, at most ${MAX_CREDENTIAL_BYTES} are accepted.`)
+  }
   const { ciphertext, enc, secret } = await hpkeSeal(
     session.suite,
     session.publicKey,
@@ -54,11 +65,8 @@ export const sealRequest = async (
     throw new Tampered("Nothing can be sealed to the session's key.", { cause })
   })
   if (ciphertext.length > session.maxRequestBytes) {
-    const title = `The request is too large: ${ciphertext.length} bytes sealed, at most ${session.maxRequestBytes} are accepted.`
-    throw new SealedProblem(
-      { type: "urn:sealgate:problem:too-large", code: "too-large", status: 413, title, retryable: false },
-      false,
-      undefined,
+    throw tooLarge(
+      `The request is too large: ${ciphertext.length} bytes sealed, at most ${session.maxRequestBytes} are accepted.`,
     )
   }
   return {

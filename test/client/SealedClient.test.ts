@@ -129,6 +129,25 @@ describe("sessions", () => {
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 2)
   })
 
+  it.each([
+    [359_000, 2],
+    [361_000, 1],
+  ])("that are gone, and another begun %d ms after the first, are sealed in %d", async (late, sealed) => {
+    let begun = 0
+    proxy.hooks = {
+      respond: (path, _, call) => {
+        // Somebody holds the offer of the second session up.
+        if (path === INIT && ++begun === 2) pass(late)
+        return path === COMPLETIONS && call === 1 ? refusal(410, "session-gone") : undefined
+      },
+    }
+    const outcome = await connect()
+      .complete(HELLO)
+      .catch((error: unknown) => error)
+    assert.strictEqual(outcome instanceof SealedProblem, sealed === 1)
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, sealed)
+  })
+
   it("that are gone for many at once are renewed once for all of them", async () => {
     const client = connect()
     await client.complete(HELLO)
@@ -596,6 +615,18 @@ describe("requests", () => {
     assert.strictEqual(error.problem.code, "too-large")
     assert.strictEqual(error.problem.status, 413)
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 0)
+  })
+
+  it("with a credential that no proxy would take are not sent", async () => {
+    // Two bytes each: it is bytes that count.
+    await connect({ credential: "é".repeat(4096) }).complete(HELLO)
+    for (const credential of ["é".repeat(4097), () => "x".repeat(8193)]) {
+      const error = await problemOf(connect({ credential }).complete(HELLO))
+      assert.deepInclude(error.problem, { code: "too-large", status: 413 })
+      assert.match(error.message, /The credential is too long: 819[34] bytes, at most 8192/)
+      assert.isFalse(error.mayHaveBeenServed)
+    }
+    assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 1)
   })
 
   it("that nobody answers fail as unreachable", async () => {
