@@ -2,18 +2,9 @@
 import { createHash } from "node:crypto"
 import { assert, it } from "@effect/vitest"
 import { mlKemDecapsulate } from "../../src/services/sealing/nativeKeys.ts"
+import { dhkemSecret, KEM, schedule } from "../support/protocol/hpkeSchedule.ts"
 import { exchangeNamed, sessionOf, unhex } from "../support/protocol/published.ts"
-import {
-  aesOpen,
-  bytes,
-  frameNonce,
-  hkdfExpand,
-  hkdfExtract,
-  publicKeyOf,
-  responseKeys,
-  text,
-  x25519,
-} from "../support/protocol/reference.ts"
+import { aesOpen, frameNonce, publicKeyOf, responseKeys, x25519 } from "../support/protocol/reference.ts"
 
 // The recording is the published exchange, whose keys are known: so the two halves can be taken apart here.
 const exchange = exchangeNamed("complete")
@@ -30,28 +21,9 @@ const sharedX = x25519(secretX, encX)
 const combined = (sharedM: Uint8Array): Buffer =>
   createHash("sha3-256").update(sharedM).update(sharedX).update(encX).update(publicX).update("\\.//^\\").digest()
 
-/** Everything that HPKE (RFC 9180 §5.1) makes of a shared secret, in the suite of this KEM. */
-const schedule = (kem: number, sharedSecret: Uint8Array) => {
-  const suiteId = bytes(text("HPKE"), Buffer.of(kem >> 8, kem & 0xff, 0, 1, 0, 2))
-  const empty = Buffer.alloc(0)
-  const extract = (salt: Uint8Array, name: string, ikm: Uint8Array) =>
-    hkdfExtract(salt, bytes(text("HPKE-v1"), suiteId, text(name), ikm))
-  const expand = (prk: Uint8Array, name: string, info: Uint8Array, length: number) =>
-    hkdfExpand(prk, bytes(Buffer.of(0, length), text("HPKE-v1"), suiteId, text(name), info), length)
-  const hashes = [extract(empty, "psk_id_hash", empty), extract(empty, "info_hash", unhex(request.info))]
-  const context = bytes(Buffer.of(0), ...hashes)
-  const secret = extract(sharedSecret, "secret", empty)
-  const exporter = expand(secret, "exp", context, 32)
-  return {
-    key: expand(secret, "key", context, 32),
-    nonce: expand(secret, "base_nonce", context, 12),
-    exported: expand(exporter, "sec", text("sealgate/v2 response\0"), 32),
-  }
-}
-
 /** How many of the recorded ciphertexts open: the question and the frames of the answer. */
 const opened = (kem: number, sharedSecret: Uint8Array): number => {
-  const { exported, key, nonce } = schedule(kem, sharedSecret)
+  const { exported, key, nonce } = schedule(kem, sharedSecret, unhex(request.info))
   const keys = responseKeys(exported, enc, unhex(response.response_nonce))
   const tries = [
     () => aesOpen(key, nonce, unhex(request.aad), Buffer.from(ciphertext)),
@@ -74,11 +46,11 @@ const opened = (kem: number, sharedSecret: Uint8Array): number => {
   }).length
 }
 
-const X_WING = 0x647a
-const DHKEM = 0x20
-
 it("a recording opens for whoever has both halves of the session's key", () => {
-  assert.strictEqual(opened(X_WING, combined(mlKemDecapsulate(seedM, encM))), 1 + response.frames.length)
+  assert.strictEqual(
+    opened(KEM["MLKEM768-X25519"], combined(mlKemDecapsulate(seedM, encM))),
+    1 + response.frames.length,
+  )
 })
 
 it("a recording and the X25519 private key alone open nothing", () => {
@@ -93,12 +65,9 @@ it("a recording and the X25519 private key alone open nothing", () => {
     mlKemDecapsulate(new Uint8Array(64), encM),
     mlKemDecapsulate(new Uint8Array(64).fill(7), encM),
   ]
-  for (const guess of guesses) assert.strictEqual(opened(X_WING, combined(guess)), 0)
+  for (const guess of guesses) assert.strictEqual(opened(KEM["MLKEM768-X25519"], combined(guess)), 0)
   // As if it had been sealed with X25519 alone (RFC 9180 §4.1), or with nothing between the agreement and the schedule.
-  const suiteId = bytes(text("KEM"), Buffer.of(0, DHKEM))
-  const prk = hkdfExtract(Buffer.alloc(0), bytes(text("HPKE-v1"), suiteId, text("eae_prk"), sharedX))
-  const info = bytes(Buffer.of(0, 32), text("HPKE-v1"), suiteId, text("shared_secret"), encX, publicX)
-  for (const secret of [hkdfExpand(prk, info, 32), sharedX]) {
-    for (const kem of [DHKEM, X_WING]) assert.strictEqual(opened(kem, secret), 0)
+  for (const secret of [dhkemSecret(sharedX, encX, publicX), sharedX]) {
+    for (const kem of Object.values(KEM)) assert.strictEqual(opened(kem, secret), 0)
   }
 })
