@@ -5,6 +5,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Redacted, Schema } from "effect"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
 import { JobReceipt } from "../../src/domain/job.ts"
+import { FLOOR } from "../../src/domain/padding.ts"
+import { TAG_BYTES } from "../../src/domain/transcript.ts"
 import { newCallerKey } from "../../src/services/access/CallerKeys.ts"
 import { run } from "../support/cli.ts"
 import { type Fake, fault } from "../support/FakeUpstream.ts"
@@ -66,6 +68,12 @@ describe("a gateway before a sealed proxy", () => {
       assert.include(JSON.stringify(fake.requests.map(({ asked }) => asked)), PROMPT)
       assert.notInclude(wire.seen(), PROMPT)
       assert.notInclude(wire.seen(), ANSWER)
+      // Nobody in between can count the tokens of what a job was answered: frames come by the clock, and have one size.
+      const frames = [...wire.seen().matchAll(/"seq":\d+,"ciphertext":"([\w-]+)"/g)].map(
+        ([, frame = ""]) => frame.length,
+      )
+      assert.isAtLeast(frames.length, fake.requests.length)
+      assert.deepStrictEqual(new Set(frames), new Set([Math.ceil(((FLOOR + TAG_BYTES) * 4) / 3)]))
       assert.deepInclude(Object(job["usage"]), { input_tokens: 9 * fake.requests.length })
 
       const path = `/api/v1/jobs/${String(job["id"])}/receipts`
