@@ -106,10 +106,10 @@ it.effect("the client renews a session that is gone, by itself and once, for ans
       },
     })
     yield* Effect.promise(() => client.complete({ prompt: "first" }))
-    yield* TestClock.adjust("2 minutes")
+    yield* TestClock.adjust("90 seconds")
     const { completion } = yield* Effect.promise(() => client.complete({ prompt: "second" }))
     assert.strictEqual(completion.choices[0]?.message.content, "second")
-    yield* TestClock.adjust("2 minutes")
+    yield* TestClock.adjust("90 seconds")
     const text = yield* Effect.promise(async () => (await client.stream({ prompt: "third time" })).text())
     assert.strictEqual(text, "third time")
     const renewed = ["/v1/completions", "/v1/init", "/v1/completions"]
