@@ -1,7 +1,7 @@
 /** What may be agreed with: the one encoding of each point of X25519 but the weak ones, and reduced keys of ML-KEM-768. */
 import { generateKeyPairSync } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import { isMlKem768Key, isX25519Key } from "../../src/domain/kemKeys.ts"
 
 const P = 2n ** 255n - 19n
