@@ -1,8 +1,8 @@
 import { Runtime, Schema } from "effect"
 
 /**
- * Ends a command with an exit code of its own: 1 when what was looked at is not well, 2 when it could not be looked at.
- * An empty `message` prints nothing, for commands that have said everything.
+ * Ends a command with an exit code of its own: 1 when the result is negative, 2 when there is no result. An empty
+ * `message` prints nothing, for commands that have printed everything.
  */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
   message: Schema.String,
@@ -11,5 +11,5 @@ export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandF
   override readonly [Runtime.errorExitCode] = this.exitCode
 }
 
-/** The command was not given what it needs, or cannot read what it was given. */
+/** The command lacks an argument, or cannot read an input. */
 export const unusable = (message: string): CommandFailed => new CommandFailed({ message, exitCode: 2 })

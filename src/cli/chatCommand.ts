@@ -14,7 +14,7 @@ import { printable, printableJson } from "./printable.ts"
 import { trustedProxy } from "./settings/proxyAddress.ts"
 import { dim, dimOnStderr } from "./terminal.ts"
 
-// The client throws nothing else; what does is a fault of this program.
+// The client throws only its own errors; any other is a fault of this program.
 const failed = (error: unknown): CommandFailed => {
   if (error instanceof SealgateError) return new CommandFailed({ message: explained(error), exitCode: 1 })
   throw error

@@ -6,12 +6,12 @@
 import { setImmediate } from "node:timers/promises"
 import { CUT_SHORT, serves } from "./servers.ts"
 
-/** As later on: a server that is told to stop did well, another command is not done. */
+/** As later on, a stopped server exits with success, and any other command does not. */
 const stop = () => process.exit(serves(process.argv.slice(2)) ? 0 : CUT_SHORT)
 process.on("SIGINT", stop)
 process.on("SIGTERM", stop)
 const { runCommandLine } = await import("./commandLine.ts")
-// Loading keeps the event loop from its turns: this is the first one, in which such a signal is heard.
+// Modules are loaded without a turn of the event loop. This is the first one, in which such a signal is delivered.
 await setImmediate()
 process.off("SIGINT", stop)
 process.off("SIGTERM", stop)

@@ -1,9 +1,9 @@
 /**
- * Whether what is printed arrives. A pipe takes what its reader leaves room for, and `process.exit` drops the rest; a
- * write that fails is an event of the stream, and without a listener the end of the process.
+ * Makes sure that printed output arrives. A pipe accepts only as much as its reader leaves room for, and `process.exit`
+ * drops the rest; a failed write is an event of the stream, which ends the process if nobody listens.
  */
 
-/** What a write says after its reader has left, as `head` does once it has had enough. */
+/** The error code of a write after the reader has left, as `head` does once it has enough. */
 const READER_LEFT = "EPIPE"
 
 /** Watches standard output and standard error from now on. */
@@ -12,16 +12,16 @@ export const watchOutput = () => {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== READER_LEFT) lost ??= error
   })
-  // There is no place left to tell of these.
+  // There is no place left to report these.
   process.stderr.on("error", () => undefined)
   return {
     /** Calls back once everything printed so far was taken or has failed; `lost` is why, unless its reader had left. */
     settled: (done: (lost: Error | undefined) => void): void => {
       let left = 2
-      // In order, and called back for after a failure too.
+      // Writes are completed in order, and the callback runs after a failure too.
       const taken = () => {
         left -= 1
-        // A stream tells of its failure after it has called back.
+        // A stream reports its failure after the callback.
         if (left === 0) setImmediate(() => done(lost))
       }
       process.stdout.write("", taken)

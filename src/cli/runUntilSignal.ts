@@ -29,13 +29,13 @@ export const exitCodeOf = (cause: Cause.Cause<unknown>): number => {
   return CliError.isCliError(error) ? MISUSED : Runtime.getErrorExitCode(error)
 }
 
-/** Some errors, such as that of a port that is taken, say nothing themselves and leave it to their cause. */
+/** Some errors, such as that of a port in use, have an empty message and explain themselves in their cause. */
 const messageOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   return error.message === "" && error.cause !== undefined ? messageOf(error.cause) : error.message
 }
 
-/** What is to be said of a program that failed. */
+/** The text that is printed about a program that failed. */
 export const reportOf = (cause: Cause.Cause<unknown>): string => {
   let report = ""
   for (const reason of cause.reasons) {
@@ -43,7 +43,7 @@ export const reportOf = (cause: Cause.Cause<unknown>): string => {
     const error = Cause.isFailReason(reason) ? reason.error : reason.defect
     const text = messageOf(error)
     if (CliError.isCliError(error) || text === "") continue
-    // A defect is a fault of this program, so its place is worth more than its words.
+    // A defect is a fault of this program, so its place in the code is printed too.
     report += `${printable(Cause.isDieReason(reason) && error instanceof Error ? (error.stack ?? text) : text)}\n`
   }
   return report
@@ -78,15 +78,15 @@ export const runUntilSignal = <E>(program: Effect.Effect<unknown, E>, serves: bo
     if (first === undefined) {
       first = { signal, at }
       if (fiber.pollUnsafe() === undefined) fiber.interruptUnsafe()
-      // All that is left is a reader, for whom a server waits no longer anyway.
+      // Only a reader of the output is left, for whom a server does not wait anyway.
       else if (!serves) process.exit(CUT_SHORT)
     } else if (signal !== first.signal || at - first.at > SAME_SIGNAL_MS) process.exit(CUT_SHORT)
   }
-  /** A reader who is slow is waited for, but one who is stuck keeps neither whoever ends it nor a restart waiting. */
+  /** A slow reader is waited for, but a stuck one must delay neither the end nor a restart. */
   const end = (code: number) => {
     if (serves || first !== undefined) setTimeout(() => process.exit(code), READERS_MS)
     output.settled((lost) => {
-      // What a server prints is a log, whose loss does not make its work undone.
+      // A server prints a log, and losing it does not undo its work.
       if (code !== 0 || serves || lost === undefined) process.exit(code)
       process.stderr.write(`The output could not be written: ${lost.message}\n`, () => process.exit(UNWRITTEN))
     })

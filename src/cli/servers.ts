@@ -1,4 +1,6 @@
-/** What a signal means to a command. By name, because one that comes while the commands load needs an answer, too. */
+/**
+ * What a signal means to each command, by the command's name, because a signal may come before the command is loaded.
+ */
 
 /** Commands that run until they are stopped. To all others a signal comes before they are done. */
 const SERVERS: ReadonlySet<string | undefined> = new Set(["proxy", "gateway", "connect"])

@@ -18,8 +18,8 @@ export const encodeJob = Schema.encodeSync(JobSchema)
 const encodeStep = Schema.encodeSync(JobStep)
 
 /**
- * Polls until the job has ended. After a poll that was cut or refused comes one that does not wait: whatever cuts long
- * requests lets it through, and it takes none of the tenant's places for requests that wait.
+ * Polls until the job has ended. A poll that was cut off or refused is followed by one that does not wait: it passes
+ * proxies that cut long requests, and takes none of the tenant's places for requests that wait.
  */
 export const untilEnded = Effect.fnUntraced(function* ({ api }: Connection, id: string) {
   const poller = yield* makePoller
@@ -104,11 +104,11 @@ export class JobsClient {
   }
 }
 
-/** Hangs up when the signal says so. */
+/** Closes the stream when the signal fires. */
 async function* untilAborted<A>(events: AsyncIterable<A>, signal: AbortSignal | undefined): AsyncGenerator<A, void> {
   const iterator = events[Symbol.asyncIterator]()
   const { promise: aborted, reject } = Promise.withResolvers<never>()
-  // Nobody may be listening when it comes.
+  // The stream may be closed by the time the error arrives.
   aborted.catch(() => undefined)
   const abort = () => reject(signal?.reason)
   signal?.addEventListener("abort", abort, { once: true })

@@ -128,7 +128,7 @@ export class ResponseOpener {
     const receipt = receiptClaimsFrom(await verifyStatement("receipt", statement, this.trusted))
     this.must(receipt.iss === this.sent.session.kid, "was signed by another identity than the session")
     this.must(receipt.session_id === this.sent.session.id, "is about another session")
-    // What the proxy could not read has no id that it knows of.
+    // If the proxy could not read the request, it does not know the request's id.
     const isUnread = receipt.jti === null && status === "failed"
     this.must(receipt.jti === this.sent.requestId || isUnread, "is about another request")
     this.must(receipt.request_hash === encodeBase64Url(this.sent.requestHash), "is about another request")
@@ -166,7 +166,7 @@ export class ResponseOpener {
   /** Verifies the terminal proof of a stream whose end record was verified. */
   async prove(statement: string, end: VerifiedEnd): Promise<ProofClaims> {
     const proof = proofClaimsFrom(await verifyStatement("proof", statement, this.trusted))
-    // The receipt was held against all that is known here, so what the proof repeats of it need only be the same.
+    // The receipt was compared with everything known here, so it suffices that the proof agrees with the receipt.
     mustAgree(end.receipt, proof)
     if (proof.root !== encodeBase64Url(this.chain)) {
       throw new Tampered("The terminal proof does not cover this stream.")

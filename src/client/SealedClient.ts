@@ -108,7 +108,7 @@ export class SealedClient {
   private pinned: ReadonlyArray<string>
   private keys: TrustedKeys = new Map()
   private session: ClientSession | undefined
-  /** The session that is being begun, for everybody who needs one meanwhile. */
+  /** The session being begun, shared by all requests that need one meanwhile. */
   private beginning: Promise<void> | undefined
 
   constructor(options: SealedClientOptions) {
@@ -149,7 +149,7 @@ export class SealedClient {
       if (end.status === "complete") {
         const { evidence, receipt } = end
         return {
-          // The frame is authentic, so this is what the proxy sent: a completion that its own schema made.
+          // The frame is authentic, so it contains what the proxy's own schema produced: a completion.
           completion: completion as unknown as ChatCompletion,
           receipt,
           statements: { receipt: evidence.receipt },
@@ -195,8 +195,9 @@ export class SealedClient {
   }
 
   /**
-   * Whether to seal a failed request once more: the proxy's clock and this one have moved against each other since the session
-   * began, no provider was called, and a new session measures anew. The failure settled the id, so a caller's cannot be used.
+   * Whether to seal a failed request once more: the two clocks drifted apart since the session began, and no provider
+   * was called. A new session measures the difference again. The failed request has used up its id, so an id given by
+   * the caller cannot be repeated.
    */
   private isRenewable(error: SealgateError, { session }: SentRequest, { requestId }: RequestOptions): boolean {
     if (!(error instanceof SealedProblem) || error.problem.code !== "stale") return false
@@ -242,8 +243,8 @@ export class SealedClient {
   }
 
   /**
-   * The current session, or a new one when it is used up, with one request taken from it. Whoever comes while one begins
-   * shares it, so its beginning hangs on no caller's signal.
+   * Takes one request from the current session, or from a new one if that is used up. Requests that come while a
+   * session begins share it, so no caller's signal can cancel the beginning.
    */
   private async takeSession(signal: AbortSignal | undefined): Promise<ClientSession> {
     while (this.session === undefined || !isUsable(this.session)) {
@@ -267,7 +268,7 @@ export class SealedClient {
     if (this.pinned.length > 0 && !this.pinned.includes(kid)) throw new PinMismatch(this.pinned, kid)
     const keys = this.keys.has(kid) ? this.keys : await this.keysWith(kid)
     const session = await verifySession(attestation, keys, request, now)
-    // Only now is it known that whoever shows the key also has it.
+    // Only now is it known that whoever shows this key also holds it.
     this.keys = keys
     if (this.pinned.length === 0) this.pinned = [session.kid]
     this.session = session

@@ -38,13 +38,13 @@ export class SealedStream implements AsyncIterable<StreamPart> {
 
   constructor(open: OpenStream, options: StreamOptions = {}) {
     const { promise, reject, resolve } = Promise.withResolvers<StreamEnd>()
-    // Whoever only iterates learns of a failure there, and need not look at `end` as well.
+    // A caller that only iterates learns of a failure there, so a rejection of `end` need not be handled as well.
     promise.catch(() => undefined)
     this.end = promise
     const reading = { open }
     const parts = verifiedParts(reading, options, resolve, reject)
     const leave = parts.return.bind(parts)
-    // A generator that was never asked for anything runs no `finally`, so whoever leaves it then is seen off here.
+    // A generator that was never started runs no `finally`, so a caller that leaves before the start is handled here.
     parts.return = async (value) => {
       const left = await leave(value)
       await close(reading.open.events, reject)
@@ -147,7 +147,10 @@ async function* verifiedParts(
   }
 }
 
-/** What a verified end other than a complete one comes to: a refusal, unless something came before it. */
+/**
+ * The error of a stream whose verified end is not a complete answer: a refusal, unless a part of the answer came before
+ * it.
+ */
 export const failureOf = (end: VerifiedEnd, prefix?: VerifiedPrefix): AnswerIncomplete | SealedProblem => {
   const { problem, receipt } = end
   if (prefix === undefined && problem !== undefined) {
@@ -175,7 +178,7 @@ export const nextEvent = async (
   return next.value
 }
 
-/** Whether nothing follows. The proof has come: a connection that breaks now, or is given up, takes nothing away. */
+/** Whether nothing follows the proof. A connection that breaks after the proof, or is closed then, loses nothing. */
 const isOver = (events: Events): Promise<boolean> =>
   events.next().then(
     ({ done }) => done === true,

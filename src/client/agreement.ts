@@ -28,7 +28,7 @@ export const equalJson = (a: unknown, b: unknown): boolean => {
   )
 }
 
-/** Something that is stated twice. */
+/** A value that is stated twice, under its name. */
 type Fact = readonly [name: string, once: unknown, again: unknown]
 
 const mustBeSame = (otherwise: string, ...facts: ReadonlyArray<Fact>): void => {
@@ -82,11 +82,11 @@ export const mustAgree = (receipt: ReceiptClaims, proof: ProofClaims): void => {
 
 const wholeAnswer = ([completion]: ProvenExchange["responses"]): ChatCompletion => {
   if (!Array.isArray(completion?.["choices"])) throw new Tampered("The answer is no completion.")
-  // It was proven to be the proxy's, and this is the shape that it makes.
+  // The payload was proven to be the proxy's, so it has the shape that the proxy produces.
   return completion as unknown as ChatCompletion
 }
 
-/** The chunks that count, and who took over before them: what came before a restart is void. */
+/** The chunks that count, and the provider that took over before them: everything before a restart is void. */
 const streamedAnswer = (responses: ProvenExchange["responses"]) => {
   let restart: Extract<StreamPart, { readonly type: "restart" }> | undefined
   let chunks: Array<ChatChunk> = []
@@ -125,7 +125,7 @@ export const mustFit = (exchange: ProvenExchange): void => {
       "The request and the answer contradict each other: the answer starts over although the request forbids it.",
     )
   }
-  // Of an answer that broke off, the receipt need not know what its parts would have said.
+  // For an incomplete answer, the receipt need not contain what its missing parts would have said.
   if (receipt.status !== "complete" || answer === undefined) return
   mustBeSame("The receipt and the request contradict each other", [
     "provider",

@@ -85,7 +85,7 @@ export const decodeBytes = (text: string, what: string, length?: number): Bytes 
   return decoded
 }
 
-/** A problem document, as far as it is one: a client must get along with other servers' problems too. */
+/** A problem document as far as it can be read, because other servers on the path send problems too. */
 export const problemFrom = (object: JsonObject, status: number): Problem => ({
   type: typeof object["type"] === "string" ? object["type"] : "about:blank",
   title: typeof object["title"] === "string" ? object["title"] : `The server answered ${status}.`,

@@ -9,10 +9,10 @@ import { SealedProblem, Unreachable } from "./errors.ts"
 import type { SentRequest } from "./sealRequest.ts"
 import { readRefusal, type Refusal, type Transport } from "./transport.ts"
 
-/** What came of a request. */
+/** The outcome of a request. */
 export type Delivered = { readonly type: "answer"; readonly response: Response } | Failure
 
-/** Nothing sealed came back. */
+/** No sealed answer came back. */
 export interface Failure {
   readonly type: "failure"
   readonly error: Unreachable | SealedProblem
@@ -22,7 +22,7 @@ export interface Failure {
   readonly inDoubt: boolean
 }
 
-/** What a proxy says that has not served a request and will serve none in its session any more. */
+/** The codes with which a proxy says that it did not serve a request and will serve none in its session. */
 const SESSION_OVER = new Set(["session-gone", "draining"])
 
 export const deliver = async (
@@ -33,7 +33,7 @@ export const deliver = async (
   const first = await deliverOnce(transport, sent, signal)
   if (first.type !== "failure" || !first.inDoubt) return first
   const second = await deliverOnce(transport, sent, signal)
-  // A refusal of the second copy does not tell what became of the first.
+  // A refusal of the second copy does not show what happened to the first.
   return second.type === "failure" ? first : second
 }
 
@@ -49,13 +49,16 @@ const deliverOnce = async (
     const refusal = await readRefusal(response, { mayHaveBeenServed: true, signal })
     return failureIn(refusal)
   } catch (error) {
-    // What the caller aborts with may be such an error too: that of another request.
+    // The reason of the caller's abort may itself be such an error, of another request.
     if (signal?.aborted === true || !(error instanceof Unreachable)) throw error
     return { type: "failure", error, sessionOver: false, inDoubt: error.mayHaveBeenServed }
   }
 }
 
-/** A proxy refuses with a problem document. Whatever else comes is of something in between, and says nothing of the request. */
+/**
+ * A proxy refuses with a problem document. Any other response comes from something in between, and says nothing about
+ * the request.
+ */
 const failureIn = ({ problem, retryAfterMs, status }: Refusal): Failure => ({
   type: "failure",
   error: new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, problem === undefined || undefined),

@@ -29,7 +29,7 @@ export abstract class SealgateError extends Error {
   }
 }
 
-/** The client has neither pins nor leave to trust on first use, so it seals nothing. */
+/** The client has neither pins nor permission to trust on first use, so it seals nothing. */
 export class NoPins extends SealgateError {
   readonly code = "no-pins"
   override readonly mayHaveBeenServed = false
@@ -57,7 +57,7 @@ export class PinMismatch extends SealgateError {
   }
 }
 
-/** A statement is signed by a pinned key whose public part is not there, so that nothing can be said about it. */
+/** A statement is signed by a pinned key whose public part is missing, so it can be neither verified nor refuted. */
 export class KeyMissing extends SealgateError {
   readonly code = "key-missing"
   /** The key id that is pinned. */
@@ -113,7 +113,10 @@ export class AnswerIncomplete extends SealgateError {
   }
 }
 
-/** What a proxy says, unsealed, of requests that it did not serve. A hint: on the path anybody can say it. */
+/**
+ * The codes with which a proxy says, without a seal, that it did not serve a request. They are hints, because anybody
+ * on the path can send them.
+ */
 const NOT_SERVED = new Set(["draining", "session-gone", "rate-limited", "overloaded"])
 const TIMEOUT = 408
 const CONFLICT = 409

@@ -14,7 +14,7 @@ export interface CallOptions {
 
 /** What must still be the case for a change to be made; without it the change is made in any case. */
 export interface Precondition extends CallOptions {
-  /** The version that the change was thought up for. */
+  /** The version that the change is based on. */
   readonly ifVersion?: number
 }
 
@@ -41,7 +41,7 @@ const pauseOf = Effect.fnUntraced(function* ({ headers }: HttpClientResponse.Htt
   return asked === undefined ? undefined : Duration.toMillis(Headers.retryAfterDelay(asked, now))
 })
 
-/** A gateway has every path that is asked for here: what says this is another server, and its answer no gateway's. */
+/** Every path requested here exists at a gateway, so this response means that the server is not one. */
 const NO_GATEWAY: ReadonlySet<string> = new Set(["not-found", "method-not-allowed"])
 
 /** Fails with the problem that an answer is, whatever its code: another gateway may have some that are unknown here. */
@@ -78,7 +78,7 @@ export const untilNotInFlight = <A, E>(request: Effect.Effect<A, E>): Effect.Eff
     times: RETRIES,
   })
 
-/** `fetch` tells why in the cause of its error, and only there. */
+/** `fetch` reports the reason only in the cause of its error. */
 const reasonOf = (cause: unknown): string => {
   if (!(cause instanceof Error)) return String(cause)
   return cause.cause instanceof Error && cause.cause.message !== "" ? cause.cause.message : cause.message
@@ -107,7 +107,7 @@ export const run = async <A, E>(call: Effect.Effect<A, E>, options?: CallOptions
 }
 
 export const given = <A extends object>(options: A): { readonly [K in keyof A]: Exclude<A[K], undefined> } =>
-  // What is `undefined` is left out, which is what the type says.
+  // Members that are `undefined` are left out, as the type says.
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never
 
 export const mapPage = <A, B>(page: Page<A>, f: (item: A) => B): Page<B> => ({ ...page, items: page.items.map(f) })

@@ -14,17 +14,17 @@ const x25519 = async (): Promise<KemInterface> => {
   return native ? new NativeX25519() : new PortableX25519()
 }
 
-/** Node's own crypto, where this is Node and it knows ML-KEM. An import of it would be in the way of every bundler. */
+/** Node's crypto module, if this is Node and supports ML-KEM. A static import would break bundlers. */
 const nodeCrypto = (): NodeCrypto | undefined => {
   const process: unknown = Reflect.get(globalThis, "process")
   const builtin: unknown = Reflect.get(Object(process), "getBuiltinModule")
   if (typeof builtin !== "function") return undefined
   const crypto: unknown = Reflect.apply(builtin, process, ["node:crypto"])
-  // What Node gives under this name is that module; older ones lack the function that is asked for.
+  // In Node this is that module; older versions lack the function that is used.
   return typeof Reflect.get(Object(crypto), "encapsulate") === "function" ? (crypto as NodeCrypto) : undefined
 }
 
-/** Some tens of kilobytes, so they are loaded by those alone who need them. */
+/** These take some tens of kilobytes, so they are loaded only where needed. */
 const xWing = async (): Promise<KemInterface> => {
   const crypto = nodeCrypto()
   if (crypto !== undefined) return (await import("./nativeXWing.ts")).nativeXWing(crypto)

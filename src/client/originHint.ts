@@ -1,6 +1,6 @@
 /**
- * What a browser keeps from a page: whether a server of another origin is away, or does not serve pages of this one. For
- * the end of a message; empty where no browser is.
+ * A hint for the end of a message: browsers do not tell a page whether a server of another origin is down or refuses
+ * pages of this one. It is empty outside of browsers.
  */
 export const originHint = (url: string | URL): string => {
   const page: unknown = Reflect.get(globalThis, "location")

@@ -58,7 +58,7 @@ const cipherSuiteOf = (suite: SuiteName): Promise<CipherSuite> => {
   if (known !== undefined) return known
   const made = kemOf(suite).then((kem) => new CipherSuite({ kem, kdf: new HkdfSha256(), aead: new Aes256Gcm() }))
   suites.set(suite, made)
-  // What could not be loaded may be there the next time.
+  // A module that failed to load may load the next time.
   made.catch(() => suites.delete(suite))
   return made
 }

@@ -97,7 +97,8 @@ class SealedFetch {
       })
     }
     const { signal } = request
-    // Holds on to the request itself: once that is collected as garbage, its signal may no longer follow the caller's.
+    // The request itself is referenced, because once it is garbage-collected its signal may no longer follow the
+    // caller's.
     const failure = (error: unknown): unknown => {
       if (request.signal.aborted) return request.signal.reason
       return error instanceof Unreachable ? new TypeError("fetch failed", { cause: error }) : error
@@ -146,7 +147,7 @@ class SealedFetch {
       onEnd: async ({ evidence, receipt, statements }) =>
         this.options.onVerified?.({ evidence, receipt, statements, keys: this.client.keySet }),
     })
-    // What fails before there is anything to hand out fails as a whole, with a status.
+    // A failure before the first part of the answer is reported as a response with a status.
     const first = await events.next()
     if (release === "verified") return new Response(first.value ?? "", OPENING)
     return new Response(
@@ -184,7 +185,7 @@ const refusal = (error: SealedProblem | AnswerIncomplete, requestId: string): Re
   const headers = { "x-request-id": requestId }
   if (error instanceof SealedProblem) {
     const answer = problemAnswer(error.problem, error.retryAfterMs)
-    // Without a seal it is anybody's word, and asking again may have a request served again that was served.
+    // A refusal without a seal may come from anybody, and a retry might repeat a request that was served.
     return errorResponse({ ...answer, retryable: error.sealed && error.problem.retryable, headers })
   }
   const status = error.status === "aborted" ? 503 : 502
@@ -192,5 +193,5 @@ const refusal = (error: SealedProblem | AnswerIncomplete, requestId: string): Re
   return errorResponse({ status, code, message: error.message, retryable: true, headers })
 }
 
-// Whether it is a request that can be served is for the proxy to say, as it is for an OpenAI endpoint.
+// The proxy decides whether the request is valid, as an OpenAI endpoint does.
 const chatInput = (input: JsonObject): ChatInput => input as unknown as ChatInput

@@ -19,7 +19,7 @@ export interface Refusal {
   readonly retryAfterMs: number | undefined
 }
 
-/** What is known of a request whose answer is read. */
+/** What is known of a request when its response is read. */
 export interface Exchange {
   readonly mayHaveBeenServed: boolean
   /** The caller's; once it has fired, its reason is what went wrong. */
@@ -33,7 +33,7 @@ export interface SendOptions {
   readonly signal: AbortSignal | undefined
 }
 
-/** Failures by which Node says that there was no connection, so that nothing can have been sent. */
+/** Node's error codes for a connection that was never made, so that nothing can have been sent. */
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"])
 
 /** How long a question that asks for no completion may take, in milliseconds: everybody may be waiting for its answer. */
@@ -79,7 +79,7 @@ export class Transport {
 
   private async answerTo(path: string, init: RequestInit, { mayHaveBeenServed, signal }: Exchange): Promise<Response> {
     try {
-      // Not "error": asked so, Node loses the body where `fetch` repeats a request by itself (after 421).
+      // Not "error": with that, Node loses the body when `fetch` itself repeats a request (after 421).
       return await this.fetch(this.baseUrl + path, { ...init, redirect: "manual" })
     } catch (cause) {
       if (signal?.aborted === true) throw signal.reason
@@ -89,7 +89,7 @@ export class Transport {
   }
 }
 
-/** Browsers hide where it leads to, and its status. */
+/** Browsers hide both the target and the status of a redirect. */
 const isRedirect = ({ status, type }: Response): boolean => type === "opaqueredirect" || (status >= 300 && status < 400)
 
 const postOf = (body: string, headers: Readonly<Record<string, string>> = {}) => ({
@@ -140,7 +140,7 @@ export const readBody = async ({ body }: Response): Promise<Bytes> => {
   }
 }
 
-/** The body. A connection that breaks here broke before there was an answer. */
+/** Reads the body. If the connection breaks here, there was no complete answer. */
 const readBytes = (response: Response, { mayHaveBeenServed, signal }: Exchange): Promise<Bytes> =>
   readBody(response).catch((cause: unknown) => {
     if (signal?.aborted === true) throw signal.reason

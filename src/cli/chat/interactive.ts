@@ -14,7 +14,7 @@ export interface Streams {
 const PROMPT = "> "
 const HELP = "/exit, Ctrl-D: leave. Ctrl-C: end the answer. Anything else is asked."
 
-/** Said before the first question. */
+/** Printed before the first question. */
 export const greeting = (proxy: URL): string => `Chatting through ${proxy.origin}, sealed. /help: what else to type.`
 
 /** Runs until the user leaves. `signal` ends it from outside. */

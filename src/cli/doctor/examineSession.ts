@@ -10,7 +10,7 @@ import { MAX_SKEW_MS } from "../../domain/transcript.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 import { type NoAnswer, probe, type Probed } from "./probe.ts"
 
-/** Clock difference, in milliseconds, that is worth a word: network and whole seconds explain no more. */
+/** The clock difference, in milliseconds, that is worth reporting: the network and rounding explain smaller ones. */
 const NOTABLE_SKEW_MS = 10_000
 const LARGE_REQUEST_BYTES = 64 * 1024
 

@@ -1,4 +1,4 @@
-/** Whether the proxy can be reached, and by whom else. */
+/** Whether the proxy can be reached, and who else can see or hinder the connection. */
 import { Clock, Effect, Result } from "effect"
 import { isObject } from "../../domain/json.ts"
 import { hostName, isLoopback } from "../../domain/hostName.ts"
@@ -68,7 +68,7 @@ const certificate = ({ objection, validUntil }: CertificateSeen, now: number): F
     : ok("certificate", `The certificate is good until ${until}.`)
 }
 
-/** A sealgate that does not want to be asked says why. */
+/** A sealgate server that refuses the request says why. */
 const refused = (body: unknown, status: number): Finding | undefined => {
   if (!isObject(body) || !string(body["type"]).startsWith(problemType(""))) return undefined
   return error("reachable", `The proxy refuses (${status}): ${string(body["title"])}`, string(body["detail"]))
@@ -78,7 +78,7 @@ const string = (value: unknown): string => (typeof value === "string" ? value : 
 
 export interface Transport {
   readonly findings: ReadonlyArray<Finding>
-  /** Whether looking any further makes sense. */
+  /** Whether the other examinations make sense. */
   readonly reached: boolean
 }
 

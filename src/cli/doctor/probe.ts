@@ -6,7 +6,7 @@ import { rootCertificates, TLSSocket } from "node:tls"
 import { Clock, Effect, Schema } from "effect"
 
 export interface CertificateSeen {
-  /** Why a client would not believe it, in OpenSSL's terms; `undefined` when it would. */
+  /** Why a client would refuse the certificate, in OpenSSL's terms; `undefined` if it would accept it. */
   readonly objection: string | undefined
   /** Milliseconds since the epoch. */
   readonly validUntil: number

@@ -22,7 +22,7 @@ export const gatewayFlag = Flag.String("gateway").pipe(
 /** In the help of every command that needs them: a flag would show the token to everybody on the machine. */
 export const ENVIRONMENT: NonNullable<GuideShape["environment"]> = rowsOf(clientSettings.token, clientSettings.gateway)
 
-/** Exit codes of the commands that ask and show. */
+/** Exit codes of the commands that query the gateway. */
 export const EXITS = {
   0: "shown",
   1: "the gateway cannot be reached, or refused",
@@ -83,7 +83,7 @@ export const ask = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect
     },
   })
 
-/** `$0.001234`; an unknown cost is called that, never nothing. */
+/** `$0.001234`; an unknown cost is printed as "unknown", never as zero. */
 export const dollars = (microUsd: number | null | undefined): string =>
   microUsd == null ? "unknown" : `${microUsd < 0 ? "-" : ""}$${(Math.abs(microUsd) / 1e6).toFixed(6)}`
 

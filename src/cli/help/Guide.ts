@@ -14,7 +14,7 @@ export interface GuideShape {
   readonly exits?: Readonly<Record<number, string>>
   /** What one does before, or next. */
   readonly next?: string
-  /** Words that a newcomer cannot know. */
+  /** Terms that a newcomer cannot know. */
   readonly words?: ReadonlyArray<Row>
 }
 

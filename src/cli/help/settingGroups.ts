@@ -7,7 +7,7 @@ export interface SettingGroup {
   readonly rows: ReadonlyArray<Row>
 }
 
-/** The first that matches takes a variable; the last one takes what is left, so that none is ever missing. */
+/** The first group that matches takes a variable; the last one takes all that are left, so that none is missing. */
 const SUBJECTS: ReadonlyArray<readonly [title: string, variables: RegExp]> = [
   ["Model providers", /^PROVIDER/],
   [

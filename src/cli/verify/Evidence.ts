@@ -46,7 +46,7 @@ const agreed = Effect.fnUntraced(function* <A>(
   return first
 })
 
-/** Puts together what the parts hold. Fails for whatever would have to be passed over, since nobody would know. */
+/** Combines the parts of a file. It fails if a part would have to be ignored, because nobody would notice that. */
 const fromParts = Effect.fnUntraced(function* (parts: ReadonlyArray<JsonObject>) {
   const all = (name: string) => parts.map((part) => part[name])
   const texts = (name: string) => agreed(name, all(name), isString)

@@ -80,7 +80,7 @@ export const check = (
             "give --keys with a JWKS, such as the proxy's /v1/keys.",
         )
       }
-      // Whatever the verifiers choke on is not what it claims to be.
+      // An input that makes the verifiers throw is not what it claims to be.
       return error instanceof SealgateError ? error : new Tampered("It is malformed.", { cause: error })
     },
   })

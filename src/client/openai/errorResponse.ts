@@ -13,7 +13,7 @@ export interface ErrorAnswer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What OpenAI calls what happens here too; applications switch on these. Other codes stay as they are. */
+/** OpenAI's codes for failures that exist here too, because applications test for them. Other codes stay unchanged. */
 const CODES: Readonly<Record<string, string>> = {
   "context-too-long": "context_length_exceeded",
   "content-filtered": "content_filter",
@@ -45,7 +45,7 @@ export const errorHeaders = ({ headers, retryAfterMs, retryable }: ErrorAnswer):
 export const errorResponse = (answer: ErrorAnswer): Response =>
   new Response(JSON.stringify(errorBody(answer)), { status: answer.status, headers: errorHeaders(answer) })
 
-/** A problem may come from anybody on the path, so whatever status it claims, it never passes for a success. */
+/** A problem may come from anybody on the path, so whatever status it claims, it must not look like a success. */
 const errorStatus = (status: number): number => (status >= 400 && status <= 599 ? status : 502)
 
 /** A refusal of the proxy as an answer, with the members that are wrong in its message. */

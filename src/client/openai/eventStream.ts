@@ -90,7 +90,7 @@ export const bodyOf = (
     },
     cancel: async () => {
       hangUp()
-      // A read that was under way fails now, with nobody left to be told.
+      // A pending read fails now, and nobody is left to handle it.
       await events.return().catch(() => undefined)
     },
   })

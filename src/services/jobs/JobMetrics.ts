@@ -5,7 +5,7 @@ import type { JobStatus, JobStep } from "../../domain/job.ts"
 import { counter, gauge, histogram } from "../metrics.ts"
 
 const openJobs = gauge("sealgate_jobs_open")
-/** The same as `sealgate_jobs_open{status="queued"}`, under the name that dashboards look for. */
+/** The same number as `sealgate_jobs_open{status="queued"}`, under the name that dashboards use. */
 const queueDepth = gauge("sealgate_job_queue_depth")
 const queueAge = gauge("sealgate_job_queue_age_seconds")
 const enqueued = counter("sealgate_jobs_enqueued_total")
@@ -21,7 +21,7 @@ export const jobRetried = (mode: Mode) => Metric.update(retries({ mode }), 1)
 export const jobTakenOver = (mode: Mode) => Metric.update(takeovers({ mode }), 1)
 export const stepReplayed = (mode: Mode) => Metric.update(stepsReplayed({ mode }), 1)
 
-/** A job ended after `lasted` in all. */
+/** Counts the end of a job that took `lasted` in all. */
 export const jobEnded = (mode: Mode, status: JobStatus, lasted: Duration.Duration) =>
   Effect.andThen(
     Metric.update(ended({ mode, status }), 1),

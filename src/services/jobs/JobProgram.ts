@@ -1,6 +1,7 @@
 /**
- * The seam between durable jobs and the modes: what a worker hands to a mode, and what it expects back. A program is
- * run again from its beginning after a crash or a retry; what it did before comes back from its steps.
+ * The interface between durable jobs and the modes: what a worker hands to a mode, and what it expects back. After a
+ * crash or a retry a program runs again from its beginning, and the outcomes of its finished steps are returned from
+ * storage.
  */
 import { Context, type Effect, Schema } from "effect"
 import type { Agent, TenantId } from "../../domain/agent.ts"

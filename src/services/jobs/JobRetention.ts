@@ -12,7 +12,7 @@ export const prune = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
   yield* sql`DELETE FROM idempotency_keys WHERE expires_at <= ${now}`
-  // A job stays as long as its idempotency key, which would go with it, and whoever repeated it would get a second job.
+  // A job stays as long as its idempotency key: otherwise a repeated request would create a second job.
   const batch = Effect.map(
     sql`DELETE FROM jobs WHERE id IN
       (SELECT id FROM jobs WHERE finished_at IS NOT NULL AND expires_at <= ${now}

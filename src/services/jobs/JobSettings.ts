@@ -13,8 +13,9 @@ export interface JobSettings {
   /** How often in a row a job's workers may die without the job finishing a step before the job is failed. */
   readonly maxCrashes: number
   /**
-   * How many of those deaths are taken for bad luck, so that the job goes on at once. From then on it may be what kills
-   * them: it waits, twice as long each time from `crashBase` to `crashCap`, and a crashing server is not kept down by it.
+   * How many of those deaths count as bad luck, after which the job goes on at once. After more, the job itself may be
+   * the cause: it then waits between attempts, from `crashBase` to `crashCap`, twice as long each time, so that it
+   * cannot keep a server down.
    */
   readonly innocentCrashes: number
   readonly crashBase: Duration.Duration

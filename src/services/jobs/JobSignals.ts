@@ -1,6 +1,6 @@
 /**
- * Who waits for a job hears at once that something happened to it. Signals only wake: what happened is read from the
- * database, so a lost signal delays and never misleads. Waiters look again every `SAFETY_POLL` on their own.
+ * Wakes callers that wait for a job when something happens to it. What happened is read from the database, so a lost
+ * signal only delays. Waiters also look by themselves every `SAFETY_POLL`.
  */
 import { Context, Duration, Effect, Layer, Queue, type Scope } from "effect"
 import { SqlClient } from "effect/sql"

@@ -7,8 +7,8 @@ export const afterCrash = ({ crashBase, crashCap }: JobSettings, times: number):
   Duration.min(Duration.times(crashBase, 2 ** (times - 1)), crashCap)
 
 /**
- * After a failure: about as long again as the job has been failing, so that each wait is some twice the last, or as long
- * as the upstream asked for. Jobs that failed together come back apart.
+ * After a failure: about as long as the job has been failing, so that each wait is about twice the last, or as long as
+ * the upstream asked for. The wait is random, so that jobs that failed together come back at different times.
  */
 export const afterFailure = (
   { retryBase, retryCap }: JobSettings,

@@ -34,11 +34,11 @@ const ViewOf = ({ route }: { readonly route: Route }) => {
 
 interface Access {
   readonly session?: SignedIn
-  /** Why there is no session any more. */
+  /** Why the session ended. */
   readonly reason?: Failure
 }
 
-/** Nobody is signed in any more, here or after a reload. */
+/** Forgets the session, here and for a reload. */
 const leave = (reason?: Failure): Access => {
   forgetToken()
   return defined({ reason })
@@ -52,12 +52,12 @@ export const App = () => {
   const [said, setSaid] = useState("")
   const announce = useCallback((text: string) => setSaid(text), [])
 
-  // A refusal may come late: it ends no session but the one whose token was refused.
+  // A refusal may arrive late, so it ends only the session whose token was refused.
   const end = useCallback((owner: Owner) => {
     setAccess((access) => (access.session?.owner === owner ? leave(whyEnded(owner, Date.now())) : access))
   }, [])
 
-  // A token that was kept is tried like one that is pasted. It stays kept where the gateway only was not to be reached.
+  // A token that was kept is checked like one that is pasted. It is kept if the gateway merely could not be reached.
   const [kept, setKept] = useState(keptToken)
   useEffect(() => {
     if (kept === undefined) return

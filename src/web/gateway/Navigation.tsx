@@ -21,7 +21,7 @@ export const Navigation = ({
   <>
     <nav class="sections" aria-label="Console">
       {SECTIONS.map(({ label, section }) => {
-        // On a view within a section, the section is where one is, and its own page is elsewhere.
+        // On a view within a section, that section is marked as current, but its link leads to another page.
         const here = route.view === section ? "page" : sectionOf(route) === section ? "true" : undefined
         return (
           <a key={section} href={hrefOf({ view: section })} aria-current={here}>

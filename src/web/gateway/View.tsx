@@ -13,7 +13,7 @@ export const View = ({
   readonly children: ComponentChildren
 }) => {
   const heading = useRef<HTMLHeadingElement>(null)
-  // Before anything else can happen: nobody finds the view without its name, or the focus where the last view was.
+  // In a layout effect, so that no one meets the view without its title, or with the focus where the last view had it.
   useLayoutEffect(() => heading.current?.focus(), [])
   useLayoutEffect(() => {
     document.title = `${title} · sealgate gateway`
@@ -31,10 +31,10 @@ export const View = ({
   )
 }
 
-/** Shown until the first answer is there; late, so that quick answers do not flicker. */
+/** Shown until the first answer arrives, after a delay, so that quick answers do not flicker. */
 export const Loading = ({ what }: { readonly what: string }) => <p class="muted loading">Loading {what}…</p>
 
-/** What could be here, and how to get it. */
+/** What an empty list could contain, and how to get it. */
 export const Empty = ({ children, title }: { readonly title: string; readonly children: ComponentChildren }) => (
   <div class="card empty">
     <p>

@@ -9,7 +9,7 @@ export interface Failure {
   readonly issues: ReadonlyArray<ProblemIssue>
   /** What to do now. */
   readonly advice: string
-  /** By which the gateway's logs and traces can be searched. */
+  /** The id to search the gateway's logs and traces for. */
   readonly traceId?: string
   readonly code?: string
 }
@@ -48,15 +48,15 @@ export const explain = (error: unknown): Failure => {
   return { title: "Something went wrong in this page.", detail, issues: [], advice: "Load the page again." }
 }
 
-/** `next`, or `known` if that says the same and only has another trace: what was said is not to be said again. */
+/** `next`, or `known` if they differ only in their trace, so that the same text is not announced again. */
 export const renewed = (known: Failure | undefined, next: Failure): Failure =>
   known !== undefined && withoutTrace(known) === withoutTrace(next) ? known : next
 
 const withoutTrace = (failure: Failure): string => JSON.stringify({ ...failure, traceId: undefined })
 
-/** Whether it is of no use to ask for the same again: somebody else has to, or it is not there. */
+/** Whether a retry is useless: somebody else has to act, or the thing does not exist. */
 export const isFinal = (error: unknown): boolean =>
   error instanceof GatewayProblem && [401, 403, 404].includes(error.problem.status)
 
-/** Whether the gateway refused the token, so that only another one helps. */
+/** Whether the gateway refused the token, so that only another token helps. */
 export const isSignedOut = (error: unknown): boolean => error instanceof GatewayProblem && error.problem.status === 401

@@ -5,7 +5,7 @@ import { explain, type Failure } from "./failure.ts"
 export interface Action {
   readonly busy: boolean
   readonly failure: Failure | undefined
-  /** Does `act`, then `done` with what came of it: only for who is still there to see it. */
+  /** Runs `act`, then `done` with its result if the view is still shown. */
   readonly run: <A>(act: () => Promise<A>, done: (value: A) => void) => void
 }
 

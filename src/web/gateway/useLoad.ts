@@ -6,7 +6,7 @@ export interface Loaded<A> {
   readonly value: A | undefined
   /** Why the last attempt failed; `value` is then from before. */
   readonly failure: Failure | undefined
-  /** Whether what was asked for last is still to come: `value` and `failure` are then of what was asked before. */
+  /** Whether the latest request is still under way: `value` and `failure` are then those of the one before. */
   readonly busy: boolean
   readonly reload: () => void
 }
@@ -70,7 +70,7 @@ export const useLoad = <A>(
     // `load` is new at every render; what it depends on is named by `inputs`.
   }, [...asked, every])
 
-  // Known as soon as something else is asked for, and not only when reading it begins.
+  // Set as soon as the inputs change, not only when reading begins.
   const busy = asked.length !== answered.length || asked.some((input, i) => input !== answered[i])
   return { value, failure, busy, reload: () => setTurn((turn) => turn + 1) }
 }

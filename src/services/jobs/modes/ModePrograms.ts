@@ -1,4 +1,4 @@
-/** What jobs do: the program that a job's mode names, over the router and the ledger. */
+/** The programs of jobs, by mode, over the router and the ledger. */
 import { Clock, Effect, Layer } from "effect"
 import { Ledger } from "../../routing/Ledger.ts"
 import { Router } from "../../routing/Router.ts"

@@ -90,7 +90,7 @@ export const AgentsView = () => {
             setDoomed(undefined)
             if (!deleted) return
             announce(`${doomed.name} was deleted.`)
-            // The button that had the focus is gone with its agent.
+            // The button that had the focus was deleted with its agent.
             list.current?.focus()
             reload()
           }}

@@ -17,7 +17,7 @@ export const DeleteAgent = ({
   const deleted = useRef(false)
   const { busy, failure, run } = useAction()
 
-  // Before the next key can be pressed: until then the page behind would get it.
+  // In a layout effect, because otherwise the page behind would get the next key that is pressed.
   useLayoutEffect(() => dialog.current?.showModal(), [])
 
   const remove = () =>

@@ -21,7 +21,7 @@ export const RunTask = ({ agent }: { readonly agent: Agent }) => {
   })
   const [mistakes, setMistakes] = useState<Partial<Record<keyof TaskFields, string>>>({})
   const { busy, failure, run } = useAction()
-  // Whoever runs the same task again after a lost answer gets the job that it may have become.
+  // A task that is sent again after a lost answer gets the job that the first request may have created.
   const attempt = useRef<{ readonly body: string; readonly idempotencyKey: string }>(null)
 
   const submit = (event?: Event) => {

@@ -5,7 +5,7 @@ import { shortId } from "../../shared/format.ts"
 import { useSession } from "../session/SessionContext.ts"
 
 const PAGE = 100
-/** Of so many agents the newest ones have names here; the others are called by their ids. */
+/** How many agents, the newest, are shown by name; the others are shown by id. */
 const MAX_PAGES = 10
 
 const known = new WeakMap<GatewayClient, Map<string, string>>()
@@ -36,7 +36,8 @@ export const useAgentNames = (ids: ReadonlyArray<string>): ReadonlyMap<string, s
         known.set(gateway, names)
         setNames(names)
       },
-      // Names are a help and no more, and ids do; whatever is wrong shows with the jobs themselves.
+      // Names are only a convenience, so a failure to read them is ignored; what is wrong shows with the jobs
+      // themselves.
       () => {
         if (!controller.signal.aborted) setNames((names) => names ?? new Map())
       },

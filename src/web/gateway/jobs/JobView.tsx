@@ -18,7 +18,7 @@ import { StepTable } from "./StepTable.tsx"
 import { useJob } from "./useJob.ts"
 import { Verification } from "./verified/Verification.tsx"
 
-/** What a mode shows besides its answer: a new one adds its own here. */
+/** What a mode shows besides its answer. A new mode adds its part here. */
 const Course = ({
   ended,
   job,

@@ -10,7 +10,7 @@ export interface JobState {
 /** `following`: a new event stream begins, from the first step. */
 export type JobUpdate = { readonly type: "read"; readonly job: Job } | { readonly type: "following" } | JobEvent
 
-/** Takes update in whatever order they come: an answer from before a step, or before the end, undoes neither. */
+/** Applies updates in any order: one from before a step, or from before the end, takes nothing back. */
 export const applyUpdate = (state: JobState | undefined, update: JobUpdate): JobState | undefined => {
   switch (update.type) {
     case "ended":
@@ -25,7 +25,7 @@ export const applyUpdate = (state: JobState | undefined, update: JobUpdate): Job
   }
 }
 
-/** The steps so far: the stream begins with the first one, so whoever has more knows more. */
+/** The steps so far: both lists begin with the first step, so the longer one is newer. */
 export const stepsOf = ({ job, streamed }: JobState): ReadonlyArray<Step> =>
   streamed.length > job.steps.length ? streamed : job.steps
 

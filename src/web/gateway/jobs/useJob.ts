@@ -5,7 +5,7 @@ import { explain, type Failure, isFinal, renewed } from "../failure.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { type JobUpdate, type JobState, applyUpdate } from "./jobState.ts"
 
-/** How often a job is looked at: the stream says nothing before its first step, and nothing at all when it fails. */
+/** How often a job is read: the stream is silent before the first step, and when it fails. */
 const EVERY_MS = 2000
 
 export interface FollowedJob {

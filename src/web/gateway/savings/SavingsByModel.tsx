@@ -3,7 +3,7 @@ import { Columns } from "../../shared/Columns.tsx"
 import { count, percent, usd } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 
-/** Where the money went. */
+/** The cost by model. */
 export const SavingsByModel = ({ stats }: { readonly stats: RoutingStats }) => (
   <section class="card stack tight" aria-labelledby="models-title">
     <h3 id="models-title">By model</h3>

@@ -71,7 +71,7 @@ export const layOut = (pairs: ReadonlyArray<Pair>, width: number, height: number
   const pitch = (plot.right - plot.left) / Math.max(1, pairs.length)
   const barWidth = Math.max(1, Math.min(MAX_BAR_PX, pitch * 0.38))
   const every = Math.max(1, Math.ceil(LABEL_PX / pitch))
-  // An amount that is not nothing is never drawn as nothing.
+  // An amount above zero is always visible.
   const bar = (x: number, value: number): Bar => {
     const height = value === 0 ? 0 : Math.max(1, plot.bottom - yOf(value))
     return { x, y: plot.bottom - height, width: barWidth, height }
@@ -87,7 +87,7 @@ export const layOut = (pairs: ReadonlyArray<Pair>, width: number, height: number
         width: pitch,
         actual: bar(middle - barWidth, pair.actual_micro_usd),
         baseline: bar(middle, pair.baseline_micro_usd),
-        // Counted from the end, because the newest one matters most.
+        // Labels are counted from the end, because the newest column matters most.
         labelX: (pairs.length - 1 - i) % every === 0 ? Math.min(middle, width - HALF_LABEL_PX) : undefined,
       }
     }),

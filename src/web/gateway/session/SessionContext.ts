@@ -7,7 +7,7 @@ import type { Owner } from "./token.ts"
 export interface Session {
   readonly gateway: GatewayClient
   readonly owner: Owner
-  /** Has a screen reader say something, when it is done with what it says now. */
+  /** Has a screen reader announce something after its current announcement. */
   readonly announce: (text: string) => void
 }
 

@@ -11,7 +11,7 @@ export const SignIn = ({
   onSignedIn,
   reason,
 }: {
-  /** Why there is no session any more. */
+  /** Why the last session ended. */
   readonly reason: Failure | undefined
   readonly onSignedIn: (session: SignedIn) => void
   readonly onEnd: (owner: Owner) => void

@@ -5,7 +5,7 @@ import type { Response } from "./schemas.ts"
 
 export const isMaterial = ({ severity }: Pick<Objection, "severity">): boolean => severity !== "minor"
 
-/** Whether critic and author disagree about it, or did before the critic gave in. */
+/** Whether critic and author disagree about it, or disagreed before the critic gave in. */
 export const isContested = (objection: Objection): boolean =>
   isMaterial(objection) && (objection.status === "open" || objection.replies.some(({ action }) => action === "rebut"))
 
@@ -29,7 +29,7 @@ export class Objections {
     for (const id of ids) this.change(id, () => ({ status: "resolved" }))
   }
 
-  /** Enters what the author replied to open objections, and says what that was on the whole; `changed`: of the answer. */
+  /** Records the author's replies to open objections, and sums them up; `changed` says whether the answer changed. */
   reply(round: number, replies: Response["replies"], changed: boolean): Round["response"] {
     const open = new Set(this.open.map(({ id }) => id))
     const actions = new Set<Reply["action"]>()
@@ -39,7 +39,7 @@ export class Objections {
       this.change(objection, ({ replies }) => ({ replies: [...replies, { round, action, text }] }))
     }
     if (actions.size > 1) return "mixed"
-    // Whoever gives another answer without a word to any of them has revised it.
+    // An author who changes the answer without replying to any objection has revised it.
     return actions.has("revise") || (actions.size === 0 && changed) ? "revised" : "rebutted"
   }
 

@@ -96,7 +96,7 @@ const debate = Effect.fn("modes.adversarial")(function* (context: JobContext, as
   const says = counts({ ...proposal, text: answer })
   const judgements: Array<Judgement> = []
   let judge: string | undefined
-  // Where both sides agree there is nothing to be exchanged, and no order can move the judge.
+  // When both sides agree, there are no sides to exchange, so their order cannot influence the judge.
   const orders = objections.all.some(isContested) ? [1, 2] : [1]
   for (const order of decided && says ? orders : []) {
     const sides = [{ title: "answer", text: answer }, objections.section("objections and replies")]
@@ -146,7 +146,7 @@ const debate = Effect.fn("modes.adversarial")(function* (context: JobContext, as
 
 const SAYS_NOTHING = "The answer says nothing that could be right or wrong, so no judge was asked about it."
 
-/** What judgements of the same in several orders come to. A judge whom the order moves has not decided. */
+/** Combines judgements of the same debate in several orders. A judge whom the order influences has not decided. */
 const agreed = (judgements: ReadonlyArray<Judgement>): Judgement | undefined => {
   const [first] = judgements
   if (first === undefined) return undefined
@@ -158,7 +158,7 @@ const agreed = (judgements: ReadonlyArray<Judgement>): Judgement | undefined => 
   }
 }
 
-/** A judge who calls an answer sound while objections of weight stay open has not decided. */
+/** A judge who approves an answer while material objections are open has not decided. */
 const verdictOf = (
   judged: Judgement | undefined,
   materialLeft: boolean,

@@ -1,6 +1,6 @@
 /**
- * How a mode escalates: what it did with the cheapest target it does again with the next one, as long as its own
- * measure (agreement, or the judge's confidence) is below the configured threshold and there is a next one.
+ * How a mode escalates: it repeats with the next target what it did with the cheapest one, as long as its own measure
+ * (agreement, or the judge's confidence) is below the configured threshold and there is a next target.
  */
 import { Effect } from "effect"
 

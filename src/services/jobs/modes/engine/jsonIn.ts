@@ -1,17 +1,17 @@
 /**
- * The JSON in what a model wrote. Models write what they like, and what they wrote is stored before it is read: an
- * answer that takes for ever to read would stop one process after another.
+ * Finds the JSON in a model's answer. It takes linear time, because the answer is stored before it is read: one that
+ * took forever to read would block one process after another.
  */
 import { JSON_LIMITS, jsonFault } from "../../../../domain/iJson.ts"
 
 /** More than any critique, and than any answer that a revision repeats. */
 export const MAX_JSON_CHARS = 1024 * 1024
-/** So many braces of prose may come before the one that begins the object. */
+/** How many braces of prose may precede the one that begins the object. */
 const MAX_BEGINNINGS = 16
 
 /**
- * The first JSON object in a text, wherever in it that is: models fence and introduce JSON in spite of all requests.
- * `undefined` where there is none, or too much to look through. Linear: the text is read at most {@link MAX_BEGINNINGS} times.
+ * The first JSON object in a text, wherever it stands: models fence and introduce JSON even when told not to.
+ * `undefined` if there is none, or too much to search. Linear: the text is read at most {@link MAX_BEGINNINGS} times.
  */
 export const jsonIn = (text: string): string | undefined => {
   if (text.length > MAX_JSON_CHARS) return undefined

@@ -18,7 +18,7 @@ export const errorsOf = (measured: Measurements, model: string): ErrorModel => m
 export const sameWrongOf = (measured: Measurements, a: string, b: string): number =>
   measured.sameWrong[pairName(a, b)] ?? measured.others.sameWrong
 
-/** So many judgements of the stated confidence are taken to lie behind what a judge states. */
+/** The weight of what a judge states: as much as this many judgements of that confidence. */
 const PRIOR = 10
 
 /**

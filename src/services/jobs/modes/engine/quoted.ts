@@ -1,6 +1,6 @@
 /**
- * How judges get what users and models wrote: as one document behind a fence that nobody could have known, after the
- * instructions, in the user's turn. So a text can neither end the document nor speak with another voice.
+ * How judges get the texts of users and models: as one document behind a fence that nobody could have guessed, after
+ * the instructions, in the user's turn. So a text can neither end the document nor pass for instructions.
  */
 import { SecureRandom } from "effect/crypto"
 import type { ContentPart, Message } from "../../../../domain/chat.ts"
@@ -10,7 +10,7 @@ export interface Section {
   readonly text: string
 }
 
-/** Stands for an empty text. */
+/** Replaces an empty text. */
 const NONE = "(none)"
 
 /** The instructions' last words about the document, and the document. */

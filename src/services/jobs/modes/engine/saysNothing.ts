@@ -1,13 +1,13 @@
 /**
- * Answers that no judge is asked about, because they say nothing: some of them move judges all the same. A colon or
- * "Thought process:" alone was called right by judges in up to 80 % of cases (Zhao et al. 2025, "One token to fool
- * LLM-as-a-judge", arXiv:2507.08794), and so are plain orders to the judge.
+ * Recognizes answers without content, about which no judge is asked because some of them sway judges: a colon or
+ * "Thought process:" alone was called right in up to 80 % of cases (Zhao et al. 2025, "One token to fool
+ * LLM-as-a-judge", arXiv:2507.08794), and so were plain orders to the judge.
  */
 
-/** An order is short. A text that is longer says something else as well, and is judged by that. */
+/** The longest order to a judge. A longer text has other content, and is judged by that. */
 const MAX_ORDER_CHARS = 600
 
-/** How answers begin that have not begun: with nothing behind it, none of these is an answer. */
+/** Introductions of answers. With nothing behind them they are no answer. */
 const OPENERS: ReadonlySet<string> = new Set([
   "answer",
   "final answer",
@@ -24,7 +24,7 @@ const OPENERS: ReadonlySet<string> = new Set([
   "thought process",
 ])
 
-/** What only somebody says who speaks to a judge, and not about the task. */
+/** Phrases that address a judge rather than the task. */
 const ORDERS: ReadonlyArray<string> = [
   "ignore all previous",
   "ignore any previous",
@@ -64,10 +64,10 @@ const letters = (text: string): string =>
     .replaceAll(/[^\p{L}\p{N} ]/gu, "")
     .trim()
 
-/** Whether there is nothing in a text that could be right or wrong. */
+/** Whether a text contains nothing that could be right or wrong. */
 export const saysNothing = (text: string): boolean => {
   const start = text.slice(0, MAX_ORDER_CHARS + 1)
-  // A long text that begins with white space or marks is still one.
+  // A long text has content even if it begins with white space or marks.
   if (text.length > MAX_ORDER_CHARS) return !/[\p{L}\p{N}]/u.test(text)
   const said = letters(start)
   if (said === "" || OPENERS.has(said)) return true

@@ -35,7 +35,7 @@ export const worstPrice = (settings: RoutingSettings, { agent, task }: Planned, 
     const allowed = settings.targets.filter(
       (target) => permits(model_policy, target) && permits(settings.roles?.[role], target),
     )
-    // With a limit of cost, a model without a price is not asked.
+    // Under a cost limit, models without a price are not called.
     const costs = allowed.map(dearest).filter((each) => !priced || each !== null)
     const tiers = settings.strategy === "cascade" ? Math.max(1, allowed.length) : 1
     const times = tiers * calls.perTier[role] + calls.besides[role]
@@ -48,7 +48,7 @@ export const worstPrice = (settings: RoutingSettings, { agent, task }: Planned, 
   return { calls: count, cost_micro_usd: within(limits, cost, one * calls.parallel) }
 }
 
-/** A limit is looked at before a call, so the calls that are under way when it is reached come on top of it. */
+/** Limits are checked before a call, so the calls under way when one is reached are added. */
 const within = ({ max_cost_micro_usd }: AgentLimits, cost: number | null, underWay: number): number | null =>
   max_cost_micro_usd === undefined ? cost : Math.min(cost ?? Infinity, max_cost_micro_usd + underWay)
 

@@ -1,4 +1,4 @@
-/** All answers to one task: which are the same, who stands behind each, and how probable each is. */
+/** All answers to one task: which are the same, who gave each, and how probable each is. */
 import type { Candidate, Speaker } from "../../../../domain/modes/verified.ts"
 import { sameTarget, type TargetName } from "../../../../domain/targets.ts"
 import type { Said } from "../engine/Asking.ts"
@@ -12,7 +12,7 @@ interface Answer {
   readonly by: Array<Speaker>
 }
 
-/** Probabilities that are this close are even. */
+/** Probabilities that differ by no more than this count as equal. */
 const EVEN = 0.02
 
 export interface Leader {
@@ -24,7 +24,7 @@ export interface Leader {
 export class Ballot {
   private readonly groups: Array<Answer> = []
   private readonly votes: Array<Vote> = []
-  /** Who was asked, whatever came of it. */
+  /** Everyone who was asked, with or without an answer. */
   private readonly asked: Array<TargetName> = []
   private readonly measured: Measurements
   private preferred: number | undefined
@@ -33,12 +33,12 @@ export class Ballot {
     this.measured = measured
   }
 
-  /** Enters that somebody was asked who gave no answer that counts. */
+  /** Records that somebody was asked and gave no answer that counts. */
   abstain(said: Said): void {
     this.asked.push(said.target)
   }
 
-  /** Enters an answer into its group, or into a new one, and says which. */
+  /** Adds an answer to its group, or to a new one, and returns the group. */
   add(said: Said, group = this.groups.length): number {
     this.asked.push(said.target)
     this.groups[group] ??= { said, plain: plain(said.text), by: [] }
@@ -74,7 +74,7 @@ export class Ballot {
     return this.groups.map(({ said }) => said.text)
   }
 
-  /** Those who have answered most: what they have least in common with is asked next. */
+  /** Who answered most often: the next target asked should have least in common with them. */
   get heard(): ReadonlyArray<TargetName> {
     const times = (target: TargetName) => this.asked.filter((other) => sameTarget(other, target)).length
     const most = Math.max(0, ...this.asked.map(times))
@@ -86,7 +86,7 @@ export class Ballot {
     return this.leaderOf(this.votes)
   }
 
-  /** An answer that leads for another reason than its probability. */
+  /** A group that leads for another reason than its probability. */
   at(group: number): Leader | undefined {
     const said = this.groups[group]?.said
     return said === undefined
@@ -120,8 +120,8 @@ export class Ballot {
   }
 
   /**
-   * What so many more answers could still do if all of them said the same: make one answer as probable as `sure`, or put
-   * another in the lead.
+   * What that many more answers could do if all of them were the same: `settle`, raise one answer to the probability
+   * `sure`; `change`, put another in the lead.
    */
   couldStill(more: number, sure: number): { readonly settle: boolean; readonly change: boolean } {
     const leader = this.leader
@@ -144,5 +144,5 @@ export class Ballot {
   }
 }
 
-/** Whoever would be asked next, of whom nothing is known; each is somebody else. */
+/** Stands for targets that would be asked next and of which nothing is known, each a different one. */
 const anybody = (i: number): TargetName => ({ provider: "echo", model: `anybody-${i}` })

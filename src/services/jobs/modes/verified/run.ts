@@ -65,7 +65,7 @@ export const run = Effect.fn("modes.verified")(function* (context: JobContext, a
   const open = plan.thorough && ballot.isSplit && first !== undefined && first.probability < SURE
   const { checks, correction, others, refuted } = open ? yield* decided(asking, ballot, tier) : NOTHING
 
-  // What the judge found wrong, in whatever order it was asked, makes way for what the findings led to.
+  // Answers that the judge found wrong in every order give way to the answer that the findings led to.
   const leader = correction === undefined ? ballot.leader : ballot.at(correction)
   const final = leader?.said ?? draft
   const probability = leader !== undefined && ballot.isCompared ? leader.probability : null
@@ -98,12 +98,12 @@ const noteOf = (refuted: boolean, corrected: boolean): string | undefined => {
     : "All answers were found wrong, and no better one was given; the answer is the most probable of them."
 }
 
-/** A draft, and answers of others, until one is sure, or none that are left could change anything. */
+/** Takes a draft, and answers of others, until one is probable enough or no further answer could change the outcome. */
 const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, tier: number) {
   const ballot = new Ballot(yield* Measured)
   const routing = { tier, extra: tier > 0 }
   const draft = yield* asking.propose(atTier(tier, { kind: "draft" }), routing)
-  // The echo agrees with nobody, and least with itself.
+  // The echo agrees with nobody, and least of all with itself.
   const usable = (said: Said) => counts(said) && !isEcho(said)
   if (usable(draft)) ballot.add(draft)
   else ballot.abstain(draft)
@@ -118,7 +118,7 @@ const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, tier: n
     }
     const said = yield* asking.propose(atTier(tier, { kind: "sample", sample }), {
       ...routing,
-      // A cascade asks the dearer targets only when the cheaper ones have not settled it.
+      // In a cascade, dearer targets are asked only if the cheaper ones did not decide.
       independentOf: draft.escalateBelow === null ? ballot.heard : [],
       optional: true,
     })
@@ -132,7 +132,10 @@ const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, tier: n
   }
 })
 
-/** Enters an answer where it belongs. The same words are the same answer; otherwise, unless that is plain, a judge tells. */
+/**
+ * Adds an answer to its group. Equal words are equal answers; otherwise a judge decides, unless the difference is
+ * plain.
+ */
 const entered = Effect.fnUntraced(function* (
   asking: Asking,
   ballot: Ballot,
@@ -159,7 +162,7 @@ const entered = Effect.fnUntraced(function* (
       extra: tier > 0,
     },
   )
-  // What nobody could compare agrees with nothing.
+  // An answer that could not be compared agrees with none.
   if (comparison.value === undefined) return void ballot.abstain(said)
   const same = comparison.value.same_as
   return ballot.add(said, same === null ? undefined : candidates[same - 1])
@@ -247,11 +250,11 @@ const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ballot, tie
   const correction = yield* asking.propose(atTier(tier, { kind: "correct" }), {
     about: { instruction: prompts.correct, sections: [...answers, ...findings] },
     tier,
-    // What was found out is worth more than a failed job.
+    // The findings are worth more than a failed job.
     optional: true,
   })
   const group = yield* entered(asking, ballot, correction, tier, counts(correction) && !isEcho(correction))
-  // The same answer once more is no correction.
+  // A correction that repeats the answer is none.
   return {
     checks,
     refuted: true,
