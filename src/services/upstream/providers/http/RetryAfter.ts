@@ -1,4 +1,6 @@
 /** How long a provider asks its callers to wait. */
+import { Duration, Result } from "effect"
+import { Headers } from "effect/http"
 import type { ResponseHeaders } from "../../ProviderHttp.ts"
 
 /**
@@ -11,10 +13,8 @@ export const retryAfterMs = (headers: ResponseHeaders, now: number): number | un
   const value = headers["retry-after"]
   const seconds = number(value)
   if (seconds !== undefined) return finite(Math.ceil(seconds * 1000))
-  // Every HTTP date begins with a day's name. Other text must be refused, because `Date.parse` accepts much of it.
-  if (value === undefined || !/^[A-Z][a-z]{2,8},? /.test(value)) return undefined
-  const date = Date.parse(value)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+  const asked = Result.getOrUndefined(Headers.parseRetryAfter(value ?? ""))
+  return asked?._tag === "DateTime" ? Duration.toMillis(Headers.retryAfterDelay(asked, now)) : undefined
 }
 
 const number = (text: string | undefined): number | undefined =>
