@@ -65,7 +65,7 @@ const layerCallers = (settings: ProxySettings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { required } = yield* Callers
-      if (required || isLoopback(settings.host)) return
+      if (required || (isLoopback(settings.host) && settings.trustedProxies.length === 0)) return
       yield* Effect.logWarning(
         "whoever reaches this proxy may use its providers; set CALLER_KEYS_FILE or JWT_… to serve callers that you know",
       )

@@ -228,6 +228,9 @@ describe("a proxy for everybody", () => {
     Effect.gen(function* () {
       assert.lengthOf(yield* logsOf({ host: "0.0.0.0" }), 1)
       assert.lengthOf(yield* logsOf({ host: "127.0.0.1" }), 0)
+      // Whoever trusts what forwards requests has others ask than this machine, also on loopback.
+      const trustedProxies = [IpNetwork.fromInputUnsafe("127.0.0.1/32")]
+      assert.lengthOf(yield* logsOf({ host: "127.0.0.1", trustedProxies }), 1)
       assert.lengthOf(yield* logsOf({ host: "0.0.0.0", callerKeysFile: yield* keysFile }), 0)
     }).pipe(Effect.scoped),
   )
