@@ -1,5 +1,7 @@
 /** The kit for servers: ours passes every check that can be made from outside, and a weakened copy of it does not. */
 import { readFileSync, writeFileSync } from "node:fs"
+import { createServer, type Server as HttpServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Redacted } from "effect"
@@ -48,6 +50,43 @@ describe("the checks", () => {
     assert.deepStrictEqual([...new Set(CHECKS.map(({ must }) => must))].sort(), [...rules].sort())
     assert.strictEqual(new Set(CHECKS.map(({ name }) => name)).size, CHECKS.length)
   })
+})
+
+/** Answers whatever it is asked with the same. */
+const strange = (status: number, type: string, body: string) =>
+  Effect.acquireRelease(
+    Effect.callback<HttpServer>((resume) => {
+      const server = createServer((request, response) => {
+        request.resume()
+        response.writeHead(status, { "content-type": type }).end(body)
+      }).listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) => Effect.promise(() => new Promise((resolve) => void server.close(resolve))),
+  ).pipe(
+    // `address()` is a string only for pipes.
+    Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+  )
+
+describe("servers that are none", () => {
+  it.live("fail, and no check falls over because of what they say", () =>
+    Effect.gen(function* () {
+      const kid = "A".repeat(43)
+      for (const [status, type, body] of [
+        [200, "application/json", '{"keys":[],"attestation":"a.b.c","response_nonce":1,"frames":[]}'],
+        [200, "text/event-stream", "data: hello\n\n"],
+        [200, "text/html", "<h1>Hello</h1>"],
+        [404, "application/problem+json", '{"title":"Not found","status":404}'],
+        [502, "text/html", ""],
+      ] as const) {
+        const { failed, passed } = yield* resultsOf({ url: yield* strange(status, type, body), kid }, CHECKS)
+        assert.deepStrictEqual(passed, [], body)
+        assert.deepStrictEqual(
+          failed.filter(({ saw }) => saw.includes("fell over")),
+          [],
+        )
+      }
+    }).pipe(Effect.scoped),
+  )
 })
 
 describe("our server", () => {

@@ -11,10 +11,14 @@ import { attestationKeyFile, pinOfFile } from "./ownKey.ts"
 export const DEFAULT_PROXY = "http://localhost:3001"
 export const DEFAULT_GATEWAY = "http://localhost:3000"
 
+const PAGES: ReadonlySet<string> = new Set(["console", "docs"])
+
 /** A server's address, from that of a page on it: consoles are what one has in the clipboard. */
 export const serverOf = (url: URL): URL => {
   const server = new URL(url)
-  server.pathname = url.pathname.replace(/\/(console|docs)(\/.*)?$/, "/")
+  const names = url.pathname.split("/")
+  const page = names.findIndex((name) => PAGES.has(name))
+  if (page >= 0) server.pathname = `${names.slice(0, page).join("/")}/`
   server.search = ""
   server.hash = ""
   return server

@@ -29,6 +29,9 @@ const SILENCE_MS = 25_000
 /** How often what is refused as too much is sent again, and how long a server may ask to wait for that, in seconds. */
 const PATIENCE = { times: 4, seconds: 61 }
 
+/** Longest body that is read: no answer to what is asked here has a hundredth of it. */
+const MOST_BYTES = 64 * 1024 * 1024
+
 const wait = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 
 export class Wire {
@@ -83,7 +86,12 @@ export class Wire {
             pieces,
             broken,
           })
-        response.on("data", (bytes: Buffer) => pieces.push({ at: performance.now(), bytes: new Uint8Array(bytes) }))
+        let length = 0
+        response.on("data", (bytes: Buffer) => {
+          length += bytes.length
+          if (length > MOST_BYTES) response.destroy(new Error("there is no end to it"))
+          else pieces.push({ at: performance.now(), bytes: new Uint8Array(bytes) })
+        })
         response.on("error", (error) => settle(error.message))
         response.on("end", () => settle(undefined))
       })

@@ -1,5 +1,6 @@
 /** Puts a server through all checks, in bounded time. */
 import { Duration, Effect } from "effect"
+import { NotIJson } from "../../domain/iJson.ts"
 import { type Report, reportOf, type Result } from "../report.ts"
 import type { Check } from "./Check.ts"
 import { Skipped, Violation } from "./outcome.ts"
@@ -19,6 +20,7 @@ export interface Checking {
 
 const outcomeOf = (error: unknown): Pick<Result, "outcome" | "saw"> => {
   if (error instanceof Skipped) return { outcome: "skipped", saw: error.message }
+  if (error instanceof NotIJson) return { outcome: "fail", saw: `what came is no I-JSON: ${error.message}` }
   if (error instanceof Violation || error instanceof NoAnswer) return { outcome: "fail", saw: error.message }
   return {
     outcome: "fail",

@@ -1,7 +1,8 @@
 /** Sealed requests that are refused before they are opened, and what is of no account in one that is opened. */
 import { randomUUID } from "node:crypto"
 import { encodeBase64Url } from "../../../domain/bytes.ts"
-import { isObject, type JsonObject } from "../../../domain/json.ts"
+import { parseIJson } from "../../../domain/iJson.ts"
+import { isObject } from "../../../domain/json.ts"
 import { randomBytes } from "../../../client/primitives.ts"
 import { type Check, check } from "../Check.ts"
 import { must } from "../outcome.ts"
@@ -158,9 +159,9 @@ export const envelopeChecks: ReadonlyArray<Check> = [
     "a refusal says what it is in the members of RFC 9457, and where it is from nothing else",
     async (probe) => {
       const { body } = await probe.post("{}")
-      const problem: unknown = JSON.parse(Buffer.from(body).toString("utf8"))
+      const problem = parseIJson(body)
       must(isObject(problem), "it is no object")
-      const wrong = Object.entries(SHAPE).filter(([name, type]) => typeof (problem as JsonObject)[name] !== type)
+      const wrong = Object.entries(SHAPE).filter(([name, type]) => typeof problem[name] !== type)
       must(
         wrong.length === 0,
         `these members are missing or of another type: ${wrong.map(([name]) => name).join(", ")}`,
