@@ -156,7 +156,7 @@ export const envelopeChecks: ReadonlyArray<Check> = [
   check(
     "P44",
     "refusal-members",
-    "a refusal says what it is in the members of RFC 9457, and where it is from nothing else",
+    "a refusal has the members of RFC 9457, a code, and whether it is retryable",
     async (probe) => {
       const { body } = await probe.post("{}")
       const problem = parseIJson(body)
