@@ -6,6 +6,7 @@ import { type ChatInput, type Fetch, proveExchange, SealedClient, verifyReceipt 
 import { cuttingFetch, flippingFetch, recordingFetch } from "./demo/attacker.ts"
 import { demoGateway } from "./demo/gateway.ts"
 import { startProxy } from "./demo/serverProcess.ts"
+import "./demo/quietEnd.ts"
 import { caught, chapter, fact, failureOf, good, line, title } from "./demo/story.ts"
 
 const weather: ChatInput = {

@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 
 const COMMAND = new URL("../../src/cli/main.ts", import.meta.url).pathname
+const ENDS_WITH_PARENT = new URL("./endsWithParent.ts", import.meta.url).href
 
 interface Started {
   /** The first capture of each pattern, in the order of the patterns. */
@@ -22,11 +23,11 @@ const start = async (
   patterns: ReadonlyArray<RegExp>,
 ): Promise<Started> => {
   const folder = await mkdtemp(join(tmpdir(), "sealgate-demo-"))
-  const child = spawn(process.execPath, [COMMAND, ...args], {
+  const child = spawn(process.execPath, ["--import", ENDS_WITH_PARENT, COMMAND, ...args], {
     cwd: folder,
     // Nothing of the caller's environment, so that no provider key of theirs is used.
     env: { PATH: process.env["PATH"], PORT: "0", HOST: "127.0.0.1", LOG_FORMAT: "json", ...env },
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["pipe", "pipe", "inherit"],
   })
   const exited = once(child, "exit")
   const found: Array<string | undefined> = patterns.map(() => undefined)

@@ -1,18 +1,13 @@
 #!/usr/bin/env node
 /**
- * The `sealgate` command. What it needs takes a moment to load, and a signal that comes meanwhile ends it: without a
- * handler it would be lost in a container, where this is the first process and the kernel spares that from its defaults.
+ * The `sealgate` command. Whatever Node it is started with can read this file, so that an old one is told of: what it
+ * leads to imports modules that old ones do not have.
  */
-import { setImmediate } from "node:timers/promises"
-import { CUT_SHORT, serves } from "./servers.ts"
+import { whyTooOld } from "./nodeVersion.ts"
 
-/** As later on, a stopped server exits with success, and any other command does not. */
-const stop = () => process.exit(serves(process.argv.slice(2)) ? 0 : CUT_SHORT)
-process.on("SIGINT", stop)
-process.on("SIGTERM", stop)
-const { runCommandLine } = await import("./commandLine.ts")
-// Modules are loaded without a turn of the event loop. This is the first one, in which such a signal is delivered.
-await setImmediate()
-process.off("SIGINT", stop)
-process.off("SIGTERM", stop)
-runCommandLine()
+const problem = whyTooOld(process.versions.node, process.execPath)
+if (problem === undefined) void import("./start.ts").then(({ start }) => start())
+else {
+  process.stderr.write(`${problem}\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,41 @@
+/** The command on a Node that cannot run it. */
+import { spawnSync } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { NEEDED, whyTooOld } from "../../src/cli/nodeVersion.ts"
+
+const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname
+
+/** Nodes of this machine other than the one that runs the tests. */
+const oldNode = ["/usr/bin/node", "/usr/local/bin/node"].find((node) => {
+  const { status, stdout } = spawnSync(node, ["-p", "process.versions.node"], { encoding: "utf8" })
+  return status === 0 && whyTooOld(stdout.trim(), node) !== undefined
+})
+
+describe("the command on an old Node", () => {
+  it("needs the Node that the package says", () => {
+    const { engines } = JSON.parse(readFileSync("package.json", "utf8")) as {
+      readonly engines: { readonly node: string }
+    }
+    assert.strictEqual(engines.node, `>=${NEEDED}`)
+    for (const version of ["24.7.0", "24.12.1", "25.0.0", "26.10.0"]) assert.isUndefined(whyTooOld(version, "node"))
+    for (const version of ["24.6.9", "22.20.0", "20.20.2", "8.0.0"]) {
+      assert.include(whyTooOld(version, "/bin/node"), `this is Node ${version} (/bin/node)`)
+    }
+  })
+
+  it("can be read by any: its first file imports nothing before it has looked, and awaits nothing", () => {
+    const entry = readFileSync(COMMAND, "utf8")
+    assert.match(entry, /^#!\/usr\/bin\/env node\n/)
+    assert.notMatch(entry, /^import |^export .* from|\?\?|\?\.|^await /m)
+    assert.match(entry, /import\("\.\/chunks\/start-/)
+  })
+
+  it.skipIf(oldNode === undefined)("says which it needs and how to get it", () => {
+    const { status, stderr, stdout } = spawnSync(oldNode ?? "", [COMMAND, "pin"], { encoding: "utf8" })
+    assert.deepStrictEqual([status, stdout], [1, ""])
+    assert.match(stderr, /^sealgate needs Node 24\.7\.0 or newer; this is Node \d+/)
+    assert.include(stderr, "https://nodejs.org")
+    assert.strictEqual(stderr.trim().split("\n").length, 3)
+  })
+})
