@@ -6,6 +6,7 @@ import { Cause, Duration, Effect, Exit, Layer, Runtime } from "effect"
 import { CliError } from "effect/cli"
 import { watchOutput } from "./output.ts"
 import { printable } from "./printable.ts"
+import { whatHappened } from "./whatHappened.ts"
 import { CUT_SHORT } from "./servers.ts"
 
 const HELD_UP = 1
@@ -29,22 +30,13 @@ export const exitCodeOf = (cause: Cause.Cause<unknown>): number => {
   return CliError.isCliError(error) ? MISUSED : Runtime.getErrorExitCode(error)
 }
 
-/** Some errors, such as that of a port in use, have an empty message and explain themselves in their cause. */
-const messageOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error)
-  return error.message === "" && error.cause !== undefined ? messageOf(error.cause) : error.message
-}
-
-/** The text that is printed about a program that failed. */
+/** What is to be said of a program that failed. */
 export const reportOf = (cause: Cause.Cause<unknown>): string => {
   let report = ""
   for (const reason of cause.reasons) {
     if (Cause.isInterruptReason(reason)) continue
-    const error = Cause.isFailReason(reason) ? reason.error : reason.defect
-    const text = messageOf(error)
-    if (CliError.isCliError(error) || text === "") continue
-    // A defect is a fault of this program, so its place in the code is printed too.
-    report += `${printable(Cause.isDieReason(reason) && error instanceof Error ? (error.stack ?? text) : text)}\n`
+    const text = whatHappened(Cause.isFailReason(reason) ? reason.error : reason.defect)
+    if (text !== "") report += `${printable(text)}\n`
   }
   return report
 }

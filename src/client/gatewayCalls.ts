@@ -1,11 +1,12 @@
 /** How the gateway's client makes its calls: which are repeated, what rejects, and how lists and versions are written. */
-import { Cause, Clock, Duration, Effect, Exit, Option, Result, Schedule } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Option, Result, Schedule, Schema } from "effect"
 import { Headers, HttpClient, HttpClientError, type HttpClientResponse } from "effect/http"
 import { PROBLEM_CONTENT_TYPE } from "../domain/problem.ts"
 import { problemFrom } from "./decode.ts"
 import { isObject } from "../domain/json.ts"
 import { GatewayProblem, Unreachable } from "./errors.ts"
 import { type GatewayClientOptions, makeGatewayApi } from "./GatewayClientService.ts"
+import { connectionReason } from "../domain/systemErrors.ts"
 import { originHint } from "./originHint.ts"
 
 export interface CallOptions {
@@ -78,25 +79,26 @@ export const untilNotInFlight = <A, E>(request: Effect.Effect<A, E>): Effect.Eff
     times: RETRIES,
   })
 
-/** `fetch` reports the reason only in the cause of its error. */
-const reasonOf = (cause: unknown): string => {
-  if (!(cause instanceof Error)) return String(cause)
-  return cause.cause instanceof Error && cause.cause.message !== "" ? cause.cause.message : cause.message
-}
-
 const unreachable = (error: HttpClientError.HttpClientError): Unreachable => {
   const { reason, request } = error
   const { origin } = new URL(request.url)
   const message =
     reason._tag === "TransportError"
-      ? `${origin} could not be reached: ${reasonOf(reason.cause ?? reason)}${originHint(origin)}`
-      : `${origin} did not give an answer that this client understands.`
+      ? `${origin} could not be reached: ${connectionReason(reason.cause ?? reason)}.${originHint(origin)}`
+      : `${origin} did not give an answer that this client understands. Is it a sealgate gateway?`
   return new Unreachable(message, { cause: error })
 }
 
 /** The same, failing with `Unreachable` when there was no answer. */
 export const withErrors = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E | Unreachable> =>
-  Effect.mapError(call, (error) => (HttpClientError.isHttpClientError(error) ? unreachable(error) : error))
+  Effect.mapError(call, (error) => {
+    if (Schema.isSchemaError(error)) {
+      return new Unreachable("What answers there does not answer as a gateway. Is it a sealgate gateway?", {
+        cause: error,
+      })
+    }
+    return HttpClientError.isHttpClientError(error) ? unreachable(error) : error
+  })
 
 /** Rejects with `GatewayProblem`, with `Unreachable`, or with the reason of an abort. */
 export const run = async <A, E>(call: Effect.Effect<A, E>, options?: CallOptions): Promise<A> => {

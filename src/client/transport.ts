@@ -3,10 +3,11 @@ import type { Bytes } from "../domain/bytes.ts"
 import type { Problem } from "../domain/problem.ts"
 import { withoutSlashes } from "../domain/url.ts"
 import { parseObject, problemFrom } from "./decode.ts"
-import { isObject, type JsonObject } from "../domain/json.ts"
+import type { JsonObject } from "../domain/json.ts"
 import { SealedProblem, Tampered, Unreachable } from "./errors.ts"
 import { originHint } from "./originHint.ts"
 import { defined } from "../domain/defined.ts"
+import { connectionReason, systemCode } from "../domain/systemErrors.ts"
 
 /** The part of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
@@ -83,8 +84,8 @@ export class Transport {
       return await this.fetch(this.baseUrl + path, { ...init, redirect: "manual" })
     } catch (cause) {
       if (signal?.aborted === true) throw signal.reason
-      const message = `${this.baseUrl} could not be reached: ${reasonOf(cause)}${originHint(this.baseUrl)}`
-      throw new Unreachable(message, { cause }, mayHaveBeenServed && !NOT_CONNECTED.has(codeOf(cause)))
+      const message = `${this.baseUrl} could not be reached: ${connectionReason(cause)}.${originHint(this.baseUrl)}`
+      throw new Unreachable(message, { cause }, mayHaveBeenServed && !NOT_CONNECTED.has(systemCode(cause) ?? ""))
     }
   }
 }
@@ -145,7 +146,7 @@ const readBytes = (response: Response, { mayHaveBeenServed, signal }: Exchange):
   readBody(response).catch((cause: unknown) => {
     if (signal?.aborted === true) throw signal.reason
     if (cause instanceof Tampered) throw cause
-    const message = `The connection broke before the answer was complete: ${reasonOf(cause)}`
+    const message = `The connection broke before the answer was complete: ${connectionReason(cause)}.`
     throw new Unreachable(message, { cause }, mayHaveBeenServed)
   })
 
@@ -156,15 +157,4 @@ export const objectIn = (body: Bytes): JsonObject | undefined => {
   } catch {
     return undefined
   }
-}
-
-const reasonOf = (cause: unknown): string => {
-  if (!(cause instanceof Error)) return String(cause)
-  return cause.cause instanceof Error ? cause.cause.message : cause.message
-}
-
-/** The system's code for the failure below a failed `fetch`. */
-const codeOf = (cause: unknown): string => {
-  const below = cause instanceof Error ? cause.cause : undefined
-  return isObject(below) && typeof below["code"] === "string" ? below["code"] : ""
 }

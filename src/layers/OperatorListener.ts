@@ -52,6 +52,7 @@ export const layerOperatorListener = (settings: OperatorListenerSettings) => {
         ...settings,
         host,
         port,
+        named: { host: "OPERATOR_HOST", port: "OPERATOR_PORT" },
         tlsCertFile: undefined,
         tlsKeyFile: undefined,
         tlsClientCaFile: undefined,

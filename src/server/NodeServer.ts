@@ -5,7 +5,9 @@
 import { createServer, type Server } from "node:http"
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Context, Duration, Effect, Layer } from "effect"
+import { Context, Duration, Effect, Layer, Schema } from "effect"
+import { systemCode } from "../domain/systemErrors.ts"
+import { whoListens } from "./whoListens.ts"
 import { Drain } from "../services/lifecycle/Drain.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { CHECK_MS, type ConnectionLimits, limitConnections } from "./connections/ConnectionLimits.ts"
@@ -22,7 +24,46 @@ export interface ListenSettings extends ConnectionLimits, TlsSettings {
   readonly headersTimeout: Duration.Duration
   readonly requestTimeout: Duration.Duration
   readonly keepAliveTimeout: Duration.Duration
+  /** What `host` and `port` are called where they were set; by default `HOST` and `PORT`. */
+  readonly named?: { readonly host: string; readonly port: string }
 }
+
+/** There is no listening there. `problem` names the setting, and what mends it. */
+export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", { problem: Schema.String }) {
+  override get message(): string {
+    return this.problem
+  }
+}
+
+const NAMES = { host: "HOST", port: "PORT" }
+
+const cannotListen = Effect.fnUntraced(function* (
+  error: unknown,
+  { host, named = NAMES, port }: Pick<ListenSettings, "host" | "named" | "port">,
+) {
+  const code = systemCode(error)
+  const fail = (problem: string) => Effect.fail(new CannotListen({ problem }))
+  switch (code) {
+    case "EADDRINUSE": {
+      const who = yield* Effect.promise(() => whoListens(port))
+      const by = who === undefined ? "another process" : who
+      return yield* fail(
+        `${named.port}: ${port} is taken by ${by}. Stop that one, or set ${named.port} to another port.`,
+      )
+    }
+    case "EACCES":
+      return yield* fail(`${named.port}: this user may not listen on ${port}. Set ${named.port} to one from 1024 on.`)
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return yield* fail(`${named.host}: nobody knows a host ${host}. Set ${named.host} to an address of this machine.`)
+    case "EADDRNOTAVAIL":
+      return yield* fail(`${named.host}: ${host} is no address of this machine. 0.0.0.0 stands for all that it has.`)
+    default:
+      return yield* fail(
+        `${named.host}, ${named.port}: nothing can listen on ${host}, port ${port} (${code ?? "unknown"}).`,
+      )
+  }
+})
 
 /** Largest request head, in bytes. */
 const MAX_HEADER_BYTES = 16 * 1024
@@ -72,7 +113,7 @@ const listen = (server: Server | HttpsServer, settings: ListenSettings) => {
       port: settings.port,
       host: settings.host,
       gracefulShutdownTimeout: LINGER,
-    }),
+    }).pipe(Layer.catch((error) => Layer.effectContext(cannotListen(error, settings)))),
     Layer.succeed(ListeningServer, server),
   )
 }

@@ -9,7 +9,7 @@ const NOT_FOUND = 404
 export const explained = (error: SealgateError): string => {
   const hint =
     error instanceof Unreachable
-      ? "\n`sealgate doctor --proxy <url>` finds out why."
+      ? "\nCheck --proxy, or SEALGATE_PROXY; `sealgate doctor` finds out more."
       : error instanceof SealedProblem && error.problem.status === NOT_FOUND
         ? "\nIs this a sealed proxy? `sealgate proxy` listens on port 3001, the gateway on 3000."
         : ""

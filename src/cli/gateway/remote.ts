@@ -35,7 +35,7 @@ const UNAUTHORIZED = 401
 /** What mends it, where that is known. */
 const hintFor = (error: SealgateError): string => {
   if (error instanceof Unreachable) {
-    return "\nIs a gateway there? `sealgate gateway --dev` starts one; --gateway says where it is."
+    return "\nIs a gateway there? `sealgate gateway --dev` starts one; --gateway or SEALGATE_GATEWAY says where it is."
   }
   return error instanceof GatewayProblem && error.problem.status === UNAUTHORIZED
     ? "\nSEALGATE_TOKEN may have expired, or be for another gateway: `sealgate token` makes a new one."

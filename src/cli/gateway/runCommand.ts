@@ -3,7 +3,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import type { GatewayClient } from "../../client/GatewayClient.ts"
 import { Mode, modeOf, stepLabel } from "../../domain/modes.ts"
 import { Effort } from "../../domain/modes/description.ts"
-import { CommandFailed } from "../CommandFailed.ts"
+import { CommandFailed, unusable } from "../CommandFailed.ts"
 import { jsonFlag } from "../flags.ts"
 import { withGuide } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
@@ -54,6 +54,8 @@ export const runCommand = Command.make(
     json: jsonFlag("Print the ended job as JSON; progress and mistakes stay text, on standard error"),
   },
   Effect.fn(function* (input) {
+    if (input.task.trim() === "")
+      return yield* unusable('The task is empty: say what to do, such as "Is 391 a prime?".')
     const gateway = yield* connect(input.gateway)
     const agent = yield* agentFor(gateway, input.agent)
     const mode = Option.match(input.mode, { onNone: () => ({}), onSome: (mode) => ({ mode }) })

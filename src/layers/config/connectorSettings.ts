@@ -9,6 +9,6 @@ export const DEFAULT_CONNECTOR_PORT = 8787
 export const connectorServerSettings = (host: string, port: number) =>
   decodeSettings(serverSettings(DEFAULT_CONNECTOR_PORT)).pipe(
     Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),
-    Effect.map((defaults) => ({ ...defaults, host, port })),
+    Effect.map((defaults) => ({ ...defaults, host, port, named: { host: "--host", port: "--port" } })),
     Effect.orDie,
   )

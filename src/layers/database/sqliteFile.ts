@@ -2,15 +2,29 @@
 import { closeSync, mkdirSync, openSync } from "node:fs"
 import { dirname } from "node:path"
 import { DatabaseSync, type DatabaseSyncOptions } from "node:sqlite"
+import { fileReason } from "../../domain/systemErrors.ts"
 import { Effect, Schema } from "effect"
 
 /** SQLite's result code for a file that another process has locked; extended codes have it in their lowest byte. */
 const SQLITE_BUSY = 5
 
+/** By SQLite's primary result codes. */
+const RESULTS: Readonly<Record<number, string>> = {
+  5: "another process has it locked",
+  8: "it is read-only",
+  10: "the disk cannot be read or written",
+  11: "it is damaged",
+  13: "the disk is full",
+  14: "it cannot be opened",
+  26: "it is not a database of SQLite",
+}
+
+const sqliteReason = (errcode: number): string => RESULTS[errcode & 0xff] ?? `SQLite says ${errcode}`
+
 /** There can be no database in this place, or not now. */
 export class DatabaseFileUnusable extends Schema.TaggedError<DatabaseFileUnusable>()("DatabaseFileUnusable", {
   filename: Schema.String,
-  /** What the system (`EACCES: permission denied, open …`) or SQLite says. */
+  /** Why, in words for people. */
   reason: Schema.String,
   /** Another process has it locked. */
   busy: Schema.Boolean,
@@ -49,7 +63,8 @@ export const openFile = (
     },
     catch: (thrown) => {
       // The file system and `node:sqlite` throw errors; the latter's have SQLite's result code.
-      const { errcode = 0, message } = thrown as Error & { readonly errcode?: number }
-      return new DatabaseFileUnusable({ filename, reason: message, busy: (errcode & 0xff) === SQLITE_BUSY })
+      const { errcode = 0 } = thrown as Error & { readonly errcode?: number }
+      const reason = errcode === 0 ? fileReason(thrown) : sqliteReason(errcode)
+      return new DatabaseFileUnusable({ filename, reason, busy: (errcode & 0xff) === SQLITE_BUSY })
     },
   })

@@ -3,6 +3,7 @@ import { constants, createHash, createPrivateKey, X509Certificate } from "node:c
 import { readFile } from "node:fs/promises"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import { DateTime, Effect, Schema } from "effect"
+import { fileReason } from "../../domain/systemErrors.ts"
 import { checkRules, type ConfigurationMistakes, type Rule } from "../../domain/configuration.ts"
 
 export interface TlsSettings {
@@ -55,7 +56,11 @@ export interface TlsContents {
   readonly digest: string
 }
 
-const problemOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+/** What is wrong with a file, in words of this program. */
+class Unfit extends Error {}
+
+const problemOf = (cause: unknown): string =>
+  cause instanceof Unfit ? cause.message : "holds nothing in PEM that could be used"
 
 const attempt = <A>(variable: string, run: () => A): Effect.Effect<A, TlsError> =>
   Effect.try({ try: run, catch: (cause) => new TlsError({ problem: `${variable}: ${problemOf(cause)}` }) })
@@ -63,7 +68,7 @@ const attempt = <A>(variable: string, run: () => A): Effect.Effect<A, TlsError> 
 const read = (variable: string, path: string): Effect.Effect<Buffer, TlsError> =>
   Effect.tryPromise({
     try: () => readFile(path),
-    catch: (cause) => new TlsError({ problem: `${variable}: ${problemOf(cause)}` }),
+    catch: (cause) => new TlsError({ problem: `${variable}: ${path} cannot be read: ${fileReason(cause)}.` }),
   })
 
 /** Reads all files without checking them. */
@@ -100,12 +105,12 @@ const certificatesIn = (pem: string): ReadonlyArray<string> =>
 /** OpenSSL would skip a certificate that it cannot parse, and clients would then be refused for no visible reason. */
 const parseAuthorities = (pem: Buffer): ReadonlyArray<X509Certificate> => {
   const found = certificatesIn(pem.toString("latin1"))
-  if (found.length === 0) throw new Error("holds no certificate in PEM")
+  if (found.length === 0) throw new Unfit("holds no certificate in PEM")
   return found.map((each) => new X509Certificate(each))
 }
 
 const parseKey = (pem: Buffer) => {
-  if (pem.includes("ENCRYPTED")) throw new Error("is encrypted; it has to be without a passphrase")
+  if (pem.includes("ENCRYPTED")) throw new Unfit("is encrypted; it has to be without a passphrase")
   return createPrivateKey(pem)
 }
 

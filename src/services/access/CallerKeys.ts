@@ -4,6 +4,7 @@
  */
 import { createHash, createHmac, randomBytes } from "node:crypto"
 import { open } from "node:fs/promises"
+import { fileReason } from "../../domain/systemErrors.ts"
 import { Duration, Effect, Redacted, Result, Schema } from "effect"
 
 const PREFIX = "sg_"
@@ -66,10 +67,7 @@ const readSome = async (file: string): Promise<Buffer> => {
 const read = Effect.fnUntraced(function* (file: string) {
   const bytes = yield* Effect.tryPromise({
     try: () => readSome(file),
-    catch: (error) => {
-      const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error"
-      return new CallerKeysUnusable({ file, problem: `cannot be read (${code})` })
-    },
+    catch: (error) => new CallerKeysUnusable({ file, problem: `cannot be read: ${fileReason(error)}` }),
   })
   if (bytes.length > MAX_FILE_BYTES) {
     return yield* new CallerKeysUnusable({ file, problem: `is longer than ${MAX_FILE_BYTES} bytes` })

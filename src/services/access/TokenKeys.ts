@@ -4,8 +4,9 @@
  */
 import { readFile } from "node:fs/promises"
 import { Clock, Duration, Effect, FiberHandle, Redacted, Schema } from "effect"
-import { HttpClient, HttpClientRequest } from "effect/http"
+import { HttpClient, HttpClientRequest, type HttpClientError } from "effect/http"
 import { createLocalJWKSet, type CryptoKey, errors, type JSONWebKeySet, type JWSHeaderParameters } from "jose"
+import { connectionReason, fileReason } from "../../domain/systemErrors.ts"
 import { TokenKeysUnavailable, TokenRefused } from "../../domain/identity.ts"
 
 /** Where public keys come from: an issuer's JWKS (RFC 7517 §5) at a URL, or in a file. */
@@ -64,19 +65,22 @@ const JwksText = Schema.fromJsonString(
   Schema.Struct({ keys: Schema.Array(Schema.Record(Schema.String, Schema.Unknown)) }),
 )
 
+/** Why keys could not be fetched, without the words of the client. */
+const wordsOf = ({ reason }: HttpClientError.HttpClientError): string =>
+  "response" in reason ? `it answered with status ${reason.response.status}` : connectionReason(reason)
+
 const fetchText = Effect.fnUntraced(function* (location: JwksLocation) {
   const source = sourceOf(location)
   if ("file" in location) {
     return yield* Effect.tryPromise({
       try: () => readFile(location.file, "utf8"),
-      catch: (error) =>
-        new JwksUnreadable({ source, problem: error instanceof Error && "code" in error ? String(error.code) : "?" }),
+      catch: (error) => new JwksUnreadable({ source, problem: fileReason(error) }),
     })
   }
   const client = HttpClient.filterStatusOk(yield* HttpClient.HttpClient)
   return yield* client.execute(HttpClientRequest.acceptJson(HttpClientRequest.get(location.url))).pipe(
     Effect.flatMap((response) => response.text),
-    Effect.mapError((error) => new JwksUnreadable({ source, problem: error.reason._tag })),
+    Effect.mapError((error) => new JwksUnreadable({ source, problem: wordsOf(error) })),
     Effect.timeoutOrElse({
       duration: LOAD_TIMEOUT,
       orElse: () => Effect.fail(new JwksUnreadable({ source, problem: "it took too long" })),

@@ -8,6 +8,7 @@ import { type FileHandle, link, mkdir, open, rm } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Effect, Schema } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
+import { fileReason } from "../../domain/systemErrors.ts"
 import { secretBytes } from "./secretBytes.ts"
 
 const HEADER = "-----BEGIN PRIVATE KEY-----"
@@ -35,7 +36,7 @@ const isCode = (error: unknown, code: string): boolean =>
 const cannot = (path: string, verb: string) => (cause: unknown) =>
   new KeyFileError({
     path,
-    problem: `cannot be ${verb} (${cause instanceof Error ? cause.message : String(cause)})`,
+    problem: `cannot be ${verb} (${fileReason(cause)})`,
     remedy: "Check the path and its permissions, or set ATTESTATION_KEY_FILE to another one.",
   })
 

@@ -84,7 +84,7 @@ describe("embedded database", () => {
           ["a-file/deeper/gateway.db", "ENOTDIR"],
           ["a-folder", "EISDIR"],
           ["locked.db", "EISDIR"],
-          ["other.db", "file is not a database"],
+          ["other.db", "it is not a database of SQLite"],
         ] as const) {
           // The clock stands still, so that whoever tried again would wait for ever.
           const error = yield* refusalOf(inside(name)).pipe(

@@ -1,0 +1,35 @@
+/** Who has a port of this machine. Linux tells, of one's own processes; elsewhere nobody is named. */
+import { readdir, readFile, readlink } from "node:fs/promises"
+
+/** The state of a socket that listens, in /proc/net/tcp. */
+const LISTENING = "0A"
+
+const inodesOf = async (port: number): Promise<ReadonlySet<string>> => {
+  const hex = port.toString(16).toUpperCase().padStart(4, "0")
+  const tables = await Promise.all(
+    ["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readFile(file, "utf8").catch(() => "")),
+  )
+  const rows = tables.flatMap((text) => text.split("\n").map((line) => line.trim().split(/\s+/)))
+  return new Set(
+    rows.flatMap(([, local, , state, , , , , , inode]) =>
+      local?.endsWith(`:${hex}`) === true && state === LISTENING && inode !== undefined ? [inode] : [],
+    ),
+  )
+}
+
+/** `node (process 4711)`. Only the name: arguments of a command may be secrets. */
+export const whoListens = async (port: number): Promise<string | undefined> => {
+  const inodes = await inodesOf(port)
+  if (inodes.size === 0) return undefined
+  for (const pid of await readdir("/proc").catch(() => [])) {
+    if (!/^\d+$/.test(pid)) continue
+    const files = await readdir(`/proc/${pid}/fd`).catch(() => [])
+    for (const file of files) {
+      const target = await readlink(`/proc/${pid}/fd/${file}`).catch(() => "")
+      if (!inodes.has(/^socket:\[(\d+)\]$/.exec(target)?.[1] ?? "")) continue
+      const name = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "a process")
+      return `${name.trim()} (process ${pid})`
+    }
+  }
+  return undefined
+}
