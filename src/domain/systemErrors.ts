@@ -38,8 +38,13 @@ const CONNECTIONS: Readonly<Record<string, string>> = {
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "it asks for a client certificate",
 }
 
+/** What an `AbortSignal.timeout` ends a request with. */
+const isTimeout = (error: unknown): boolean =>
+  error instanceof Error && (error.name === "TimeoutError" || isTimeout(error.cause))
+
 /** Why there was no answer over a connection. */
 export const connectionReason = (error: unknown): string => {
+  if (isTimeout(error)) return "there was no answer in time"
   const code = systemCode(error)
   if (code === undefined) return "there was no answer"
   return CONNECTIONS[code] ?? (code.startsWith("HPE_") ? "it does not speak HTTP" : `there was no answer (${code})`)

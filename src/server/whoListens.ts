@@ -1,4 +1,5 @@
 /** Who has a port of this machine. Linux tells, of one's own processes; elsewhere nobody is named. */
+import { basename } from "node:path"
 import { readdir, readFile, readlink } from "node:fs/promises"
 
 /** The state of a socket that listens, in /proc/net/tcp. */
@@ -17,7 +18,7 @@ const inodesOf = async (port: number): Promise<ReadonlySet<string>> => {
   )
 }
 
-/** `node (process 4711)`. Only the name: arguments of a command may be secrets. */
+/** `node (process 4711)`. Only the name of the program: arguments of a command may be secrets. */
 export const whoListens = async (port: number): Promise<string | undefined> => {
   const inodes = await inodesOf(port)
   if (inodes.size === 0) return undefined
@@ -27,8 +28,8 @@ export const whoListens = async (port: number): Promise<string | undefined> => {
     for (const file of files) {
       const target = await readlink(`/proc/${pid}/fd/${file}`).catch(() => "")
       if (!inodes.has(/^socket:\[(\d+)\]$/.exec(target)?.[1] ?? "")) continue
-      const name = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "a process")
-      return `${name.trim()} (process ${pid})`
+      const program = await readlink(`/proc/${pid}/exe`).catch(() => "a program")
+      return `${basename(program)} (process ${pid})`
     }
   }
   return undefined

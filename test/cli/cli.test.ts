@@ -111,7 +111,10 @@ describe("sealgate", () => {
       const unknown = yield* Processes.run(["frobnicate"])
       yield* Effect.promise(async () => {
         assert.strictEqual(await taken.exit, 1)
-        assert.match(taken.stderr.join("\n"), /EADDRINUSE/)
+        assert.match(
+          taken.stderr.join("\n"),
+          /^PORT: \d+ is taken by \S+ \(process \d+\)\. Stop that one, or set PORT/m,
+        )
         assert.strictEqual(await unknown.exit, 2)
         assert.include([...unknown.stdout, ...unknown.stderr].join("\n"), "frobnicate")
         first.kill("SIGTERM")

@@ -172,7 +172,7 @@ describe("mistakes", () => {
         )
       const nobody = yield* agents(`http://127.0.0.1:${port}`)
       assert.strictEqual(nobody.code, 1)
-      assert.include(nobody.stderr, `http://127.0.0.1:${port} could not be reached: connect ECONNREFUSED`)
+      assert.include(nobody.stderr, `http://127.0.0.1:${port} could not be reached: nothing listens there.`)
       assert.include(nobody.stderr, "sealgate gateway --dev")
 
       const proxy = yield* Processes.runProxy()

@@ -81,7 +81,7 @@ describe("embedded database", () => {
         writeFileSync(inside("other.db.lock"), "x".repeat(1000))
         const refusalOf = (filename: string) => Effect.flip(Layer.build(layerSqlite({ filename })))
         for (const [name, reason] of [
-          ["a-file/deeper/gateway.db", "ENOTDIR"],
+          ["a-file/deeper/gateway.db", "something on its path is no folder"],
           ["a-folder", "EISDIR"],
           ["locked.db", "EISDIR"],
           ["other.db", "it is not a database of SQLite"],

@@ -184,7 +184,7 @@ describe("Callers", () => {
       yield* passUntil(Effect.sync(() => logs.some((line) => line.includes("line 2"))))
       assert.isTrue(yield* isKnown(alice))
       rmSync(keysFile)
-      yield* passUntil(Effect.sync(() => logs.some((line) => line.includes("ENOENT"))))
+      yield* passUntil(Effect.sync(() => logs.some((line) => line.includes("there is no such file"))))
       assert.isTrue(yield* isKnown(alice))
 
       writeFileSync(`${keysFile}.new`, bob.line)
@@ -195,7 +195,7 @@ describe("Callers", () => {
       yield* passUntil(Effect.map(isKnown(bob), (known) => !known))
 
       // Each of them once, and no line of the file in any.
-      assert.strictEqual(logs.filter((line) => line.includes("ENOENT")).length, 1)
+      assert.strictEqual(logs.filter((line) => line.includes("there is no such file")).length, 1)
       for (const { line } of [alice, bob]) assert.notInclude(logs.join(), line.split(":")[1] ?? "")
     }),
   )
@@ -221,7 +221,7 @@ describe("Callers", () => {
   it.effect("does not start without its file", () =>
     Effect.gen(function* () {
       const keysFile = join(yield* temporaryFolder, "missing")
-      assert.include((yield* Effect.flip(callers({ keysFile }))).message, "ENOENT")
+      assert.include((yield* Effect.flip(callers({ keysFile }))).message, "there is no such file")
     }),
   )
 })

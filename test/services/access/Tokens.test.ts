@@ -430,7 +430,7 @@ describe("Tokens with rotating keys", () => {
       )
       const file = join(folder, "jwks.json")
       const absent = yield* Effect.flip(Layer.build(Tokens.layer(settings({ jwks: { file } }))))
-      assert.include(absent.message, "ENOENT")
+      assert.include(absent.message, "there is no such file")
       writeFileSync(file, '{"keys": 7}')
       const invalid = yield* Effect.flip(Layer.build(Tokens.layer(settings({ jwks: { file } }))))
       assert.include(invalid.message, "not a JWKS")

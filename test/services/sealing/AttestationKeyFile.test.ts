@@ -217,7 +217,7 @@ describe("the attestation key file", () => {
     Effect.gen(function* () {
       const path = join(yield* folder, "key.pem")
       const error = yield* Effect.flip(readKeyFile(path))
-      assert.match(error.message, /cannot be opened \(ENOENT/)
+      assert.match(error.message, /cannot be opened \(there is no such file/)
       assert.match(error.message, /ATTESTATION_KEY_FILE/)
     }),
   )
