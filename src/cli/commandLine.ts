@@ -8,7 +8,11 @@ import { conformanceCommand } from "./conformanceCommand.ts"
 import { connectCommand } from "./connectCommand.ts"
 import { doctorCommand } from "./doctorCommand.ts"
 import { askedForHelp, joinPins } from "./flags.ts"
-import { agentsCommand, jobsCommand, statsCommand } from "./gateway/listCommands.ts"
+import { agentsCommand } from "./gateway/agentsCommand.ts"
+import { jobsCommand } from "./gateway/jobsCommand.ts"
+import { routingCommand } from "./gateway/routingCommand.ts"
+import { statsCommand } from "./gateway/statsCommand.ts"
+import { modelsCommand } from "./modelsCommand.ts"
 import { runCommand } from "./gateway/runCommand.ts"
 import { gatewayCommand } from "./gatewayCommand.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
@@ -71,12 +75,15 @@ agents that check each other's answers.`,
   }),
   Command.withSubcommands([
     { group: "SERVERS", commands: [proxyCommand, gatewayCommand, configCommand] },
-    { group: "CLIENTS OF A PROXY", commands: [chatCommand, connectCommand] },
+    { group: "CLIENTS OF A PROXY", commands: [chatCommand, connectCommand, modelsCommand] },
     {
       group: "KEYS AND CHECKS OF A PROXY",
       commands: [doctorCommand, verifyCommand, pinCommand, keygenCommand, keyCommand],
     },
-    { group: "CLIENTS OF A GATEWAY", commands: [runCommand, jobsCommand, agentsCommand, statsCommand, tokenCommand] },
+    {
+      group: "CLIENTS OF A GATEWAY",
+      commands: [runCommand, jobsCommand, agentsCommand, routingCommand, statsCommand, tokenCommand],
+    },
     { group: "FOR THOSE WHO IMPLEMENT THE PROTOCOL", commands: [conformanceCommand] },
   ]),
   Command.withGlobalFlags(SOURCE_FLAGS),

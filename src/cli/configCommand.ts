@@ -93,7 +93,7 @@ export const configCommand = Command.make(
   Command.withExamples([
     { command: "sealgate config", description: "What is set, of servers and clients" },
     { command: "sealgate config proxy --all", description: "Everything that a proxy started here would have" },
-    { command: "sealgate config gateway --env-file .env --json", description: "For programs" },
+    { command: "sealgate config gateway --json", description: "For programs" },
   ]),
   withGuide({
     exits: { 0: "the settings are shown, and all are valid", 1: "something is mistaken", 2: MISUSED, 130: INTERRUPTED },

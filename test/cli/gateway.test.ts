@@ -3,7 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
 import type { Command } from "effect/cli"
 import { GatewayClient } from "../../src/client/GatewayClient.ts"
-import { agentsCommand, jobsCommand, statsCommand } from "../../src/cli/gateway/listCommands.ts"
+import { agentsCommand } from "../../src/cli/gateway/agentsCommand.ts"
+import { jobsCommand } from "../../src/cli/gateway/jobsCommand.ts"
+import { statsCommand } from "../../src/cli/gateway/statsCommand.ts"
 import { runCommand } from "../../src/cli/gateway/runCommand.ts"
 import { run } from "../support/cli.ts"
 import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
@@ -50,19 +52,32 @@ describe("commands for a gateway", () => {
       const jobs = (yield* alice(jobsCommand, "--status", "completed")).stdout.split("\n")
       assert.strictEqual(jobs.length, 3)
       assert.include(jobs[1], job.id)
-      assert.include((yield* alice(jobsCommand, "--status", "failed")).stdout, "No such jobs")
-      const one = yield* alice(jobsCommand, job.id)
+      assert.include((yield* alice(jobsCommand, "--status", "failed")).stdout, "No jobs with the status failed.")
+      const one = yield* alice(jobsCommand, "show", job.id)
       assert.include(one.stdout, "Once more.")
       assert.include(one.stdout, "Verdict: inconclusive")
-      assert.deepInclude(JSON.parse((yield* alice(jobsCommand, job.id, "--json")).stdout), { id: job.id })
-      assert.strictEqual((yield* alice(jobsCommand, "01a1fc17-d79c-7432-92db-922d1cc077c2")).code, 1)
+      assert.deepInclude(JSON.parse((yield* alice(jobsCommand, "show", job.id, "--json")).stdout), { id: job.id })
+      assert.strictEqual((yield* alice(jobsCommand, "show", "01a1fc17-d79c-7432-92db-922d1cc077c2")).code, 1)
+
+      assert.match(jobs[1] ?? "", /Once more\.$/)
+      const followed = yield* alice(jobsCommand, "follow", job.id)
+      assert.deepStrictEqual([followed.code, followed.stdout.split("\n")[0]], [0, "Once more."])
+      const cancelled = yield* alice(jobsCommand, "cancel", job.id, "--json")
+      assert.deepInclude(JSON.parse(cancelled.stdout), { id: job.id, status: "completed" })
+
+      const made = JSON.parse((yield* alice(agentsCommand, "create", "reviewer", "--json")).stdout) as { id: string }
+      const byIt = yield* alice(runCommand, "By the reviewer.", "--agent", made.id)
+      assert.strictEqual(byIt.code, 0, byIt.stderr)
+      const empty = yield* alice(runCommand, " ")
+      assert.strictEqual(empty.code, 2)
+      assert.include(empty.stderr, "The task is empty")
 
       const stats = JSON.parse((yield* alice(statsCommand, "--json")).stdout) as { readonly requests: number }
       assert.isAbove(stats.requests, 1)
       assert.include((yield* alice(statsCommand)).stdout, "saved")
 
       const bob = as(yield* tokenFor("bob"))
-      assert.include((yield* bob(jobsCommand)).stdout, "No such jobs")
+      assert.include((yield* bob(jobsCommand)).stdout, "No jobs yet")
     }).pipe(Effect.scoped),
   )
 

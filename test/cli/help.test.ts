@@ -25,6 +25,9 @@ const COMMANDS = [
   "run",
   "jobs",
   "stats",
+  "config",
+  "models",
+  "routing",
 ]
 const WIDTH = 80
 

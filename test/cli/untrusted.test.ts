@@ -10,7 +10,9 @@ import { Command } from "effect/cli"
 import { chatCommand } from "../../src/cli/chatCommand.ts"
 import { unusable } from "../../src/cli/CommandFailed.ts"
 import { doctorCommand } from "../../src/cli/doctorCommand.ts"
-import { agentsCommand, jobsCommand, statsCommand } from "../../src/cli/gateway/listCommands.ts"
+import { agentsCommand } from "../../src/cli/gateway/agentsCommand.ts"
+import { jobsCommand } from "../../src/cli/gateway/jobsCommand.ts"
+import { statsCommand } from "../../src/cli/gateway/statsCommand.ts"
 import { report } from "../../src/cli/gateway/report.ts"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
 import { encodeBase64Url, utf8 } from "../../src/domain/bytes.ts"
@@ -126,7 +128,7 @@ describe("text of a gateway", () => {
       assertTame(agents.stdout)
       assert.strictEqual(agents.stdout.split("\n").length, 2)
 
-      const refused = yield* told(jobsCommand, "01a1fc17-d79c-7432-92db-922d1cc077c2")
+      const refused = yield* told(jobsCommand, "show", "01a1fc17-d79c-7432-92db-922d1cc077c2")
       assert.strictEqual(refused.code, 1)
       assertTame(refused.stderr)
 

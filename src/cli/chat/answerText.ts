@@ -1,6 +1,12 @@
 /** How answers look on a terminal. */
 import { type SealgateError, SealedProblem, Unreachable } from "../../client/errors.ts"
 import type { StreamEnd } from "../../client/SealedStream.ts"
+import { Option, Schema } from "effect"
+import { Usage } from "../../domain/chat.ts"
+import { ProviderId } from "../../domain/upstream.ts"
+import { costOf, tokensOf } from "../../domain/money.ts"
+import { shippedPrice } from "../../services/routing/Prices.ts"
+import { dollars } from "../dollars.ts"
 import { printableLine } from "../printable.ts"
 
 const NOT_FOUND = 404
@@ -16,10 +22,24 @@ export const explained = (error: SealgateError): string => {
   return printableLine(error.message) + hint
 }
 
+/** What the answer cost by the list prices that ship with this product; nothing where the model has none. */
+const costText = ({ completed_at, model, provider, usage }: StreamEnd["receipt"]): string => {
+  const decoded = decodeUsage(usage)
+  if (!isProvider(provider) || model === null || Option.isNone(decoded)) return ""
+  const quote = shippedPrice({ provider, model }, completed_at * 1000)
+  const cost = costOf(quote?.prices ?? null, tokensOf(decoded.value))
+  return cost === null ? "" : ` · about ${dollars(cost)}`
+}
+
+const isProvider = Schema.is(ProviderId)
+const decodeUsage = Schema.decodeUnknownOption(Usage)
+
 /** One line that says what was verified, and who answered. */
 export const summary = ({ receipt }: StreamEnd): string => {
   const usage = receipt.usage
   const tokens =
     usage === null ? "" : ` · ${String(usage["prompt_tokens"])} tokens in, ${String(usage["completion_tokens"])} out`
-  return printableLine(`✓ receipt and proof verified · ${receipt.provider}/${receipt.model}${tokens} · ${receipt.jti}`)
+  return printableLine(
+    `✓ receipt and proof verified · ${receipt.provider}/${receipt.model}${tokens}${costText(receipt)} · ${receipt.jti}`,
+  )
 }

@@ -83,10 +83,6 @@ export const ask = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect
     },
   })
 
-/** `$0.001234`; an unknown cost is printed as "unknown", never as zero. */
-export const dollars = (microUsd: number | null | undefined): string =>
-  microUsd == null ? "unknown" : `${microUsd < 0 ? "-" : ""}$${(Math.abs(microUsd) / 1e6).toFixed(6)}`
-
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE

@@ -1,9 +1,9 @@
 /** A job as a person reads it. */
 import type { Job } from "../../client/GatewayJobs.ts"
+import { dollars } from "../dollars.ts"
 import { verdictMeaning } from "../../domain/modes.ts"
 import { printable, printableLine } from "../printable.ts"
 import { bold, dim } from "../terminal.ts"
-import { dollars } from "./remote.ts"
 
 const ENDED: ReadonlySet<Job["status"]> = new Set(["completed", "failed", "cancelled", "timed_out"])
 
@@ -17,4 +17,11 @@ export const report = ({ cost_micro_usd, problem, result, status, usage }: Job):
   }
   const why = problem?.detail ?? problem?.title ?? (ENDED.has(status) ? "no result" : "no result yet")
   return `${bold(status)}: ${printableLine(why)}\n${cost}`
+}
+
+/** The task as a text: of a conversation, what was said last. */
+export const taskText = (task: Job["task"]): string => {
+  if (typeof task === "string") return task
+  const content = task.at(-1)?.content
+  return typeof content === "string" ? content : "(a conversation)"
 }

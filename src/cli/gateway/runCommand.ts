@@ -1,20 +1,17 @@
+import { text } from "node:stream/consumers"
+import { dollars } from "../dollars.ts"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { GatewayClient } from "../../client/GatewayClient.ts"
-import { Mode, modeOf, stepLabel } from "../../domain/modes.ts"
+import { Mode, modeOf } from "../../domain/modes.ts"
 import { Effort } from "../../domain/modes/description.ts"
 import { CommandFailed, unusable } from "../CommandFailed.ts"
 import { jsonFlag } from "../flags.ts"
 import { withGuide } from "../help/Guide.ts"
-import { printableJson, printableLine } from "../printable.ts"
-import { dimOnStderr } from "../terminal.ts"
-import { ask, connect, dollars, ENVIRONMENT, gatewayFlag, overPages } from "./remote.ts"
+import { printableJson } from "../printable.ts"
+import { goesOn, showProgress, tell } from "./progress.ts"
+import { ask, connect, ENVIRONMENT, gatewayFlag, overPages } from "./remote.ts"
 import { report } from "./report.ts"
-
-/** Progress is for people, so it stays out of what a program reads. */
-const tell = (text: string): void => {
-  process.stderr.write(`${dimOnStderr(printableLine(text))}\n`)
-}
 
 /** Name of the agent that is made when none is given, and taken again the next time. */
 const OWN_AGENT = "command-line"
@@ -30,10 +27,25 @@ const agentFor = Effect.fnUntraced(function* (gateway: GatewayClient, given: Opt
   return (own ?? (yield* ask((signal) => gateway.agents.create({ name: OWN_AGENT }, { signal })))).id
 })
 
+/** The task, from where it was said to be. */
+const taskOf = Effect.fnUntraced(function* (given: Option.Option<string>) {
+  const piped = Option.getOrElse(given, () => "-") === "-"
+  const task = !piped
+    ? Option.getOrElse(given, () => "")
+    : process.stdin.isTTY
+      ? ""
+      : yield* Effect.promise(() => text(process.stdin))
+  if (task.trim() !== "") return task
+  return yield* unusable('The task is empty: say what to do, such as sealgate run "Is 391 a prime?".')
+})
+
 export const runCommand = Command.make(
   "run",
   {
-    task: Argument.String("task").pipe(Argument.withDescription("What to do, in quotes")),
+    task: Argument.String("task").pipe(
+      Argument.withDescription("What to do, in quotes; - or nothing: what comes on standard input"),
+      Argument.optional,
+    ),
     gateway: gatewayFlag,
     mode: Flag.Literals("mode", Mode.literals).pipe(
       Flag.withDescription(
@@ -54,34 +66,29 @@ export const runCommand = Command.make(
     json: jsonFlag("Print the ended job as JSON; progress and mistakes stay text, on standard error"),
   },
   Effect.fn(function* (input) {
-    if (input.task.trim() === "")
-      return yield* unusable('The task is empty: say what to do, such as "Is 391 a prime?".')
+    const task = yield* taskOf(input.task)
     const gateway = yield* connect(input.gateway)
     const agent = yield* agentFor(gateway, input.agent)
     const mode = Option.match(input.mode, { onNone: () => ({}), onSome: (mode) => ({ mode }) })
     const options = Option.match(input.effort, { onNone: () => ({}), onSome: (effort) => ({ options: { effort } }) })
-    const job = yield* ask((signal) =>
-      gateway.agents.execute(agent, { task: input.task, ...mode, ...options }, { signal }),
-    )
+    const job = yield* ask((signal) => gateway.agents.execute(agent, { task, ...mode, ...options }, { signal }))
     const { at_most } = job.job
     tell(
       at_most === undefined
         ? `job ${job.id}`
         : `job ${job.id}: at most ${at_most.calls} calls and ${dollars(at_most.cost_micro_usd)}`,
     )
-    yield* ask(async (signal) => {
-      for await (const event of job.events({ signal })) {
-        if (event.type === "step") tell(`${stepLabel(job.job.mode, event.step)} by ${event.step.model ?? "nobody"}`)
-      }
-    })
+    yield* ask((signal) => showProgress(job.job.mode, job.events({ signal }))).pipe(
+      Effect.onInterrupt(() => Effect.sync(() => tell(goesOn(job.id)))),
+    )
     yield* Console.log(input.json ? printableJson(job.job) : report(job.job))
     if (job.job.status !== "completed") return yield* new CommandFailed({ message: "", exitCode: 1 })
   }),
 ).pipe(
   Command.withShortDescription("Run a task on a gateway"),
   Command.withDescription(
-    `Gives an agent of a gateway a task and waits: shows the job's id, its steps as they finish, then answer, verdict and
-cost. Ending the command does not end the job.`,
+    `Gives an agent of a gateway a task and waits: shows the job's id, its steps as they finish, with who did each and the
+time it has taken so far, then answer, verdict and cost. Ending the command does not end the job.`,
   ),
   Command.withExamples([
     { command: 'sealgate run "Is 391 a prime?"', description: "With an agent that is made for you" },
@@ -89,7 +96,7 @@ cost. Ending the command does not end the job.`,
       command: 'sealgate run "Is 391 a prime?" --mode verified',
       description: "Several models answer, and are compared",
     },
-    { command: 'sealgate run "Review this: …" --mode adversarial --json', description: "For programs" },
+    { command: "sealgate run --mode adversarial --json < task.txt", description: "For programs" },
   ]),
   withGuide({
     environment: ENVIRONMENT,
@@ -99,6 +106,6 @@ cost. Ending the command does not end the job.`,
       2: "SEALGATE_TOKEN is not set, or the command was called wrongly",
       130: "ended by Ctrl-C, or another signal; the job goes on",
     },
-    next: "`sealgate jobs <id>` shows the job again, `sealgate jobs` all of them.",
+    next: "`sealgate jobs show <id>` shows the job again, `sealgate jobs` all of them.",
   }),
 )

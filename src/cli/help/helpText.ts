@@ -63,7 +63,7 @@ const exitsOf = (guide: GuideShape, width: number): string =>
 /** Options of every command are listed by the command that has the others below it, and named by these. */
 const globalsOf = ({ commandPath = [], globalFlags = [], subcommands = [] }: HelpDoc.HelpDoc, width: number) => {
   if (globalFlags.length === 0) return []
-  if (subcommands.length > 0) {
+  if (subcommands.length > 0 && commandPath.length < 2) {
     return section("FLAGS OF EVERY COMMAND", columns(globalFlags.map(flagRow), width, green))
   }
   const names = globalFlags.map(({ name }) => `--${name}`).join(", ")
@@ -76,7 +76,7 @@ export const helpText = (doc: HelpDoc.HelpDoc, width: number): string => {
   return [
     indented(wrap(doc.description, width), 0),
     ...section("USAGE", indented([doc.usage], INDENT)),
-    ...section(doc.subcommands === undefined ? "EXAMPLES" : "START HERE", examplesOf(doc)),
+    ...section((doc.commandPath ?? []).length > 1 ? "EXAMPLES" : "START HERE", examplesOf(doc)),
     ...commandsOf(doc, width),
     ...section("ARGUMENTS", columns((doc.args ?? []).map(argumentRow), width, green)),
     ...section("FLAGS", columns(doc.flags.map(flagRow), width, green)),

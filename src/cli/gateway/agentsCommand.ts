@@ -1,0 +1,90 @@
+import { Console, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { Mode } from "../../domain/modes.ts"
+import { withGuide } from "../help/Guide.ts"
+import { printableJson, printableLine } from "../printable.ts"
+import { table } from "../table.ts"
+import { json, limitFlag } from "./listFlags.ts"
+import { ask, connect, ENVIRONMENT, EXITS, firstOf, gatewayFlag, overPages } from "./remote.ts"
+
+const createCommand = Command.make(
+  "create",
+  {
+    name: Argument.String("name").pipe(Argument.withDescription("What to call it")),
+    instructions: Flag.String("instructions").pipe(
+      Flag.withMetavar("text"),
+      Flag.withDescription("What it has to keep to in every task (default none)"),
+      Flag.optional,
+    ),
+    mode: Flag.Literals("mode", Mode.literals).pipe(
+      Flag.withDescription("The mode of its tasks (default: the gateway's)"),
+      Flag.optional,
+    ),
+    gateway: gatewayFlag,
+    json,
+  },
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const instructions = Option.match(input.instructions, {
+      onNone: () => ({}),
+      onSome: (instructions) => ({ instructions }),
+    })
+    const mode = Option.match(input.mode, { onNone: () => ({}), onSome: (default_mode) => ({ default_mode }) })
+    const agent = yield* ask((signal) =>
+      gateway.agents.create({ name: input.name, ...instructions, ...mode }, { signal }),
+    )
+    yield* Console.log(
+      input.json
+        ? printableJson(agent)
+        : `${agent.id}\nGive it a task: sealgate run "…" --agent ${printableLine(agent.id)}`,
+    )
+  }),
+).pipe(
+  Command.withShortDescription("Make an agent"),
+  Command.withDescription("Makes an agent, to which tasks can be given, and prints its id."),
+  Command.withExamples([
+    { command: "sealgate agents create reviewer", description: "An agent with the gateway's defaults" },
+    {
+      command: 'sealgate agents create reviewer --instructions "Answer in one sentence." --json',
+      description: "For programs: the agent with all its settings",
+    },
+  ]),
+  withGuide({ environment: ENVIRONMENT, exits: EXITS, next: "`sealgate agents` lists all of them." }),
+)
+
+export const agentsCommand = Command.make(
+  "agents",
+  { gateway: gatewayFlag, limit: limitFlag, json },
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const { limit } = input
+    const items = yield* ask((signal) =>
+      firstOf(
+        limit,
+        overPages((at) => gateway.agents.list({ limit, ...at, signal })),
+      ),
+    )
+    if (input.json) return yield* Console.log(printableJson(items))
+    if (items.length === 0)
+      return yield* Console.log("No agents yet: `sealgate agents create NAME` makes one, and so does `sealgate run`.")
+    yield* Console.log(
+      table([["ID", "NAME", "MODE"], ...items.map(({ default_mode, id, name }) => [id, name, default_mode])]),
+    )
+  }),
+).pipe(
+  Command.withShortDescription("List agents of a gateway"),
+  Command.withDescription(
+    "Lists the agents of your tenant (yours and your team's, as your token says) on a gateway, newest first.",
+  ),
+  Command.withExamples([
+    { command: "sealgate agents", description: "The newest 20 of a gateway on this machine" },
+    { command: "sealgate agents --gateway https://gateway.example.com", description: "Of another gateway" },
+    { command: "sealgate agents --limit 100 --json", description: "For programs: agents with all their settings" },
+  ]),
+  withGuide({
+    environment: ENVIRONMENT,
+    exits: EXITS,
+    next: '`sealgate run "…" --agent <id>` gives one a task. What else an agent can be told is changed in the console or over the API.',
+  }),
+  Command.withSubcommands([createCommand]),
+)

@@ -1,0 +1,167 @@
+import { Clock, Console, Effect, Option } from "effect"
+import { dollars } from "../dollars.ts"
+import { Argument, Command, Flag } from "effect/cli"
+import { JobStatus } from "../../domain/job.ts"
+import { CommandFailed } from "../CommandFailed.ts"
+import { withGuide } from "../help/Guide.ts"
+import { printableJson, printableLine } from "../printable.ts"
+import { table } from "../table.ts"
+import { json, limitFlag } from "./listFlags.ts"
+import { goesOn, showProgress, tell } from "./progress.ts"
+import { age, ask, connect, ENVIRONMENT, EXITS, firstOf, gatewayFlag, overPages } from "./remote.ts"
+import { report, taskText } from "./report.ts"
+
+const id = Argument.String("id").pipe(Argument.withDescription("Which job, as `sealgate jobs` lists them"))
+const ofOne = { id, gateway: gatewayFlag, json }
+
+const showCommand = Command.make(
+  "show",
+  ofOne,
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const job = yield* ask((signal) => gateway.jobs.get(input.id, { signal }))
+    yield* Console.log(input.json ? printableJson(job) : `${printableLine(taskText(job.task))}\n\n${report(job)}`)
+  }),
+).pipe(
+  Command.withShortDescription("Show a job with its answer"),
+  Command.withDescription("Shows a job: its task, then answer, verdict and cost, or why there are none."),
+  Command.withExamples([
+    { command: "sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694", description: "Answer, verdict and cost" },
+    {
+      command: "sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json",
+      description: "For programs: all of it",
+    },
+  ]),
+  withGuide({ environment: ENVIRONMENT, exits: EXITS, next: "`sealgate jobs follow <id>` waits for its end." }),
+)
+
+const followCommand = Command.make(
+  "follow",
+  ofOne,
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const { mode } = yield* ask((signal) => gateway.jobs.get(input.id, { signal }))
+    const ended = yield* ask((signal) => showProgress(mode, gateway.jobs.events(input.id, { signal }))).pipe(
+      Effect.onInterrupt(() => Effect.sync(() => tell(goesOn(input.id)))),
+    )
+    const job = ended ?? (yield* ask((signal) => gateway.jobs.get(input.id, { signal })))
+    yield* Console.log(input.json ? printableJson(job) : report(job))
+    if (job.status !== "completed") return yield* new CommandFailed({ message: "", exitCode: 1 })
+  }),
+).pipe(
+  Command.withShortDescription("Follow a job to its end"),
+  Command.withDescription(
+    "Shows the steps of a job, those that are done first, and at its end answer, verdict and cost.",
+  ),
+  Command.withExamples([
+    {
+      command: "sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694",
+      description: "After `sealgate run` was left",
+    },
+    {
+      command: "sealgate jobs follow 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json",
+      description: "For programs: the ended job",
+    },
+  ]),
+  withGuide({
+    environment: ENVIRONMENT,
+    exits: {
+      ...EXITS,
+      0: "the job completed",
+      1: "it did not, or the gateway cannot be reached or refused",
+      130: "ended by Ctrl-C; the job goes on",
+    },
+    next: "`sealgate jobs cancel <id>` ends a job.",
+  }),
+)
+
+const cancelCommand = Command.make(
+  "cancel",
+  ofOne,
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const job = yield* ask((signal) => gateway.jobs.cancel(input.id, { signal }))
+    yield* Console.log(input.json ? printableJson(job) : report(job))
+  }),
+).pipe(
+  Command.withShortDescription("Cancel a job"),
+  Command.withDescription("Ends a job before it is done. One that has ended stays as it is."),
+  Command.withExamples([
+    { command: "sealgate jobs cancel 01a1ffb3-0069-7182-bc51-ccb8d938e694", description: "No further step begins" },
+    {
+      command: "sealgate jobs cancel 01a1ffb3-0069-7182-bc51-ccb8d938e694 --json",
+      description: "For programs: the job",
+    },
+  ]),
+  withGuide({ environment: ENVIRONMENT, exits: { ...EXITS, 0: "it has ended" } }),
+)
+
+/** Of a task so much is shown in a list, in characters. */
+const MAX_TASK = 60
+
+const taskShown = (task: string): string => {
+  const line = printableLine(task).trim()
+  return line.length > MAX_TASK ? `${line.slice(0, MAX_TASK - 1)}…` : line
+}
+
+export const jobsCommand = Command.make(
+  "jobs",
+  {
+    gateway: gatewayFlag,
+    status: Flag.Literals("status", JobStatus.literals).pipe(
+      Flag.withDescription("Only jobs with this status"),
+      Flag.optional,
+    ),
+    limit: limitFlag,
+    json,
+  },
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const status = Option.match(input.status, { onNone: () => ({}), onSome: (status) => ({ status }) })
+    const { limit } = input
+    const items = yield* ask((signal) =>
+      firstOf(
+        limit,
+        overPages((at) => gateway.jobs.list({ limit, ...at, ...status, signal })),
+      ),
+    )
+    if (input.json) return yield* Console.log(printableJson(items))
+    if (items.length === 0) {
+      return yield* Console.log(
+        Option.match(input.status, {
+          onNone: () => 'No jobs yet: `sealgate run "…"` starts one.',
+          onSome: (status) => `No jobs with the status ${status}.`,
+        }),
+      )
+    }
+    const now = yield* Clock.currentTimeMillis
+    yield* Console.log(
+      table([
+        ["ID", "MODE", "STATUS", "COST", "AGE", "TASK"],
+        ...items.map((job) => [
+          job.id,
+          job.mode,
+          job.status,
+          dollars(job.cost_micro_usd),
+          age(job.created_at, now),
+          taskShown(taskText(job.task)),
+        ]),
+      ]),
+    )
+  }),
+).pipe(
+  Command.withShortDescription("List, show, follow and cancel jobs of a gateway"),
+  Command.withDescription(
+    "Lists the jobs of your tenant (yours and your team's, as your token says) on a gateway, newest first.",
+  ),
+  Command.withExamples([
+    { command: "sealgate jobs", description: "The newest 20 of a gateway on this machine" },
+    { command: "sealgate jobs --status failed", description: "What went wrong lately" },
+    {
+      command: "sealgate jobs show 01a1ffb3-0069-7182-bc51-ccb8d938e694",
+      description: "Answer, verdict and cost of one",
+    },
+  ]),
+  withGuide({ environment: ENVIRONMENT, exits: EXITS, next: '`sealgate run "…"` starts a job.' }),
+  Command.withSubcommands([showCommand, followCommand, cancelCommand]),
+)

@@ -1,0 +1,121 @@
+import { Console, Effect, FileSystem, Schema } from "effect"
+import { dollars } from "../dollars.ts"
+import { Argument, Command } from "effect/cli"
+import { isObject, parseJson } from "../../domain/json.ts"
+import { RoutingSettingsInput } from "../../domain/routing.ts"
+import type { RoutingSettings } from "../../client/GatewayClient.ts"
+import { misfits } from "../../domain/misfits.ts"
+import { unusable } from "../CommandFailed.ts"
+import { withGuide } from "../help/Guide.ts"
+import { printableJson, printableLine } from "../printable.ts"
+import { table } from "../table.ts"
+import { json } from "./listFlags.ts"
+import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "./remote.ts"
+
+const priceOf = ({ effective_prices }: RoutingSettings, provider: string, model: string): string => {
+  const found = effective_prices.find((price) => price.provider === provider && price.model === model)?.prices
+  return found == null ? "unknown" : `${dollars(found.input)} in, ${dollars(found.output)} out`
+}
+
+const shown = (settings: RoutingSettings): string =>
+  [
+    `strategy ${settings.strategy}, version ${settings.version}`,
+    `baseline ${printableLine(settings.baseline.provider)}/${printableLine(settings.baseline.model)}`,
+    "",
+    table([
+      ["PROVIDER", "MODEL", "PRICE OF A MILLION TOKENS"],
+      ...settings.targets.map(({ model, provider }) => [provider, model, priceOf(settings, provider, model)]),
+    ]),
+  ].join("\n")
+
+const showCommand = Command.make(
+  "show",
+  { gateway: gatewayFlag, json },
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const settings = yield* ask((signal) => gateway.routing.config({ signal }))
+    yield* Console.log(input.json ? printableJson(settings) : shown(settings))
+  }),
+).pipe(
+  Command.withShortDescription("Show how calls are routed"),
+  Command.withDescription(
+    "Shows the routing configuration in force: strategy, targets with their prices, baseline. For administrators.",
+  ),
+  Command.withExamples([
+    { command: "sealgate routing show", description: "For people" },
+    {
+      command: "sealgate routing show --json > routing.json",
+      description: "To be changed, and given to `routing set`",
+    },
+  ]),
+  withGuide({ environment: ENVIRONMENT, exits: EXITS, next: "`sealgate routing set routing.json` replaces it." }),
+)
+
+const decode = Schema.decodeUnknownEffect(RoutingSettingsInput, { onExcessProperty: "ignore" })
+
+const readSettings = Effect.fnUntraced(function* (path: string) {
+  const files = yield* FileSystem.FileSystem
+  const text = yield* Effect.mapError(files.readFileString(path), ({ reason }) =>
+    unusable(`${path} cannot be read${reason._tag === "NotFound" ? ": there is no such file" : ""}.`),
+  )
+  const value = parseJson(text)
+  if (!isObject(value))
+    return yield* unusable(`${path} is not JSON of a routing configuration, as \`routing show --json\` prints it.`)
+  const { version } = value
+  const input = yield* Effect.mapError(decode(value), ({ issue }) =>
+    unusable(
+      `${path} does not fit:\n${misfits(issue, [])
+        .map((each) => `  ${printableLine(each.path)}: ${printableLine(each.message)}`)
+        .join("\n")}`,
+    ),
+  )
+  return { input, version: typeof version === "number" ? version : undefined }
+})
+
+const setCommand = Command.make(
+  "set",
+  {
+    file: Argument.String("file").pipe(Argument.withDescription("A configuration as `routing show --json` prints it")),
+    gateway: gatewayFlag,
+    json,
+  },
+  Effect.fn(function* ({ file, gateway: address, json }) {
+    const { input, version } = yield* readSettings(file)
+    const gateway = yield* connect(address)
+    const settings = yield* ask((signal) =>
+      gateway.routing.replaceConfig(input, { signal, ...(version === undefined ? {} : { ifVersion: version }) }),
+    )
+    yield* Console.log(json ? printableJson(settings) : `In force from the next call on.\n${shown(settings)}`)
+  }),
+).pipe(
+  Command.withShortDescription("Replace how calls are routed"),
+  Command.withDescription(
+    `Replaces the routing configuration by that of a file, which the gateway checks as a whole. Where the file has the version
+that it was made from, and somebody else has changed it since, nothing happens. For administrators.`,
+  ),
+  Command.withExamples([
+    { command: "sealgate routing set routing.json", description: "In force from the next call on" },
+    { command: "sealgate routing set routing.json --json", description: "For programs: what is in force then" },
+  ]),
+  withGuide({
+    environment: ENVIRONMENT,
+    exits: {
+      ...EXITS,
+      0: "it is in force",
+      2: "the file cannot be used, SEALGATE_TOKEN is not set, or the command was called wrongly",
+    },
+  }),
+)
+
+export const routingCommand = Command.make("routing").pipe(
+  Command.withShortDescription("Show and replace how calls are routed"),
+  Command.withDescription(
+    "How a gateway chooses which model is called: strategy, targets, prices. For administrators.",
+  ),
+  Command.withExamples([
+    { command: "sealgate routing show", description: "What is in force" },
+    { command: "sealgate routing set routing.json", description: "Replace it" },
+  ]),
+  withGuide({ exits: EXITS, next: "`sealgate routing set --help` says more." }),
+  Command.withSubcommands([showCommand, setCommand]),
+)

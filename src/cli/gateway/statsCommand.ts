@@ -1,0 +1,50 @@
+import { Console, Effect } from "effect"
+import { dollars } from "../dollars.ts"
+import { Command, Flag } from "effect/cli"
+import { withGuide } from "../help/Guide.ts"
+import { pageWidth, wrap } from "../help/layout.ts"
+import { printable, printableJson } from "../printable.ts"
+import { table } from "../table.ts"
+import { json } from "./listFlags.ts"
+import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "./remote.ts"
+
+export const statsCommand = Command.make(
+  "stats",
+  {
+    gateway: gatewayFlag,
+    all: Flag.Boolean("all").pipe(
+      Flag.withDescription("All tenants; for tokens with the role admin"),
+      Flag.withDefault(false),
+    ),
+    json,
+  },
+  Effect.fn(function* (input) {
+    const gateway = yield* connect(input.gateway)
+    const scope = input.all ? "all" : "tenant"
+    const stats = yield* ask((signal) => gateway.routing.stats({ scope, signal }))
+    if (input.json) return yield* Console.log(printableJson(stats))
+    const percent = stats.saved_percent === null ? "" : ` (${stats.saved_percent.toFixed(1)} %)`
+    yield* Console.log(
+      `${table([
+        ["from", stats.from],
+        ["to", stats.to],
+        ["calls", `${stats.calls}, ${stats.failed_calls} failed, ${stats.unpriced_calls} without a price`],
+        ["cost", dollars(stats.actual_micro_usd)],
+        ["baseline", dollars(stats.baseline_micro_usd)],
+        ["saved", `${dollars(stats.saved_micro_usd)}${percent}`],
+      ])}\n\n${wrap(printable(stats.method), pageWidth()).join("\n")}`,
+    )
+  }),
+).pipe(
+  Command.withShortDescription("Show what routing cost and saved"),
+  Command.withDescription(
+    `Shows what the calls of models by your tenant's jobs cost in the last 24 hours, what they would have cost with the
+gateway's baseline model, what choosing models (routing) saved so, and how that was reckoned.`,
+  ),
+  Command.withExamples([
+    { command: "sealgate stats", description: "Of your tenant" },
+    { command: "sealgate stats --all", description: "Of all tenants" },
+    { command: "sealgate stats --json", description: "For programs: amounts in micro-USD" },
+  ]),
+  withGuide({ environment: ENVIRONMENT, exits: EXITS }),
+)

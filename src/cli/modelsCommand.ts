@@ -1,0 +1,61 @@
+import { Console, Effect } from "effect"
+import { Command } from "effect/cli"
+import { SealgateError } from "../client/errors.ts"
+import { createSealedFetch } from "../client/sealedFetch.ts"
+import { isObject } from "../domain/json.ts"
+import { explained } from "./chat/answerText.ts"
+import { CommandFailed } from "./CommandFailed.ts"
+import { ENVIRONMENT } from "./credential.ts"
+import { jsonFlag, pinsFlag, proxyFlag } from "./flags.ts"
+import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
+import { printableJson } from "./printable.ts"
+import { proxyAndPins } from "./settings/proxyAddress.ts"
+import { table } from "./table.ts"
+
+const failed = (error: unknown): CommandFailed => {
+  const cause = error instanceof TypeError ? error.cause : error
+  if (cause instanceof SealgateError) return new CommandFailed({ message: explained(cause), exitCode: 1 })
+  return new CommandFailed({
+    message: "The proxy does not say which models there are. `sealgate doctor` finds out why.",
+    exitCode: 1,
+  })
+}
+
+/** Only its path counts. */
+const MODELS = "https://sealed.invalid/v1/models"
+
+export const modelsCommand = Command.make(
+  "models",
+  { proxy: proxyFlag, pin: pinsFlag, json: jsonFlag("Print JSON: what a proxy answers at /v1/models") },
+  Effect.fn(function* (input) {
+    const { pins, proxy } = yield* proxyAndPins(input)
+    const fetch = createSealedFetch({ baseUrl: proxy, pins })
+    const body = yield* Effect.tryPromise({
+      try: async (signal): Promise<unknown> => {
+        const response = await fetch(MODELS, { signal })
+        return response.ok ? response.json() : Promise.reject(new Error("refused"))
+      },
+      catch: failed,
+    })
+    if (input.json) return yield* Console.log(printableJson(body))
+    const models = isObject(body) && Array.isArray(body["data"]) ? body["data"].filter(isObject) : []
+    yield* Console.log(
+      table([["MODEL", "PROVIDER"], ...models.map(({ id, owned_by }) => [String(id), String(owned_by)])]),
+    )
+  }),
+).pipe(
+  Command.withShortDescription("List the models that a proxy has by default"),
+  Command.withDescription(
+    `Lists the models that a proxy's providers have by default; a provider may serve others, too. No prompt is sent. The list is not
+sealed: it is as good as the connection.`,
+  ),
+  Command.withExamples([
+    { command: "sealgate models", description: "Of the proxy on this machine" },
+    { command: "sealgate models --proxy https://proxy.example.com --json", description: "For programs" },
+  ]),
+  withGuide({
+    environment: ENVIRONMENT,
+    exits: { 0: "shown", 1: "the proxy cannot be reached, or does not say", 2: MISUSED, 130: INTERRUPTED },
+    next: '`sealgate chat --model <name> "…"` asks one of them.',
+  }),
+)
