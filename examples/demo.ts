@@ -6,8 +6,10 @@ import { type ChatInput, type Fetch, proveExchange, SealedClient, verifyReceipt 
 import { cuttingFetch, flippingFetch, recordingFetch } from "./demo/attacker.ts"
 import { demoGateway } from "./demo/gateway.ts"
 import { startProxy } from "./demo/serverProcess.ts"
-import "./demo/quietEnd.ts"
+import { endQuietly } from "./demo/quietEnd.ts"
 import { caught, chapter, fact, failureOf, good, line, title } from "./demo/story.ts"
+
+endQuietly()
 
 const weather: ChatInput = {
   messages: [
