@@ -44,6 +44,7 @@ const FREE: ReadonlySet<string> = new Set([
   "context-too-long",
   "unknown-model",
   "unsupported",
+  "misconfigured",
 ])
 
 describe("the rows of a request", () => {

@@ -351,7 +351,7 @@ describe("a request that was opened but cannot be served", () => {
       const told = (completion: object) =>
         Effect.map(exchange(offer, completion), ({ payloads }) => JSON.stringify(payloads[1]?.["problem"]))
       assert.include(yield* told({ prompt: "a", messages }), "Give either messages or a prompt")
-      assert.include(yield* told({ system: "a", messages }), "Only a prompt has a system beside it")
+      assert.include(yield* told({ system: "a", messages }), "system goes with prompt alone")
     }).pipe(Effect.provide(layerEcho)),
   )
 

@@ -2,12 +2,12 @@
 import type { Participant } from "../../../../domain/modes/adversarial.ts"
 import type { Role } from "../../../../domain/routing.ts"
 import type { TargetName } from "../../../../domain/targets.ts"
-import { isEcho, type Said } from "../engine/Asking.ts"
+import { isEcho, type ModelAnswer } from "../engine/Asking.ts"
 
 export class Participants {
-  private readonly said = new Map<string, readonly [Role, Said]>()
+  private readonly said = new Map<string, readonly [Role, ModelAnswer]>()
 
-  add(role: Role, said: Said): void {
+  add(role: Role, said: ModelAnswer): void {
     const key = `${role} ${said.target.provider}/${said.target.model}`
     if (!this.said.has(key)) this.said.set(key, [role, said])
   }

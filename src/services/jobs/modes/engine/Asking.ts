@@ -11,14 +11,14 @@ import { TargetName } from "../../../../domain/targets.ts"
 import type { Ledger } from "../../../routing/Ledger.ts"
 import type { Router } from "../../../routing/Router.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
-import { isLimited, limitReached, nothingSaid, refusal, routingFailure } from "./failures.ts"
+import { isLimited, limitReached, emptyAnswer, refusal, routingFailure } from "./jobFailures.ts"
 import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
 import { persona, REPAIR, shape } from "./prompts.ts"
 import { picturesOf, quoted, type Section, taskSections } from "./quoted.ts"
 import { saysNothing } from "./saysNothing.ts"
 
 /** What a step keeps of an answer. */
-export const Said = Schema.Struct({
+export const ModelAnswer = Schema.Struct({
   text: Schema.String,
   refused: Schema.Boolean,
   cut: Schema.Boolean,
@@ -29,7 +29,7 @@ export const Said = Schema.Struct({
   /** The threshold below which a cascade escalates this answer; `null` if there is nothing to escalate to. */
   escalateBelow: Schema.NullOr(Schema.Finite),
 })
-export type Said = typeof Said.Type
+export type ModelAnswer = typeof ModelAnswer.Type
 
 interface Routing {
   readonly independentOf?: ReadonlyArray<TargetName> | undefined
@@ -38,43 +38,43 @@ interface Routing {
 }
 
 /** To whoever does the task: the conversation as it is, in the agent's person. */
-export interface Proposing extends Routing {
-  /** Said after the task, and what it is about. */
+export interface ProposerQuestion extends Routing {
+  /** ModelAnswer after the task, and what it is about. */
   readonly about?: { readonly instruction: string; readonly sections: ReadonlyArray<Section> } | undefined
   /** Whether a refusal or an empty answer is an answer; otherwise the job fails, because there is nothing to examine. */
   readonly optional?: boolean | undefined
 }
 
 /** To whoever examines an answer: instructions of ours, and everything else as a quoted document. */
-export interface Examining extends Routing {
+export interface ExaminerQuestion extends Routing {
   readonly role: Exclude<Role, "proposer">
   readonly instruction: string
   readonly sections: ReadonlyArray<Section>
 }
 
 /** A verdict that was asked for; `undefined` if none could be decoded. */
-export interface Decided<A> {
+export interface Decision<A> {
   readonly value: A | undefined
-  readonly said: Said
+  readonly said: ModelAnswer
 }
 
 export interface Asking {
   /** Asks the proposer for text. */
-  readonly propose: (step: Step, question: Proposing) => Effect.Effect<Said, JobFailure>
+  readonly propose: (step: Step, question: ProposerQuestion) => Effect.Effect<ModelAnswer, JobFailure>
   /** Asks the proposer for a value of `schema`, a second time if the first answer is none. */
   readonly respond: <A, I>(
     step: Step,
     schema: Schema.Codec<A, I>,
-    question: Proposing,
-  ) => Effect.Effect<Decided<A>, JobFailure>
+    question: ProposerQuestion,
+  ) => Effect.Effect<Decision<A>, JobFailure>
   /** Asks an examiner for text. */
-  readonly examine: (step: Step, question: Examining) => Effect.Effect<Said, JobFailure>
+  readonly examine: (step: Step, question: ExaminerQuestion) => Effect.Effect<ModelAnswer, JobFailure>
   /** Asks an examiner for a value of `schema`, a second time if the first answer is none. */
   readonly decide: <A, I>(
     step: Step,
     schema: Schema.Codec<A, I>,
-    question: Examining,
-  ) => Effect.Effect<Decided<A>, JobFailure>
+    question: ExaminerQuestion,
+  ) => Effect.Effect<Decision<A>, JobFailure>
 }
 
 interface Call extends Routing {
@@ -87,7 +87,7 @@ export const makeAsking = (context: JobContext, router: Router["Service"], ledge
   const { agent, jobId, mode, task, tenant } = context
   const taskMessages: ReadonlyArray<Message> = typeof task === "string" ? [{ role: "user", content: task }] : task
 
-  const proposing = ({ about, ...question }: Proposing, form = ""): Call => {
+  const proposing = ({ about, ...question }: ProposerQuestion, form = ""): Call => {
     const system = persona(agent)
     return {
       ...question,
@@ -102,7 +102,7 @@ export const makeAsking = (context: JobContext, router: Router["Service"], ledge
     }
   }
 
-  const examining = ({ instruction, sections, ...question }: Examining, form = ""): Call => {
+  const examining = ({ instruction, sections, ...question }: ExaminerQuestion, form = ""): Call => {
     const text = quoted([...taskSections(taskMessages), ...sections])
     const pictures = picturesOf(taskMessages)
     return {
@@ -122,7 +122,7 @@ export const makeAsking = (context: JobContext, router: Router["Service"], ledge
   ) =>
     context.step(
       step,
-      Said,
+      ModelAnswer,
       Effect.gen(function* () {
         if (isLimited(agent.limits)) {
           const spent = yield* Effect.mapError(ledger.spent([jobId]), routingFailure)
@@ -146,7 +146,7 @@ export const makeAsking = (context: JobContext, router: Router["Service"], ledge
           .pipe(Effect.mapError(routingFailure))
         if (optional !== true && response_format === undefined) {
           if (refused) return yield* refusal(text, call)
-          if (text.trim() === "") return yield* nothingSaid(call)
+          if (text.trim() === "") return yield* emptyAnswer(call)
         }
         return { value: { text, refused, cut, target, model: call.model, independent, escalateBelow }, call, receipt }
       }),
@@ -188,13 +188,13 @@ export const makeAsking = (context: JobContext, router: Router["Service"], ledge
 const paragraphs = (...texts: ReadonlyArray<string>): string => texts.filter((text) => text !== "").join("\n\n")
 
 /** The built-in echo answers with what it was sent: it cannot judge, whatever that looks like. */
-export const isEcho = ({ target }: Pick<Said, "target">): boolean => target.provider === "echo"
+export const isEcho = ({ target }: Pick<ModelAnswer, "target">): boolean => target.provider === "echo"
 
 /** Whether an answer counts as one: not a refusal, and not words that say nothing. */
-export const counts = (said: Said): boolean => !said.refused && !saysNothing(said.text)
+export const counts = (said: ModelAnswer): boolean => !said.refused && !saysNothing(said.text)
 
 /** The value in an answer, or `undefined`. */
-const decodeAnswer = <A, I>(schema: Schema.Codec<A, I>, said: Said): A | undefined => {
+const decodeAnswer = <A, I>(schema: Schema.Codec<A, I>, said: ModelAnswer): A | undefined => {
   const json = said.refused || isEcho(said) ? undefined : jsonIn(said.text)
   return json === undefined
     ? undefined

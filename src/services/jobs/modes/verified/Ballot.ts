@@ -1,13 +1,13 @@
 /** All answers to one task: which are the same, who gave each, and how probable each is. */
 import type { Candidate, Speaker } from "../../../../domain/modes/verified.ts"
 import { sameTarget, type TargetName } from "../../../../domain/targets.ts"
-import type { Said } from "../engine/Asking.ts"
+import type { ModelAnswer } from "../engine/Asking.ts"
 import type { Measurements } from "../engine/errorModel.ts"
 import { posterior, type Vote } from "../engine/posterior.ts"
 import { differ, plain } from "../engine/sameAnswer.ts"
 
 interface Answer {
-  readonly said: Said
+  readonly said: ModelAnswer
   readonly plain: string
   readonly by: Array<Speaker>
 }
@@ -17,7 +17,7 @@ const EVEN = 0.02
 
 export interface Leader {
   readonly group: number
-  readonly said: Said
+  readonly said: ModelAnswer
   readonly probability: number
 }
 
@@ -34,12 +34,12 @@ export class Ballot {
   }
 
   /** Records that somebody was asked and gave no answer that counts. */
-  abstain(said: Said): void {
+  abstain(said: ModelAnswer): void {
     this.asked.push(said.target)
   }
 
   /** Adds an answer to its group, or to a new one, and returns the group. */
-  add(said: Said, group = this.groups.length): number {
+  add(said: ModelAnswer, group = this.groups.length): number {
     this.asked.push(said.target)
     this.groups[group] ??= { said, plain: plain(said.text), by: [] }
     this.vote(said, group, "proposer")
@@ -50,12 +50,12 @@ export class Ballot {
    * Enters that a judge chose this answer: it counts like one more answer of its model. Whoever has answered before has no
    * second vote, because it would only repeat the first; what it prefers is given where no other answer is ahead.
    */
-  choose(said: Said, group: number): void {
+  choose(said: ModelAnswer, group: number): void {
     if (this.asked.some((target) => sameTarget(target, said.target))) this.preferred = group
     else this.vote(said, group, "judge")
   }
 
-  private vote({ model, target }: Said, group: number, role: Speaker["role"]): void {
+  private vote({ model, target }: ModelAnswer, group: number, role: Speaker["role"]): void {
     this.groups[group]?.by.push({ role, provider: target.provider, model })
     this.votes.push({ target, group })
   }

@@ -15,7 +15,7 @@ import {
 } from "../../../../domain/modes/verified.ts"
 import { atTier } from "../../../../domain/step.ts"
 import type { JobContext } from "../../JobProgram.ts"
-import { type Asking, counts, isEcho, type Said } from "../engine/Asking.ts"
+import { type Asking, counts, isEcho, type ModelAnswer } from "../engine/Asking.ts"
 import { escalated, notesOf } from "../engine/Cascade.ts"
 import { Measured } from "../engine/measured.ts"
 import type { Calls } from "../engine/worstPrice.ts"
@@ -104,7 +104,7 @@ const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, tier: n
   const routing = { tier, extra: tier > 0 }
   const draft = yield* asking.propose(atTier(tier, { kind: "draft" }), routing)
   // The echo agrees with nobody, and least of all with itself.
-  const usable = (said: Said) => counts(said) && !isEcho(said)
+  const usable = (said: ModelAnswer) => counts(said) && !isEcho(said)
   if (usable(draft)) ballot.add(draft)
   else ballot.abstain(draft)
 
@@ -139,7 +139,7 @@ const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, tier: n
 const entered = Effect.fnUntraced(function* (
   asking: Asking,
   ballot: Ballot,
-  said: Said,
+  said: ModelAnswer,
   tier: number,
   usable: boolean,
   sample?: number,
@@ -181,7 +181,7 @@ interface Decision {
   readonly refuted: boolean
   /** The group of the answer that was written then. */
   readonly correction?: number | undefined
-  readonly others: ReadonlyArray<Said>
+  readonly others: ReadonlyArray<ModelAnswer>
 }
 
 /** Decides between answers that differ, by questions whose answers tell them apart. */
@@ -214,7 +214,7 @@ const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ballot, tie
     text: `${question}\nAnswer: ${found[i]?.text ?? ""}`,
   }))
 
-  const judgements: Array<{ readonly value: Reconciliation; readonly said: Said }> = []
+  const judgements: Array<{ readonly value: Reconciliation; readonly said: ModelAnswer }> = []
   const others = [questions.said, ...found]
   for (const order of asked.length === 0 ? [] : [1, 2]) {
     const { said, value } = yield* asking.decide({ kind: "reconcile", ...(order > 1 && { order }) }, Reconciliation, {

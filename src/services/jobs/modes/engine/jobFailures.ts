@@ -48,7 +48,7 @@ export const refusal = (text: string, call: StepCall): JobFailure =>
   })
 
 /** The model that was to do the task wrote nothing. */
-export const nothingSaid = (call: StepCall): JobFailure =>
+export const emptyAnswer = (call: StepCall): JobFailure =>
   new JobFailure({
     problem: makeProblem({ code: "upstream-protocol", status: 502, title: "The model gave no answer." }),
     call,
