@@ -39,11 +39,15 @@ export interface Load {
   readonly stop: () => void
 }
 
-const ask = async (child: ChildProcess, command: Command): Promise<Lap | undefined> => {
+type Gone = Promise<readonly [Reply]>
+
+const ask = async (child: ChildProcess, gone: Gone, command: Command): Promise<Lap | undefined> => {
   child.send(command)
-  const gone = once(child, "exit").then(([code]) => [{ error: `its process ended with ${String(code)}` }])
   // What it sends is what `loadProcess.ts` replies.
-  const [reply] = (await Promise.race([once(child, "message"), gone])) as [Reply]
+  const [reply] = (await Promise.race([
+    new Promise((resolve) => child.once("message", (reply) => resolve([reply]))),
+    gone,
+  ])) as [Reply]
   if ("error" in reply) throw new Error(`the load failed: ${reply.error}`)
   return reply.lap
 }
@@ -54,13 +58,14 @@ export const startLoad = (name: string, options: object) =>
     Effect.promise(async (): Promise<Load> => {
       const child = fork(new URL("./loadProcess.ts", import.meta.url), { stdio: "inherit" })
       if (child.pid === undefined) throw new Error("the load did not start")
-      await ask(child, { type: "make", module: new URL(`../loads/${name}.ts`, import.meta.url).href, options })
+      const gone: Gone = once(child, "exit").then(([code]) => [{ error: `its process ended with ${String(code)}` }])
+      await ask(child, gone, { type: "make", module: new URL(`../loads/${name}.ts`, import.meta.url).href, options })
       return {
         pid: child.pid,
         stop: () => child.kill("SIGKILL"),
-        prepare: async (round) => void (await ask(child, { type: "prepare", ...round })),
+        prepare: async (round) => void (await ask(child, gone, { type: "prepare", ...round })),
         run: async (round) => {
-          const lap = await ask(child, { type: "run", ...round })
+          const lap = await ask(child, gone, { type: "run", ...round })
           if (lap === undefined) throw new Error("the load gave no figures")
           return lap
         },

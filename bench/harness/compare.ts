@@ -39,7 +39,10 @@ export const compare = async (
 ): Promise<Compared> => {
   const results = new Map<string, Array<Result>>(subjects.map(({ subject }) => [subject, []]))
   const of = (subject: string): ReadonlyArray<Result> => results.get(subject) ?? []
-  for (const subject of subjects) await measureRound(subject, seconds, lanes)
+  // What runs for the first time is slow: the compiler has yet to see what is hot.
+  for (let warm = 0; warm < rounds; warm += 2) {
+    for (const subject of subjects) await measureRound(subject, seconds, lanes)
+  }
   for (let round = 0; round < rounds; round++) {
     for (const subject of subjects) {
       results.get(subject.subject)?.push(await measureRound(subject, seconds, lanes))

@@ -17,7 +17,7 @@ import { proofClaimsFrom, receiptClaimsFrom, STATUSES } from "./claims.ts"
 import { answerFrom, decodeBytes, literal, objectMember, problemFrom, string } from "./decode.ts"
 import { isObject, type JsonObject } from "../domain/json.ts"
 import { Tampered } from "./errors.ts"
-import { deriveResponseKeys, hmac, openFrame, type ResponseKeys, sha256 } from "./primitives.ts"
+import { deriveResponseKeys, hmac, type ResponseKeys, sha256 } from "./primitives.ts"
 import type { SentRequest } from "./sealRequest.ts"
 import { type TrustedKeys, verifyStatement } from "./trust.ts"
 import { requestCommitment, responseCommitment, type RevealedExchange } from "./verify.ts"
@@ -95,8 +95,7 @@ export class ResponseOpener {
     if (this.ended) throw new Tampered("There is a frame after the final one.")
     const index = this.frames++
     const ciphertext = decodeBytes(ciphertextText, "ciphertext")
-    const block = await openFrame(
-      this.keys.key,
+    const block = await this.keys.open(
       frameNonce(this.keys.baseNonce, index),
       frameAad(this.layout.form, index, final, this.sent.requestHash),
       ciphertext,

@@ -1,11 +1,12 @@
 /**
  * Strict, cofactorless Ed25519 verification (RFC 8032 §5.1.7): of key and `R`, canonical encodings only, and none of small
- * order. Implementations of WebCrypto differ in what they refuse, so noble's arithmetic reads key and signature, and
- * WebCrypto, several times faster, is left the equation. Where it has no Ed25519, noble's arithmetic is used for that, too:
- * not its `verify`, which multiplies by the cofactor and so believes what WebCrypto does not.
+ * order. Platforms differ in what they refuse, so noble's arithmetic reads key and signature, and the platform, several times
+ * faster, is left the equation: Node's own crypto, or WebCrypto. Where that has no Ed25519, noble's arithmetic is used for that,
+ * too: not its `verify`, which multiplies by the cofactor and so believes what the others do not.
  */
 import { etc, Point } from "@noble/ed25519"
 import { type Bytes, concat, equalBytes } from "../domain/bytes.ts"
+import { nodeCrypto, SPKI_PREFIX } from "./nodeCrypto.ts"
 
 const POINT_BYTES = 32
 const SIGNATURE_BYTES = 64
@@ -16,13 +17,13 @@ const { subtle } = globalThis.crypto
 
 export const verifyEd25519 = async (signature: Bytes, message: Bytes, publicKey: Bytes): Promise<boolean> => {
   try {
-    const { key, point } = keyOf(publicKey)
+    const { native, point } = keyOf(publicKey)
     if (signature.length !== SIGNATURE_BYTES) return false
     const R = pointIn(signature.subarray(0, POINT_BYTES))
     const S = scalar(signature.subarray(POINT_BYTES))
     if (S >= ORDER) return false
-    const native = await key
-    if (native !== undefined) return await subtle.verify("Ed25519", native, signature, message)
+    const verify = await native
+    if (verify !== undefined) return await verify(signature, message)
     const hashed = concat(signature.subarray(0, POINT_BYTES), publicKey, message)
     const k = scalar(new Uint8Array(await subtle.digest("SHA-512", hashed))) % ORDER
     return Point.BASE.multiply(S, PUBLIC).equals(R.add(point.multiply(k, PUBLIC)))
@@ -43,24 +44,37 @@ const pointIn = (bytes: Bytes): Point => {
   return point
 }
 
+type Verify = (signature: Bytes, message: Bytes) => boolean | Promise<boolean>
+
 interface KnownKey {
   readonly publicKey: Bytes
   readonly point: Point
-  /** For WebCrypto; `undefined` where it has no Ed25519. */
-  readonly key: Promise<CryptoKey | undefined>
+  /** The platform's; `undefined` where it has no Ed25519. */
+  readonly native: Promise<Verify | undefined>
 }
 
 /** A client meets few keys and asks for each many times: the last ones are kept. */
 const KEPT_KEYS = 16
 const kept: Array<KnownKey> = []
 
+const node = nodeCrypto()
+
+const nativeVerify = async (publicKey: Bytes): Promise<Verify | undefined> => {
+  if (node !== undefined) {
+    const spki = concat(SPKI_PREFIX.ed25519, publicKey)
+    const key = node.createPublicKey({ key: spki, format: "der", type: "spki" })
+    return (signature, message) => node.verify(null, message, key, signature)
+  }
+  const key = await subtle.importKey("raw", publicKey, "Ed25519", false, ["verify"]).catch(() => undefined)
+  return key && ((signature, message) => subtle.verify("Ed25519", key, signature, message))
+}
+
 /** Throws when the key is none that a strict check takes. */
 const keyOf = (publicKey: Bytes): KnownKey => {
   const known = kept.find((each) => equalBytes(each.publicKey, publicKey))
   if (known !== undefined) return known
   const point = pointIn(publicKey)
-  const key = subtle.importKey("raw", publicKey, "Ed25519", false, ["verify"]).catch(() => undefined)
-  const made = { publicKey: publicKey.slice(), point, key }
+  const made = { publicKey: publicKey.slice(), point, native: nativeVerify(publicKey) }
   kept.unshift(made)
   kept.length = Math.min(kept.length, KEPT_KEYS)
   return made

@@ -2,7 +2,7 @@
 import { DhkemX25519HkdfSha256 as NativeX25519, type KemInterface } from "@hpke/core"
 import { DhkemX25519HkdfSha256 as PortableX25519 } from "@hpke/dhkem-x25519"
 import type { SuiteName } from "../domain/suites.ts"
-import type { NodeCrypto } from "./nativeXWing.ts"
+import { nodeCrypto } from "./nodeCrypto.ts"
 
 const { subtle } = globalThis.crypto
 
@@ -12,16 +12,6 @@ const x25519 = async (): Promise<KemInterface> => {
     () => false,
   )
   return native ? new NativeX25519() : new PortableX25519()
-}
-
-/** Node's crypto module, if this is Node and supports ML-KEM. A static import would break bundlers. */
-const nodeCrypto = (): NodeCrypto | undefined => {
-  const process: unknown = Reflect.get(globalThis, "process")
-  const builtin: unknown = Reflect.get(Object(process), "getBuiltinModule")
-  if (typeof builtin !== "function") return undefined
-  const crypto: unknown = Reflect.apply(builtin, process, ["node:crypto"])
-  // In Node this is that module; older versions lack the function that is used.
-  return typeof Reflect.get(Object(crypto), "encapsulate") === "function" ? (crypto as NodeCrypto) : undefined
 }
 
 /** These take some tens of kilobytes, so they are loaded only where needed. */

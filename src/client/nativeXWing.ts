@@ -2,23 +2,8 @@
 import { type KemInterface, NotSupportedError } from "@hpke/core"
 import { type Bytes, concat } from "../domain/bytes.ts"
 import { ML_KEM_768, X_WING } from "../domain/suites.ts"
+import { type NodeCrypto, SPKI_PREFIX } from "./nodeCrypto.ts"
 
-type NodeKey = { readonly export: (options: { format: "der"; type: "spki" }) => Bytes }
-
-/** The few functions used of `node:crypto`, whose types browsers do not have. */
-export interface NodeCrypto {
-  readonly createPublicKey: (options: { key: Bytes; format: "der"; type: "spki" }) => NodeKey
-  readonly encapsulate: (key: NodeKey) => { readonly sharedKey: Bytes; readonly ciphertext: Bytes }
-  readonly generateKeyPairSync: (type: "x25519") => { readonly privateKey: NodeKey; readonly publicKey: NodeKey }
-  readonly diffieHellman: (keys: { privateKey: NodeKey; publicKey: NodeKey }) => Bytes
-  readonly createHash: (name: "sha3-256") => { readonly update: (data: Bytes) => { readonly digest: () => Bytes } }
-}
-
-/** SubjectPublicKeyInfo is a fixed prefix and the raw bytes (RFC 8410 §4, RFC 9935 §4). */
-const SPKI_PREFIX = {
-  mlKem: Uint8Array.from(atob("MIIEsjALBglghkgBZQMEBAIDggShAA=="), (char) => char.charCodeAt(0)),
-  x25519: Uint8Array.from(atob("MCowBQYDK2VuAyEA"), (char) => char.charCodeAt(0)),
-}
 const LABEL = new Uint8Array([0x5c, 0x2e, 0x2f, 0x2f, 0x5e, 0x5c])
 const SECRET_BYTES = 32
 

@@ -1,7 +1,7 @@
 /** Signatures at the edges of what is one: WebCrypto must not make the check laxer than noble's strict one. */
 import { createHash } from "node:crypto"
 import { Point, verifyAsync } from "@noble/ed25519"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { verifyEd25519 } from "../../src/client/ed25519.ts"
 import { type Bytes, concat, utf8 } from "../../src/domain/bytes.ts"
 
@@ -37,6 +37,18 @@ const ORDER_2 = littleEndian(P - 1n)
 const sign = (r: bigint, a: bigint, R = point(Point.BASE.multiply(r)), A = point(Point.BASE.multiply(a))) => ({
   A,
   signature: concat(R, littleEndian((r + challenge(R, A) * a) % L)),
+})
+
+/** As where there is no Node: WebCrypto, or nothing. */
+const withoutNode = () => {
+  vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined)
+  vi.resetModules()
+  return import("../../src/client/ed25519.ts")
+}
+
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.resetModules()
 })
 
 const good = sign(NONCE, SECRET)
@@ -106,28 +118,35 @@ describe("signatures", () => {
   })
 })
 
+describe("without Node's own crypto", () => {
+  it("the same are believed", async () => {
+    const { verifyEd25519 } = await withoutNode()
+    for (const [name, key, signature, expected] of [...cases, ...believedByNoble]) {
+      assert.strictEqual(await verifyEd25519(signature, MESSAGE, key), expected, name)
+    }
+  })
+})
+
 describe("where WebCrypto believes anything", () => {
   it("what is not canonical, and keys of small order, are refused all the same", async () => {
     const verify = vi.spyOn(globalThis.crypto.subtle, "verify").mockResolvedValue(true)
+    const { verifyEd25519 } = await withoutNode()
     const malformed = cases.filter(([name]) => !["a good one", "another R", "64 zeros"].includes(name))
     for (const [name, key, signature] of malformed) {
       assert.isFalse(await verifyEd25519(signature, MESSAGE, key), name)
     }
     assert.strictEqual(verify.mock.calls.length, 0)
     assert.isTrue(await verifyEd25519(good.signature, MESSAGE, good.A))
-    vi.restoreAllMocks()
   })
 })
 
 describe("where WebCrypto has no Ed25519", () => {
   it("the same are believed", async () => {
     const importKey = vi.spyOn(globalThis.crypto.subtle, "importKey").mockRejectedValue(new Error("NotSupported"))
-    vi.resetModules()
-    const portable = await import("../../src/client/ed25519.ts")
+    const portable = await withoutNode()
     for (const [name, key, signature, expected] of [...cases, ...believedByNoble]) {
       assert.strictEqual(await portable.verifyEd25519(signature, MESSAGE, key), expected, name)
     }
     assert.isAbove(importKey.mock.calls.length, 0)
-    vi.restoreAllMocks()
   })
 })

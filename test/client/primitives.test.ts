@@ -1,6 +1,8 @@
-import { assert, describe, it, vi } from "@effect/vitest"
+import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { exchangeNamed, sessionOf, unhex } from "../support/protocol/published.ts"
 import { X25519 } from "../../src/domain/suites.ts"
+import { utf8 } from "../../src/domain/bytes.ts"
+import { frameAad, frameNonce } from "../../src/domain/transcript.ts"
 import { hex } from "../support/protocol/reference.ts"
 
 const exchange = exchangeNamed("stream")
@@ -20,6 +22,17 @@ const sealed = async () => {
   return [enc, ciphertext, secret].map(hex)
 }
 
+/** As where there is no Node: WebCrypto alone. */
+const withoutNode = () => {
+  vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined)
+  vi.resetModules()
+}
+
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.resetModules()
+})
+
 describe("sealing gives the published bytes", () => {
   const expected = [request.enc, request.ciphertext, request.exported_secret]
 
@@ -27,13 +40,60 @@ describe("sealing gives the published bytes", () => {
     assert.deepStrictEqual(await sealed(), expected)
   })
 
+  it("without Node's own crypto", async () => {
+    withoutNode()
+    assert.deepStrictEqual(await sealed(), expected)
+  })
+
   it("with the portable one, where the platform has none", async () => {
     const generateKey = vi.spyOn(globalThis.crypto.subtle, "generateKey").mockRejectedValue(new Error("NotSupported"))
     const importKey = vi.spyOn(globalThis.crypto.subtle, "importKey")
-    vi.resetModules()
+    withoutNode()
     assert.deepStrictEqual(await sealed(), expected)
     assert.strictEqual(generateKey.mock.calls.length, 1)
     assert.notInclude(JSON.stringify(importKey.mock.calls.map(([, , algorithm]) => algorithm)), "X25519")
-    vi.restoreAllMocks()
+  })
+})
+
+describe.each([
+  ["Node's own crypto", () => vi.resetModules()],
+  ["WebCrypto", withoutNode],
+])("with %s", (_, prepare) => {
+  it("the response keys are the published ones, and open what was sealed under them and nothing else", async () => {
+    prepare()
+    const { deriveResponseKeys, hmac, sha256 } = await import("../../src/client/primitives.ts")
+    const { response } = exchange
+    const [secret, enc, nonce] = [request.exported_secret, request.enc, response.response_nonce].map(unhex)
+    if (!secret || !enc || !nonce) return assert.fail("the vectors lack a value")
+    const keys = await deriveResponseKeys(secret, enc, nonce)
+    assert.deepStrictEqual([keys.baseNonce, keys.commitKey, keys.credentialKey].map(hex), [
+      response.base_nonce,
+      response.commit_key,
+      response.credential_key,
+    ])
+    const [first] = response.frames
+    if (first === undefined) return assert.fail("the vectors lack a frame")
+    const requestHash = unhex(request.request_hash)
+    const aad = frameAad("stream", 0, first.final, requestHash)
+    const ciphertext = unhex(first.ciphertext)
+    const block = await keys.open(frameNonce(keys.baseNonce, 0), aad, ciphertext)
+    assert.include(Buffer.from(block ?? []).toString(), first.payload)
+    for (const [i, byte] of [...ciphertext.entries()].filter(([i]) => i % 97 === 0 || i > ciphertext.length - 3)) {
+      const changed = ciphertext.with(i, byte ^ 1)
+      assert.isUndefined(await keys.open(frameNonce(keys.baseNonce, 0), aad, new Uint8Array(changed)))
+    }
+    for (const length of [0, 1, 15, 16]) {
+      assert.isUndefined(await keys.open(frameNonce(keys.baseNonce, 0), aad, ciphertext.slice(0, length)))
+    }
+    assert.isUndefined(await keys.open(frameNonce(keys.baseNonce, 1), aad, ciphertext))
+    // RFC 4231, test case 2, and FIPS 180-4's "abc".
+    assert.strictEqual(
+      hex(await hmac(utf8("Jefe"), utf8("what do ya want "), utf8("for nothing?"))),
+      "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+    )
+    assert.strictEqual(
+      hex(await sha256(utf8("abc"))),
+      "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+    )
   })
 })

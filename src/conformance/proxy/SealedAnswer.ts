@@ -6,7 +6,7 @@ import { unpad } from "../../domain/padding.ts"
 import type { ProofClaims } from "../../domain/statement.ts"
 import { type Form, frameAad, frameNonce, MEDIA_TYPE } from "../../domain/transcript.ts"
 import { SealgateError } from "../../client/errors.ts"
-import { deriveResponseKeys, openFrame, type ResponseKeys } from "../../client/primitives.ts"
+import { deriveResponseKeys, type ResponseKeys } from "../../client/primitives.ts"
 import { ResponseOpener, type VerifiedEnd } from "../../client/ResponseOpener.ts"
 import type { SentRequest } from "../../client/sealRequest.ts"
 import type { TrustedKeys } from "../../client/trust.ts"
@@ -148,8 +148,7 @@ const openOne = async (
   index: number,
   floor: number,
 ): Promise<OpenedFrame> => {
-  const block = await openFrame(
-    keys.key,
+  const block = await keys.open(
     frameNonce(keys.baseNonce, index),
     frameAad(form, index, final, sent.requestHash),
     bytesOf(ciphertext, `frame ${index}`),
