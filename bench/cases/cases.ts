@@ -3,6 +3,7 @@ import type { Case } from "../harness/Case.ts"
 import { accept } from "./accept.ts"
 import { client } from "./client.ts"
 import { completion, latency } from "./completion.ts"
+import { full } from "./full.ts"
 import { jobs } from "./jobs.ts"
 import { memory } from "./memory.ts"
 import { openStreams } from "./openStreams.ts"
@@ -12,6 +13,7 @@ import { sessions } from "./sessions.ts"
 import { size } from "./size.ts"
 import { start } from "./start.ts"
 import { pacedStream, unpacedStream } from "./stream.ts"
+import { writers } from "./writers.ts"
 
 export const CASES: ReadonlyArray<Case> = [
   completion,
@@ -25,6 +27,8 @@ export const CASES: ReadonlyArray<Case> = [
   sessions,
   jobs,
   accept,
+  writers,
+  full,
   start,
   memory,
   primitives,

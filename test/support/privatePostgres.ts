@@ -88,7 +88,7 @@ export const privatePostgres = Effect.gen(function* () {
   const stop = (mode: "fast" | "immediate") => control("stop", "-m", mode)
   const signal = (name: NodeJS.Signals) =>
     Effect.sync(() => {
-      for (const pid of processesOf(data)) process.kill(pid, name)
+      for (const pid of processesOf(data)) sendTo(pid, name)
     })
 
   yield* Effect.addFinalizer(() =>
@@ -106,3 +106,12 @@ export const privatePostgres = Effect.gen(function* () {
     thaw: signal("SIGCONT"),
   } satisfies PrivatePostgres
 })
+
+/** One that has ended since it was found, as those that serve a connection do, needs no signal. */
+const sendTo = (pid: number, name: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
+  }
+}

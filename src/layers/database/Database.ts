@@ -40,10 +40,16 @@ export const layerPostgres = (config: PostgresClient.PostgresConfig): DatabaseLa
         Promise.all([import("./PostgresClient.ts"), import("./PostgresSignals.ts"), import("./PostgresReachable.ts")]),
       ),
       ([client, signals, reachable]) =>
-        signals.layerPostgresSignals.pipe(
+        signals.layerPostgresSignals(config).pipe(
           Layer.merge(migrated),
           Layer.provide(reachable.layerPostgresReachable(config)),
-          Layer.provideMerge(client.layerPostgresClient(config)),
+          // One connection listens.
+          Layer.provideMerge(
+            client.layerPostgresClient({
+              ...config,
+              maxConnections: Math.max(1, (config.maxConnections ?? client.MAX_CONNECTIONS) - 1),
+            }),
+          ),
         ),
     ),
   )

@@ -35,17 +35,23 @@ export interface PostgresConfig {
   readonly maxConnections?: number | undefined
 }
 
-export const layerPostgresClient = ({ maxConnections = 10, url }: PostgresConfig) => {
+/** Connections of a process unless its configuration says otherwise. */
+export const MAX_CONNECTIONS = 10
+
+/** How this product connects. */
+export const connectionOf = ({ url }: Pick<PostgresConfig, "url">) => {
   const types = PgTypes.makeRegistry()
   types.register(INT8_OID, int8AsNumber)
   // A name in the URL is the operator's and goes first.
   const named = /[?&]application_name=/.test(Redacted.value(url))
-  return PgClient.layer({
+  return {
     url,
-    maxConnections,
     types,
     keepAlive: KEEP_ALIVE,
     startupParameters: SESSION,
     ...(named ? {} : { applicationName: "sealgate" }),
-  })
+  }
 }
+
+export const layerPostgresClient = ({ maxConnections = MAX_CONNECTIONS, url }: PostgresConfig) =>
+  PgClient.layer({ ...connectionOf({ url }), maxConnections })

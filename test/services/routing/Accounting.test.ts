@@ -34,6 +34,7 @@ const figures = Effect.map(ledgerRows, (rows) =>
 
 /** Failures that come before a model runs. */
 const FREE: ReadonlySet<string> = new Set([
+  "misconfigured",
   "rate-limited",
   "unavailable",
   "redirected",

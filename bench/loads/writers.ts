@@ -1,0 +1,93 @@
+/**
+ * Gateways that write what a step comes to: a call in the ledger and an outcome. One unit is one step; the lanes are dealt
+ * out to the gateways, each with connections of its own.
+ */
+import { Context, Effect, Exit, Layer, Redacted, Scope } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { TenantId } from "../../src/domain/agent.ts"
+import { layerPostgres } from "../../src/layers/database/Database.ts"
+import { Agents } from "../../src/services/agents/Agents.ts"
+import { JobLeases } from "../../src/services/jobs/JobLeases.ts"
+import { JobQueue } from "../../src/services/jobs/JobQueue.ts"
+import { Jobs } from "../../src/services/jobs/Jobs.ts"
+import type { CallRecord } from "../../src/services/routing/CallRecord.ts"
+import { Ledger } from "../../src/services/routing/Ledger.ts"
+import type { Work } from "../harness/Load.ts"
+
+const TENANT = TenantId.make("bench")
+const CONNECTIONS = 3
+
+const callAt = (at: number, job: string): CallRecord => {
+  const id = SecureRandom.uuidV7Unsafe()
+  return {
+    id,
+    at,
+    requestId: id,
+    first: true,
+    tenant: TENANT,
+    job,
+    agent: "agent",
+    mode: "adversarial",
+    strategy: "cost",
+    role: "proposer",
+    provider: "provider1",
+    model: "gpt-6-luna",
+    servedModel: "gpt-6-luna",
+    tokens: { input: 500, output: 100, cached: 0 },
+    priceVersion: "bench",
+    cost: 100,
+    baseline: 500,
+    latency: 1000,
+    ttft: 300,
+    outcome: "success",
+  }
+}
+
+/** A gateway without workers, and what writes a step of a job in each of its lanes. */
+const makeWriter = async (url: string): Promise<(lane: number) => Promise<void>> => {
+  const layer = JobLeases.layer.pipe(
+    Layer.provideMerge(Jobs.layer),
+    Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer)),
+    Layer.provideMerge(layerPostgres({ url: Redacted.make(url), maxConnections: CONNECTIONS })),
+  )
+  const context = await Effect.runPromise(Layer.buildWithScope(Layer.fresh(layer), Scope.makeUnsafe()))
+  const run = Effect.runPromiseWith(context)
+  const jobs = Context.get(context, Jobs)
+  const queue = Context.get(context, JobQueue)
+  const ledger = Context.get(context, Ledger)
+  const leases = Context.get(context, JobLeases)
+  const agent = await run(Context.get(context, Agents).create(TENANT, { name: "bench" }))
+
+  const takeOne = Effect.gen(function* () {
+    yield* jobs.enqueue(TENANT, agent.id, { task: "What is a seal?" })
+    const [lease] = yield* queue.claim(1)
+    return lease === undefined ? yield* Effect.die(new Error("There was no job to claim.")) : lease
+  })
+  const held = new Map<number, Effect.Success<typeof takeOne>>()
+  let count = 0
+  return async (lane) => {
+    const lease = held.get(lane) ?? (await run(takeOne))
+    held.set(lane, lease)
+    const now = Date.now()
+    const exit = await Effect.runPromiseExit(
+      Effect.gen(function* () {
+        yield* ledger.record([callAt(now, lease.job.id)])
+        const step = { kind: `step${count++}` }
+        return yield* leases.recordStep(lease, {
+          step,
+          outcome: '"x"',
+          call: null,
+          startedAt: now,
+          finishedAt: now,
+        })
+      }),
+    )
+    if (Exit.isFailure(exit) || !exit.value) throw new Error("a step was not written")
+  }
+}
+
+export const make = async ({ urls }: { readonly urls: ReadonlyArray<string> }): Promise<Work> => {
+  const writers: Array<(lane: number) => Promise<void>> = []
+  for (const url of urls) writers.push(await makeWriter(url))
+  return { unit: (lane) => writers[lane % writers.length]?.(lane) ?? Promise.reject(new Error("no writer")) }
+}
