@@ -3,6 +3,7 @@ import { Command } from "effect/cli"
 import { SealgateError } from "../client/errors.ts"
 import { createSealedFetch } from "../client/sealedFetch.ts"
 import { isObject } from "../domain/json.ts"
+import { connectionReason } from "../domain/systemErrors.ts"
 import { explained } from "./chat/answerText.ts"
 import { CommandFailed } from "./CommandFailed.ts"
 import { ENVIRONMENT } from "./credential.ts"
@@ -13,8 +14,10 @@ import { proxyAndPins } from "./settings/proxyAddress.ts"
 import { table } from "./table.ts"
 
 const failed = (error: unknown): CommandFailed => {
-  const cause = error instanceof TypeError ? error.cause : error
-  if (cause instanceof SealgateError) return new CommandFailed({ message: explained(cause), exitCode: 1 })
+  if (error instanceof SealgateError) return new CommandFailed({ message: explained(error), exitCode: 1 })
+  if (error instanceof TypeError) {
+    return new CommandFailed({ message: `The proxy could not be reached: ${connectionReason(error)}.`, exitCode: 1 })
+  }
   return new CommandFailed({
     message: "The proxy does not say which models there are. `sealgate doctor` finds out why.",
     exitCode: 1,

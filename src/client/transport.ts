@@ -61,7 +61,7 @@ export class Transport {
       const { problem, retryAfterMs, status } = await readRefusal(response, NOT_SERVING)
       throw new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, false)
     }
-    return parseObject(await readBytes(response, NOT_SERVING), "the answer")
+    return parseObject(await readBytes(response, NOT_SERVING), `the answer of ${this.baseUrl}`)
   }
 
   /** Posts something that may be served, and paid for, by the time that sending it fails. */

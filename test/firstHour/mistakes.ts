@@ -1,0 +1,223 @@
+/** What people do wrong in their first hour, and what they are told. Words in braces stand for what the walk has started. */
+
+export interface Mistake {
+  /** As typed after `sealgate`. `{proxy}` and its like are filled in. */
+  readonly args: ReadonlyArray<string>
+  readonly env?: Readonly<Record<string, string>>
+  readonly stdin?: string
+  /** Files that are in the folder. */
+  readonly files?: Readonly<Record<string, string>>
+  readonly code: 0 | 1 | 2
+  /** All of them have to be said, on either output. */
+  readonly says: ReadonlyArray<string>
+}
+
+const PIN = "A".repeat(43)
+/** Nothing of this may ever be shown. */
+export const SECRET = "canary-secret-4711"
+
+const usage = (args: string, ...says: ReadonlyArray<string>): Mistake => ({ args: args.split(" "), code: 2, says })
+const setting = (command: string, env: Readonly<Record<string, string>>, ...says: ReadonlyArray<string>): Mistake => ({
+  args: command.split(" "),
+  env,
+  code: 1,
+  says,
+})
+const client = (args: ReadonlyArray<string>, code: 1 | 2, ...says: ReadonlyArray<string>): Mistake => ({
+  args,
+  env: { SEALGATE_TOKEN: "{token}", SEALGATE_GATEWAY: "{gateway}" },
+  code,
+  says,
+})
+const sealed = (args: ReadonlyArray<string>, code: 1 | 2, ...says: ReadonlyArray<string>): Mistake => ({
+  args,
+  env: { SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "{pin}" },
+  code,
+  says,
+})
+
+const TYPED: ReadonlyArray<Mistake> = [
+  usage("prxy", 'There is no command "prxy"', "proxy"),
+  usage("porxy", "There is no command"),
+  usage("--port", "sealgate --help"),
+  usage("proxy --prot 80", "There is no flag --prot", "--port"),
+  usage("proxy --port", "--port needs a value"),
+  usage("proxy --port http", '--port cannot be "http"', "from 0 to 65535"),
+  usage("proxy --port 70000", "from 0 to 65535"),
+  usage("proxy --host a/b", "an address of this machine"),
+  usage("proxy --log-level loud", '--log-level cannot be "loud"'),
+  usage("proxy 3001", "is too much"),
+  usage("gateway --dev=maybe", "gateway --help"),
+  usage("gateway dev", "is too much"),
+  usage("connect --proxy localhost:3001", "expected an http or https URL"),
+  usage(`connect --pin ${PIN} --host 0.0.0.0`, "--allow-remote"),
+  usage(`connect --pin ${PIN} --evidence`, "--receipts"),
+  usage(`connect --pin ${PIN} --release maybe`, "--release"),
+  usage("chat What is HPKE?", "text with spaces needs quotes"),
+  usage("chat hi --proxy here", "expected an http or https URL"),
+  usage("chat hi --proxy ftp://example.com", "expected an http or https URL"),
+  usage("chat hi --pin abc", "43 characters"),
+  usage("chat hi --proxy http://192.0.2.1:1", "Whom to believe?", "SEALGATE_PIN"),
+  usage("chat hi --credential-file none.txt --trust-on-first-use", "--credential-file cannot be read"),
+  usage("verify", "<file> is missing"),
+  usage("verify none.json", "there is no such file"),
+  usage("verify .", "cannot be read"),
+  usage("doctor --proxy here", "expected an http or https URL"),
+  usage("doctor --ca none.pem", "--ca cannot be read"),
+  usage("key", "sealgate key"),
+  usage("key new", "<name> is missing"),
+  usage("key nwe alice", "new"),
+  usage("token", "--sub is missing"),
+  usage("token --sub a --ttl soon", "expected a duration"),
+  usage("run x --mode fast", '--mode cannot be "fast"'),
+  usage("run x --effort endless", "--effort cannot be"),
+  usage("jobs --limit 1000", "between 1 and 100"),
+  usage("jobs --status done", '--status cannot be "done"'),
+  usage("jobs shwo x", "show"),
+  usage("jobs show", "<id> is missing"),
+  usage("agents create", "<name> is missing"),
+  usage("routing", "routing"),
+  usage("routing set", "<file> is missing"),
+  usage("config prxy", "reader"),
+  usage("run hello", "SEALGATE_TOKEN is not set"),
+  usage("agents", "SEALGATE_TOKEN is not set"),
+  usage("stats", "SEALGATE_TOKEN is not set"),
+]
+
+const SETTINGS: ReadonlyArray<Mistake> = [
+  setting("proxy", { PORT: "http" }, "PORT: expected a whole number"),
+  setting("proxy", { PORT: "{taken}" }, "PORT: {taken} is taken by", "set PORT to another port"),
+  setting("gateway --dev", { PORT: "{taken}" }, "PORT: {taken} is taken by"),
+  setting("proxy", { PORT: "0", OPERATOR_PORT: "{taken}" }, "OPERATOR_PORT: {taken} is taken by"),
+  setting(`connect --port {taken} --pin ${PIN}`, {}, "--port: {taken} is taken by"),
+  setting("proxy", { PORT: "0", HOST: "nowhere.invalid" }, "HOST: nobody knows a host nowhere.invalid"),
+  setting("proxy", { PORT: "0", HOST: "192.0.2.7" }, "HOST: 192.0.2.7 is no address of this machine"),
+  setting("proxy", { PORT: "65000" }, "OPERATOR_PORT: is missing"),
+  setting(
+    "proxy",
+    { SESSION_TTL: "soon", MAX_REQUEST_BYTES: "much" },
+    "2 mistakes",
+    "SESSION_TTL",
+    "MAX_REQUEST_BYTES",
+  ),
+  setting("proxy", { PROVIDER1_API_KEY: `${SECRET}\nx` }, "PROVIDER1_API_KEY: expected a secret of visible ASCII"),
+  setting("proxy", { PROVIDER1_BASE_URL: `ftp://u:${SECRET}@example.com` }, "PROVIDER1_BASE_URL: expected"),
+  setting("proxy", { PROVIDER1_SEALED_PIN: "short" }, "PROVIDER1_SEALED_PIN: expected pins of 43 characters"),
+  setting("proxy", { PROVIDER_ORDER: "1,1" }, "PROVIDER_ORDER: expected"),
+  setting("proxy", { TLS_CERT_FILE: "none.pem" }, "TLS_KEY_FILE: is missing"),
+  setting(
+    "proxy",
+    { TLS_CERT_FILE: "none.pem", TLS_KEY_FILE: "none.pem" },
+    "TLS_CERT_FILE: none.pem cannot be read: there is no such file",
+  ),
+  setting("proxy", { REDIS_URL: `http://:${SECRET}@localhost` }, "REDIS_URL: expected a redis"),
+  setting("proxy", { HTTPS_PROXY: `socks5://u:${SECRET}@localhost` }, "HTTPS_PROXY: expected an HTTP proxy"),
+  setting(
+    "proxy",
+    { CALLER_KEYS_FILE: "none.txt" },
+    "CALLER_KEYS_FILE: none.txt cannot be read: there is no such file",
+  ),
+  setting("proxy", { ALLOWED_ORIGINS: "*" }, "ALLOWED_ORIGINS: expected origins"),
+  setting("proxy", { OPERATOR_TOKEN: SECRET.slice(0, 10) }, "OPERATOR_TOKEN: expected at least 16 characters"),
+  setting("gateway", {}, "JWT_SECRET: is missing", "--dev"),
+  setting("gateway", { JWT_SECRET: "short" }, "JWT_SECRET: expected a secret of at least 32 bytes"),
+  setting("gateway", { JWT_JWKS_FILE: "none.json" }, "none.json cannot be used: there is no such file"),
+  setting("gateway --dev", { DATABASE_URL: `mysql://u:${SECRET}@localhost/x` }, "DATABASE_URL: expected"),
+  setting("gateway --dev", { PORT: "0", DATABASE_URL: "." }, "it is a folder", "DATABASE_URL"),
+  setting("token --sub a --tenant b", {}, "JWT_SECRET: is missing"),
+  setting("pin", {}, "there is no such file", "ATTESTATION_KEY_FILE"),
+  {
+    args: ["proxy"],
+    files: { "sealgate.config.json": '{"PROT": 1}' },
+    code: 2,
+    says: ["PROT: there is no such setting; did you mean PORT?"],
+  },
+  {
+    args: ["pin"],
+    files: { "sealgate.config.json": `{"OPENAI_API_KEY": "${SECRET}"}` },
+    code: 2,
+    says: ["did you mean PROVIDER1_API_KEY?"],
+  },
+  { args: ["pin"], files: { "sealgate.config.json": "PORT=3001" }, code: 2, says: ["is not JSON of settings"] },
+  { args: ["pin", "--config", "none.json"], code: 2, says: ["none.json: there is no such file. Check --config."] },
+  { args: ["config"], env: { PORT: "x" }, code: 1, says: ["✗ expected a whole number"] },
+  {
+    args: ["config"],
+    env: { PROVIDER1_API_KEY: SECRET, JWT_SECRET: SECRET.repeat(2) },
+    code: 0,
+    says: ["(secret, not shown)"],
+  },
+]
+
+const ASKED: ReadonlyArray<Mistake> = [
+  client(["run", ""], 2, "The task is empty"),
+  client(["run", "-"], 2, "The task is empty"),
+  client(["run", "x", "--agent", "nobody"], 1, "agent"),
+  client(["run", "x", "--gateway", "{closed}"], 1, "nothing listens there", "sealgate gateway --dev"),
+  client(["run", "x", "--gateway", "{otherTls}"], 1, "it does not speak TLS; use http://"),
+  client(["jobs", "--gateway", "http://nowhere.invalid"], 1, "nobody knows a host of that name", "SEALGATE_GATEWAY"),
+  client(["jobs", "--gateway", "{other}"], 1, "Is it a sealgate gateway?"),
+  client(["jobs", "--gateway", "{proxy}"], 1, "{proxy}"),
+  client(["jobs", "show", "1"], 1, "no such job"),
+  client(["jobs", "cancel", "1"], 1, "no such job"),
+  client(["jobs", "follow", "1"], 1, "no such job"),
+  client(["routing", "set", "none.json"], 2, "there is no such file"),
+  { ...client(["routing", "set", "r.json"], 2, "r.json does not fit"), files: { "r.json": '{"strategy": "best"}' } },
+  { ...client(["routing", "set", "r.json"], 2, "is not JSON"), files: { "r.json": "cheap" } },
+  {
+    args: ["jobs"],
+    env: { SEALGATE_TOKEN: `${SECRET}\nx`, SEALGATE_GATEWAY: "{gateway}" },
+    code: 2,
+    says: ["SEALGATE_TOKEN: expected a secret"],
+  },
+  {
+    args: ["jobs"],
+    env: { SEALGATE_TOKEN: SECRET, SEALGATE_GATEWAY: "{gateway}" },
+    code: 1,
+    says: ["`sealgate token` makes a new one"],
+  },
+  {
+    args: ["jobs"],
+    env: { SEALGATE_TOKEN: SECRET, SEALGATE_GATEWAY: "here" },
+    code: 2,
+    says: ["SEALGATE_GATEWAY: expected an http or https URL"],
+  },
+  sealed(["chat", ""], 2, "There is nothing to ask"),
+  { ...sealed(["chat"], 2, "There is nothing to ask"), stdin: "  \n" },
+  sealed(["chat", "hi", "--pin", PIN], 1, "{pin}"),
+  sealed(["chat", "hi", "--provider", "provider9"], 1, "not configured"),
+  sealed(["chat", "hi", "--proxy", "{closed}"], 1, "nothing listens there", "SEALGATE_PROXY", "sealgate doctor"),
+  sealed(["chat", "hi", "--proxy", "{otherTls}"], 1, "it does not speak TLS; use http://"),
+  sealed(["chat", "hi", "--proxy", "http://nowhere.invalid"], 1, "nobody knows a host of that name"),
+  sealed(["chat", "hi", "--proxy", "{other}"], 1, "{other}"),
+  sealed(["chat", "hi", "--proxy", "{gateway}"], 1, "Is this a sealed proxy?"),
+  {
+    args: ["chat", "hi"],
+    env: { SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "short" },
+    code: 2,
+    says: ["SEALGATE_PIN: expected pins"],
+  },
+  {
+    args: ["chat", "hi"],
+    env: { SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "{pin}", SEALGATE_CREDENTIAL: `${SECRET}\nx` },
+    code: 2,
+    says: ["SEALGATE_CREDENTIAL: expected", "in one line"],
+  },
+  sealed(["models", "--proxy", "{closed}"], 1, "nothing listens there"),
+  sealed(["doctor", "--proxy", "{closed}"], 1, "Nothing listens there", "→"),
+  sealed(["doctor", "--proxy", "{otherTls}"], 1, "does not speak TLS"),
+  sealed(["doctor", "--proxy", "{other}"], 1, "it is no sealgate"),
+  sealed(["doctor", "--pin", PIN], 1, "which is not pinned"),
+  { args: ["verify", "a.json"], files: { "a.json": "{}" }, code: 2, says: ["neither a receipt"] },
+  {
+    args: ["verify", "a.json", "--keys", "{closed}/v1/keys"],
+    files: { "a.json": "a.b.c" },
+    code: 2,
+    says: ["neither a receipt"],
+  },
+  { args: ["keygen", "k.pem"], files: { "k.pem": "x" }, code: 1, says: ["exists already"] },
+  { args: ["pin", "k.pem"], files: { "k.pem": SECRET }, code: 1, says: ["k.pem"] },
+  { args: ["token", "--sub", "a"], env: { JWT_SECRET: SECRET.repeat(2) }, code: 2, says: ["--tenant is missing"] },
+]
+
+export const MISTAKES: ReadonlyArray<Mistake> = [...TYPED, ...SETTINGS, ...ASKED]
