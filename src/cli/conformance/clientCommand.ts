@@ -78,7 +78,7 @@ own, and says which of them a client believed. After -- comes a command that ask
 case. {url}, {pin} and {form} in its arguments are filled in, as SEALGATE_PROXY, SEALGATE_PIN and SEALGATE_FORM are. Exit code 0
 says that it believed the answer, which is then on its standard output; any other code that it refused.
 
-Without a command it serves until it is stopped: ${"`GET /`"} lists the cases, and takes what your client made of each.`,
+Without a command it serves until it is stopped: ${"`GET /`"} lists the cases, and says where to tell what your client made of each.`,
   ),
   Command.withExamples([
     {
