@@ -2,7 +2,7 @@
 import { GatewayClient } from "sealgate/client"
 
 const gateway = new GatewayClient({
-  baseUrl: process.env["GATEWAY_URL"] ?? "http://localhost:3000",
+  baseUrl: process.env["SEALGATE_GATEWAY"] ?? "http://localhost:3000",
   token: process.env["SEALGATE_TOKEN"] ?? "",
 })
 

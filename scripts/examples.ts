@@ -104,7 +104,7 @@ try {
     SEALGATE_PROXY: proxy.url,
     SEALGATE_PIN: proxy.kid,
     OPENAI_BASE_URL: connector.url,
-    GATEWAY_URL: gateway.url,
+    SEALGATE_GATEWAY: gateway.url,
     SEALGATE_TOKEN: gateway.token,
   }
   for (const { args, command, name, shows } of EXAMPLES) {

@@ -40,6 +40,14 @@ export class NoPins extends SealgateError {
   }
 }
 
+/** What is wrong with a pin that no key can have, for the middle of a message. */
+const unfitPin = (pins: ReadonlyArray<string>): string => {
+  const unfit = pins.find((pin) => !/^[\w-]{43}$/.test(pin))
+  if (unfit === undefined) return ""
+  const what = unfit === "" ? "One of the pins is empty" : `One of the pins has ${unfit.length} characters`
+  return `${what}; a pin has 43, as the proxy prints it and \`sealgate pin\` does. `
+}
+
 /** The session offer is signed by a key that is not pinned. Nothing was sealed. */
 export class PinMismatch extends SealgateError {
   readonly code = "pin-mismatch"
@@ -49,7 +57,7 @@ export class PinMismatch extends SealgateError {
   readonly kid: string
   constructor(pins: ReadonlyArray<string>, kid: string) {
     super(
-      `The proxy identifies itself as ${kid}, which is not pinned (${pins.join(", ")}). ` +
+      `The proxy identifies itself as ${kid}, which is not pinned (${pins.join(", ")}). ${unfitPin(pins)}` +
         "Either this is not your proxy, or its key was rotated; ask its operator before you change the pin.",
     )
     this.pins = pins

@@ -207,6 +207,7 @@ const ASKED: ReadonlyArray<Mistake> = [
   sealed(["doctor", "--proxy", "{closed}"], 1, "Nothing listens there", "→"),
   sealed(["doctor", "--proxy", "{otherTls}"], 1, "does not speak TLS"),
   sealed(["doctor", "--proxy", "{other}"], 1, "it is no sealgate"),
+  sealed(["doctor", "--proxy", "{gateway}"], 1, "no sealed proxy: a gateway or a connector"),
   sealed(["doctor", "--pin", PIN], 1, "which is not pinned"),
   { args: ["verify", "a.json"], files: { "a.json": "{}" }, code: 2, says: ["neither a receipt"] },
   {

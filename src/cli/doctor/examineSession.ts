@@ -56,14 +56,34 @@ const limits = (session: ClientSession): Finding => {
     : ok("limits", says)
 }
 
-const refused = ({ retryAfter, status }: Probed): Finding =>
-  status === 429
-    ? warning(
-        "limits",
-        `The proxy's rate limit is spent for this machine; the next session can begin in ${retryAfter ?? "some"} s.`,
-        "Wait, or raise RATE_LIMIT_INIT at the proxy if this is usual. Behind a load balancer, set TRUSTED_PROXIES.",
-      )
-    : error("session", `The proxy begins no session (status ${status}).`, "Look at its log, and at /ready.")
+const NOT_FOUND = 404
+const TOO_MANY = 429
+
+/** What a problem document says, for the end of a sentence. */
+const said = (body: unknown): string =>
+  isObject(body) && typeof body["title"] === "string" ? `: ${body["title"]}` : ", without a reason."
+
+const refused = ({ body, retryAfter, status }: Probed): Finding => {
+  if (status === TOO_MANY) {
+    return warning(
+      "limits",
+      `The proxy's rate limit is spent for this machine; the next session can begin in ${retryAfter ?? "some"} s.`,
+      "Wait, or raise RATE_LIMIT_INIT at the proxy if this is usual. Behind a load balancer, set TRUSTED_PROXIES.",
+    )
+  }
+  if (status === NOT_FOUND) {
+    return error(
+      "session",
+      "This is a sealgate, but no sealed proxy: a gateway or a connector.",
+      "A proxy listens on port 3001 unless told otherwise, a gateway on 3000, a connector on 8787.",
+    )
+  }
+  return error(
+    "session",
+    `The proxy begins no session (status ${status})${said(body)}`,
+    "Look at its log, and at /ready.",
+  )
+}
 
 const malformed = (reason: string): Finding =>
   error(
