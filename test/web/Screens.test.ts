@@ -205,6 +205,16 @@ describe.runIf(hasBrowser)("every state of the gateway's console", () => {
         await look("18-cancelled")
         await goTo(page, "#/savings", "By model")
         await look("19-savings")
+        await goTo(page, "#/routing", "The default is in force.")
+        await page.getByLabel("Who is tried first").selectOption("quality")
+        await page.getByLabel("In, USD per million").first().fill("dear")
+        await page.getByRole("button", { name: "Try it" }).click()
+        await look("20-routing-mistake")
+        await page.getByLabel("In, USD per million").first().fill("")
+        await page.getByLabel("Who is tried first").selectOption("fallback")
+        await page.getByRole("button", { name: "Try it" }).click()
+        await page.getByRole("heading", { name: "On the last 24 hours" }).waitFor()
+        await look("21-routing-tried")
         gate.release()
       },
       { roles: ["admin"], calls },

@@ -7,6 +7,7 @@ import { routingETag } from "../../domain/routingChecks.ts"
 import { effectivePrices } from "../../services/routing/Prices.ts"
 import { RoutingConfig } from "../../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../../services/routing/RoutingStats.ts"
+import { RoutingTrials } from "../../services/routing/RoutingTrials.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentAdmin, CurrentUser, RequestInvalid } from "../../api/gateway/Authorization.ts"
 
@@ -31,6 +32,7 @@ export const RoutingHandlers = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const routing = yield* RoutingConfig
     const stats = yield* RoutingStats
+    const trials = yield* RoutingTrials
 
     const report = Effect.fnUntraced(function* (query: StatsRequest) {
       const { roles, tenant } = yield* CurrentUser
@@ -58,6 +60,7 @@ export const RoutingHandlers = HttpApiBuilder.group(
         const { subject } = yield* CurrentAdmin
         return yield* withTag(yield* routing.put(payload, { by: subject, ifMatch: headers["if-match"] }))
       }),
+      trial: ({ payload }) => Effect.andThen(CurrentAdmin, trials.run(payload)),
     })
   }),
 )

@@ -39,6 +39,8 @@ export class RoutingConfig extends Context.Service<
   {
     /** What holds for the next call; derived from the configured providers as long as nothing is stored. */
     readonly current: Effect.Effect<RoutingSettings, StorageUnavailable>
+    /** Refuses a configuration that cannot work, with everything that is wrong with it. */
+    readonly check: (input: RoutingSettingsInput) => Effect.Effect<void, RoutingSettingsInvalid>
     /** Replaces the whole configuration, or refuses it with everything that is wrong with it. */
     readonly put: (
       input: RoutingSettingsInput,
@@ -85,6 +87,17 @@ export class RoutingConfig extends Context.Service<
           return settings
         }).pipe(Effect.withSpan("RoutingConfig.current"))
 
+        const check = Effect.fnUntraced(function* (input: RoutingSettingsInput) {
+          const now = yield* Clock.currentTimeMillis
+          const configured = new Set((yield* status).map(({ provider }) => provider))
+          const errors = settingsIssues(input, {
+            exists: (provider) => PROVIDER_IDS.has(provider),
+            isConfigured: (provider) => configured.has(provider),
+            hasPrice: (target) => shippedPrice(target, now) !== null,
+          })
+          if (errors.length > 0) return yield* new RoutingSettingsInvalid({ errors })
+        })
+
         const put = Effect.fn("RoutingConfig.put")(function* (
           input: RoutingSettingsInput,
           { by, ifMatch }: PutOptions,
@@ -95,14 +108,8 @@ export class RoutingConfig extends Context.Service<
               ? input.version === undefined || input.version === before.version
               : ifMatchAllows(ifMatch, routingETag(before))
           if (!isCurrent) return yield* new RoutingSettingsStale({ headers: { etag: routingETag(before) } })
+          yield* check(input)
           const now = yield* DateTime.now
-          const configured = new Set((yield* status).map(({ provider }) => provider))
-          const errors = settingsIssues(input, {
-            exists: (provider) => PROVIDER_IDS.has(provider),
-            isConfigured: (provider) => configured.has(provider),
-            hasPrice: (target) => shippedPrice(target, now.epochMilliseconds) !== null,
-          })
-          if (errors.length > 0) return yield* new RoutingSettingsInvalid({ errors })
           const { effective_prices: _, ...given } = input
           const settings: RoutingSettings = { ...given, version: before.version + 1 }
           const { document } = yield* encode({ document: settings })
@@ -115,7 +122,7 @@ export class RoutingConfig extends Context.Service<
             : yield* new RoutingSettingsStale({ headers: { etag: routingETag(settings) } })
         }, unavailable)
 
-        return RoutingConfig.of({ current: unavailable(current), put })
+        return RoutingConfig.of({ current: unavailable(current), check, put })
       }),
     )
 }

@@ -9,6 +9,7 @@ import { JobsView } from "./jobs/JobsView.tsx"
 import { JobView } from "./jobs/JobView.tsx"
 import { Navigation } from "./Navigation.tsx"
 import { hrefOf, type Route, useRoute } from "./route.ts"
+import { RoutingView } from "./routing/RoutingView.tsx"
 import { SavingsView } from "./savings/SavingsView.tsx"
 import { forgetToken, keptToken, type SignedIn, signIn, whyEnded } from "./session/signedIn.ts"
 import { SessionContext } from "./session/SessionContext.ts"
@@ -29,6 +30,8 @@ const ViewOf = ({ route }: { readonly route: Route }) => {
       return <JobView id={route.id} />
     case "savings":
       return <SavingsView />
+    case "routing":
+      return <RoutingView />
   }
 }
 

@@ -6,6 +6,7 @@ const SECTIONS = [
   { section: "agents", label: "Agents" },
   { section: "jobs", label: "Jobs" },
   { section: "savings", label: "Savings" },
+  { section: "routing", label: "Routing" },
 ] as const
 
 /** The parts of the console, and who is looking at them. */
@@ -20,7 +21,7 @@ export const Navigation = ({
 }) => (
   <>
     <nav class="sections" aria-label="Console">
-      {SECTIONS.map(({ label, section }) => {
+      {SECTIONS.filter(({ section }) => section !== "routing" || owner.admin).map(({ label, section }) => {
         // On a view within a section, that section is marked as current, but its link leads to another page.
         const here = route.view === section ? "page" : sectionOf(route) === section ? "true" : undefined
         return (

@@ -8,6 +8,7 @@ export type Route =
   | { readonly view: "jobs" }
   | { readonly view: "job"; readonly id: string }
   | { readonly view: "savings" }
+  | { readonly view: "routing" }
 
 export const HOME: Route = { view: "agents" }
 
@@ -34,6 +35,8 @@ export const routeOf = (hash: string): Route | undefined => {
       return id === "" ? { view: "jobs" } : { view: "job", id }
     case "savings":
       return { view: "savings" }
+    case "routing":
+      return { view: "routing" }
     default:
       return HOME
   }
@@ -53,7 +56,7 @@ export const hrefOf = (route: Route): string => {
 }
 
 /** The part of the console that a view belongs to. */
-export const sectionOf = (route: Route): "agents" | "jobs" | "savings" => {
+export const sectionOf = (route: Route): "agents" | "jobs" | "savings" | "routing" => {
   switch (route.view) {
     case "agent":
     case "new-agent":
