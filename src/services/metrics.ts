@@ -1,6 +1,6 @@
 /**
  * Every metric of both servers: the one place where they are declared. The services update them through `counter`,
- * `gauge` and `histogram`; the table in docs/operations.md, the dashboard and the check of the alert rules are made of
+ * `gauge` and `histogram`; the table in docs/monitoring.md, the dashboard and the check of the alert rules are made of
  * the same entries. Labels come from closed lists or from the configuration, never from what a caller wrote.
  */
 import { Effect, Metric } from "effect"

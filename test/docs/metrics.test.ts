@@ -41,8 +41,8 @@ const checkQuery = (query: string): ReadonlyArray<string> => {
 }
 
 describe("metrics", () => {
-  it("are the ones that docs/operations.md lists", () => {
-    assert.include(readFileSync("docs/operations.md", "utf8"), metricsTable())
+  it("are the ones that docs/monitoring.md lists", () => {
+    assert.include(readFileSync("docs/monitoring.md", "utf8"), metricsTable())
   })
 
   it("are declared in one place, and each is used", () => {
@@ -148,9 +148,9 @@ describe("docs/deploy/alerts.yml", () => {
     for (const { expr, name } of circuits) assert.match(expr, /sealgate_upstream_circuit_state\)? >= 1/, name)
   })
 
-  it("has its rules explained in docs/operations.md", () => {
-    const operations = readFileSync("docs/operations.md", "utf8")
-    const explained = [...operations.matchAll(/^\| `(Sealgate\w+)` \|/gm)].map(([, name]) => name)
+  it("has its rules explained in docs/monitoring.md", () => {
+    const page = readFileSync("docs/monitoring.md", "utf8")
+    const explained = [...page.matchAll(/^\| `(Sealgate\w+)` \|/gm)].map(([, name]) => name)
     assert.deepStrictEqual(
       explained,
       rules.map(({ name }) => name),

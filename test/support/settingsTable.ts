@@ -21,7 +21,7 @@ const rowOf = ({ variable }: AnySetting): string => {
   return `| ${namesOf(setting)} | ${server} | ${[...defaults].join(", gateway ")} | ${setting.summary} |`
 }
 
-/** All settings of both servers as the Markdown table that docs/operations.md shows. */
+/** All settings of both servers as the Markdown table that docs/settings.md shows. */
 export const settingsTable = (): string => {
   const own = SERVERS.gateway.filter(({ variable }) => SERVERS.proxy.every((each) => each.variable !== variable))
   return [

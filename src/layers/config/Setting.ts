@@ -1,6 +1,6 @@
 /**
  * Settings: each names its variable, its default as one would write it, how its text is decoded and what it is for. The
- * same table decodes the environment, prints `--help`, and is compared with docs/operations.md by a test.
+ * same table decodes the environment, prints `--help`, and is compared with docs/settings.md by a test.
  */
 import { Config, Context, Effect, Option, Result, Schema, String } from "effect"
 import { ConfigurationMistakes, type Mistake, type Rule } from "../../domain/configuration.ts"

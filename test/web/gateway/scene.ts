@@ -9,7 +9,7 @@ import { tokenFor } from "../../support/gateway.ts"
 import { setStage } from "./stage.ts"
 
 /** Said by the browser itself about answers that a test asks for. */
-const ASKED_FOR = /Failed to load resource: (the server responded with a status of (401|404|503)|net::ERR_FAILED)/
+const ASKED_FOR = /Failed to load resource: (the server responded with a status of (401|404|412|503)|net::ERR_FAILED)/
 
 type Stage = Effect.Success<ReturnType<typeof setStage>>
 export interface Scene extends Stage {

@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { settingsTable } from "../support/settingsTable.ts"
 
-const operations = readFileSync("docs/operations.md", "utf8")
+const page = readFileSync("docs/settings.md", "utf8")
 
-describe("docs/operations.md", () => {
+describe("docs/settings.md", () => {
   it("lists every setting of both servers as it is", () => {
-    assert.include(operations, settingsTable())
+    assert.include(page, settingsTable())
   })
 })

@@ -1,0 +1,51 @@
+/** What holds for every page: it says what it is for, and its links lead somewhere. */
+import { existsSync, globSync, readFileSync } from "node:fs"
+import { dirname, join, normalize } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+
+const pages = new Map(
+  ["README.md", "CONTRIBUTING.md", "SECURITY.md", ...globSync("docs/**/*.md")].map((path) => [
+    path,
+    readFileSync(path, "utf8"),
+  ]),
+)
+
+/** A heading's name in addresses, as GitHub makes it. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_\- ]/gu, "")
+    .replaceAll(" ", "-")
+
+const anchorsOf = (page: string): ReadonlySet<string> =>
+  new Set([...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => anchorOf(heading)))
+
+/** The links of a page that lead to a file or within it, without those in code. */
+const linksOf = (page: string): ReadonlyArray<string> =>
+  [...page.replaceAll(/^```[^]*?^```/gm, "").matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, link = ""]) => link)
+    .filter((link) => !/^[a-z]+:/.test(link))
+
+describe("every page of the documentation", () => {
+  for (const path of globSync("docs/*.md")) {
+    it(`${path} says in its first lines what its reader can do afterwards`, () => {
+      const [, , first = ""] = (pages.get(path) ?? "").split("\n")
+      assert.match(first, /^After this page you (can|know) /)
+    })
+  }
+
+  it("links to files and headings that are there", () => {
+    const broken = [...pages].flatMap(([path, page]) =>
+      linksOf(page)
+        .filter((link) => {
+          const [file = "", anchor] = link.split("#")
+          const target = file === "" ? path : normalize(join(dirname(path), file))
+          if (!existsSync(target)) return true
+          const text = pages.get(target)
+          return anchor !== undefined && text !== undefined && !anchorsOf(text).has(anchor)
+        })
+        .map((link) => `${path}: ${link}`),
+    )
+    assert.deepStrictEqual(broken, [])
+  })
+})
