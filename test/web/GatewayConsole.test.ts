@@ -431,8 +431,8 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
         await hasFocus(page, "Context, tokens")
         await page.getByLabel("Context, tokens").first().fill("400000")
         // 10 tokens in and 5 out at 1 and 2 USD per million are 20 millionths a call, and three calls are tried.
-        await page.getByLabel("In, USD per million", { exact: true }).first().fill("1")
-        await page.getByLabel("Out, USD per million").first().fill("2")
+        await page.getByLabel("In, $ per million", { exact: true }).first().fill("1")
+        await page.getByLabel("Out, $ per million").first().fill("2")
         await page.getByRole("button", { name: "Try it on the last 24 hours" }).click()
         const trial = page.getByRole("region", { name: "On the last 24 hours" })
         await says(trial, ["$0.000060", "$0.0102", "3 calls of all tenants"])

@@ -239,6 +239,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           await ask(page, question)
           await refused(page, question).waitFor()
           await says(exchangeOf(page, question).locator(".note p"), reason)
+          await page.getByText("✕ Somebody interfered", { exact: true }).waitFor()
         }
         await page.getByLabel("On the way to you, there is").selectOption("none")
         await ask(page, "alone again")

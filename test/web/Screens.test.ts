@@ -19,24 +19,29 @@ if (FOLDER !== undefined) mkdirSync(FOLDER, { recursive: true })
 const SIZES = { 1280: DESKTOP, 390: PHONE } as const
 
 /** Looks at the page as it is in every size and colour. */
-const looker = (page: Page, console: string) => async (state: string) => {
-  for (const [width, viewport] of Object.entries(SIZES)) {
-    await page.setViewportSize(viewport)
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme })
-      if (FOLDER !== undefined) {
-        const path = `${FOLDER}/${console}-${state}-${width}-${colorScheme}.png`
-        await page.screenshot({ path, fullPage: true })
+const looker =
+  (page: Page, console: string, fillsThePage = false) =>
+  async (state: string) => {
+    for (const [width, viewport] of Object.entries(SIZES)) {
+      await page.setViewportSize(viewport)
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme })
+        if (FOLDER !== undefined) {
+          const path = `${FOLDER}/${console}-${state}-${width}-${colorScheme}.png`
+          await page.screenshot({ path, fullPage: true })
+        }
+        const where = `${state} at ${width}, ${colorScheme}`
+        await soon(async () =>
+          assert.strictEqual(await page.evaluate("document.documentElement.scrollWidth"), viewport.width, where),
+        )
+        assert.deepStrictEqual(await accessibilityViolations(page), [], where)
+        if (fillsThePage && width === "1280") {
+          assert.strictEqual(await page.evaluate("document.documentElement.scrollHeight"), viewport.height, where)
+        }
       }
-      const where = `${state} at ${width}, ${colorScheme}`
-      await soon(async () =>
-        assert.strictEqual(await page.evaluate("document.documentElement.scrollWidth"), viewport.width, where),
-      )
-      assert.deepStrictEqual(await accessibilityViolations(page), [], where)
     }
+    await page.setViewportSize(DESKTOP)
   }
-  await page.setViewportSize(DESKTOP)
-}
 
 const VERIFIED = "✓ Answer, receipt and proof verified"
 const LONG =
@@ -49,7 +54,7 @@ describe.runIf(hasBrowser)("every state of the proxy's console", () => {
       const proxy = yield* startProxy({ settings: { ...behind(upstream), provider1Model: "gpt-6-sol" } })
       const { page } = yield* openPage()
       yield* Effect.promise(async () => {
-        const look = looker(page, "proxy")
+        const look = looker(page, "proxy", true)
         const ask = async (question: string) => {
           await page.getByLabel("Your question").fill(question)
           await page.getByLabel("Your question").press("Enter")
@@ -81,6 +86,7 @@ describe.runIf(hasBrowser)("every state of the proxy's console", () => {
         await page.getByLabel("On the way to you, there is").selectOption("flip")
         await ask("What if somebody changes the answer?")
         await page.getByText("✕ Refused", { exact: true }).waitFor()
+        await page.locator(".crossing.refused").scrollIntoViewIfNeeded()
         await look("06-tampered")
         await page.getByLabel("On the way to you, there is").selectOption("none")
         await page.getByRole("button", { name: "New conversation" }).click()
@@ -207,10 +213,10 @@ describe.runIf(hasBrowser)("every state of the gateway's console", () => {
         await look("19-savings")
         await goTo(page, "#/routing", "The default is in force.")
         await page.getByLabel("Who is tried first").selectOption("quality")
-        await page.getByLabel("In, USD per million").first().fill("dear")
+        await page.getByLabel("In, $ per million").first().fill("dear")
         await page.getByRole("button", { name: "Try it" }).click()
         await look("20-routing-mistake")
-        await page.getByLabel("In, USD per million").first().fill("")
+        await page.getByLabel("In, $ per million").first().fill("")
         await page.getByLabel("Who is tried first").selectOption("fallback")
         await page.getByRole("button", { name: "Try it" }).click()
         await page.getByRole("heading", { name: "On the last 24 hours" }).waitFor()

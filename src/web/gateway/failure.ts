@@ -41,7 +41,7 @@ export const explain = (error: unknown): Failure => {
   if (error instanceof GatewayProblem) return failureOf(error.problem)
   if (error instanceof Unreachable) {
     const advice = "Check that it is running and that this machine reaches it, then try again."
-    return { title: "The gateway did not answer.", detail: error.message, issues: [], advice }
+    return { title: "The gateway did not answer.", issues: [], advice }
   }
   if (error instanceof SealgateError) return { title: error.message, issues: [], advice: "Try again in a moment." }
   const detail = error instanceof Error ? error.message : String(error)

@@ -3,7 +3,7 @@ import { Bar } from "../shared/render.tsx"
 import { AnotherIdentity } from "./AnotherIdentity.tsx"
 import { Chat } from "./Chat.tsx"
 import { Composer } from "./Composer.tsx"
-import { type Exchange, isTrick } from "./exchanges.ts"
+import type { Exchange } from "./exchanges.ts"
 import type { Intrusion } from "./intruder.ts"
 import type { Pinned } from "./pins.ts"
 import { Receipt } from "./Receipt.tsx"
@@ -44,7 +44,8 @@ const hintFor = (state: ProxyState | undefined): string =>
 const heardOf = (exchanges: ReadonlyArray<Exchange>, pins: ReadonlyArray<string>): Heard => {
   const ended = exchanges.findLast((exchange) => exchange.pins === pins && exchange.status !== "asking")
   if (ended?.status === "verified" || ended?.failure?.kind === "refusal") return "them"
-  return ended?.failure !== undefined && isTrick(ended.failure) ? "somebody else" : "nobody"
+  if (ended?.failure?.kind === "identity") return "somebody else"
+  return ended?.failure?.kind === "tampered" ? "somebody between" : "nobody"
 }
 
 export const App = () => {

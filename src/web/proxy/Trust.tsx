@@ -12,10 +12,11 @@ export const Pins = ({ pins }: { readonly pins: ReadonlyArray<string> }) => (
 )
 
 /** Who answered last, as far as signatures tell. */
-export type Heard = "them" | "somebody else" | "nobody"
+export type Heard = "them" | "somebody else" | "somebody between" | "nobody"
 
 const badgeOf = (from: Pinned["from"], heard: Heard) => {
   if (heard === "somebody else") return { class: "badge bad", text: "✕ Somebody else answered" }
+  if (heard === "somebody between") return { class: "badge bad", text: "✕ Somebody interfered" }
   if (from === "link") return { class: "badge warn", text: "○ From a link, not checked" }
   return heard === "them"
     ? { class: "badge good", text: "✓ Pinned, and it answers" }

@@ -25,7 +25,11 @@ const failureOf = (error: unknown): Failure => {
       : { kind: "other", title, detail: `${detail ?? ""} This came without a seal: anybody could say it.`.trim() }
   }
   if (error instanceof Unreachable) {
-    return { kind: "other", title: "The proxy does not answer.", detail: error.message }
+    return {
+      kind: "other",
+      title: "The proxy does not answer.",
+      detail: "Check that it runs and that this machine reaches it, then ask again.",
+    }
   }
   if (error instanceof SealgateError) return { kind: "other", title: "There is no answer.", detail: error.message }
   return { kind: "other", title: "Something went wrong in this page.", detail: String(error) }

@@ -64,11 +64,11 @@ export const TargetRow = ({ effective, mistakes, onChange, onRemove, providers, 
         {field("context", "Context, tokens")}
         {strategy === "weighted" && field("weight", "Weight", "1 if left empty.")}
         {strategy === "quality" && field("quality", "Quality", "0 to 1.")}
-        {field("input", "In, USD per million", price(known?.input))}
-        {field("output", "Out, USD per million", price(known?.output))}
+        {field("input", "In, $ per million", price(known?.input))}
+        {field("output", "Out, $ per million", price(known?.output))}
         {field(
           "cached",
-          "Cached, USD per million",
+          "Cached, $ per million",
           target.input === "" ? price(known?.cached_input) : "As in, if left empty.",
         )}
       </div>
