@@ -443,7 +443,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
         const after = await client.routing.config()
         assert.deepInclude(after, { version: 1, strategy: "fallback", baseline: before.baseline, retry: before.retry })
         assert.deepInclude(after.targets[0], {
-          model: before.targets[0]?.model,
+          model: before.targets[0]?.model ?? "",
           max_context_tokens: 400_000,
           prices: { input: 1_000_000, output: 2_000_000, cached_input: 1_000_000 },
         })
