@@ -1,12 +1,13 @@
 /**
  * `npm run bench`: what the hot paths cost, each beside a peer or a floor in the same run. Server, upstream and load are
- * processes of their own. `-- --list` names the cases, `-- <case> …` runs some, `-- --quick` takes seconds for each.
+ * processes of their own. It writes bench/results.json and docs/performance.md. `-- --list` names the cases, `-- <case> …` runs some, `-- --quick` takes seconds for each.
  */
 import { Effect, Exit, Scope } from "effect"
 import { setup } from "../test/support/builds.ts"
 import { CASES } from "./cases/cases.ts"
 import type { Bench, Case } from "./harness/Case.ts"
 import { installPeers } from "./harness/peers.ts"
+import { publish } from "./harness/publish.ts"
 import { keep } from "./harness/results.ts"
 import { tableOf } from "./harness/table.ts"
 
@@ -29,7 +30,7 @@ const measure = async (chosen: Case): Promise<void> => {
   try {
     const outcome = await chosen.run(bench)
     console.log(`\n${tableOf(chosen.title, chosen.unit, outcome)}`)
-    if (!quick) keep(chosen, outcome)
+    if (!quick) publish(CASES, keep(chosen, outcome))
   } finally {
     await Effect.runPromise(Scope.close(scope, Exit.void))
   }

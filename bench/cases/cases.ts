@@ -5,6 +5,7 @@ import { client } from "./client.ts"
 import { completion, latency } from "./completion.ts"
 import { full } from "./full.ts"
 import { jobs } from "./jobs.ts"
+import { ledger } from "./ledger.ts"
 import { memory } from "./memory.ts"
 import { openStreams } from "./openStreams.ts"
 import { primitives } from "./primitives.ts"
@@ -29,6 +30,7 @@ export const CASES: ReadonlyArray<Case> = [
   accept,
   writers,
   full,
+  ledger,
   start,
   memory,
   primitives,

@@ -29,8 +29,9 @@ export const readResults = (): Results => {
 /** To three digits that mean something. */
 const short = (_: string, value: unknown): unknown => (typeof value === "number" ? Number(value.toPrecision(3)) : value)
 
-export const keep = ({ name, title, unit }: Case, outcome: Outcome): void => {
+export const keep = ({ name, title, unit }: Case, outcome: Outcome): Results => {
   const measured = { date: new Date().toISOString().slice(0, 10), node: process.version, machine: machine() }
   const results: Results = { ...readResults(), [name]: { title, unit, measured, ...outcome } }
   writeFileSync(FILE, `${JSON.stringify(results, short, 2)}\n`)
+  return results
 }

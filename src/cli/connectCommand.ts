@@ -1,11 +1,8 @@
-import { Effect, Layer, Option } from "effect"
+import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import { HttpServer } from "effect/http"
-import { NetAddress } from "effect/net"
 import { isLoopback } from "../domain/hostName.ts"
 import { DEFAULT_CONNECTOR_PORT } from "../layers/config/connectorSettings.ts"
-import { Connector, type ConnectorSettings } from "../layers/Connector.ts"
-import { layerLogging } from "../server/telemetry/Logging.ts"
+import type { ConnectorSettings } from "../layers/Connector.ts"
 import { unusable } from "./CommandFailed.ts"
 import { credentialFileFlag, credentialFrom, ENVIRONMENT } from "./credential.ts"
 import { hostFlag, jsonFlag, logLevelFlag, pinsFlag, portFlag, proxyFlag, trustOnFirstUseFlag } from "./flags.ts"
@@ -59,22 +56,6 @@ const flags = {
   logLevel: logLevelFlag("info"),
 }
 
-const announce = (settings: ConnectorSettings) =>
-  Effect.gen(function* () {
-    const { address } = yield* HttpServer.HttpServer
-    const url = NetAddress.isInetAddress(address) ? `http://${NetAddress.formatInet(address)}/v1` : "a socket"
-    yield* Effect.logInfo(`connector listening on ${url}`)
-    yield* Effect.logInfo(
-      `sealing to ${String(settings.sealed.baseUrl)}; base URL for programs: OPENAI_BASE_URL=${url}`,
-    )
-    if (!isLoopback(settings.host)) {
-      yield* Effect.logWarning("other machines may use this connector; what they send to it is not sealed on the way")
-    }
-    if (settings.receipts?.evidence === true) {
-      yield* Effect.logWarning(`prompts and answers are kept in ${settings.receipts.folder}`)
-    }
-  })
-
 /** Says once whom the first verified answer came from, so that it can be pinned next time. */
 const trusting = () => {
   let told = false
@@ -120,16 +101,12 @@ export const connectCommand = Command.make(
       }),
       ...(pins.length > 0 ? {} : { onVerified: trusting() }),
     }
-    const app = Layer.effectDiscard(announce(settings)).pipe(
-      Layer.provideMerge(Connector.layer(settings)),
-      Layer.provide(
-        layerLogging({
-          logLevel: Option.getOrElse(input.logLevel, () => "info" as const),
-          logFormat: input.json ? "json" : undefined,
-        }),
-      ),
-    )
-    return yield* Layer.launch(app)
+    const logging = {
+      logLevel: Option.getOrElse(input.logLevel, () => "info" as const),
+      logFormat: input.json ? ("json" as const) : undefined,
+    }
+    const { serveConnector } = yield* Effect.promise(() => import("./serveConnector.ts"))
+    return yield* serveConnector(settings, logging)
   }),
 ).pipe(
   Command.withShortDescription("Run a local OpenAI-compatible endpoint that seals"),

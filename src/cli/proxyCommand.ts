@@ -1,58 +1,17 @@
-import { Effect, Layer, type Option } from "effect"
+import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { HttpServer } from "effect/http"
-import { NetAddress } from "effect/net"
 import { proxySettings } from "../layers/config/proxySettings.ts"
-import { OperatorListener } from "../layers/OperatorListener.ts"
-import { type ProxySettings, SealedProxy } from "../layers/Proxy.ts"
-import { urlOf } from "../server/serverUrl.ts"
-import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
-import { Attestation } from "../services/sealing/Attestation.ts"
-import { KeyVault } from "../services/sealing/KeyVault.ts"
-import { Upstream } from "../services/upstream/Upstream.ts"
-import { reportProviders } from "./reportProviders.ts"
-import { givenOf, hostFlag, logLevelFlag, portFlag } from "./flags.ts"
+import { hostFlag, logLevelFlag, portFlag } from "./flags.ts"
 import { SERVER_EXITS, withGuide } from "./help/Guide.ts"
-import { layerLastResort } from "./runUntilSignal.ts"
-
-/** Says what an operator and their clients need to know once the proxy listens. */
-const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
-  const server = yield* HttpServer.HttpServer
-  const attestation = yield* Attestation
-  const upstream = yield* Upstream
-  const vault = yield* KeyVault
-  const providers = (yield* upstream.status).map(({ model, provider }) => `${provider} (${model})`).join(", ")
-  const address = NetAddress.isInetAddress(server.address) ? NetAddress.formatInet(server.address) : "a socket"
-  yield* Effect.logInfo(`sealed proxy listening on ${address}`)
-  yield* Effect.logInfo(
-    `identity to pin: ${attestation.kid}${attestation.created ? " (new: its key was made just now)" : ""}`,
-  )
-  yield* Effect.logInfo(`providers: ${providers}; keys in ${vault.kind} memory`)
-  yield* reportProviders(proxySettings)
-  const operatorUrl = yield* OperatorListener
-  if (operatorUrl !== undefined) yield* Effect.logInfo(`for the operator: ${operatorUrl} (/ready, /metrics)`)
-  if (settings.console) {
-    const { mode } = yield* yield* TlsStatus
-    yield* Effect.logInfo(`console: ${urlOf(server.address, mode !== "off")}/console#pin=${attestation.kid}`)
-  }
-})
-
-interface Flags {
-  readonly port: Option.Option<number>
-  readonly host: Option.Option<string>
-  readonly logLevel: Option.Option<ProxySettings["logLevel"]>
-}
-
-const serve = Effect.fnUntraced(function* (flags: Flags) {
-  const settings = yield* SealedProxy.settings(givenOf(flags))
-  const beside = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))
-  return yield* Layer.launch(SealedProxy.layerWith(settings, beside))
-})
 
 export const proxyCommand = Command.make(
   "proxy",
   { port: portFlag("PORT, else 3001"), host: hostFlag("HOST, else 0.0.0.0"), logLevel: logLevelFlag("LOG_LEVEL") },
-  serve,
+  (flags) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./serveProxy.ts")),
+      ({ serveProxy }) => serveProxy(flags),
+    ),
 ).pipe(
   Command.withShortDescription("Run the sealed proxy"),
   Command.withDescription(

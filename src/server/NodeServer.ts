@@ -5,13 +5,14 @@
 import { createServer, type Server } from "node:http"
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Context, Duration, Effect, Layer, Schema } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import { systemCode } from "../domain/systemErrors.ts"
 import { whoListens } from "./whoListens.ts"
 import { Drain } from "../services/lifecycle/Drain.ts"
 import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
 import { CHECK_MS, type ConnectionLimits, limitConnections } from "./connections/ConnectionLimits.ts"
 import { holdEarlyRequests } from "./connections/EarlyRequests.ts"
+import { CannotListen } from "./CannotListen.ts"
 import { checkTls, readTls, tlsFiles, type TlsSettings } from "./tls/Tls.ts"
 import { reportRefusals } from "./tls/TlsRefusals.ts"
 import { keepTlsFresh } from "./tls/TlsReload.ts"
@@ -26,13 +27,6 @@ export interface ListenSettings extends ConnectionLimits, TlsSettings {
   readonly keepAliveTimeout: Duration.Duration
   /** What `host` and `port` are called where they were set; by default `HOST` and `PORT`. */
   readonly named?: { readonly host: string; readonly port: string }
-}
-
-/** There is no listening there. `problem` names the setting, and what mends it. */
-export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", { problem: Schema.String }) {
-  override get message(): string {
-    return this.problem
-  }
 }
 
 const NAMES = { host: "HOST", port: "PORT" }

@@ -1,22 +1,18 @@
-/**
- * What answering `/api/v1/routing/stats` costs with a month of 1,000,000 calls in the embedded database: from the hourly
- * sums, beside adding up the same rows. Both must come to the same. `node bench/ledger.ts [rows]`
- */
+/** What the report of a month costs with 1,000,000 calls in the embedded database: from hourly sums, beside its rows. */
 import { deepStrictEqual } from "node:assert/strict"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Console, DateTime, Effect, Layer } from "effect"
+import { DateTime, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { layerSqlite } from "../src/layers/database/Database.ts"
-import type { CallRecord } from "../src/services/routing/CallRecord.ts"
-import { HOUR_MS, SUM_COLUMNS, SUMS_OF_CALLS, type Sums } from "../src/services/routing/HourlySums.ts"
-import { Ledger } from "../src/services/routing/Ledger.ts"
-import { RoutingStats, type StatsQuery } from "../src/services/routing/RoutingStats.ts"
+import { layerSqlite } from "../../src/layers/database/Database.ts"
+import type { CallRecord } from "../../src/services/routing/CallRecord.ts"
+import { HOUR_MS, SUM_COLUMNS, SUMS_OF_CALLS, type Sums } from "../../src/services/routing/HourlySums.ts"
+import { Ledger } from "../../src/services/routing/Ledger.ts"
+import { RoutingStats, type StatsQuery } from "../../src/services/routing/RoutingStats.ts"
+import { temporaryFolder } from "../../test/support/proxy.ts"
+import type { Case, Figure } from "../harness/Case.ts"
+import { median } from "../harness/compare.ts"
 
-const ROWS = Number(process.argv[2] ?? 1_000_000)
 const ROWS_PER_WRITE = 1000
 const HOURS = 30 * 24
 const TARGET_MS = 50
@@ -34,13 +30,13 @@ const TARGETS = [
 const TENANTS = 5
 
 /** The same calls in every run, spread over the month. */
-const callAt = (i: number): CallRecord => {
+const callAt = (i: number, rows: number): CallRecord => {
   const [provider, model] = TARGETS[i % TARGETS.length] ?? TARGETS[0]
   const id = SecureRandom.uuidV7Unsafe()
   const failed = i % 50 === 0
   return {
     id,
-    at: START + Math.floor((i / ROWS) * HOURS * HOUR_MS),
+    at: START + Math.floor((i / rows) * HOURS * HOUR_MS),
     requestId: id,
     first: true,
     tenant: `tenant-${i % TENANTS}`,
@@ -62,11 +58,6 @@ const callAt = (i: number): CallRecord => {
   }
 }
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "sealgate-bench-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true })),
-)
-
 const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const began = performance.now()
@@ -74,11 +65,11 @@ const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     return { value, ms: performance.now() - began }
   })
 
-/** The median of several runs. */
-const median = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
+/** The median of several runs, in milliseconds. */
+const medianOf = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
   const times: Array<number> = []
   for (let run = 0; run < RUNS; run++) times.push((yield* timed(effect)).ms)
-  return times.sort((a, b) => a - b)[Math.floor(RUNS / 2)] ?? Number.NaN
+  return median(times)
 })
 
 /** The sums of all rows of a span, from the rows themselves. */
@@ -91,60 +82,51 @@ const sumsOfRows = Effect.fnUntraced(function* ({ from, tenant, to }: StatsQuery
   return rows[0]
 })
 
-const program = Effect.gen(function* () {
+const program = Effect.fnUntraced(function* (rows: number) {
   const ledger = yield* Ledger
   const stats = yield* RoutingStats
-
-  const filled = yield* timed(
-    Effect.forEach(
-      Array.from({ length: Math.ceil(ROWS / ROWS_PER_WRITE) }, (_, write) => write * ROWS_PER_WRITE),
-      (first) =>
-        ledger.record(Array.from({ length: Math.min(ROWS_PER_WRITE, ROWS - first) }, (_, i) => callAt(first + i))),
-      { discard: true },
-    ),
+  yield* Effect.forEach(
+    Array.from({ length: Math.ceil(rows / ROWS_PER_WRITE) }, (_, write) => write * ROWS_PER_WRITE),
+    (first) => ledger.record(Array.from({ length: ROWS_PER_WRITE }, (_, i) => callAt(first + i, rows))),
+    { discard: true },
   )
-  yield* Console.log(`${ROWS.toLocaleString("en")} ledger rows written in ${(filled.ms / 1000).toFixed(1)} s`)
-
-  const one = (at: number) => timed(ledger.record([{ ...callAt(0), at }]))
-  yield* one(START)
-  yield* Console.log(`one more call entered, with its sums: ${(yield* one(START)).ms.toFixed(2)} ms`)
-
+  const one = medianOf(Effect.suspend(() => ledger.record([{ ...callAt(0, rows), at: START }])))
+  const entered = yield* one
   // Half an hour into the first hour and out of the last, so that both ends are hours in part.
   const month: StatsQuery = {
     from: DateTime.makeUnsafe(START + HOUR_MS / 2),
     to: DateTime.makeUnsafe(START + HOURS * HOUR_MS - HOUR_MS / 2),
   }
+  const figures: Array<Figure> = [{ what: "to enter one more call, with its sums", unit: "ms", value: entered }]
   for (const [name, query] of [
     ["all tenants", month],
     ["one tenant", { ...month, tenant: "tenant-1" }],
   ] as const) {
     const scan = yield* timed(sumsOfRows(query))
     const { actual_micro_usd: cost, baseline_micro_usd: baseline, calls } = yield* stats.report(query)
+    // Both come to the same.
     deepStrictEqual(
       { calls, cost, baseline },
-      {
-        calls: scan.value?.calls,
-        cost: scan.value?.cost,
-        baseline: scan.value?.baseline,
-      },
+      { calls: scan.value?.calls, cost: scan.value?.cost, baseline: scan.value?.baseline },
     )
-    const ms = yield* median(stats.report(query))
-    yield* Console.log(
-      `a month, ${name}: ${ms.toFixed(1)} ms from hourly sums (target < ${TARGET_MS}), ` +
-        `${scan.ms.toFixed(0)} ms from the rows, ${(scan.ms / ms).toFixed(0)} times faster, same figures`,
+    const value = yield* medianOf(stats.report(query))
+    figures.push(
+      { what: `report of a month, ${name}`, unit: "ms", value, atMost: TARGET_MS },
+      { what: `the same from the rows, ${name}`, unit: "ms", value: scan.ms },
     )
   }
+  return { figures }
 })
 
-const main = Effect.scoped(
-  Effect.flatMap(folder, (path) =>
-    Effect.provide(
-      program,
-      Layer.mergeAll(Ledger.layer, RoutingStats.layer).pipe(
-        Layer.provideMerge(layerSqlite({ filename: join(path, "ledger.db") })),
-      ),
-    ),
-  ),
-)
-
-NodeRuntime.runMain(main)
+export const ledger: Case = {
+  name: "ledger",
+  title: "Reports of a month in the embedded database",
+  unit: "a report",
+  run: async (bench) => {
+    const folder = await bench.use(temporaryFolder)
+    const services = Layer.mergeAll(Ledger.layer, RoutingStats.layer).pipe(
+      Layer.provideMerge(layerSqlite({ filename: join(folder, "ledger.db") })),
+    )
+    return bench.use(Effect.provide(program(bench.count(1_000_000, 50_000)), services))
+  },
+}

@@ -1,0 +1,49 @@
+/** What `sealgate proxy` does. It is loaded only then, because it leads to all of the server. */
+import { Effect, Layer, type Option } from "effect"
+import { HttpServer } from "effect/http"
+import { NetAddress } from "effect/net"
+import { proxySettings } from "../layers/config/proxySettings.ts"
+import { OperatorListener } from "../layers/OperatorListener.ts"
+import { type ProxySettings, SealedProxy } from "../layers/Proxy.ts"
+import { urlOf } from "../server/serverUrl.ts"
+import { TlsStatus } from "../services/lifecycle/TlsStatus.ts"
+import { Attestation } from "../services/sealing/Attestation.ts"
+import { KeyVault } from "../services/sealing/KeyVault.ts"
+import { Upstream } from "../services/upstream/Upstream.ts"
+import { reportProviders } from "./reportProviders.ts"
+import { givenOf } from "./flags.ts"
+import { layerLastResort } from "./runUntilSignal.ts"
+
+/** Says what an operator and their clients need to know once the proxy listens. */
+const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
+  const server = yield* HttpServer.HttpServer
+  const attestation = yield* Attestation
+  const upstream = yield* Upstream
+  const vault = yield* KeyVault
+  const providers = (yield* upstream.status).map(({ model, provider }) => `${provider} (${model})`).join(", ")
+  const address = NetAddress.isInetAddress(server.address) ? NetAddress.formatInet(server.address) : "a socket"
+  yield* Effect.logInfo(`sealed proxy listening on ${address}`)
+  yield* Effect.logInfo(
+    `identity to pin: ${attestation.kid}${attestation.created ? " (new: its key was made just now)" : ""}`,
+  )
+  yield* Effect.logInfo(`providers: ${providers}; keys in ${vault.kind} memory`)
+  yield* reportProviders(proxySettings)
+  const operatorUrl = yield* OperatorListener
+  if (operatorUrl !== undefined) yield* Effect.logInfo(`for the operator: ${operatorUrl} (/ready, /metrics)`)
+  if (settings.console) {
+    const { mode } = yield* yield* TlsStatus
+    yield* Effect.logInfo(`console: ${urlOf(server.address, mode !== "off")}/console#pin=${attestation.kid}`)
+  }
+})
+
+export interface ProxyFlags {
+  readonly port: Option.Option<number>
+  readonly host: Option.Option<string>
+  readonly logLevel: Option.Option<ProxySettings["logLevel"]>
+}
+
+export const serveProxy = Effect.fnUntraced(function* (flags: ProxyFlags) {
+  const settings = yield* SealedProxy.settings(givenOf(flags))
+  const beside = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))
+  return yield* Layer.launch(SealedProxy.layerWith(settings, beside))
+})
