@@ -32,7 +32,14 @@ const WRITTEN_HERE = [
 ]
 
 /** Where a fault of this program shows: the first place in its own code, such as `src/cli/chatCommand.ts:12`. */
-const placeOf = ({ stack = "" }: Error): string | undefined => /[/\\]((?:src|dist)[/\\][^\s():]+:\d+)/.exec(stack)?.[1]
+const placeOf = ({ stack = "" }: Error): string | undefined => {
+  const own = stack.split("\n").filter((line) => !line.includes("node_modules"))
+  for (const line of own) {
+    const start = Math.max(line.lastIndexOf("/src/"), line.lastIndexOf("/dist/"))
+    if (start >= 0) return line.slice(start + 1).replace(/\)$/, "")
+  }
+  return undefined
+}
 
 /** What is to be said of an error; nothing where everything has been said. */
 export const whatHappened = (error: unknown): string => {
