@@ -24,10 +24,10 @@ interface Row {
   readonly mistake: string | null
 }
 
-/** Whether a value is a secret or holds one. */
+/** Whether a value is a secret or may hold one: some put the key of a gateway into the query of its URL. */
 const isSecret = (value: unknown): boolean =>
   Redacted.isRedacted(value) ||
-  (value instanceof URL && (value.username !== "" || value.password !== "")) ||
+  (value instanceof URL && (value.username !== "" || value.password !== "" || value.search !== "")) ||
   (typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).some(isSecret))
 
 const rowOf = Effect.fnUntraced(function* ({ from, setting, text }: FoundSetting) {

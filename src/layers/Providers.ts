@@ -59,10 +59,7 @@ const portOf = ({ port, protocol }: URL): number => (port !== "" ? Number(port) 
 const fetchThrough = Effect.fnUntraced(function* (configured: UpstreamConfiguration) {
   const proxies = proxiesOf(configured)
   if (proxies === undefined) return undefined
-  const dispatcher = yield* Effect.acquireRelease(
-    Effect.sync(() => makeDispatcher(configured.connectTimeout, proxies)),
-    (dispatcher) => Effect.promise(() => dispatcher.destroy()),
-  )
+  const dispatcher = yield* makeDispatcher(configured.connectTimeout, proxies)
   // undici's `fetch` is the code of Node's own, but its types have other names.
   const through = fetchWithDispatcher as unknown as (url: string, init: object) => Promise<Response>
   return (url: string, init: RequestInit) => through(url, { ...init, dispatcher })

@@ -50,7 +50,7 @@ export const makeBatched = <In, Out>({ keyOf, most, run }: Batching<In, Out>) =>
     const perform = (batch: ReadonlyArray<Waiting<In, Out>>): Effect.Effect<void> => {
       const items = batch.map(({ item }) => item)
       if (!Array.isReadonlyArrayNonEmpty(items)) return Effect.void
-      return Effect.flatMap(Effect.exit(inTime(run(items))), (exit) => {
+      return Effect.flatMap(Effect.exit(inTime(Effect.suspend(() => run(items)))), (exit) => {
         if (Exit.isFailure(exit) && batch.length > 1 && isAboutItems(exit.cause)) {
           return Effect.forEach(batch, (each) => perform([each]), { discard: true })
         }
@@ -87,8 +87,8 @@ const answerOf = <Out>(answers: ReadonlyArray<Out>, index: number): Exit.Exit<Ou
     : Exit.succeed(answer)
 }
 
-/** A database that is away, or too slow, fails each item in the same way. */
+/** A database that is away, or too slow, fails each item in the same way; a row that cannot be read is that of one. */
 const isAboutItems = (cause: Cause.Cause<Failure>): boolean => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-  return SqlError.isSqlError(error) && !error.isRetryable
+  return error === undefined ? Cause.hasDies(cause) : SqlError.isSqlError(error) && !error.isRetryable
 }

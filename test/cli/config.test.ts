@@ -54,6 +54,10 @@ describe("settings of every command", () => {
         const people = yield* ended(folder, ["config", "proxy", "--env-file=.env"])
         assert.include(people.stdout, "(secret, not shown)")
         assert.notInclude(people.stdout, KEY)
+        for (const url of [`https://someone:${KEY}@gateway.test`, `https://gateway.test/v1?key=${KEY}`]) {
+          const { code, stdout } = yield* ended(folder, ["config", "proxy"], { PROVIDER1_BASE_URL: url })
+          assert.deepStrictEqual([code, stdout.includes("PROVIDER1_BASE_URL"), stdout.includes(KEY)], [0, true, false])
+        }
       }).pipe(Effect.scoped),
   )
 

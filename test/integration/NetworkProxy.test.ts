@@ -82,8 +82,28 @@ describe("a proxy of the network", () => {
       const fake = yield* fakeUpstream
       fake.always({ text: "Hello" })
       const proxies = { httpProxy: Redacted.make(url), httpsProxy: Redacted.make(url) }
-      const proxy = yield* startProxy({ settings: { ...behind(fake), ...proxies } })
-      yield* Effect.promise(() => proxy.client().complete({ prompt: "Hi" }))
+      for (const host of ["127.0.0.1", "127.0.0.2"]) {
+        const provider1BaseUrl = new URL(fake.openAi.replace("127.0.0.1", host))
+        const proxy = yield* startProxy({ settings: { ...behind(fake), ...proxies, provider1BaseUrl } })
+        // The fake listens on the first address alone.
+        yield* Effect.promise(() => proxy.client().complete({ prompt: "Hi" }).catch(() => undefined))
+      }
+      assert.isNotEmpty(fake.requests)
+      assert.deepStrictEqual(asked, [])
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("hears nothing of providers at https:// where it is there for http:// alone", () =>
+    Effect.gen(function* () {
+      const { asked, url } = yield* tunnels
+      const fake = yield* fakeUpstream
+      const provider1BaseUrl = new URL(`https://${INSIDE}/v1`)
+      const settings = { ...behind(fake), provider1BaseUrl, httpProxy: Redacted.make(url) }
+      const proxy = yield* startProxy({ settings })
+      const { code } = yield* Effect.promise(() =>
+        proxy.client().complete({ prompt: "Hi" }).catch((error) => error.problem),
+      )
+      assert.strictEqual(code, "upstream-unavailable")
       assert.deepStrictEqual(asked, [])
     }).pipe(Effect.scoped),
   )

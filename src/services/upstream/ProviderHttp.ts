@@ -6,6 +6,7 @@
 import { Cause, Context, Data, Duration, Effect, Exit, Layer, type Pull, Redacted, type Scope } from "effect"
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from "undici"
 import { defined } from "../../domain/defined.ts"
+import { hostName, isLoopback } from "../../domain/hostName.ts"
 import { traceContextOf } from "../../domain/traceContext.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
@@ -29,14 +30,18 @@ export interface NetworkProxies {
   readonly except: string | undefined
 }
 
-/** These are never called through a proxy, because they would mean the proxy's own machine. */
-const THIS_MACHINE = "localhost,127.0.0.1,::1"
+/** A connection pool that is closed with its scope. */
+const open = <A extends Dispatcher>(make: () => A) =>
+  Effect.acquireRelease(Effect.sync(make), (dispatcher) => Effect.promise(() => dispatcher.destroy()))
 
-/** Makes the pool of connections to providers, or to the proxies in front of them. */
-export const makeDispatcher = (
+/**
+ * Makes the pool of connections to providers, or to the proxies in front of them. This machine is never called through a
+ * proxy, to which its name would mean another, and neither is a scheme that has none.
+ */
+export const makeDispatcher = Effect.fnUntraced(function* (
   connect: Duration.Duration,
   proxies: NetworkProxies | undefined,
-): Agent | EnvHttpProxyAgent => {
+) {
   const timeout = Duration.toMillis(connect)
   const options = {
     connect: { timeout },
@@ -46,20 +51,29 @@ export const makeDispatcher = (
     bodyTimeout: NO_LIMIT,
     allowH2: false,
   }
-  if (proxies === undefined) return new Agent(options)
+  const direct: Dispatcher = yield* open(() => new Agent(options))
+  if (proxies === undefined) return direct
   const url = (proxy: Redacted.Redacted | undefined) => (proxy === undefined ? "" : Redacted.value(proxy))
-  return new EnvHttpProxyAgent({
-    ...options,
-    // A tunnel gives each call a connection of its own; without tunnels, all calls through one proxy would share one.
-    proxyTunnel: true,
-    requestTls: { timeout },
-    proxyTls: { timeout },
-    // Empty strings rather than absent members, because undici reads absent ones from the environment.
-    httpProxy: url(proxies.http),
-    httpsProxy: url(proxies.https),
-    noProxy: [proxies.except, THIS_MACHINE].filter((hosts) => hosts !== undefined).join(","),
+  const proxied = yield* open(
+    () =>
+      new EnvHttpProxyAgent({
+        ...options,
+        // A tunnel gives each call a connection of its own; without tunnels, all calls through one proxy would share one.
+        proxyTunnel: true,
+        requestTls: { timeout },
+        proxyTls: { timeout },
+        // Empty strings rather than absent members, because undici reads absent ones from the environment.
+        httpProxy: url(proxies.http),
+        httpsProxy: url(proxies.https),
+        noProxy: proxies.except ?? "",
+      }),
+  )
+  return proxied.compose((dispatch) => (request, handler) => {
+    const { host, protocol } = new URL(String(request.origin))
+    const isDirect = isLoopback(hostName(host)) || (protocol === "https:" ? proxies.https : proxies.http) === undefined
+    return isDirect ? direct.dispatch(request, handler) : dispatch(request, handler)
   })
-}
+})
 
 /** A request with a JSON text as its body. */
 export interface ProviderRequest {
@@ -111,10 +125,7 @@ export class ProviderHttp extends Context.Service<
     Layer.effect(
       ProviderHttp,
       Effect.gen(function* () {
-        const agent = yield* Effect.acquireRelease(
-          Effect.sync(() => makeDispatcher(connect, proxies)),
-          (agent) => Effect.promise(() => agent.destroy()),
-        )
+        const agent = yield* makeDispatcher(connect, proxies)
         const post = (request: ProviderRequest) => send(agent, request)
         return ProviderHttp.of({
           post: traceHeaders ? (request) => Effect.flatMap(traced(request), post) : post,
