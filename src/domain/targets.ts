@@ -6,10 +6,13 @@ const MAX_MODEL = 256
 const MAX_PATTERNS = 64
 const MAX_PATTERN = 256
 
+/** Postgres keeps no text with U+0000 in it, and a call has to be in the ledger under its model's name. */
+const PRINTABLE = Schema.isPattern(/^[^\u0000-\u001f\u007f]*$/, { expected: "no control characters" })
+
 /** A model at a provider; its name has up to 256 characters. */
 export const TargetName = Schema.Struct({
   provider: ProviderId,
-  model: Schema.String.check(Schema.isBetweenLength(1, MAX_MODEL)),
+  model: Schema.String.check(Schema.isBetweenLength(1, MAX_MODEL), PRINTABLE),
 })
 export type TargetName = typeof TargetName.Type
 

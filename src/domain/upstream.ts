@@ -52,7 +52,7 @@ export const Attempt = Schema.Struct({
   provider: ProviderId,
   /** The model that was asked for. */
   model: Schema.String,
-  /** The model that answered, where it said so. */
+  /** The model that answered, where it said so by what can be a name: others are anything, a provider's lie too. */
   servedModel: Schema.NullOr(Schema.String),
   /** Why it was made: the first of its request, another try of the same target, or the first of another target. */
   cause: Schema.Literals(["first", "retry", "failover"]),

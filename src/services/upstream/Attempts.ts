@@ -5,7 +5,7 @@ import { type AttemptOutcome, ruleOf } from "../../domain/failures.ts"
 import type { Attempt } from "../../domain/upstream.ts"
 import type { Progress } from "./Calls.ts"
 import type { ProviderFailure } from "./Provider.ts"
-import type { TargetRegistry } from "./TargetRegistry.ts"
+import { isName, type TargetRegistry } from "./TargetRegistry.ts"
 import type { Target } from "./Targets.ts"
 import { countAttempt } from "./UpstreamMetrics.ts"
 import { annotateCall } from "./UpstreamSpans.ts"
@@ -36,7 +36,7 @@ export const makeAttempts = Effect.fnUntraced(function* (book: TargetRegistry) {
     const attempt: Attempt = {
       provider: target.provider.id,
       model: target.model,
-      servedModel: served === undefined || served.model === "" ? null : served.model,
+      servedModel: served !== undefined && isName(served.model) ? served.model : null,
       cause,
       outcome: outcomeOf(exit, failure, expired),
       startedAt,

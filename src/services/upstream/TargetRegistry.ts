@@ -20,8 +20,11 @@ const PUBLISHED: ReadonlySet<string> = new Set(PUBLISHED_MODELS)
 /** The form of names of models and finish reasons: prose does not match it. */
 const NAME = /^[\w.:/@+-]{1,128}$/
 
+/** Whether a text from outside has that form, so that it can be shown and kept. */
+export const isName = (text: string): boolean => NAME.test(text)
+
 /** A name from outside if it has that form, else {@link OTHER}. */
-export const nameOrOther = (text: string): string => (NAME.test(text) ? text : OTHER)
+export const nameOrOther = (text: string): string => (isName(text) ? text : OTHER)
 
 /** Begins the key of an unknown model; no name begins with it. */
 const UNKNOWN = "?"
@@ -107,5 +110,5 @@ export class TargetRegistry {
 }
 
 const add = (models: Set<string> | undefined, model: string): void => {
-  if (models !== undefined && models.size < MAX_NAMED_MODELS && NAME.test(model)) models.add(model)
+  if (models !== undefined && models.size < MAX_NAMED_MODELS && isName(model)) models.add(model)
 }

@@ -36,7 +36,7 @@ export const annotateCall = (attempt: Attempt, model: string, served: Served | u
     ...(attempt.outcome === "success" ? {} : { "error.type": attempt.outcome }),
     ...(attempt.servedModel === null || model === OTHER
       ? {}
-      : { "gen_ai.response.model": nameOrOther(attempt.servedModel) }),
+      : { "gen_ai.response.model": attempt.servedModel }),
     ...(served === undefined || served.finishReasons.length === 0
       ? {}
       : { "gen_ai.response.finish_reasons": served.finishReasons.map(nameOrOther) }),

@@ -199,6 +199,7 @@ describe("RoutingSettingsInput", () => {
   it.each([
     ["no targets", { targets: [] }],
     ["what names no provider", { baseline: { provider: "openai", model: "m" } }],
+    ["a model's name that Postgres does not keep", { baseline: { provider: "provider1", model: "m\u0000" } }],
     ["a provider without a number", { baseline: { provider: "provider", model: "m" } }],
     ["a provider with a number that no slot has", { baseline: { provider: "provider0", model: "m" } }],
     ["a negative weight", { targets: [{ ...target("provider1/a"), weight: -1 }] }],

@@ -149,6 +149,23 @@ describe("the model", () => {
       )
     }),
   )
+
+  it.effect("a model that answers under what is no name is not believed to have one", () =>
+    Effect.gen(function* () {
+      for (const lie of ["m\u0000", "A whole sentence.", "m".repeat(1e6)]) {
+        const provider = scripted("provider1")
+        const upstream = yield* upstreamOf([provider])
+        provider.script(
+          says("x").map((step) => (step.do === "chunk" ? { ...step, chunk: { ...step.chunk, model: lie } } : step)),
+        )
+        const { attempts } = yield* upstream.complete(ask({ model: "m" }))
+        assert.deepStrictEqual(
+          attempts.map(({ model, servedModel }) => [model, servedModel]),
+          [["m", null]],
+        )
+      }
+    }),
+  )
 })
 
 describe("what each failure leads to", () => {
