@@ -2,12 +2,14 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { createServer, type Server as HttpServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import { createServer as createTcpServer } from "node:net"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Redacted } from "effect"
 import type { Check } from "../../src/conformance/proxy/Check.ts"
 import { CHECKS } from "../../src/conformance/proxy/checks/all.ts"
 import { runChecks } from "../../src/conformance/proxy/runChecks.ts"
+import { NoAnswer, Wire } from "../../src/conformance/proxy/Wire.ts"
 import { newCallerKey } from "../../src/services/access/CallerKeys.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { runProxy } from "../support/processes.ts"
@@ -87,6 +89,20 @@ describe("servers that are none", () => {
       }
     }).pipe(Effect.scoped),
   )
+})
+
+describe("what a server sends", () => {
+  it("is not read without end, in however small pieces it comes", async () => {
+    const pieces = `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(300_000)}0\r\n\r\n`
+    const server = createTcpServer((socket) => socket.on("error", () => undefined).end(pieces))
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    const { port } = server.address() as AddressInfo
+    const wire = new Wire(new URL(`http://127.0.0.1:${port}`), undefined)
+    const outcome = await wire.sendOnce("v1/keys", {}).catch((error: unknown) => error)
+    await new Promise((resolve) => server.close(resolve))
+    assert.instanceOf(outcome, NoAnswer)
+    assert.include(outcome.message, "there is no end to it")
+  })
 })
 
 const MINUTE = 60_000
