@@ -7,7 +7,7 @@ const MAX_PATTERNS = 64
 const MAX_PATTERN = 256
 
 /** Postgres keeps no text with U+0000 in it, and a call has to be in the ledger under its model's name. */
-const PRINTABLE = Schema.isPattern(/^[^\u0000-\u001f\u007f]*$/, { expected: "no control characters" })
+const PRINTABLE = Schema.isPattern(/^[\x20-\x7e\x80-\uffff]*$/, { expected: "no control characters" })
 
 /** A model at a provider; its name has up to 256 characters. */
 export const TargetName = Schema.Struct({

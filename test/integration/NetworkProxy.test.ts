@@ -86,7 +86,12 @@ describe("a proxy of the network", () => {
         const provider1BaseUrl = new URL(fake.openAi.replace("127.0.0.1", host))
         const proxy = yield* startProxy({ settings: { ...behind(fake), ...proxies, provider1BaseUrl } })
         // The fake listens on the first address alone.
-        yield* Effect.promise(() => proxy.client().complete({ prompt: "Hi" }).catch(() => undefined))
+        yield* Effect.promise(() =>
+          proxy
+            .client()
+            .complete({ prompt: "Hi" })
+            .catch(() => undefined),
+        )
       }
       assert.isNotEmpty(fake.requests)
       assert.deepStrictEqual(asked, [])
@@ -101,7 +106,10 @@ describe("a proxy of the network", () => {
       const settings = { ...behind(fake), provider1BaseUrl, httpProxy: Redacted.make(url) }
       const proxy = yield* startProxy({ settings })
       const { code } = yield* Effect.promise(() =>
-        proxy.client().complete({ prompt: "Hi" }).catch((error) => error.problem),
+        proxy
+          .client()
+          .complete({ prompt: "Hi" })
+          .catch((error) => error.problem),
       )
       assert.strictEqual(code, "upstream-unavailable")
       assert.deepStrictEqual(asked, [])

@@ -34,9 +34,7 @@ export const withCallSpan = (
 export const annotateCall = (attempt: Attempt, model: string, served: Served | undefined): Effect.Effect<void> =>
   Effect.annotateCurrentSpan({
     ...(attempt.outcome === "success" ? {} : { "error.type": attempt.outcome }),
-    ...(attempt.servedModel === null || model === OTHER
-      ? {}
-      : { "gen_ai.response.model": attempt.servedModel }),
+    ...(attempt.servedModel === null || model === OTHER ? {} : { "gen_ai.response.model": attempt.servedModel }),
     ...(served === undefined || served.finishReasons.length === 0
       ? {}
       : { "gen_ai.response.finish_reasons": served.finishReasons.map(nameOrOther) }),
