@@ -68,23 +68,23 @@ export class RoutingTrials extends Context.Service<
   )
 }
 
-/** The targets that would take a call, the one that would be tried first at the beginning. */
-const offer = Effect.fnUntraced(function* (
-  settings: RoutingSettings,
-  { role, ...tokens }: Pick<Call, "role"> & Tokens,
-  times: FirstTokenTimes,
-  now: number,
-) {
-  const candidates = settings.targets
+/** The targets for calls of a role, with what all these calls have in common. */
+const targetsFor = (settings: RoutingSettings, role: Role, times: FirstTokenTimes, now: number) =>
+  settings.targets
     .filter((target) => permits(settings.roles?.[role], target))
-    .filter(({ max_context_tokens }) => tokens.input + tokens.output <= max_context_tokens)
     .map((target) => ({
       target,
-      estimate: costOf(priceOf(settings, target, now)?.prices ?? null, tokens),
+      prices: priceOf(settings, target, now)?.prices ?? null,
       firstTokenMs: times.median(target, now),
     }))
-  return yield* orderBy(settings.strategy)(candidates)
-})
+
+/** The targets that would take a call, the one that would be tried first at the beginning. */
+const offer = (settings: RoutingSettings, targets: ReturnType<typeof targetsFor>, tokens: Tokens) =>
+  orderBy(settings.strategy)(
+    targets
+      .filter(({ target }) => tokens.input + tokens.output <= target.max_context_tokens)
+      .map(({ firstTokenMs, prices, target }) => ({ target, estimate: costOf(prices, tokens), firstTokenMs })),
+  )
 
 const nameOf = ({ model, provider }: TargetName): string => `${provider}/${model}`
 
@@ -92,6 +92,8 @@ const tryOn = Effect.fnUntraced(function* (settings: RoutingSettings, calls: Rea
   const times = new FirstTokenTimes()
   // As if they all had been measured just now: a day is too long ago for the router, and all that is known here.
   for (const call of calls) if (call.ttft !== null) times.add(call, call.ttft, now)
+  // Filters have up to 64 patterns: matched for each call, they would keep a gateway busy for many seconds.
+  const byRole = new Map(Role.literals.map((role) => [role, targetsFor(settings, role, times, now)]))
   const entryOf = ({ model, provider }: Pick<Target, "model" | "provider">) => {
     const entry = { provider, model, actual_calls: 0, trial_calls: 0, trial_micro_usd: 0 }
     targets.set(nameOf(entry), entry)
@@ -109,7 +111,7 @@ const tryOn = Effect.fnUntraced(function* (settings: RoutingSettings, calls: Rea
   for (const call of calls) {
     const served = targets.get(nameOf(call)) ?? entryOf(call)
     served.actual_calls++
-    const [first] = yield* offer(settings, call, times, now)
+    const [first] = yield* offer(settings, byRole.get(call.role) ?? [], call)
     if (first === undefined) {
       sums.unserved_calls++
       continue
