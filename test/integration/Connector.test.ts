@@ -204,6 +204,18 @@ describe("a web page", () => {
 })
 
 describe("bounds", () => {
+  it.live("refuse addresses that are none, as the caller's mistake", () =>
+    Effect.gen(function* () {
+      const { connector } = yield* setup()
+      for (const path of ["//", "//[/v1/chat/completions", "http://[/v1/chat/completions"]) {
+        const answer = yield* Effect.promise(() =>
+          plainRequest({ port: connector.port, path, headers: JSON_TYPE, body: chat("Hi") }),
+        )
+        assert.strictEqual(answer.status, 400, path)
+      }
+    }).pipe(Effect.scoped),
+  )
+
   it.live("refuse bodies that are too large, announced or not, and go on", () =>
     Effect.gen(function* () {
       const { connector } = yield* setup()

@@ -73,12 +73,15 @@ const objection = (request: Request, options: ConnectorOptions) => {
     originRefusal(request, NO_ORIGINS, "Web pages may not use this connector.")
   if (refusal !== undefined) return refuse(problemAnswer(refusal.problem, undefined))
   if (isOurServer(request.headers["user-agent"])) return calledBySealgate
+  if (!URL.canParse(request.url, SOMEWHERE)) return noAddress
   if (Number(request.headers["content-length"] ?? 0) > options.maxBodyBytes) return tooLarge(options)
   if (isCompletion(request) && !/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
     return refuse({ status: 415, code: "unsupported_media_type", message: "Send application/json." })
   }
   return undefined
 }
+
+const noAddress = refuse({ status: 400, code: "malformed", message: "The address of the request is not one." })
 
 /** A proxy that has this connector as its provider would call itself through it, without end. */
 const calledBySealgate = refuse({
