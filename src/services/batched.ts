@@ -65,17 +65,25 @@ export const makeBatched = <In, Out>({ keyOf, most, run }: Batching<In, Out>) =>
     const drain = Effect.yieldNow.pipe(
       Effect.andThen(Effect.suspend(() => perform(next()))),
       Effect.repeat({ while: () => waiting.length > 0 }),
-      Effect.ensuring(Effect.sync(() => void (isRunning = false))),
+      Effect.ensuring(
+        Effect.sync(() => {
+          isRunning = false
+          // A fiber may pause between the last look and here, and somebody may have come meanwhile.
+          if (waiting.length > 0) start()
+        }),
+      ),
     )
+    const start = (): void => {
+      if (isRunning) return
+      isRunning = true
+      runFork(drain)
+    }
 
     return (item: In): Effect.Effect<Out, Failure> =>
       Effect.suspend(() => {
         const outcome = Deferred.makeUnsafe<Out, Failure>()
         waiting.push({ item, outcome })
-        if (!isRunning) {
-          isRunning = true
-          runFork(drain)
-        }
+        start()
         return Deferred.await(outcome)
       })
   })

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit } from "effect"
+import { Array, Cause, Effect, Exit, Scheduler } from "effect"
 import { makeBatched } from "../../src/services/batched.ts"
 
 describe("what is asked together", () => {
   it.effect("fails none of the others by a fault, where that is thrown or not", () =>
     Effect.gen(function* () {
-      const batches: Array<number> = []
+      const batches: globalThis.Array<number> = []
       const ask = yield* makeBatched<string, string>({
         most: 8,
         run: (items) => {
@@ -23,5 +23,23 @@ describe("what is asked together", () => {
         ["a", true, true, "b"],
       )
     }),
+  )
+
+  it.live("forgets nobody who comes as a batch ends, wherever its fiber pauses", () =>
+    Effect.forEach(
+      Array.range(3, 40),
+      (operations) =>
+        Effect.gen(function* () {
+          const ask = yield* makeBatched<number, number>({ most: 8, run: Effect.succeed })
+          for (let pauses = 0; pauses < 20; pauses++) {
+            const late = Effect.andThen(Effect.repeat(Effect.yieldNow, { times: pauses }), ask(2))
+            const answers = yield* Effect.all([ask(1), late], { concurrency: "unbounded" }).pipe(
+              Effect.timeoutOrElse({ duration: "1 second", orElse: () => Effect.succeed("forgotten") }),
+            )
+            assert.deepStrictEqual(answers, [1, 2], `paused every ${operations} operations`)
+          }
+        }).pipe(Effect.provideService(Scheduler.MaxOpsBeforeYield, operations)),
+      { discard: true },
+    ),
   )
 })
