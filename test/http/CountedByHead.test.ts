@@ -88,10 +88,12 @@ describe("the proxy", () => {
       const proxy = yield* startProxy({ settings: { maxConcurrentPerClient: 1 }, upstream: gated.layer })
       const session = yield* Effect.promise(() => beginSession(proxy))
       yield* gated.open
-      const slow = yield* openSocket(proxy.port, headOf("/v1/completions"))
       const { body } = yield* Effect.promise(() => seal(session, { prompt: "hello" }))
       const complete = Effect.promise(async () => (await post(proxy, "/v1/completions", body)).status)
-      yield* Effect.repeat(complete, { until: (status) => status === 429 })
+      const slow = yield* openSocket(proxy.port, headOf("/v1/completions", "expect: 100-continue\r\n"))
+      // Its head was looked at, or nobody would ask for its body.
+      yield* Effect.promise(() => slow.receives(/^HTTP\/1\.1 100 /))
+      assert.strictEqual(yield* complete, 429)
       const late = yield* openSocket(proxy.port, headOf("/v1/completions"))
       assert.match(yield* Effect.promise(() => late.ended), /^HTTP\/1\.1 429 [^]*\r\nretry-after: 1\r\n/i)
       // Neither sessions, however many are being begun, nor what is read is a completion.
