@@ -8,7 +8,7 @@ import { Problem } from "../../domain/problem.ts"
 import { storedSpan } from "../../domain/traceContext.ts"
 import { Step } from "../../domain/step.ts"
 import { NOTHING_SPENT, type Spent } from "../routing/Ledger.ts"
-import { decodeRows, encodeRow, storedJson } from "../storedRows.ts"
+import { decodeRows, storedJson } from "../storedRows.ts"
 
 const Time = Schema.DateTimeUtcFromMillis
 
@@ -179,7 +179,6 @@ export const decodeSteps = decodeRows("job_steps", StepRow)
 export const STEP_COLUMNS = ["job_id", "event", "name", "step", "status", "call", "started_at", "finished_at"]
 
 const Receipt = Schema.fromJsonString(KeptReceipt)
-export const encodeReceipt = encodeRow("job_steps", Receipt)
 export const decodeReceipts = decodeRows("job_steps", Schema.Struct({ name: Schema.String, receipt: Receipt }))
 
 export const toStep = ({ call, finished_at, name, started_at, status, step }: StepRow): JobStep => ({

@@ -314,6 +314,16 @@ const problemOf = (code: string, status: number, title: string, more: object = {
   ...more,
 })
 
+/** A stream at a pace: tokens that came between two ticks are one chunk, and one tick had none. */
+const PACED = {
+  completion: { prompt: "Say hello.", stream: true },
+  status: "complete",
+  payloads: [
+    { deltas: [chunk({ role: "assistant", content: "" }), chunk({ content: "Hello, " })] },
+    { deltas: [] },
+    { deltas: [chunk({ content: "dear reader." }), chunk({}, "stop")] },
+  ],
+} as const
 const NOBODY = { provider: null, model: null, finish_reasons: [], usage: null }
 
 const scripts: ReadonlyArray<Script> = [
@@ -409,13 +419,7 @@ const scripts: ReadonlyArray<Script> = [
     ephemeral: 0x60,
     receivedAt: BEGUN_AT + 30_000,
     completedAt: BEGUN_AT + 30_400,
-    completion: { prompt: "Say hello.", stream: true },
-    status: "complete",
-    payloads: [
-      { deltas: [chunk({ role: "assistant", content: "" }), chunk({ content: "Hello, " })] },
-      { deltas: [] },
-      { deltas: [chunk({ content: "dear reader." }), chunk({}, "stop")] },
-    ],
+    ...PACED,
     end: { provider: "provider1", model: "model-b", finish_reasons: ["stop"], usage: null },
   },
   {
@@ -430,13 +434,7 @@ const scripts: ReadonlyArray<Script> = [
     pace: 100,
     receivedAt: BEGUN_AT + 31_000,
     completedAt: BEGUN_AT + 31_400,
-    completion: { prompt: "Say hello.", stream: true },
-    status: "complete",
-    payloads: [
-      { deltas: [chunk({ role: "assistant", content: "" }), chunk({ content: "Hello, " })] },
-      { deltas: [] },
-      { deltas: [chunk({ content: "dear reader." }), chunk({}, "stop")] },
-    ],
+    ...PACED,
     end: {
       provider: "provider1",
       model: "model-b",
