@@ -13,15 +13,14 @@ export const RequestHead = Schema.Struct({
   issued_at: Schema.Int,
 })
 
-/** The one API that can be asked for. */
-export const CHAT_COMPLETIONS = "chat.completions"
-
 export const SealedRequest = Schema.Struct({
   /** Which provider must serve the request. */
   provider: Schema.optionalKey(Schema.NonEmptyString),
-  /** Whether a stream may begin again after a chunk of it was sealed; by default it may. */
+  /** Whether a stream may begin again after a chunk of it was sealed; by default as its API has it. */
   restart: Schema.optionalKey(Schema.Boolean),
   /** How to read `body`. */
   api: Schema.String,
+  /** Headers of the vendor's API that say how the model is called. */
+  headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   body: Schema.Unknown,
 })
