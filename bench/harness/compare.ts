@@ -32,6 +32,18 @@ const measureRound = async ({ load, pid }: Subject, seconds: number, lanes: numb
   return { ...lap, cpu: (cpuOf(pid) - before) / lap.units, perSecond: (lap.units * 1000) / lap.ms }
 }
 
+/** Has each subject serve so many units, for those that are measured in a state which so many bring them to. */
+export const warm = async (
+  { seconds }: Bench,
+  lanes: number,
+  subjects: ReadonlyArray<Subject>,
+  units: number,
+): Promise<void> => {
+  for (const subject of subjects) {
+    for (let served = 0; served < units;) served += (await measureRound(subject, seconds, lanes)).units
+  }
+}
+
 export const compare = async (
   { rounds, seconds }: Bench,
   lanes: number,

@@ -1,15 +1,15 @@
 /**
- * A provider that speaks OpenAI's format and answers at once: whole answers, and streams of so many words at such a rate.
- * `GET /count` says how many calls there were. In the environment: ANSWER, WORDS, WORDS_PER_SECOND (0: as fast as it can, each
- * on its own), WRITES_PER_SECOND (default: one for each word).
+ * A provider that speaks OpenAI's format and answers at once. A stream has so many words at such a rate, or, without WORDS,
+ * the whole answer in one piece. `GET /count` says how many calls there were. In the environment: ANSWER, WORDS,
+ * WORDS_PER_SECOND (0: as fast as it can, each on its own), WRITES_PER_SECOND (default: one for each word).
  */
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { setImmediate as yieldNow } from "node:timers/promises"
 
-const { ANSWER = "A short answer.", WORDS = "100", WORDS_PER_SECOND = "0" } = process.env
+const { ANSWER = "A short answer.", WORDS, WORDS_PER_SECOND = "0" } = process.env
 const { WRITES_PER_SECOND = WORDS_PER_SECOND } = process.env
-const words = Number(WORDS)
+const words = Number(WORDS ?? 1)
 const rate = Number(WORDS_PER_SECOND) / 1000
 
 const common = { id: "chatcmpl-1", created: 1_700_000_000, model: "m" }
@@ -29,7 +29,7 @@ const event = (delta: object, finish: string | null) =>
     choices: [{ index: 0, delta, finish_reason: finish }],
   })}\n\n`
 const first = event({ role: "assistant", content: "" }, null)
-const word = event({ content: "word " }, null)
+const word = event({ content: WORDS === undefined ? ANSWER : "word " }, null)
 const last = `${event({}, "stop")}data: ${JSON.stringify({
   ...common,
   object: "chat.completion.chunk",
@@ -61,6 +61,7 @@ if (rate > 0) setInterval(writeDue, 1000 / Number(WRITES_PER_SECOND))
 
 const stream = async (response: ServerResponse): Promise<void> => {
   response.writeHead(200, { "content-type": "text/event-stream" })
+  if (WORDS === undefined) return void response.end(first + word + last)
   response.write(first)
   if (rate > 0) return void open.add({ response, began: performance.now(), sent: 0 })
   for (let sent = 0; sent < words && !response.destroyed; sent++) {
@@ -88,6 +89,8 @@ const server = createServer((request, response) => {
     response.end(whole)
   })
 })
+// Longer than a subject waits for its next round.
+server.keepAliveTimeout = 60_000
 server.listen(0, "127.0.0.1", () => {
   // Listening on a port, so the address is one.
   console.log(`listening on http://127.0.0.1:${(server.address() as AddressInfo).port}`)

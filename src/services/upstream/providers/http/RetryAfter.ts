@@ -11,9 +11,11 @@ export const retryAfterMs = (headers: ResponseHeaders, now: number): number | un
   const milliseconds = number(headers["retry-after-ms"])
   if (milliseconds !== undefined) return milliseconds
   const value = headers["retry-after"]
+  // Nearly every answer; to find that nothing is no date would take longer than to read the answer.
+  if (value === undefined) return undefined
   const seconds = number(value)
   if (seconds !== undefined) return finite(Math.ceil(seconds * 1000))
-  const asked = Result.getOrUndefined(Headers.parseRetryAfter(value ?? ""))
+  const asked = Result.getOrUndefined(Headers.parseRetryAfter(value))
   return asked?._tag === "DateTime" ? Duration.toMillis(Headers.retryAfterDelay(asked, now)) : undefined
 }
 
