@@ -49,14 +49,22 @@ export const layerCircuitsInMemory: Layer.Layer<CircuitBreaker.CircuitBreakerSto
       if (candidates[0] !== undefined) circuits.delete(candidates[0])
     })
 
+    const begin = Effect.fnUntraced(function* (key: string) {
+      const circuit = yield* newCircuit
+      if (circuits.size >= MAX_CIRCUITS) yield* forgetOne()
+      circuits.set(key, circuit)
+      return yield* circuit.admit(key)
+    })
+
     return CircuitBreaker.CircuitBreakerStore.of({
-      admit: Effect.fnUntraced(function* (key) {
-        const circuit = circuits.get(key) ?? (yield* newCircuit)
-        circuits.delete(key)
-        if (circuits.size >= MAX_CIRCUITS) yield* forgetOne()
-        circuits.set(key, circuit)
-        return yield* circuit.admit(key)
-      }),
+      admit: (key) =>
+        Effect.suspend(() => {
+          const circuit = circuits.get(key)
+          if (circuit === undefined) return begin(key)
+          circuits.delete(key)
+          circuits.set(key, circuit)
+          return circuit.admit(key)
+        }),
       record: (outcome) => circuits.get(outcome.key)?.record(outcome) ?? Effect.undefined,
       state: (key) => circuits.get(key)?.state(key) ?? Effect.succeed({ _tag: "Closed", key }),
     })

@@ -1,5 +1,5 @@
 /** Circuit breakers: what fails is not called until it works again. {@link Suspect} says what has a circuit. */
-import { Cause, Context, Deferred, Duration, Effect, Exit, Option, Schedule, type Scope, Stream } from "effect"
+import { Cause, Duration, Effect, Exit, Fiber, Option, Random, Scope } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { failureRules, type Suspect } from "../../domain/failures.ts"
 import type { ProviderId } from "../../domain/upstream.ts"
@@ -51,7 +51,9 @@ export interface Circuits {
   readonly statesOf: (provider: ProviderId) => Effect.Effect<ProviderCircuits>
 }
 
-/** From the outermost to the innermost circuit, with the key of each. */
+const OUTERMOST_FIRST: ReadonlyArray<Suspect> = ["provider", "target", "pace"]
+
+/** The key of each circuit. */
 const SUSPECTS: Readonly<Record<Suspect, (target: CalledTarget) => string>> = {
   provider: ({ provider }) => provider,
   target: ({ key }) => key,
@@ -63,91 +65,69 @@ const PACE = "#pace"
  * What an exit says about a suspect. A request that was refused, or whose caller left, says nothing; if it was a probe,
  * its slot is free for the next one.
  */
-const outcomeFor =
-  (suspect: Suspect) =>
-  (exit: Exit.Exit<unknown, Failure>): CircuitBreaker.Outcome => {
-    if (Exit.isSuccess(exit)) return CircuitBreaker.success
-    const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-    if (error?._tag !== "ProviderFailure") return CircuitBreaker.ignored
-    const { against, heard } = failureRules[error.kind]
-    if (against === suspect) return CircuitBreaker.failure({ retryAfter: error.retryAfterMs })
-    return suspect === "provider" && heard ? CircuitBreaker.success : CircuitBreaker.ignored
-  }
-
-/** What the circuits of one call share. */
-interface Passing {
-  readonly worked: Deferred.Deferred<void>
-  probes: boolean
+const outcomeFor = (suspect: Suspect, exit: Exit.Exit<unknown, Failure>): CircuitBreaker.Outcome => {
+  if (Exit.isSuccess(exit)) return CircuitBreaker.success
+  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+  if (error?._tag !== "ProviderFailure") return CircuitBreaker.ignored
+  const { against, heard } = failureRules[error.kind]
+  if (against === suspect) return CircuitBreaker.failure({ retryAfter: error.retryAfterMs })
+  return suspect === "provider" && heard ? CircuitBreaker.success : CircuitBreaker.ignored
 }
 
-/** The call that asks for admission; absent outside of one. */
-const CurrentPassing = Context.Reference<Passing | undefined>("sealgate/services/upstream/Circuits/CurrentPassing", {
-  defaultValue: () => undefined,
-})
+/** A circuit that a call was let through. */
+interface Passed {
+  readonly suspect: Suspect
+  readonly key: string
+  readonly admission: CircuitBreaker.Admission
+}
 
-type Store = CircuitBreaker.CircuitBreakerStore["Service"]
+const openDuration = ({ factor, maxOpen, open }: UpstreamSettings["circuit"], openings: number) =>
+  Effect.map(Random.next, (random) => {
+    const exact = Math.min(Duration.toMillis(open) * factor ** openings, Duration.toMillis(maxOpen))
+    return Duration.millis(exact * (1 - JITTER + 2 * JITTER * random))
+  })
+
+/** By what part an opening is longer or shorter than its exact time, so that not everybody comes back at once. */
+const JITTER = 0.2
 
 /**
- * `store`, to which a probe reports success as soon as its target works. The breaker's own report at the end of the
- * probe has the same generation, so the store ignores it.
+ * The library's breaker guards one key. A call passes three, so they are asked here: in one scope, with one mask, and
+ * without a stream of transitions that somebody has to read. What a circuit is, and when it opens, is the store's.
  */
-const withEarlySuccess = (
-  store: Store,
-  tripPolicy: CircuitBreaker.TripPolicy,
-  onTransition: (transition: CircuitBreaker.Transition) => Effect.Effect<void>,
-): Store => {
-  const succeed = (key: string, generation: number) =>
-    store.record({ key, generation, outcome: "Success", tripPolicy, openFor: Duration.zero }).pipe(
-      Effect.flatMap((transition) => (transition === undefined ? Effect.void : onTransition(transition))),
-      // If the store failed, the end of the call reports it again.
-      Effect.ignore,
-    )
-  return {
-    ...store,
-    admit: Effect.fnUntraced(function* (key) {
-      const admission = yield* store.admit(key)
-      const passing = yield* CurrentPassing
-      if (admission.probe && passing !== undefined) {
-        passing.probes = true
-        // The breaker closes this scope with the call. A report that has begun is completed, so that it is logged.
-        yield* Effect.interruptible(Deferred.await(passing.worked)).pipe(
-          Effect.andThen(succeed(key, admission.generation)),
-          Effect.uninterruptible,
-          Effect.forkScoped,
-        )
-      }
-      return admission
-    }),
-  }
-}
-
-const openings = ({ factor, maxOpen, open }: UpstreamSettings["circuit"]) =>
-  Schedule.exponential(open, factor).pipe(
-    Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, maxOpen))),
-    Schedule.jittered,
-  )
-
 export const makeCircuits = Effect.fnUntraced(function* (
   settings: UpstreamSettings["circuit"],
   book: TargetRegistry,
 ): Effect.fn.Return<Circuits, never, CircuitBreaker.CircuitBreakerStore | Scope.Scope> {
   const store = yield* CircuitBreaker.CircuitBreakerStore
+  const scope = yield* Effect.scope
+  const onFailures = CircuitBreaker.consecutive(settings.failures)
+  const policies: Readonly<Record<Suspect, CircuitBreaker.TripPolicy>> = {
+    provider: onFailures,
+    target: onFailures,
+    pace: CircuitBreaker.consecutive(settings.slow),
+  }
 
-  const makeBreaker = Effect.fnUntraced(function* (failures: number) {
-    const tripPolicy = CircuitBreaker.consecutive(failures)
-    const breaker = yield* CircuitBreaker.make({
-      tripPolicy,
-      openDuration: openings(settings),
-      maxOpenDuration: settings.maxOpen,
-    }).pipe(
-      Effect.provideService(
-        CircuitBreaker.CircuitBreakerStore,
-        withEarlySuccess(store, tripPolicy, (transition) => onTransition(transition)),
-      ),
+  const note = (transition: CircuitBreaker.Transition | undefined) =>
+    transition === undefined ? Effect.void : Effect.asVoid(Effect.forkIn(onTransition(transition), scope))
+
+  const write = (
+    { admission: { generation }, key, suspect }: Passed,
+    outcome: CircuitBreaker.Outcome["_tag"],
+    openFor: Duration.Duration,
+  ): Effect.Effect<void> =>
+    store.record({ key, generation, outcome, tripPolicy: policies[suspect], openFor }).pipe(
+      Effect.flatMap(note),
+      // The call is over. What a store did not hear of, it learns from others.
+      Effect.ignore,
     )
-    yield* breaker.transitions.pipe(Stream.runForEach(onTransition), Effect.forkScoped({ startImmediately: true }))
-    return breaker
-  })
+
+  const record = (passed: Passed, outcome: CircuitBreaker.Outcome): Effect.Effect<void> => {
+    if (outcome._tag !== "Failure") return write(passed, outcome._tag, Duration.zero)
+    const asked = Duration.min(outcome.retryAfter ?? Duration.zero, settings.maxOpen)
+    return Effect.flatMap(openDuration(settings, passed.admission.consecutiveOpenings), (own) =>
+      write(passed, outcome._tag, Duration.max(own, asked)),
+    )
+  }
 
   const stateAt = (key: string): Effect.Effect<CircuitState> =>
     store.state(key).pipe(
@@ -203,25 +183,55 @@ export const makeCircuits = Effect.fnUntraced(function* (
         )
   })
 
-  const onFailures = yield* makeBreaker(settings.failures)
-  const breakers = { provider: onFailures, target: onFailures, pace: yield* makeBreaker(settings.slow) }
+  /** Lets a call through its circuits, from the outermost; what it has passed when one refuses is in `passed`. */
+  const admit = Effect.fnUntraced(function* (target: CalledTarget, passed: Array<Passed>, admissions: Scope.Scope) {
+    for (const suspect of OUTERMOST_FIRST) {
+      const key = SUSPECTS[suspect](target)
+      const admission = yield* store.admit(key).pipe(
+        Scope.provide(admissions),
+        // What cannot be asked lets everybody through, and is told nothing.
+        Effect.catchReason("CircuitBreakerError", "CircuitBreakerStoreError", () => Effect.undefined),
+      )
+      if (admission === undefined) continue
+      passed.push({ suspect, key, admission })
+      yield* note(admission.transition)
+    }
+  })
+
+  /**
+   * Reports success for probes as soon as their target works. Their generation is over then, so that what is recorded at
+   * the end of the call changes nothing.
+   */
+  const early = (probes: ReadonlyArray<Passed>) =>
+    Effect.forEach(probes, (probe) => record(probe, CircuitBreaker.success), { discard: true })
 
   return {
     guard: <A, R>(target: CalledTarget, call: (permit: CircuitPermit) => Effect.Effect<A, Failure, R>) =>
-      Effect.suspend(() => {
-        const passing: Passing = { worked: Deferred.makeUnsafe<void>(), probes: false }
-        const guardedBy = (suspect: Suspect) => (inner: Effect.Effect<A, Failure, R>) =>
-          breakers[suspect].execute(inner, { key: SUSPECTS[suspect](target), classify: outcomeFor(suspect) })
-        return call({
-          working: () => void Deferred.doneUnsafe(passing.worked, Effect.void),
-          isProbe: () => passing.probes && !Deferred.isDoneUnsafe(passing.worked),
-        }).pipe(
-          guardedBy("pace"),
-          guardedBy("target"),
-          guardedBy("provider"),
-          Effect.provideService(CurrentPassing, passing),
-        )
-      }),
+      Effect.uninterruptibleMask((restore) =>
+        Effect.scopedWith(
+          Effect.fnUntraced(function* (admissions) {
+            const passed: Array<Passed> = []
+            const admitted = yield* Effect.exit(admit(target, passed, admissions))
+            let probes = passed.filter(({ admission }) => admission.probe)
+            let reporting: Fiber.Fiber<void> | undefined
+            const runFork = probes.length === 0 ? undefined : Effect.runForkWith(yield* Effect.context())
+            const permit: CircuitPermit = {
+              working: () => {
+                if (runFork === undefined || probes.length === 0) return
+                reporting = runFork(early(probes))
+                probes = []
+              },
+              isProbe: () => probes.length > 0,
+            }
+            const exit: Exit.Exit<A, Failure> = Exit.isFailure(admitted)
+              ? Exit.failCause(admitted.cause)
+              : yield* Effect.exit(restore(call(permit)))
+            if (reporting !== undefined) yield* Fiber.await(reporting)
+            for (const each of passed.toReversed()) yield* record(each, outcomeFor(each.suspect, exit))
+            return yield* exit
+          }),
+        ),
+      ),
     statesOf,
   }
 })
