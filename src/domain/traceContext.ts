@@ -55,6 +55,16 @@ const parentOf = (span: Tracer.AnySpan): Tracer.AnySpan | undefined =>
   span._tag === "ExternalSpan" ? undefined : Option.getOrUndefined(span.parent)
 
 /**
+ * The trace of the request that a span belongs to, also by way of a job: what problems and the log name. What a server
+ * does by itself belongs to none.
+ */
+export const requestTraceId = (span: Tracer.AnySpan | undefined): string | undefined => {
+  if (span === undefined) return undefined
+  const begun = span._tag === "ExternalSpan" || span.kind === "server"
+  return begun ? span.traceId : requestTraceId(parentOf(span))
+}
+
+/**
  * The trace headers for a callee. When spans are not exported, the caller's own headers are passed on as if this
  * product were not there, and nothing if there were none: the callee should not refer to spans that nobody kept.
  */

@@ -154,7 +154,7 @@ const handle = Effect.fnUntraced(function* (request: Request, options: Connector
     return refuse({ status: 503, code: "draining", message: "The connector is shutting down.", retryable: true })
   }
   // The request's scope stays open until the response is written out, so a stream counts for as long as it flows.
-  yield* drain.inFlight
+  yield* drain.inFlight("request")
   const body = yield* bodyOf(request, options)
   const answer = Effect.tryPromise({
     try: (signal) => options.fetch(new URL(request.url, SOMEWHERE), { method: request.method, body, signal }),

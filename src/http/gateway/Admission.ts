@@ -22,7 +22,7 @@ export const layerAuthorization = Layer.effect(
 
     return Authorization.of({
       bearer: Effect.fnUntraced(function* (app, { credential, endpoint }) {
-        yield* drain.inFlight
+        yield* drain.inFlight("request")
         const rateClass = rateClassOf(endpoint.method, endpoint.annotations)
         const user = yield* tokens.verify(credential)
         yield* Effect.mapError(take(`${rateClass}-per-tenant`, user.tenant, limits[rateClass]), (error) =>

@@ -124,7 +124,7 @@ export const SealedHandlers = HttpApiBuilder.group(
       if (!isJson(request)) return HttpServerResponse.empty({ status: 415 })
       // As it was sent, because its hash is signed. What is still coming in holds no shutdown up.
       const text = yield* Effect.orDie(request.text)
-      yield* drain.inFlight
+      yield* drain.inFlight("request")
       if (yield* drain.draining) return yield* new Draining()
       const { suites } = yield* Effect.orDie(HttpApiError.HttpApiSchemaError.wrap("Payload", decodeInit(text)))
       const suite = suites.map(suiteWith).find((suite) => suite !== undefined)
@@ -137,12 +137,13 @@ export const SealedHandlers = HttpApiBuilder.group(
       yield* Effect.mapError(callers.mayTry, (error) =>
         tooMany(error, `At most ${error.limit} refused credentials per minute are accepted from one client.`),
       )
-      yield* drain.inFlight
+      const work = yield* drain.inFlight("request")
       // The response does not show how many requests its sender has left, because that would reveal how the answer came
       // about.
       const states = yield* CountedPolicies
       const answer = yield* Effect.mapError(completions.handle(envelope), refusalOf)
       states.length = 0
+      if (answer._tag === "Stream") work.kind = "stream"
       return yield* render(answer)
     })
 

@@ -1,6 +1,7 @@
 /** Log lines: pretty for a person at a terminal, JSON for machines. */
-import { Layer, Logger, References } from "effect"
+import { Context, type Fiber, Layer, Logger, References, Tracer } from "effect"
 import { discreetCause } from "../../domain/defect.ts"
+import { requestTraceId } from "../../domain/traceContext.ts"
 
 const LEVELS = {
   trace: "Trace",
@@ -15,6 +16,21 @@ const LEVELS = {
 export const discreetLogger = <Output>(logger: Logger.Logger<unknown, Output>): Logger.Logger<unknown, Output> =>
   Logger.make((options) => logger.log({ ...options, cause: discreetCause(options.cause) }))
 
+/**
+ * `logger`, whose lines name the trace that they belong to, as the problems of requests and jobs do. Loggers read what a
+ * line is annotated with from its fiber, so they get one that says more.
+ */
+const tracedLogger = <Output>(logger: Logger.Logger<unknown, Output>): Logger.Logger<unknown, Output> =>
+  Logger.make((options) => {
+    const { fiber } = options
+    const trace_id = requestTraceId(Context.getOrUndefined(fiber.context, Tracer.ParentSpan))
+    if (trace_id === undefined) return logger.log(options)
+    const annotations = { ...fiber.getRef(References.CurrentLogAnnotations), trace_id }
+    const context = Context.add(fiber.context, References.CurrentLogAnnotations, annotations)
+    const annotated: Fiber.Fiber<unknown, unknown> = Object.create(fiber, { context: { value: context } })
+    return logger.log({ ...options, fiber: annotated })
+  })
+
 export interface LoggingSettings {
   readonly logLevel: keyof typeof LEVELS
   /** By default, pretty on a terminal and JSON elsewhere. */
@@ -25,7 +41,7 @@ export const layerLogging = (settings: LoggingSettings) => {
   const format = settings.logFormat ?? (process.stdout.isTTY ? "pretty" : "json")
   const logger = format === "pretty" ? Logger.consolePretty() : Logger.consoleJson
   return Layer.merge(
-    Logger.layer([discreetLogger(logger)]),
+    Logger.layer([tracedLogger(discreetLogger(logger))]),
     Layer.succeed(References.MinimumLogLevel, LEVELS[settings.logLevel]),
   )
 }

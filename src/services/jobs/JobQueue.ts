@@ -8,6 +8,7 @@ import { SqlClient } from "effect/sql"
 import type { JobId } from "../../domain/job.ts"
 import type { Mode } from "../../domain/modes.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
+import { storedSpan } from "../../domain/traceContext.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
 import { decodeAgent } from "../agents/storedAgents.ts"
 import { unavailable } from "../storedRows.ts"
@@ -116,14 +117,20 @@ export class JobQueue extends Context.Service<
       })
 
       const takeBack = Effect.gen(function* () {
-        const rows = yield* sql<{ id: JobId; crashes: number; mode: Mode; created_at: number }>`
+        const rows = yield* sql<{ id: JobId; crashes: number; mode: Mode; created_at: number; traceparent: string }>`
           UPDATE jobs SET status = 'queued', lease = NULL, crashes = crashes + 1, due_at = ${now}
-          WHERE id IN ${due("running", BATCH)} RETURNING id, crashes, mode, created_at`
-        for (const { crashes, created_at, id, mode } of rows) {
+          WHERE id IN ${due("running", BATCH)} RETURNING id, crashes, mode, created_at, traceparent`
+        for (const { crashes, created_at, id, mode, traceparent } of rows) {
           // Should its worker be alive after all, it lets go of the job now and not only with its next write.
           yield* signals.publish(stopped(id))
           yield* sql.afterCommit(jobTakenOver(mode))
-          yield* crashes > settings.maxCrashes ? giveUp(id, crashes, mode, created_at) : putOff(id, crashes)
+          const isOver = crashes > settings.maxCrashes
+          yield* sql.afterCommit(
+            Effect.logWarning(isOver ? "a job kept crashing its workers and has failed" : "a job's worker died").pipe(
+              Effect.annotateLogs({ job: id, crashes, trace_id: storedSpan(traceparent).traceId }),
+            ),
+          )
+          yield* isOver ? giveUp(id, crashes, mode, created_at) : putOff(id, crashes)
         }
         if (rows.length > 0) yield* wake
         return rows.length

@@ -193,30 +193,33 @@ export const toStep = ({ call, finished_at, name, started_at, status, step }: St
   finished_at,
 })
 
-export const toJob = (row: ShownRow, steps: ReadonlyArray<StepRow>, spent: Spent): Job => ({
-  id: row.id,
-  agent_id: row.agent_id,
-  agent_version: row.agent_version,
-  mode: row.mode,
-  status: row.status,
-  attempt: row.attempt,
-  task: row.task,
-  options: row.options,
-  ...(row.result === null ? {} : { result: row.result }),
-  ...(row.problem === null ? {} : { problem: row.problem }),
-  usage: {
-    input_tokens: spent.input_tokens,
-    output_tokens: spent.output_tokens,
-    cached_tokens: spent.cached_tokens,
-    calls: spent.calls,
-  },
-  cost_micro_usd: spent.unpriced === 0 ? spent.cost : null,
-  ...(row.at_most === null ? {} : { at_most: row.at_most }),
-  steps: steps.map(toStep),
-  created_at: row.created_at,
-  ...(row.started_at === null ? {} : { started_at: row.started_at }),
-  ...(row.finished_at === null ? {} : { finished_at: row.finished_at }),
-  expires_at: row.expires_at,
-  trace_id: storedSpan(row.traceparent).traceId,
-  metadata: row.metadata,
-})
+export const toJob = (row: ShownRow, steps: ReadonlyArray<StepRow>, spent: Spent): Job => {
+  const { traceId } = storedSpan(row.traceparent)
+  return {
+    id: row.id,
+    agent_id: row.agent_id,
+    agent_version: row.agent_version,
+    mode: row.mode,
+    status: row.status,
+    attempt: row.attempt,
+    task: row.task,
+    options: row.options,
+    ...(row.result === null ? {} : { result: row.result }),
+    ...(row.problem === null ? {} : { problem: { ...row.problem, trace_id: traceId } }),
+    usage: {
+      input_tokens: spent.input_tokens,
+      output_tokens: spent.output_tokens,
+      cached_tokens: spent.cached_tokens,
+      calls: spent.calls,
+    },
+    cost_micro_usd: spent.unpriced === 0 ? spent.cost : null,
+    ...(row.at_most === null ? {} : { at_most: row.at_most }),
+    steps: steps.map(toStep),
+    created_at: row.created_at,
+    ...(row.started_at === null ? {} : { started_at: row.started_at }),
+    ...(row.finished_at === null ? {} : { finished_at: row.finished_at }),
+    expires_at: row.expires_at,
+    trace_id: traceId,
+    metadata: row.metadata,
+  }
+}

@@ -99,6 +99,7 @@ const make = Effect.gen(function* () {
     if (outcome === "parked") return yield* persistently(leases.release(lease))
     if (outcome === "timed-out") {
       const problem = timedOut(lease.job.agent.limits.timeout_seconds)
+      yield* tellFailure(problem)
       return yield* persistently(leases.end(lease, { status: "timed_out", problem }))
     }
     if (Exit.isSuccess(outcome)) {
@@ -106,9 +107,11 @@ const make = Effect.gen(function* () {
     }
     const failure = Option.getOrUndefined(Cause.findErrorOption(outcome.cause))
     if (failure === undefined) yield* logDefect(outcome.cause)
+    const problem = failure?.problem ?? INTERNAL
+    yield* tellFailure(problem)
     return yield* persistently(
       leases.fail(lease, {
-        problem: failure?.problem ?? INTERNAL,
+        problem,
         retryAfter: Duration.millis(failure?.retryAfterMs ?? 0),
         isFault: failure === undefined,
       }),
@@ -136,7 +139,7 @@ const make = Effect.gen(function* () {
 
   /** Claims as many jobs as there are free workers, and begins to work on them. */
   const claim = Effect.gen(function* () {
-    yield* drain.inFlight
+    yield* drain.inFlight("job")
     const free = settings.workers - working.size
     mayHaveMore = true
     if (free === 0 || (yield* drain.draining)) return
@@ -151,7 +154,7 @@ const make = Effect.gen(function* () {
       // It was taken for dead, and did not know yet.
       if (before !== undefined) yield* Deferred.succeed(before.gone, undefined)
       if (stoppedMeanwhile.has(lease.job.id)) yield* Effect.forkIn(check([job]), scope)
-      yield* Effect.scoped(Effect.andThen(drain.inFlight, work(job))).pipe(
+      yield* Effect.scoped(Effect.andThen(drain.inFlight("job"), work(job))).pipe(
         Effect.forkIn(workers, { startImmediately: true }),
       )
     }
@@ -237,6 +240,10 @@ const timedOut = (seconds: number): Problem =>
     detail: `The agent's limits.timeout_seconds is ${seconds}. What finished until then is among the steps.`,
     retryable: false,
   })
+
+/** By its code alone: the detail may quote what was worked on. */
+const tellFailure = ({ code }: Problem) =>
+  Effect.logInfo("an attempt at a job failed").pipe(Effect.annotateLogs({ code }))
 
 /** Why a worker could not go on. A database that is away is no fault of its own, and told where it was asked. */
 const tellFault = (cause: Cause.Cause<unknown>) => {

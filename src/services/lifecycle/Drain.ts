@@ -1,8 +1,8 @@
 /**
  * Shutdown in order: readiness turns bad, nothing new begins, work in flight may finish within a grace period, and what
- * has not finished by then is told to end.
+ * has not finished by then is told to end. The log says what was waited for.
  */
-import { Context, Deferred, Duration, Effect, Layer, Option, Schema, type Scope, Stream, SubscriptionRef } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, Layer, Option, Schema, type Scope } from "effect"
 
 /** The grace period is over. */
 export class Aborted extends Schema.TaggedError<Aborted>()("Aborted", {}) {
@@ -14,6 +14,14 @@ export class Aborted extends Schema.TaggedError<Aborted>()("Aborted", {}) {
 /** How long work that was told to end may take to finish its output. */
 const LAST_WORDS = Duration.seconds(3)
 
+/** What a shutdown waits for. */
+export interface Work {
+  /** A request counts as a stream from when that is known. */
+  kind: "request" | "stream" | "job"
+  /** Milliseconds since the epoch. */
+  readonly since: number
+}
+
 export class Drain extends Context.Service<
   Drain,
   {
@@ -24,7 +32,7 @@ export class Drain extends Context.Service<
      * Counts the caller as work in flight until its scope closes. It has to be called before `draining` is read;
      * otherwise a drain that begins in between would miss the caller.
      */
-    readonly inFlight: Effect.Effect<void, never, Scope.Scope>
+    readonly inFlight: (kind: Work["kind"]) => Effect.Effect<Work, never, Scope.Scope>
     /** Never succeeds; fails once the grace period is over. */
     readonly aborted: Effect.Effect<never, Aborted>
     /** Begins the shutdown, and returns when nothing is in flight or the waiting is over. */
@@ -38,26 +46,57 @@ export class Drain extends Context.Service<
         let draining = false
         const begun = yield* Deferred.make<void>()
         const aborted = yield* Deferred.make<never, Aborted>()
-        const count = yield* SubscriptionRef.make(0)
-        const change = (by: number) => SubscriptionRef.update(count, (current) => current + by)
-        const idle = SubscriptionRef.changes(count).pipe(
-          Stream.takeUntil((current) => current === 0),
-          Stream.runDrain,
-        )
+        const idle = yield* Deferred.make<void>()
+        const inFlight = new Set<Work>()
+
+        const enter = (kind: Work["kind"]) =>
+          Effect.map(Clock.currentTimeMillis, (since) => {
+            const work: Work = { kind, since }
+            inFlight.add(work)
+            return work
+          })
+        const leave = (work: Work) =>
+          Effect.suspend(() => {
+            inFlight.delete(work)
+            return draining && inFlight.size === 0 ? Deferred.succeed(idle, undefined) : Effect.void
+          })
+
+        /** Says what is in flight. */
+        const counted = <A>(log: Effect.Effect<A>) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.annotateLogs(log, countsOf(inFlight, now)))
+
         return Drain.of({
           draining: Effect.sync(() => draining),
           begun: Deferred.await(begun),
-          inFlight: Effect.acquireRelease(change(1), () => change(-1)),
+          inFlight: (kind) => Effect.acquireRelease(enter(kind), leave),
           aborted: Deferred.await(aborted),
           drain: Effect.gen(function* () {
             draining = true
             yield* Deferred.succeed(begun, undefined)
-            const finished = yield* Effect.timeoutOption(idle, settings.grace)
-            if (Option.isSome(finished)) return
+            if (inFlight.size === 0) return
+            const grace = Duration.format(settings.grace)
+            yield* counted(Effect.logInfo(`shutting down; waiting up to ${grace} for what is in flight`))
+            const [waited, finished] = yield* Effect.timed(Effect.timeoutOption(Deferred.await(idle), settings.grace))
+            if (Option.isSome(finished)) {
+              return yield* Effect.logInfo(`everything in flight has ended after ${Duration.format(waited)}`)
+            }
+            yield* counted(Effect.logWarning(`breaking off what is still in flight after ${grace}`))
             yield* Deferred.fail(aborted, new Aborted())
-            yield* Effect.timeoutOption(idle, LAST_WORDS)
+            yield* Effect.timeoutOption(Deferred.await(idle), LAST_WORDS)
           }),
         })
       }),
     )
+}
+
+/** How many there are of each kind, and for how long the oldest has been under way. */
+const countsOf = (works: Iterable<Work>, now: number) => {
+  const all = [...works]
+  const count = (kind: Work["kind"]) => all.filter((work) => work.kind === kind).length
+  return {
+    requests: count("request"),
+    streams: count("stream"),
+    jobs: count("job"),
+    longest_ms: Math.max(0, ...all.map(({ since }) => now - since)),
+  }
 }

@@ -3,11 +3,13 @@
  */
 import { Clock, Effect } from "effect"
 import { encodeBase64Url, utf8 } from "../../domain/bytes.ts"
+import { defined } from "../../domain/defined.ts"
 import { endRecordLength } from "../../domain/padding.ts"
 import type { Problem } from "../../domain/problem.ts"
 import { SOFTWARE } from "../../domain/software.ts"
 import type { ReceiptClaims } from "../../domain/statement.ts"
 import { iJsonOf } from "../../domain/surrogates.ts"
+import { requestTraceId } from "../../domain/traceContext.ts"
 import type { EndStatus, Form } from "../../domain/transcript.ts"
 import { Attestation } from "./Attestation.ts"
 import type { Opened } from "./SealedExchange.ts"
@@ -65,11 +67,18 @@ export const endRecord = Effect.fnUntraced(function* (ending: Ending) {
   const record = { status, finish_reasons: served.finishReasons, usage: served.usage }
   const jsonWith = (problem: Problem | undefined) =>
     utf8(iJsonOf({ ...record, ...(problem === undefined ? {} : { problem }), receipt }))
-  const json = problem === undefined ? jsonWith(undefined) : fitted(problem, jsonWith)
+  const json = problem === undefined ? jsonWith(undefined) : fitted(yield* traced(problem), jsonWith)
   const filled = new Uint8Array(endRecordLength(json.length)).fill(SPACE)
   filled.set(json)
   return filled
 })
+
+/** `problem` with the trace by which the operator finds it in the log: under the seal nobody else learns it. */
+const traced = (problem: Problem): Effect.Effect<Problem> =>
+  Effect.match(Effect.currentParentSpan, {
+    onFailure: () => problem,
+    onSuccess: (span) => ({ ...problem, ...defined({ trace_id: requestTraceId(span) }) }),
+  })
 
 const SPACE = 0x20
 /** What fits into one block. */

@@ -17,6 +17,7 @@ import { brokenOff, errorOf, mayFit, type TargetFailure, targetFailureOf, outOfT
 import type { Provider, ProviderFailure } from "./Provider.ts"
 import { TargetRegistry } from "./TargetRegistry.ts"
 import { type Target, targetsOf } from "./Targets.ts"
+import { logUnserved } from "./unserved.ts"
 import { countRequestFailed, countSkip, whileInFlight } from "./UpstreamMetrics.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 import { withCallSpan } from "./UpstreamSpans.ts"
@@ -127,8 +128,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
       if (Result.isSuccess(served)) return { value: served.success, attempts: state.attempts }
       const failed = targetFailureOf(target, served.failure)
       state.failures.push(call.mayGoOn() ? failed : brokenOff(failed))
-      if (served.failure._tag === "BulkheadFull") yield* countSkip(target.provider.id, "bulkhead")
-      if (served.failure._tag === "CircuitBreakerError") yield* countSkip(target.provider.id, "circuit")
+      if (failed.skipped !== undefined) yield* countSkip(target.provider.id, failed.skipped)
       if (state.failures.at(-1)?.failover === false) break
     }
     return yield* errorOf(state.failures, state.attempts)
@@ -154,12 +154,16 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
         state.expired = true
         return Option.none<never>()
       })
-      const result = yield* Effect.raceFirst(
+      const result = Effect.raceFirst(
         Effect.asSome(tryTargets(state, targets, call, prepared)),
         Effect.delay(expire, total),
       )
-      if (Option.isSome(result)) return result.value
-      return yield* outOfTime(state.called, state.attempts)
+      return yield* result.pipe(
+        Effect.flatMap((served) =>
+          Option.isSome(served) ? Effect.succeed(served.value) : outOfTime(state.called, state.attempts),
+        ),
+        Effect.tapError((error) => logUnserved(error, state.failures, book)),
+      )
     },
     Effect.tapError((error) => countRequestFailed(error.code)),
   )

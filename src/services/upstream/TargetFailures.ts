@@ -8,6 +8,9 @@ import type { ProviderFailure } from "./Provider.ts"
 import type { Target } from "./Targets.ts"
 import { defined } from "../../domain/defined.ts"
 
+/** Why a target was passed over: its places were taken, or its circuit was open. */
+export type Skipped = "bulkhead" | "circuit"
+
 /** One target that did not serve the request: it failed for good, had no place free, or its circuit was open. */
 export interface TargetFailure {
   readonly provider: ProviderId
@@ -15,6 +18,8 @@ export interface TargetFailure {
   /** Whether the next target may be asked. */
   readonly failover: boolean
   readonly contextTokens: number | undefined
+  /** Why it was not called at all. */
+  readonly skipped?: Skipped | undefined
   readonly detail?: Redacted.Redacted | undefined
   readonly retryAfterMs?: number | undefined
 }
@@ -31,11 +36,11 @@ export const targetFailureOf = (
       return { ...common, code, failover, detail, retryAfterMs: failure.retryAfterMs }
     }
     case "BulkheadFull":
-      return { ...common, code: "overloaded", failover: true }
+      return { ...common, code: "overloaded", failover: true, skipped: "bulkhead" }
     case "CircuitBreakerError": {
       const { reason } = failure
       const retryAfterMs = reason._tag === "CircuitOpen" ? Duration.toMillis(reason.retryAfter) : undefined
-      return { ...common, code: "upstream-unavailable", failover: true, retryAfterMs }
+      return { ...common, code: "upstream-unavailable", failover: true, retryAfterMs, skipped: "circuit" }
     }
   }
 }

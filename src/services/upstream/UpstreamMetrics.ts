@@ -6,6 +6,7 @@ import { Effect, Metric } from "effect"
 import type { UpstreamCode } from "../../domain/failures.ts"
 import type { Attempt, ProviderId } from "../../domain/upstream.ts"
 import { counter, gauge, histogram } from "../metrics.ts"
+import type { Skipped } from "./TargetFailures.ts"
 
 const calls = counter("sealgate_upstream_calls_total")
 const errors = counter("sealgate_upstream_errors_total")
@@ -43,7 +44,7 @@ export const showKeyRefusals = (provider: ProviderId): Effect.Effect<void> =>
   Metric.update(errors({ provider, kind: "unauthorized" }), 0)
 
 /** Counts one target that was passed over. */
-export const countSkip = (provider: ProviderId, reason: "circuit" | "bulkhead"): Effect.Effect<void> =>
+export const countSkip = (provider: ProviderId, reason: Skipped): Effect.Effect<void> =>
   Metric.update(skips({ provider, reason }), 1)
 
 /** Counts one request that no target served. */

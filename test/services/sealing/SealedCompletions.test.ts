@@ -494,7 +494,7 @@ describe("a stream", () => {
       const opened = yield* Deferred.make<void>()
       const fiber = yield* Effect.forkChild(
         Effect.gen(function* () {
-          yield* drain.inFlight
+          yield* drain.inFlight("stream")
           const completions = yield* SealedCompletions
           const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true })
           const answer = yield* completions.handle(request.envelope)

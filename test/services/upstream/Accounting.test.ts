@@ -377,6 +377,17 @@ describe("a span", () => {
   )
 })
 
+/** Runs `effect` and gives what it logged: level, message and annotations of each line. */
+const loggedBy = Effect.fnUntraced(function* (effect: Effect.Effect<unknown>) {
+  const lines: Array<readonly [level: string, message: unknown, about: Readonly<Record<string, unknown>>]> = []
+  const logger = Logger.make((options) => {
+    const { annotations, level, message } = Logger.formatStructured.log(options)
+    lines.push([level, message, annotations])
+  })
+  yield* effect.pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(References.MinimumLogLevel, "All"))
+  return lines
+})
+
 describe("the log", () => {
   it.effect.each([
     ["unauthorized", "WARN"],
@@ -385,20 +396,38 @@ describe("the log", () => {
     ["slow", "DEBUG"],
   ] as const)("says of a call that ended %s with %s what only an operator can mend", ([kind, level]) =>
     Effect.gen(function* () {
-      const lines: Array<unknown> = []
-      const logger = Logger.make((options) => {
-        const { annotations, level, message } = Logger.formatStructured.log(options)
-        lines.push([level, message, annotations])
-      })
       const provider = scripted("provider1")
       provider.always([fails(kind, { detail: Redacted.make("quoted prompt") })])
       const upstream = yield* upstreamOf([provider], { retry: { times: 0 } })
-      yield* Effect.flip(upstream.complete(ask())).pipe(
-        Effect.provide(Logger.layer([logger])),
-        Effect.provideService(References.MinimumLogLevel, "All"),
-      )
+      const [first] = yield* loggedBy(Effect.exit(upstream.complete(ask())))
       const about = { provider: "provider1", model: "provider1-model", outcome: kind, cause: "first" }
-      assert.deepStrictEqual(lines, [[level, "Provider call failed", about]])
+      assert.deepStrictEqual(first, [level, "Provider call failed", about])
+    }),
+  )
+
+  it.effect("says of a request that nobody served in one line how each call ended, and who was passed over", () =>
+    Effect.gen(function* () {
+      const [first, second, third] = [scripted("provider1"), scripted("provider2"), scripted("provider3")]
+      first.always([fails("unavailable", { detail: Redacted.make("quoted prompt") })])
+      second.always([fails("unreachable")])
+      third.script([fails("unknown-model")], says("x"))
+      const settings = { retry: { times: 0 }, circuit: { failures: 1 } }
+      const upstream = yield* upstreamOf([first, second, third], settings)
+      const unserved = Effect.fnUntraced(function* () {
+        const lines = yield* loggedBy(Effect.exit(upstream.complete(ask())))
+        return lines.filter(([, message]) => message === "no provider served a request")
+      })
+      const line = (calls: number, ...why: ReadonlyArray<string>) => [
+        "INFO",
+        "no provider served a request",
+        { code: "upstream-unavailable", provider: "provider1", calls, why: why.join("; ") },
+      ]
+      const [one, two] = ["provider1 provider1-model: unavailable", "provider2 provider2-model: unreachable"]
+      assert.deepStrictEqual(yield* unserved(), [line(3, one, two, "provider3 provider3-model: unknown-model")])
+      assert.deepStrictEqual(yield* unserved(), [])
+      third.always([fails("unavailable")])
+      const passedOver = ["provider1: not called, circuit open", "provider2: not called, circuit open"]
+      assert.deepStrictEqual(yield* unserved(), [line(1, "provider3 provider3-model: unavailable", ...passedOver)])
     }),
   )
 })

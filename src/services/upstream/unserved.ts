@@ -1,0 +1,26 @@
+/** Tells the operator of a request that no target served, and nothing of what was said in it. */
+import { Effect } from "effect"
+import type { UpstreamError } from "../../domain/upstream.ts"
+import type { TargetFailure } from "./TargetFailures.ts"
+import type { TargetRegistry } from "./TargetRegistry.ts"
+
+const SKIPPED = { bulkhead: "not called, no place free", circuit: "not called, circuit open" } as const
+
+/** One line for each request: what its caller was told, and how each call to a provider ended. */
+export const logUnserved = (
+  { attempts = [], code, provider }: UpstreamError,
+  failures: ReadonlyArray<TargetFailure>,
+  book: TargetRegistry,
+): Effect.Effect<void> => {
+  const called = attempts.map((call) => `${call.provider} ${book.label(call.provider, call.model)}: ${call.outcome}`)
+  const passedOver = failures.flatMap(({ provider, skipped }) =>
+    skipped === undefined ? [] : `${provider}: ${SKIPPED[skipped]}`,
+  )
+  const why = Array.from(
+    Map.groupBy([...called, ...passedOver], (end) => end),
+    ([end, { length }]) => (length === 1 ? end : `${end} ×${length}`),
+  )
+  return Effect.logInfo("no provider served a request").pipe(
+    Effect.annotateLogs({ code, provider, calls: attempts.length, why: why.join("; ") }),
+  )
+}

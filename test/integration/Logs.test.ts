@@ -1,0 +1,174 @@
+/** What an operator finds in the log at two in the morning: why a request or a job failed, and what a shutdown waits for. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { SealedProblem } from "../../src/client/errors.ts"
+import { fault, FakeUpstream } from "../support/FakeUpstream.ts"
+import { call, SECRET, tokenFor } from "../support/gateway.ts"
+import { run, type Running, runProxy } from "../support/processes.ts"
+import { failureOf } from "../support/tamper.ts"
+
+const Line = Schema.fromJsonString(
+  Schema.Struct({
+    message: Schema.Unknown,
+    level: Schema.String,
+    annotations: Schema.Record(Schema.String, Schema.Unknown),
+  }),
+)
+const decodeLine = Schema.decodeUnknownSync(Line)
+
+/** The lines of a log whose message begins so, once there is one. */
+const linesOf = ({ line, stdout }: Pick<Running, "line" | "stdout">, message: string) =>
+  Effect.promise(async () => {
+    await line((text) => (text.includes(`"message":"${message}`) ? text : undefined))
+    return stdout
+      .map((text) => decodeLine(text))
+      .filter((line) => String(line.message).startsWith(message))
+      .map(({ annotations, level, message }) => ({ level, message, ...annotations }))
+  })
+
+const PROMPT = "canary-prompt-9911"
+const vendor = (upstream: FakeUpstream) => ({
+  PROVIDER1_API_KEY: "key",
+  PROVIDER1_BASE_URL: upstream.openAi,
+  PROVIDER1_MODEL: "model-1",
+  UPSTREAM_RETRIES: "1",
+  UPSTREAM_RETRY_BASE: "1ms",
+})
+
+const UNSERVED = "no provider served a request"
+
+describe("the log of a proxy", () => {
+  for (const form of ["complete", "stream"] as const) {
+    it.live(`tells a failed request (${form}) in one line, under the trace that its sender is told`, () =>
+      Effect.gen(function* () {
+        const upstream = yield* FakeUpstream.make()
+        const proxy = yield* runProxy({ env: vendor(upstream) })
+        for (let calls = 0; calls < 2; calls++) upstream.script(fault.status(500, { body: { error: PROMPT } }))
+        const client = proxy.client()
+        const failed = yield* Effect.promise(() =>
+          failureOf(
+            form === "complete"
+              ? client.complete({ prompt: PROMPT })
+              : client.stream({ prompt: PROMPT }).then((stream) => stream.text()),
+          ),
+        )
+        const traceId = failed instanceof SealedProblem ? failed.problem.trace_id : undefined
+        assert.match(traceId ?? "", /^[0-9a-f]{32}$/)
+        assert.deepStrictEqual(yield* linesOf(proxy, UNSERVED), [
+          {
+            level: "INFO",
+            message: UNSERVED,
+            code: "upstream-unavailable",
+            provider: "provider1",
+            calls: 2,
+            why: "provider1 model-1: unavailable ×2",
+            trace_id: traceId,
+          },
+        ])
+        assert.notInclude(proxy.stdout.join("\n"), PROMPT)
+      }),
+    )
+  }
+})
+
+const startGateway = Effect.fnUntraced(function* (upstream: FakeUpstream, more: Readonly<Record<string, string>> = {}) {
+  const env = { PORT: "0", HOST: "127.0.0.1", LOG_FORMAT: "json", JWT_SECRET: SECRET, ...vendor(upstream), ...more }
+  const running = yield* run(["gateway"], { env })
+  const url = yield* Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
+  const token = yield* tokenFor("alice")
+  const { json: agent } = yield* call({ url }, "POST", "/api/v1/agents", { token, body: { name: "a" } })
+  const execute = call({ url }, "POST", `/api/v1/agents/${String(agent["id"])}/execute`, {
+    token,
+    body: { task: PROMPT },
+  })
+  return { ...running, execute, get: (path: string) => call({ url }, "GET", path, { token }) }
+})
+
+describe("the log of a gateway", () => {
+  it.live("tells why a job failed under the trace that its problem names", () =>
+    Effect.gen(function* () {
+      const upstream = yield* FakeUpstream.make()
+      upstream.script(fault.status(401, { body: { error: PROMPT } }))
+      const gateway = yield* startGateway(upstream)
+      const { json: made } = yield* gateway.execute
+      const { json: job } = yield* gateway.get(`/api/v1/jobs/${String(made["id"])}?wait=30`)
+      const trace_id = made["trace_id"]
+      assert.deepInclude(job, { status: "failed", trace_id })
+      assert.deepInclude(job["problem"], { code: "upstream-unauthorized", trace_id })
+      const [unserved, ...others] = yield* linesOf(gateway, UNSERVED)
+      assert.deepInclude(unserved, {
+        trace_id,
+        job: made["id"],
+        code: "upstream-unauthorized",
+        why: "provider1 model-1: unauthorized",
+      })
+      assert.deepStrictEqual(others, [])
+      assert.deepStrictEqual(yield* linesOf(gateway, "an attempt at a job failed"), [
+        {
+          level: "INFO",
+          message: "an attempt at a job failed",
+          trace_id,
+          job: made["id"],
+          attempt: 1,
+          code: "upstream-unauthorized",
+        },
+      ])
+      assert.notInclude(gateway.stdout.join("\n"), PROMPT)
+    }),
+  )
+})
+
+describe("a shutdown", () => {
+  it.live("tells what it waits for, and what it breaks off", () =>
+    Effect.gen(function* () {
+      const upstream = yield* FakeUpstream.make()
+      const proxy = yield* runProxy({ env: { ...vendor(upstream), SHUTDOWN_GRACE: "300ms" } })
+      upstream.script({ text: "one two three", delivery: { breaks: { after: 1, how: "silence" } } })
+      upstream.script({ text: "never", delivery: { headersAfter: 600_000 } })
+      yield* Effect.promise(async () => {
+        const client = proxy.client()
+        const stream = await client.stream({ prompt: "x" })
+        await stream[Symbol.asyncIterator]().next()
+        const waiting = failureOf(client.complete({ prompt: "x" }))
+        await upstream.received(2)
+        proxy.kill("SIGTERM")
+        await waiting
+        await proxy.exit
+      })
+      const [begins] = yield* linesOf(proxy, "shutting down")
+      assert.deepInclude(begins, {
+        level: "INFO",
+        message: "shutting down; waiting up to 300ms for what is in flight",
+        requests: 1,
+        streams: 1,
+        jobs: 0,
+      })
+      assert.isAbove(Number(begins?.["longest_ms"]), 0)
+      const [ends] = yield* linesOf(proxy, "breaking off")
+      assert.deepInclude(ends, { level: "WARN", requests: 1, streams: 1, jobs: 0 })
+      assert.isAtLeast(Number(ends?.["longest_ms"]), 300)
+    }),
+  )
+
+  it.live("counts the jobs that it waits for, and says when they have ended", () =>
+    Effect.gen(function* () {
+      const upstream = yield* FakeUpstream.make()
+      const { promise: goOn, resolve: finish } = Promise.withResolvers<void>()
+      upstream.script(async () => {
+        await goOn
+        return { text: "answer" }
+      })
+      const gateway = yield* startGateway(upstream)
+      yield* gateway.execute
+      yield* Effect.promise(async () => {
+        await upstream.received(1)
+        gateway.kill("SIGTERM")
+      })
+      const [begins] = yield* linesOf(gateway, "shutting down")
+      assert.deepInclude(begins, { requests: 0, streams: 0, jobs: 1 })
+      finish()
+      yield* Effect.promise(() => gateway.exit)
+      assert.strictEqual((yield* linesOf(gateway, "everything in flight has ended")).length, 1)
+    }),
+  )
+})
