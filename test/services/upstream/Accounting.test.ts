@@ -377,9 +377,11 @@ describe("a span", () => {
   )
 })
 
+type LogLine = readonly [level: string, message: unknown, annotations: Readonly<Record<string, unknown>>]
+
 /** Runs `effect` and gives what it logged: level, message and annotations of each line. */
 const loggedBy = Effect.fnUntraced(function* (effect: Effect.Effect<unknown>) {
-  const lines: Array<readonly [level: string, message: unknown, about: Readonly<Record<string, unknown>>]> = []
+  const lines: Array<LogLine> = []
   const logger = Logger.make((options) => {
     const { annotations, level, message } = Logger.formatStructured.log(options)
     lines.push([level, message, annotations])
@@ -417,7 +419,7 @@ describe("the log", () => {
         const lines = yield* loggedBy(Effect.exit(upstream.complete(ask())))
         return lines.filter(([, message]) => message === "no provider served a request")
       })
-      const line = (calls: number, ...why: ReadonlyArray<string>) => [
+      const line = (calls: number, ...why: ReadonlyArray<string>): LogLine => [
         "INFO",
         "no provider served a request",
         { code: "upstream-unavailable", provider: "provider1", calls, why: why.join("; ") },
