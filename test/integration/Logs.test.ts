@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { SealedProblem } from "../../src/client/errors.ts"
-import { fault, FakeUpstream } from "../support/FakeUpstream.ts"
+import { type Fake, fault, FakeUpstream } from "../support/FakeUpstream.ts"
 import { call, SECRET, tokenFor } from "../support/gateway.ts"
 import { run, type Running, runProxy } from "../support/processes.ts"
 import { failureOf } from "../support/tamper.ts"
@@ -23,11 +23,11 @@ const linesOf = ({ line, stdout }: Pick<Running, "line" | "stdout">, message: st
     return stdout
       .map((text) => decodeLine(text))
       .filter((line) => String(line.message).startsWith(message))
-      .map(({ annotations, level, message }) => ({ level, message, ...annotations }))
+      .map(({ annotations, level, message }): Readonly<Record<string, unknown>> => ({ level, message, ...annotations }))
   })
 
 const PROMPT = "canary-prompt-9911"
-const vendor = (upstream: FakeUpstream) => ({
+const vendor = (upstream: Fake) => ({
   PROVIDER1_API_KEY: "key",
   PROVIDER1_BASE_URL: upstream.openAi,
   PROVIDER1_MODEL: "model-1",
@@ -71,7 +71,7 @@ describe("the log of a proxy", () => {
   }
 })
 
-const startGateway = Effect.fnUntraced(function* (upstream: FakeUpstream, more: Readonly<Record<string, string>> = {}) {
+const startGateway = Effect.fnUntraced(function* (upstream: Fake, more: Readonly<Record<string, string>> = {}) {
   const env = { PORT: "0", HOST: "127.0.0.1", LOG_FORMAT: "json", JWT_SECRET: SECRET, ...vendor(upstream), ...more }
   const running = yield* run(["gateway"], { env })
   const url = yield* Effect.promise(() => running.line((line) => /listening on (http:[^"\s]+)/.exec(line)?.[1]))
