@@ -41,9 +41,12 @@ export class PairJoiner {
   /** The last chunk of which something is held. */
   private last: ChatChunk | undefined
 
-  /** `chunk` with its texts cut between characters; before it, what was held of choices that it ends. */
-  add(chunk: ChatChunk): ReadonlyArray<ChatChunk> {
-    if (this.held.size === 0 && !MAYBE_HALF.test(JSON.stringify(chunk))) return [chunk]
+  /**
+   * `chunk`, whose JSON is `json`, with its texts cut between characters; before it, what was held of choices that it
+   * ends. Where nothing was held or cut, it is the same object.
+   */
+  add(chunk: ChatChunk, json = JSON.stringify(chunk)): ReadonlyArray<ChatChunk> {
+    if (this.held.size === 0 && !MAYBE_HALF.test(json)) return [chunk]
     const choices = chunk.choices.map((choice) => ({
       ...mapMembers(choice, wellFormed),
       delta: this.join([choice.index], choice.delta, choice.finish_reason != null),

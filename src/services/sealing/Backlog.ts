@@ -34,7 +34,9 @@ export class Backlog {
   private readonly joiner = new PairJoiner()
 
   add(chunk: ChatChunk): void {
-    for (const whole of this.joiner.add(withoutPadding(chunk))) this.push(whole)
+    const bare = withoutPadding(chunk)
+    const json = JSON.stringify(bare)
+    for (const whole of this.joiner.add(bare, json)) this.push(whole, whole === bare ? json : iJsonOf(whole))
   }
 
   /** Everything before is void. Of several restarts the last one counts. */
@@ -47,7 +49,7 @@ export class Backlog {
 
   /** Nothing more will come, so half of a character that was held back is released. */
   end(): void {
-    for (const chunk of this.joiner.end()) this.push(chunk)
+    for (const chunk of this.joiner.end()) this.push(chunk, iJsonOf(chunk))
   }
 
   get isEmpty(): boolean {
@@ -96,8 +98,7 @@ export class Backlog {
     return { bytes, taken, json: taken === 1 ? first.json : iJsonOf(chunk) }
   }
 
-  private push(chunk: ChatChunk): void {
-    const json = iJsonOf(chunk)
+  private push(chunk: ChatChunk, json: string): void {
     const bytes = Buffer.byteLength(json)
     this.waiting.push({ chunk, json, bytes })
     this.bytes += bytes
