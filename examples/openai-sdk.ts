@@ -21,7 +21,7 @@ console.log()
 
 // What cannot be sealed is not sent.
 try {
-  await openai.embeddings.create({ model, input: "secret" })
+  await openai.moderations.create({ input: "secret" })
   process.exitCode = 1
 } catch (error) {
   if (!(error instanceof NotFoundError)) throw error

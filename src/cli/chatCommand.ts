@@ -3,7 +3,7 @@ import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { SealgateError } from "../client/errors.ts"
 import { SealedClient } from "../client/SealedClient.ts"
-import { Conversation } from "./chat/Conversation.ts"
+import { CHAT_APIS, Conversation } from "./chat/Conversation.ts"
 import { greeting, interactive } from "./chat/interactive.ts"
 import { explained, summary } from "./chat/answerText.ts"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
@@ -41,12 +41,10 @@ const once = Effect.fnUntraced(function* (
       if (live) process.stdout.write(dim("\n(the provider failed in the middle; another one starts over)\n"))
     },
   }
-  const end = yield* attempt((signal) => conversation.ask(question, show, signal))
+  const { end, text } = yield* attempt((signal) => conversation.ask(question, show, signal))
   if (json) return yield* Console.log(printableJson({ ...end, ...client.keySet }))
-  const answer = end.completion.choices[0]?.message.content
-  yield* Console.log(
-    live ? "" : typeof answer === "string" ? answer : JSON.stringify(end.completion.choices[0]?.message),
-  )
+  const message = "completion" in end ? end.completion.choices[0]?.message : undefined
+  yield* Console.log(live ? "" : text !== "" || message === undefined ? text : JSON.stringify(message))
   yield* Console.error(dimOnStderr(summary(end)))
 })
 
@@ -63,6 +61,12 @@ export const chatCommand = Command.make(
     pin: pinsFlag,
     trustOnFirstUse: trustOnFirstUseFlag,
     credentialFile: credentialFileFlag,
+    api: Flag.Literals("api", CHAT_APIS).pipe(
+      Flag.withDescription(
+        "The API to ask over, which a provider of the proxy has to speak (default chat.completions)",
+      ),
+      Flag.withDefault(CHAT_APIS[0]),
+    ),
     model: Flag.String("model").pipe(
       Flag.withMetavar("name"),
       Flag.withDescription("Model to ask for (default: the one that the proxy has for the provider)"),
@@ -92,6 +96,7 @@ export const chatCommand = Command.make(
       ...(yield* credentialFrom(input.credentialFile)),
     })
     const conversation = new Conversation(client, {
+      api: input.api,
       model: Option.getOrUndefined(input.model),
       provider: Option.getOrUndefined(input.provider),
       system: Option.getOrUndefined(input.system),

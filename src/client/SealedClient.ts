@@ -1,4 +1,5 @@
 /** The client of the sealed proxy, for Node and browsers. */
+import { type ApiName, apiOf, CHAT_COMPLETIONS } from "../domain/apis.ts"
 import type { ChatCompletion, ChatInput } from "../domain/chat.ts"
 import type { PublicJwk, ReceiptClaims } from "../domain/statement.ts"
 import type { SuiteName } from "../domain/suites.ts"
@@ -6,11 +7,12 @@ import { floorOf, paceOf } from "../domain/pace.ts"
 import { type Form, MEDIA_TYPE } from "../domain/transcript.ts"
 import { parseStatement } from "../domain/statement.ts"
 import { string, strings } from "./decode.ts"
-import { type JsonObject } from "../domain/json.ts"
+import { isObject, type JsonObject, parseJson } from "../domain/json.ts"
 import { deliver } from "./delivery.ts"
 import { NoPins, PinMismatch, SealedProblem, SealgateError, StreamTruncated, Tampered } from "./errors.ts"
 import { type Layout, ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
-import { failureOf, nextEvent, SealedStream } from "./SealedStream.ts"
+import { type ChatStream, type EventStream, joinChat, joinEvents } from "./joins.ts"
+import { failureOf, type Join, nextEvent, SealedStream, type StreamEnd } from "./SealedStream.ts"
 import { expectEvent } from "./streamParts.ts"
 import { sealRequest, type SentRequest } from "./sealRequest.ts"
 import { serverSentEvents } from "./serverSentEvents.ts"
@@ -61,10 +63,16 @@ export interface RequestOptions {
   /** Which provider must serve the request; without it the proxy's order decides. */
   readonly provider?: string
   /**
-   * Whether a stream may begin again with another provider after something of it came (the default). With `false` a
-   * provider that fails then ends the stream with `AnswerIncomplete` at once, without a second call.
+   * Whether a stream may begin again with another provider after something of it came. With `false` a provider that fails
+   * then ends the stream with `AnswerIncomplete` at once, without a second call. By default it may for Chat Completions, and
+   * not for `messages` and `responses`, on whose parts agents act as they come.
    */
   readonly restart?: boolean
+  /**
+   * Headers of the vendor's API that say how the model is called, such as `anthropic-version`, by their names in lower case.
+   * They go to the provider under the seal; the proxy refuses others than those of the API.
+   */
+  readonly headers?: Readonly<Record<string, string>>
   /** The pace of this stream, where it is not the client's. */
   readonly pace?: number
   /** A UUID that names the request in the receipt; made up when absent. */
@@ -78,15 +86,28 @@ export interface RequestOptions {
 /** How long after its end, in milliseconds, a request of a session may be sealed anew in another one. */
 const SEALED_ANEW_WITHIN_MS = 60_000
 
-/** An answer, with its receipt verified. */
-export interface SealedCompletion {
-  readonly completion: ChatCompletion
+/** What is known of a whole answer, whose receipt was verified. */
+interface VerifiedWhole {
   readonly receipt: ReceiptClaims
   /** The signed receipt as it came, to be kept. */
   readonly statements: { readonly receipt: string }
   /** Proves the exchange to a third party; holding it means being able to read it. */
   readonly evidence: RevealedExchange
 }
+
+/** A whole answer of Chat Completions. */
+export interface SealedCompletion extends VerifiedWhole {
+  readonly completion: ChatCompletion
+}
+
+/** A whole answer of any API. */
+export interface SealedAnswer extends VerifiedWhole {
+  /** As the vendor's API describes it. */
+  readonly answer: JsonObject
+}
+
+/** A request as the vendor's API describes it. JSON text goes under the seal as it is, to the byte. */
+export type RequestBody = object | string
 
 /**
  * Completions that only the pinned proxy can read, with answers that only it can have given.
@@ -97,6 +118,7 @@ export interface SealedCompletion {
  * const stream = await client.stream({ messages: [{ role: "user", content: "Hello" }] })
  * for await (const part of stream) if (part.type === "delta") show(part.chunk)
  * const { proof } = await stream.end
+ * const { answer } = await client.messages({ model: "claude-…", max_tokens: 99, messages: [{ role: "user", content: "Hi" }] })
  */
 export class SealedClient {
   private readonly transport: Transport
@@ -133,28 +155,58 @@ export class SealedClient {
 
   /** One whole answer. Throws a `SealgateError`, or the signal's reason when it fires. */
   async complete(input: ChatInput, options: RequestOptions = {}): Promise<SealedCompletion> {
+    const { answer, ...verified } = await this.request(CHAT_COMPLETIONS, { ...input, stream: false }, options)
+    // The frame is authentic, so it contains what the proxy's own schema produced: a completion.
+    return { completion: answer as unknown as ChatCompletion, ...verified }
+  }
+
+  /** A streamed answer: see {@link requestStream}. */
+  async stream(input: ChatInput, options: RequestOptions = {}): Promise<ChatStream> {
+    return this.openStream(CHAT_COMPLETIONS, { ...input, stream: true }, joinChat, options)
+  }
+
+  /** Anthropic Messages: a `message` object. */
+  messages(body: RequestBody, options?: RequestOptions): Promise<SealedAnswer> {
+    return this.request("messages", body, options)
+  }
+
+  /** How many tokens a request of `messages` has: `{ input_tokens }`. */
+  countTokens(body: RequestBody, options?: RequestOptions): Promise<SealedAnswer> {
+    return this.request("messages.count_tokens", body, options)
+  }
+
+  /** OpenAI Responses: a `response` object. */
+  responses(body: RequestBody, options?: RequestOptions): Promise<SealedAnswer> {
+    return this.request("responses", body, options)
+  }
+
+  /** OpenAI Embeddings: a `list` object. */
+  embeddings(body: RequestBody, options?: RequestOptions): Promise<SealedAnswer> {
+    return this.request("embeddings", body, options)
+  }
+
+  /**
+   * One whole answer of any API that the proxy serves. Throws a `SealgateError`, or the signal's reason when it fires; a
+   * `TypeError` when the body asks for a stream or is no JSON object.
+   */
+  async request(api: ApiName, body: RequestBody, options: RequestOptions = {}): Promise<SealedAnswer> {
+    const text = jsonText(body, false)
     for (let again = true; ; again = false) {
-      const { response, sent } = await this.send({ ...input, stream: false }, "complete", options)
+      const { response, sent } = await this.send(api, text, "complete", options)
       const body = await readAnswer(response, options.signal)
       const opener = await this.opener(sent, { form: "complete", onFrame: options.onFrame }, body)
       const [answer, last, ...more] = strings(body, "frames")
       if (answer === undefined || last === undefined || more.length > 0) {
         throw new Tampered("A complete answer has exactly two frames.")
       }
-      const completion = await opener.openAnswer(answer)
+      const opened = await opener.openAnswer(answer)
       const end = await opener.end(await opener.open(last, true))
-      if ((completion !== null) !== (end.status === "complete")) {
+      if ((opened !== null) !== (end.status === "complete")) {
         throw new Tampered("A complete answer says that it is not complete, or the other way round.")
       }
-      if (end.status === "complete") {
+      if (opened !== null) {
         const { evidence, receipt } = end
-        return {
-          // The frame is authentic, so it contains what the proxy's own schema produced: a completion.
-          completion: completion as unknown as ChatCompletion,
-          receipt,
-          statements: { receipt: evidence.receipt },
-          evidence,
-        }
+        return { answer: opened, receipt, statements: { receipt: evidence.receipt }, evidence }
       }
       const error = failureOf(end)
       if (!this.isRenewable(error, sent, options) || !again) throw error
@@ -162,18 +214,30 @@ export class SealedClient {
   }
 
   /**
-   * A streamed answer. The promise resolves when the proxy has taken the request; what becomes of it is learnt by reading.
-   * Throws a `SealgateError`, or the signal's reason when it fires, now or while it is read.
+   * A streamed answer of any API that streams; a body that is an object is given `stream: true`. The promise resolves when
+   * the proxy has taken the request; what becomes of it is learnt by reading. Throws a `SealgateError`, or the signal's reason
+   * when it fires, now or while it is read; a `TypeError` when the body asks for no stream or is no JSON object.
    */
-  async stream(input: ChatInput, options: RequestOptions = {}): Promise<SealedStream> {
-    const first = await this.openStream(input, options)
-    const renew = (error: SealgateError) =>
-      this.isRenewable(error, first.sent, options) ? this.openStream(input, options) : undefined
-    return new SealedStream(first, { ...options, renew })
+  requestStream(api: ApiName, body: RequestBody, options: RequestOptions = {}): Promise<EventStream> {
+    return this.openStream(api, body, joinEvents, options)
   }
 
-  private async openStream(input: ChatInput, options: RequestOptions) {
-    const { response, sent } = await this.send({ ...input, stream: true }, "stream", options)
+  private async openStream<Chunk extends JsonObject, End extends StreamEnd>(
+    api: ApiName,
+    body: RequestBody,
+    join: () => Join<Chunk, End>,
+    options: RequestOptions,
+  ): Promise<SealedStream<Chunk, End>> {
+    const text = jsonText(body, true)
+    const asked = apiOf(api).stream?.restart === false ? { restart: false, ...options } : options
+    const first = await this.sendStream(api, text, asked)
+    const renew = (error: SealgateError) =>
+      this.isRenewable(error, first.sent, asked) ? this.sendStream(api, text, asked) : undefined
+    return new SealedStream(first, join, { ...asked, renew })
+  }
+
+  private async sendStream(api: ApiName, body: string, options: RequestOptions) {
+    const { response, sent } = await this.send(api, body, "stream", options)
     if (response.body === null) throw new StreamTruncated({ chunks: [] })
     const events = serverSentEvents(response.body)
     try {
@@ -210,9 +274,10 @@ export class SealedClient {
    * session, once, under the same id.
    */
   private async send(
-    input: object,
+    api: ApiName,
+    body: string,
     form: Form,
-    { pace = this.pace, provider, requestId, restart, signal, trace }: RequestOptions,
+    { headers, pace = this.pace, provider, requestId, restart, signal, trace }: RequestOptions,
   ) {
     const id = requestId?.toLowerCase() ?? globalThis.crypto.randomUUID()
     const credential = typeof this.credential === "function" ? await this.credential() : (this.credential ?? "")
@@ -223,14 +288,13 @@ export class SealedClient {
       // The proxy remembers ids a little longer than the session in which they may have been used. Whoever holds up the
       // beginning of another one must not get past that.
       if (refused !== undefined && now > refused.anewUntil) throw refused.error
-      const payload = {
+      const head = JSON.stringify({
         request_id: id,
         issued_at: now,
-        ...defined({ provider, restart, pace: form === "stream" ? pace : undefined, ...trace }),
-        api: "chat.completions",
-        body: input,
-      }
-      const sealing = { requestId: id, payload: JSON.stringify(payload), credential }
+        ...defined({ provider, restart, pace: form === "stream" ? pace : undefined, ...trace, headers }),
+        api,
+      })
+      const sealing = { requestId: id, payload: `${head.slice(0, -1)},"body":${body}}`, credential }
       const sent = await sealRequest(session, sealing).catch(nothingSealed)
       const delivered = await deliver(this.transport, sent, signal)
       if (delivered.type === "answer") return { sent, response: await onlySealed(delivered.response, MEDIA_TYPE[form]) }
@@ -280,6 +344,22 @@ export class SealedClient {
     if (publicKey === undefined) throw new Tampered(`The proxy does not show the key ${kid} that it signs with.`)
     return new Map([...this.keys, [kid, publicKey]])
   }
+}
+
+/**
+ * The JSON text of a request. Text was parsed before it goes into other text, because what is not one object could end that
+ * and have members of its own beside it.
+ */
+const jsonText = (body: RequestBody, streamed: boolean): string => {
+  const parsed: unknown = typeof body === "string" ? parseJson(body) : body
+  if (!isObject(parsed)) throw new TypeError("The body is neither an object nor the JSON text of one.")
+  const given = streamed && parsed === body ? { ...parsed, stream: true } : parsed
+  if ((given["stream"] === true) !== streamed) {
+    throw new TypeError(
+      `The body's member \`stream\` is ${streamed ? "not true: use request" : "true: use requestStream"}.`,
+    )
+  }
+  return typeof body === "string" ? body : JSON.stringify(given)
 }
 
 const isUsable = (session: ClientSession): boolean =>

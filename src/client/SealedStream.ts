@@ -1,6 +1,5 @@
 /** A sealed stream while it comes in: every part is verified before it is handed out. */
-import { ChatAccumulator } from "../domain/chatStream.ts"
-import type { ChatChunk, ChatCompletion } from "../domain/chat.ts"
+import type { JsonObject } from "../domain/json.ts"
 import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
 import {
   AnswerIncomplete,
@@ -17,7 +16,6 @@ import type { RevealedExchange } from "./verify.ts"
 
 /** How a stream ended, with receipt and terminal proof verified. */
 export interface StreamEnd {
-  readonly completion: ChatCompletion
   readonly receipt: ReceiptClaims
   readonly proof: ProofClaims
   /** The signed statements as they came, to be kept. */
@@ -25,24 +23,34 @@ export interface StreamEnd {
   readonly evidence: RevealedExchange
 }
 
+/** Makes of a stream's chunks, as they come, what is given out at its end. */
+export interface Join<Chunk, End> {
+  readonly add: (chunk: Chunk) => void
+  readonly end: (verified: StreamEnd) => End
+  /** The text of the answer so far. */
+  readonly text: () => string
+}
+
 /**
  * Iterate it once, from the start: a second iteration could only pass off what is left as the answer, so it throws a
  * `TypeError`. The iteration ends only when the final frame, the receipt and the proof were verified; it throws
  * `StreamTruncated`, `AnswerIncomplete` or `Tampered` otherwise, or the signal's reason. `end` settles with it.
  */
-export class SealedStream implements AsyncIterable<StreamPart> {
+export class SealedStream<Chunk extends JsonObject, End extends StreamEnd> implements AsyncIterable<StreamPart<Chunk>> {
   /** What the end carried. It rejects with whatever the iteration throws. */
-  readonly end: Promise<StreamEnd>
-  private readonly parts: AsyncGenerator<StreamPart>
+  readonly end: Promise<End>
+  private readonly reading: Reading<Chunk, End>
+  private readonly parts: AsyncGenerator<StreamPart<Chunk>>
   private taken = false
 
-  constructor(open: OpenStream, options: StreamOptions = {}) {
-    const { promise, reject, resolve } = Promise.withResolvers<StreamEnd>()
+  constructor(open: OpenStream, join: () => Join<Chunk, End>, options: StreamOptions = {}) {
+    const { promise, reject, resolve } = Promise.withResolvers<End>()
     // A caller that only iterates learns of a failure there, so a rejection of `end` need not be handled as well.
     promise.catch(() => undefined)
     this.end = promise
-    const reading = { open }
-    const parts = verifiedParts(reading, options, resolve, reject)
+    const reading = { open, joined: join() }
+    this.reading = reading
+    const parts = verifiedParts(reading, join, options, resolve, reject)
     const leave = parts.return.bind(parts)
     // A generator that was never started runs no `finally`, so a caller that leaves before the start is handled here.
     parts.return = async (value) => {
@@ -53,18 +61,18 @@ export class SealedStream implements AsyncIterable<StreamPart> {
     this.parts = parts
   }
 
-  [Symbol.asyncIterator](): AsyncGenerator<StreamPart> {
+  [Symbol.asyncIterator](): AsyncGenerator<StreamPart<Chunk>> {
     if (this.taken) throw new TypeError("A sealed stream can be iterated only once; text() and end can be read again.")
     this.taken = true
     return this.parts
   }
 
-  /** Reads the stream to its verified end and returns the text of the first choice. */
+  /** Reads the stream to its verified end and returns the text of the answer: where it has choices, of the first one. */
   async text(): Promise<string> {
     this.taken = true
     for await (const _ of this.parts) continue
-    const content = (await this.end).completion.choices[0]?.message.content
-    return typeof content === "string" ? content : ""
+    await this.end
+    return this.reading.joined.text()
   }
 }
 
@@ -74,6 +82,12 @@ type Events = AsyncIterator<ServerSentEvent>
 export interface OpenStream {
   readonly opener: ResponseOpener
   readonly events: Events
+}
+
+/** What of a stream is replaced where another one takes its place, or where it begins again. */
+interface Reading<Chunk, End> {
+  open: OpenStream
+  joined: Join<Chunk, End>
 }
 
 interface StreamOptions {
@@ -90,14 +104,14 @@ const close = async (events: Events, reject: (error: unknown) => void): Promise<
   await events.return?.()
 }
 
-async function* verifiedParts(
-  reading: { open: OpenStream },
+async function* verifiedParts<Chunk extends JsonObject, End extends StreamEnd>(
+  reading: Reading<Chunk, End>,
+  join: () => Join<Chunk, End>,
   { renew, restart, signal }: StreamOptions,
-  resolve: (end: StreamEnd) => void,
+  resolve: (end: End) => void,
   reject: (error: unknown) => void,
-): AsyncGenerator<StreamPart> {
-  let answer = new ChatAccumulator()
-  let chunks: Array<ChatChunk> = []
+): AsyncGenerator<StreamPart<Chunk>> {
+  let chunks: Array<Chunk> = []
   let seq = 0
   let began = false
   let renewed = false
@@ -108,14 +122,14 @@ async function* verifiedParts(
       const payload = await opener.open(data, final)
       seq++
       if (!final) {
-        for (const part of partsOf(payload)) {
+        for (const part of partsOf<Chunk>(payload)) {
           began = true
           if (part.type === "restart") {
             if (restart === false) throw new Tampered("The stream starts over although the request forbids it.")
-            answer = new ChatAccumulator()
+            reading.joined = join()
             chunks = []
           } else {
-            answer.add(part.chunk)
+            reading.joined.add(part.chunk)
             chunks.push(part.chunk)
           }
           yield part
@@ -137,7 +151,7 @@ async function* verifiedParts(
       }
       const { evidence, receipt } = end
       const statements = { receipt: evidence.receipt, proof: statement }
-      return resolve({ completion: answer.completion, receipt, proof, statements, evidence })
+      return resolve(reading.joined.end({ receipt, proof, statements, evidence }))
     }
   } catch (error) {
     reject(error)
@@ -163,7 +177,7 @@ export const failureOf = (end: VerifiedEnd, prefix?: VerifiedPrefix): AnswerInco
 /** The next event. A stream that ends or breaks here is truncated, unless the caller's signal has fired. */
 export const nextEvent = async (
   events: Events,
-  chunks: ReadonlyArray<ChatChunk>,
+  chunks: VerifiedPrefix["chunks"],
   signal: AbortSignal | undefined,
 ): Promise<ServerSentEvent> => {
   let next: IteratorResult<ServerSentEvent>

@@ -2,20 +2,10 @@
  * What is stated more than once about an exchange must be the same each time: in its statements, and in what is revealed
  * or recorded of it. All of these throw `Tampered`, which names what differs.
  */
-import type { ChatChunk, ChatCompletion } from "../domain/chat.ts"
-import { accumulate, UNFINISHED } from "../domain/chatStream.ts"
 import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
-import { isObject, type JsonObject } from "../domain/json.ts"
+import { isObject } from "../domain/json.ts"
 import { Tampered } from "./errors.ts"
-import { partsOf, type StreamPart } from "./streamParts.ts"
-
-/** What a revealed exchange was found to be. */
-export interface ProvenExchange {
-  readonly receipt: ReceiptClaims
-  readonly request: JsonObject
-  /** Payloads of the data frames; that of a complete answer which there is none of is `null`. */
-  readonly responses: ReadonlyArray<JsonObject | null>
-}
+import { type ProvenExchange, provenAnswer, restartOf } from "./provenAnswer.ts"
 
 /** Whether two JSON values are the same; the order of members means nothing. */
 export const equalJson = (a: unknown, b: unknown): boolean => {
@@ -80,46 +70,17 @@ export const mustAgree = (receipt: ReceiptClaims, proof: ProofClaims): void => {
   mustFollow(["the receipt's iat", receipt.iat], ["the proof's iat", proof.iat])
 }
 
-const wholeAnswer = ([completion]: ProvenExchange["responses"]): ChatCompletion => {
-  if (!Array.isArray(completion?.["choices"])) throw new Tampered("The answer is no completion.")
-  // The payload was proven to be the proxy's, so it has the shape that the proxy produces.
-  return completion as unknown as ChatCompletion
-}
-
-/** The chunks that count, and the provider that took over before them: everything before a restart is void. */
-const streamedAnswer = (responses: ProvenExchange["responses"]) => {
-  let restart: Extract<StreamPart, { readonly type: "restart" }> | undefined
-  let chunks: Array<ChatChunk> = []
-  for (const part of responses.flatMap((payload) => partsOf(payload ?? {}))) {
-    if (part.type === "delta") chunks.push(part.chunk)
-    else {
-      restart = part
-      chunks = []
-    }
-  }
-  return { chunks, restart }
-}
-
-/** The answer that an exchange has, if it has one. */
-export const completionOf = ({ receipt, responses }: ProvenExchange): ChatCompletion | undefined => {
-  if (receipt.form === "stream") return accumulate(streamedAnswer(responses).chunks)
-  if (receipt.status === "complete") return wholeAnswer(responses)
-  if (responses[0] !== null) throw new Tampered("There is an answer where the receipt says that there is none.")
-  return undefined
-}
-
 /** A receipt, and the question and answer that it was found to commit to. */
 export const mustFit = (exchange: ProvenExchange): void => {
-  const { receipt, request, responses } = exchange
+  const { receipt, request } = exchange
   const asked = isObject(request["body"]) ? request["body"] : {}
   mustBeSame(
     "The receipt and the request contradict each other",
     ["jti", receipt.jti ?? request["request_id"], request["request_id"]],
     ["form", receipt.form, asked["stream"] === true ? "stream" : "complete"],
   )
-  const answer = completionOf(exchange)
-  const { chunks, restart } =
-    receipt.form === "stream" ? streamedAnswer(responses) : { chunks: answer === undefined ? [] : [answer] }
+  const answer = provenAnswer(exchange)
+  const restart = restartOf(exchange)
   if (request["restart"] === false && restart !== undefined) {
     throw new Tampered(
       "The request and the answer contradict each other: the answer starts over although the request forbids it.",
@@ -132,16 +93,13 @@ export const mustFit = (exchange: ProvenExchange): void => {
     receipt.provider,
     request["provider"] ?? receipt.provider,
   ])
+  const { finishReasons, models, usage } = answer
   mustBeSame(
     "The receipt and the answer contradict each other",
     ["provider", receipt.provider, restart?.provider ?? receipt.provider],
     // Some chunks name no model.
-    ["model", receipt.model, chunks.some(({ model }) => model === receipt.model) ? receipt.model : answer.model],
-    [
-      "finish_reasons",
-      receipt.finish_reasons,
-      answer.choices.map((choice) => choice.finish_reason).filter((reason) => reason !== UNFINISHED),
-    ],
-    ["usage", receipt.usage, answer.usage ?? receipt.usage],
+    ["model", receipt.model, models.includes(receipt.model) ? receipt.model : (models.at(-1) ?? receipt.model)],
+    ["finish_reasons", receipt.finish_reasons, finishReasons],
+    ["usage", receipt.usage, usage ?? receipt.usage],
   )
 }

@@ -96,6 +96,8 @@ export const problemFrom = (object: JsonObject, status: number): Problem => ({
   ...(typeof object["detail"] === "string" ? { detail: object["detail"] } : {}),
   ...(typeof object["instance"] === "string" ? { instance: object["instance"] } : {}),
   ...(typeof object["trace_id"] === "string" ? { trace_id: object["trace_id"] } : {}),
+  ...(isObject(object["provider_error"]) ? { provider_error: object["provider_error"] } : {}),
+  ...(typeof object["provider_status"] === "number" ? { provider_status: object["provider_status"] } : {}),
   ...(Array.isArray(object["errors"])
     ? {
         errors: object["errors"]

@@ -1,5 +1,5 @@
 /** What can go wrong for a client, each with a stable `code` to switch on. */
-import type { ChatChunk } from "../domain/chat.ts"
+import type { JsonObject } from "../domain/json.ts"
 import type { Problem } from "../domain/problem.ts"
 import type { ReceiptClaims } from "../domain/statement.ts"
 
@@ -78,7 +78,8 @@ export class KeyMissing extends SealgateError {
 
 /** What was received so far and has been verified frame by frame. */
 export interface VerifiedPrefix {
-  readonly chunks: ReadonlyArray<ChatChunk>
+  /** What the API that was asked for streams; {@link deltaText} says what text is in one. */
+  readonly chunks: ReadonlyArray<JsonObject>
 }
 
 /** Something was changed, repeated, left out, added or forged between the proxy and here. */

@@ -5,6 +5,7 @@
 export type { ChatChunk, ChatCompletion, ChatInput, Message, Tool, ToolCall, Usage } from "../domain/chat.ts"
 export type { Problem } from "../domain/problem.ts"
 export type { ProofClaims, PublicJwk, ReceiptClaims } from "../domain/statement.ts"
+export type { ApiName } from "../domain/apis.ts"
 export { accumulate } from "../domain/chatStream.ts"
 export * from "./errors.ts"
 export { type Agent, GatewayClient, type RoutingSettings, type RoutingStats } from "./GatewayClient.ts"
@@ -14,15 +15,19 @@ export { type GatewayClientOptions, GatewayClientService } from "./GatewayClient
 export type { VerifiedFrame } from "./ResponseOpener.ts"
 export {
   type Fetch,
+  type RequestBody,
   type RequestOptions,
+  type SealedAnswer,
   SealedClient,
   type SealedClientOptions,
   type SealedCompletion,
 } from "./SealedClient.ts"
 export { createSealedFetch, type SealedFetchOptions, type VerifiedAnswer } from "./sealedFetch.ts"
 export { SealedClientService } from "./SealedClientService.ts"
-export { SealedStream, type StreamEnd } from "./SealedStream.ts"
-export type { ProvenExchange } from "./agreement.ts"
+export { deltaText } from "./deltaText.ts"
+export type { ChatEnd, ChatStream, EventStream } from "./joins.ts"
+export type { SealedStream, StreamEnd } from "./SealedStream.ts"
+export type { ProvenExchange } from "./provenAnswer.ts"
 export type { StreamPart } from "./streamParts.ts"
 export { thumbprint, type TrustOptions } from "./trust.ts"
 export {

@@ -1,6 +1,8 @@
-/** The sender's KEM of each suite: the platform's own where it has one, else a portable one, several times slower. */
+/**
+ * The sender's KEM of each suite: the platform's own where it has one, else a portable one, several times slower. Those take
+ * some tens of kilobytes, so they are loaded only where needed.
+ */
 import { DhkemX25519HkdfSha256 as NativeX25519, type KemInterface } from "@hpke/core"
-import { DhkemX25519HkdfSha256 as PortableX25519 } from "@hpke/dhkem-x25519"
 import type { SuiteName } from "../domain/suites.ts"
 import { nodeCrypto } from "./nodeCrypto.ts"
 
@@ -11,10 +13,11 @@ const x25519 = async (): Promise<KemInterface> => {
     () => true,
     () => false,
   )
-  return native ? new NativeX25519() : new PortableX25519()
+  if (native) return new NativeX25519()
+  const { DhkemX25519HkdfSha256 } = await import("@hpke/dhkem-x25519")
+  return new DhkemX25519HkdfSha256()
 }
 
-/** These take some tens of kilobytes, so they are loaded only where needed. */
 const xWing = async (): Promise<KemInterface> => {
   const crypto = nodeCrypto()
   if (crypto !== undefined) return (await import("./nativeXWing.ts")).nativeXWing(crypto)

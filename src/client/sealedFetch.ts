@@ -1,17 +1,20 @@
 /**
- * A `fetch` for OpenAI SDKs that seals: Chat Completions go to a sealed proxy and come back verified, in OpenAI's format.
- * It runs wherever `SealedClient` does, and never falls back to plaintext.
+ * A `fetch` for the SDKs of OpenAI and Anthropic that seals: requests go to a sealed proxy and answers come back verified, in
+ * the vendor's format. It runs wherever `SealedClient` does, and never falls back to plaintext.
  */
-import type { ChatInput } from "../domain/chat.ts"
+import { API_HEADERS, API_NAMES, type ApiName, apiOf } from "../domain/apis.ts"
+import { fromUtf8 } from "../domain/bytes.ts"
 import type { PublicJwk, ReceiptClaims } from "../domain/statement.ts"
 import { withoutSlashes } from "../domain/url.ts"
 import { isObject, type JsonObject } from "../domain/json.ts"
 import { AnswerIncomplete, SealedProblem, Unreachable } from "./errors.ts"
-import { errorResponse, problemAnswer } from "./openai/errorResponse.ts"
-import { bodyOf, eventsOf, type Release } from "./openai/eventStream.ts"
-import { type Model, modelOf, modelsIn } from "./openai/models.ts"
+import { type ErrorAnswer, refusalAnswer } from "./errorAnswer.ts"
+import { bodyOf, eventsOf, type Release } from "./eventStream.ts"
 import { type Fetch, type RequestOptions, SealedClient, type SealedClientOptions } from "./SealedClient.ts"
 import { objectIn, readBody } from "./transport.ts"
+import { apiAt, vendorAsked, vendorOf } from "./vendors/endpoints.ts"
+import { type Model, modelsIn } from "./vendors/models.ts"
+import { errorReply, type Vendor } from "./vendors/Vendor.ts"
 import type { RevealedExchange } from "./verify.ts"
 import { defined } from "../domain/defined.ts"
 
@@ -28,6 +31,11 @@ export interface SealedFetchOptions extends SealedClientOptions {
   readonly models?: ReadonlyArray<string>
   /** Told of every verified answer before the caller sees its end. If it rejects, the answer fails with its error. */
   readonly onVerified?: (answer: VerifiedAnswer) => void | Promise<void>
+  /**
+   * How a stream that breaks is described in a last event, in the vendor's form, before it fails. For those who pass the
+   * bytes on, and with them no error; by default it only fails.
+   */
+  readonly lastWords?: (error: unknown) => ErrorAnswer
 }
 
 /** What is worth keeping of a verified answer. */
@@ -41,20 +49,33 @@ export interface VerifiedAnswer {
   readonly evidence: RevealedExchange
 }
 
+/** A request of an SDK. */
+interface Asked {
+  readonly api: ApiName
+  /** The body as it came, and what it holds. */
+  readonly text: string
+  readonly body: JsonObject
+  readonly options: RequestOptions
+}
+
+const SEALABLE = API_NAMES.map((api) => `POST …${apiOf(api).path}`).join(", ")
+const JSON_ANSWER = { "content-type": "application/json", "cache-control": "no-store" }
 const OPENING = { status: 200, headers: { "content-type": "text/event-stream", "cache-control": "no-store" } }
 
 /**
- * A `fetch` that answers `POST …/chat/completions` and `GET …/models` as an OpenAI endpoint would, through a sealed
- * proxy. Of a URL only the path counts: nothing is ever sent to its host, and of the request's headers none is sent
- * anywhere. Everything else is refused with 404.
+ * A `fetch` that answers `POST` to the path of each API (`…/chat/completions`, `…/responses`, `…/embeddings`,
+ * `…/v1/messages`, `…/v1/messages/count_tokens`) and `GET …/models` as the vendor's endpoint would, through a sealed proxy. Of
+ * a URL only the path counts: nothing is ever sent to its host. Bodies go under the seal to the byte, and of the headers those
+ * alone that say how the model is called. Everything else is refused with 404.
  *
- * A refusal of proxy or provider is a response with an OpenAI-style error body; only one that came under seal can tell
+ * A refusal of proxy or provider is a response with an error body of the vendor's; only one that came under seal can tell
  * an SDK to ask again. A `SealgateError` (tampering, a wrong pin, truncation) rejects, or breaks the stream; an unreachable
  * proxy rejects as `fetch` does, with it as `cause`.
  *
  * @example
  * const fetch = createSealedFetch({ baseUrl: "https://proxy.example.com", pins: ["GjmH…"] })
  * const openai = new OpenAI({ fetch, baseURL: "https://sealed.invalid/v1", apiKey: "unused" })
+ * const anthropic = new Anthropic({ fetch, baseURL: "https://sealed.invalid", apiKey: "unused" })
  */
 export const createSealedFetch = (options: SealedFetchOptions): typeof globalThis.fetch => {
   const sealed = new SealedFetch(options)
@@ -73,24 +94,26 @@ class SealedFetch {
   }
 
   async handle(request: Request): Promise<Response> {
-    const { method } = request
+    const { headers, method } = request
     const { pathname } = new URL(request.url)
-    if (pathname.endsWith("/chat/completions") && method === "POST") return this.answer(request)
+    const vendor = vendorAsked(pathname, headers)
+    const api = apiAt(pathname)
+    if (api !== undefined && method === "POST") return this.answer(api, request)
     const [listed, id] = /\/models(?:\/(.+))?$/s.exec(pathname) ?? []
-    if (listed !== undefined && method === "GET") return this.describeModels(id, request.signal)
-    return errorResponse({
+    if (listed !== undefined && method === "GET") return this.describeModels(id, vendor, request.signal)
+    return refuse(vendor, {
       status: 404,
       code: "not_sealable",
-      message:
-        `${method} ${pathname} cannot be sealed, so nothing was sent. ` +
-        "Only Chat Completions (POST …/chat/completions) and GET …/models are supported.",
+      message: `${method} ${pathname} cannot be sealed, so nothing was sent. Only ${SEALABLE} and GET …/models are supported.`,
     })
   }
 
-  private async answer(request: Request): Promise<Response> {
-    const input = objectIn(new Uint8Array(await request.arrayBuffer()))
-    if (input === undefined) {
-      return errorResponse({
+  private async answer(api: ApiName, request: Request): Promise<Response> {
+    const vendor = vendorOf(api)
+    const bytes = new Uint8Array(await request.arrayBuffer())
+    const body = objectIn(bytes)
+    if (body === undefined) {
+      return refuse(vendor, {
         status: 400,
         code: "invalid_json",
         message: "The request's body is not a JSON object, of I-JSON (RFC 7493).",
@@ -104,45 +127,44 @@ class SealedFetch {
       return error instanceof Unreachable ? new TypeError("fetch failed", { cause: error }) : error
     }
     const requestId = globalThis.crypto.randomUUID()
+    const asked: Asked = { api, text: fromUtf8(bytes), body, options: this.requestOptions(api, request, requestId) }
     try {
-      const response = await (input["stream"] === true
-        ? this.stream(input, requestId, signal, failure)
-        : this.complete(input, requestId, signal))
-      response.headers.set("x-request-id", requestId)
+      const response = await (body["stream"] === true ? this.stream(asked, signal, failure) : this.complete(asked))
+      response.headers.set(vendor.requestIdHeader, requestId)
       return response
     } catch (error) {
       if (!signal.aborted && (error instanceof SealedProblem || error instanceof AnswerIncomplete)) {
-        return refusal(error, requestId)
+        return refuse(vendor, refusalAnswer(error), requestId)
       }
       throw failure(error)
     }
   }
 
-  private async complete(input: JsonObject, requestId: string, signal: AbortSignal): Promise<Response> {
-    const { completion, ...verified } = await this.client.complete(
-      chatInput(input),
-      this.requestOptions(requestId, signal),
-    )
+  private async complete({ api, options, text }: Asked): Promise<Response> {
+    const { answer: _, ...verified } = await this.client.request(api, text, options)
     await this.options.onVerified?.({ ...verified, keys: this.client.keySet })
-    return Response.json(completion, { headers: { "cache-control": "no-store" } })
+    // The answer's own text, so that no number in it is written anew.
+    return new Response(verified.evidence.responses[0] ?? "", { headers: JSON_ANSWER })
   }
 
   private async stream(
-    input: JsonObject,
-    requestId: string,
+    { api, body, options, text }: Asked,
     signal: AbortSignal,
     failure: (error: unknown) => unknown,
   ): Promise<Response> {
     const hangUp = new AbortController()
     const either = AbortSignal.any([signal, hangUp.signal])
     const release = this.options.release ?? "streaming"
-    const stream = await this.client.stream(chatInput(input), {
-      ...this.requestOptions(requestId, either),
+    const stream = await this.client.requestStream(api, text, {
+      ...options,
+      signal: either,
       restart: release === "verified",
     })
-    const asked = input["stream_options"]
+    const asked = body["stream_options"]
     const events = eventsOf(stream, {
+      api,
       release,
+      lastWords: this.options.lastWords,
       includeUsage: isObject(asked) && asked["include_usage"] === true,
       onEnd: async ({ evidence, receipt, statements }) =>
         this.options.onVerified?.({ evidence, receipt, statements, keys: this.client.keySet }),
@@ -156,42 +178,40 @@ class SealedFetch {
     )
   }
 
-  private requestOptions(requestId: string, signal: AbortSignal): RequestOptions {
+  private requestOptions(api: ApiName, { headers, signal }: Request, requestId: string): RequestOptions {
     const { provider } = this.options
-    return { requestId, signal, ...defined({ provider }) }
+    const meant = API_HEADERS[apiOf(api).vendor].flatMap((name) => {
+      const value = headers.get(name)
+      return value === null ? [] : [[name, value] as const]
+    })
+    return {
+      requestId,
+      signal,
+      ...defined({ provider, headers: meant.length === 0 ? undefined : Object.fromEntries(meant) }),
+    }
   }
 
-  private async describeModels(id: string | undefined, signal: AbortSignal): Promise<Response> {
+  private async describeModels(id: string | undefined, vendor: Vendor, signal: AbortSignal): Promise<Response> {
     const models = await this.models(signal)
     if (models === undefined) {
       const message = "The proxy does not say which models there are."
-      return errorResponse({ status: 502, code: "no_models", message, retryable: true })
+      return refuse(vendor, { status: 502, code: "no_models", message, retryable: true })
     }
-    if (id === undefined) return Response.json({ object: "list", data: models })
+    if (id === undefined) return Response.json(vendor.modelList(models))
     const model = models.find((model) => model.id === id || encodeURIComponent(model.id) === id)
-    if (model !== undefined) return Response.json(model)
-    return errorResponse({ status: 404, code: "model_not_found", message: `There is no model ${id}.`, param: "model" })
+    if (model !== undefined) return Response.json(vendor.model(model))
+    return refuse(vendor, { status: 404, code: "model_not_found", message: `There is no model ${id}.`, param: "model" })
   }
 
   private async models(signal: AbortSignal): Promise<ReadonlyArray<Model> | undefined> {
-    if (this.options.models !== undefined) return this.options.models.map((id) => modelOf(id, "sealgate"))
+    if (this.options.models !== undefined) return this.options.models.map((id) => ({ id, owned_by: "sealgate" }))
     const url = `${withoutSlashes(String(this.options.baseUrl))}/v1/models`
     const response = await this.fetch(url, { method: "GET", redirect: "error", signal })
     return modelsIn(objectIn(await readBody(response)))
   }
 }
 
-const refusal = (error: SealedProblem | AnswerIncomplete, requestId: string): Response => {
-  const headers = { "x-request-id": requestId }
-  if (error instanceof SealedProblem) {
-    const answer = problemAnswer(error.problem, error.retryAfterMs)
-    // A refusal without a seal may come from anybody, and a retry might repeat a request that was served.
-    return errorResponse({ ...answer, retryable: error.sealed && error.problem.retryable, headers })
-  }
-  const status = error.status === "aborted" ? 503 : 502
-  const code = error.problem?.code ?? error.code
-  return errorResponse({ status, code, message: error.message, retryable: true, headers })
+const refuse = (vendor: Vendor, answer: ErrorAnswer, requestId?: string): Response => {
+  const { body, ...init } = errorReply(vendor, answer, requestId)
+  return new Response(JSON.stringify(body), init)
 }
-
-// The proxy decides whether the request is valid, as an OpenAI endpoint does.
-const chatInput = (input: JsonObject): ChatInput => input as unknown as ChatInput

@@ -6,8 +6,8 @@ import { Tampered } from "./errors.ts"
 import type { ServerSentEvent } from "./serverSentEvents.ts"
 
 /** One verified part of a stream. After a `restart` everything before it is void: show nothing of it any more. */
-export type StreamPart =
-  | { readonly type: "delta"; readonly chunk: ChatChunk }
+export type StreamPart<Chunk = ChatChunk> =
+  | { readonly type: "delta"; readonly chunk: Chunk }
   | { readonly type: "restart"; readonly reason: string; readonly provider: string; readonly model: string }
 
 /** The JSON data of `event`, which must be the one that is due. */
@@ -29,10 +29,13 @@ export const frameOf = (event: ServerSentEvent, seq: number): { readonly data: s
 export const proofOf = (event: ServerSentEvent): string => string(expectEvent(event, "proof"), "proof")
 
 /** What a data frame of a stream holds, in order. */
-export const partsOf = ({ deltas, restart }: JsonObject): ReadonlyArray<StreamPart> => {
+export const partsOf = <Chunk extends JsonObject>({
+  deltas,
+  restart,
+}: JsonObject): ReadonlyArray<StreamPart<Chunk>> => {
   if (!Array.isArray(deltas) || !deltas.every(isObject)) throw new Tampered("A frame does not say what was added.")
-  // The frame is authentic, so these are what the proxy sent: chunks that its own schema made.
-  const parts = deltas.map((chunk): StreamPart => ({ type: "delta", chunk: chunk as unknown as ChatChunk }))
+  // The frame is authentic, so these are what the proxy sent: what the API that was asked for streams.
+  const parts = deltas.map((chunk): StreamPart<Chunk> => ({ type: "delta", chunk: chunk as unknown as Chunk }))
   if (restart === undefined) return parts
   if (!isObject(restart)) throw new Tampered("A frame begins again without saying why.")
   const [reason, provider, model] = [string(restart, "reason"), string(restart, "provider"), string(restart, "model")]

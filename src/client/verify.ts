@@ -13,10 +13,11 @@ import {
   responseCommitmentPrefix,
   TAG_BYTES,
 } from "../domain/transcript.ts"
-import { mustAgree, mustBeSound, mustFit, type ProvenExchange } from "./agreement.ts"
+import { mustAgree, mustBeSound, mustFit } from "./agreement.ts"
 import { proofClaimsFrom, receiptClaimsFrom } from "./claims.ts"
 import { answerFrom, decodeBytes, parseObject } from "./decode.ts"
 import { Tampered } from "./errors.ts"
+import type { ProvenExchange } from "./provenAnswer.ts"
 import { hmac, sha256 } from "./primitives.ts"
 import { type TrustOptions, trustKeys, verifyStatement } from "./trust.ts"
 import { defined } from "../domain/defined.ts"

@@ -22,6 +22,9 @@ export const Problem = Schema.Struct({
   /** Milliseconds after which another try may succeed: under the seal, where no header can say it. */
   retry_after_ms: Schema.optionalKey(Schema.Finite),
   errors: Schema.optionalKey(Schema.Array(ProblemIssue)),
+  /** Under the seal: how the provider itself put it, and with which HTTP status, for callers whose SDKs know its form. */
+  provider_error: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
+  provider_status: Schema.optionalKey(Schema.Int),
 }).annotate({ identifier: "Problem" })
 export type Problem = typeof Problem.Type
 

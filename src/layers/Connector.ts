@@ -1,7 +1,7 @@
 /** Assembles the connector. */
 import { Effect, Layer } from "effect"
 import { createSealedFetch, type SealedFetchOptions, type VerifiedAnswer } from "../client/sealedFetch.ts"
-import { layerConnectorRoutes } from "../http/connector/ConnectorRoutes.ts"
+import { failureAnswer, layerConnectorRoutes } from "../http/connector/ConnectorRoutes.ts"
 import { openReceiptFolder, type ReceiptFolderSettings } from "../http/connector/ReceiptFolder.ts"
 import { hostRules } from "../http/shared/Hosts.ts"
 import { connectorServerSettings } from "./config/connectorSettings.ts"
@@ -13,7 +13,7 @@ export interface ConnectorSettings {
   readonly allowedHosts: ReadonlyArray<string>
   readonly port: number
   /** The proxy, its pins, and how answers are released. */
-  readonly sealed: Omit<SealedFetchOptions, "onVerified">
+  readonly sealed: Omit<SealedFetchOptions, "onVerified" | "lastWords">
   readonly receipts?: ReceiptFolderSettings
   /** Called with every verified answer, after its receipt was written. */
   readonly onVerified?: (answer: VerifiedAnswer) => Effect.Effect<void>
@@ -38,7 +38,11 @@ const layerConnector = (settings: ConnectorSettings) =>
       const server = yield* connectorServerSettings(settings.host, settings.port)
       const routes = layerConnectorRoutes({
         hosts: hostRules(settings),
-        fetch: createSealedFetch({ ...settings.sealed, onVerified: yield* onVerified(settings) }),
+        fetch: createSealedFetch({
+          ...settings.sealed,
+          onVerified: yield* onVerified(settings),
+          lastWords: failureAnswer,
+        }),
         maxBodyBytes: MAX_BODY_BYTES,
       })
       return serve(server, { routes, shared: Layer.empty, services: Layer.empty })

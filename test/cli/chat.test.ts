@@ -13,7 +13,7 @@ import { run, sealgate } from "../support/cli.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
 
-const NOTHING = { model: undefined, provider: undefined, system: undefined }
+const NOTHING = { api: "chat.completions" as const, model: undefined, provider: undefined, system: undefined }
 
 describe("sealgate chat, once", () => {
   it.live("answers a prompt, and says on the side that it was verified", () =>

@@ -26,8 +26,10 @@ const errorOf = async (response: Response) => {
 
 describe("createSealedFetch", () => {
   it.each([
-    ["POST", "/v1/embeddings"],
-    ["POST", "/v1/responses"],
+    ["POST", "/v1/audio/speech"],
+    ["POST", "/v1/responses/resp_1/cancel"],
+    ["POST", "/v1/threads/thread_1/messages"],
+    ["POST", "/v1/messages/batches"],
     ["POST", "/v1/completions"],
     ["GET", "/v1/chat/completions"],
     ["GET", "/v1/chat/completions/chatcmpl-1"],

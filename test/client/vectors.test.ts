@@ -3,7 +3,9 @@ import { utf8 } from "../../src/domain/bytes.ts"
 import { floorOf, paceOf } from "../../src/domain/pace.ts"
 import { FLOOR } from "../../src/domain/padding.ts"
 import { SUITES, X25519 } from "../../src/domain/suites.ts"
-import { proveExchange, SealedStream, verifyProof, verifyReceipt } from "../../src/client/index.ts"
+import { proveExchange, verifyProof, verifyReceipt } from "../../src/client/index.ts"
+import { joinChat } from "../../src/client/joins.ts"
+import { SealedStream } from "../../src/client/SealedStream.ts"
 import { deriveResponseKeys } from "../../src/client/primitives.ts"
 import { ResponseOpener } from "../../src/client/ResponseOpener.ts"
 import { sealRequest, type SentRequest } from "../../src/client/sealRequest.ts"
@@ -124,7 +126,7 @@ describe("the published vectors, replayed by the client", () => {
     const left = (async function* (): AsyncGenerator<ServerSentEvent> {
       yield* events
     })()
-    const stream = new SealedStream({ opener, events: left })
+    const stream = new SealedStream({ opener, events: left }, joinChat)
     const kinds: Array<string> = []
     for await (const part of stream) kinds.push(part.type)
     assert.deepStrictEqual(kinds, ["delta", "restart", "delta", "delta", "delta", "delta", "delta"])

@@ -167,7 +167,7 @@ describe("the OpenAI SDK with nothing but a base URL", () => {
           (await openai.models.list()).data.map(({ id }) => id),
           ["model-1"],
         )
-        const refused = await failureOf(openai.embeddings.create({ model: "model-1", input: CANARY }))
+        const refused = await failureOf(openai.moderations.create({ input: CANARY }))
         assert.instanceOf(refused, NotFoundError)
       })
     }).pipe(Effect.scoped),

@@ -4,7 +4,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Scope } from "effect"
 import { AnswerIncomplete, SealedProblem } from "../../src/client/errors.ts"
 import type { Fetch } from "../../src/client/SealedClient.ts"
-import type { SealedStream } from "../../src/client/SealedStream.ts"
+import { deltaText } from "../../src/client/deltaText.ts"
+import type { ChatStream } from "../../src/client/joins.ts"
 import { verifyProof } from "../../src/client/verify.ts"
 import { FakeUpstream } from "../support/FakeUpstream.ts"
 import { runProxy, type RunningProxyProcess } from "../support/processes.ts"
@@ -32,7 +33,7 @@ const untilDraining = async (proxy: RunningProxyProcess) => {
 }
 
 /** The text of the first parts that have `count` words together. */
-const readWords = async (stream: SealedStream, count: number): Promise<string> => {
+const readWords = async (stream: ChatStream, count: number): Promise<string> => {
   let text = ""
   const parts = stream[Symbol.asyncIterator]()
   while (text.split(" ").length <= count) {
@@ -122,7 +123,7 @@ describe("while the proxy shuts down", () => {
         assert.instanceOf(error, AnswerIncomplete)
         assert.strictEqual(error.status, "aborted")
         assert.strictEqual(error.problem?.code, "draining")
-        const words = error.prefix.chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("")
+        const words = error.prefix.chunks.map(deltaText).join("")
         assert.strictEqual(words, "one two ")
         assert.strictEqual(error.receipt.status, "aborted")
         assert.isAtMost(error.receipt.count, error.prefix.chunks.length)

@@ -413,8 +413,7 @@ describe("what is not a completion", () => {
       const { openai, wire } = yield* setup()
       const client = openai()
       const attempts = [
-        () => client.embeddings.create({ model: "model-1", input: CANARY }),
-        () => client.responses.create({ model: "model-1", input: CANARY }),
+        () => client.responses.compact({ model: "model-1", input: CANARY }),
         () => client.completions.create({ model: "model-1", prompt: CANARY }),
         () => client.moderations.create({ input: CANARY }),
       ]

@@ -3,7 +3,8 @@ import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { AnswerIncomplete, SealedProblem } from "../../src/client/errors.ts"
-import type { SealedStream } from "../../src/client/SealedStream.ts"
+import { deltaText } from "../../src/client/deltaText.ts"
+import type { ChatStream } from "../../src/client/joins.ts"
 import { SECRET } from "../support/gateway.ts"
 import { findInMemory, findPrivateKey, formsOf } from "../support/memory.ts"
 import { PAUSED } from "../support/pauseAtExit.ts"
@@ -53,10 +54,10 @@ const wordOf = (part: { readonly type: string; readonly chunk?: unknown }): stri
   return typeof content === "string" ? content : ""
 }
 
-type Parts = ReturnType<SealedStream[typeof Symbol.asyncIterator]>
+type Parts = ReturnType<ChatStream[typeof Symbol.asyncIterator]>
 
 /** Reads until the first words are there, and gives what is to be read on. */
-const begin = async (stream: SealedStream): Promise<Parts> => {
+const begin = async (stream: ChatStream): Promise<Parts> => {
   const parts = stream[Symbol.asyncIterator]()
   for (;;) {
     const { done, value } = await parts.next()
@@ -66,7 +67,7 @@ const begin = async (stream: SealedStream): Promise<Parts> => {
   }
 }
 
-const finished = async (stream: SealedStream): Promise<void> => {
+const finished = async (stream: ChatStream): Promise<void> => {
   assert.strictEqual(await stream.text(), OPENING + REST)
   const { proof, receipt } = await stream.end
   assert.strictEqual(receipt.status, "complete")
@@ -85,7 +86,7 @@ const aborted = async (parts: Parts, characters: number, pauseMs = 0): Promise<v
   assert.strictEqual(error.status, "aborted")
   assert.strictEqual(error.problem?.code, "draining")
   assert.strictEqual(error.receipt.status, "aborted")
-  const text = error.prefix.chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("")
+  const text = error.prefix.chunks.map(deltaText).join("")
   assert.strictEqual(text.length, characters)
 }
 

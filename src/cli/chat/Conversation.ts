@@ -1,10 +1,18 @@
 /** A conversation over a sealed client: what was said so far, and one question at a time. */
-import type { ChatInput, Message } from "../../domain/chat.ts"
 import type { SealedClient } from "../../client/SealedClient.ts"
+import { deltaText } from "../../client/deltaText.ts"
+import type { ChatEnd } from "../../client/joins.ts"
 import type { StreamEnd } from "../../client/SealedStream.ts"
+import { CHAT_COMPLETIONS } from "../../domain/apis.ts"
+import type { ChatInput } from "../../domain/chat.ts"
 import { defined } from "../../domain/defined.ts"
 
+/** The APIs that one can converse over. */
+export const CHAT_APIS = [CHAT_COMPLETIONS, "messages", "responses"] as const
+export type ChatApi = (typeof CHAT_APIS)[number]
+
 export interface ConversationOptions {
+  readonly api: ChatApi
   readonly model: string | undefined
   readonly system: string | undefined
   readonly provider: string | undefined
@@ -17,30 +25,62 @@ export interface Show {
   readonly startOver: () => void
 }
 
+/** A verified answer. */
+export interface Answered {
+  readonly end: StreamEnd | ChatEnd
+  readonly text: string
+}
+
+type Turn =
+  | { readonly role: "user"; readonly content: string }
+  | { readonly role: "assistant"; readonly content: string }
+
+/** Anthropic's API demands a limit; every model of it takes this one. */
+const MAX_TOKENS = 4096
+
+const chatBody = (turns: ReadonlyArray<Turn>, { model, system }: ConversationOptions): ChatInput => ({
+  ...defined({ model }),
+  messages: [...(system === undefined ? [] : [{ role: "system" as const, content: system }]), ...turns],
+})
+
+/** A request of the other APIs for the next turn. */
+const BODIES = {
+  messages: (turns: ReadonlyArray<Turn>, { model, system }: ConversationOptions) => ({
+    ...defined({ model, system }),
+    max_tokens: MAX_TOKENS,
+    messages: turns,
+  }),
+  responses: (turns: ReadonlyArray<Turn>, { model, system }: ConversationOptions) => ({
+    ...defined({ model, instructions: system }),
+    input: turns,
+  }),
+}
+
 export class Conversation {
   private readonly client: SealedClient
   private readonly options: ConversationOptions
-  private messages: ReadonlyArray<Message>
+  private turns: ReadonlyArray<Turn> = []
 
   constructor(client: SealedClient, options: ConversationOptions) {
     this.client = client
     this.options = options
-    this.messages = options.system === undefined ? [] : [{ role: "system", content: options.system }]
   }
 
   /** Asks and shows the answer. Only a verified answer becomes part of the conversation. */
-  async ask(question: string, show: Show, signal: AbortSignal): Promise<StreamEnd> {
-    const messages: ReadonlyArray<Message> = [...this.messages, { role: "user", content: question }]
-    const { model, provider } = this.options
-    const input: ChatInput = { messages, ...defined({ model }) }
-    const stream = await this.client.stream(input, { signal, ...defined({ provider }) })
+  async ask(question: string, show: Show, signal: AbortSignal): Promise<Answered> {
+    const turns: ReadonlyArray<Turn> = [...this.turns, { role: "user", content: question }]
+    const { api, provider } = this.options
+    // What was shown can be taken back here, whichever API it is.
+    const wishes = { signal, restart: true, ...defined({ provider }) }
+    const stream = await (api === CHAT_COMPLETIONS
+      ? this.client.stream(chatBody(turns, this.options), wishes)
+      : this.client.requestStream(api, BODIES[api](turns, this.options), wishes))
     for await (const part of stream) {
       if (part.type === "restart") show.startOver()
-      else show.text(part.chunk.choices[0]?.delta.content ?? "")
+      else show.text(deltaText(part.chunk))
     }
-    const end = await stream.end
-    const answer = end.completion.choices[0]?.message
-    this.messages = answer === undefined ? messages : [...messages, answer]
-    return end
+    const [end, text] = [await stream.end, await stream.text()]
+    this.turns = [...turns, { role: "assistant", content: text }]
+    return { end, text }
   }
 }

@@ -8,6 +8,7 @@ import { costOf, tokensOf } from "../../domain/money.ts"
 import { shippedPrice } from "../../services/routing/Prices.ts"
 import { dollars } from "../dollars.ts"
 import { printableLine } from "../printable.ts"
+import { tokensText } from "../tokensText.ts"
 
 const NOT_FOUND = 404
 
@@ -36,9 +37,7 @@ const decodeUsage = Schema.decodeUnknownOption(Usage)
 
 /** One line that says what was verified, and who answered. */
 export const summary = ({ receipt }: StreamEnd): string => {
-  const usage = receipt.usage
-  const tokens =
-    usage === null ? "" : ` · ${String(usage["prompt_tokens"])} tokens in, ${String(usage["completion_tokens"])} out`
+  const tokens = receipt.usage === null ? "" : ` · ${tokensText(receipt.usage)}`
   return printableLine(
     `✓ receipt and proof verified · ${receipt.provider}/${receipt.model}${tokens}${costText(receipt)} · ${receipt.jti}`,
   )

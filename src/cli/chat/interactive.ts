@@ -34,7 +34,7 @@ export const interactive = async (conversation: Conversation, streams: Streams, 
       startOver: () => say(dim("\n(the provider failed in the middle; another one starts over)\n")),
     }
     try {
-      const end = await conversation.ask(question, show, controller.signal)
+      const { end } = await conversation.ask(question, show, controller.signal)
       say(`\n${dim(summary(end))}\n`)
     } catch (error) {
       if (controller.signal.aborted) say(dim("\n(stopped; this exchange is forgotten)\n"))

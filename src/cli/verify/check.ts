@@ -1,7 +1,7 @@
 /** Checks evidence against pins, offline. */
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
-import { completionOf } from "../../client/agreement.ts"
+import { provenAnswer } from "../../client/provenAnswer.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { KeyMissing, SealgateError, Tampered } from "../../client/errors.ts"
 import { type VerifiedEvidence, verifyEvidence } from "../../client/verify.ts"
@@ -58,7 +58,7 @@ const verifyAll = async (evidence: Evidence, trust: TrustOptions): Promise<Verif
   const { exchange, proof, receipt } = verified
   compare("receipt", evidence.copies.receipt, receipt)
   compare("proof", evidence.copies.proof, proof)
-  if (exchange !== undefined) compare("completion", evidence.copies.completion, completionOf(exchange))
+  if (exchange !== undefined) compare("completion", evidence.copies.completion, provenAnswer(exchange)?.answer ?? null)
   return { kid: iss, recorded: evidence.recording !== undefined, ...verified }
 }
 

@@ -1,8 +1,9 @@
 /** What verified evidence proves, in plain words. */
 import type { ReceiptClaims } from "../../domain/statement.ts"
 import { DateTime } from "effect"
-import { completionOf, type ProvenExchange } from "../../client/agreement.ts"
+import { type ProvenExchange, provenAnswer } from "../../client/provenAnswer.ts"
 import { printableLine } from "../printable.ts"
+import { tokensText } from "../tokensText.ts"
 import { bold, dim, green } from "../terminal.ts"
 import type { Verified } from "./check.ts"
 
@@ -11,19 +12,14 @@ const time = (seconds: number): string => DateTime.formatIso(DateTime.makeUnsafe
 const count = (n: number, one: string): string => `${n} ${one}${n === 1 ? "" : "s"}`
 
 const tokens = (usage: Readonly<Record<string, unknown>> | null): string =>
-  usage === null
-    ? "The provider counted no tokens."
-    : `It took ${String(usage["prompt_tokens"])} tokens in and ${String(usage["completion_tokens"])} out.`
+  usage === null ? "The provider counted no tokens." : `It took ${tokensText(usage)}.`
 
 /** Longest piece of a prompt or answer that is shown, in characters. */
 const MAX_SHOWN = 300
 
 const shown = (text: string): string => JSON.stringify(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text)
 
-const answerText = (exchange: ProvenExchange): string => {
-  const message = completionOf(exchange)?.choices[0]?.message
-  return typeof message?.content === "string" ? message.content : JSON.stringify(message ?? null)
-}
+const answerText = (exchange: ProvenExchange): string => provenAnswer(exchange)?.text ?? "null"
 
 export const kindOf = ({ exchange, proof, receipt }: Verified): string => {
   if (exchange !== undefined) return "revealed exchange"

@@ -1,5 +1,5 @@
 /**
- * A local OpenAI-compatible endpoint around the sealed `fetch`, for programs that can be given a base URL and nothing
+ * A local endpoint in OpenAI's and Anthropic's form around the sealed `fetch`, for programs that can be given a base URL and nothing
  * else. Between them and the connector is plaintext, so it serves this machine only, and no web page.
  */
 import { ByteSize, Cause, Duration, Effect, Layer, Stream } from "effect"
@@ -11,8 +11,10 @@ import {
   HttpServerRequest as ServerRequest,
   HttpServerResponse,
 } from "effect/http"
-import { AnswerIncomplete, type SealgateErrorCode, SealgateError } from "../../client/errors.ts"
-import { type ErrorAnswer, errorBody, errorHeaders, problemAnswer } from "../../client/openai/errorResponse.ts"
+import { clientErrorAnswer, type ErrorAnswer, problemAnswer } from "../../client/errorAnswer.ts"
+import { SealgateError } from "../../client/errors.ts"
+import { apiAt, vendorAsked } from "../../client/vendors/endpoints.ts"
+import { errorReply } from "../../client/vendors/Vendor.ts"
 import { describeCause } from "../../domain/defect.ts"
 import { CALLED_BY_SEALGATE, isOurServer, SOFTWARE } from "../../domain/software.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
@@ -20,26 +22,24 @@ import { type HostRules, hostRefusal } from "../shared/Hosts.ts"
 import { originRefusal } from "../shared/Origins.ts"
 import { ReceiptsUnwritable } from "./ReceiptFolder.ts"
 
-/** The response when the sealed `fetch` has none, in OpenAI's form too. */
-const refuse = (answer: ErrorAnswer): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.jsonUnsafe(errorBody(answer), { status: answer.status, headers: errorHeaders(answer) })
+type Request = HttpServerRequest.HttpServerRequest
 
-/**
- * Failures between the connector and the proxy that a retry may cure. Tampering is not among them, because a person
- * should look into it.
- */
-const PASSING: ReadonlySet<SealgateErrorCode> = new Set(["unreachable", "answer-incomplete"])
+/** A base for relative URLs, of which only the path is used. */
+const SOMEWHERE = "http://connector.invalid"
 
-/**
- * A failure of the sealed `fetch` as an error. It has no status of the proxy's, because the proxy's answer was not
- * reached or not believed.
- */
-const failureAnswer = (error: unknown): ErrorAnswer => {
+const pathOf = ({ url }: Request): string => (URL.canParse(url, SOMEWHERE) ? new URL(url, SOMEWHERE).pathname : "")
+
+/** The response when the sealed `fetch` has none, in the form of the vendor that was asked, too. */
+const refuse = (request: Request, answer: ErrorAnswer): HttpServerResponse.HttpServerResponse => {
+  const vendor = vendorAsked(pathOf(request), { has: (name) => name in request.headers })
+  const { body, ...options } = errorReply(vendor, answer)
+  return HttpServerResponse.jsonUnsafe(body, options)
+}
+
+/** A failure of the sealed `fetch` as an error. */
+export const failureAnswer = (error: unknown): ErrorAnswer => {
   const cause = error instanceof TypeError && error.cause instanceof SealgateError ? error.cause : error
-  if (cause instanceof SealgateError) {
-    const code = cause instanceof AnswerIncomplete ? (cause.problem?.code ?? cause.code) : cause.code
-    return { status: 502, code, message: cause.message, retryable: PASSING.has(cause.code) }
-  }
+  if (cause instanceof SealgateError) return clientErrorAnswer(cause)
   if (cause instanceof ReceiptsUnwritable) return { status: 500, code: "receipts-unwritable", message: cause.message }
   if (cause instanceof TypeError) {
     return { status: 502, code: "unreachable", message: "The proxy could not be reached.", retryable: true }
@@ -56,13 +56,8 @@ export interface ConnectorOptions {
   readonly maxBodyBytes: number
 }
 
-type Request = HttpServerRequest.HttpServerRequest
-
-/** A base for relative URLs, of which only the path is used. */
-const SOMEWHERE = "http://connector.invalid"
-
-const isCompletion = (request: Request): boolean =>
-  request.method === "POST" && new URL(request.url, SOMEWHERE).pathname.endsWith("/chat/completions")
+/** Whether a request asks for an answer of an API, so that its body is read. */
+const isAsking = (request: Request): boolean => request.method === "POST" && apiAt(pathOf(request)) !== undefined
 
 const NO_ORIGINS: ReadonlySet<string> = new Set()
 
@@ -71,67 +66,63 @@ const objection = (request: Request, options: ConnectorOptions) => {
   const refusal =
     hostRefusal(request, options.hosts, "--allow-host") ??
     originRefusal(request, NO_ORIGINS, "Web pages may not use this connector.")
-  if (refusal !== undefined) return refuse(problemAnswer(refusal.problem, undefined))
-  if (isOurServer(request.headers["user-agent"])) return calledBySealgate
-  if (!URL.canParse(request.url, SOMEWHERE)) return noAddress
+  const answer = refusal === undefined ? objectionTo(request, options) : problemAnswer(refusal.problem, undefined)
+  return answer && refuse(request, answer)
+}
+
+const objectionTo = (request: Request, options: ConnectorOptions): ErrorAnswer | undefined => {
+  if (isOurServer(request.headers["user-agent"])) return CALLED
+  if (!URL.canParse(request.url, SOMEWHERE)) {
+    return { status: 400, code: "malformed", message: "The address of the request is not one." }
+  }
   if (Number(request.headers["content-length"] ?? 0) > options.maxBodyBytes) return tooLarge(options)
-  if (isCompletion(request) && !/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
-    return refuse({ status: 415, code: "unsupported_media_type", message: "Send application/json." })
+  if (isAsking(request) && !/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
+    return { status: 415, code: "unsupported_media_type", message: "Send application/json." }
   }
   return undefined
 }
 
-const noAddress = refuse({ status: 400, code: "malformed", message: "The address of the request is not one." })
-
 /** A proxy that has this connector as its provider would call itself through it, without end. */
-const calledBySealgate = refuse({
+const CALLED: ErrorAnswer = {
   status: 508,
   code: CALLED_BY_SEALGATE,
   message:
     "A sealgate proxy or gateway has this connector as its provider, which leads in a circle if this connector seals to " +
     "it. To have a sealed proxy as a provider, set its PROVIDERn_BASE_URL to the proxy and PROVIDERn_SEALED_PIN to the proxy's pin.",
+}
+
+const tooLarge = ({ maxBodyBytes }: ConnectorOptions): ErrorAnswer => ({
+  status: 413,
+  code: "too-large",
+  message: `The request body is too large: at most ${maxBodyBytes} bytes are accepted.`,
+  headers: { connection: "close" },
 })
 
-const tooLarge = ({ maxBodyBytes }: ConnectorOptions) =>
-  refuse({
-    status: 413,
-    code: "too-large",
-    message: `The request body is too large: at most ${maxBodyBytes} bytes are accepted.`,
-    headers: { connection: "close" },
-  })
+const UNREADABLE: ErrorAnswer = { status: 400, code: "unreadable", message: "The request body could not be read." }
 
-const unreadable = refuse({ status: 400, code: "unreadable", message: "The request body could not be read." })
-
-/** The body of a completion; bodies of other requests are not read. It fails with the response that refuses it. */
+/** The bytes that an API is asked with; bodies of other requests are not read. It fails with the response that refuses it. */
 const bodyOf = (request: Request, options: ConnectorOptions) =>
-  isCompletion(request)
-    ? request.text.pipe(
+  isAsking(request)
+    ? request.arrayBuffer.pipe(
         Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(options.maxBodyBytes)),
         Effect.catch((error) =>
           Effect.flatMap(HttpServerError.causeResponse(Cause.fail(error)), ([{ status }]) =>
-            Effect.fail(status === 413 ? tooLarge(options) : unreadable),
+            Effect.fail(refuse(request, status === 413 ? tooLarge(options) : UNREADABLE)),
           ),
         ),
       )
     : Effect.succeed(null)
 
-const encoder = new TextEncoder()
-
 /** How long an error event gets to leave this process before the connection is cut behind it. */
 const LAST_WORDS = Duration.millis(100)
 
 /**
- * The body of a streamed answer. If the stream breaks, an error event says so and then the connection is cut, so that
+ * The body of a streamed answer. If the stream breaks, its last event says so and then the connection is cut, so that
  * readers of events and readers of bytes alike know that the answer is incomplete.
  */
 const streamBody = (body: ReadableStream<Uint8Array>): Stream.Stream<Uint8Array, unknown> =>
   Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error }).pipe(
-    Stream.catch((error) =>
-      Stream.concat(
-        Stream.succeed(encoder.encode(`data: ${JSON.stringify(errorBody(failureAnswer(error)))}\n\n`)),
-        Stream.fromEffect(Effect.andThen(Effect.sleep(LAST_WORDS), Effect.fail(error))),
-      ),
-    ),
+    Stream.catch((error) => Stream.fromEffect(Effect.andThen(Effect.sleep(LAST_WORDS), Effect.fail(error)))),
   )
 
 const toServerResponse = (response: Response): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
@@ -151,32 +142,40 @@ const handle = Effect.fnUntraced(function* (request: Request, options: Connector
   if (refused !== undefined) return refused
   const drain = yield* Drain
   if (yield* drain.draining) {
-    return refuse({ status: 503, code: "draining", message: "The connector is shutting down.", retryable: true })
+    return refuse(request, {
+      status: 503,
+      code: "draining",
+      message: "The connector is shutting down.",
+      retryable: true,
+    })
   }
   // The request's scope stays open until the response is written out, so a stream counts for as long as it flows.
   yield* drain.inFlight("request")
   const body = yield* bodyOf(request, options)
   const answer = Effect.tryPromise({
-    try: (signal) => options.fetch(new URL(request.url, SOMEWHERE), { method: request.method, body, signal }),
-    catch: (error) => refuse(failureAnswer(error)),
+    try: (signal) => {
+      const { headers, method, url } = request
+      return options.fetch(new URL(url, SOMEWHERE), { method, headers, body, signal })
+    },
+    catch: (error) => refuse(request, failureAnswer(error)),
   })
   return yield* Effect.flatMap(answer, toServerResponse)
 })
 
 /** Any other failure is a fault of the connector. Its log gets the place in the code, never the message. */
-const rescued = (app: ReturnType<typeof handle>) =>
+const rescued = (request: Request, app: ReturnType<typeof handle>) =>
   app.pipe(
     // When `handle` fails, it fails with the response that refuses the request.
     Effect.catch((response) => Effect.succeed(response)),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause)
-        : Effect.as(Effect.logError("request failed", describeCause(cause)), refuse(failureAnswer(undefined))),
+        : Effect.as(Effect.logError("request failed", describeCause(cause)), refuse(request, failureAnswer(undefined))),
     ),
   )
 
 /**
- * `POST /v1/chat/completions`, `GET /v1/models`, `GET /health`; every other request is refused, because it cannot be
+ * `POST` to the paths of the APIs, `GET /v1/models`, `GET /health`; every other request is refused, because it cannot be
  * sealed.
  */
 export const layerConnectorRoutes = (options: ConnectorOptions) =>
@@ -189,5 +188,5 @@ export const layerConnectorRoutes = (options: ConnectorOptions) =>
         (request) => objection(request, options) ?? HttpServerResponse.jsonUnsafe({ status: "ok", software: SOFTWARE }),
       ),
     ),
-    HttpRouter.add("*", "/*", (request) => rescued(handle(request, options))),
+    HttpRouter.add("*", "/*", (request) => rescued(request, handle(request, options))),
   )

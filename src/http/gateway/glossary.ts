@@ -98,6 +98,8 @@ const JOBS: Glossary = {
   proof: "A signed statement that it came whole.",
   keys: "Public parts of the pinned keys that signed, as JWKs.",
   retry_after_ms: "After how many milliseconds another try may succeed.",
+  provider_error: "The provider's own error object; only sealed answers have it.",
+  provider_status: "The HTTP status that it came with, likewise.",
   "jobs.events.id": "Resumes the stream after this event.",
   "jobs.events.event": "`step`: a step finished. `ended`: the job ended. `error`: the stream broke off.",
   "jobs.events.data": "JSON.",

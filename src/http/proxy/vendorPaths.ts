@@ -1,5 +1,6 @@
 /** The refusal for SDKs whose base URL is a sealed proxy, because nothing that they send is sealed. */
-import { errorBody, problemAnswer } from "../../client/openai/errorResponse.ts"
+import { problemAnswer } from "../../client/errorAnswer.ts"
+import { openai } from "../../client/vendors/openai.ts"
 import { NOT_SEALED } from "../../domain/software.ts"
 import { Refusal } from "../../domain/refusal.ts"
 
@@ -23,5 +24,5 @@ const VENDOR_PATH =
 export const vendorRefusal = (path: string) => {
   if (!VENDOR_PATH.test(path)) return undefined
   const refusal = new NotSealed()
-  return { refusal, members: errorBody(problemAnswer(refusal.problem, undefined)) }
+  return { refusal, members: openai.errorBody(problemAnswer(refusal.problem, undefined)) }
 }

@@ -1,7 +1,9 @@
 /** What the console knows of its questions and answers, and how it learns it, step by step. */
 import type { VerifiedFrame } from "../../client/ResponseOpener.ts"
+import { deltaText } from "../../client/deltaText.ts"
 import type { StreamEnd } from "../../client/SealedStream.ts"
 import { partsOf, type StreamPart } from "../../client/streamParts.ts"
+import type { JsonObject } from "../../domain/json.ts"
 import type { PublicJwk } from "../../domain/statement.ts"
 import { defined } from "../../domain/defined.ts"
 import { explain, type Explained } from "./explainTraffic.ts"
@@ -70,10 +72,7 @@ export type Happening =
   | { readonly type: "stopped"; readonly id: number }
   | { readonly type: "cleared" }
 
-const textOf = (part: StreamPart): string => {
-  const content = part.type === "delta" ? part.chunk.choices[0]?.delta.content : undefined
-  return typeof content === "string" ? content : ""
-}
+const textOf = (part: StreamPart<JsonObject>): string => (part.type === "delta" ? deltaText(part.chunk) : "")
 
 const cross = (exchange: Exchange, crossing: Crossing): Exchange => {
   const { at, direction, event, text } = crossing
