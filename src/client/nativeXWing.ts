@@ -1,11 +1,19 @@
 /** The sender's half of X-Wing (draft-connolly-cfrg-xwing-kem-08) on the primitives of Node's crypto library. */
 import { type KemInterface, NotSupportedError } from "@hpke/core"
-import { type Bytes, concat } from "../domain/bytes.ts"
+import { type Bytes, concat, decodeBase64Url } from "../domain/bytes.ts"
 import { ML_KEM_768, X_WING } from "../domain/suites.ts"
-import { type NodeCrypto, SPKI_PREFIX } from "./nodeCrypto.ts"
+import { type NodeCrypto, type NodeKey, SPKI_PREFIX } from "./nodeCrypto.ts"
 
 const LABEL = new Uint8Array([0x5c, 0x2e, 0x2f, 0x2f, 0x5e, 0x5c])
 const SECRET_BYTES = 32
+
+/** A recipient's key as Node's crypto takes it. */
+interface RecipientKey {
+  readonly mlKem: NodeKey
+  readonly x25519: NodeKey
+  /** The raw bytes of `x25519`. */
+  readonly keyX: Bytes
+}
 
 const refuse = async (): Promise<never> => {
   throw new NotSupportedError("this side only encapsulates")
@@ -27,21 +35,27 @@ export const nativeXWing = (crypto: NodeCrypto): KemInterface => {
     generateKeyPair: refuse,
     deriveKeyPair: refuse,
     decap: refuse,
-    // Only `encap` below is given what this returns.
-    deserializePublicKey: async (key) =>
-      new Uint8Array(ArrayBuffer.isView(key) ? key.buffer : key) as unknown as CryptoKey,
-    encap: async ({ recipientPublicKey }) => {
-      const key = recipientPublicKey as unknown as Bytes
-      const keyX = key.subarray(ML_KEM_768.publicKeyBytes)
-      const { ciphertext, sharedKey } = crypto.encapsulate(
-        publicKeyOf(SPKI_PREFIX.mlKem, key.subarray(0, ML_KEM_768.publicKeyBytes)),
+    deserializePublicKey: async (key) => {
+      const bytes = concat(
+        ArrayBuffer.isView(key) ? new Uint8Array(key.buffer, key.byteOffset, key.byteLength) : new Uint8Array(key),
       )
+      const [keyM, keyX] = [bytes.subarray(0, ML_KEM_768.publicKeyBytes), bytes.subarray(ML_KEM_768.publicKeyBytes)]
+      const recipient: RecipientKey = {
+        mlKem: publicKeyOf(SPKI_PREFIX.mlKem, keyM),
+        x25519: publicKeyOf(SPKI_PREFIX.x25519, keyX),
+        keyX,
+      }
+      // Only `encap` below is given this.
+      return recipient as unknown as CryptoKey
+    },
+    encap: async ({ recipientPublicKey }) => {
+      const { keyX, mlKem, x25519 } = recipientPublicKey as unknown as RecipientKey
+      const { ciphertext, sharedKey } = crypto.encapsulate(mlKem)
       const ephemeral = crypto.generateKeyPairSync("x25519")
-      const sharedX = crypto.diffieHellman({
-        privateKey: ephemeral.privateKey,
-        publicKey: publicKeyOf(SPKI_PREFIX.x25519, keyX),
-      })
-      const encX = ephemeral.publicKey.export({ format: "der", type: "spki" }).subarray(-keyX.length)
+      const sharedX = crypto.diffieHellman({ privateKey: ephemeral.privateKey, publicKey: x25519 })
+      // DER would take as long as half an agreement.
+      const encX = decodeBase64Url(ephemeral.publicKey.export({ format: "jwk" }).x)
+      if (encX === undefined) throw new TypeError("A key was exported in another form than asked for.")
       const sharedSecret = crypto
         .createHash("sha3-256")
         .update(concat(sharedKey, sharedX, encX, keyX, LABEL))

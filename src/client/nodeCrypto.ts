@@ -2,7 +2,7 @@
 import type { Bytes } from "../domain/bytes.ts"
 
 export interface NodeKey {
-  readonly export: (options: { format: "der"; type: "spki" }) => Bytes
+  readonly export: (options: { format: "jwk" }) => { readonly x: string }
 }
 
 interface Digest {

@@ -76,7 +76,10 @@ export const nodePrimitives = (crypto: NodeCrypto): Primitives => {
     aead: () => new NodeAead(),
     sha256: (data) => own(crypto.createHash("sha256").update(data).digest()),
     hmac,
-    hkdf: (secret, salt, info, length) => expand(hmac(salt, secret), info, length),
+    hkdf: (secret, salt) => {
+      const prk = hmac(salt, secret)
+      return (info, length) => expand(prk, info, length)
+    },
     opener: (key) => (nonce, aad, ciphertext) => {
       if (ciphertext.length < TAG_BYTES) return undefined
       try {

@@ -28,9 +28,8 @@ export interface ResponseKeys {
 }
 
 export const deriveResponseKeys = async (secret: Bytes, enc: Bytes, responseNonce: Bytes): Promise<ResponseKeys> => {
-  const salt = responseSalt(enc, responseNonce)
-  const derive = ({ info, length }: { readonly info: Bytes; readonly length: number }) =>
-    primitives.hkdf(secret, salt, info, length)
+  const expand = await primitives.hkdf(secret, responseSalt(enc, responseNonce))
+  const derive = ({ info, length }: { readonly info: Bytes; readonly length: number }) => expand(info, length)
   const [key, baseNonce, commitKey, credentialKey] = await Promise.all([
     derive(responseKeys.key),
     derive(responseKeys.nonce),
@@ -50,6 +49,17 @@ const cipherSuiteOf = (suite: SuiteName): Promise<CipherSuite> => {
   // A module that failed to load may load the next time.
   made.catch(() => suites.delete(suite))
   return made
+}
+
+/** Keys of sessions as the platform takes them: each is read once, and goes with the bytes that it was read from. */
+const recipients = new WeakMap<Bytes, Promise<CryptoKey>>()
+
+const recipientOf = ({ kem }: CipherSuite, publicKey: Bytes): Promise<CryptoKey> => {
+  const known = recipients.get(publicKey)
+  if (known !== undefined) return known
+  const read = kem.deserializePublicKey(publicKey)
+  recipients.set(publicKey, read)
+  return read
 }
 
 export interface HpkeSealed {
@@ -73,7 +83,7 @@ export const hpkeSeal = async (
 ): Promise<HpkeSealed> => {
   const hpke = await cipherSuiteOf(suite.name)
   const context = await hpke.createSenderContext({
-    recipientPublicKey: await hpke.kem.deserializePublicKey(recipient),
+    recipientPublicKey: await recipientOf(hpke, recipient),
     info,
     ...defined({ ekm: ephemeralSeed }),
   })

@@ -12,8 +12,8 @@ export interface Primitives {
   readonly sha256: (data: Bytes) => Eventual<Bytes>
   /** HMAC-SHA256. */
   readonly hmac: (key: Bytes, ...parts: ReadonlyArray<Uint8Array>) => Eventual<Bytes>
-  /** HKDF-SHA256. */
-  readonly hkdf: (secret: Bytes, salt: Bytes, info: Bytes, length: number) => Eventual<Bytes>
+  /** HKDF-SHA256: its first step, for any number of outputs. */
+  readonly hkdf: (secret: Bytes, salt: Bytes) => Eventual<(info: Bytes, length: number) => Eventual<Bytes>>
   /** Opens with AES-256-GCM. */
   readonly opener: (key: Bytes) => Eventual<Opener>
   /** Both for HPKE. */
@@ -31,9 +31,10 @@ export const webPrimitives: Primitives = {
     const imported = await subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
     return new Uint8Array(await subtle.sign("HMAC", imported, concat(...parts)))
   },
-  hkdf: async (secret, salt, info, length) => {
+  hkdf: async (secret, salt) => {
     const ikm = await subtle.importKey("raw", secret, "HKDF", false, ["deriveBits"])
-    return new Uint8Array(await subtle.deriveBits({ name: "HKDF", hash: "SHA-256", salt, info }, ikm, length * 8))
+    return async (info, length) =>
+      new Uint8Array(await subtle.deriveBits({ name: "HKDF", hash: "SHA-256", salt, info }, ikm, length * 8))
   },
   opener: async (key) => {
     const imported = await subtle.importKey("raw", key, "AES-GCM", false, ["decrypt"])

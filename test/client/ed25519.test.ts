@@ -1,9 +1,10 @@
 /** Signatures at the edges of what is one: WebCrypto must not make the check laxer than noble's strict one. */
-import { createHash } from "node:crypto"
+import crypto, { createHash } from "node:crypto"
 import { Point, verifyAsync } from "@noble/ed25519"
 import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { verifyEd25519 } from "../../src/client/ed25519.ts"
 import { type Bytes, concat, utf8 } from "../../src/domain/bytes.ts"
+import { hex } from "../support/protocol/reference.ts"
 
 const L = Point.CURVE().n
 const P = Point.CURVE().p
@@ -136,6 +137,18 @@ describe("where WebCrypto believes anything", () => {
       assert.isFalse(await verifyEd25519(signature, MESSAGE, key), name)
     }
     assert.strictEqual(verify.mock.calls.length, 0)
+    assert.isTrue(await verifyEd25519(good.signature, MESSAGE, good.A))
+  })
+})
+
+describe("where Node's own crypto takes any R", () => {
+  const multiples = [Point.ZERO, ...[1n, 2n, 3n, 4n, 5n, 6n, 7n].map((times) => TORSION.multiply(times))]
+
+  it.each(multiples.map((R) => [hex(point(R)), point(R)] as const))("%s is refused", async (_, R) => {
+    vi.spyOn(process, "getBuiltinModule").mockReturnValue({ ...crypto, verify: () => true })
+    vi.resetModules()
+    const { verifyEd25519 } = await import("../../src/client/ed25519.ts")
+    assert.isFalse(await verifyEd25519(concat(R, littleEndian(S)), MESSAGE, good.A))
     assert.isTrue(await verifyEd25519(good.signature, MESSAGE, good.A))
   })
 })
