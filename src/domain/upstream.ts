@@ -38,6 +38,8 @@ export interface UpstreamRequest {
   readonly provider?: ProviderId | undefined
   /** The targets to try, in this order, in place of `provider` and the request's model: a router's choice. */
   readonly targets?: ReadonlyArray<UpstreamTarget> | undefined
+  /** Whose request it is: turns of a conversation of one caller are kept together, without one they are not. */
+  readonly caller?: string | undefined
   /**
    * Whether the caller of a stream can take {@link StreamEvent} `Restarted` (the default). Without it, a stream that
    * breaks after output began fails at once with `upstream-interrupted`.

@@ -137,6 +137,14 @@ export const METRICS = {
     unit: "{target}",
     meaning: "targets passed over without a call: `circuit` open or `bulkhead` full",
   },
+  sealgate_upstream_turns_total: {
+    type: "counter",
+    labels: ["provider", "affinity"],
+    unit: "{turn}",
+    meaning:
+      "turns whose conversation went to this provider because another failed: `moved` with this turn, or `followed` an earlier one",
+    server: "proxy",
+  },
   sealgate_upstream_requests_failed_total: {
     type: "counter",
     labels: ["code"],

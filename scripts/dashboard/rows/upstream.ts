@@ -51,14 +51,23 @@ export const upstream: Row = {
       expr: rate("sealgate_upstream_requests_failed_total", { by: ["code"] }),
       legend: "{{code}}",
     }),
-    graph("Second chances", "Calls that tried again or took over, and targets passed over.", "cps", [
-      { expr: rate("sealgate_upstream_retries_total", { by: ["provider"] }), legend: "retry {{provider}}" },
-      { expr: rate("sealgate_upstream_failovers_total", { by: ["provider"] }), legend: "failover to {{provider}}" },
-      {
-        expr: rate("sealgate_upstream_skips_total", { by: ["provider", "reason"] }),
-        legend: "skip {{provider}}: {{reason}}",
-      },
-    ]),
+    graph(
+      "Second chances",
+      "Calls that tried again or took over, targets passed over, and turns of conversations that went elsewhere.",
+      "cps",
+      [
+        { expr: rate("sealgate_upstream_retries_total", { by: ["provider"] }), legend: "retry {{provider}}" },
+        { expr: rate("sealgate_upstream_failovers_total", { by: ["provider"] }), legend: "failover to {{provider}}" },
+        {
+          expr: rate("sealgate_upstream_skips_total", { by: ["provider", "reason"] }),
+          legend: "skip {{provider}}: {{reason}}",
+        },
+        {
+          expr: rate("sealgate_upstream_turns_total", { by: ["provider", "affinity"] }),
+          legend: "turn {{affinity}} to {{provider}}",
+        },
+      ],
+    ),
     graph(
       "Time to first token",
       "Of streams.",

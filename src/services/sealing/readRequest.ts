@@ -11,7 +11,7 @@ import { paceOf } from "../../domain/pace.ts"
 import { callerSpan } from "../../domain/traceContext.ts"
 import { type Form, MAX_SKEW_MS } from "../../domain/transcript.ts"
 import { ProviderId, UpstreamError, type UpstreamRequest } from "../../domain/upstream.ts"
-import { Callers } from "../access/Callers.ts"
+import { Callers, Source } from "../access/Callers.ts"
 import type { TooManyInFlight } from "../access/ConcurrencyLimits.ts"
 import type { RateLimited } from "../access/RateLimits.ts"
 import type { Opened } from "./SealedExchange.ts"
@@ -52,7 +52,10 @@ const refusedLimit = (error: RateLimited | TooManyInFlight) =>
     ...(error._tag === "RateLimited" ? { retryAfterMs: error.retryAfterMs } : {}),
   })
 
-/** Admits a caller whose credential is valid, who has requests left, and who has not used this request id before. */
+/**
+ * Admits a caller whose credential is valid, who has requests left, and who has not used this request id before. Gives
+ * what tells callers apart.
+ */
 const admit = Effect.fnUntraced(function* ({ credential }: SealedContent, requestId: string) {
   const callers = yield* Callers
   const requestIds = yield* RequestIds
@@ -68,7 +71,8 @@ const admit = Effect.fnUntraced(function* ({ credential }: SealedContent, reques
       detail: Redacted.make("Take a new request_id for a new request."),
     })
   }
-  return yield* Effect.mapError(callers.enter(caller), refusedLimit)
+  yield* Effect.mapError(callers.enter(caller), refusedLimit)
+  return caller?.id ?? (yield* Source)
 })
 
 /** Parses the JSON of a payload, and overwrites the payload. */
@@ -114,7 +118,7 @@ const checkRequest = Effect.fnUntraced(
         detail: Redacted.make("issued_at must be within 60 s of the proxy's clock; begin a new session to calibrate."),
       })
     }
-    yield* admit(content, request_id)
+    const caller = yield* admit(content, request_id)
     const { api, provider, restart } = yield* decodeRequest(payload)
     if (api !== CHAT_COMPLETIONS) {
       return yield* new Refused({
@@ -128,7 +132,7 @@ const checkRequest = Effect.fnUntraced(
     if (provider !== undefined && !isProvider(provider)) {
       return yield* new UpstreamError({ code: "provider-not-configured" })
     }
-    const request: UpstreamRequest = { completion: normalize(body), provider, restart }
+    const request: UpstreamRequest = { completion: normalize(body), provider, caller, restart }
     return request
   },
   Effect.catchTag("SchemaError", ({ issue }) =>

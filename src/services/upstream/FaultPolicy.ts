@@ -8,6 +8,7 @@ import { Clock, Duration, Effect, Option, Result, ScopedRef } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { failureRules } from "../../domain/failures.ts"
 import type { Attempt, UpstreamRequest } from "../../domain/upstream.ts"
+import { makeAffinity, type Turn } from "./Affinity.ts"
 import { makeAttempts } from "./Attempts.ts"
 import { makeBackoff } from "./Backoff.ts"
 import { makeBulkhead } from "./Bulkhead.ts"
@@ -55,6 +56,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
 ) {
   const book = new TargetRegistry(providers)
   const attempts = yield* makeAttempts(book)
+  const affinity = makeAffinity()
   const bulkheads = new Map(
     yield* Effect.forEach(providers, (provider) =>
       Effect.map(makeBulkhead(initial.bulkhead), (bulkhead) => [provider, bulkhead] as const),
@@ -107,11 +109,11 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
 
   const tryTargets = Effect.fnUntraced(function* <A>(
     state: RequestState,
-    targets: ReadonlyArray<Target>,
+    turn: Turn,
     call: Call<A>,
     { backoff, circuits }: Effect.Success<ReturnType<typeof prepare>>,
   ) {
-    for (const target of targets) {
+    for (const target of turn.targets) {
       if (!mayFit(target, state.failures)) continue
       const bulkhead = yield* Effect.orDie(Effect.fromNullishOr(bulkheads.get(target.provider)))
       const guarded = circuits.guard(book.called(target), (permit) =>
@@ -125,7 +127,10 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
         ),
       )
       const served = yield* Effect.result(guarded)
-      if (Result.isSuccess(served)) return { value: served.success, attempts: state.attempts }
+      if (Result.isSuccess(served)) {
+        yield* turn.answered(target)
+        return { value: served.success, attempts: state.attempts }
+      }
       const failed = targetFailureOf(target, served.failure)
       state.failures.push(call.mayGoOn() ? failed : brokenOff(failed))
       if (failed.skipped !== undefined) yield* countSkip(target.provider.id, failed.skipped)
@@ -139,6 +144,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     function* <A>(request: UpstreamRequest, call: Call<A>) {
       const targets = yield* targetsOf(providers, request)
       if (request.targets !== undefined) for (const target of targets) book.configure(target)
+      const turn = yield* affinity.turn(request, targets)
       const prepared = yield* ScopedRef.get(current)
       const total = Duration.toMillis(prepared.settings.timeouts.total)
       const state: RequestState = {
@@ -155,7 +161,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
         return Option.none<never>()
       })
       const result = Effect.raceFirst(
-        Effect.asSome(tryTargets(state, targets, call, prepared)),
+        Effect.asSome(tryTargets(state, turn, call, prepared)),
         Effect.delay(expire, total),
       )
       return yield* result.pipe(

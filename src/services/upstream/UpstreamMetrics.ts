@@ -13,6 +13,7 @@ const errors = counter("sealgate_upstream_errors_total")
 const retries = counter("sealgate_upstream_retries_total")
 const failovers = counter("sealgate_upstream_failovers_total")
 const skips = counter("sealgate_upstream_skips_total")
+const turns = counter("sealgate_upstream_turns_total")
 const requestsFailed = counter("sealgate_upstream_requests_failed_total")
 const timeToFirstToken = histogram("sealgate_upstream_time_to_first_token_seconds")
 const duration = histogram("sealgate_upstream_call_duration_seconds")
@@ -46,6 +47,10 @@ export const showKeyRefusals = (provider: ProviderId): Effect.Effect<void> =>
 /** Counts one target that was passed over. */
 export const countSkip = (provider: ProviderId, reason: Skipped): Effect.Effect<void> =>
   Metric.update(skips({ provider, reason }), 1)
+
+/** Counts one turn of a conversation that was answered elsewhere than the order of providers leads. */
+export const countTurn = (provider: ProviderId, affinity: "followed" | "moved"): Effect.Effect<void> =>
+  Metric.update(turns({ provider, affinity }), 1)
 
 /** Counts one request that no target served. */
 export const countRequestFailed = (code: UpstreamCode): Effect.Effect<void> =>

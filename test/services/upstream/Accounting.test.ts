@@ -274,6 +274,28 @@ describe("metrics", () => {
     }),
   )
 
+  it.effect("show the turns of conversations that went elsewhere than the order leads, and where", () =>
+    Effect.gen(function* () {
+      const [first, second] = [scripted("provider1"), scripted("provider2")]
+      first.script([fails("unauthorized")])
+      const { series } = yield* observed(
+        Effect.gen(function* () {
+          const upstream = yield* upstreamOf([first, second], { retry: { times: 0 } })
+          const turn = upstream.complete(ask({ caller: "alice" }))
+          yield* Effect.exit(turn)
+          second.script(says("ok"), [fails("unauthorized")])
+          yield* Effect.repeat(turn, { times: 2 })
+        }),
+      )
+      const turns = [...series].filter(([name]) => name.startsWith("sealgate_upstream_turns_total"))
+      assert.deepStrictEqual(Object.fromEntries(turns), {
+        "sealgate_upstream_turns_total{affinity=moved,provider=provider2}": 1,
+        "sealgate_upstream_turns_total{affinity=followed,provider=provider2}": 1,
+        "sealgate_upstream_turns_total{affinity=moved,provider=provider1}": 1,
+      })
+    }),
+  )
+
   it.effect("measure calls in seconds, and count none that its caller left as an error", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")

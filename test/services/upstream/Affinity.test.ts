@@ -1,0 +1,189 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import type { Message } from "../../../src/domain/chat.ts"
+import type { UpstreamRequest } from "../../../src/domain/upstream.ts"
+import { KEPT_FOR, makeAffinity, MAX_MOVED } from "../../../src/services/upstream/Affinity.ts"
+import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
+import { ask, fails, finish, passingTime, says, scripted, text, upstreamOf, wait } from "./ScriptedProvider.ts"
+
+const once = { retry: { times: 0 }, circuit: { failures: 1_000, slow: 1_000 } }
+
+/** Turn `n` of a conversation, from 1. */
+const turn = (
+  n: number,
+  { about = "hi", caller = "alice", ...more }: Partial<UpstreamRequest> & { readonly about?: string } = {},
+) => {
+  const messages = Array.from({ length: 2 * n - 1 }, (_, i): Message =>
+    i % 2 === 0 ? { role: "user", content: i === 0 ? about : "go on" } : { role: "assistant", content: "ok" },
+  )
+  return ask({ caller, completion: { messages }, ...more })
+}
+
+const servedBy = (upstream: Upstream["Service"], request: UpstreamRequest) =>
+  Effect.map(passingTime(upstream.complete(request), "1 second"), ({ served }) => served.provider)
+
+const pair = () => [scripted("provider1"), scripted("provider2")] as const
+
+/** Two providers and a conversation of alice that had to go on at the second one. */
+const moved = Effect.fnUntraced(function* (request: UpstreamRequest = turn(1)) {
+  const [first, second] = pair()
+  const upstream = yield* upstreamOf([first, second], once)
+  first.script([fails("unavailable")])
+  assert.strictEqual(yield* servedBy(upstream, request), "provider2")
+  return { first, second, upstream }
+})
+
+describe("a conversation", () => {
+  it.effect("follows the order of providers", () =>
+    Effect.gen(function* () {
+      const upstream = yield* upstreamOf(pair(), once)
+      for (const n of [1, 2, 3]) assert.strictEqual(yield* servedBy(upstream, turn(n)), "provider1")
+    }),
+  )
+
+  it.effect("stays where it went, with the model that answered, while others follow the order", () =>
+    Effect.gen(function* () {
+      const { first, second, upstream } = yield* moved()
+      for (const n of [2, 3]) assert.strictEqual(yield* servedBy(upstream, turn(n)), "provider2")
+      assert.strictEqual(yield* servedBy(upstream, turn(1, { about: "something else" })), "provider1")
+      assert.strictEqual(first.calls.length, 2)
+      assert.deepStrictEqual(
+        second.calls.map(({ model }) => model),
+        ["provider2-model", "provider2-model", "provider2-model"],
+      )
+    }),
+  )
+
+  it.effect("stays when it is streamed", () =>
+    Effect.gen(function* () {
+      const [first, second] = pair()
+      const upstream = yield* upstreamOf([first, second], once)
+      first.script([text("half"), fails("unavailable")])
+      for (const n of [1, 2]) {
+        const last = yield* passingTime(Stream.runLast(upstream.stream(turn(n))), "1 second")
+        assert.strictEqual(
+          last._tag === "Some" && last.value._tag === "Finished" ? last.value.served.provider : "",
+          "provider2",
+        )
+      }
+      assert.strictEqual(first.calls.length, 1)
+    }),
+  )
+
+  it.effect("leaves what it went to when that is ill, and stays where it comes to then", () =>
+    Effect.gen(function* () {
+      const { first, second, upstream } = yield* moved()
+      second.script([fails("unavailable")])
+      assert.strictEqual(yield* servedBy(upstream, turn(2)), "provider1")
+      assert.strictEqual(yield* servedBy(upstream, turn(3)), "provider1")
+      assert.deepStrictEqual([first.calls.length, second.calls.length], [3, 2])
+    }),
+  )
+
+  it.effect("does not call what it went to while its circuit is open", () =>
+    Effect.gen(function* () {
+      const [first, second] = pair()
+      const upstream = yield* upstreamOf([first, second], { retry: { times: 0 }, circuit: { failures: 1 } })
+      first.script([fails("unavailable")])
+      assert.strictEqual(yield* servedBy(upstream, turn(1)), "provider2")
+      yield* TestClock.adjust("1 minute")
+      second.script([fails("unavailable")])
+      yield* passingTime(Effect.flip(upstream.complete(ask({ provider: "provider2" }))), "1 second")
+      assert.strictEqual(yield* servedBy(upstream, turn(2)), "provider1")
+      assert.strictEqual(second.calls.length, 2)
+    }),
+  )
+
+  it.effect("that fails everywhere stays where it was", () =>
+    Effect.gen(function* () {
+      const { first, second, upstream } = yield* moved()
+      second.script([fails("unavailable")])
+      first.script([fails("unavailable")])
+      yield* passingTime(Effect.flip(upstream.complete(turn(2))), "1 second")
+      assert.strictEqual(yield* servedBy(upstream, turn(2)), "provider2")
+    }),
+  )
+
+  it.effect("is not the one of another caller, of another model or of nobody", () =>
+    Effect.gen(function* () {
+      const named = { completion: { ...turn(1).completion, prompt_cache_key: "k", model: "m" } }
+      const { upstream } = yield* moved(turn(1, named))
+      assert.strictEqual(yield* servedBy(upstream, turn(2, named)), "provider2")
+      for (const other of [
+        { ...named, caller: "bob" },
+        { ...named, caller: undefined },
+        { completion: { ...named.completion, model: "other" } },
+        { completion: { ...named.completion, prompt_cache_key: "K" } },
+      ]) {
+        assert.strictEqual(yield* servedBy(upstream, { ...turn(2), ...other }), "provider1")
+      }
+    }),
+  )
+
+  it.effect("does not keep a request from whom it names", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* moved()
+      assert.strictEqual(yield* servedBy(upstream, turn(2, { provider: "provider1" })), "provider1")
+      const targets = [
+        { provider: "provider1", model: "m" },
+        { provider: "provider2", model: "m" },
+      ] as const
+      assert.strictEqual(yield* servedBy(upstream, turn(2, { targets })), "provider1")
+      assert.strictEqual(yield* servedBy(upstream, turn(2)), "provider2")
+    }),
+  )
+
+  it.effect("is forgotten an hour after its last turn", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* moved()
+      yield* TestClock.adjust("50 minutes")
+      assert.strictEqual(yield* servedBy(upstream, turn(2)), "provider2")
+      yield* TestClock.adjust("50 minutes")
+      assert.strictEqual(yield* servedBy(upstream, turn(3)), "provider2")
+      yield* TestClock.adjust(KEPT_FOR)
+      assert.strictEqual(yield* servedBy(upstream, turn(4)), "provider1")
+    }),
+  )
+
+  it.effect("is forgotten when so many others went somewhere after its last turn", () =>
+    Effect.gen(function* () {
+      const [first, second] = pair().map((provider) => ({ provider, model: provider.defaultModel }))
+      if (first === undefined || second === undefined) return assert.fail()
+      const affinity = makeAffinity()
+      const turnOf = (about: string) => affinity.turn(turn(1, { about }), [first, second])
+      const move = (about: string) => Effect.flatMap(turnOf(about), ({ answered }) => answered(second))
+      const stays = (about: string) => Effect.map(turnOf(about), ({ targets }) => targets[0] === second)
+      yield* move("old")
+      yield* move("used")
+      yield* Effect.forEach(Array.from({ length: MAX_MOVED - 2 }), (_, i) => move(`${i}`), { discard: true })
+      assert.isTrue(yield* stays("used"))
+      yield* move("one more")
+      assert.isFalse(yield* stays("old"))
+      assert.isTrue(yield* stays("used"))
+      assert.isTrue(yield* stays("one more"))
+    }),
+  )
+
+  it.effect("goes on where the first of its turns side by side went that had to move", () =>
+    Effect.gen(function* () {
+      const [first, second, third] = [scripted("provider1"), scripted("provider2"), scripted("provider3")]
+      const upstream = yield* upstreamOf([first, second, third], once)
+      // The first turn is answered slowly where it was; the next moves to the third; one that moved to the second is last.
+      first.script([wait(300), text("slow"), finish()], [fails("unavailable")], [fails("unavailable")])
+      second.script([fails("unavailable")], [wait(200), text("later"), finish()])
+      third.script([wait(100), text("soon"), finish()])
+      const answers = yield* passingTime(
+        Effect.forEach([0, 10, 20], (ms) => Effect.delay(upstream.complete(turn(1)), ms), {
+          concurrency: "unbounded",
+        }),
+        "1 second",
+      )
+      assert.deepStrictEqual(
+        answers.map(({ served }) => served.provider),
+        ["provider1", "provider3", "provider2"],
+      )
+      assert.strictEqual(yield* servedBy(upstream, turn(2)), "provider3")
+    }),
+  )
+})

@@ -1,0 +1,127 @@
+/**
+ * A provider on a free port that caches as the vendors do: what requests begin with, up to the end of a message, by their
+ * exact bytes. It answers every API in the forms that it has, and counts how often it had the beginning.
+ */
+import { createServer, type IncomingMessage } from "node:http"
+import type { AddressInfo } from "node:net"
+import { text } from "node:stream/consumers"
+import { Effect, type Scope } from "effect"
+
+export interface CachingProvider {
+  readonly url: string
+  /** Requests whose earlier messages, all but the last two, had been answered here. */
+  readonly found: number
+  /** Requests with earlier messages of which it had not seen all. */
+  readonly missed: number
+  /** Lets so many further requests succeed and then fails all, until it is called again; at first nothing fails. */
+  readonly failAfter: (requests: number) => void
+}
+
+/** Ends of the elements of the array at `from` in a JSON text. */
+const elementEnds = (json: string, from: number): ReadonlyArray<number> => {
+  const ends: Array<number> = []
+  let depth = 0
+  for (let i = from; i < json.length; i++) {
+    const character = json[i]
+    if (character === '"') {
+      for (i++; json[i] !== '"'; i++) if (json[i] === "\\") i++
+    } else if (character === "[" || character === "{") depth++
+    else if (character === "]" || character === "}") {
+      depth--
+      if (depth === 1) ends.push(i + 1)
+      if (depth === 0) return ends
+    }
+  }
+  return ends
+}
+
+/** What a request begins with, up to the end of each of its messages. */
+const beginnings = (body: string): ReadonlyArray<string> => {
+  const list = /"(?:messages|input)":(?=\[)/.exec(body)
+  if (list === null) throw new Error(`no list of messages: ${body}`)
+  return elementEnds(body, list.index + list[0].length).map((end) => body.slice(0, end))
+}
+
+const usage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 }
+const common = { id: "c", created: 1, model: "m" }
+const event = (data: object, name?: string) =>
+  `${name === undefined ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`
+
+const chunk = (delta: object, finish: string | null) =>
+  event({ ...common, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason: finish }] })
+
+/** The whole answer of an API, and a streamed one, by the path that it is asked at. */
+const ANSWERS: Readonly<Record<string, { readonly whole: object; readonly streamed: string }>> = {
+  "/chat/completions": {
+    whole: {
+      ...common,
+      object: "chat.completion",
+      choices: [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }],
+      usage,
+    },
+    streamed: `${chunk({ role: "assistant", content: "ok" }, null)}${chunk({}, "stop")}data: [DONE]\n\n`,
+  },
+}
+
+class Cache {
+  found = 0
+  missed = 0
+  left = Infinity
+  private readonly seen = new Set<string>()
+
+  /** Takes a request, or refuses it with `false`. */
+  take(body: string): boolean {
+    if (this.left <= 0) return false
+    this.left--
+    const all = beginnings(body)
+    // A turn adds an answer and a question to what was asked before.
+    const earlier = all.at(-3)
+    if (earlier !== undefined) this.seen.has(earlier) ? this.found++ : this.missed++
+    for (const beginning of all) this.seen.add(beginning)
+    return true
+  }
+}
+
+const answerTo = async (cache: Cache, request: IncomingMessage) => {
+  const body = await text(request)
+  const path = Object.keys(ANSWERS).find((path) => request.url?.endsWith(path) === true)
+  const answer = path === undefined ? undefined : ANSWERS[path]
+  if (answer === undefined) throw new Error(`no such path: ${request.url}`)
+  if (!cache.take(body)) return { status: 500, type: "application/json", text: '{"error":{"message":"failed"}}' }
+  return /"stream":\s*true/.test(body)
+    ? { status: 200, type: "text/event-stream", text: answer.streamed }
+    : { status: 200, type: "application/json", text: JSON.stringify(answer.whole) }
+}
+
+export const cachingProvider: Effect.Effect<CachingProvider, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const cache = new Cache()
+    const server = createServer((request, response) => {
+      void answerTo(cache, request).then(
+        ({ status, text, type }) => response.writeHead(status, { "content-type": type }).end(text),
+        (error: Error) => response.destroy(error),
+      )
+    })
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    // Listening on a port, so the address is one.
+    const { port } = server.address() as AddressInfo
+    return {
+      server,
+      url: `http://127.0.0.1:${port}`,
+      get found() {
+        return cache.found
+      },
+      get missed() {
+        return cache.missed
+      },
+      failAfter: (requests: number) => {
+        cache.left = requests
+      },
+    }
+  }),
+  ({ server }) =>
+    Effect.promise(async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    }),
+)
