@@ -76,7 +76,7 @@ class Cache {
     const all = beginnings(body)
     // A turn adds an answer and a question to what was asked before.
     const earlier = all.at(-3)
-    if (earlier !== undefined) this.seen.has(earlier) ? this.found++ : this.missed++
+    if (earlier !== undefined) this[this.seen.has(earlier) ? "found" : "missed"]++
     for (const beginning of all) this.seen.add(beginning)
     return true
   }

@@ -5,7 +5,7 @@ import type { Message } from "../../../src/domain/chat.ts"
 import type { UpstreamRequest } from "../../../src/domain/upstream.ts"
 import { KEPT_FOR, makeAffinity, MAX_MOVED } from "../../../src/services/upstream/Affinity.ts"
 import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
-import { ask, fails, finish, passingTime, says, scripted, text, upstreamOf, wait } from "./ScriptedProvider.ts"
+import { ask, fails, finish, passingTime, scripted, text, upstreamOf, wait } from "./ScriptedProvider.ts"
 
 const once = { retry: { times: 0 }, circuit: { failures: 1_000, slow: 1_000 } }
 
