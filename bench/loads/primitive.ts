@@ -41,7 +41,7 @@ const opening = async (suite: Suite) => {
   const aad = bytes(40)
   const { ciphertext, enc } = await hpkeSeal(suite, key.publicKey, info, aad, bytes(1024))
   return async () => {
-    await hpkeOpen({ key, enc, info, aad, ciphertext, exportContext: responseExportContext })
+    hpkeOpen({ key, enc, info, aad, ciphertext, exportContext: responseExportContext })
   }
 }
 

@@ -2,20 +2,18 @@
  * What public keys have to satisfy before a secret is agreed with them. Only public values are handled here, so nothing
  * has to take constant time.
  */
-import type { Bytes } from "./bytes.ts"
+import { type Bytes, equalBytes } from "./bytes.ts"
 
 const LAST = 31
 /** 2^255 − 19 in little-endian bytes: `ed`, thirty times `ff`, `7f`. */
 const PRIME_FIRST = 0xed
 const PRIME_LAST = 0x7f
 
-/** The `u` coordinates of small order below the prime, in little-endian hexadecimal; 0, 1 and −1 are told by their bytes. */
-const SMALL_ORDER = new Set([
+/** The `u` coordinates of small order below the prime, little-endian; 0, 1 and −1 are told by their bytes. */
+const SMALL_ORDER = [
   "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
   "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
-])
-
-const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+].map((hex) => Uint8Array.from(hex.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16)))
 
 /**
  * Whether 32 bytes are the one encoding of a point of X25519 with which an agreement is secret: below the prime (RFC 7748
@@ -29,7 +27,7 @@ export const isX25519Key = (key: Bytes): boolean => {
   // At or just below the prime; −1, whose order is small, is the last one before it.
   if (last === PRIME_LAST && first >= PRIME_FIRST - 1 && middle.every((byte) => byte === 0xff)) return false
   if (last === 0 && first <= 1 && middle.every((byte) => byte === 0)) return false
-  return !SMALL_ORDER.has(hex(key))
+  return !SMALL_ORDER.some((point) => equalBytes(key, point))
 }
 
 const ML_KEM_MODULUS = 3329

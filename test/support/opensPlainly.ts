@@ -9,7 +9,7 @@ const own = (hex: string) => new Uint8Array(Buffer.from(hex, "hex"))
 const [secret = "", requests = ""] = process.argv.slice(2)
 const key = recipientKey(X25519, plainStorage(), own(secret))
 for (const { aad, ciphertext, enc, info } of JSON.parse(requests) as ReadonlyArray<Record<string, string>>) {
-  const opened = await hpkeOpen({
+  const opened = hpkeOpen({
     key,
     enc: own(enc ?? ""),
     info: own(info ?? ""),

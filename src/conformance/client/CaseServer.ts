@@ -110,7 +110,7 @@ class CasePlayer {
     if (!isObject(body)) return problemReply(400, "malformed")
     const session = this.sessions.get(String(body["session_id"]))
     if (session === undefined) return instead ?? problemReply(410, "session-gone")
-    const opened = await open(session.offered, session.attestation, body)
+    const opened = open(session.offered, session.attestation, body)
     for (const fault of faultsOfRequest(opened)) this.play.faults.add(fault)
     if (request.headers.authorization !== undefined) this.conduct.blame("C19")
     this.conduct.seal(String(body["enc"]), fromUtf8(bytes), String(opened.payload["request_id"]))

@@ -13,7 +13,7 @@ import {
   responseExportContext,
   SESSION_ID_BYTES,
 } from "../../domain/transcript.ts"
-import { hpkeOpen } from "../../services/sealing/Hpke.ts"
+import { hpkeOpen, type OpenInput, type OpenOutput } from "../../services/sealing/Hpke.ts"
 import { plainStorage } from "../../services/sealing/PlainStorage.ts"
 import { type RecipientKey, recipientKey } from "../../services/sealing/recipientKeys.ts"
 import { sha256 } from "../../services/sealing/sha256.ts"
@@ -65,19 +65,25 @@ const textIn = (body: JsonObject, member: string): Bytes => {
   return bytes
 }
 
+const hpkeOpened = (input: OpenInput): OpenOutput => {
+  try {
+    return hpkeOpen(input)
+  } catch (cause) {
+    throw new Error("it cannot be opened: its key, info or associated data are others than they must be", { cause })
+  }
+}
+
 /** Opens a request that was sealed to `offered` under `attestation`. Throws an error that says what is wrong with it. */
-export const open = async (offered: Offered, attestation: string, body: JsonObject): Promise<Opened> => {
+export const open = (offered: Offered, attestation: string, body: JsonObject): Opened => {
   const [enc, ciphertext] = [textIn(body, "enc"), textIn(body, "ciphertext")]
   const attestationHash = sha256(utf8(attestation))
-  const { plaintext, secret } = await hpkeOpen({
+  const { plaintext, secret } = hpkeOpened({
     key: offered.key,
     enc,
     info: requestInfo(attestationHash),
     aad: requestAad(textIn(body, "session_id")),
     ciphertext,
     exportContext: responseExportContext,
-  }).catch((cause: unknown) => {
-    throw new Error("it cannot be opened: its key, info or associated data are others than they must be", { cause })
   })
   const block = unpad(plaintext, FLOOR)
   if (block === undefined) throw new Error("its block is not padded as it must be")

@@ -3,11 +3,11 @@
  * so whoever does not look at it opens what was sealed.
  */
 import { createHash, createPublicKey, diffieHellman, encapsulate, generateKeyPairSync } from "node:crypto"
-import { Aes256Gcm, CipherSuite, type KemInterface, NotSupportedError } from "@hpke/core"
+import { Aes256Gcm, CipherSuite, HkdfSha256, type KemInterface, NotSupportedError } from "@hpke/core"
 import { type Bytes, concat, u64, utf8 } from "../../domain/bytes.ts"
 import { ML_KEM_768, type Suite, X25519 } from "../../domain/suites.ts"
 import { KEY_BYTES } from "../../domain/transcript.ts"
-import { NativeKdf } from "../../services/sealing/NativeKdf.ts"
+import { LabeledKdf } from "../../services/sealing/LabeledKdf.ts"
 
 /** SubjectPublicKeyInfo is a fixed prefix and the raw bytes (RFC 8410 §4, RFC 9935 §4). */
 const SPKI = { x25519: "302a300506032b656e032100", mlKem: "308204b2300b0609608648016503040402038204a100" }
@@ -33,10 +33,10 @@ interface Encapsulated {
 /** DHKEM (RFC 9180 §4.1). */
 const dhkem = (recipient: Bytes): Encapsulated => {
   const { agreed, spelled } = agree(recipient)
-  const kdf = new NativeKdf(concat(utf8("KEM"), u64(X25519.id.kem).subarray(6)))
-  const prk = kdf.extractSync(new Uint8Array(), kdf.buildLabeledIkm(utf8("eae_prk"), agreed))
-  const info = kdf.buildLabeledInfo(utf8("shared_secret"), concat(spelled, recipient), KEY_BYTES)
-  return { enc: spelled, sharedSecret: kdf.expandSync(prk, info, KEY_BYTES) }
+  const kdf = new LabeledKdf(concat(utf8("KEM"), u64(X25519.id.kem).subarray(6)))
+  const prk = kdf.extract(new Uint8Array(), utf8("eae_prk"), agreed)
+  const sharedSecret = kdf.expand(prk, utf8("shared_secret"), concat(spelled, recipient), KEY_BYTES)
+  return { enc: spelled, sharedSecret }
 }
 
 /** X-Wing (draft-connolly-cfrg-xwing-kem-08). */
@@ -75,7 +75,7 @@ const kemOf = (suite: Suite, recipient: Bytes): KemInterface => ({
 })
 
 export const sealSpelled = async (suite: Suite, recipient: Bytes, info: Bytes, aad: Bytes, block: Bytes) => {
-  const hpke = new CipherSuite({ kem: kemOf(suite, recipient), kdf: new NativeKdf(), aead: new Aes256Gcm() })
+  const hpke = new CipherSuite({ kem: kemOf(suite, recipient), kdf: new HkdfSha256(), aead: new Aes256Gcm() })
   // The suite hands this to the KEM untouched, and ours has its key already.
   const context = await hpke.createSenderContext({ recipientPublicKey: recipient as unknown as CryptoKey, info })
   return { enc: new Uint8Array(context.enc), ciphertext: new Uint8Array(await context.seal(block, aad)) }

@@ -1,86 +1,15 @@
 /**
- * The recipient side of HPKE (RFC 9180, mode base). The key schedule is `@hpke/core`'s; plugged into it are a KEM whose
- * private keys stay in the vault, and a KDF and an AEAD on Node's native primitives that overwrite what they derived.
+ * The recipient side of HPKE (RFC 9180, mode base, HKDF-SHA256, AES-256-GCM) on Node's own primitives, with a KEM whose private
+ * keys stay in the vault. It is synchronous: nothing else of the process runs between a check before it and a claim after it,
+ * and no call waits for another thread. Everything that it derives is overwritten.
  */
 import { createDecipheriv } from "node:crypto"
-import {
-  type AeadInterface,
-  CipherSuite,
-  DeserializeError,
-  type KemInterface,
-  NotSupportedError,
-  type RecipientContextParams,
-} from "@hpke/core"
-import type { Bytes } from "../../domain/bytes.ts"
-import { AEAD_ID } from "../../domain/suites.ts"
+import { type Bytes, concat, u64, utf8 } from "../../domain/bytes.ts"
+import { type SuiteId, SUITES } from "../../domain/suites.ts"
 import { EXPORT_BYTES, KEY_BYTES, NONCE_BYTES, TAG_BYTES } from "../../domain/transcript.ts"
-import { NativeKdf, view } from "./NativeKdf.ts"
+import { LabeledKdf } from "./LabeledKdf.ts"
 import type { RecipientKey } from "./recipientKeys.ts"
 import { exactBuffer, secretBytes } from "./secretBytes.ts"
-
-const refuse = async (): Promise<never> => {
-  throw new NotSupportedError("this side only decapsulates with keys of the vault")
-}
-
-/** The KEM of one key of the vault. It decapsulates and does nothing else. */
-class VaultKem implements KemInterface {
-  readonly id: KemInterface["id"]
-  readonly secretSize = KEY_BYTES
-  readonly encSize: number
-  readonly publicKeySize: number
-  readonly privateKeySize = KEY_BYTES
-  readonly serializePublicKey = refuse
-  readonly deserializePublicKey = refuse
-  readonly serializePrivateKey = refuse
-  readonly deserializePrivateKey = refuse
-  readonly importKey = refuse
-  readonly generateKeyPair = refuse
-  readonly deriveKeyPair = refuse
-  readonly encap = refuse
-  private readonly key: RecipientKey
-  private readonly kdf: NativeKdf
-
-  constructor(key: RecipientKey, kdf: NativeKdf) {
-    const { encBytes, id, publicKeyBytes } = key.suite
-    this.id = id.kem
-    this.encSize = encBytes
-    this.publicKeySize = publicKeyBytes
-    this.key = key
-    this.kdf = kdf
-  }
-
-  async decap(params: RecipientContextParams): Promise<ArrayBuffer> {
-    const enc = new Uint8Array(view(params.enc))
-    const { encBytes, isSoundEnc } = this.key.suite
-    if (enc.length !== encBytes || !isSoundEnc(enc)) throw new DeserializeError("no enc of this suite")
-    return this.key.decapsulate(enc, this.kdf).buffer
-  }
-}
-
-/** AES-256-GCM by OpenSSL. It opens and does nothing else. */
-const nativeAead: AeadInterface = {
-  id: AEAD_ID,
-  keySize: KEY_BYTES,
-  nonceSize: NONCE_BYTES,
-  tagSize: TAG_BYTES,
-  createEncryptionContext: (key) => ({
-    seal: refuse,
-    open: async (nonce, data, aad) => {
-      const sealed = view(data)
-      const decipher = createDecipheriv("aes-256-gcm", view(key), view(nonce), { authTagLength: TAG_BYTES })
-      decipher.setAAD(view(aad))
-      decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES))
-      const plaintext = decipher.update(sealed.subarray(0, sealed.length - TAG_BYTES))
-      try {
-        decipher.final()
-      } catch (error) {
-        plaintext.fill(0)
-        throw error
-      }
-      return exactBuffer(plaintext)
-    },
-  }),
-}
 
 export interface OpenInput {
   readonly key: RecipientKey
@@ -97,29 +26,80 @@ export interface OpenOutput {
   readonly secret: Bytes
 }
 
-/**
- * Opens the one message of an HPKE context and exports one secret from it (RFC 9180 §5.2, §5.3). Rejects when
- * anything is wrong. Every key of the schedule is overwritten before it returns, however it ends; the two outputs
- * belong to the caller.
- */
-export const hpkeOpen = async (input: OpenInput): Promise<OpenOutput> => {
-  const kdf = new NativeKdf()
-  const kem = new VaultKem(input.key, kdf)
+const MODE_BASE = Uint8Array.of(0)
+const EMPTY = new Uint8Array(0)
+const HASH_BYTES = 32
+
+const LABELS = {
+  pskIdHash: utf8("psk_id_hash"),
+  infoHash: utf8("info_hash"),
+  secret: utf8("secret"),
+  key: utf8("key"),
+  baseNonce: utf8("base_nonce"),
+  exporter: utf8("exp"),
+  export: utf8("sec"),
+}
+
+/** `I2OSP(value, 2)`. */
+const u16 = (value: number): Bytes => u64(value).subarray(6)
+
+/** RFC 9180 §5.1. */
+const suiteIdOf = ({ aead, kdf, kem }: SuiteId): Bytes => concat(utf8("HPKE"), u16(kem), u16(kdf), u16(aead))
+
+/** What of the key schedule is the same for every message of a suite. Mode base has no pre-shared key: its hash is that of nothing. */
+const CONSTANTS = new Map(
+  SUITES.map((suite) => {
+    const suiteId = suiteIdOf(suite.id)
+    return [suite, { suiteId, pskIdHash: new LabeledKdf(suiteId).extract(EMPTY, LABELS.pskIdHash, EMPTY) }] as const
+  }),
+)
+
+/** `Open` of AES-256-GCM. What it decrypted before the tag turned out to be wrong is overwritten. */
+const openGcm = (key: Bytes, nonce: Bytes, aad: Bytes, sealed: Bytes): Bytes => {
+  if (sealed.length < TAG_BYTES) throw new RangeError("the ciphertext is shorter than its tag")
+  const end = sealed.length - TAG_BYTES
+  const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES })
+  decipher.setAAD(aad)
+  decipher.setAuthTag(sealed.subarray(end))
+  const plaintext = decipher.update(sealed.subarray(0, end))
   try {
-    const suite = new CipherSuite({ kem, kdf, aead: nativeAead })
-    const context = await suite.createRecipientContext({
-      // The suite hands this to the KEM untouched, and ours holds its key already.
-      recipientKey: input.key as unknown as CryptoKey,
-      enc: input.enc,
-      info: input.info,
-    })
-    const exported = new Uint8Array(await context.export(input.exportContext, EXPORT_BYTES))
-    // This comes after everything that can fail, because nobody would overwrite the plaintext after a failure.
-    const plaintext = new Uint8Array(await context.open(input.ciphertext, input.aad))
+    decipher.final()
+  } catch (error) {
+    plaintext.fill(0)
+    throw error
+  }
+  return new Uint8Array(exactBuffer(plaintext))
+}
+
+/**
+ * Opens the one message of an HPKE context and exports one secret from it (RFC 9180 §5.1 to §5.3). Throws when anything
+ * is wrong. Every key of the schedule is overwritten before it returns, however it ends; the two outputs belong to the
+ * caller.
+ */
+export const hpkeOpen = ({ aad, ciphertext, enc, exportContext, info, key }: OpenInput): OpenOutput => {
+  const { encBytes, isSoundEnc } = key.suite
+  const constants = CONSTANTS.get(key.suite)
+  if (constants === undefined || enc.length !== encBytes || !isSoundEnc(enc)) {
+    throw new RangeError("no enc of this suite")
+  }
+  const kdf = new LabeledKdf(constants.suiteId)
+  try {
+    const context = concat(MODE_BASE, constants.pskIdHash, kdf.extract(EMPTY, LABELS.infoHash, info))
+    const secret = kdf.extract(key.decapsulate(enc, kdf), LABELS.secret, EMPTY)
+    const exporter = kdf.expand(secret, LABELS.exporter, context, HASH_BYTES)
+    const exported = kdf.expand(exporter, LABELS.export, exportContext, EXPORT_BYTES)
+    // This comes after everything else that can fail, because nobody would overwrite the plaintext after a failure.
+    const plaintext = openGcm(
+      kdf.expand(secret, LABELS.key, context, KEY_BYTES),
+      // The only message of its context, so the sequence number that is mixed in is 0.
+      kdf.expand(secret, LABELS.baseNonce, context, NONCE_BYTES),
+      aad,
+      ciphertext,
+    )
     // The exported secret is copied, because it is one of the KDF's outputs, which are about to be overwritten.
-    const secret = secretBytes(EXPORT_BYTES)
-    secret.set(exported)
-    return { plaintext, secret }
+    const copy = secretBytes(EXPORT_BYTES)
+    copy.set(exported)
+    return { plaintext, secret: copy }
   } finally {
     kdf.wipe()
   }

@@ -83,7 +83,7 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
     if (yield* drain.draining) return yield* new ShuttingDown()
 
     const opened = yield* Effect.acquireRelease(
-      Effect.tryPromise({
+      Effect.try({
         try: () =>
           hpkeOpen({
             key: session.key,

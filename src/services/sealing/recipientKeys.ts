@@ -4,14 +4,14 @@ import { type Bytes, concat, u64, utf8 } from "../../domain/bytes.ts"
 import { ML_KEM_768, type Suite, X25519, X_WING } from "../../domain/suites.ts"
 import { KEY_BYTES } from "../../domain/transcript.ts"
 import type { KeyStorage } from "./KeyStorage.ts"
-import type { NativeKdf } from "./NativeKdf.ts"
+import type { LabeledKdf } from "./LabeledKdf.ts"
 import { exactBuffer } from "./secretBytes.ts"
 
 export interface RecipientKey {
   readonly suite: Suite
   readonly publicKey: Bytes
   /** The secret that was encapsulated; one of the outputs of `kdf`. Throws when the key was destroyed. */
-  readonly decapsulate: (enc: Bytes, kdf: NativeKdf) => Bytes
+  readonly decapsulate: (enc: Bytes, kdf: LabeledKdf) => Bytes
   /** Overwrites the key. Calling it again does nothing. */
   readonly destroy: () => void
 }
@@ -34,10 +34,9 @@ const x25519 = (vault: Vault, secret?: Bytes): RecipientKey => {
     decapsulate: (enc, suiteKdf) => {
       const kdf = suiteKdf.forSuite(KEM_SUITE_ID)
       const shared = agree(enc)
-      const prk = kdf.extractSync(EMPTY, kdf.buildLabeledIkm(EAE_PRK, shared))
-      const info = kdf.buildLabeledInfo(SHARED_SECRET, concat(enc, publicKey), KEY_BYTES)
+      const prk = kdf.extract(EMPTY, EAE_PRK, shared)
       shared.fill(0)
-      return kdf.expandSync(prk, info, KEY_BYTES)
+      return kdf.expand(prk, SHARED_SECRET, concat(enc, publicKey), KEY_BYTES)
     },
     destroy,
   }

@@ -84,7 +84,7 @@ describe("the published vectors, replayed by the server", () => {
   it.each(published.exchanges)("$name: the values in between", async (exchange) => {
     const { form, request, response } = exchange
     const session = sessionOf(exchange)
-    const opened = await hpkeOpen({
+    const opened = hpkeOpen({
       key: recipientKey(suiteNamed(session.name), plainStorage(), unhex(session.private_key)),
       enc: unhex(request.enc),
       info: unhex(request.info),
