@@ -1,13 +1,17 @@
+import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { Console, Effect, FileSystem, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { CommandFailed, unusable } from "./CommandFailed.ts"
-import type { Finding } from "./doctor/Finding.ts"
+import { SealedClient } from "../client/SealedClient.ts"
+import { credentialFileFlag, credentialFrom, ENVIRONMENT } from "./credential.ts"
+import { type Finding, warning } from "./doctor/Finding.ts"
+import { examineCalls } from "./doctor/examineCalls.ts"
 import { examineReadiness } from "./doctor/examineReadiness.ts"
 import { examineSession } from "./doctor/examineSession.ts"
 import { examineTransport } from "./doctor/examineTransport.ts"
 import { jsonFlag, pinsFlag, proxyFlag } from "./flags.ts"
 import { UrlText } from "../layers/config/codecs.ts"
-import { proxyAndPins } from "./settings/proxyAddress.ts"
+import { proxyAndPins, trustedProxy } from "./settings/proxyAddress.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 import { printableJson, printableLine } from "./printable.ts"
 import { bold, dim, green, red, yellow } from "./terminal.ts"
@@ -25,6 +29,23 @@ const verdict = (findings: ReadonlyArray<Finding>): string => {
   if (errors > 0) return bold(red(`${errors} to mend${warnings > 0 ? `, ${warnings} to consider` : ""}.`))
   return bold(warnings > 0 ? `It works; ${warnings} to consider.` : "All is well.")
 }
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+
+const isWell = (findings: ReadonlyArray<Finding>): boolean => findings.every(({ level }) => level !== "error")
+
+/** Believes the authorities in a file, beside those that this process believes anyway, until the scope closes. */
+const alsoTrust = Effect.fnUntraced(function* (file: string) {
+  const files = yield* FileSystem.FileSystem
+  const pem = yield* Effect.mapError(files.readFileString(file), () => unusable("The file of --ca cannot be read."))
+  const certificates = pem.match(CERTIFICATE)
+  if (certificates === null) return yield* unusable("The file of --ca holds no certificate in PEM form.")
+  const before = getCACertificates("default")
+  yield* Effect.acquireRelease(
+    Effect.sync(() => setDefaultCACertificates([...before, ...certificates])),
+    () => Effect.sync(() => setDefaultCACertificates(before)),
+  )
+})
 
 /** The proxy's address as the base of its paths. */
 const asBase = (proxy: URL): URL => new URL(proxy.href.endsWith("/") ? proxy.href : `${proxy.href}/`)
@@ -47,44 +68,56 @@ export const doctorCommand = Command.make(
       Flag.withSchema(UrlText),
       Flag.optional,
     ),
+    call: Flag.Boolean("call").pipe(
+      Flag.withDescription(
+        "Also send each provider one tiny request, sealed, which costs what it costs; it needs a pin",
+      ),
+      Flag.withDefault(false),
+    ),
+    credentialFile: credentialFileFlag,
     json: jsonFlag("Print JSON"),
   },
   Effect.fn(function* (input) {
-    const files = yield* FileSystem.FileSystem
-    const ca = Option.isNone(input.ca)
-      ? undefined
-      : yield* Effect.mapError(files.readFileString(input.ca.value), () => unusable("The file of --ca cannot be read."))
-    const { pins, proxy: given } = yield* proxyAndPins(input)
+    if (Option.isSome(input.ca)) yield* alsoTrust(input.ca.value)
+    const { pins, proxy: given } = yield* input.call
+      ? trustedProxy({ ...input, trustOnFirstUse: false })
+      : proxyAndPins(input)
     const proxy = asBase(given)
-    const { findings: transport, reached } = yield* examineTransport(proxy, ca)
-    const findings = reached
-      ? [
-          ...transport,
-          ...(yield* examineSession(proxy, pins, ca)),
-          ...(yield* examineReadiness(proxy, Option.map(input.operator, asBase), ca)),
-        ]
-      : transport
-    const well = findings.every(({ level }) => level !== "error")
+    const { findings, reached } = yield* examineTransport(proxy)
+    if (reached) {
+      findings.push(...(yield* examineSession(proxy, pins)))
+      findings.push(...(yield* examineReadiness(proxy, Option.map(input.operator, asBase))))
+    }
+    if (input.call && isWell(findings)) {
+      const client = new SealedClient({ baseUrl: given, pins, ...(yield* credentialFrom(input.credentialFile)) })
+      findings.push(...(yield* examineCalls(proxy, client)))
+    } else if (input.call) {
+      findings.push(warning("calls", "No provider was called.", "Mend what was found first."))
+    }
+    const well = isWell(findings)
     yield* Console.log(
       input.json
         ? printableJson({ proxy: given, ok: well, findings })
         : [...findings.map(describe), "", verdict(findings)].join("\n"),
     )
     if (!well) return yield* new CommandFailed({ message: "", exitCode: 1 })
-  }),
+  }, Effect.scoped),
 ).pipe(
   Command.withShortDescription("Examine a deployment of the proxy"),
   Command.withDescription(
     `Looks at a running proxy as a client sees it and says what to mend, for operators and for clients whose requests fail:
 address, reachability, certificate, pin, signature of the session offer, clocks, readiness of providers, storage of
-keys, limits. What is told to its operator alone comes from --operator. It begins one session and sends no prompt.`,
+keys, limits. What is told to its operator alone comes from --operator. It begins one session, and sends no prompt but with
+--call: then each provider gets one tiny request.`,
   ),
   Command.withExamples([
     { command: "sealgate doctor --proxy https://proxy.example.com --pin <pin>", description: "Before going live" },
     { command: "sealgate doctor --proxy http://localhost:3001", description: "Why does it not answer?" },
+    { command: "sealgate doctor --call", description: "Do the keys of its providers work?" },
     { command: "sealgate doctor --proxy http://localhost:3001 --json", description: "For programs" },
   ]),
   withGuide({
+    environment: ENVIRONMENT,
     exits: {
       0: "a client can work with it, warnings or not",
       1: "something must be mended",

@@ -1,13 +1,16 @@
 /** `sealgate doctor` at the bedside of real servers. */
 import { execFileSync } from "node:child_process"
-import { createServer } from "node:http"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { doctorCommand } from "../../src/cli/doctorCommand.ts"
 import { hasOpenssl, makeCertificate } from "../support/certificates.ts"
 import { run, sealgate } from "../support/cli.ts"
+import { startConnector } from "../support/connector.ts"
+import { databaseUrl, startGateway } from "../support/gateway.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
@@ -31,6 +34,19 @@ const examine = Effect.fnUntraced(function* (url: string, ...args: ReadonlyArray
   const says = (check: string) => told.findings.find((finding) => finding.check === check)?.says ?? ""
   return { code, told, errors: of("error"), warnings: of("warning"), says }
 })
+
+/** A server that answers everything alike. */
+const answering = (answer: (response: ServerResponse, request: IncomingMessage) => unknown) =>
+  Effect.acquireRelease(
+    Effect.callback<Server>((resume) => {
+      const server = createServer((request, response) => void answer(response, request))
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) => Effect.sync(() => server.close()),
+  ).pipe(
+    // `address()` is a string only for pipes.
+    Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+  )
 
 describe("sealgate doctor", () => {
   it.live("finds nothing to mend at a proxy that is well", () =>
@@ -138,17 +154,69 @@ describe("sealgate doctor", () => {
     Effect.gen(function* () {
       const nobody = yield* examine("http://127.0.0.1:9")
       assert.deepStrictEqual([nobody.code, nobody.errors], [1, ["reachable"]])
-      const server = createServer((_, response) => response.end("Hello"))
-      yield* Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)))
-      yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
-      // `address()` is a string only for pipes.
-      const { port } = server.address() as AddressInfo
-      const other = yield* examine(`http://127.0.0.1:${port}`)
+      const url = yield* answering((response) => response.end("Hello"))
+      const other = yield* examine(url)
       assert.deepStrictEqual([other.code, other.errors], [1, ["reachable"]])
       assert.include(other.says("reachable"), "no sealgate")
-      const plain = yield* examine(`https://127.0.0.1:${port}`)
+      const plain = yield* examine(url.replace("http:", "https:"))
       assert.deepStrictEqual([plain.code, plain.errors], [1, ["reachable"]])
       assert.include(plain.says("reachable"), "does not speak TLS")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("says what answers in the place of a proxy", () =>
+    Effect.gen(function* () {
+      const found: Array<readonly [says: string, fix: string | undefined]> = []
+      for (const [status, headers, body] of [
+        [401, { "content-type": "text/html; charset=x", server: "nginx/1.29" }, "<html><title>401 Login</title>"],
+        [502, { "content-type": "text/plain" }, "no upstream\u001b[2J"],
+        [308, { location: "https://elsewhere.example/health" }, ""],
+      ] as const) {
+        const url = yield* answering((response) => response.writeHead(status, headers).end(body))
+        const { code, stdout } = yield* run(doctorCommand, ["--proxy", url])
+        assert.strictEqual(code, 1)
+        assert.notInclude(stdout, "\u001b[2J")
+        const { errors, says, told } = yield* examine(url)
+        assert.deepStrictEqual(errors, ["reachable"])
+        found.push([says("reachable"), told.findings.find(({ check }) => check === "reachable")?.fix])
+      }
+      assert.deepStrictEqual(found, [
+        [
+          "Something answers, but it is no sealgate: status 401, text/html from nginx/1.29: 401 Login",
+          "Something before the proxy wants a login. Let requests through to it: whoever calls it says so under the seal.",
+        ],
+        [
+          "Something answers, but it is no sealgate: status 502, text/plain: no upstream\u001b[2J",
+          "Something before the proxy answers in its place: see whether the proxy runs, and where it is looked for.",
+        ],
+        [
+          "Something answers, but it is no sealgate: status 308, no content type.",
+          "Use the address that it leads to: https://elsewhere.example/health",
+        ],
+      ])
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("says what answers in the place of a session, and of the state", () =>
+    Effect.gen(function* () {
+      const url = yield* answering((response, { url = "" }) => {
+        if (url === "/health") return response.end('{"software":"sealgate/0"}')
+        return response.writeHead(503, { "content-type": "text/html", server: "edge" }).end("<title>Busy</title>")
+      })
+      const { code, errors, says } = yield* examine(url)
+      assert.deepStrictEqual([code, errors], [1, ["session", "ready"]])
+      assert.include(says("session"), "in place of a session: status 503, text/html from edge: Busy")
+      assert.include(says("ready"), "status 503, text/html from edge: Busy")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("tells a gateway from a connector", () =>
+    Effect.gen(function* () {
+      const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
+      const { kid, url } = yield* startProxy()
+      const connector = yield* startConnector({ sealed: { baseUrl: url, pins: [kid] } })
+      assert.include((yield* examine(gateway.url)).says("session"), "an agent gateway, and no sealed proxy")
+      assert.include((yield* examine(connector.url)).says("session"), "a connector, and no sealed proxy")
     }).pipe(Effect.scoped),
   )
 
@@ -174,13 +242,49 @@ describe("sealgate doctor", () => {
 
   it.live("exits 2 when it is called wrongly", () =>
     Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const none = join(folder, "none.pem")
+      writeFileSync(none, "no certificate")
       for (const args of [
         ["--proxy", "nonsense"],
+        ["--proxy", "http://127.0.0.1:9", "--ca", none],
+        ["--proxy", "http://elsewhere.example:9", "--call"],
         ["--proxy", "http://127.0.0.1:9", "--ca", "/no/such/file"],
       ]) {
         assert.strictEqual((yield* run(doctorCommand, args)).code, 2)
       }
-    }),
+    }).pipe(Effect.scoped),
+  )
+})
+
+describe("sealgate doctor --call", () => {
+  it.live("asks each provider, and sends nothing to a proxy that is not pinned", () =>
+    Effect.gen(function* () {
+      const { fake, proxy } = yield* sealedSetup()
+      const stranger = yield* examine(proxy.url, "--pin", "A".repeat(43), "--call")
+      assert.deepStrictEqual([stranger.code, stranger.errors], [1, ["pin"]])
+      assert.include(stranger.says("calls"), "No provider was called")
+      assert.strictEqual(fake.requests.length, 0)
+      const { code, errors, says } = yield* examine(proxy.url, "--pin", proxy.kid, "--call")
+      assert.deepStrictEqual([code, errors], [0, []])
+      assert.match(says("calls"), /^provider1 \(model-1\) answered a sealed request in \d+\.\d s\.$/)
+      assert.strictEqual(fake.requests.length, 1)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("says why a provider does not answer, and where the operator finds more", () =>
+    Effect.gen(function* () {
+      const { fake, proxy } = yield* sealedSetup()
+      fake.always(fault.status(401, { body: { error: "no" } }))
+      const { code, errors, told, says } = yield* examine(proxy.url, "--pin", proxy.kid, "--call")
+      assert.deepStrictEqual([code, errors], [1, ["calls"]])
+      assert.include(says("calls"), "provider1 (model-1) did not answer: The provider refused this proxy's key")
+      const fix = told.findings.at(-1)?.fix ?? ""
+      assert.match(
+        fix,
+        /^Check the provider's key and account at the proxy\. Its log says why, under the trace [0-9a-f]{32}\.$/,
+      )
+    }).pipe(Effect.scoped),
   )
 })
 
@@ -219,6 +323,8 @@ describe.skipIf(!hasOpenssl)("sealgate doctor, over TLS", () => {
       assert.deepStrictEqual([known.code, known.errors], [0, []])
       assert.include(known.says("certificate"), "ends soon")
       assert.include(known.says("address"), "HTTPS")
+      const called = yield* examine(url, "--pin", kid, "--ca", ca, "--call")
+      assert.include(called.says("calls"), "echo (echo-1) answered")
       const named = yield* examine(url.replace("127.0.0.1", "localhost"), "--pin", kid, "--ca", ca)
       assert.include(named.says("certificate"), "for another host")
       const plain = yield* examine(url.replace("https:", "http:"), "--pin", kid)

@@ -1,5 +1,5 @@
 /** How answers look on a terminal. */
-import { type SealgateError, SealedProblem, Unreachable } from "../../client/errors.ts"
+import { AnswerIncomplete, type SealgateError, SealedProblem, Unreachable } from "../../client/errors.ts"
 import type { StreamEnd } from "../../client/SealedStream.ts"
 import { Option, Schema } from "effect"
 import { Usage } from "../../domain/chat.ts"
@@ -12,6 +12,13 @@ import { tokensText } from "../tokensText.ts"
 
 const NOT_FOUND = 404
 
+/** By what the proxy's operator finds the request in the log, where the proxy says so under the seal. */
+const traceOf = (error: SealgateError): string => {
+  const problem =
+    error instanceof AnswerIncomplete || (error instanceof SealedProblem && error.sealed) ? error.problem : undefined
+  return problem?.trace_id === undefined ? "" : `\nIn the proxy's log: trace ${printableLine(problem.trace_id)}`
+}
+
 /** What went wrong, and what to look at when it is the address. */
 export const explained = (error: SealgateError): string => {
   const hint =
@@ -20,7 +27,7 @@ export const explained = (error: SealgateError): string => {
       : error instanceof SealedProblem && error.problem.status === NOT_FOUND
         ? "\nIs this a sealed proxy? `sealgate proxy` listens on port 3001, the gateway on 3000."
         : ""
-  return printableLine(error.message) + hint
+  return printableLine(error.message) + hint + traceOf(error)
 }
 
 /** What the answer cost by the list prices that ship with this product; nothing where the model has none. */

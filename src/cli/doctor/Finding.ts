@@ -13,6 +13,7 @@ export interface Finding {
     | "providers"
     | "keys"
     | "limits"
+    | "calls"
   readonly level: "ok" | "warning" | "error"
   readonly says: string
   /** What mends it. */

@@ -1,8 +1,9 @@
 /** What the proxy says about itself. */
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import { type ConfiguredProvider, PublicReadiness, Readiness } from "../../domain/readiness.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 import { probe } from "./probe.ts"
+import { seen } from "./seen.ts"
 
 const list = (providers: ReadonlyArray<ConfiguredProvider>): string =>
   providers.map(({ model, provider }) => `${provider} (${model})`).join(", ")
@@ -72,33 +73,31 @@ const publicly = ({ mtls, providers, status }: PublicReadiness): ReadonlyArray<F
   ...(mtls === "on" ? [ok("certificate", "The proxy lets in only clients with a certificate.")] : []),
 ]
 
-const readAs = Effect.fnUntraced(function* <A>(schema: Schema.Decoder<A>, url: URL, ca: string | undefined) {
-  const answer = yield* Effect.option(probe(url, ca))
-  return Option.flatMap(answer, ({ body }) => Schema.decodeUnknownOption(schema)(body))
+const readAs = Effect.fnUntraced(function* <A>(schema: Schema.Decoder<A>, url: URL) {
+  const answer = yield* Effect.result(probe(url))
+  if (Result.isFailure(answer)) return Result.fail(`there was no answer: ${answer.failure.reason}.`)
+  const decoded = Schema.decodeUnknownOption(schema)(answer.success.body)
+  return Result.fromOption(decoded, () => seen(answer.success))
 })
 
 /** With the address of the operator's listener, what is told there; else what anybody is told. */
-export const examineReadiness = Effect.fnUntraced(function* (
-  proxy: URL,
-  operator: Option.Option<URL>,
-  ca: string | undefined,
-) {
+export const examineReadiness = Effect.fnUntraced(function* (proxy: URL, operator: Option.Option<URL>) {
   if (Option.isSome(operator)) {
-    return Option.match(yield* readAs(Readiness, new URL("ready", operator.value), ca), {
-      onNone: () => [
+    return Result.match(yield* readAs(Readiness, new URL("ready", operator.value)), {
+      onFailure: (seen) => [
         error(
           "ready",
-          `${operator.value.href} does not report the proxy's state.`,
+          `${operator.value.href} does not report the proxy's state: ${seen}`,
           "Check OPERATOR_HOST and OPERATOR_PORT at the proxy; it logs the address when it starts.",
         ),
       ],
-      onSome: (readiness) => [...state(readiness), ...providers(readiness), keys(readiness)],
+      onSuccess: (readiness) => [...state(readiness), ...providers(readiness), keys(readiness)],
     })
   }
-  return Option.match(yield* readAs(PublicReadiness, new URL("ready", proxy), ca), {
-    onNone: () => [
-      error("ready", "The proxy does not say whether it is ready.", "Check that /ready reaches the proxy."),
+  return Result.match(yield* readAs(PublicReadiness, new URL("ready", proxy)), {
+    onFailure: (seen) => [
+      error("ready", `The proxy does not say whether it is ready: ${seen}`, "Check that /ready reaches the proxy."),
     ],
-    onSome: publicly,
+    onSuccess: publicly,
   })
 })

@@ -9,6 +9,7 @@ import { SUITES } from "../../domain/suites.ts"
 import { MAX_SKEW_MS } from "../../domain/transcript.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 import { type NoAnswer, probe, type Probed } from "./probe.ts"
+import { inItsPlace, isOurs, seen } from "./seen.ts"
 
 /** The clock difference, in milliseconds, that is worth reporting: the network and rounding explain smaller ones. */
 const NOTABLE_SKEW_MS = 10_000
@@ -59,31 +60,36 @@ const limits = (session: ClientSession): Finding => {
 const NOT_FOUND = 404
 const TOO_MANY = 429
 
-/** What a problem document says, for the end of a sentence. */
-const said = (body: unknown): string =>
-  isObject(body) && typeof body["title"] === "string" ? `: ${body["title"]}` : ", without a reason."
-
-const refused = ({ body, retryAfter, status }: Probed): Finding => {
-  if (status === TOO_MANY) {
+const refused = (answer: Probed): Finding => {
+  if (!isOurs(answer)) {
+    return error("session", `Something else answers in place of a session: ${seen(answer)}`, inItsPlace(answer))
+  }
+  if (answer.status === TOO_MANY) {
+    const seconds = answer.headers["retry-after"] ?? "some"
     return warning(
       "limits",
-      `The proxy's rate limit is spent for this machine; the next session can begin in ${retryAfter ?? "some"} s.`,
+      `The proxy's rate limit is spent for this machine; the next session can begin in ${seconds} s.`,
       "Wait, or raise RATE_LIMIT_INIT at the proxy if this is usual. Behind a load balancer, set TRUSTED_PROXIES.",
     )
   }
-  if (status === NOT_FOUND) {
-    return error(
-      "session",
-      "This is a sealgate, but no sealed proxy: a gateway or a connector.",
-      "A proxy listens on port 3001 unless told otherwise, a gateway on 3000, a connector on 8787.",
-    )
-  }
+  return error("session", `The proxy begins no session: ${seen(answer)}`, "Look at its log, and at /ready.")
+}
+
+/** A gateway has this path, where it wants a token. */
+const GATEWAY_ONLY = "api/v1/agents"
+const UNAUTHORIZED = 401
+
+/** The server whose health is a sealgate's, and which has no sessions. A connector answers errors in a vendor's format. */
+const otherServer = Effect.fnUntraced(function* (offer: Probed, server: URL) {
+  const { status } = yield* probe(new URL(GATEWAY_ONLY, server))
+  const isConnector = isObject(offer.body) && isObject(offer.body["error"])
+  if (status !== UNAUTHORIZED && !isConnector) return refused(offer)
   return error(
     "session",
-    `The proxy begins no session (status ${status})${said(body)}`,
-    "Look at its log, and at /ready.",
+    `This is ${isConnector ? "a connector" : "an agent gateway"}, and no sealed proxy.`,
+    "A proxy listens on port 3001 unless told otherwise, a gateway on 3000, a connector on 8787.",
   )
-}
+})
 
 const malformed = (reason: string): Finding =>
   error(
@@ -108,11 +114,12 @@ const examineOffer = Effect.fnUntraced(function* (offer: Probed, keys: Probed, r
 })
 
 export const examineSession = Effect.fnUntraced(
-  function* (proxy: URL, pins: ReadonlyArray<string>, ca: string | undefined) {
+  function* (proxy: URL, pins: ReadonlyArray<string>) {
     const request = sessionRequest()
-    const offer = yield* probe(new URL("v1/init", proxy), ca, request.body)
+    const offer = yield* probe(new URL("v1/init", proxy), request.body)
+    if (offer.status === NOT_FOUND) return [yield* otherServer(offer, proxy)]
     if (offer.status !== 200) return [refused(offer)]
-    const keys = yield* probe(new URL("v1/keys", proxy), ca)
+    const keys = yield* probe(new URL("v1/keys", proxy))
     const found = yield* examineOffer(offer, keys, request)
     if (found === undefined) return [malformed("there is no signature.")]
     return [

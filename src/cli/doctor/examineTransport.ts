@@ -2,9 +2,9 @@
 import { Clock, Effect, Result } from "effect"
 import { isObject } from "../../domain/json.ts"
 import { hostName, isLoopback } from "../../domain/hostName.ts"
-import { problemType } from "../../domain/problem.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
-import { type CertificateSeen, type NoAnswer, probe } from "./probe.ts"
+import { type CertificateSeen, type NoAnswer, probe, type Probed } from "./probe.ts"
+import { inItsPlace, isOurs, seen } from "./seen.ts"
 
 const DAY_MS = 86_400_000
 /** Days before its end at which a certificate should be renewed. */
@@ -68,22 +68,23 @@ const certificate = ({ objection, validUntil }: CertificateSeen, now: number): F
     : ok("certificate", `The certificate is good until ${until}.`)
 }
 
-/** A sealgate server that refuses the request says why. */
-const refused = (body: unknown, status: number): Finding | undefined => {
-  if (!isObject(body) || !string(body["type"]).startsWith(problemType(""))) return undefined
-  return error("reachable", `The proxy refuses (${status}): ${string(body["title"])}`, string(body["detail"]))
+/** A sealgate server that refuses the request says why, anything else is told by what it looks like. */
+const refused = (health: Probed): Finding => {
+  if (!isOurs(health)) {
+    return error("reachable", `Something answers, but it is no sealgate: ${seen(health)}`, inItsPlace(health))
+  }
+  const detail = isObject(health.body) ? health.body["detail"] : undefined
+  return error("reachable", `The proxy refuses: ${seen(health)}`, typeof detail === "string" ? detail : "See its log.")
 }
 
-const string = (value: unknown): string => (typeof value === "string" ? value : "")
-
 export interface Transport {
-  readonly findings: ReadonlyArray<Finding>
+  readonly findings: Array<Finding>
   /** Whether the other examinations make sense. */
   readonly reached: boolean
 }
 
-export const examineTransport = Effect.fnUntraced(function* (proxy: URL, ca: string | undefined) {
-  const health = yield* Effect.result(probe(new URL("health", proxy), ca))
+export const examineTransport = Effect.fnUntraced(function* (proxy: URL) {
+  const health = yield* Effect.result(probe(new URL("health", proxy)))
   if (Result.isFailure(health)) {
     const transport: Transport = { findings: [address(proxy), unreachable(health.failure)], reached: false }
     return transport
@@ -95,14 +96,7 @@ export const examineTransport = Effect.fnUntraced(function* (proxy: URL, ca: str
   const transport: Transport = {
     findings: [
       address(proxy),
-      reached
-        ? ok("reachable", `The proxy answers; it is ${software}.`)
-        : (refused(body, status) ??
-          error(
-            "reachable",
-            `Something answers (${status}), but it is no sealgate.`,
-            "Check the address, path included.",
-          )),
+      reached ? ok("reachable", `The proxy answers; it is ${software}.`) : refused(health.success),
       ...certified,
     ],
     reached,

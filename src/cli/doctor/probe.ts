@@ -1,8 +1,8 @@
 /** One request for the doctor: it looks at a certificate instead of failing on it, and sends nothing secret. */
 import { parseJson } from "../../domain/json.ts"
-import { request as plainRequest } from "node:http"
+import { type IncomingHttpHeaders, request as plainRequest } from "node:http"
 import { request as tlsRequest } from "node:https"
-import { rootCertificates, TLSSocket } from "node:tls"
+import { TLSSocket } from "node:tls"
 import { Clock, Effect, Schema } from "effect"
 
 export interface CertificateSeen {
@@ -14,7 +14,9 @@ export interface CertificateSeen {
 
 export interface Probed {
   readonly status: number
-  readonly retryAfter: string | undefined
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  /** The text as JSON; `undefined` if it is none. */
   readonly body: unknown
   readonly certificate: CertificateSeen | undefined
   /** Milliseconds since the epoch on this machine's clock, in the middle of the request. */
@@ -42,7 +44,7 @@ const certificateOf = (socket: unknown): CertificateSeen | undefined => {
   }
 }
 
-const send = (url: URL, body: string | undefined, ca: string | undefined) =>
+const send = (url: URL, body: string | undefined) =>
   Effect.callback<Omit<Probed, "at">, NoAnswer>((resume) => {
     const fail = (error: Error) => resume(Effect.fail(new NoAnswer({ code: codeOf(error), reason: error.message })))
     const request = (url.protocol === "https:" ? tlsRequest : plainRequest)(url, {
@@ -51,7 +53,6 @@ const send = (url: URL, body: string | undefined, ca: string | undefined) =>
       agent: false,
       timeout: TIMEOUT_MS,
       rejectUnauthorized: false,
-      ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
     })
     request.on("timeout", () => request.destroy(Object.assign(new Error("no answer in time"), { code: "ETIMEDOUT" })))
     request.on("error", fail)
@@ -65,8 +66,8 @@ const send = (url: URL, body: string | undefined, ca: string | undefined) =>
       })
       response.on("error", fail)
       response.on("end", () => {
-        const retryAfter = response.headers["retry-after"]
-        resume(Effect.succeed({ status: response.statusCode ?? 0, retryAfter, body: parseJson(text), certificate }))
+        const { headers, statusCode = 0 } = response
+        resume(Effect.succeed({ status: statusCode, headers, text, body: parseJson(text), certificate }))
       })
     })
     request.end(body)
@@ -74,9 +75,9 @@ const send = (url: URL, body: string | undefined, ca: string | undefined) =>
   })
 
 /** `POST` with a `body`, which is JSON, else `GET`. */
-export const probe = Effect.fnUntraced(function* (url: URL, ca: string | undefined, body?: string) {
+export const probe = Effect.fnUntraced(function* (url: URL, body?: string) {
   const before = yield* Clock.currentTimeMillis
-  const answer = yield* send(url, body, ca)
+  const answer = yield* send(url, body)
   const after = yield* Clock.currentTimeMillis
   const probed: Probed = { ...answer, at: (before + after) / 2 }
   return probed

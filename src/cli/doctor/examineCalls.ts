@@ -1,0 +1,71 @@
+/** Whether providers answer: one small request to each, sealed, as a client's would be. */
+import { Clock, Effect, Schema } from "effect"
+import { SealedProblem, SealgateError } from "../../client/errors.ts"
+import type { SealedClient } from "../../client/SealedClient.ts"
+import { ProviderId } from "../../domain/upstream.ts"
+import { error, type Finding, ok } from "./Finding.ts"
+import { type NoAnswer, probe } from "./probe.ts"
+import { seen } from "./seen.ts"
+
+/** It takes some twenty tokens. What a model makes of it does not matter. */
+const QUESTION = "Reply with the word OK."
+
+const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String, owned_by: ProviderId })) })
+const decodeModels = Schema.decodeUnknownOption(Models)
+
+const SECOND = 1000
+
+const FIXES: Readonly<Record<string, string>> = {
+  "upstream-unauthorized": "Check the provider's key and account at the proxy.",
+  "unknown-model": "Check the provider's model at the proxy, such as PROVIDER1_MODEL.",
+  unauthorized: "Say who calls: --credential-file, or SEALGATE_CREDENTIAL.",
+}
+
+const failed = (who: string, cause: SealgateError): Finding => {
+  const problem = cause instanceof SealedProblem ? cause.problem : undefined
+  const trace = problem?.trace_id === undefined ? "" : ` Its log says why, under the trace ${problem.trace_id}.`
+  const fix = FIXES[problem?.code ?? ""] ?? "Look at the provider's status page."
+  return error("calls", `${who} did not answer: ${cause.message}`, `${fix}${trace}`)
+}
+
+/** The client throws only its own errors; any other is a fault of this program. */
+const clientError = (cause: unknown): SealgateError => {
+  if (cause instanceof SealgateError) return cause
+  throw cause
+}
+
+const callOne = Effect.fnUntraced(function* (client: SealedClient, provider: ProviderId, model: string) {
+  const who = `${provider} (${model})`
+  const began = yield* Clock.currentTimeMillis
+  return yield* Effect.tryPromise({
+    try: (signal) => client.complete({ prompt: QUESTION }, { provider, signal }),
+    catch: clientError,
+  }).pipe(
+    Effect.andThen(Clock.currentTimeMillis),
+    Effect.match({
+      onSuccess: (now) => ok("calls", `${who} answered a sealed request in ${((now - began) / SECOND).toFixed(1)} s.`),
+      onFailure: (cause) => failed(who, cause),
+    }),
+  )
+})
+
+/** Calls every provider of a proxy that `client` pins, one after the other. */
+export const examineCalls = Effect.fnUntraced(
+  function* (proxy: URL, client: SealedClient) {
+    const answer = yield* probe(new URL("v1/models", proxy))
+    const models = decodeModels(answer.body)
+    if (models._tag === "None") {
+      return [
+        error(
+          "calls",
+          `The proxy does not say which models it has: ${seen(answer)}`,
+          "Check that /v1/models reaches it.",
+        ),
+      ]
+    }
+    return yield* Effect.forEach(models.value.data, ({ id, owned_by }) => callOne(client, owned_by, id))
+  },
+  Effect.catch(({ reason }: NoAnswer) =>
+    Effect.succeed([error("calls", `The connection broke: ${reason}.`, "Look at the proxy's log.")]),
+  ),
+)
