@@ -17,7 +17,7 @@ import { expectEvent } from "./streamParts.ts"
 import { sealRequest, type SentRequest } from "./sealRequest.ts"
 import { serverSentEvents } from "./serverSentEvents.ts"
 import { type ClientSession, sessionRequest, verifySession } from "./session.ts"
-import { type Fetch, hangUp, readAnswer, Transport } from "./transport.ts"
+import { type Answer, type Fetch, hangUp, readAnswer, Transport } from "./transport.ts"
 import { keysByThumbprint, publicJwk, type TrustedKeys } from "./trust.ts"
 import type { RevealedExchange } from "./verify.ts"
 import { defined } from "../domain/defined.ts"
@@ -379,7 +379,7 @@ const nothingSealed = (error: unknown): never => {
 }
 
 /** Lets through what may be sealed: status 200 and the media type of what was asked for, nothing else. */
-const onlySealed = async (response: Response, mediaType: string): Promise<Response> => {
+const onlySealed = async (response: Answer, mediaType: string): Promise<Answer> => {
   const contentType = response.headers.get("content-type") ?? "no content type"
   const [type = ""] = contentType.split(";")
   if (response.status === 200 && type.trim().toLowerCase() === mediaType) return response

@@ -1,5 +1,6 @@
 /** Node's own crypto library, where this is Node: its calls return at once, and each of WebCrypto's waits for another thread. */
 import type { Bytes } from "../domain/bytes.ts"
+import { builtinModule } from "./builtinModule.ts"
 
 export interface NodeKey {
   readonly export: (options: { format: "jwk" }) => { readonly x: string }
@@ -36,12 +37,9 @@ export interface NodeCrypto {
   readonly verify: (digest: null, message: Uint8Array, key: NodeKey, signature: Uint8Array) => boolean
 }
 
-/** Node's crypto module, if this is Node and supports ML-KEM. A static import would break bundlers. */
+/** Node's crypto module, if this is Node and supports ML-KEM. */
 export const nodeCrypto = (): NodeCrypto | undefined => {
-  const process: unknown = Reflect.get(globalThis, "process")
-  const builtin: unknown = Reflect.get(Object(process), "getBuiltinModule")
-  if (typeof builtin !== "function") return undefined
-  const crypto: unknown = Reflect.apply(builtin, process, ["node:crypto"])
+  const crypto = builtinModule("node:crypto")
   // In Node this is that module; older versions lack the function that is used.
   return typeof Reflect.get(Object(crypto), "encapsulate") === "function" ? (crypto as NodeCrypto) : undefined
 }

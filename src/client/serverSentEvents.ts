@@ -1,5 +1,6 @@
 /** Reads server-sent events (WHATWG HTML §9.2) from a response body, with a limit on what one event may hold. */
 import { Tampered } from "./errors.ts"
+import type { AnswerBody } from "./transport.ts"
 
 export interface ServerSentEvent {
   readonly event: string
@@ -14,7 +15,7 @@ const LINE_END = /\r\n|\n|\r/
  * The events of `body` in order. Ends when the body ends; an unfinished event at its end is dropped. Throws `Tampered` at
  * what is not UTF-8.
  */
-export async function* serverSentEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent> {
+export async function* serverSentEvents(body: AnswerBody): AsyncGenerator<ServerSentEvent> {
   const reader = body.getReader()
   const decoder = new TextDecoder("utf-8", { fatal: true })
   let unfinished = ""

@@ -5,12 +5,44 @@ import { withoutSlashes } from "../domain/url.ts"
 import { parseObject, problemFrom } from "./decode.ts"
 import type { JsonObject } from "../domain/json.ts"
 import { SealedProblem, Tampered, Unreachable } from "./errors.ts"
+import { nodeCrypto } from "./nodeCrypto.ts"
 import { originHint } from "./originHint.ts"
 import { defined } from "../domain/defined.ts"
 import { connectionReason, systemCode } from "../domain/systemErrors.ts"
 
 /** The part of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** What is sent of a request. */
+export interface Sent {
+  readonly method: "GET" | "POST"
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly signal?: AbortSignal
+}
+
+/** What is read of a body. */
+export interface AnswerBody {
+  readonly getReader: () => {
+    readonly read: () => Promise<
+      { readonly done?: false; readonly value: Uint8Array } | { readonly done: true; readonly value: unknown }
+    >
+    readonly cancel: () => Promise<void>
+  }
+  readonly cancel: () => Promise<void>
+}
+
+/** What is read of a response. */
+export interface Answer {
+  readonly ok: boolean
+  readonly status: number
+  /** Of a `Response`, where browsers hide the status. */
+  readonly type?: string
+  readonly headers: { readonly get: (name: string) => string | null }
+  readonly body: AnswerBody | null
+}
+
+export type Send = (url: string, sent: Sent) => Promise<Answer>
 
 /** Something other than a success came back. */
 export interface Refusal {
@@ -45,18 +77,19 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 export class Transport {
   private readonly baseUrl: string
-  private readonly fetch: Fetch
+  private readonly fetch: Fetch | undefined
+  private sender: Promise<Send> | undefined
 
   constructor(baseUrl: string | URL, fetch: Fetch | undefined) {
     this.baseUrl = withoutSlashes(String(baseUrl))
-    this.fetch = fetch ?? ((url, init) => globalThis.fetch(url, init))
+    this.fetch = fetch
   }
 
   /** Asks for JSON, where asking again does no harm: a GET, or a POST when there is a `body`, which is JSON. */
   async ask(path: string, body?: string): Promise<JsonObject> {
     const limit = { signal: AbortSignal.timeout(ASK_LIMIT_MS) }
-    const init = body === undefined ? { method: "GET", ...limit } : { ...postOf(body), ...limit }
-    const response = await this.request(path, init, NOT_SERVING)
+    const sent: Sent = body === undefined ? { method: "GET", ...limit } : { ...postOf(body), ...limit }
+    const response = await this.request(path, sent, NOT_SERVING)
     if (response.status !== 200) {
       const { problem, retryAfterMs, status } = await readRefusal(response, NOT_SERVING)
       throw new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, false)
@@ -65,23 +98,25 @@ export class Transport {
   }
 
   /** Posts something that may be served, and paid for, by the time that sending it fails. */
-  send(path: string, body: object, { headers, signal }: SendOptions): Promise<Response> {
-    const init = { ...postOf(JSON.stringify(body), headers), ...defined({ signal }) }
-    return this.request(path, init, { mayHaveBeenServed: true, signal })
+  send(path: string, body: object, { headers, signal }: SendOptions): Promise<Answer> {
+    const sent = { ...postOf(JSON.stringify(body), headers), ...defined({ signal }) }
+    return this.request(path, sent, { mayHaveBeenServed: true, signal })
   }
 
-  private async request(path: string, init: RequestInit, exchange: Exchange): Promise<Response> {
-    const response = await this.answerTo(path, init, exchange)
+  private async request(path: string, sent: Sent, exchange: Exchange): Promise<Answer> {
+    const response = await this.answerTo(path, sent, exchange)
     if (!isRedirect(response)) return response
     await hangUp(response)
     const message = `${this.baseUrl} redirects, which is not followed; use the address that it redirects to.`
     throw new Unreachable(message, {}, exchange.mayHaveBeenServed)
   }
 
-  private async answerTo(path: string, init: RequestInit, { mayHaveBeenServed, signal }: Exchange): Promise<Response> {
+  private async answerTo(path: string, sent: Sent, { mayHaveBeenServed, signal }: Exchange): Promise<Answer> {
     try {
-      // Not "error": with that, Node loses the body when `fetch` itself repeats a request (after 421).
-      return await this.fetch(this.baseUrl + path, { ...init, redirect: "manual" })
+      this.sender ??= senderOf(this.fetch)
+      return await (
+        await this.sender
+      )(this.baseUrl + path, sent)
     } catch (cause) {
       if (signal?.aborted === true) throw signal.reason
       const message = `${this.baseUrl} could not be reached: ${connectionReason(cause)}.${originHint(this.baseUrl)}`
@@ -90,17 +125,25 @@ export class Transport {
   }
 }
 
-/** Browsers hide both the target and the status of a redirect. */
-const isRedirect = ({ status, type }: Response): boolean => type === "opaqueredirect" || (status >= 300 && status < 400)
+/** Through the caller's `fetch`; else by Node's own HTTP client, which is loaded only where this is Node; else through `fetch`. */
+const senderOf = async (given: Fetch | undefined): Promise<Send> => {
+  if (given === undefined && nodeCrypto() !== undefined) return (await import("./nodeHttp.ts")).nodeFetch
+  const fetch: Fetch = given ?? ((url, init) => globalThis.fetch(url, init))
+  // Not "error": with that, Node loses the body when `fetch` itself repeats a request (after 421).
+  return (url, sent) => fetch(url, { ...sent, redirect: "manual" })
+}
 
-const postOf = (body: string, headers: Readonly<Record<string, string>> = {}) => ({
+/** Browsers hide both the target and the status of a redirect. */
+const isRedirect = ({ status, type }: Answer): boolean => type === "opaqueredirect" || (status >= 300 && status < 400)
+
+const postOf = (body: string, headers: Readonly<Record<string, string>> = {}): Sent => ({
   method: "POST",
   headers: { "content-type": "application/json", ...headers },
   body,
 })
 
 /** Reads what came in place of a success. */
-export const readRefusal = async (response: Response, exchange: Exchange): Promise<Refusal> => {
+export const readRefusal = async (response: Answer, exchange: Exchange): Promise<Refusal> => {
   const { headers, status } = response
   const seconds = Number(headers.get("retry-after") ?? Number.NaN)
   const body = objectIn(await readBytes(response, exchange))
@@ -113,27 +156,38 @@ export const readRefusal = async (response: Response, exchange: Exchange): Promi
 }
 
 /** The JSON object that a served request was answered with. */
-export const readAnswer = async (response: Response, signal: AbortSignal | undefined): Promise<JsonObject> =>
+export const readAnswer = async (response: Answer, signal: AbortSignal | undefined): Promise<JsonObject> =>
   parseObject(await readBytes(response, { mayHaveBeenServed: true, signal }), "the answer")
 
 /** Gives up a body that will not be read, so that its connection is freed. */
-export const hangUp = async (response: Response): Promise<void> => {
+export const hangUp = async (response: Answer): Promise<void> => {
   await response.body?.cancel().catch(() => undefined)
 }
 
+/** Their number is the sender's choice, so that they cannot be arguments. */
+const joined = (pieces: ReadonlyArray<Uint8Array>, size: number): Bytes => {
+  const bytes = new Uint8Array(size)
+  let offset = 0
+  for (const piece of pieces) {
+    bytes.set(piece, offset)
+    offset += piece.length
+  }
+  return bytes
+}
+
 /** `Response.bytes` for bodies of strangers: throws `Tampered` when there is no end to it. */
-export const readBody = async ({ body }: Response): Promise<Bytes> => {
+export const readBody = async ({ body }: Answer): Promise<Bytes> => {
   if (body === null) return new Uint8Array()
   const reader = body.getReader()
-  const pieces: Array<Bytes> = []
+  const pieces: Array<Uint8Array> = []
   let size = 0
   try {
     for (;;) {
-      const { done, value } = await reader.read()
-      if (done) return new Uint8Array(await new Blob(pieces).arrayBuffer())
-      size += value.length
+      const next = await reader.read()
+      if (next.done === true) return joined(pieces, size)
+      size += next.value.length
       if (size > MAX_BODY_BYTES) throw new Tampered("The body of an answer is too large.")
-      pieces.push(value)
+      pieces.push(next.value)
     }
   } finally {
     // A body that failed or ended has nothing left to cancel.
@@ -142,7 +196,7 @@ export const readBody = async ({ body }: Response): Promise<Bytes> => {
 }
 
 /** Reads the body. If the connection breaks here, there was no complete answer. */
-const readBytes = (response: Response, { mayHaveBeenServed, signal }: Exchange): Promise<Bytes> =>
+const readBytes = (response: Answer, { mayHaveBeenServed, signal }: Exchange): Promise<Bytes> =>
   readBody(response).catch((cause: unknown) => {
     if (signal?.aborted === true) throw signal.reason
     if (cause instanceof Tampered) throw cause
