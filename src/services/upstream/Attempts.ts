@@ -4,6 +4,7 @@ import { defined } from "../../domain/defined.ts"
 import { type AttemptOutcome, ruleOf } from "../../domain/failures.ts"
 import type { Attempt } from "../../domain/upstream.ts"
 import type { Progress } from "./Calls.ts"
+import type { OutOfTime } from "./Deadline.ts"
 import type { ProviderFailure } from "./Provider.ts"
 import { isName, type TargetRegistry } from "./TargetRegistry.ts"
 import type { Target } from "./Targets.ts"
@@ -19,9 +20,7 @@ export interface Ended {
   readonly cause: Attempt["cause"]
   readonly startedAt: number
   readonly progress: Progress
-  readonly exit: Exit.Exit<unknown, ProviderFailure>
-  /** Whether the time limit of its request cut it off. */
-  readonly expired: boolean
+  readonly exit: Exit.Exit<unknown, ProviderFailure | OutOfTime>
 }
 
 export const makeAttempts = Effect.fnUntraced(function* (book: TargetRegistry) {
@@ -29,16 +28,17 @@ export const makeAttempts = Effect.fnUntraced(function* (book: TargetRegistry) {
 
   /** Records a call. `told` is called first, so that no subscriber knows more than the caller. */
   const settle = Effect.fnUntraced(function* (call: Ended, told: (attempt: Attempt) => void) {
-    const { cause, exit, expired, progress, startedAt, target } = call
+    const { cause, exit, progress, startedAt, target } = call
     const finishedAt = yield* Clock.currentTimeMillis
-    const failure = Exit.isSuccess(exit) ? undefined : Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+    const error = Exit.isSuccess(exit) ? undefined : Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+    const failure = error?._tag === "ProviderFailure" ? error : undefined
     const served = progress.served()
     const attempt: Attempt = {
       provider: target.provider.id,
       model: target.model,
       servedModel: served !== undefined && isName(served.model) ? served.model : null,
       cause,
-      outcome: outcomeOf(exit, failure, expired),
+      outcome: Exit.isSuccess(exit) ? "success" : outcomeOf(error),
       startedAt,
       finishedAt,
       timeToFirstTokenMs: progress.firstOutputAt === undefined ? null : progress.firstOutputAt - startedAt,
@@ -49,7 +49,7 @@ export const makeAttempts = Effect.fnUntraced(function* (book: TargetRegistry) {
     if (attempt.outcome === "success") book.succeeded(target, finishedAt)
     const model = book.label(target.provider.id, target.model)
     yield* PubSub.publish(ended, attempt)
-    yield* countAttempt(attempt, model)
+    countAttempt(attempt, model, yield* Effect.context())
     yield* annotateCall(attempt, model, served)
     if (failure !== undefined) yield* logFailure(attempt, model)
   })
@@ -57,14 +57,10 @@ export const makeAttempts = Effect.fnUntraced(function* (book: TargetRegistry) {
   return { settle, ended: Stream.fromPubSub(ended) }
 })
 
-/** The end of a call as accounting names it. */
-const outcomeOf = (
-  exit: Exit.Exit<unknown, ProviderFailure>,
-  failure: ProviderFailure | undefined,
-  expired: boolean,
-): AttemptOutcome => {
-  if (Exit.isSuccess(exit)) return "success"
-  return failure?.kind ?? (expired ? "timeout" : "interrupted")
+/** The end of a call that failed, as accounting names it; `undefined` is an interruption. */
+const outcomeOf = (error: ProviderFailure | OutOfTime | undefined): AttemptOutcome => {
+  if (error === undefined) return "interrupted"
+  return error._tag === "OutOfTime" ? "timeout" : error.kind
 }
 
 const logFailure = ({ cause, outcome, provider }: Attempt, model: string): Effect.Effect<void> =>

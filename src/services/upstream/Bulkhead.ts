@@ -1,13 +1,20 @@
 /** How many calls one provider serves at a time, so that a slow provider cannot take up the whole process. */
-import { Effect, Schema, Scope, Semaphore } from "effect"
+import { Clock, Duration, Effect, Schema, Semaphore } from "effect"
+import { OutOfTime } from "./Deadline.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
 /** All places at a provider were taken, and none became free in time. */
 export class BulkheadFull extends Schema.TaggedError<BulkheadFull>()("BulkheadFull", {}) {}
 
 export interface Bulkhead {
-  /** Runs a call once there is a place for it. Waiting can be interrupted; the place is given back whatever happens. */
-  readonly enter: <A, E, R>(call: Effect.Effect<A, E, R>) => Effect.Effect<A, E | BulkheadFull, R>
+  /**
+   * Runs a call once there is a place for it, which has to be before `deadline` (ms since the epoch). Waiting can be
+   * interrupted; the place is given back whatever happens.
+   */
+  readonly enter: <A, E, R>(
+    call: Effect.Effect<A, E, R>,
+    deadline: number,
+  ) => Effect.Effect<A, E | BulkheadFull | OutOfTime, R>
   /** Applies other limits to calls that enter from now on. */
   readonly resize: (limits: UpstreamSettings["bulkhead"]) => Effect.Effect<void>
 }
@@ -18,27 +25,32 @@ export const makeBulkhead = (initial: UpstreamSettings["bulkhead"]): Effect.Effe
   Effect.map(Semaphore.make(initial.calls), (places) => {
     let limits = initial
     let present = 0
-    const arrive = Effect.suspend(() => {
-      if (present >= limits.calls + limits.waiting) return full
-      present++
-      return Effect.void
-    })
-    const leave = Effect.sync(() => {
+
+    const left = Effect.sync(() => {
       present--
     })
-    // When fewer calls are present than there are places, one is free, so no timer is needed.
-    const place = Effect.suspend(() =>
-      present <= limits.calls
-        ? places.takeScoped(1)
-        : Effect.timeoutOrElse(places.takeScoped(1), { duration: limits.maxWait, orElse: () => full }),
-    )
+    const patiently = (deadline: number) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const maxWait = Duration.toMillis(limits.maxWait)
+        const rest = deadline - now
+        return Effect.timeoutOrElse(places.take(1), {
+          duration: Math.min(maxWait, rest),
+          orElse: (): Effect.Effect<never, BulkheadFull | OutOfTime> => (rest < maxWait ? new OutOfTime() : full),
+        })
+      })
+
     return {
-      enter: (call) =>
-        Effect.acquireUseRelease(
-          arrive,
-          () => Effect.scopedWith((scope) => Effect.andThen(Scope.provide(place, scope), call)),
-          () => leave,
-        ),
+      enter: <A, E, R>(call: Effect.Effect<A, E, R>, deadline: number) =>
+        Effect.uninterruptibleMask((restore): Effect.Effect<A, E | BulkheadFull | OutOfTime, R> => {
+          if (present >= limits.calls + limits.waiting) return full
+          present++
+          // When fewer calls are present than there are places, one is free, so no timer is needed.
+          const place = present <= limits.calls ? places.take(1) : patiently(deadline)
+          return restore(place).pipe(
+            Effect.andThen(Effect.ensuring(restore(call), places.release(1))),
+            Effect.ensuring(left),
+          )
+        }),
       resize: (next) =>
         Effect.suspend(() => {
           limits = next

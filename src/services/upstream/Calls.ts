@@ -1,13 +1,13 @@
 /** The two ways to call a provider, whole and streamed, each as one call that fails or succeeds in bounded time. */
-import { Clock, Duration, Effect, Stream } from "effect"
+import { Clock, Effect, Stream } from "effect"
 import type { ChatChunk, ChatRequest } from "../../domain/chat.ts"
 import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import type { FailureKind } from "../../domain/failures.ts"
 import type { Completed, Served, StreamEvent, UpstreamRequest } from "../../domain/upstream.ts"
+import { OutOfTime } from "./Deadline.ts"
 import { ProviderFailure, type StreamWatch } from "./Provider.ts"
 import { servedBy, StreamOutcome } from "./StreamOutcome.ts"
 import type { Target } from "./Targets.ts"
-import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
 /** What is known of a call while it runs, so that it can be recorded even if it is interrupted. */
 export interface Progress {
@@ -19,13 +19,16 @@ export interface Progress {
   readonly working: () => void
 }
 
+/** How long a call may take, in milliseconds, and until when its request has time, in milliseconds since the epoch. */
+export type CallLimits = Readonly<Record<"answer" | "firstToken" | "idle" | "deadline", number>>
+
 export interface Call<A> {
   /** Calls a target once. */
   readonly once: (
     target: Target,
     progress: Progress,
-    timeouts: UpstreamSettings["timeouts"],
-  ) => Effect.Effect<A, ProviderFailure>
+    limits: CallLimits,
+  ) => Effect.Effect<A, ProviderFailure | OutOfTime>
   /**
    * Whether another attempt may follow a failure. It may not if the caller already has output that cannot be revoked.
    */
@@ -53,12 +56,24 @@ const notUnderstood =
       Effect.andThen(new ProviderFailure({ kind: "garbage" })),
     )
 
+/** The time limits of a whole answer. */
+const withinTime =
+  ({ answer, deadline }: CallLimits) =>
+  <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E | ProviderFailure | OutOfTime, R> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      Effect.timeoutOrElse(call, {
+        duration: Math.min(answer, deadline - now),
+        orElse: (): Effect.Effect<never, ProviderFailure | OutOfTime> =>
+          deadline - now < answer ? new OutOfTime() : timedOut("slow"),
+      }),
+    )
+
 /** A whole answer. */
 export const completeCall = (request: ChatRequest): Call<Omit<Completed, "attempts">> => ({
   mayGoOn: () => true,
-  once: (target, progress, timeouts) =>
+  once: (target, progress, limits) =>
     Effect.suspend(() => target.provider.complete(withModel(request, target.model))).pipe(
-      Effect.timeoutOrElse({ duration: timeouts.answer, orElse: () => timedOut("slow") }),
+      withinTime(limits),
       Effect.map((completion) => {
         const served = servedBy(target.provider.id, completion)
         progress.served = () => served
@@ -90,7 +105,7 @@ export const streamCall = (
   const once = Effect.fnUntraced(function* (
     target: Target,
     progress: Progress,
-    timeouts: UpstreamSettings["timeouts"],
+    { deadline, firstToken, idle }: CallLimits,
   ) {
     const clock = yield* Clock.Clock
     const startedAt = clock.currentTimeMillisUnsafe()
@@ -144,14 +159,13 @@ export const streamCall = (
     // notices an idle period that begins while it sleeps. Before the first output, thoughts only prolong the model's
     // time, because others may be thought unseen.
     const silence = Effect.gen(function* () {
-      const idle = Duration.toMillis(timeouts.idle)
-      const firstToken = Duration.toMillis(timeouts.firstToken)
       while (true) {
         const now = clock.currentTimeMillisUnsafe()
         const idleAt = working ? (waitingSince ?? now) + idle : 0
         const due = producing ? idleAt : Math.max(startedAt + firstToken, idleAt)
+        if (now >= deadline) return yield* new OutOfTime()
         if (now >= due) return yield* timedOut(producing ? "timeout" : "slow")
-        yield* Effect.sleep(Math.min(due - now, idle))
+        yield* Effect.sleep(Math.min(due - now, idle, deadline - now))
       }
     })
 
@@ -168,7 +182,7 @@ export const streamCall = (
       Effect.catchDefect(notUnderstood(target)),
       Effect.tapError((failure) =>
         Effect.sync(() => {
-          if (producing) voided = failure.kind
+          if (producing && failure._tag === "ProviderFailure") voided = failure.kind
         }),
       ),
     )

@@ -1,10 +1,12 @@
 /** Circuit breakers: what fails is not called until it works again. {@link Suspect} says what has a circuit. */
-import { Cause, Duration, Effect, Exit, Fiber, Option, Random, Scope } from "effect"
+import { Cause, Duration, Effect, Exit, Fiber, Option, Scope } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { failureRules, type Suspect } from "../../domain/failures.ts"
 import type { ProviderId } from "../../domain/upstream.ts"
 import { measure } from "../lifecycle/MeasuredGauges.ts"
+import { jittered } from "./Backoff.ts"
 import type { BulkheadFull } from "./Bulkhead.ts"
+import type { OutOfTime } from "./Deadline.ts"
 import type { ProviderFailure } from "./Provider.ts"
 import type { CalledTarget, KnownTarget, TargetRegistry } from "./TargetRegistry.ts"
 import { showCircuit } from "./UpstreamMetrics.ts"
@@ -38,7 +40,7 @@ export interface CircuitPermit {
   readonly isProbe: () => boolean
 }
 
-type Failure = ProviderFailure | BulkheadFull | CircuitBreaker.CircuitBreakerError
+type Failure = ProviderFailure | BulkheadFull | OutOfTime | CircuitBreaker.CircuitBreakerError
 
 export interface Circuits {
   /**
@@ -82,13 +84,10 @@ interface Passed {
 }
 
 const openDuration = ({ factor, maxOpen, open }: UpstreamSettings["circuit"], openings: number) =>
-  Effect.map(Random.next, (random) => {
-    const exact = Math.min(Duration.toMillis(open) * factor ** openings, Duration.toMillis(maxOpen))
-    return Duration.millis(exact * (1 - JITTER + 2 * JITTER * random))
-  })
-
-/** By what part an opening is longer or shorter than its exact time, so that not everybody comes back at once. */
-const JITTER = 0.2
+  Effect.map(
+    jittered(Math.min(Duration.toMillis(open) * factor ** openings, Duration.toMillis(maxOpen))),
+    Duration.millis,
+  )
 
 /**
  * The library's breaker guards one key. A call passes three, so they are asked here: in one scope, with one mask, and

@@ -1,19 +1,21 @@
 /**
- * The fault policy: what happens to a request when providers fail. From outside in: the time limit of the request →
- * failover across targets → circuits of provider and target → bulkhead per provider → retry → time limits of one call.
+ * The fault policy: what happens to a request when providers fail. From outside in: failover across targets → circuits of
+ * provider and target → bulkhead per provider → retry → time limits of one call. The time limit of the request is kept by
+ * whatever waits: for a place, before a retry, for the provider.
  * `failureRules` defines the consequences of each kind of failure, and `TargetFailures` the error that the caller sees
  * in the end.
  */
-import { Clock, Duration, Effect, Option, Result, ScopedRef } from "effect"
+import { Clock, Duration, Effect, Result, ScopedRef } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { failureRules } from "../../domain/failures.ts"
 import type { Attempt, UpstreamRequest } from "../../domain/upstream.ts"
 import { makeAffinity, type Turn } from "./Affinity.ts"
 import { makeAttempts } from "./Attempts.ts"
-import { makeBackoff } from "./Backoff.ts"
+import { backoff } from "./Backoff.ts"
 import { makeBulkhead } from "./Bulkhead.ts"
-import type { Call, Progress } from "./Calls.ts"
-import { makeCircuits, type CircuitPermit } from "./Circuits.ts"
+import type { Call, CallLimits, Progress } from "./Calls.ts"
+import { type CircuitPermit, type Circuits, makeCircuits } from "./Circuits.ts"
+import { OutOfTime } from "./Deadline.ts"
 import { brokenOff, errorOf, mayFit, type TargetFailure, targetFailureOf, outOfTime } from "./TargetFailures.ts"
 import type { Provider, ProviderFailure } from "./Provider.ts"
 import { TargetRegistry } from "./TargetRegistry.ts"
@@ -32,8 +34,6 @@ interface RequestState {
   readonly failures: Array<TargetFailure>
   /** In milliseconds since the epoch. */
   readonly deadline: number
-  /** Whether the time limit has passed, so that a call that it cuts off does not count as abandoned by the caller. */
-  expired: boolean
   /** The target that was called last. */
   called: Target | undefined
 }
@@ -42,12 +42,18 @@ interface RequestState {
  * The time limits of a call. A target's own limit takes precedence over its provider's, and that over the common one. A
  * longer limit for the first output also prolongs that for a whole answer.
  */
-const timeoutsOf = (
+const limitsOf = (
   { firstTokenMs, provider }: Target,
-  { timeouts }: UpstreamSettings,
-): UpstreamSettings["timeouts"] => {
-  const own = firstTokenMs === undefined ? provider.firstToken : Duration.millis(firstTokenMs)
-  return own === undefined ? timeouts : { ...timeouts, firstToken: own, answer: Duration.max(timeouts.answer, own) }
+  { deadline, settings: { timeouts } }: Pick<RequestState, "deadline" | "settings">,
+): CallLimits => {
+  const own = firstTokenMs ?? (provider.firstToken && Duration.toMillis(provider.firstToken))
+  const answer = Duration.toMillis(timeouts.answer)
+  return {
+    answer: own === undefined ? answer : Math.max(answer, own),
+    firstToken: own ?? Duration.toMillis(timeouts.firstToken),
+    idle: Duration.toMillis(timeouts.idle),
+    deadline,
+  }
 }
 
 export const makeFaultPolicy = Effect.fnUntraced(function* (
@@ -65,7 +71,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
   const store = yield* CircuitBreaker.CircuitBreakerStore
   const prepare = (settings: UpstreamSettings) =>
     makeCircuits(settings.circuit, book).pipe(
-      Effect.map((circuits) => ({ settings, circuits, backoff: makeBackoff(settings.retry) })),
+      Effect.map((circuits) => ({ settings, circuits })),
       Effect.provideService(CircuitBreaker.CircuitBreakerStore, store),
     )
   const current = yield* ScopedRef.fromAcquire(prepare(initial))
@@ -76,22 +82,19 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     target: Target,
     call: Call<A>,
     { working }: CircuitPermit,
-  ): Effect.Effect<A, ProviderFailure> =>
-    Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
+  ): Effect.Effect<A, ProviderFailure | OutOfTime> =>
+    Effect.flatMap(Clock.currentTimeMillis, (startedAt): Effect.Effect<A, ProviderFailure | OutOfTime> => {
+      if (startedAt >= state.deadline) return new OutOfTime()
       const cause: Attempt["cause"] =
         state.called === target ? "retry" : state.failures.length > 0 ? "failover" : "first"
       state.called = target
       const progress: Progress = { firstOutputAt: undefined, served: () => undefined, working }
-      return whileInFlight(target.provider.id, call.once(target, progress, timeoutsOf(target, state.settings))).pipe(
-        Effect.onExit((exit) => {
-          const ended = { target, cause, startedAt, progress, exit, expired: state.expired }
-          return attempts.settle(ended, (attempt) => {
-            state.attempts.push(attempt)
-            state.onAttempt?.(attempt)
-          })
+      return whileInFlight(target.provider.id, call.once(target, progress, limitsOf(target, state)), (exit) =>
+        attempts.settle({ target, cause, startedAt, progress, exit }, (attempt) => {
+          state.attempts.push(attempt)
+          state.onAttempt?.(attempt)
         }),
-        withCallSpan(target.provider, book.label(target.provider.id, target.model), cause),
-      )
+      ).pipe(withCallSpan(target.provider, book.label(target.provider.id, target.model), cause))
     })
 
   /** Whether a target is tried again after a failure. A probe is tried once, so that its result is known soon. */
@@ -107,30 +110,43 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     return Effect.map(Clock.currentTimeMillis, (now) => now + retryAfterMs < state.deadline)
   }
 
+  /** Calls a target, and again as often as its failures allow. */
+  const persist = Effect.fnUntraced(function* <A>(
+    state: RequestState,
+    target: Target,
+    call: Call<A>,
+    permit: CircuitPermit,
+  ) {
+    const { retry } = state.settings
+    for (let retries = 0; ; retries++) {
+      const result = yield* Effect.result(attempt(state, target, call, permit))
+      if (Result.isSuccess(result)) return result.success
+      const { failure } = result
+      if (failure._tag === "OutOfTime" || retries === retry.times) return yield* failure
+      if (!(yield* again(state, call, permit, failure))) return yield* failure
+      const [delay, now] = [yield* backoff(retry, retries, failure), yield* Clock.currentTimeMillis]
+      yield* Effect.sleep(Math.min(delay, state.deadline - now))
+    }
+  })
+
   const tryTargets = Effect.fnUntraced(function* <A>(
     state: RequestState,
     turn: Turn,
     call: Call<A>,
-    { backoff, circuits }: Effect.Success<ReturnType<typeof prepare>>,
+    circuits: Circuits,
   ) {
     for (const target of turn.targets) {
       if (!mayFit(target, state.failures)) continue
       const bulkhead = yield* Effect.orDie(Effect.fromNullishOr(bulkheads.get(target.provider)))
       const guarded = circuits.guard(book.called(target), (permit) =>
-        attempt(state, target, call, permit).pipe(
-          Effect.retry({
-            schedule: backoff,
-            times: state.settings.retry.times,
-            while: (failure) => again(state, call, permit, failure),
-          }),
-          bulkhead.enter,
-        ),
+        bulkhead.enter(persist(state, target, call, permit), state.deadline),
       )
       const served = yield* Effect.result(guarded)
       if (Result.isSuccess(served)) {
         yield* turn.answered(target)
         return { value: served.success, attempts: state.attempts }
       }
+      if (served.failure._tag === "OutOfTime") return yield* outOfTime(state.called, state.attempts)
       const failed = targetFailureOf(target, served.failure)
       state.failures.push(call.mayGoOn() ? failed : brokenOff(failed))
       if (failed.skipped !== undefined) yield* countSkip(target.provider.id, failed.skipped)
@@ -145,30 +161,17 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
       const targets = yield* targetsOf(providers, request)
       if (request.targets !== undefined) for (const target of targets) book.configure(target)
       const turn = yield* affinity.turn(request, targets)
-      const prepared = yield* ScopedRef.get(current)
-      const total = Duration.toMillis(prepared.settings.timeouts.total)
+      const { circuits, settings } = yield* ScopedRef.get(current)
       const state: RequestState = {
-        settings: prepared.settings,
+        settings,
         attempts: [],
         onAttempt: request.onAttempt,
         failures: [],
-        deadline: (yield* Clock.currentTimeMillis) + total,
-        expired: false,
+        deadline: (yield* Clock.currentTimeMillis) + Duration.toMillis(settings.timeouts.total),
         called: undefined,
       }
-      const expire = Effect.sync(() => {
-        state.expired = true
-        return Option.none<never>()
-      })
-      const result = Effect.raceFirst(
-        Effect.asSome(tryTargets(state, turn, call, prepared)),
-        Effect.delay(expire, total),
-      )
-      return yield* result.pipe(
-        Effect.flatMap((served) =>
-          Option.isSome(served) ? Effect.succeed(served.value) : outOfTime(state.called, state.attempts),
-        ),
-        Effect.tapError((error) => logUnserved(error, state.failures, book)),
+      return yield* Effect.tapError(tryTargets(state, turn, call, circuits), (error) =>
+        logUnserved(error, state.failures, book),
       )
     },
     Effect.tapError((error) => countRequestFailed(error.code)),

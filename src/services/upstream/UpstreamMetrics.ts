@@ -2,7 +2,7 @@
  * What is counted about provider calls. Labels have few values: a model is named only if it is configured or publicly
  * known (see `TargetRegistry`), everything else is from closed lists.
  */
-import { Effect, Metric } from "effect"
+import { type Context, Effect, type Exit, Metric } from "effect"
 import type { UpstreamCode } from "../../domain/failures.ts"
 import type { Attempt, ProviderId } from "../../domain/upstream.ts"
 import { counter, gauge, histogram } from "../metrics.ts"
@@ -24,21 +24,22 @@ const circuit = gauge("sealgate_upstream_circuit_state")
 const CIRCUIT_VALUE = { closed: 0, "half-open": 1, open: 2 } as const
 
 /** Counts one finished call. `model` is the label of the target's model. */
-export const countAttempt = Effect.fnUntraced(function* (attempt: Attempt, model: string) {
+export const countAttempt = (attempt: Attempt, model: string, context: Context.Context<never>): void => {
   const { cause, outcome, provider, timeToFirstTokenMs, usage } = attempt
-  yield* Metric.update(calls({ provider, model, outcome }), 1)
-  if (outcome !== "success" && outcome !== "interrupted") yield* Metric.update(errors({ provider, kind: outcome }), 1)
-  if (cause === "retry") yield* Metric.update(retries({ provider }), 1)
-  if (cause === "failover") yield* Metric.update(failovers({ provider }), 1)
+  const count = (metric: Metric.Metric<number, unknown>, by: number) => metric.updateUnsafe(by, context)
+  count(calls({ provider, model, outcome }), 1)
+  if (outcome !== "success" && outcome !== "interrupted") count(errors({ provider, kind: outcome }), 1)
+  if (cause === "retry") count(retries({ provider }), 1)
+  if (cause === "failover") count(failovers({ provider }), 1)
   const target = { provider, model }
-  yield* Metric.update(duration(target), (attempt.finishedAt - attempt.startedAt) / 1000)
-  if (timeToFirstTokenMs !== null) yield* Metric.update(timeToFirstToken(target), timeToFirstTokenMs / 1000)
+  count(duration(target), (attempt.finishedAt - attempt.startedAt) / 1000)
+  if (timeToFirstTokenMs !== null) count(timeToFirstToken(target), timeToFirstTokenMs / 1000)
   if (usage !== null) {
-    yield* Metric.update(tokens({ ...target, type: "input" }), usage.prompt_tokens)
-    yield* Metric.update(tokens({ ...target, type: "output" }), usage.completion_tokens)
-    yield* Metric.update(tokens({ ...target, type: "cached" }), usage.prompt_tokens_details?.cached_tokens ?? 0)
+    count(tokens({ ...target, type: "input" }), usage.prompt_tokens)
+    count(tokens({ ...target, type: "output" }), usage.completion_tokens)
+    count(tokens({ ...target, type: "cached" }), usage.prompt_tokens_details?.cached_tokens ?? 0)
   }
-})
+}
 
 /** Shows how often a provider refused its key from nothing on, or the first time would be no increase. */
 export const showKeyRefusals = (provider: ProviderId): Effect.Effect<void> =>
@@ -56,13 +57,17 @@ export const countTurn = (provider: ProviderId, affinity: "followed" | "moved"):
 export const countRequestFailed = (code: UpstreamCode): Effect.Effect<void> =>
   Metric.update(requestsFailed({ code }), 1)
 
-/** Counts a call as under way while it runs. */
-export const whileInFlight = <A, E, R>(provider: ProviderId, call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+/** Counts a call as under way while it runs; `ended` hears how it ended, whatever that is. */
+export const whileInFlight = <A, E, R, R2>(
+  provider: ProviderId,
+  call: Effect.Effect<A, E, R>,
+  ended: (exit: Exit.Exit<A, E>) => Effect.Effect<void, never, R2>,
+): Effect.Effect<A, E, R | R2> => {
   const underWay = inFlight({ provider })
   return Effect.acquireUseRelease(
     Metric.modify(underWay, 1),
     () => call,
-    () => Metric.modify(underWay, -1),
+    (_, exit) => Effect.andThen(Metric.modify(underWay, -1), ended(exit)),
   )
 }
 
