@@ -59,7 +59,8 @@ export const failureCodes = table<CodeRule>()({
     title: "The provider's content filter refused the request.",
     aboutRequest: true,
   },
-  "invalid-request": { status: 400, title: "The provider refused the request as invalid.", aboutRequest: true },
+  "invalid-request": { status: 400, title: "The request was refused as invalid.", aboutRequest: true },
+  "unsupported-api": { status: 400, title: "The request is for an API that is not served here.", aboutRequest: true },
   "upstream-interrupted": { status: 502, title: "The provider failed in the middle of its answer; ask again." },
   "provider-not-configured": { status: 422, title: "The requested provider is not configured here." },
 })
@@ -136,6 +137,8 @@ export const failureRules = table<FailureRule>()({
   "context-too-long": { ...elsewhere, code: "context-too-long" },
   "content-filtered": { ...final, billed: true, code: "content-filtered" },
   "invalid-request": { ...final, code: "invalid-request" },
+  /** It cannot be translated, because it is not what its API has; nothing was sent. */
+  malformed: { ...final, heard: false, verdict: false, code: "invalid-request" },
   /** This product's own credentials were refused, or its account has run dry. */
   unauthorized: { ...elsewhere, operator: true, code: "upstream-unauthorized" },
   /**

@@ -4,6 +4,7 @@
  * that runs after the parser takes time per level and per value, of which a megabyte of brackets has half a million.
  */
 import { fromUtf8 } from "./bytes.ts"
+import type { Outline } from "./outline.ts"
 
 export interface JsonLimits {
   /** Levels of arrays and objects within each other. */
@@ -46,9 +47,9 @@ const tooComplex = ({ depth, values }: JsonLimits) =>
 /**
  * What is wrong with `text` besides not being JSON, as a sentence; `undefined` if nothing is. It has to be called
  * before the text is parsed, and only the parser finds out whether the text is JSON. It looks at every character at
- * most once, and keeps only the names of members.
+ * most once, and keeps only the names of members. What it finds where on the way is noted in `outline`.
  */
-export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS): string | undefined => {
+export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS, outline?: Outline): string | undefined => {
   if (text.startsWith("\uFEFF")) return MARKED
   if (!text.isWellFormed()) return HALF
   const { length } = text
@@ -76,7 +77,9 @@ export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS): str
       const name = nameOf(text.slice(start, i), escaped)
       if (seen[depth]?.get(name) === open[depth]) return twice(name)
       seen[depth]?.set(name, open[depth] ?? 0)
+      outline?.named(depth, name, i + 1)
     } else if (code === COMMA) {
+      outline?.ended(depth, i)
       if (++values > limits.values) return tooComplex(limits)
       names = open[depth] !== 0
     } else if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
@@ -89,6 +92,7 @@ export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS): str
       const next = text.charCodeAt(i + 1)
       if (next !== CLOSE_ARRAY && next !== CLOSE_OBJECT && ++values > limits.values) return tooComplex(limits)
     } else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) {
+      outline?.ended(depth, i)
       depth--
       names = false
     }
@@ -99,19 +103,20 @@ export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS): str
 /** The text is not I-JSON, or exceeds its limits. `message` says what is wrong, in a sentence. */
 export class NotIJson extends Error {}
 
-const textOf = (json: string | Uint8Array, limits: JsonLimits): string | NotIJson => {
+const textOf = (json: string | Uint8Array, limits: JsonLimits, outline?: Outline): string | NotIJson => {
   let text: string
   try {
     text = typeof json === "string" ? json : fromUtf8(json)
   } catch {
     return new NotIJson("It is not UTF-8.")
   }
-  const fault = jsonFault(text, limits)
+  const fault = jsonFault(text, limits, outline)
   return fault === undefined ? text : new NotIJson(fault)
 }
 
 /** The text of what a server was sent, yet to be parsed. */
-export const iJsonText = (bytes: Uint8Array, limits = JSON_LIMITS): string | NotIJson => textOf(bytes, limits)
+export const iJsonText = (bytes: Uint8Array, limits = JSON_LIMITS, outline?: Outline): string | NotIJson =>
+  textOf(bytes, limits, outline)
 
 /** Parses what a client was sent. Throws {@link NotIJson}. */
 export const parseIJson = (json: string | Uint8Array): unknown => {

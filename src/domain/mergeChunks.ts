@@ -28,10 +28,11 @@ export const mergeChunks = (first: ChatChunk, second: ChatChunk): Merged | undef
 }
 
 /** The same without the padding members that some providers add. */
-export const withoutPadding = (chunk: ChatChunk): ChatChunk => {
-  if (chunk["obfuscation"] === undefined) return chunk
-  const { obfuscation: _padding, ...rest } = chunk
-  return rest
+export const withoutPadding = <Piece extends Json>(piece: Piece): Piece => {
+  if (piece["obfuscation"] === undefined) return piece
+  const { obfuscation: _padding, ...rest } = piece
+  // Only a member is gone that no piece has to have.
+  return rest as unknown as Piece
 }
 
 /** Whether a choice has nothing but a delta and its index: members beside them are joined, not replaced. */
@@ -47,7 +48,7 @@ const same = (a: unknown, b: unknown): boolean =>
   a === b || (typeof a === "object" && typeof b === "object" && JSON.stringify(a) === JSON.stringify(b))
 
 /** Whether joining `value` to anything changes nothing. */
-const isEmpty = (value: unknown): boolean =>
+export const isEmpty = (value: unknown): boolean =>
   value == null || value === "" || (Array.isArray(value) && value.length === 0)
 
 const mergeDeltas = (a: Json, b: Json): { readonly delta: Choice["delta"]; readonly added: string } | undefined => {

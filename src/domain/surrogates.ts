@@ -2,19 +2,22 @@
  * Characters beyond the Basic Multilingual Plane are pairs in the strings of this language, and providers cut answers
  * between the two. Half of a pair is not I-JSON (RFC 7493 §2.1), so halves are joined here, or become U+FFFD.
  */
-import { isObject } from "./json.ts"
+import { isObject, type JsonObject } from "./json.ts"
 import type { ChatChunk, Delta } from "./chat.ts"
 import { WHOLE } from "./chatStream.ts"
 
 /** How `JSON.stringify` writes half of a pair. The same characters may also stand in a string, which does no harm. */
 const MAYBE_HALF = /\\ud[89a-f]/
-const ENDS_IN_HALF = /[\ud800-\udbff]$/
-const REPLACEMENT = "\uFFFD"
+export const ENDS_IN_HALF = /[\ud800-\udbff]$/
+export const REPLACEMENT = "\uFFFD"
+
+/** Whether a text that `JSON.stringify` wrote may have half of a pair in it. */
+export const mayHoldHalf = (json: string): boolean => MAYBE_HALF.test(json)
 
 /** The I-JSON of a value, with U+FFFD for each half of a pair. */
 export const iJsonOf = (value: unknown): string => {
   const json = JSON.stringify(value)
-  return MAYBE_HALF.test(json) ? JSON.stringify(wellFormed(value)) : json
+  return mayHoldHalf(json) ? JSON.stringify(wellFormed(value)) : json
 }
 
 const mapMembers = (record: object, change: (value: unknown, name: string) => unknown): Record<string, unknown> =>
@@ -28,8 +31,11 @@ const mapMembers = (record: object, change: (value: unknown, name: string) => un
 const wellFormed = (value: unknown): unknown => {
   if (typeof value === "string") return value.toWellFormed()
   if (Array.isArray(value)) return value.map(wellFormed)
-  return isObject(value) ? mapMembers(value, wellFormed) : value
+  return isObject(value) ? wellFormedObject(value) : value
 }
+
+/** An object with U+FFFD for each half of a pair in it. */
+export const wellFormedObject = (value: JsonObject): JsonObject => mapMembers(value, wellFormed)
 
 /** Where a text grows: its choice, then the members of the delta that it is in, a tool call by its index. */
 type Place = readonly [choice: number, ...members: ReadonlyArray<string | number>]

@@ -1,8 +1,13 @@
 /** What both components say to and hear from model providers. */
-import { Schema } from "effect"
+import { type Result, Schema } from "effect"
+import type { ApiName } from "./apis.ts"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, type FinishReason, Usage } from "./chat.ts"
+import type { JsonObject } from "./json.ts"
 import { KeptReceipt } from "./keptReceipt.ts"
 import { AttemptOutcome, failureCodes, UpstreamCode } from "./failures.ts"
+import { ProblemIssue } from "./problem.ts"
+import { ProviderError } from "./providerError.ts"
+import type { RawObject } from "./rawObject.ts"
 
 /**
  * The provider in a slot, or `echo`, which is built in. There is room for nine slots; which of them have a vendor is said
@@ -32,8 +37,8 @@ export interface UpstreamTarget {
   readonly firstTokenMs?: number | undefined
 }
 
-export interface UpstreamRequest {
-  readonly completion: ChatRequest
+/** What a request says of whom to call, and how, besides what it asks. */
+export interface CallOptions {
   /** Which provider must serve it; without it the configured order is followed. */
   readonly provider?: ProviderId | undefined
   /** The targets to try, in this order, in place of `provider` and the request's model: a router's choice. */
@@ -47,6 +52,26 @@ export interface UpstreamRequest {
   readonly restart?: boolean | undefined
   /** Told of every call as it ends, also when the caller goes away: for whoever has to account for all of them. */
   readonly onAttempt?: ((attempt: Attempt) => void) | undefined
+}
+
+/** A chat of this product's own, for any provider. */
+export interface UpstreamRequest extends CallOptions {
+  readonly completion: ChatRequest
+}
+
+/** A request as its sender wrote it, for providers that speak its API. */
+export interface ApiRequest extends CallOptions {
+  readonly api: ApiName
+  readonly body: RawObject
+  /** The headers of the API that come with it, by their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The model that `body` names. */
+  readonly model: string | undefined
+  /**
+   * The same in this product's own terms, for providers that speak another API; what is wrong with it, where it has none.
+   * Only chats can be translated.
+   */
+  readonly completion?: (() => Result.Result<ChatRequest, ReadonlyArray<ProblemIssue>>) | undefined
 }
 
 /** One call to one provider, as accounting sees it: everything it was, nothing it said. Times in ms since the epoch. */
@@ -87,15 +112,26 @@ export interface Completed {
   readonly attempts: ReadonlyArray<Attempt>
 }
 
+/** A whole answer to an {@link ApiRequest}. */
+export interface Answered {
+  /** The I-JSON of it: as the provider wrote it, unless that is none, or had to be translated. */
+  readonly json: string
+  readonly served: Served
+  readonly attempts: ReadonlyArray<Attempt>
+}
+
 /**
  * What a streamed answer consists of. A stream that succeeded ends with `Finished`; a stream that ends in any other
  * way fails, so truncation cannot be taken for success. After `Restarted` everything before it is void: the upstream
  * failed after output began and another attempt took over.
  */
-export type StreamEvent =
-  | { readonly _tag: "Delta"; readonly provider: ProviderId; readonly chunk: ChatChunk }
+export type StreamEvent<Piece = ChatChunk> =
+  | { readonly _tag: "Delta"; readonly provider: ProviderId; readonly chunk: Piece }
   | { readonly _tag: "Restarted"; readonly reason: string; readonly provider: ProviderId; readonly model: string }
   | { readonly _tag: "Finished"; readonly served: Served; readonly attempts: ReadonlyArray<Attempt> }
+
+/** The same of an {@link ApiRequest}: pieces are the data of its API's events. */
+export type ApiEvent = StreamEvent<JsonObject>
 
 /**
  * A provider call that failed for good. `message` is safe for logs and spans; `detail` may quote the prompt, so it is
@@ -106,6 +142,10 @@ export class UpstreamError extends Schema.TaggedError<UpstreamError>()("Upstream
   /** The provider whose failure this is; absent when none could be asked. */
   provider: Schema.optionalKey(ProviderId),
   detail: Schema.optionalKey(Schema.Redacted(Schema.String)),
+  /** The members of the request that are wrong. */
+  errors: Schema.optionalKey(Schema.Redacted(Schema.Array(ProblemIssue))),
+  /** How the provider itself put it. */
+  said: Schema.optionalKey(Schema.Redacted(ProviderError)),
   /** Milliseconds after which another try may succeed. */
   retryAfterMs: Schema.optionalKey(Schema.Finite),
   /** Every call made for the request, in order, none of which succeeded; absent when none was made. */

@@ -7,5 +7,6 @@ export const withoutSlashes = (url: string): string => {
   return url.slice(0, end)
 }
 
-/** `base` and `path` joined by exactly one slash. */
-export const joinUrl = (base: string, path: string): string => `${withoutSlashes(base)}/${path}`
+/** `base` and `path`, with or without its own slash, joined by exactly one. */
+export const joinUrl = (base: string, path: string): string =>
+  `${withoutSlashes(base)}${path.startsWith("/") ? "" : "/"}${path}`

@@ -5,12 +5,14 @@ import type { AddressInfo } from "node:net"
 import { createServer as createTcpServer } from "node:net"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Layer, Redacted } from "effect"
+import { Duration, Effect, Redacted } from "effect"
 import type { Check } from "../../src/conformance/proxy/Check.ts"
 import { CHECKS } from "../../src/conformance/proxy/checks/all.ts"
 import { runChecks } from "../../src/conformance/proxy/runChecks.ts"
 import { NoAnswer, Wire } from "../../src/conformance/proxy/Wire.ts"
 import { newCallerKey } from "../../src/services/access/CallerKeys.ts"
+import type { Provider } from "../../src/services/upstream/Provider.ts"
+import { echo } from "../../src/services/upstream/providers/echo/Echo.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { runProxy } from "../support/processes.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
@@ -110,23 +112,18 @@ const MINUTE = 60_000
 /** The echo, and what it was asked. */
 const countedUpstream = () => {
   const calls: Array<string> = []
-  const upstream = Layer.effect(
-    Upstream,
-    Effect.map(Effect.service(Upstream), (echo) =>
-      Upstream.of({
-        ...echo,
-        complete: (request) => {
-          calls.push("complete")
-          return echo.complete(request)
-        },
-        stream: (request) => {
-          calls.push("stream")
-          return echo.stream(request)
-        },
-      }),
-    ),
-  ).pipe(Layer.provide(Upstream.layerEcho))
-  return { calls, upstream }
+  const counted: Provider = {
+    ...echo,
+    complete: (request) => {
+      calls.push("complete")
+      return echo.complete(request)
+    },
+    stream: (request) => {
+      calls.push("stream")
+      return echo.stream(request)
+    },
+  }
+  return { calls, upstream: Upstream.layer({ providers: [counted] }) }
 }
 
 describe("our server", () => {

@@ -6,7 +6,7 @@ import { SealedStreamEvent } from "../../src/api/proxy/SealedApi.ts"
 import { failureCodes, failureRules } from "../../src/domain/failures.ts"
 import { TokenKeysUnavailable, TokenRefused } from "../../src/domain/identity.ts"
 import { PROBLEM_CONTENT_TYPE } from "../../src/domain/problem.ts"
-import { CHAT_COMPLETIONS } from "../../src/domain/apis.ts"
+import { API_NAMES } from "../../src/domain/apis.ts"
 import { STATEMENT_TYPES } from "../../src/domain/statement.ts"
 import { SUITES } from "../../src/domain/suites.ts"
 import { FORM, MEDIA_TYPE } from "../../src/domain/transcript.ts"
@@ -95,7 +95,7 @@ describe("the registries have all that the code has, and nothing else", () => {
       [...named(registries, "Media types")],
       ["application/json", PROBLEM_CONTENT_TYPE, ...Object.values(MEDIA_TYPE)],
     )
-    assert.deepStrictEqual(named(registries, "APIs"), [CHAT_COMPLETIONS])
+    assert.deepStrictEqual(named(registries, "APIs"), API_NAMES)
   })
 
   it("of suites, statement types, forms and events", () => {

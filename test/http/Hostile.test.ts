@@ -283,12 +283,12 @@ it.live("one client has so many requests in flight, streams included, and places
       Effect.map(Effect.service(Upstream), (echo) =>
         Upstream.of({
           ...echo,
-          complete: (request) => Effect.andThen(Deferred.await(goOn), echo.complete(request)),
-          stream: (request) =>
+          answer: (request) => Effect.andThen(Deferred.await(goOn), echo.answer(request)),
+          events: (request) =>
             Stream.concat(
-              echo.stream(request).pipe(Stream.take(1)),
+              echo.events(request).pipe(Stream.take(1)),
               Stream.drain(Stream.fromEffect(Deferred.await(goOn))),
-            ).pipe(Stream.concat(echo.stream(request).pipe(Stream.drop(1)))),
+            ).pipe(Stream.concat(echo.events(request).pipe(Stream.drop(1)))),
         }),
       ),
     ).pipe(Layer.provide(Upstream.layerEcho))

@@ -140,8 +140,8 @@ describe.skipIf(!havePython)("a Python program", () => {
       fake.script(fault.invalidRequest(), fault.rateLimited({ retryAfter: 3 }), fault.serverError())
       for (const [status, type] of [
         [400, "invalid_request_error"],
-        [429, "rate_limit_error"],
-        [502, "server_error"],
+        [429, "requests"],
+        [500, "server_error"],
       ] as const) {
         const answer = yield* ask({ body: chat("Hi") })
         assert.deepStrictEqual([answer.status, errorIn(answer.lines)["type"]], [status, type])

@@ -127,7 +127,7 @@ const delta = {
   },
 }
 
-const upstream = (parts: Pick<Upstream["Service"], "complete" | "stream">): Layer.Layer<Upstream> =>
+const upstream = (parts: Pick<Upstream["Service"], "answer" | "events">): Layer.Layer<Upstream> =>
   Layer.effect(
     Upstream,
     Effect.map(Effect.service(Upstream), (echo) => Upstream.of({ ...echo, ...parts })),
@@ -146,27 +146,27 @@ const dying: Provider = {
 const UPSTREAMS: Readonly<Record<string, Layer.Layer<Upstream>>> = {
   "an answer": Upstream.layerEcho,
   "a failure that quotes the prompt": upstream({
-    complete: () => Effect.fail(failure),
-    stream: () => Stream.fail(failure),
+    answer: () => Effect.fail(failure),
+    events: () => Stream.fail(failure),
   }),
   "a failure after output began": upstream({
-    complete: () => Effect.fail(failure),
-    stream: () => Stream.concat(Stream.succeed(delta), Stream.fail(failure)),
+    answer: () => Effect.fail(failure),
+    events: () => Stream.concat(Stream.succeed(delta), Stream.fail(failure)),
   }),
   "a defect that quotes the prompt": upstream({
-    complete: () => Effect.die(defect()),
-    stream: () => Stream.die(defect()),
+    answer: () => Effect.die(defect()),
+    events: () => Stream.die(defect()),
   }),
   "a defect after output began": upstream({
-    complete: () => Effect.die(MARKS.prompt),
-    stream: () => Stream.concat(Stream.succeed(delta), Stream.die(defect())),
+    answer: () => Effect.die(MARKS.prompt),
+    events: () => Stream.concat(Stream.succeed(delta), Stream.die(defect())),
   }),
   "a defect thrown by code": upstream({
-    complete: () =>
+    answer: () =>
       Effect.sync(() => {
         throw defect()
       }),
-    stream: () => {
+    events: () => {
       throw defect()
     },
   }),

@@ -33,19 +33,19 @@ const upstream = Layer.effect(
   Effect.map(Effect.service(Upstream), (echo) =>
     Upstream.of({
       ...echo,
-      complete: (request) => {
-        const said = JSON.stringify(request.completion.messages)
+      answer: (request) => {
+        const said = request.body.text
         if (said.includes("filtered")) return Effect.fail(new UpstreamError({ code: "content-filtered" }))
         if (said.includes("slow")) {
           return Effect.fail(new UpstreamError({ code: "upstream-timeout", retryAfterMs: 1000 }))
         }
         if (said.includes("broken")) return Effect.die(new Error("broken"))
-        return echo.complete(request)
+        return echo.answer(request)
       },
-      stream: (request) =>
-        JSON.stringify(request.completion.messages).includes("slow")
+      events: (request) =>
+        request.body.text.includes("slow")
           ? Stream.fail(new UpstreamError({ code: "upstream-timeout" }))
-          : echo.stream(request),
+          : echo.events(request),
     }),
   ),
 ).pipe(Layer.provide(Upstream.layerEcho))

@@ -12,7 +12,7 @@ import type { ChatChunk } from "../../src/domain/chat.ts"
 import { isObject } from "../../src/domain/json.ts"
 import { FLOOR, pad } from "../../src/domain/padding.ts"
 import { joinContent } from "../../src/domain/sealedContent.ts"
-import { type StreamEvent, UpstreamError } from "../../src/domain/upstream.ts"
+import { type ApiEvent, UpstreamError } from "../../src/domain/upstream.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { fault } from "../support/FakeUpstream.ts"
 import { type RunningProxy, startProxy } from "../support/proxy.ts"
@@ -126,7 +126,7 @@ describe("paced streams on the wire", () => {
     model: "model-1",
     choices: [{ index: 0, delta: { content }, finish_reason: null }],
   })
-  const FINISHED: StreamEvent = {
+  const FINISHED: ApiEvent = {
     _tag: "Finished",
     served: { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null },
     attempts: [],
@@ -139,7 +139,7 @@ describe("paced streams on the wire", () => {
 
   interface Scripted {
     readonly said: Said
-    readonly end: Stream.Stream<StreamEvent, UpstreamError>
+    readonly end: Stream.Stream<ApiEvent, UpstreamError>
     /** When it ends; by default soon after its last token, which then still waits for the next tick. */
     readonly after?: number
   }
@@ -175,11 +175,13 @@ describe("paced streams on the wire", () => {
     Effect.map(Effect.service(Upstream), (echo) =>
       Upstream.of({
         ...echo,
-        stream: ({ completion }) =>
+        events: ({ body }) =>
           Stream.unwrap(
             Effect.clockWith((clock) =>
               Effect.map(clock.currentTimeMillis, (begun) => {
-                const stream = STREAMS[String(completion.messages[0]?.content)]
+                const stream = Object.entries(STREAMS).find(([prompt]) =>
+                  body.text.includes(JSON.stringify(prompt)),
+                )?.[1]
                 if (stream === undefined) return Stream.die("no such stream")
                 const until = (at: number) =>
                   Effect.flatMap(clock.currentTimeMillis, (now) => Effect.sleep(Math.max(0, begun + at - now)))

@@ -3,16 +3,17 @@
  * protocol §5).
  */
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
-import type { ChatChunk } from "../../domain/chat.ts"
-import { mergeChunks, withoutPadding } from "../../domain/mergeChunks.ts"
+import type { JsonObject } from "../../domain/json.ts"
+import { withoutPadding } from "../../domain/mergeChunks.ts"
 import { FLOOR } from "../../domain/padding.ts"
-import { iJsonOf, PairJoiner } from "../../domain/surrogates.ts"
+import { iJsonOf } from "../../domain/surrogates.ts"
 import type { StreamEvent } from "../../domain/upstream.ts"
+import { type StreamRules, streamRulesOf } from "./streamRules.ts"
 
 type Restart = Omit<Extract<StreamEvent, { readonly _tag: "Restarted" }>, "_tag">
 
 interface Waiting {
-  readonly chunk: ChatChunk
+  readonly chunk: JsonObject
   readonly json: string
   readonly bytes: number
 }
@@ -31,9 +32,16 @@ export class Backlog {
   private waiting: Array<Waiting> = []
   private restart: Restart | undefined
   private bytes = 0
-  private readonly joiner = new PairJoiner()
+  private readonly rules: StreamRules<JsonObject>
+  private readonly joiner: ReturnType<StreamRules<JsonObject>["joiner"]>
 
-  add(chunk: ChatChunk): void {
+  /** @param api the API as the request names it */
+  constructor(api: unknown) {
+    this.rules = streamRulesOf(api)
+    this.joiner = this.rules.joiner()
+  }
+
+  add(chunk: JsonObject): void {
     const bare = withoutPadding(chunk)
     const json = JSON.stringify(bare)
     for (const whole of this.joiner.add(bare, json)) this.push(whole, whole === bare ? json : iJsonOf(whole))
@@ -87,7 +95,7 @@ export class Backlog {
     let { bytes, chunk } = first
     let taken = 1
     for (let other = this.waiting[index + 1]; other !== undefined; other = this.waiting[index + taken]) {
-      const merged = mergeChunks(chunk, other.chunk)
+      const merged = this.rules.merge(chunk, other.chunk)
       if (merged === undefined) break
       const grown = bytes + Buffer.byteLength(JSON.stringify(merged.added)) - 2
       if (grown > room) break
@@ -98,7 +106,7 @@ export class Backlog {
     return { bytes, taken, json: taken === 1 ? first.json : iJsonOf(chunk) }
   }
 
-  private push(chunk: ChatChunk, json: string): void {
+  private push(chunk: JsonObject, json: string): void {
     const bytes = Buffer.byteLength(json)
     this.waiting.push({ chunk, json, bytes })
     this.bytes += bytes

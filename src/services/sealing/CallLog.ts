@@ -1,4 +1,5 @@
-import type { Attempt, StreamEvent } from "../../domain/upstream.ts"
+import type { ApiEvent, Attempt } from "../../domain/upstream.ts"
+import { isObject, type JsonObject } from "../../domain/json.ts"
 import { NOBODY, type ServedBy } from "./EndRecord.ts"
 
 /** Who was called for a request, for its receipt: the provider that answered, else the last one. */
@@ -10,10 +11,10 @@ export class CallLog {
     this.served = { ...NOBODY, provider, model: servedModel ?? model }
   }
 
-  hear(event: StreamEvent): void {
+  hear(event: ApiEvent): void {
     switch (event._tag) {
       case "Delta":
-        this.served = { ...NOBODY, provider: event.provider, model: event.chunk.model }
+        this.served = { ...NOBODY, provider: event.provider, model: modelIn(event.chunk) ?? this.served.model }
         return
       case "Restarted":
         this.served = { ...NOBODY, provider: event.provider, model: event.model }
@@ -23,3 +24,9 @@ export class CallLog {
     }
   }
 }
+
+/** The model that a piece names, where pieces do: of some APIs only the first one does. */
+const modelIn = ({ message, model, response }: JsonObject): string | undefined =>
+  [model, isObject(message) && message["model"], isObject(response) && response["model"]].find(
+    (named): named is string => typeof named === "string",
+  )

@@ -86,23 +86,31 @@ const MOST = endRecordLength(0)
 
 /**
  * The record with as much of the problem as fits into one block: errors are removed first, from the last on, then the
- * detail.
+ * detail, which says what the provider's own message says, then that message.
  */
 const fitted = (problem: Problem, jsonWith: (problem: Problem) => Uint8Array): Uint8Array => {
-  let { detail = "", errors = [] } = problem
+  let { detail = "", errors = [], provider_error: said } = problem
   for (;;) {
-    const { detail: _detail, errors: _errors, ...rest } = problem
+    const { detail: _detail, errors: _errors, provider_error: _said, ...rest } = problem
     const json = jsonWith({
       ...rest,
       ...(detail === "" ? {} : { detail }),
       ...(errors.length === 0 ? {} : { errors }),
+      ...(said === undefined ? {} : { provider_error: said }),
     })
     const excess = json.length - MOST
-    if (excess <= 0 || (detail === "" && errors.length === 0)) return json
+    if (excess <= 0) return json
     if (errors.length > 0) errors = errors.slice(0, Math.floor(errors.length / 2))
-    else detail = detail.slice(0, Math.max(0, Math.min(detail.length - 1, Math.floor(detail.length - excess / 6))))
+    else if (detail !== "") detail = shortened(detail, excess)
+    else if (said === undefined) return json
+    else if (typeof said["message"] !== "string" || said["message"] === "") said = undefined
+    else said = { ...said, message: shortened(said["message"], excess) }
   }
 }
+
+/** `text` without at least some of what is too much; a character has up to six bytes in JSON. */
+const shortened = (text: string, excess: number): string =>
+  text.slice(0, Math.max(0, Math.min(text.length - 1, Math.floor(text.length - excess / 6))))
 
 /** The statement over all frames of a stream. To be called after the final frame was sealed. */
 export const terminalProof = Effect.fnUntraced(function* (opened: Opened, endedAt: number) {

@@ -5,7 +5,6 @@
 import { Context, Effect, Layer, Metric, Option, type Scope, Stream, Tracer } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
 import { UNPACED } from "../../domain/pace.ts"
-import { iJsonOf } from "../../domain/surrogates.ts"
 import { Callers, Source } from "../access/Callers.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { Upstream } from "../upstream/Upstream.ts"
@@ -57,23 +56,23 @@ const complete = Effect.fnUntraced(function* (opened: Opened, { request, request
   const { sealer } = opened
   const calls = new CallLog()
   const outcome = yield* Effect.raceFirst(
-    Effect.flatMap(request, (request) => upstream.complete({ ...request, onAttempt: calls.note })),
+    Effect.flatMap(request, (request) => upstream.answer({ ...request, onAttempt: calls.note })),
     drain.aborted,
   ).pipe(
     notingDefects,
     Effect.match({
-      onSuccess: ({ completion, served }) => ({ status: "complete", completion, served }) as const,
+      onSuccess: ({ json, served }) => ({ status: "complete", json, served }) as const,
       onFailure: (error) =>
         ({
           status: error._tag === "Aborted" ? "aborted" : "failed",
-          completion: null,
+          json: "null",
           served: calls.served,
           problem: problemOf(error),
         }) as const,
     }),
   )
-  const { completion, status } = outcome
-  const answer = sealer.seal("complete", utf8(iJsonOf(completion)), false)
+  const { json, status } = outcome
+  const answer = sealer.seal("complete", utf8(json), false)
   const endedAt = yield* endingNow(opened)
   const end = sealer.seal(
     "complete",

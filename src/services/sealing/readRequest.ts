@@ -1,42 +1,43 @@
 /** Reads the content of an opened request. */
 import { Clock, Effect, Metric, Predicate, Redacted, Result, Schema, type Scope, type Tracer } from "effect"
 import { fromUtf8 } from "../../domain/bytes.ts"
-import { ChatInput, normalize } from "../../domain/chat.ts"
-import { iJsonText } from "../../domain/iJson.ts"
+import { API_NAMES, apiOf, isApiName } from "../../domain/apis.ts"
+import { iJsonText, JSON_LIMITS } from "../../domain/iJson.ts"
+import { isObject, type JsonObject } from "../../domain/json.ts"
 import { misfits } from "../../domain/misfits.ts"
+import { Outline } from "../../domain/outline.ts"
+import type { RawObject } from "../../domain/rawObject.ts"
 import type { SealedContent } from "../../domain/sealedContent.ts"
-import { CHAT_COMPLETIONS } from "../../domain/apis.ts"
 import { RequestHead, SealedRequest } from "../../domain/sealedRequest.ts"
 import { paceOf } from "../../domain/pace.ts"
 import { callerSpan } from "../../domain/traceContext.ts"
 import { type Form, MAX_SKEW_MS } from "../../domain/transcript.ts"
-import { ProviderId, UpstreamError, type UpstreamRequest } from "../../domain/upstream.ts"
+import { type ApiRequest, ProviderId, UpstreamError } from "../../domain/upstream.ts"
 import { Callers, Source } from "../access/Callers.ts"
 import type { TooManyInFlight } from "../access/ConcurrencyLimits.ts"
 import type { RateLimited } from "../access/RateLimits.ts"
 import type { Opened } from "./SealedExchange.ts"
+import { apiRequest } from "./apiRequest.ts"
 import { RequestIds } from "./RequestIds.ts"
-import { Refused } from "./sealedProblem.ts"
+import { invalidRequest, Refused } from "./sealedProblem.ts"
 import { openingsFailed } from "./SealingMetrics.ts"
 
 const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
 const isRequestId = Schema.is(RequestHead.fields.request_id)
 const decodeHead = Schema.decodeUnknownEffect(RequestHead)
 const decodeRequest = Schema.decodeUnknownEffect(SealedRequest)
-const decodeBody = Schema.decodeUnknownEffect(Schema.Struct({ body: ChatInput }))
 const isProvider = Schema.is(ProviderId)
-
-const invalid = (title: string, more: Partial<Pick<Refused, "detail" | "errors">> = {}) =>
-  new Refused({ status: 400, code: "invalid-request", title, ...more })
 
 /** The members that can be read even if the request is invalid, and the request itself or its refusal. */
 export interface Asked {
   readonly requestId: string | null
   readonly form: Form
   readonly pace: number
+  /** The API as it is named, even if there is none of this name. */
+  readonly api: unknown
   /** The caller's trace, if it names one that can be continued. */
   readonly trace: Tracer.ExternalSpan | undefined
-  readonly request: Effect.Effect<UpstreamRequest, Refused | UpstreamError, RequestIds | Callers | Scope.Scope>
+  readonly request: Effect.Effect<ApiRequest, Refused | UpstreamError, RequestIds | Callers | Scope.Scope>
 }
 
 const refusedLimit = (error: RateLimited | TooManyInFlight) =>
@@ -75,30 +76,40 @@ const admit = Effect.fnUntraced(function* ({ credential }: SealedContent, reques
   return caller?.id ?? (yield* Source)
 })
 
-/** Parses the JSON of a payload, and overwrites the payload. */
-const parsePayload = ({ payload }: SealedContent): Result.Result<unknown, Refused> => {
-  const text = iJsonText(payload)
-  payload.fill(0)
-  if (typeof text !== "string") {
-    return Result.fail(invalid("The request is not JSON as it is taken here.", { detail: Redacted.make(text.message) }))
-  }
-  return Result.mapError(parse(text), () => invalid("The request is not JSON."))
+interface Payload {
+  readonly value: unknown
+  /** The member `body` as it was written, if it is an object. */
+  readonly body: RawObject | undefined
 }
 
-const isStream = (payload: unknown): boolean =>
-  Predicate.hasProperty(payload, "body") &&
-  Predicate.hasProperty(payload.body, "stream") &&
-  payload.body.stream === true
+/** Parses the JSON of a payload, and overwrites the payload. */
+const parsePayload = ({ payload }: SealedContent): Result.Result<Payload, Refused> => {
+  const outline = new Outline("body")
+  const text = iJsonText(payload, JSON_LIMITS, outline)
+  payload.fill(0)
+  if (typeof text !== "string") {
+    return Result.fail(
+      invalidRequest("The request is not JSON as it is taken here.", { detail: Redacted.make(text.message) }),
+    )
+  }
+  return Result.mapBoth(parse(text), {
+    onSuccess: (value) => ({ value, body: outline.objectIn(text) }),
+    onFailure: () => invalidRequest("The request is not JSON."),
+  })
+}
+
+const isStream = ({ body }: JsonObject): boolean => isObject(body) && body["stream"] === true
 
 /** Reads the payload of a request, and overwrites it. Everything wrong with it is reported under the seal. */
 export const readRequest = ({ request: content }: Opened): Asked => {
   const payload = parsePayload(content)
-  const members = Result.isSuccess(payload) && Predicate.isObject(payload.success) ? payload.success : {}
-  const { pace, request_id, traceparent, tracestate } = members as Readonly<Record<string, unknown>>
+  const members = Result.isSuccess(payload) && isObject(payload.success.value) ? payload.success.value : {}
+  const { api, pace, request_id, traceparent, tracestate } = members
   return {
     requestId: isRequestId(request_id) ? request_id : null,
     form: isStream(members) ? "stream" : "complete",
     pace: paceOf(pace),
+    api,
     trace: Predicate.isString(traceparent)
       ? callerSpan(traceparent, Predicate.isString(tracestate) ? tracestate : undefined)
       : undefined,
@@ -107,8 +118,8 @@ export const readRequest = ({ request: content }: Opened): Asked => {
 }
 
 const checkRequest = Effect.fnUntraced(
-  function* (payload: unknown, content: SealedContent) {
-    const { issued_at, request_id } = yield* decodeHead(payload)
+  function* ({ body: raw, value }: Payload, content: SealedContent) {
+    const { issued_at, request_id } = yield* decodeHead(value)
     if (Math.abs((yield* Clock.currentTimeMillis) - issued_at) > MAX_SKEW_MS) {
       yield* Metric.update(openingsFailed("stale"), 1)
       return yield* new Refused({
@@ -119,23 +130,25 @@ const checkRequest = Effect.fnUntraced(
       })
     }
     const caller = yield* admit(content, request_id)
-    const { api, provider, restart } = yield* decodeRequest(payload)
-    if (api !== CHAT_COMPLETIONS) {
+    const { api, body, headers = {}, provider, restart } = yield* decodeRequest(value)
+    if (!isApiName(api)) {
       return yield* new Refused({
         status: 400,
         code: "unsupported-api",
         title: "The request is for an API that is not served here.",
-        detail: Redacted.make(`The only API is ${CHAT_COMPLETIONS}.`),
+        detail: Redacted.make(`APIs that are known here: ${API_NAMES.join(", ")}.`),
       })
     }
-    const { body } = yield* decodeBody(payload)
+    const question = yield* apiRequest({ api, headers, raw, body })
     if (provider !== undefined && !isProvider(provider)) {
       return yield* new UpstreamError({ code: "provider-not-configured" })
     }
-    const request: UpstreamRequest = { completion: normalize(body), provider, caller, restart }
+    const request: ApiRequest = { ...question, provider, caller, restart: restart ?? apiOf(api).stream?.restart }
     return request
   },
   Effect.catchTag("SchemaError", ({ issue }) =>
-    Effect.fail(invalid("The request does not have the expected shape.", { errors: Redacted.make(misfits(issue)) })),
+    Effect.fail(
+      invalidRequest("The request does not have the expected shape.", { errors: Redacted.make(misfits(issue)) }),
+    ),
   ),
 )

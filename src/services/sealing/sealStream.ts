@@ -3,7 +3,7 @@ import { type Array, Cause, Clock, Duration, Effect, Fiber, Latch, Metric, Strea
 import type { Bytes } from "../../domain/bytes.ts"
 import { floorOf, UNPACED } from "../../domain/pace.ts"
 import type { EndStatus } from "../../domain/transcript.ts"
-import { type StreamEvent, UpstreamError } from "../../domain/upstream.ts"
+import { type ApiEvent, UpstreamError } from "../../domain/upstream.ts"
 import { Aborted, Drain } from "../lifecycle/Drain.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import type { Attestation } from "./Attestation.ts"
@@ -42,7 +42,7 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
   const { sealer } = opened
   const { pace } = asked
   const floor = floorOf(pace)
-  const backlog = new Backlog()
+  const backlog = new Backlog(asked.api)
   const calls = new CallLog()
   let seq = 0
   let ended = false
@@ -74,7 +74,7 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
   })
 
   /** Processes an event of the provider. Returns the outcome if it was the last one. */
-  const hear = (event: StreamEvent): Outcome | undefined => {
+  const hear = (event: ApiEvent): Outcome | undefined => {
     calls.hear(event)
     if (event._tag === "Delta") backlog.add(event.chunk)
     else if (event._tag === "Restarted") {
@@ -88,7 +88,7 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
   }
 
   const said = Stream.unwrap(
-    Effect.map(asked.request, (request) => upstream.stream({ ...request, onAttempt: calls.note })),
+    Effect.map(asked.request, (request) => upstream.events({ ...request, onAttempt: calls.note })),
   ).pipe(
     // A provider whose stream ends without a finish has not answered.
     Stream.concat(Stream.fail(new UpstreamError({ code: "upstream-truncated" }))),

@@ -3,6 +3,7 @@ import { Cause, Effect, Redacted, Schema } from "effect"
 import { describeCause } from "../../domain/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
 import { failureCodes } from "../../domain/failures.ts"
+import type { ProviderError } from "../../domain/providerError.ts"
 import type { UpstreamError } from "../../domain/upstream.ts"
 import type { Aborted } from "../lifecycle/Drain.ts"
 
@@ -20,6 +21,10 @@ export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   /** Milliseconds after which another try may succeed. */
   retryAfterMs: Schema.optionalKey(Schema.Finite),
 }) {}
+
+/** A request that is not what the protocol, or its API, says. */
+export const invalidRequest = (title: string, more: Partial<Pick<Refused, "detail" | "errors">> = {}): Refused =>
+  new Refused({ status: 400, code: "invalid-request", title, ...more })
 
 /** Every failure that an opened request can end with. */
 export type ServingError = Refused | UpstreamError | Aborted
@@ -41,6 +46,11 @@ export const notingDefects = <A, E, R>(serving: Effect.Effect<A, E, R>): Effect.
     ),
   )
 
+const providerErrorOf = ({ error, status }: ProviderError) => ({
+  provider_error: error,
+  ...(status === undefined ? {} : { provider_status: status }),
+})
+
 /** The problem for the client, with the parts that are redacted everywhere else. */
 export const problemOf = (error: ServingError): Problem => {
   switch (error._tag) {
@@ -56,6 +66,8 @@ export const problemOf = (error: ServingError): Problem => {
         status: error.status,
         title: failureCodes[error.code].title,
         ...(error.detail === undefined ? {} : { detail: Redacted.value(error.detail) }),
+        ...(error.errors === undefined ? {} : { errors: Redacted.value(error.errors) }),
+        ...(error.said === undefined ? {} : providerErrorOf(Redacted.value(error.said))),
         ...(error.retryAfterMs === undefined ? {} : { retry_after_ms: error.retryAfterMs }),
       })
     case "Refused":

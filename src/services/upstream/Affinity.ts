@@ -7,8 +7,8 @@
 import { createHmac, randomBytes } from "node:crypto"
 import { Clock, Duration, Effect } from "effect"
 import { conversationName } from "../../domain/conversation.ts"
-import type { ProviderId, UpstreamRequest } from "../../domain/upstream.ts"
-import type { Target } from "./Targets.ts"
+import type { ApiRequest, ProviderId, UpstreamRequest } from "../../domain/upstream.ts"
+import { modelOf, type Target } from "./Targets.ts"
 import { countTurn } from "./UpstreamMetrics.ts"
 
 /** Conversations that are remembered at once: each takes some 200 bytes. */
@@ -33,7 +33,7 @@ export interface Turn {
 
 export interface Affinity {
   /** `targets` are those of the request, in the order that holds for conversations that went nowhere else. */
-  readonly turn: (request: UpstreamRequest, targets: ReadonlyArray<Target>) => Effect.Effect<Turn>
+  readonly turn: (request: UpstreamRequest | ApiRequest, targets: ReadonlyArray<Target>) => Effect.Effect<Turn>
 }
 
 export const makeAffinity = (): Affinity => {
@@ -56,10 +56,13 @@ export const makeAffinity = (): Affinity => {
   }
 
   /** A conversation of one caller about one model; what another caller names alike is another one. */
-  const idOf = ({ caller, completion }: UpstreamRequest): string | undefined => {
-    const name = conversationName((member) => completion[member])
+  const idOf = (request: UpstreamRequest | ApiRequest): string | undefined => {
+    const { caller } = request
+    const name = conversationName((member) =>
+      "api" in request ? request.body.value(member) : request.completion[member],
+    )
     if (caller === undefined || name === undefined) return undefined
-    const about = JSON.stringify([caller, completion.model, name.by])
+    const about = JSON.stringify([caller, modelOf(request), name.by])
     return createHmac("sha256", key).update(about).update(name.text).digest("latin1")
   }
 

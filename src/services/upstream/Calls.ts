@@ -1,12 +1,12 @@
 /** The two ways to call a provider, whole and streamed, each as one call that fails or succeeds in bounded time. */
 import { Clock, Effect, Stream } from "effect"
-import type { ChatChunk, ChatRequest } from "../../domain/chat.ts"
 import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import type { FailureKind } from "../../domain/failures.ts"
-import type { Completed, Served, StreamEvent, UpstreamRequest } from "../../domain/upstream.ts"
+import type { CallOptions, Served, StreamEvent } from "../../domain/upstream.ts"
 import { OutOfTime } from "./Deadline.ts"
 import { ProviderFailure, type StreamWatch } from "./Provider.ts"
-import { servedBy, StreamOutcome } from "./StreamOutcome.ts"
+import type { Question } from "./Questions.ts"
+import { StreamOutcome } from "./StreamOutcome.ts"
 import type { Target } from "./Targets.ts"
 
 /** What is known of a call while it runs, so that it can be recorded even if it is interrupted. */
@@ -37,9 +37,6 @@ export interface Call<A> {
 
 const timedOut = (kind: "slow" | "timeout") => Effect.fail(new ProviderFailure({ kind }))
 
-const withModel = (request: ChatRequest, model: string): ChatRequest =>
-  request.model === model ? request : { ...request, model }
-
 /**
  * A provider's translation threw: its input was something that it does not expect. The message is not logged, because a
  * parser's message quotes its input.
@@ -69,36 +66,38 @@ const withinTime =
     )
 
 /** A whole answer. */
-export const completeCall = (request: ChatRequest): Call<Omit<Completed, "attempts">> => ({
+export const completeCall = <Answer>(
+  question: Pick<Question<Answer, unknown>, "complete">,
+): Call<{ readonly answer: Answer; readonly served: Served }> => ({
   mayGoOn: () => true,
   once: (target, progress, limits) =>
-    Effect.suspend(() => target.provider.complete(withModel(request, target.model))).pipe(
+    Effect.suspend(() => question.complete(target)).pipe(
       withinTime(limits),
-      Effect.map((completion) => {
-        const served = servedBy(target.provider.id, completion)
+      Effect.map(([answer, said]) => {
+        const served: Served = { provider: target.provider.id, ...said }
         progress.served = () => served
-        return { completion, served }
+        return { answer, served }
       }),
       Effect.catchDefect(notUnderstood(target)),
     ),
 })
 
 /**
- * How many chunks without output are held back at the beginning of an attempt. As long as nothing else came, the caller
+ * How many pieces without output are held back at the beginning of an attempt. As long as nothing else came, the caller
  * does not notice a failure; a provider that sends more of them counts as producing output.
  */
-const MAX_HELD_CHUNKS = 16
+const MAX_HELD = 16
 
 /**
  * A streamed answer, whose events go to `emit`. When an attempt follows one that failed after output, `Restarted` is
  * emitted just before the first output of the new one, so that it names the target that really took over. If none takes
  * over, the stream fails and its partial answer stands.
  */
-export const streamCall = (
-  request: UpstreamRequest,
-  emit: (events: ReadonlyArray<StreamEvent>) => Effect.Effect<unknown>,
+export const streamCall = <Piece>(
+  question: Pick<Question<unknown, Piece>, "stream" | "reading">,
+  { restart = true }: Pick<CallOptions, "restart">,
+  emit: (events: ReadonlyArray<StreamEvent<Piece>>) => Effect.Effect<unknown>,
 ): Call<Served> => {
-  const restart = request.restart ?? true
   let emitted = false
   let voided: FailureKind | undefined
 
@@ -110,9 +109,9 @@ export const streamCall = (
     const clock = yield* Clock.Clock
     const startedAt = clock.currentTimeMillisUnsafe()
     const provider = target.provider.id
-    const outcome = new StreamOutcome(provider)
+    const outcome = new StreamOutcome(provider, question.reading())
     progress.served = () => outcome.served
-    const held: Array<ChatChunk> = []
+    const held: Array<Piece> = []
     let working = false
     let producing = false
     let waitingSince: number | undefined = startedAt
@@ -134,19 +133,23 @@ export const streamCall = (
       receipt: (receipt) => outcome.signed(receipt),
     }
 
-    const onChunks = (chunks: ReadonlyArray<ChatChunk>): Effect.Effect<void> => {
-      for (const chunk of chunks) outcome.add(chunk)
+    const onPieces = (pieces: ReadonlyArray<Piece>): Effect.Effect<void> => {
+      for (const piece of pieces) outcome.add(piece)
       if (!producing) {
-        producing = chunks.some(hasOutput) || held.length + chunks.length > MAX_HELD_CHUNKS
+        producing = pieces.some((piece) => outcome.hasOutput(piece)) || held.length + pieces.length > MAX_HELD
         if (!producing) {
-          held.push(...chunks)
+          held.push(...pieces)
           return Effect.void
         }
         progress.firstOutputAt = clock.currentTimeMillisUnsafe()
         works()
       }
       waitingSince = undefined
-      const events = [...held.splice(0), ...chunks].map((chunk): StreamEvent => ({ _tag: "Delta", provider, chunk }))
+      const events = [...held.splice(0), ...pieces].map((chunk): StreamEvent<Piece> => ({
+        _tag: "Delta",
+        provider,
+        chunk,
+      }))
       if (voided !== undefined) {
         events.unshift({ _tag: "Restarted", reason: voided, provider, model: outcome.served.model })
         voided = undefined
@@ -155,7 +158,7 @@ export const streamCall = (
       return Effect.andThen(emit(events), Effect.sync(waitOn))
     }
 
-    // One fiber watches a timestamp, so that chunks need no timers. It never sleeps longer than the idle time, so it
+    // One fiber watches a timestamp, so that pieces need no timers. It never sleeps longer than the idle time, so it
     // notices an idle period that begins while it sleeps. Before the first output, thoughts only prolong the model's
     // time, because others may be thought unseen.
     const silence = Effect.gen(function* () {
@@ -169,8 +172,8 @@ export const streamCall = (
       }
     })
 
-    return yield* Stream.suspend(() => target.provider.stream(withModel(request.completion, target.model), watch)).pipe(
-      Stream.runForEachArray(onChunks),
+    return yield* Stream.suspend(() => question.stream(target, watch)).pipe(
+      Stream.runForEachArray(onPieces),
       Effect.raceFirst(silence),
       // Providers guarantee this. It is checked again here, because a truncated answer must never count as a whole one.
       Effect.andThen(
@@ -190,14 +193,3 @@ export const streamCall = (
 
   return { once, mayGoOn: () => restart || !emitted }
 }
-
-/** Whether a chunk contains anything that a reader would see: text, a refusal, a piece of a tool call, or the end. */
-const hasOutput = (chunk: ChatChunk): boolean =>
-  chunk.choices.some(
-    ({ delta, finish_reason }) =>
-      finish_reason != null ||
-      Object.entries(delta).some(
-        ([name, value]) =>
-          name !== "role" && value != null && value !== "" && !(Array.isArray(value) && value.length === 0),
-      ),
-  )

@@ -8,7 +8,7 @@
 import { Clock, Duration, Effect, Result, ScopedRef } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { failureRules } from "../../domain/failures.ts"
-import type { Attempt, UpstreamRequest } from "../../domain/upstream.ts"
+import type { ApiRequest, Attempt, UpstreamRequest } from "../../domain/upstream.ts"
 import { makeAffinity, type Turn } from "./Affinity.ts"
 import { makeAttempts } from "./Attempts.ts"
 import { backoff } from "./Backoff.ts"
@@ -157,7 +157,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
 
   /** Serves a request with `call`, or says why no target did. */
   const serve = Effect.fnUntraced(
-    function* <A>(request: UpstreamRequest, call: Call<A>) {
+    function* <A>(request: UpstreamRequest | ApiRequest, call: Call<A>) {
       const targets = yield* targetsOf(providers, request)
       if (request.targets !== undefined) for (const target of targets) book.configure(target)
       const turn = yield* affinity.turn(request, targets)

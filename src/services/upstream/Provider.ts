@@ -3,9 +3,14 @@
  * its own wire format and says how a call failed; whether to wait, retry or go elsewhere is the fault policy's business.
  */
 import { type Duration, type Effect, Schema, type Stream } from "effect"
+import type { ApiName } from "../../domain/apis.ts"
 import { type ChatChunk, type ChatCompletion, type ChatRequest, Usage } from "../../domain/chat.ts"
 import { FailureKind } from "../../domain/failures.ts"
+import type { JsonObject } from "../../domain/json.ts"
 import type { KeptReceipt } from "../../domain/keptReceipt.ts"
+import { ProblemIssue } from "../../domain/problem.ts"
+import { ProviderError } from "../../domain/providerError.ts"
+import type { RawObject } from "../../domain/rawObject.ts"
 import type { ProviderId } from "../../domain/upstream.ts"
 
 /**
@@ -15,6 +20,10 @@ import type { ProviderId } from "../../domain/upstream.ts"
 export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("ProviderFailure", {
   kind: FailureKind,
   detail: Schema.optionalKey(Schema.Redacted(Schema.String)),
+  /** The members of the request that are wrong. */
+  errors: Schema.optionalKey(Schema.Redacted(Schema.Array(ProblemIssue))),
+  /** How the provider itself put it. */
+  said: Schema.optionalKey(Schema.Redacted(ProviderError)),
   /** How long the provider asked to be left alone, in milliseconds. */
   retryAfterMs: Schema.optionalKey(Schema.Finite),
   /** Tokens that the failed call cost, where the provider said so. */
@@ -37,6 +46,42 @@ export interface StreamWatch {
   readonly receipt: (receipt: KeptReceipt) => void
 }
 
+/** A request as its sender wrote it, for a provider that speaks its API. */
+export interface NativeCall {
+  readonly api: ApiName
+  readonly body: RawObject
+  readonly headers: Readonly<Record<string, string>>
+  /** The model that is asked, whatever `body` says. */
+  readonly model: string
+}
+
+/** What an answer says of itself. */
+export interface Said {
+  readonly model: string
+  readonly finishReasons: ReadonlyArray<string>
+  readonly usage: Usage | null
+}
+
+/** A whole answer, and what it says of itself. */
+export interface NativeAnswer {
+  /** I-JSON, as the provider wrote it wherever it wrote that. */
+  readonly json: string
+  readonly said: Said
+}
+
+/** What a provider is asked in its own API, so that nothing has to be translated. */
+export interface NativeApis {
+  /** The APIs that it speaks. */
+  readonly names: ReadonlySet<ApiName>
+  /** One whole answer. */
+  readonly complete: (call: NativeCall) => Effect.Effect<NativeAnswer, ProviderFailure>
+  /**
+   * A streamed answer: the data of its events. It ends without failure only after the provider said, as its API has it,
+   * that the answer is finished.
+   */
+  readonly stream: (call: NativeCall, watch?: StreamWatch) => Stream.Stream<JsonObject, ProviderFailure>
+}
+
 export interface Provider {
   readonly id: ProviderId
   /** What spans call its API, by the conventions for `gen_ai.provider.name`. */
@@ -54,4 +99,6 @@ export interface Provider {
    * reason for every choice), so truncation is always a failure. Usage, if the provider sends any, is in a chunk.
    */
   readonly stream: (request: ChatRequest, watch?: StreamWatch) => Stream.Stream<ChatChunk, ProviderFailure>
+  /** Absent if it can only be asked through this product's translation. */
+  readonly native?: NativeApis
 }

@@ -1,42 +1,27 @@
-/** Who served an answer and what it cost, read from the answer itself. */
-import type { ChatChunk, ChatCompletion, FinishReason, Usage } from "../../domain/chat.ts"
+/** Who served a streamed answer and what it cost, read from the answer itself and from what is told beside it. */
+import type { Usage } from "../../domain/chat.ts"
 import { defined } from "../../domain/defined.ts"
 import type { KeptReceipt } from "../../domain/keptReceipt.ts"
 import type { ProviderId, Served } from "../../domain/upstream.ts"
+import type { AnswerReading } from "./apis/AnswerReading.ts"
 
-/** Who served a whole answer. */
-export const servedBy = (provider: ProviderId, completion: ChatCompletion): Served => ({
-  provider,
-  model: completion.model,
-  finishReasons: completion.choices.map((choice) => choice.finish_reason),
-  usage: completion.usage ?? null,
-})
-
-/** Collects from the chunks of a stream what {@link servedBy} reads from a whole answer. */
-export class StreamOutcome {
+export class StreamOutcome<Piece> {
   readonly provider: ProviderId
-  private model = ""
-  private usage: Usage | null = null
+  private readonly reading: AnswerReading<Piece>
   private usageSoFar: Usage | null = null
   private receipt: KeptReceipt | undefined
-  private readonly finishReasons = new Map<number, FinishReason | null>()
 
-  constructor(provider: ProviderId) {
+  constructor(provider: ProviderId, reading: AnswerReading<Piece>) {
     this.provider = provider
+    this.reading = reading
   }
 
-  /** Reads `chunk` and returns it. */
-  add(chunk: ChatChunk): ChatChunk {
-    this.model = chunk.model
-    if (chunk.usage != null) this.usage = chunk.usage
-    for (const { finish_reason, index } of chunk.choices) {
-      if (finish_reason != null) this.finishReasons.set(index, finish_reason)
-      else if (!this.finishReasons.has(index)) this.finishReasons.set(index, null)
-    }
-    return chunk
+  /** Reads `piece`. Providers fail by themselves where one makes the answer worthless. */
+  add(piece: Piece): void {
+    this.reading.add(piece)
   }
 
-  /** Records the usage so far, which the chunks may never contain. */
+  /** Records the usage so far, which the pieces may never contain. */
   spent(usage: Usage): void {
     this.usageSoFar = usage
   }
@@ -46,21 +31,21 @@ export class StreamOutcome {
     this.receipt = receipt
   }
 
-  /** Whether every choice that began has its finish reason, and at least one did. */
+  hasOutput(piece: Piece): boolean {
+    return this.reading.hasOutput(piece)
+  }
+
   get finished(): boolean {
-    return this.finishReasons.size > 0 && ![...this.finishReasons.values()].includes(null)
+    return this.reading.finished
   }
 
   /**
-   * The usage of an incomplete answer is the last one known. That of a complete answer comes from its chunks alone,
-   * because an earlier count is only a part. The finish reasons are in the order of their choices; choices without one
-   * are left out.
+   * The usage of an incomplete answer is the last one known. That of a complete answer comes from its pieces alone,
+   * because an earlier count is only a part.
    */
   get served(): Served {
-    const finishReasons = [...this.finishReasons]
-      .sort(([a], [b]) => a - b)
-      .flatMap(([, finishReason]) => finishReason ?? [])
-    const usage = this.usage ?? (this.finished ? null : this.usageSoFar)
-    return { provider: this.provider, model: this.model, finishReasons, usage, ...defined({ receipt: this.receipt }) }
+    const said = this.reading.said
+    const usage = said.usage ?? (this.finished ? null : this.usageSoFar)
+    return { ...said, provider: this.provider, usage, ...defined({ receipt: this.receipt }) }
   }
 }

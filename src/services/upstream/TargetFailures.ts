@@ -20,7 +20,9 @@ export interface TargetFailure {
   readonly contextTokens: number | undefined
   /** Why it was not called at all. */
   readonly skipped?: Skipped | undefined
-  readonly detail?: Redacted.Redacted | undefined
+  readonly detail?: ProviderFailure["detail"] | undefined
+  readonly errors?: ProviderFailure["errors"] | undefined
+  readonly said?: ProviderFailure["said"] | undefined
   readonly retryAfterMs?: number | undefined
 }
 
@@ -33,7 +35,8 @@ export const targetFailureOf = (
     case "ProviderFailure": {
       const { code, failover } = failureRules[failure.kind]
       const detail = failure.kind === "unknown-model" ? namingModel(target.model, failure.detail) : failure.detail
-      return { ...common, code, failover, detail, retryAfterMs: failure.retryAfterMs }
+      const { errors, retryAfterMs, said } = failure
+      return { ...common, code, failover, detail, errors, said, retryAfterMs }
     }
     case "BulkheadFull":
       return { ...common, code: "overloaded", failover: true, skipped: "bulkhead" }
@@ -86,7 +89,7 @@ export const errorOf = (failures: ReadonlyArray<TargetFailure>, attempts: Readon
   return new UpstreamError({
     code: told?.code ?? "upstream-unavailable",
     ...(told === undefined ? {} : { provider: told.provider }),
-    ...defined({ detail: told?.detail }),
+    ...defined({ detail: told?.detail, errors: told?.errors, said: told?.said }),
     ...(waits.length === 0 || last?.failover === false ? {} : { retryAfterMs: Math.min(...waits) }),
     ...(attempts.length === 0 ? {} : { attempts }),
   })

@@ -1,6 +1,7 @@
 /** The targets that a request may be sent to, in order. */
-import { Effect } from "effect"
-import { UpstreamError, type UpstreamRequest } from "../../domain/upstream.ts"
+import { Effect, Redacted } from "effect"
+import { CHAT_COMPLETIONS } from "../../domain/apis.ts"
+import { type ApiRequest, UpstreamError, type UpstreamRequest } from "../../domain/upstream.ts"
 import type { Provider } from "./Provider.ts"
 import { defined } from "../../domain/defined.ts"
 
@@ -21,21 +22,47 @@ export interface Target {
  */
 export const targetsOf = (
   providers: ReadonlyArray<Provider>,
-  request: UpstreamRequest,
+  request: UpstreamRequest | ApiRequest,
 ): Effect.Effect<ReadonlyArray<Target>, UpstreamError> => {
-  const targets = candidates(providers, request)
-  return targets.length > 0
-    ? Effect.succeed(targets)
-    : Effect.fail(
-        new UpstreamError({
-          code: "provider-not-configured",
-          ...defined({ provider: request.provider }),
-        }),
-      )
+  const speaking = providers.filter((provider) => speaks(provider, request))
+  const targets = candidates(speaking, request)
+  if (targets.length > 0) return Effect.succeed(targets)
+  const known = speaking.length === providers.length || !isKnown(providers, request)
+  return Effect.fail(known ? notConfigured(request) : unsupportedApi(speaking, request))
 }
 
-const candidates = (providers: ReadonlyArray<Provider>, request: UpstreamRequest): ReadonlyArray<Target> => {
-  const model = request.completion.model
+/** The model that a request names. */
+export const modelOf = (request: UpstreamRequest | ApiRequest): string | undefined =>
+  "api" in request ? request.model : request.completion.model
+
+/** Chats can be translated for every provider; other requests go to those that speak their API. */
+const speaks = ({ native }: Provider, request: UpstreamRequest | ApiRequest): boolean =>
+  !("api" in request) || request.api === CHAT_COMPLETIONS || native?.names.has(request.api) === true
+
+/** Whether any of the providers was meant. */
+const isKnown = (providers: ReadonlyArray<Provider>, { provider }: UpstreamRequest | ApiRequest): boolean =>
+  provider === undefined || providers.some(({ id }) => id === provider)
+
+const notConfigured = ({ provider }: UpstreamRequest | ApiRequest) =>
+  new UpstreamError({ code: "provider-not-configured", ...defined({ provider }) })
+
+const unsupportedApi = (speaking: ReadonlyArray<Provider>, request: UpstreamRequest | ApiRequest) => {
+  const api = "api" in request ? request.api : CHAT_COMPLETIONS
+  const others = speaking.map(({ id }) => id).join(", ")
+  const detail =
+    others === "" ? `No provider that is configured here speaks ${api}.` : `${api} is spoken by: ${others}.`
+  return new UpstreamError({
+    code: "unsupported-api",
+    detail: Redacted.make(detail),
+    ...defined({ provider: request.provider }),
+  })
+}
+
+const candidates = (
+  providers: ReadonlyArray<Provider>,
+  request: UpstreamRequest | ApiRequest,
+): ReadonlyArray<Target> => {
+  const model = modelOf(request)
   if (request.targets !== undefined) {
     return request.targets.flatMap((target) => {
       const provider = providers.find(({ id }) => id === target.provider)

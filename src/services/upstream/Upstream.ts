@@ -1,12 +1,22 @@
 /** Calls to model providers, whatever their wire format and whatever goes wrong on the way. */
 import { Context, Effect, Layer, Queue, Stream } from "effect"
 import type * as CircuitBreaker from "effect/persistence/CircuitBreaker"
-import type { Attempt, Completed, StreamEvent, UpstreamError, UpstreamRequest } from "../../domain/upstream.ts"
+import type {
+  Answered,
+  ApiEvent,
+  ApiRequest,
+  Attempt,
+  Completed,
+  StreamEvent,
+  UpstreamError,
+  UpstreamRequest,
+} from "../../domain/upstream.ts"
 import { completeCall, streamCall } from "./Calls.ts"
 import { layerCircuitsInMemory } from "./CircuitStore.ts"
 import { makeFaultPolicy } from "./FaultPolicy.ts"
 import type { Provider } from "./Provider.ts"
 import { echo } from "./providers/echo/Echo.ts"
+import { apiQuestion, chatQuestion, type Question } from "./Questions.ts"
 import { type ProviderStatus } from "./UpstreamStatus.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "./UpstreamSettings.ts"
 
@@ -28,6 +38,10 @@ export class Upstream extends Context.Service<
     readonly complete: (request: UpstreamRequest) => Effect.Effect<Completed, UpstreamError>
     /** A streamed answer; it succeeded only if its last event is `Finished`. */
     readonly stream: (request: UpstreamRequest) => Stream.Stream<StreamEvent, UpstreamError>
+    /** One whole answer to a request that is passed on as its sender wrote it, wherever its API is spoken. */
+    readonly answer: (request: ApiRequest) => Effect.Effect<Answered, UpstreamError>
+    /** The same, streamed; it succeeded only if its last event is `Finished`. */
+    readonly events: (request: ApiRequest) => Stream.Stream<ApiEvent, UpstreamError>
     /** Every configured provider, in the order in which requests that name none are offered to them; calls nobody. */
     readonly status: Effect.Effect<ReadonlyArray<ProviderStatus>>
     /**
@@ -41,22 +55,28 @@ export class Upstream extends Context.Service<
 >()("sealgate/services/upstream/Upstream") {
   static readonly make = Effect.fnUntraced(function* ({ providers, settings }: UpstreamOptions) {
     const policy = yield* makeFaultPolicy(providers, settings ?? defaultUpstreamSettings)
+    const whole = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
+      Effect.map(policy.serve(request, completeCall(question)), ({ attempts, value }) => ({ ...value, attempts }))
+    const streamed = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
+      Stream.callback<StreamEvent<Piece>, UpstreamError>(
+        Effect.fnUntraced(function* (queue) {
+          const call = streamCall(question, request, (events) => Queue.offerAll(queue, events))
+          const { attempts, value } = yield* policy.serve(request, call)
+          yield* Queue.offer(queue, { _tag: "Finished", served: value, attempts })
+          yield* Queue.end(queue)
+        }),
+        { bufferSize: STREAM_BUFFER },
+      )
     return Upstream.of({
       complete: (request) =>
-        Effect.map(policy.serve(request, completeCall(request.completion)), ({ attempts, value }) => ({
-          ...value,
-          attempts,
+        Effect.map(whole(request, chatQuestion(request.completion)), ({ answer: completion, ...rest }) => ({
+          completion,
+          ...rest,
         })),
-      stream: (request) =>
-        Stream.callback<StreamEvent, UpstreamError>(
-          Effect.fnUntraced(function* (queue) {
-            const call = streamCall(request, (events) => Queue.offerAll(queue, events))
-            const { attempts, value } = yield* policy.serve(request, call)
-            yield* Queue.offer(queue, { _tag: "Finished", served: value, attempts })
-            yield* Queue.end(queue)
-          }),
-          { bufferSize: STREAM_BUFFER },
-        ),
+      stream: (request) => streamed(request, chatQuestion(request.completion)),
+      answer: (request) =>
+        Effect.map(whole(request, apiQuestion(request)), ({ answer: json, ...rest }) => ({ json, ...rest })),
+      events: (request) => streamed(request, apiQuestion(request)),
       status: policy.status,
       attempts: policy.attempts,
       configure: policy.configure,

@@ -42,6 +42,7 @@ const FREE: ReadonlySet<string> = new Set([
   "connect-timeout",
   "unauthorized",
   "invalid-request",
+  "malformed",
   "context-too-long",
   "unknown-model",
   "unsupported",

@@ -62,6 +62,8 @@ export class ScriptedUpstream {
       Upstream,
       Upstream.of({
         complete: () => Effect.die("not used"),
+        answer: () => Effect.die("not used"),
+        events: () => Stream.die("not used"),
         attempts: Stream.empty,
         status: Effect.sync(() => this.statuses),
         configure: (settings) => Effect.sync(() => void this.configured.push(settings)),

@@ -1,13 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer, Metric, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { ChatChunk } from "../../../src/domain/chat.ts"
+import type { ChatChunk, ChatCompletion } from "../../../src/domain/chat.ts"
 import { jsonFault } from "../../../src/domain/iJson.ts"
-import { type StreamEvent, UpstreamError, type UpstreamRequest } from "../../../src/domain/upstream.ts"
+import { type ApiEvent, type ApiRequest, UpstreamError } from "../../../src/domain/upstream.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
 import type { SealedEvent } from "../../../src/services/sealing/sealStream.ts"
 import { framesSealed, sealedResponses } from "../../../src/services/sealing/SealingMetrics.ts"
+import type { Provider } from "../../../src/services/upstream/Provider.ts"
+import { echo } from "../../../src/services/upstream/providers/echo/Echo.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import * as reference from "../../support/protocol/reference.ts"
 import {
@@ -34,7 +36,7 @@ const chunk = (content: string): ChatChunk => ({
   model: "model-1",
   choices: [{ index: 0, delta: { content }, finish_reason: null }],
 })
-const delta = (content: string): StreamEvent => ({ _tag: "Delta", provider: "provider1", chunk: chunk(content) })
+const delta = (content: string): ApiEvent => ({ _tag: "Delta", provider: "provider1", chunk: chunk(content) })
 
 /** The text of the data frames. */
 const textOf = (payloads: ReadonlyArray<Record<string, unknown>>): string =>
@@ -44,8 +46,8 @@ const textOf = (payloads: ReadonlyArray<Record<string, unknown>>): string =>
     .map(({ choices }) => choices[0]?.delta.content ?? "")
     .join("")
 
-const layerStreaming = (events: Stream.Stream<StreamEvent, UpstreamError>, grace?: Duration.Duration) =>
-  layerSealing(grace === undefined ? {} : { grace }).pipe(Layer.provide(Layer.mock(Upstream)({ stream: () => events })))
+const layerStreaming = (events: Stream.Stream<ApiEvent, UpstreamError>, grace?: Duration.Duration) =>
+  layerSealing(grace === undefined ? {} : { grace }).pipe(Layer.provide(Layer.mock(Upstream)({ events: () => events })))
 
 describe("sizes", () => {
   const answerOf = (tokens: number): string => Array.from({ length: tokens }, () => "token").join(" ")
@@ -94,7 +96,7 @@ describe("sizes", () => {
       const told = String(Reflect.get(Object(payloads[1]?.["problem"]), "detail"))
       assert.isTrue(detail.startsWith(told) && told.length > 500, String(told.length))
     }).pipe(
-      Effect.provide(layerSealing().pipe(Layer.provide(Layer.mock(Upstream)({ complete: () => Effect.fail(error) })))),
+      Effect.provide(layerSealing().pipe(Layer.provide(Layer.mock(Upstream)({ answer: () => Effect.fail(error) })))),
     )
   })
 })
@@ -104,14 +106,9 @@ describe("the times of an exchange", () => {
     const served = { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null } as const
     const setBack = TestClock.setTime(100_000)
     const upstream = Layer.mock(Upstream)({
-      complete: () =>
-        Effect.as(setBack, {
-          completion: { ...chunk(""), object: "chat.completion", choices: [] },
-          served,
-          attempts: [],
-        }),
-      stream: () =>
-        Stream.fromIterable<StreamEvent>([delta("a"), { _tag: "Finished", served, attempts: [] }]).pipe(
+      answer: () => Effect.as(setBack, { json: "{}", served, attempts: [] }),
+      events: () =>
+        Stream.fromIterable<ApiEvent>([delta("a"), { _tag: "Finished", served, attempts: [] }]).pipe(
           Stream.tap(() => setBack),
         ),
     })
@@ -132,7 +129,7 @@ describe("what providers cut between the two halves of a character", () => {
   const HALF = "\ud83d"
   const served = { provider: "provider1", model: `m${HALF}`, finishReasons: [`stop${HALF}`], usage: { [HALF]: HALF } }
   // Not what the types say, but what a provider may send.
-  const finished = { _tag: "Finished", served, attempts: [] } as unknown as StreamEvent
+  const finished = { _tag: "Finished", served, attempts: [] } as unknown as ApiEvent
   const assertIJson = (payloads: ReadonlyArray<Record<string, unknown>>) => {
     for (const payload of payloads) assert.isUndefined(jsonFault(JSON.stringify(payload)))
     const record = payloads.at(-1) ?? {}
@@ -152,7 +149,7 @@ describe("what providers cut between the two halves of a character", () => {
   })
 
   it.effect("is forgotten when the stream begins anew", () => {
-    const events: ReadonlyArray<StreamEvent> = [
+    const events: ReadonlyArray<ApiEvent> = [
       delta(HALF),
       { _tag: "Restarted", reason: `reason${HALF}`, provider: "provider2", model: "m" },
       delta("\udc4b"),
@@ -172,22 +169,24 @@ describe("what providers cut between the two halves of a character", () => {
       id: "c",
       object: "chat.completion",
       created: 1,
-      model: HALF,
-      choices: [{ [HALF]: `a${HALF}` }],
+      model: `m${HALF}`,
+      choices: [{ [HALF]: `a${HALF}`, finish_reason: `stop${HALF}` }],
     }
-    const layer = (complete: Effect.Effect<unknown, UpstreamError>) =>
-      layerSealing().pipe(
-        // Not what the types say, but what a provider may send.
-        Layer.provide(Layer.mock(Upstream)({ complete: () => complete as Effect.Effect<never, UpstreamError> })),
-      )
+    const saying: Provider = {
+      ...echo,
+      // Not what the types say, but what a provider may send.
+      complete: () => Effect.succeed(completion as unknown as ChatCompletion),
+    }
     const asked = Effect.flatMap(beginSession(), (offer) => exchange(offer, { prompt: "x" }))
     return Effect.gen(function* () {
-      const { payloads } = yield* Effect.provide(asked, layer(Effect.succeed({ completion, served, attempts: [] })))
+      const said = layerSealing().pipe(Layer.provide(Upstream.layer({ providers: [saying] })))
+      const { payloads } = yield* Effect.provide(asked, said)
       assertIJson(payloads)
-      assert.deepStrictEqual(payloads[0]?.["choices"], [{ "\uFFFD": "a\uFFFD" }])
+      assert.deepStrictEqual(payloads[0]?.["choices"], [{ "\uFFFD": "a\uFFFD", finish_reason: "stop\uFFFD" }])
 
       const quoting = new UpstreamError({ code: "invalid-request", detail: Redacted.make(`cut here: ${HALF}`) })
-      const refused = yield* Effect.provide(asked, layer(Effect.fail(quoting)))
+      const quoted = layerSealing().pipe(Layer.provide(Layer.mock(Upstream)({ answer: () => Effect.fail(quoting) })))
+      const refused = yield* Effect.provide(asked, quoted)
       assert.deepInclude(refused.payloads[1]?.["problem"], { detail: "cut here: \uFFFD" })
     })
   })
@@ -226,7 +225,7 @@ describe("an answer", () => {
   it.effect("is given to one of 50 concurrent copies, for one call of a provider", () => {
     let calls = 0
     const upstream = Layer.mock(Upstream)({
-      stream: () =>
+      events: () =>
         Stream.suspend(() => {
           calls++
           return Stream.make(delta("once"))
@@ -252,25 +251,25 @@ describe("an answer", () => {
   })
 
   it.effect("asks for what the seal says", () => {
-    const asked: Array<UpstreamRequest> = []
-    const refuse = (request: UpstreamRequest) => {
+    const asked: Array<ApiRequest> = []
+    const refuse = (request: ApiRequest) => {
       asked.push(request)
       return Effect.fail(new UpstreamError({ code: "overloaded" }))
     }
     const upstream = Layer.mock(Upstream)({
-      complete: refuse,
-      stream: (request) => Stream.fromEffect(refuse(request)),
+      answer: refuse,
+      events: (request) => Stream.fromEffect(refuse(request)),
     })
     return Effect.gen(function* () {
       const completion = { prompt: "hi", system: "brief", seed: 7, custom: { kept: true } }
       yield* exchange(yield* beginSession(), completion, { provider: "provider4" })
       yield* exchange(yield* beginSession(), { prompt: "hi", stream: true }, { restart: false })
       assert.deepStrictEqual<unknown>(
-        asked.map(({ completion, provider, restart }) => ({ completion, provider, restart })),
+        asked.map(({ body, provider, restart }) => ({ completion: JSON.parse(body.text), provider, restart })),
         [
           {
             provider: "provider4",
-            restart: undefined,
+            restart: true,
             completion: {
               seed: 7,
               custom: { kept: true },
@@ -390,7 +389,7 @@ describe("a request that was opened but cannot be served", () => {
                 detail: Redacted.make("You said: hi"),
                 retryAfterMs: 1500,
               })
-              return Layer.mock(Upstream)({ complete: () => Effect.fail(error), stream: () => Stream.fail(error) })
+              return Layer.mock(Upstream)({ answer: () => Effect.fail(error), events: () => Stream.fail(error) })
             }),
           ),
         ),
@@ -430,7 +429,7 @@ describe("a stream", () => {
   )
 
   it.effect("passes a restart on, and the receipt names who finished", () => {
-    const restarted: StreamEvent = { _tag: "Restarted", reason: "truncated", provider: "provider2", model: "model-2" }
+    const restarted: ApiEvent = { _tag: "Restarted", reason: "truncated", provider: "provider2", model: "model-2" }
     return Effect.gen(function* () {
       const { payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
       assert.deepStrictEqual<unknown>(payloads[0], {
@@ -480,7 +479,7 @@ describe("a stream", () => {
               _tag: "Finished",
               served: { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null },
               attempts: [],
-            } satisfies StreamEvent),
+            } satisfies ApiEvent),
           ),
         ),
       ),
@@ -518,14 +517,14 @@ describe("a stream", () => {
 describe("a paced stream", () => {
   const FRAME = 1024 + 16
   const END = 4096 + 16
-  const finished: StreamEvent = {
+  const finished: ApiEvent = {
     _tag: "Finished",
     served: { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null },
     attempts: [],
   }
 
   /** The times and sizes of the frames of a stream at the given pace, in milliseconds since it opened. */
-  const watch = Effect.fnUntraced(function* (events: Stream.Stream<StreamEvent, UpstreamError>, pace?: number) {
+  const watch = Effect.fnUntraced(function* (events: Stream.Stream<ApiEvent, UpstreamError>, pace?: number) {
     const completions = yield* SealedCompletions
     const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace })
     const answer = yield* completions.handle(request.envelope)
@@ -621,7 +620,7 @@ describe("a paced stream", () => {
   })
 
   it.effect("sends of two restarts the last, without what it voids", () => {
-    const again = (provider: "provider2" | "provider3"): StreamEvent => ({
+    const again = (provider: "provider2" | "provider3"): ApiEvent => ({
       _tag: "Restarted",
       reason: "truncated",
       provider,
@@ -659,11 +658,11 @@ describe("a request's id", () => {
   it.effect("is served once for each credential, whatever session it was sealed in", () => {
     let calls = 0
     const upstream = Layer.mock(Upstream)({
-      complete: () =>
+      answer: () =>
         Effect.sync(() => {
           calls++
           return {
-            completion: { ...chunk(""), object: "chat.completion", choices: [] },
+            json: "{}",
             served: { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null },
             attempts: [],
           } as const

@@ -5,7 +5,7 @@ import { utf8 } from "../../../src/domain/bytes.ts"
 import { floorOf, paceOf } from "../../../src/domain/pace.ts"
 import { FLOOR } from "../../../src/domain/padding.ts"
 import { type Suite, SUITES, X25519 } from "../../../src/domain/suites.ts"
-import type { UpstreamRequest } from "../../../src/domain/upstream.ts"
+import type { ApiRequest } from "../../../src/domain/upstream.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { hpkeOpen } from "../../../src/services/sealing/Hpke.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
@@ -41,7 +41,7 @@ describe("the published vectors, replayed by the server", () => {
     const { received_at_ms, request, response } = exchange
     const session = sessionOf(exchange)
     const suite = suiteNamed(session.name)
-    const asked: Array<UpstreamRequest> = []
+    const asked: Array<ApiRequest> = []
     const replay = Effect.gen(function* () {
       const attestation = yield* Attestation
       assert.deepStrictEqual<object>(attestation.jwk, identity.jwk)

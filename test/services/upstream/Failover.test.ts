@@ -186,6 +186,7 @@ describe("what each failure leads to", () => {
     unsupported: true,
     "content-filtered": false,
     "invalid-request": false,
+    malformed: false,
   }
   const told: Record<FailureKind, UpstreamCode> = {
     "rate-limited": "rate-limited",
@@ -204,6 +205,7 @@ describe("what each failure leads to", () => {
     unsupported: "unsupported",
     "content-filtered": "content-filtered",
     "invalid-request": "invalid-request",
+    malformed: "invalid-request",
   }
 
   it.effect.each(kinds)("%s: the next target", (kind) =>

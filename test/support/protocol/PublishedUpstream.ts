@@ -1,17 +1,17 @@
 import { Duration, Effect, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { ChatChunk, ChatCompletion } from "../../../src/domain/chat.ts"
-import { type Served, type StreamEvent, UpstreamError, type UpstreamRequest } from "../../../src/domain/upstream.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+import { type ApiEvent, type ApiRequest, type Served, UpstreamError } from "../../../src/domain/upstream.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { isPacedExchange, type PublishedExchange } from "./published.ts"
 
-type Restarted = Extract<StreamEvent, { readonly _tag: "Restarted" }>
+type Restarted = Extract<ApiEvent, { readonly _tag: "Restarted" }>
 
 /**
  * Answers what the providers of a published exchange answered, after the time that they took. What it is asked ends up
  * in `asked`.
  */
-export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array<UpstreamRequest>) => {
+export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array<ApiRequest>) => {
   const { completed_at_ms, received_at_ms, response } = exchange
   const claims = response.receipt_claims ?? {}
   // The file is our own: its claims and payloads have the shapes that the protocol gives them.
@@ -27,14 +27,14 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
   /** What came in one piece each. */
   const arrivals = payloads.map((payload) => {
     const { deltas, restart } = payload ?? {}
-    const restarts: ReadonlyArray<StreamEvent> =
+    const restarts: ReadonlyArray<ApiEvent> =
       restart === undefined ? [] : [{ _tag: "Restarted", ...(restart as Omit<Restarted, "_tag">) }]
-    const chunks = Array.isArray(deltas) ? (deltas as ReadonlyArray<ChatChunk>) : []
-    return [...restarts, ...chunks.map((chunk): StreamEvent => ({ _tag: "Delta", provider: "provider1", chunk }))]
+    const chunks = Array.isArray(deltas) ? (deltas as ReadonlyArray<JsonObject>) : []
+    return [...restarts, ...chunks.map((chunk): ApiEvent => ({ _tag: "Delta", provider: "provider1", chunk }))]
   })
   const passTime = TestClock.adjust(Duration.millis(completed_at_ms - received_at_ms))
-  const record = (request: UpstreamRequest) => Effect.sync(() => asked.push(request))
-  const finished = Stream.make({ _tag: "Finished", served, attempts: [] } satisfies StreamEvent)
+  const record = (request: ApiRequest) => Effect.sync(() => asked.push(request))
+  const finished = Stream.make({ _tag: "Finished", served, attempts: [] } satisfies ApiEvent)
   const interrupted = Stream.fail(new UpstreamError({ code: "upstream-interrupted" }))
   const notConfigured = new UpstreamError({ code: "provider-not-configured" })
   const isComplete = claims["status"] === "complete"
@@ -45,14 +45,14 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
     Stream.flatMap(([, events]) => Stream.fromArray(events)),
   )
   return Layer.mock(Upstream)({
-    complete: (request) =>
+    answer: (request) =>
       Effect.andThen(
         record(request),
         isComplete
-          ? Effect.as(passTime, { completion: payloads[0] as ChatCompletion, served, attempts: [] })
+          ? Effect.as(passTime, { json: response.frames[0]?.payload ?? "", served, attempts: [] })
           : Effect.fail(notConfigured),
       ),
-    stream: (request) =>
+    events: (request) =>
       Stream.fromEffectDrain(record(request)).pipe(
         Stream.concat(said),
         Stream.concat(isPaced ? Stream.empty : Stream.fromEffectDrain(passTime)),

@@ -164,7 +164,7 @@ export const makeRequests = async (vectors: Vectors): Promise<ReadonlyArray<Aske
     await told("P18", "one that is stale, of an API that nobody knows", { issued_at: 0, api: "x" }, [400, "stale"]),
     await told("P25", "a restart that is no boolean", { restart: "no" }, invalid),
     await told("P26", "a pace that is text", { pace: "fast" }),
-    await told("P27", "an API that nobody knows", { api: "responses" }, [400, "unsupported-api"]),
+    await told("P27", "an API that nobody knows", { api: "conformance.none" }, [400, "unsupported-api"]),
     await told("P28", "neither messages nor a prompt", { body: {} }, invalid),
     await told(
       "P28",

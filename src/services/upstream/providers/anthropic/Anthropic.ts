@@ -1,10 +1,12 @@
 /** The Anthropic Messages API, version 2023-06-01. */
 import { Redacted } from "effect"
+import { type ApiName, APIS } from "../../../../domain/apis.ts"
 import { joinUrl } from "../../../../domain/url.ts"
 import { AnthropicChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"
 import { toRequest } from "./toRequest.ts"
 import type { ProviderApi, ProviderDescriptor } from "../shared/Descriptor.ts"
+import { nativeBody } from "../shared/nativeBody.ts"
 
 const API_VERSION = "2023-06-01"
 const KEY_HEADER = "x-api-key"
@@ -26,7 +28,8 @@ const messages: ProviderApi = {
   },
   // The base URL is such as `https://api.anthropic.com`.
   wireFormat: ({ apiKey, baseUrl }) => {
-    const url = joinUrl(baseUrl, "v1/messages")
+    const urlOf = (api: ApiName) => joinUrl(baseUrl, APIS[api].path)
+    const url = urlOf("messages")
     const headers = { "anthropic-version": API_VERSION, [KEY_HEADER]: Redacted.value(apiKey) }
     return {
       name: "anthropic",
@@ -38,6 +41,14 @@ const messages: ProviderApi = {
       }),
       completion: fromResponse,
       reader: (call) => new AnthropicChunkReader(call),
+      native: {
+        names: new Set(["messages", "messages.count_tokens"]),
+        request: (call) => ({
+          url: urlOf(call.api),
+          headers: { ...headers, ...call.headers, [KEY_HEADER]: headers[KEY_HEADER] },
+          body: nativeBody(call),
+        }),
+      },
     }
   },
 }

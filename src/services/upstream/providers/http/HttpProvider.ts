@@ -1,11 +1,16 @@
 /** A provider that is called over HTTP: one call is one request, without retries, time limits or failover. */
-import { parseJson } from "../../../../domain/json.ts"
 import { Clock, Effect, Predicate, Random, Result, type Scope, Stream } from "effect"
+import { CHAT_COMPLETIONS } from "../../../../domain/apis.ts"
 import type { ChatRequest } from "../../../../domain/chat.ts"
 import { failureRules } from "../../../../domain/failures.ts"
 import { accumulate } from "../../../../domain/chatStream.ts"
+import { type JsonObject, parseJson } from "../../../../domain/json.ts"
+import type { RawObject } from "../../../../domain/rawObject.ts"
+import { iJsonOf } from "../../../../domain/surrogates.ts"
 import { SOFTWARE } from "../../../../domain/software.ts"
-import type { Provider, ProviderFailure, StreamWatch } from "../../Provider.ts"
+import { saidIn } from "../../apis/ChatReading.ts"
+import { PassingReader } from "../../apis/PassingReader.ts"
+import type { NativeApis, Provider, ProviderFailure, StreamWatch } from "../../Provider.ts"
 import { type ConnectionFailed, ProviderHttp, type ProviderRequest, type ProviderResponse } from "../../ProviderHttp.ts"
 import { reportsError } from "./ErrorBody.ts"
 import { chunkStream, eventChunks } from "./chunkStream.ts"
@@ -14,13 +19,14 @@ import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
 import { failureOfEvent, failureOfResponse } from "./errorFailures.ts"
 import { legacyChunk, legacyCompletion, usesFunctions, withTools } from "../shared/LegacyFunctions.ts"
 import { LIMITS, type Limits } from "../shared/Limits.ts"
+import { noStream, passedAnswer } from "./passedAnswer.ts"
 import { type JsonBody, openBody, PAGE_TYPE, someText } from "./ResponseBody.ts"
 import { retryAfterMs } from "./RetryAfter.ts"
 import { Unsupported } from "../shared/Unsupported.ts"
 import { withCode } from "./brokenConnection.ts"
 import { toChunk } from "../shared/toChunk.ts"
 import { withoutKey } from "./withoutKey.ts"
-import type { Call, ProviderOptions } from "../shared/WireFormat.ts"
+import type { Call, ProviderOptions, WireFormat } from "../shared/WireFormat.ts"
 
 /** Makes a provider that speaks `api`. Interrupting a call closes its connection. */
 export const makeHttpProvider = Effect.fnUntraced(function* (
@@ -31,7 +37,7 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
   const format = api.wireFormat(options)
   const limits: Limits = { ...LIMITS, ...options.limits }
 
-  const prepare = Effect.fnUntraced(function* (asked: ChatRequest, stream: boolean) {
+  const chatCall = Effect.fnUntraced(function* (asked: Pick<ChatRequest, "model" | "n">, stream: boolean) {
     const call: Call = {
       model: asked.model ?? options.defaultModel,
       stream,
@@ -39,28 +45,28 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
       id: `chatcmpl-${(yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)}`,
       created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
     }
+    return call
+  })
+
+  const prepare = Effect.fnUntraced(function* (asked: ChatRequest, stream: boolean) {
+    const call = yield* chatCall(asked, stream)
     const unsupported = new Unsupported()
     const request = format.request(withTools(asked, format.singleToolCall, unsupported), call, unsupported)
     if (unsupported.failure !== undefined) return yield* unsupported.failure
-    return {
-      call,
-      request: {
-        ...request,
-        headers: {
-          ...request.headers,
-          "content-type": "application/json",
-          // By this, a connector recognizes the proxy that it seals to, if that calls it.
-          "user-agent": SOFTWARE,
-          accept: stream ? "text/event-stream" : "application/json",
-          // Compression would delay streams, and save little of other answers.
-          "accept-encoding": "identity",
-        },
-      },
-    }
+    return { call, request }
   })
 
-  const execute = Effect.fnUntraced(function* (request: ProviderRequest, watch?: StreamWatch) {
-    const response = yield* Effect.mapError(post(request), unanswered)
+  const execute = Effect.fnUntraced(function* (request: ProviderRequest, stream: boolean, watch?: StreamWatch) {
+    const headers = {
+      ...request.headers,
+      "content-type": "application/json",
+      // By this, a connector recognizes the proxy that it seals to, if that calls it.
+      "user-agent": SOFTWARE,
+      accept: stream ? "text/event-stream" : "application/json",
+      // Compression would delay streams, and save little of other answers.
+      "accept-encoding": "identity",
+    }
+    const response = yield* Effect.mapError(post({ ...request, headers }), unanswered)
     if (response.status > 299) return yield* refused(request, response, limits)
     return yield* openBody(response, limits.responseBytes, watch)
   })
@@ -78,6 +84,47 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
     return Result.fail(withUsage(failureOfEvent(parts[failed], retryAfterMs), reader.usage))
   }
 
+  const chat = Effect.fnUntraced(function* (request: ProviderRequest, call: Call) {
+    const body = yield* execute(request, false)
+    return body._tag === "Json"
+      ? yield* Effect.fromResult(completionOf(body, call))
+      : accumulate(yield* Stream.runCollect(eventChunks(body.texts, format.reader(call), limits)))
+  })
+
+  const chatChunks = (request: ProviderRequest, call: Call, watch: StreamWatch | undefined) => {
+    const whole = (body: JsonBody) => Result.flatMap(completionOf(body, call), toChunk)
+    return chunkStream(execute(request, true, watch), whole, format.reader(call), limits, watch)
+  }
+
+  const nativeApis = ({ names, request }: NonNullable<WireFormat["native"]>): NativeApis => ({
+    names,
+    complete: Effect.fnUntraced(
+      function* (asked) {
+        const { api, body, model } = asked
+        if (api !== CHAT_COMPLETIONS) {
+          return yield* Effect.fromResult(passedAnswer(api, model, yield* execute(request(asked, false), false)))
+        }
+        const completion = yield* chat(request(asked, false), yield* chatCall({ model, n: choicesIn(body) }, false))
+        return { json: iJsonOf(completion), said: saidIn(completion) }
+      },
+      Effect.mapError(withoutKey(options.apiKey)),
+      Effect.scoped,
+    ),
+    stream: (asked, watch) =>
+      Stream.unwrap(
+        Effect.map(
+          chatCall({ model: asked.model, n: choicesIn(asked.body) }, true),
+          (call): Stream.Stream<JsonObject, ProviderFailure> => {
+            const { api } = asked
+            const sent = request(asked, true)
+            if (api === CHAT_COMPLETIONS) return chatChunks(sent, call, watch)
+            const whole = (body: JsonBody) => Result.fail(noStream(body))
+            return chunkStream(execute(sent, true, watch), whole, new PassingReader(api), limits, watch)
+          },
+        ),
+      ).pipe(Stream.mapError(withoutKey(options.apiKey))),
+  })
+
   return {
     id: options.id,
     apiName: format.name,
@@ -85,11 +132,7 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
     complete: Effect.fnUntraced(
       function* (asked) {
         const { call, request } = yield* prepare(asked, false)
-        const body = yield* execute(request)
-        const completion =
-          body._tag === "Json"
-            ? yield* Effect.fromResult(completionOf(body, call))
-            : accumulate(yield* Stream.runCollect(eventChunks(body.texts, format.reader(call), limits)))
+        const completion = yield* chat(request, call)
         return usesFunctions(asked) ? legacyCompletion(completion) : completion
       },
       Effect.mapError(withoutKey(options.apiKey)),
@@ -98,13 +141,19 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
     stream: (asked, watch) =>
       Stream.unwrap(
         Effect.map(prepare(asked, true), ({ call, request }) => {
-          const whole = (body: JsonBody) => Result.flatMap(completionOf(body, call), toChunk)
-          const chunks = chunkStream(execute(request, watch), whole, format.reader(call), limits, watch)
+          const chunks = chatChunks(request, call, watch)
           return usesFunctions(asked) ? Stream.map(chunks, legacyChunk) : chunks
         }),
       ).pipe(Stream.mapError(withoutKey(options.apiKey))),
+    ...(format.native === undefined ? {} : { native: nativeApis(format.native) }),
   }
 })
+
+/** How many answers a chat asks for. */
+const choicesIn = (body: RawObject): number | null => {
+  const n = body.value("n")
+  return typeof n === "number" ? n : null
+}
 
 /** The error codes of undici and of the system for a connection that took too long. */
 const CONNECT_TIMEOUT_CODES: ReadonlySet<string> = new Set(["UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT"])

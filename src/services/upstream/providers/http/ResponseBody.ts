@@ -15,6 +15,7 @@ export type Body = JsonBody | { readonly _tag: "Events"; readonly texts: Texts }
 
 export interface JsonBody {
   readonly _tag: "Json"
+  readonly text: string
   readonly value: unknown
   /** The wait that the headers ask for. */
   readonly retryAfterMs: number | undefined
@@ -47,10 +48,11 @@ export const openBody = Effect.fnUntraced(function* (
   }
   const pieces = [head]
   for (let more = yield* next(texts); Option.isSome(more); more = yield* next(texts)) pieces.push(more.value)
-  const value = parseJson(pieces.join(""))
+  const text = pieces.join("")
+  const value = parseJson(text)
   if (value === undefined) return yield* garbage("the answer is not JSON")
   const after = retryAfterMs(response.headers, yield* Clock.currentTimeMillis)
-  return { _tag: "Json", value, retryAfterMs: after }
+  return { _tag: "Json", text, value, retryAfterMs: after }
 })
 
 /** An HTML page. */

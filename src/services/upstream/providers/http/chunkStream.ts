@@ -1,5 +1,4 @@
-/** Reads a streamed answer: from the text of server-sent events to chunks, and to a reliable end. */
-import { parseJson } from "../../../../domain/json.ts"
+/** Reads a streamed answer: from the text of server-sent events to pieces, and to a reliable end. */
 import {
   Array as Arr,
   Cause,
@@ -15,14 +14,14 @@ import {
   Stream,
 } from "effect"
 import { Sse } from "effect/encoding"
-import type { ChatChunk } from "../../../../domain/chat.ts"
+import { type JsonObject, parseJson } from "../../../../domain/json.ts"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
 import { reportsError } from "./ErrorBody.ts"
 import { failureOfEvent } from "./errorFailures.ts"
 import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
 import type { Limits } from "../shared/Limits.ts"
 import { type Body, type JsonBody, type Texts } from "./ResponseBody.ts"
-import type { ChunkReader } from "../shared/WireFormat.ts"
+import type { EventReader } from "../shared/WireFormat.ts"
 
 /**
  * How long a finished answer waits, in milliseconds, for what providers send right after it, such as its usage, unless
@@ -33,20 +32,18 @@ const FINISH_GRACE = 500
 /** How long the rest of a finished response may take. After that, its connection is closed instead of reused. */
 const DRAIN_GRACE = Duration.millis(500)
 
-type Chunks = Arr.NonEmptyReadonlyArray<ChatChunk>
-
 /**
- * The chunks of the response that `open` gets; a whole answer in it is the one chunk that `whole` makes of it. When the
+ * The pieces of the response that `open` gets; a whole answer in it is the one piece that `whole` makes of it. When the
  * stream ends, so does the connection: at once if the answer is not finished, else after a moment for the rest of the
  * response.
  */
-export const chunkStream = (
+export const chunkStream = <Piece extends JsonObject>(
   open: Effect.Effect<Body, ProviderFailure, Scope.Scope>,
-  whole: (body: JsonBody) => Result.Result<ChatChunk, ProviderFailure>,
-  reader: ChunkReader,
+  whole: (body: JsonBody) => Result.Result<Piece, ProviderFailure>,
+  reader: EventReader<Piece>,
   limits: Limits,
   watch?: StreamWatch,
-): Stream.Stream<ChatChunk, ProviderFailure> =>
+): Stream.Stream<Piece, ProviderFailure> =>
   Stream.unwrap(
     Effect.gen(function* () {
       let rest: Texts | undefined
@@ -61,17 +58,17 @@ export const chunkStream = (
   )
 
 /**
- * The chunks of the events in `texts`. The stream succeeds only once `reader` says that the answer is finished, and then
+ * The pieces in the events in `texts`. The stream succeeds only once `reader` says that the answer is finished, and then
  * soon, whatever the connection does; an end or a break before that is `truncated`.
  */
-export const eventChunks = (
+export const eventChunks = <Piece extends JsonObject>(
   texts: Texts,
-  reader: ChunkReader,
+  reader: EventReader<Piece>,
   limits: Limits,
   watch?: StreamWatch,
-): Stream.Stream<ChatChunk, ProviderFailure> =>
+): Stream.Stream<Piece, ProviderFailure> =>
   Stream.suspend(() => {
-    const parser = new ChunkParser(reader, limits, watch)
+    const parser = new EventParser(reader, limits, watch)
     let deadline: number | undefined
     /** The next text, or the end if a finished answer has waited long enough for more. */
     const more = Effect.suspend(() => (isWhole(reader) ? Effect.flatMap(Clock.currentTimeMillis, promptly) : texts))
@@ -83,10 +80,11 @@ export const eventChunks = (
         Option.match({ onNone: () => Cause.done(), onSome: Effect.succeed }),
       )
     }
-    const next: Pull.Pull<Chunks, ProviderFailure> = Effect.suspend(() => {
+    const next: Pull.Pull<Arr.NonEmptyReadonlyArray<Piece>, ProviderFailure> = Effect.suspend(() => {
       const ready = parser.take()
       if (ready !== undefined) {
-        if (ready.some(({ choices }) => choices.length > 0)) deadline = undefined
+        // Only usage comes without a choice, and is what was waited for.
+        if (ready.some(({ choices }) => Array.isArray(choices) && choices.length > 0)) deadline = undefined
         return Effect.succeed(ready)
       }
       if (parser.failure !== undefined) return Effect.fail(parser.failure)
@@ -110,7 +108,7 @@ export const eventChunks = (
   })
 
 /** Whether the answer is finished, however its connection ends. */
-const isWhole = ({ state }: ChunkReader): boolean => state === "finished" || state === "closed"
+const isWhole = ({ state }: Pick<EventReader<unknown>, "state">): boolean => state === "finished" || state === "closed"
 
 /**
  * Reads what is left of a finished response, so that its connection can serve the next call. Detached, because nobody
@@ -129,20 +127,20 @@ const drain = <A, E>(rest: Pull.Pull<A, E>, connection: Scope.Closeable): Effect
 /** The last event of a stream in OpenAI's format. Proxies add it to streams of other formats. */
 const SENTINEL = "[DONE]"
 
-/** Takes text in and hands chunks out; the first failure ends it, after the chunks that came before. */
-class ChunkParser {
+/** Takes text in and hands pieces out; the first failure ends it, after the pieces that came before. */
+class EventParser<Piece> {
   failure: ProviderFailure | undefined
-  private ready: Array<ChatChunk> = []
+  private ready: Array<Piece> = []
   private events = 0
   private ended = false
   /** Whether the answer was finished by events that could be read. */
   private whole = false
   private readonly parser: Sse.Parser
-  private readonly reader: ChunkReader
+  private readonly reader: EventReader<Piece>
   private readonly limits: Limits
   private readonly watch: StreamWatch | undefined
 
-  constructor(reader: ChunkReader, limits: Limits, watch: StreamWatch | undefined) {
+  constructor(reader: EventReader<Piece>, limits: Limits, watch: StreamWatch | undefined) {
     this.reader = reader
     this.limits = limits
     this.watch = watch
@@ -157,8 +155,8 @@ class ChunkParser {
     return this.ended || this.reader.state === "closed"
   }
 
-  /** The chunks that are ready, if there are any. */
-  take(): Chunks | undefined {
+  /** The pieces that are ready, if there are any. */
+  take(): Arr.NonEmptyReadonlyArray<Piece> | undefined {
     const ready = this.ready
     if (!Arr.isArrayNonEmpty(ready)) return undefined
     this.ready = []
@@ -186,8 +184,8 @@ class ChunkParser {
     this.whole = isWhole(this.reader)
   }
 
-  /** The chunks of one event; none of one that holds no piece of the answer. */
-  private read(text: string, event: string): Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure> {
+  /** The pieces in one event; none of one that holds nothing of the answer. */
+  private read(text: string, event: string): Result.Result<ReadonlyArray<Piece>, ProviderFailure> {
     if (text === "") return Result.succeed([])
     const value = parseJson(text)
     if (value === undefined) {

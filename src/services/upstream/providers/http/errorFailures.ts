@@ -1,5 +1,8 @@
 /** Classifies the errors that providers report. */
+import { defined } from "../../../../domain/defined.ts"
 import type { FailureKind } from "../../../../domain/failures.ts"
+import { isObject, type JsonObject } from "../../../../domain/json.ts"
+import type { ProviderError } from "../../../../domain/providerError.ts"
 import { CALLED_BY_SEALGATE, NOT_SEALED } from "../../../../domain/software.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { PROVIDERS } from "../../Slots.ts"
@@ -16,7 +19,7 @@ const STATUS_OF_ERROR: ReadonlyMap<string, number> = new Map(
 
 /** The failure that an error response with `status` and the JSON value `body` is. */
 export const failureOfResponse = (status: number, body: unknown, retryAfterMs?: number): ProviderFailure =>
-  failureOf(readErrorBody(body), status, retryAfterMs)
+  failureOf(readErrorBody(body), status, retryAfterMs, defined({ status, error: errorIn(body) }))
 
 /**
  * The failure that an error within a successful response is: an event of a stream, or the whole body. It is classified
@@ -25,12 +28,27 @@ export const failureOfResponse = (status: number, body: unknown, retryAfterMs?: 
 export const failureOfEvent = (body: unknown, retryAfterMs?: number): ProviderFailure => {
   const error = readErrorBody(body)
   const named = error.codes.map((code) => STATUS_OF_ERROR.get(code)).find((known) => known !== undefined)
-  return failureOf(error, error.status ?? named, retryAfterMs)
+  return failureOf(error, error.status ?? named, retryAfterMs, defined({ error: errorIn(body) }))
 }
 
-const failureOf = (error: ErrorBody, status: number | undefined, retryAfterMs: number | undefined): ProviderFailure => {
+const failureOf = (
+  error: ErrorBody,
+  status: number | undefined,
+  retryAfterMs: number | undefined,
+  { error: own, status: said }: Partial<ProviderError>,
+): ProviderFailure => {
   const after = retryAfterMs ?? error.retryAfterMs
-  return failure(kindOf(status, error, after !== undefined), error.message, { retryAfterMs: after })
+  return failure(kindOf(status, error, after !== undefined), error.message, {
+    retryAfterMs: after,
+    said: own === undefined ? undefined : { ...defined({ status: said }), error: own },
+  })
+}
+
+/** The error object of a body: its member `error`, or the body itself where its members are those of the error. */
+const errorIn = (body: unknown): JsonObject | undefined => {
+  if (!isObject(body)) return undefined
+  if (isObject(body["error"])) return body["error"]
+  return typeof body["message"] === "string" ? body : undefined
 }
 
 /** Statuses that blame the request as a whole, so that the message may say what is wrong with it. */

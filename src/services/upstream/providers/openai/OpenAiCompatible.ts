@@ -3,11 +3,27 @@
  * members, unknown ones included. Answers are checked, and completed where servers leave members out.
  */
 import { Redacted } from "effect"
+import { type ApiName, APIS, CHAT_COMPLETIONS } from "../../../../domain/apis.ts"
+import { isObject } from "../../../../domain/json.ts"
+import type { RawObject } from "../../../../domain/rawObject.ts"
 import { joinUrl } from "../../../../domain/url.ts"
 import { OpenAiChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"
 import type { ProviderApi } from "../shared/Descriptor.ts"
-import { withoutExtraContent } from "../shared/ExtraContent.ts"
+import { mayHoldState, withoutExtraContent } from "../shared/ExtraContent.ts"
+import { nativeBody } from "../shared/nativeBody.ts"
+
+/** What else chats are sent with: usage is always asked for, and what this product put into answers is taken out. */
+const chatValues = (body: RawObject, stream: boolean): Readonly<Record<string, string>> => {
+  const options = body.value("stream_options")
+  const isCounted = !stream || (isObject(options) && options["include_usage"] === true)
+  const messages = mayHoldState(body.text) ? body.value("messages") : undefined
+  const without = withoutExtraContent(messages)
+  return {
+    ...(isCounted ? {} : { stream_options: JSON.stringify({ ...Object(options), include_usage: true }) }),
+    ...(without === messages ? {} : { messages: JSON.stringify(without) }),
+  }
+}
 
 export const openAiCompatible: ProviderApi = {
   title: "OpenAI-compatible",
@@ -26,23 +42,32 @@ export const openAiCompatible: ProviderApi = {
   },
   // The base URL ends in the version, as in `https://api.openai.com/v1`.
   wireFormat: ({ apiKey, baseUrl }) => {
-    const url = joinUrl(baseUrl, "chat/completions")
+    const urlOf = (api: ApiName) => joinUrl(baseUrl, APIS[api].path)
     const headers = { authorization: `Bearer ${Redacted.value(apiKey)}` }
     return {
       name: "openai",
       singleToolCall: true,
       request: (asked, call) => {
-        const { stream: _stream, stream_options: streamOptions, ...members } = withoutExtraContent(asked)
+        const { stream: _stream, stream_options: streamOptions, ...members } = asked
         const body = {
           ...members,
+          messages: withoutExtraContent(asked.messages),
           model: call.model,
           // Usage is always requested, because the ledger depends on it.
           ...(call.stream ? { stream: true, stream_options: { ...streamOptions, include_usage: true } } : {}),
         }
-        return { url, headers, body: JSON.stringify(body) }
+        return { url: urlOf(CHAT_COMPLETIONS), headers, body: JSON.stringify(body) }
       },
       completion: fromResponse,
       reader: (call) => new OpenAiChunkReader(call),
+      native: {
+        names: new Set([CHAT_COMPLETIONS, "responses", "embeddings"]),
+        request: (call, stream) => ({
+          url: urlOf(call.api),
+          headers: { ...call.headers, ...headers },
+          body: nativeBody(call, call.api === CHAT_COMPLETIONS ? chatValues(call.body, stream) : {}),
+        }),
+      },
     }
   },
 }

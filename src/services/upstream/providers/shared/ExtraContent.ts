@@ -4,7 +4,7 @@
  * that this product put there: it must not be sent to providers of Chat Completions, which refuse unknown members.
  */
 import { Predicate } from "effect"
-import type { AssistantMessage, ChatRequest, ToolCall } from "../../../../domain/chat.ts"
+import { isObject, type JsonObject } from "../../../../domain/json.ts"
 
 /** Wraps `state` of `vendor` as an `extra_content` member; nothing if there is no state. */
 export const extraContent = (
@@ -19,32 +19,32 @@ export const stateOf = (holder: Readonly<Record<string, unknown>>, vendor: strin
   return Predicate.hasProperty(extra, vendor) ? extra[vendor] : undefined
 }
 
-/** `request` without the `extra_content` that this product put into earlier answers; a caller's own stays. */
-export const withoutExtraContent = (request: ChatRequest): ChatRequest =>
-  request.messages.some((message) => message.role === "assistant" && holdsState(message))
-    ? {
-        ...request,
-        messages: request.messages.map((message) =>
-          message.role === "assistant" && holdsState(message) ? withoutState(message) : message,
-        ),
-      }
-    : request
+/** Whether this product may have put state into a request, by its text: `true` says little, `false` is certain. */
+export const mayHoldState = (json: string): boolean => json.includes('"extra_content"') && json.includes('"sealgate"')
 
-const holdsState = (message: AssistantMessage): boolean => isOurs(message) || (message.tool_calls ?? []).some(isOurs)
+/** `messages` without the `extra_content` that this product put into earlier answers; a caller's own stays. */
+export const withoutExtraContent = (messages: unknown): unknown =>
+  Array.isArray(messages) && messages.some(holdsState) ? messages.map(withoutState) : messages
 
-const withoutState = (message: AssistantMessage): AssistantMessage => {
-  const { tool_calls: calls, ...rest } = strip(message)
-  return calls === undefined ? rest : { ...rest, tool_calls: calls.map(strip) }
+const holdsState = (message: unknown): boolean =>
+  isObject(message) && message["role"] === "assistant" && (isOurs(message) || callsOf(message).some(isOurs))
+
+const withoutState = (message: unknown): unknown => {
+  if (!isObject(message) || !holdsState(message)) return message
+  const rest = strip(message)
+  return callsOf(message).length === 0 ? rest : { ...rest, tool_calls: callsOf(message).map(strip) }
 }
 
-const strip = <A extends AssistantMessage | ToolCall>(holder: A): A => {
+const callsOf = ({ tool_calls: calls }: JsonObject): ReadonlyArray<JsonObject> =>
+  Array.isArray(calls) ? calls.filter(isObject) : []
+
+const strip = (holder: JsonObject): JsonObject => {
   if (!isOurs(holder)) return holder
   const { extra_content: _, ...rest } = holder
-  // Only `extra_content` is gone, a member that neither schema knows.
-  return rest as A
+  return rest
 }
 
-const isOurs = (holder: Readonly<Record<string, unknown>>): boolean => {
+const isOurs = (holder: JsonObject): boolean => {
   const extra = holder["extra_content"]
-  return Predicate.hasProperty(extra, "sealgate") && extra.sealgate === true
+  return isObject(extra) && extra["sealgate"] === true
 }

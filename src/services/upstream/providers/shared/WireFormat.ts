@@ -1,8 +1,9 @@
 /** A provider's wire format, of which {@link makeHttpProvider} makes a provider. */
 import type { Redacted, Result } from "effect"
+import type { ApiName } from "../../../../domain/apis.ts"
 import type { ChatChunk, ChatCompletion, Usage } from "../../../../domain/chat.ts"
 import type { ProviderId } from "../../../../domain/upstream.ts"
-import type { ProviderFailure } from "../../Provider.ts"
+import type { NativeCall, ProviderFailure } from "../../Provider.ts"
 import type { ProviderRequest } from "../../ProviderHttp.ts"
 import type { ModernRequest } from "./LegacyFunctions.ts"
 import type { Limits } from "./Limits.ts"
@@ -43,15 +44,24 @@ export interface WireFormat {
   readonly reader: (call: Call) => ChunkReader
   /** Whether the provider can be told to make at most one tool call. */
   readonly singleToolCall: boolean
+  /** The APIs in which it can be asked without translation, where there are any. */
+  readonly native?: {
+    readonly names: ReadonlySet<ApiName>
+    /** The HTTP request for `call`, whose body is passed on as it is but for what has to be said of model and usage. */
+    readonly request: (call: NativeCall, stream: boolean) => ProviderRequest
+  }
 }
 
 /** Turns the events of one streamed answer into chunks. */
-export interface ChunkReader {
-  /** The chunks for the next event, a JSON object of the type `event`; none if the event contains nothing relevant. */
+export type ChunkReader = EventReader<ChatChunk>
+
+/** Reads the events of one streamed answer. */
+export interface EventReader<Piece> {
+  /** The pieces in the next event, a JSON object of the type `event`; none if the event contains nothing relevant. */
   readonly read: (
     json: { readonly [member: string]: unknown },
     event: string,
-  ) => Result.Result<ReadonlyArray<ChatChunk>, ProviderFailure>
+  ) => Result.Result<ReadonlyArray<Piece>, ProviderFailure>
   /** Notes that the provider said that nothing follows; returns whether the answer is finished. */
   readonly close: () => boolean
   /**

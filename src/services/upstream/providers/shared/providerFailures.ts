@@ -2,6 +2,7 @@
 import { Redacted } from "effect"
 import type { FailureKind } from "../../../../domain/failures.ts"
 import type { Usage } from "../../../../domain/chat.ts"
+import type { ProviderError } from "../../../../domain/providerError.ts"
 import { ProviderFailure } from "../../Provider.ts"
 import { defined } from "../../../../domain/defined.ts"
 
@@ -10,10 +11,12 @@ export const failure = (kind: FailureKind, detail?: string, rest: FailureRest = 
   new ProviderFailure({
     kind,
     ...(detail === undefined ? {} : { detail: Redacted.make(detail) }),
+    ...(rest.said === undefined ? {} : { said: Redacted.make(rest.said) }),
     ...defined({ retryAfterMs: rest.retryAfterMs, usage: rest.usage }),
   })
 
 interface FailureRest {
+  readonly said?: ProviderError | undefined
   readonly retryAfterMs?: number | undefined
   readonly usage?: Usage | undefined
 }
@@ -25,7 +28,7 @@ export const withUsage = (found: ProviderFailure, usage: Usage | undefined): Pro
     : new ProviderFailure({
         kind: found.kind,
         usage,
-        ...defined({ detail: found.detail, retryAfterMs: found.retryAfterMs }),
+        ...defined({ detail: found.detail, said: found.said, retryAfterMs: found.retryAfterMs }),
       })
 
 /** A response that is not what its format says. */

@@ -1,0 +1,92 @@
+/**
+ * What the proxy itself has to know of a request, for each API: the model and the form, and what no answer could come back
+ * from. Everything else in its body is between its sender and the provider.
+ */
+import { Effect, Record, Redacted, Result, Schema } from "effect"
+import { API_HEADERS, type ApiName, apiOf, APIS, CHAT_COMPLETIONS } from "../../domain/apis.ts"
+import { ChatInput, type ChatRequest, normalize } from "../../domain/chat.ts"
+import { isObject, type JsonObject } from "../../domain/json.ts"
+import { misfits } from "../../domain/misfits.ts"
+import type { ProblemIssue } from "../../domain/problem.ts"
+import { RawObject } from "../../domain/rawObject.ts"
+import type { ApiRequest } from "../../domain/upstream.ts"
+import { invalidRequest, type Refused } from "./sealedProblem.ts"
+
+/** A boolean that must not be `true`. */
+const not = (message: string) => Schema.Boolean.check(Schema.makeFilter((value) => !value, { message }))
+const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+const bodyOf = (api: ApiName) =>
+  Schema.Struct({
+    model: Schema.optionalKey(Schema.NonEmptyString),
+    stream: optional(
+      apiOf(api).stream === undefined ? not("The answers of this API are not streamed") : Schema.Boolean,
+    ),
+    background: optional(
+      api === "responses"
+        ? not("An answer that is made in the background cannot be fetched from here")
+        : Schema.Unknown,
+    ),
+  })
+
+const decodeBody = Record.map(APIS, (_, api) => Schema.decodeUnknownEffect(Schema.Struct({ body: bodyOf(api) })))
+const decodeChat = Schema.decodeUnknownResult(Schema.Struct({ body: ChatInput }))
+
+/** What a request has beside the request of the API itself. */
+interface Envelope {
+  readonly api: ApiName
+  readonly headers: Readonly<Record<string, string>>
+  /** As it was written; `undefined` where it is no object. */
+  readonly raw: RawObject | undefined
+  readonly body: unknown
+}
+
+type Question = Pick<ApiRequest, "api" | "body" | "headers" | "model" | "completion">
+
+/** The request for a provider, or what is wrong with it. */
+export const apiRequest = Effect.fnUntraced(function* ({
+  api,
+  body,
+  headers,
+  raw,
+}: Envelope): Effect.fn.Return<Question, Refused | Schema.SchemaError> {
+  const wrong = Object.entries(headers).flatMap(([name, value]) => misfitOf(api, name, value))
+  if (wrong.length > 0) return yield* misshapen(wrong)
+  const known = yield* decodeBody[api]({ body })
+  const { model } = known.body
+  if (api !== CHAT_COMPLETIONS) return { api, headers, model, body: raw ?? RawObject.of({}) }
+  if (raw !== undefined && isObject(body) && isAsProvidersHaveIt(body)) {
+    return { api, headers, model, body: raw, completion: once(() => chatIn(body)) }
+  }
+  const chat = chatIn(body)
+  if (Result.isFailure(chat)) return yield* misshapen(chat.failure)
+  return { api, headers, model, body: RawObject.of(chat.success), completion: () => chat }
+})
+
+const misshapen = (errors: ReadonlyArray<ProblemIssue>): Refused =>
+  invalidRequest("The request does not have the expected shape.", { errors: Redacted.make(errors) })
+
+/** Whether a chat has only what Chat Completions have. The shorthand for one prompt is this product's own. */
+const isAsProvidersHaveIt = ({ messages, prompt, system }: JsonObject): boolean =>
+  Array.isArray(messages) && messages.length > 0 && prompt === undefined && system === undefined
+
+const chatIn = (body: unknown): Result.Result<ChatRequest, ReadonlyArray<ProblemIssue>> =>
+  Result.mapBoth(decodeChat({ body }), {
+    onSuccess: (decoded) => normalize(decoded.body),
+    onFailure: ({ issue }) => misfits(issue),
+  })
+
+const once = <A>(make: () => A): (() => A) => {
+  let made: { readonly value: A } | undefined
+  return () => (made ??= { value: make() }).value
+}
+
+/** Printable ASCII, as much of it as the lists of betas take that agents send. */
+const HEADER_VALUE = /^[\x20-\x7e]{1,1024}$/
+
+const misfitOf = (api: ApiName, name: string, value: string): ReadonlyArray<ProblemIssue> => {
+  const allowed = API_HEADERS[apiOf(api).vendor]
+  const path = `headers.${name}`
+  if (!allowed.includes(name)) return [{ path, message: `Expected ${allowed.join(" or ")}, in lower case` }]
+  return HEADER_VALUE.test(value) ? [] : [{ path, message: "Expected up to 1024 printable ASCII characters" }]
+}

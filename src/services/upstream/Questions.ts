@@ -1,0 +1,68 @@
+/** How a target is asked: in this product's own terms, or as the caller wrote it where the target speaks its API. */
+import { Effect, Redacted, Stream } from "effect"
+import { CHAT_COMPLETIONS } from "../../domain/apis.ts"
+import type { ChatChunk, ChatCompletion, ChatRequest } from "../../domain/chat.ts"
+import type { JsonObject } from "../../domain/json.ts"
+import { iJsonOf } from "../../domain/surrogates.ts"
+import type { ApiRequest } from "../../domain/upstream.ts"
+import { streamReading } from "./apis/readings.ts"
+import type { AnswerReading } from "./apis/AnswerReading.ts"
+import { ChatReading, saidIn } from "./apis/ChatReading.ts"
+import { type NativeApis, type NativeCall, ProviderFailure, type Said, type StreamWatch } from "./Provider.ts"
+import type { Target } from "./Targets.ts"
+
+export interface Question<Answer, Piece> {
+  readonly complete: (target: Target) => Effect.Effect<readonly [Answer, Said], ProviderFailure>
+  readonly stream: (target: Target, watch: StreamWatch) => Stream.Stream<Piece, ProviderFailure>
+  /** Follows one streamed answer. */
+  readonly reading: () => AnswerReading<Piece>
+}
+
+const withModel = (request: ChatRequest, model: string): ChatRequest =>
+  request.model === model ? request : { ...request, model }
+
+/** A chat of this product's own. */
+export const chatQuestion = (request: ChatRequest): Question<ChatCompletion, ChatChunk> => ({
+  complete: ({ model, provider }) =>
+    Effect.map(provider.complete(withModel(request, model)), (answer) => [answer, saidIn(answer)] as const),
+  stream: ({ model, provider }, watch) => provider.stream(withModel(request, model), watch),
+  reading: () => new ChatReading(),
+})
+
+/** A request as its caller wrote it. Targets that do not speak its API get a translation. */
+export const apiQuestion = (request: ApiRequest): Question<string, JsonObject> => {
+  const { api, body, headers } = request
+  const translated = Effect.suspend(() => {
+    const completion = request.completion?.()
+    if (completion === undefined) return Effect.die(new Error(`${api} cannot be translated.`))
+    return Effect.mapError(
+      Effect.fromResult(completion),
+      (errors) => new ProviderFailure({ kind: "malformed", errors: Redacted.make(errors) }),
+    )
+  })
+  const native = ({ model, provider }: Target): { readonly apis: NativeApis; readonly call: NativeCall } | undefined =>
+    provider.native?.names.has(api) ? { apis: provider.native, call: { api, body, headers, model } } : undefined
+
+  return {
+    complete: (target) => {
+      const direct = native(target)
+      if (direct !== undefined) {
+        return Effect.map(direct.apis.complete(direct.call), ({ json, said }) => [json, said] as const)
+      }
+      return Effect.map(
+        Effect.flatMap(translated, (completion) => chatQuestion(completion).complete(target)),
+        ([answer, said]) => [iJsonOf(answer), said] as const,
+      )
+    },
+    stream: (target, watch): Stream.Stream<JsonObject, ProviderFailure> => {
+      const direct = native(target)
+      if (direct !== undefined) return direct.apis.stream(direct.call, watch)
+      return Stream.unwrap(Effect.map(translated, (completion) => chatQuestion(completion).stream(target, watch)))
+    },
+    reading: () =>
+      api === CHAT_COMPLETIONS
+        ? // Its pieces were made by the readers of chats, in one way or the other.
+          (new ChatReading() as unknown as AnswerReading<JsonObject>)
+        : streamReading(api),
+  }
+}

@@ -1,0 +1,27 @@
+/** The OpenAI Embeddings API, as its own callers get it. */
+import { Option, Result, Schema } from "effect"
+import { isObject } from "../../../domain/json.ts"
+import { garbage } from "../providers/shared/providerFailures.ts"
+import { textOr } from "../providers/shared/textOr.ts"
+import type { ReadWhole } from "./AnswerReading.ts"
+
+const decodeUsage = Schema.decodeUnknownOption(
+  Schema.Struct({ prompt_tokens: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)) }),
+)
+
+export const wholeEmbeddings: ReadWhole = (answer, model) => {
+  if (!isObject(answer) || !Array.isArray(answer["data"]) || !answer["data"].every(isEmbedding)) {
+    return Result.fail(garbage("not a list of embeddings"))
+  }
+  const usage = Option.getOrUndefined(decodeUsage(answer["usage"]))
+  return Result.succeed({
+    model: textOr(model, answer["model"]),
+    finishReasons: [],
+    usage:
+      usage === undefined
+        ? null
+        : { prompt_tokens: usage.prompt_tokens, completion_tokens: 0, total_tokens: usage.prompt_tokens },
+  })
+}
+
+const isEmbedding = (item: unknown): boolean => isObject(item) && item["embedding"] != null

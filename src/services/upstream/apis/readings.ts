@@ -1,0 +1,30 @@
+/** How answers are read that are passed on in the form in which they came. */
+import type { ApiName, CHAT_COMPLETIONS } from "../../../domain/apis.ts"
+import type { JsonObject } from "../../../domain/json.ts"
+import type { AnswerReading, ReadWhole } from "./AnswerReading.ts"
+import { wholeEmbeddings } from "./embeddings.ts"
+import { MessagesReading, wholeCount, wholeMessage } from "./messages.ts"
+import { ResponsesReading, wholeResponse } from "./responses.ts"
+
+/** The APIs whose answers are passed on; those of chats are completed where servers leave members out. */
+export type PassedApi = Exclude<ApiName, typeof CHAT_COMPLETIONS>
+
+interface Readings {
+  readonly whole: ReadWhole
+  /** Follows one streamed answer; absent where answers only come whole. */
+  readonly stream?: () => AnswerReading<JsonObject>
+}
+
+export const READINGS: Readonly<Record<PassedApi, Readings>> = {
+  messages: { whole: wholeMessage, stream: () => new MessagesReading() },
+  "messages.count_tokens": { whole: wholeCount },
+  responses: { whole: wholeResponse, stream: () => new ResponsesReading() },
+  embeddings: { whole: wholeEmbeddings },
+}
+
+/** Follows one streamed answer of `api`. */
+export const streamReading = (api: PassedApi): AnswerReading<JsonObject> => {
+  const reading = READINGS[api].stream?.()
+  if (reading === undefined) throw new Error(`${api} does not stream.`)
+  return reading
+}

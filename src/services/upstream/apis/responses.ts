@@ -1,0 +1,115 @@
+/** The OpenAI Responses API, as its own callers get it. */
+import { Option, Result, Schema } from "effect"
+import { isObject, type JsonObject } from "../../../domain/json.ts"
+import type { Usage } from "../../../domain/chat.ts"
+import type { ProviderFailure, Said } from "../Provider.ts"
+import { failureOfEvent } from "../providers/http/errorFailures.ts"
+import { failure, garbage } from "../providers/shared/providerFailures.ts"
+import { textOr } from "../providers/shared/textOr.ts"
+import type { AnswerReading, ReadWhole } from "./AnswerReading.ts"
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+const decodeUsage = Schema.decodeUnknownOption(
+  Schema.Struct({
+    input_tokens: Count,
+    output_tokens: Count,
+    total_tokens: optional(Count),
+    input_tokens_details: optional(
+      Schema.Struct({ cached_tokens: optional(Count), cache_write_tokens: optional(Count) }),
+    ),
+    output_tokens_details: optional(Schema.Struct({ reasoning_tokens: optional(Count) })),
+  }),
+)
+
+/** The usage of a response in the terms of Chat Completions. */
+const usageOf = (value: unknown): Usage | null => {
+  const usage = Option.getOrUndefined(decodeUsage(value))
+  if (usage === undefined) return null
+  const { input_tokens, input_tokens_details, output_tokens, output_tokens_details, total_tokens } = usage
+  return {
+    prompt_tokens: input_tokens,
+    completion_tokens: output_tokens,
+    total_tokens: total_tokens ?? input_tokens + output_tokens,
+    ...(input_tokens_details == null ? {} : { prompt_tokens_details: input_tokens_details }),
+    ...(output_tokens_details == null ? {} : { completion_tokens_details: output_tokens_details }),
+  }
+}
+
+/** The statuses of a response that will not change any more, and hold an answer. */
+const WHOLE: ReadonlySet<unknown> = new Set(["completed", "incomplete"])
+
+const saidIn = (response: JsonObject, model: string): Said => {
+  const { incomplete_details: details, status } = response
+  const reason = isObject(details) ? details["reason"] : undefined
+  return {
+    model: textOr(model, response["model"]),
+    finishReasons: WHOLE.has(status) ? [textOr(String(status), reason)] : [],
+    usage: usageOf(response["usage"]),
+  }
+}
+
+/** The failure that a response which failed, or was cancelled, is. */
+const failureIn = (response: JsonObject): ProviderFailure =>
+  failureOfEvent({ error: response["error"] ?? `the response is ${String(response["status"])}` })
+
+const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled"])
+
+export const wholeResponse: ReadWhole = (answer, model) => {
+  if (!isObject(answer) || !Array.isArray(answer["output"])) return Result.fail(garbage("not a response"))
+  if (FAILED.has(answer["status"])) return Result.fail(failureIn(answer))
+  const said = saidIn(answer, model)
+  return WHOLE.has(answer["status"])
+    ? Result.succeed(said)
+    : Result.fail(failure("truncated", "a response that is not finished", { usage: said.usage ?? undefined }))
+}
+
+/** Events with the whole response in them. */
+const BEGINS: ReadonlySet<unknown> = new Set(["response.created", "response.queued", "response.in_progress"])
+const ENDS: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"])
+const FAILS: ReadonlySet<unknown> = new Set(["response.failed", "response.cancelled"])
+
+/** Events that say only that something is about to come. */
+const ANNOUNCES: ReadonlySet<unknown> = new Set([
+  ...BEGINS,
+  "response.output_item.added",
+  "response.content_part.added",
+  "response.reasoning_summary_part.added",
+])
+
+export class ResponsesReading implements AnswerReading<JsonObject> {
+  private began = false
+  private ended = false
+  private latest: Said = { model: "", finishReasons: [], usage: null }
+
+  add(event: JsonObject): ProviderFailure | undefined {
+    const { response, type } = event
+    if (typeof type !== "string") return garbage("the type of an event is no text")
+    if (this.ended) return garbage("an event behind the end of the response")
+    const ends = ENDS.has(type)
+    if (ends || BEGINS.has(type) || FAILS.has(type)) {
+      if (!isObject(response)) return garbage(`malformed ${type}`)
+      if (FAILS.has(type)) return failureIn(response)
+      this.latest = saidIn(response, this.latest.model)
+    } else if (!this.began) return garbage("an event before the response was created")
+    this.began = true
+    if (ends && !WHOLE.has(isObject(response) ? response["status"] : undefined)) {
+      return failure("truncated", `${type} of a response that is not finished`)
+    }
+    this.ended = ends
+    return undefined
+  }
+
+  get finished(): boolean {
+    return this.ended
+  }
+
+  get said(): Said {
+    return this.latest
+  }
+
+  hasOutput({ type }: JsonObject): boolean {
+    return !ANNOUNCES.has(type)
+  }
+}

@@ -1,0 +1,38 @@
+/** Whole answers that are passed on as the provider wrote them. */
+import { Result } from "effect"
+import { jsonFault } from "../../../../domain/iJson.ts"
+import { iJsonOf } from "../../../../domain/surrogates.ts"
+import type { NativeAnswer, ProviderFailure } from "../../Provider.ts"
+import { type PassedApi, READINGS } from "../../apis/readings.ts"
+import { garbage } from "../shared/providerFailures.ts"
+import { reportsError } from "./ErrorBody.ts"
+import { failureOfEvent } from "./errorFailures.ts"
+import type { Body, JsonBody } from "./ResponseBody.ts"
+
+/** The answer in `body`, if it is a whole one of `api`; `model` is the one that was asked. */
+export const passedAnswer = (
+  api: PassedApi,
+  model: string,
+  body: Body,
+): Result.Result<NativeAnswer, ProviderFailure> => {
+  if (body._tag === "Events") return Result.fail(garbage("a stream where a whole answer was asked for"))
+  const failed = reportedIn(body)
+  if (failed !== undefined) return Result.fail(failed)
+  return Result.flatMap(READINGS[api].whole(body.value, model), (said) =>
+    Result.map(iJsonIn(body), (json) => ({ json, said })),
+  )
+}
+
+/** The failure that a body reports which came where a stream was asked for. */
+export const noStream = (body: JsonBody): ProviderFailure =>
+  reportedIn(body) ?? garbage("a whole answer where a stream was asked for")
+
+const reportedIn = ({ retryAfterMs, value }: JsonBody): ProviderFailure | undefined =>
+  reportsError(value) ? failureOfEvent(value, retryAfterMs) : undefined
+
+/** What goes on to the caller is I-JSON, which a provider's answer need not be. */
+const iJsonIn = ({ text, value }: JsonBody): Result.Result<string, ProviderFailure> => {
+  if (jsonFault(text) === undefined) return Result.succeed(text)
+  const json = iJsonOf(value)
+  return jsonFault(json) === undefined ? Result.succeed(json) : Result.fail(garbage("an answer of too many levels"))
+}
