@@ -8,7 +8,7 @@ import {
   randomBytes,
 } from "node:crypto"
 import { Context, Effect, Layer, Scope } from "effect"
-import { hpkeSeal } from "../../src/client/primitives.ts"
+import { hpkeSeal } from "../../src/client/hpke.ts"
 import { utf8 } from "../../src/domain/bytes.ts"
 import { type Suite, X25519, X_WING } from "../../src/domain/suites.ts"
 import { responseExportContext } from "../../src/domain/transcript.ts"

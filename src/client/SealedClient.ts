@@ -17,7 +17,8 @@ import { expectEvent } from "./streamParts.ts"
 import { sealRequest, type SentRequest } from "./sealRequest.ts"
 import { serverSentEvents } from "./serverSentEvents.ts"
 import { type ClientSession, sessionRequest, verifySession } from "./session.ts"
-import { type Answer, type Fetch, hangUp, readAnswer, Transport } from "./transport.ts"
+import type { Answer } from "./answer.ts"
+import { type Fetch, hangUp, readAnswer, Transport } from "./transport.ts"
 import { keysByThumbprint, publicJwk, type TrustedKeys } from "./trust.ts"
 import type { RevealedExchange } from "./verify.ts"
 import { defined } from "../domain/defined.ts"
@@ -55,6 +56,7 @@ export interface SealedClientOptions {
    * when its session is gone: one process serves it once at most, but a process that was started anew remembers nothing.
    */
   readonly retry?: "never"
+  /** How requests are sent; default: Node's own HTTP client in Node, else `fetch`. */
   readonly fetch?: Fetch
 }
 

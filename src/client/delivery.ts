@@ -7,7 +7,8 @@ import { ROUTE_HEADER, routeOf } from "../domain/routingTag.ts"
 import { problemFrom } from "./decode.ts"
 import { SealedProblem, Unreachable } from "./errors.ts"
 import type { SentRequest } from "./sealRequest.ts"
-import { type Answer, readRefusal, type Refusal, type Transport } from "./transport.ts"
+import type { Answer } from "./answer.ts"
+import { readRefusal, type Refusal, type Transport } from "./transport.ts"
 
 /** The outcome of a request. */
 export type Delivered = { readonly type: "answer"; readonly response: Answer } | Failure

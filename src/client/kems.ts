@@ -27,4 +27,4 @@ const xWing = async (): Promise<KemInterface> => {
 
 const KEMS: Readonly<Record<SuiteName, () => Promise<KemInterface>>> = { "MLKEM768-X25519": xWing, X25519: x25519 }
 
-export const kemOf = (suite: SuiteName): Promise<KemInterface> => KEMS[suite]()
+export const loadKem = (suite: SuiteName): Promise<KemInterface> => KEMS[suite]()

@@ -56,10 +56,7 @@ export const nativeXWing = (crypto: NodeCrypto): KemInterface => {
       // DER would take as long as half an agreement.
       const encX = decodeBase64Url(ephemeral.publicKey.export({ format: "jwk" }).x)
       if (encX === undefined) throw new TypeError("A key was exported in another form than asked for.")
-      const sharedSecret = crypto
-        .createHash("sha3-256")
-        .update(concat(sharedKey, sharedX, encX, keyX, LABEL))
-        .digest()
+      const sharedSecret = crypto.hash("sha3-256", concat(sharedKey, sharedX, encX, keyX, LABEL), "buffer")
       return { sharedSecret: new Uint8Array(sharedSecret).buffer, enc: concat(ciphertext, encX).buffer }
     },
   }

@@ -30,7 +30,7 @@ export interface NodeCrypto {
   readonly encapsulate: (key: NodeKey) => { readonly sharedKey: Bytes; readonly ciphertext: Bytes }
   readonly generateKeyPairSync: (type: "x25519") => { readonly privateKey: NodeKey; readonly publicKey: NodeKey }
   readonly diffieHellman: (keys: { privateKey: NodeKey; publicKey: NodeKey }) => Bytes
-  readonly createHash: (name: "sha256" | "sha3-256") => Digest
+  readonly hash: (name: "sha256" | "sha3-256", data: Uint8Array, as: "buffer") => Bytes
   readonly createHmac: (name: "sha256", key: Uint8Array) => Digest
   readonly createCipheriv: MakeCipher<Cipher & { readonly getAuthTag: () => Bytes }>
   readonly createDecipheriv: MakeCipher<Cipher & { readonly setAuthTag: (tag: Uint8Array) => unknown }>

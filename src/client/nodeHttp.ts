@@ -3,7 +3,7 @@
  * through the network's proxy where the process is told to (`NODE_USE_ENV_PROXY`). It follows no redirect.
  */
 import { builtinModule } from "./builtinModule.ts"
-import type { Answer, Sent } from "./transport.ts"
+import type { Answer, Sent } from "./answer.ts"
 
 /** The few parts that are used of Node's modules, whose types browsers do not have. */
 interface Emitter<Events> {

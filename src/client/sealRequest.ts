@@ -4,7 +4,8 @@ import { FLOOR, pad } from "../domain/padding.ts"
 import { joinContent, MAX_CREDENTIAL_BYTES } from "../domain/sealedContent.ts"
 import { requestAad, requestInfo, requestTranscript } from "../domain/transcript.ts"
 import { SealedProblem, Tampered } from "./errors.ts"
-import { hpkeSeal, sha256 } from "./primitives.ts"
+import { hpkeSeal } from "./hpke.ts"
+import { sha256 } from "./primitives.ts"
 import type { ClientSession } from "./session.ts"
 
 export interface SealedRequestBody {

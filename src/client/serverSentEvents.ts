@@ -1,6 +1,6 @@
 /** Reads server-sent events (WHATWG HTML §9.2) from a response body, with a limit on what one event may hold. */
 import { Tampered } from "./errors.ts"
-import type { AnswerBody } from "./transport.ts"
+import type { AnswerBody } from "./answer.ts"
 
 export interface ServerSentEvent {
   readonly event: string

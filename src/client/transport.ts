@@ -6,43 +6,13 @@ import { parseObject, problemFrom } from "./decode.ts"
 import type { JsonObject } from "../domain/json.ts"
 import { SealedProblem, Tampered, Unreachable } from "./errors.ts"
 import { nodeCrypto } from "./nodeCrypto.ts"
+import type { Answer, Send, Sent } from "./answer.ts"
 import { originHint } from "./originHint.ts"
 import { defined } from "../domain/defined.ts"
 import { connectionReason, systemCode } from "../domain/systemErrors.ts"
 
 /** The part of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
-
-/** What is sent of a request. */
-export interface Sent {
-  readonly method: "GET" | "POST"
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
-  readonly signal?: AbortSignal
-}
-
-/** What is read of a body. */
-export interface AnswerBody {
-  readonly getReader: () => {
-    readonly read: () => Promise<
-      { readonly done?: false; readonly value: Uint8Array } | { readonly done: true; readonly value: unknown }
-    >
-    readonly cancel: () => Promise<void>
-  }
-  readonly cancel: () => Promise<void>
-}
-
-/** What is read of a response. */
-export interface Answer {
-  readonly ok: boolean
-  readonly status: number
-  /** Of a `Response`, where browsers hide the status. */
-  readonly type?: string
-  readonly headers: { readonly get: (name: string) => string | null }
-  readonly body: AnswerBody | null
-}
-
-export type Send = (url: string, sent: Sent) => Promise<Answer>
 
 /** Something other than a success came back. */
 export interface Refusal {

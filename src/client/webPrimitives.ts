@@ -1,5 +1,4 @@
 /** What the client's cryptography is made of, and all of it on WebCrypto, which every platform has. */
-import { type AeadInterface, Aes256Gcm, HkdfSha256, type KdfInterface } from "@hpke/core"
 import { type Bytes, concat } from "../domain/bytes.ts"
 
 type Eventual<A> = A | Promise<A>
@@ -12,29 +11,25 @@ export interface Primitives {
   readonly sha256: (data: Bytes) => Eventual<Bytes>
   /** HMAC-SHA256. */
   readonly hmac: (key: Bytes, ...parts: ReadonlyArray<Uint8Array>) => Eventual<Bytes>
-  /** HKDF-SHA256: its first step, for any number of outputs. */
-  readonly hkdf: (secret: Bytes, salt: Bytes) => Eventual<(info: Bytes, length: number) => Eventual<Bytes>>
+  /** Seals with AES-256-GCM, the tag at the end. */
+  readonly seal: (key: Bytes, nonce: Bytes, aad: Bytes, plaintext: Bytes) => Eventual<Bytes>
   /** Opens with AES-256-GCM. */
   readonly opener: (key: Bytes) => Eventual<Opener>
-  /** Both for HPKE. */
-  readonly kdf: () => KdfInterface
-  readonly aead: () => AeadInterface
 }
 
 const { subtle } = globalThis.crypto
 
 export const webPrimitives: Primitives = {
-  kdf: () => new HkdfSha256(),
-  aead: () => new Aes256Gcm(),
   sha256: async (data) => new Uint8Array(await subtle.digest("SHA-256", data)),
   hmac: async (key, ...parts) => {
     const imported = await subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
     return new Uint8Array(await subtle.sign("HMAC", imported, concat(...parts)))
   },
-  hkdf: async (secret, salt) => {
-    const ikm = await subtle.importKey("raw", secret, "HKDF", false, ["deriveBits"])
-    return async (info, length) =>
-      new Uint8Array(await subtle.deriveBits({ name: "HKDF", hash: "SHA-256", salt, info }, ikm, length * 8))
+  seal: async (key, nonce, aad, plaintext) => {
+    const imported = await subtle.importKey("raw", key, "AES-GCM", false, ["encrypt"])
+    return new Uint8Array(
+      await subtle.encrypt({ name: "AES-GCM", iv: nonce, additionalData: aad }, imported, plaintext),
+    )
   },
   opener: async (key) => {
     const imported = await subtle.importKey("raw", key, "AES-GCM", false, ["decrypt"])

@@ -9,7 +9,7 @@ const exchange = exchangeNamed("stream")
 const { request } = exchange
 
 const sealed = async () => {
-  const { hpkeSeal } = await import("../../src/client/primitives.ts")
+  const { hpkeSeal } = await import("../../src/client/hpke.ts")
   const [recipient, info, aad, block, seed] = [
     sessionOf(exchange).public_key,
     request.info,

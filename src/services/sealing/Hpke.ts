@@ -4,8 +4,9 @@
  * and no call waits for another thread. Everything that it derives is overwritten.
  */
 import { createDecipheriv } from "node:crypto"
-import { type Bytes, concat, u64, utf8 } from "../../domain/bytes.ts"
-import { type SuiteId, SUITES } from "../../domain/suites.ts"
+import { type Bytes, concat } from "../../domain/bytes.ts"
+import { HPKE_LABELS, hpkeSuiteId, MODE_BASE } from "../../domain/hpke.ts"
+import { SUITES } from "../../domain/suites.ts"
 import { EXPORT_BYTES, KEY_BYTES, NONCE_BYTES, TAG_BYTES } from "../../domain/transcript.ts"
 import { LabeledKdf } from "./LabeledKdf.ts"
 import type { RecipientKey } from "./recipientKeys.ts"
@@ -26,31 +27,17 @@ export interface OpenOutput {
   readonly secret: Bytes
 }
 
-const MODE_BASE = Uint8Array.of(0)
 const EMPTY = new Uint8Array(0)
 const HASH_BYTES = 32
-
-const LABELS = {
-  pskIdHash: utf8("psk_id_hash"),
-  infoHash: utf8("info_hash"),
-  secret: utf8("secret"),
-  key: utf8("key"),
-  baseNonce: utf8("base_nonce"),
-  exporter: utf8("exp"),
-  export: utf8("sec"),
-}
-
-/** `I2OSP(value, 2)`. */
-const u16 = (value: number): Bytes => u64(value).subarray(6)
-
-/** RFC 9180 §5.1. */
-const suiteIdOf = ({ aead, kdf, kem }: SuiteId): Bytes => concat(utf8("HPKE"), u16(kem), u16(kdf), u16(aead))
 
 /** What of the key schedule is the same for every message of a suite. Mode base has no pre-shared key: its hash is that of nothing. */
 const CONSTANTS = new Map(
   SUITES.map((suite) => {
-    const suiteId = suiteIdOf(suite.id)
-    return [suite, { suiteId, pskIdHash: new LabeledKdf(suiteId).extract(EMPTY, LABELS.pskIdHash, EMPTY) }] as const
+    const suiteId = hpkeSuiteId(suite.id)
+    return [
+      suite,
+      { suiteId, pskIdHash: new LabeledKdf(suiteId).extract(EMPTY, HPKE_LABELS.pskIdHash, EMPTY) },
+    ] as const
   }),
 )
 
@@ -84,15 +71,15 @@ export const hpkeOpen = ({ aad, ciphertext, enc, exportContext, info, key }: Ope
   }
   const kdf = new LabeledKdf(constants.suiteId)
   try {
-    const context = concat(MODE_BASE, constants.pskIdHash, kdf.extract(EMPTY, LABELS.infoHash, info))
-    const secret = kdf.extract(key.decapsulate(enc, kdf), LABELS.secret, EMPTY)
-    const exporter = kdf.expand(secret, LABELS.exporter, context, HASH_BYTES)
-    const exported = kdf.expand(exporter, LABELS.export, exportContext, EXPORT_BYTES)
+    const context = concat(MODE_BASE, constants.pskIdHash, kdf.extract(EMPTY, HPKE_LABELS.infoHash, info))
+    const secret = kdf.extract(key.decapsulate(enc, kdf), HPKE_LABELS.secret, EMPTY)
+    const exporter = kdf.expand(secret, HPKE_LABELS.exporter, context, HASH_BYTES)
+    const exported = kdf.expand(exporter, HPKE_LABELS.export, exportContext, EXPORT_BYTES)
     // This comes after everything else that can fail, because nobody would overwrite the plaintext after a failure.
     const plaintext = openGcm(
-      kdf.expand(secret, LABELS.key, context, KEY_BYTES),
+      kdf.expand(secret, HPKE_LABELS.key, context, KEY_BYTES),
       // The only message of its context, so the sequence number that is mixed in is 0.
-      kdf.expand(secret, LABELS.baseNonce, context, NONCE_BYTES),
+      kdf.expand(secret, HPKE_LABELS.baseNonce, context, NONCE_BYTES),
       aad,
       ciphertext,
     )

@@ -1,12 +1,12 @@
 /** HKDF-SHA256 (RFC 5869) with the labels of HPKE (RFC 9180 §4). It remembers what it derived, so that all can be overwritten. */
 import { createHmac } from "node:crypto"
-import { type Bytes, concat, utf8 } from "../../domain/bytes.ts"
+import { type Bytes, concat } from "../../domain/bytes.ts"
+import { HPKE_VERSION, u16 } from "../../domain/hpke.ts"
 import { exactBuffer, secretBytes } from "./secretBytes.ts"
 
 const HASH_BYTES = 32
 const NO_SALT = new Uint8Array(HASH_BYTES)
 const FIRST_BLOCK = Uint8Array.of(1)
-const VERSION_LABEL = utf8("HPKE-v1")
 
 export class LabeledKdf {
   /** `"HPKE-v1" ‖ suite_id`, with which everything labelled begins. */
@@ -14,7 +14,7 @@ export class LabeledKdf {
   private readonly outputs: Array<Uint8Array>
 
   constructor(suiteId: Uint8Array, outputs: Array<Uint8Array> = []) {
-    this.prefix = concat(VERSION_LABEL, suiteId)
+    this.prefix = concat(HPKE_VERSION, suiteId)
     this.outputs = outputs
   }
 
@@ -32,7 +32,7 @@ export class LabeledKdf {
   /** `LabeledExpand(prk, label, info, length)`, for lengths of up to one block of the hash. */
   expand(prk: Uint8Array, label: Uint8Array, info: Uint8Array, length: number): Bytes {
     if (length > HASH_BYTES) throw new RangeError("nothing of these suites is longer than one block of HKDF")
-    const labeled = concat(Uint8Array.of(length >> 8, length & 0xff), this.prefix, label, info, FIRST_BLOCK)
+    const labeled = concat(u16(length), this.prefix, label, info, FIRST_BLOCK)
     const block = createHmac("sha256", prk).update(labeled).digest()
     const output = secretBytes(length)
     output.set(block.subarray(0, length))
