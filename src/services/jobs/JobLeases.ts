@@ -4,7 +4,7 @@
  * the workers of a process have to write at the same time goes into one transaction.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import type { KeptReceipt } from "../../domain/keptReceipt.ts"
 import type { JobId, StepCall } from "../../domain/job.ts"
 import type { Problem } from "../../domain/problem.ts"
@@ -206,6 +206,28 @@ export class JobLeases extends Context.Service<
         return isEnded
       })
 
+      const renewWhere = (which: Statement.Fragment) =>
+        Effect.map(
+          sql<{ id: JobId }>`UPDATE jobs SET due_at = ${time} + ${Duration.toMillis(settings.lease)}
+            WHERE id IN (${which}) RETURNING id`,
+          (rows) => rows.map(({ id }) => id),
+        )
+      const theirs = (leases: ReadonlyArray<Lease>) => sql`SELECT id FROM jobs
+        WHERE id IN ${sql.in(leases.map(({ job }) => job.id))} AND status = 'running'
+          AND lease IN ${sql.in([...new Set(leases.map(({ token }) => token))])}`
+      const renewThese = (leases: ReadonlyArray<Lease>) => renewWhere(theirs(leases))
+      /**
+       * Renews those that nobody is writing to. Who holds one job and waits for another may be waited for: a batch of
+       * steps has its jobs in another order.
+       */
+      const renewFree = (leases: ReadonlyArray<Lease>) => {
+        if (leases.length === 0) return Effect.succeed([])
+        return sql.onDialectOrElse({
+          pg: () => renewWhere(sql`${theirs(leases)} FOR NO KEY UPDATE SKIP LOCKED`),
+          orElse: () => renewThese(leases),
+        })
+      }
+
       return JobLeases.of({
         isHeld: (lease) =>
           sql`SELECT id FROM jobs WHERE ${held(lease)}`.pipe(
@@ -214,12 +236,11 @@ export class JobLeases extends Context.Service<
           ),
 
         renew: Effect.fn("JobLeases.renew")(function* (leases) {
-          if (leases.length === 0) return new Set<JobId>()
-          const rows = yield* sql<{ id: JobId }>`
-            UPDATE jobs SET due_at = ${time} + ${Duration.toMillis(settings.lease)}
-            WHERE id IN ${sql.in(leases.map(({ job }) => job.id))} AND status = 'running'
-              AND lease IN ${sql.in([...new Set(leases.map(({ token }) => token))])} RETURNING id`
-          return new Set(rows.map(({ id }) => id))
+          const renewed = new Set(yield* renewFree(leases))
+          for (const lease of leases) {
+            if (!renewed.has(lease.job.id)) for (const id of yield* renewThese([lease])) renewed.add(id)
+          }
+          return renewed
         }, unavailable),
 
         recordStep: Effect.fn("JobLeases.recordStep")(function* (lease, step) {

@@ -1,16 +1,16 @@
 /** What a job's row remembers from one worker to the next. */
-import { assert, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Option } from "effect"
+import { assert, describe, it } from "@effect/vitest"
+import { DateTime, Deferred, Duration, Effect, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { makeProblem } from "../../../src/domain/problem.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
 import { type Failure, JobLeases } from "../../../src/services/jobs/JobLeases.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
-import type { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
+import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
 import { JobSignals, stopped } from "../../../src/services/jobs/JobSignals.ts"
 import type { Lease } from "../../../src/services/jobs/Lease.ts"
-import { describeDatabases } from "../../support/databases.ts"
+import { describeDatabases, postgres, postgresIsThere } from "../../support/databases.ts"
 import { enqueueOne, services, takeJob } from "../../support/jobs.ts"
 
 /** Nothing that repeats: adjusting the clock would make it repeat all that time. */
@@ -202,5 +202,46 @@ describeDatabases("a job that goes from worker to worker", (database) => {
         assert.isFalse(yield* leases.isHeld(lease), leave)
       }
     }),
+  )
+})
+
+describe.skipIf(!postgresIsThere)("jobs of several workers on postgres", () => {
+  it.effect(
+    "are renewed without holding one while another is waited for, as what writes both in turn would wait, too",
+    () =>
+      Effect.gen(function* () {
+        const leases = yield* JobLeases
+        const queue = yield* JobQueue
+        const sql = yield* SqlClient.SqlClient
+        yield* enqueueOne()
+        yield* enqueueOne()
+        const claimed = yield* queue.claim(2)
+        const [first, second] = claimed.map(({ job }) => job.id)
+        const write = (id: string | undefined) => sql`UPDATE jobs SET crashes = 0 WHERE id = ${id ?? null}`
+        const isWaiting = Effect.map(
+          sql`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+          AND application_name = current_setting('application_name')`,
+          (rows) => rows.length > 0,
+        )
+        for (const [one, other] of [
+          [first, second],
+          [second, first],
+        ]) {
+          const [locked, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+          const writing = yield* write(one).pipe(
+            Effect.andThen(Deferred.succeed(locked, undefined)),
+            Effect.andThen(Deferred.await(goOn)),
+            Effect.andThen(write(other)),
+            sql.withTransaction,
+            Effect.forkChild,
+          )
+          yield* Deferred.await(locked)
+          const renewing = yield* Effect.forkChild(leases.renew(claimed))
+          yield* Effect.repeat(isWaiting, { until: (waits) => waits })
+          yield* Deferred.succeed(goOn, undefined)
+          yield* Fiber.join(writing)
+          assert.deepStrictEqual([...(yield* Fiber.join(renewing))].sort(), [first, second].sort())
+        }
+      }).pipe(Effect.provide(services(postgres.layer, still))),
   )
 })
