@@ -80,7 +80,9 @@ const SPACE = " "
 const render = (answer: SealedAnswer) => {
   if (answer._tag === "Complete") return completeBody(answer)
   const opening = renderEvent("open", `{"response_nonce":"${encodeBase64Url(answer.responseNonce)}"}`)
-  const events = Stream.concat(Stream.succeed(opening), Stream.map(answer.events, renderSealedEvent))
+  // What was pulled together goes out together.
+  const texts = Stream.mapArray(answer.events, (events) => [events.map(renderSealedEvent).join("")])
+  const events = Stream.concat(Stream.succeed(opening), texts)
   return Effect.succeed(
     HttpServerResponse.stream(Stream.encodeText(answer.paced ? events : bufferEvents(events)), {
       contentType: MEDIA_TYPE.stream,

@@ -17,6 +17,7 @@ import { type Envelope, type Opened, type OpeningError, SealedExchange } from ".
 import { notingDefects, problemOf } from "./sealedProblem.ts"
 import { type SealedEvent, sealStream } from "./sealStream.ts"
 import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
+import { makeTicker } from "./Ticker.ts"
 
 /** Known as soon as the request was claimed. It does not reveal what becomes of the request. */
 export type SealedAnswer =
@@ -86,6 +87,7 @@ const complete = Effect.fnUntraced(function* (opened: Opened, { request, request
 
 const make = Effect.gen(function* () {
   const exchange = yield* SealedExchange
+  const ticker = yield* makeTicker
   // The rest of the layer's context is not provided, because the scope has to be the request's.
   const services = Context.pick(
     Attestation,
@@ -109,12 +111,14 @@ const make = Effect.gen(function* () {
         const frames = Effect.provide(complete(opened, asked), known)
         return { _tag: "Complete", responseNonce, frames } satisfies SealedAnswer
       }
-      const events = yield* Effect.provide(sealStream(opened, asked), known)
+      const begin = yield* Effect.provide(sealStream(opened, asked, ticker), known)
+      // Provided to the beginning alone, because it would cost more than the event to provide it to each.
+      const events = Effect.provide(begin, known)
       return {
         _tag: "Stream",
         responseNonce,
         paced: asked.pace !== UNPACED,
-        events: Stream.provideContext(events, known),
+        events: Stream.unwrap(Effect.map(events, (pull) => Stream.fromPull(Effect.succeed(pull)))),
       } satisfies SealedAnswer
     }),
   })

@@ -1,5 +1,5 @@
 /** Calls to model providers, whatever their wire format and whatever goes wrong on the way. */
-import { Context, Effect, Layer, Queue, Stream } from "effect"
+import { Context, Effect, Layer, Stream } from "effect"
 import type * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type {
   Answered,
@@ -14,6 +14,7 @@ import type {
 import { completeCall, streamCall } from "./Calls.ts"
 import { layerCircuitsInMemory } from "./CircuitStore.ts"
 import { makeFaultPolicy } from "./FaultPolicy.ts"
+import { Handoff } from "./Handoff.ts"
 import type { Provider } from "./Provider.ts"
 import { echo } from "./providers/echo/Echo.ts"
 import { apiQuestion, chatQuestion, type Question } from "./Questions.ts"
@@ -58,14 +59,16 @@ export class Upstream extends Context.Service<
     const whole = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
       Effect.map(policy.serve(request, completeCall(question)), ({ attempts, value }) => ({ ...value, attempts }))
     const streamed = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
-      Stream.callback<StreamEvent<Piece>, UpstreamError>(
-        Effect.fnUntraced(function* (queue) {
-          const call = streamCall(question, request, (events) => Queue.offerAll(queue, events))
-          const { attempts, value } = yield* policy.serve(request, call)
-          yield* Queue.offer(queue, { _tag: "Finished", served: value, attempts })
-          yield* Queue.end(queue)
+      Stream.unwrap(
+        Effect.gen(function* () {
+          const events = new Handoff<StreamEvent<Piece>, UpstreamError>(STREAM_BUFFER)
+          yield* policy.serve(request, streamCall(question, request, events.offer)).pipe(
+            Effect.flatMap(({ attempts, value }) => events.offer([{ _tag: "Finished", served: value, attempts }])),
+            Effect.onExit((exit) => Effect.sync(() => events.end(exit))),
+            Effect.forkScoped,
+          )
+          return Stream.fromPull(Effect.succeed(events.take))
         }),
-        { bufferSize: STREAM_BUFFER },
       )
     return Upstream.of({
       complete: (request) =>

@@ -58,8 +58,8 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
     name: "frames before their tick",
     must: "P34",
     file: "services/sealing/sealStream.ts",
-    from: "Duration.millis(tick * pace - elapsed())",
-    to: "Duration.millis(1)",
+    from: "ticker.callAt(openedAt + tick * pace, wake)",
+    to: "ticker.callAt(ticker.now() + 1, wake)",
   },
   {
     name: "chunks as they come",

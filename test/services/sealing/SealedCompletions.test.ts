@@ -486,6 +486,17 @@ describe("a stream", () => {
     ),
   )
 
+  it.effect("loses nothing of what comes together with its end and is more than a frame holds", () => {
+    const texts = ["a", "b", "c", "d"].map((letter) => letter.repeat(200_000))
+    const served = { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null } as const
+    const together = Stream.fromIterable<ApiEvent>([...texts.map(delta), { _tag: "Finished", served, attempts: [] }])
+    return Effect.gen(function* () {
+      const { payloads } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true })
+      assert.strictEqual(textOf(payloads), texts.join(""))
+      assert.deepInclude(payloads.at(-1), { status: "complete" })
+    }).pipe(Effect.provide(layerStreaming(together)))
+  })
+
   it.effect("that does not finish in time when the proxy stops ends with a signed abort", () => {
     const endless = Stream.concat(Stream.make(delta("one ")), Stream.never)
     return Effect.gen(function* () {
@@ -589,6 +600,27 @@ describe("a paced stream", () => {
       assert.deepStrictEqual<unknown>(payloads[0], { deltas: [] })
       assert.strictEqual(textOf(payloads), "late")
     }).pipe(Effect.provide(layerStreaming(slow)))
+  })
+
+  it.effect("has its frames at their times also when the clock was set back", () => {
+    const silent = Stream.never
+    return Effect.gen(function* () {
+      const completions = yield* SealedCompletions
+      yield* TestClock.setTime(7_200_000)
+      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace: 100 })
+      const answer = yield* completions.handle(request.envelope)
+      if (answer._tag !== "Stream") return assert.fail("no stream")
+      const pull = yield* Stream.toPull(answer.events)
+      const nextFrame = Effect.gen(function* () {
+        const pulling = yield* Effect.forkChild(pull, { startImmediately: true })
+        yield* TestClock.adjust(100)
+        assert.isDefined(pulling.pollUnsafe())
+      })
+      yield* nextFrame
+      yield* TestClock.setTime(3_600_000)
+      yield* nextFrame
+      yield* nextFrame
+    }).pipe(Effect.scoped, Effect.provide(layerStreaming(silent)))
   })
 
   it.effect("that fails before anything came looks like a short one", () => {
