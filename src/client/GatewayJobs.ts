@@ -1,21 +1,26 @@
 /** Jobs as the gateway's client sees them: read, waited for, followed, cancelled. */
 import { Duration, Effect, Schema, Stream } from "effect"
-import { isEnded, Job as JobSchema, type JobReceipt, type JobStatus, JobStep } from "../domain/job.ts"
+import { isEnded, Job as JobSchema, type JobReceipt, type JobStatus, JobStep, JobStepBegun } from "../domain/job.ts"
 import { type CallOptions, type Connection, given, mapPage, type Page, type PageOptions, run } from "./gatewayCalls.ts"
 import { makePoller } from "./poller.ts"
 
 export type Job = typeof JobSchema.Encoded
 export type Step = typeof JobStep.Encoded
+export type BegunStep = typeof JobStepBegun.Encoded
 export type { JobReceipt }
 
-/** What happens to a job: steps as they finish, then its end. */
-export type JobEvent = { readonly type: "step"; readonly step: Step } | { readonly type: "ended"; readonly job: Job }
+/** What happens to a job: steps as they begin, told once to those who are there; steps as they finish; then its end. */
+export type JobEvent =
+  | { readonly type: "begun"; readonly step: BegunStep }
+  | { readonly type: "step"; readonly step: Step }
+  | { readonly type: "ended"; readonly job: Job }
 
 /** How long one poll waits: less than proxies give an answer, of which many cut at 30 s. */
 const POLL = Duration.seconds(25)
 
 export const encodeJob = Schema.encodeSync(JobSchema)
 const encodeStep = Schema.encodeSync(JobStep)
+const encodeBegun = Schema.encodeSync(JobStepBegun)
 
 /**
  * Polls until the job has ended. A poll that was cut off or refused is followed by one that does not wait: it passes
@@ -78,7 +83,7 @@ export class JobsClient {
   }
 
   /**
-   * Every step as it finishes, then the ended job. A stream that is cut is taken up where it broke off. Rejects when the
+   * Every step as it begins and as it finishes, then the ended job. A stream that is cut is taken up where it broke off. Rejects when the
    * gateway has been away for two minutes.
    */
   async *events(id: string, options?: CallOptions): AsyncGenerator<JobEvent, void> {
@@ -93,6 +98,10 @@ export class JobsClient {
       const events = Stream.toAsyncIterable(Stream.catch(stream, () => Stream.empty))
       for await (const event of untilAborted(events, options?.signal)) {
         if (event.event === "error") break
+        if (event.event === "begun") {
+          yield { type: "begun", step: encodeBegun(event.data) }
+          continue
+        }
         news = true
         last = event.id
         if (event.event === "step") yield { type: "step", step: encodeStep(event.data) }

@@ -104,6 +104,16 @@ export const JobStep = Schema.Struct({
 }).annotate({ identifier: "JobStep" })
 export type JobStep = typeof JobStep.Type
 
+/** A step that begins, and who is asked first: if another takes over, the step that finished says so. */
+export const JobStepBegun = Schema.Struct({
+  name: Schema.NonEmptyString,
+  ...Step.fields,
+  provider: Schema.String,
+  model: Schema.String,
+  started_at: Time,
+}).annotate({ identifier: "JobStepBegun" })
+export type JobStepBegun = typeof JobStepBegun.Type
+
 /**
  * A job as its owner sees it. `attempt` counts from 1 and grows with retries, not with crashes. `cost_micro_usd` is
  * `null` when a call's cost is unknown. `expires_at` is when the job's record may go away: `JOB_RETENTION` after its
@@ -137,8 +147,12 @@ export type Job = typeof Job.Type
 export const JobReceipt = Schema.Struct({ step: Schema.NonEmptyString, ...KeptReceipt.fields })
 export type JobReceipt = typeof JobReceipt.Type
 
-/** What a job's event stream carries; `id` grows within a job and resumes the stream (`Last-Event-ID`). */
+/**
+ * What a job's event stream carries; `id` grows within a job and resumes the stream (`Last-Event-ID`). Beginnings are told to
+ * those who are there: they have no `id`, and are not told again.
+ */
 export type JobEvent =
+  | { readonly _tag: "Begun"; readonly step: JobStepBegun }
   | { readonly _tag: "Step"; readonly id: number; readonly step: JobStep }
   | { readonly _tag: "Ended"; readonly id: number; readonly job: Job }
 

@@ -21,6 +21,7 @@ import { layerJobRetention } from "../services/jobs/JobRetention.ts"
 import { layerJobRunner } from "../services/jobs/JobRunner.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
 import { JobSettings } from "../services/jobs/JobSettings.ts"
+import { layerStepsBegun } from "../services/jobs/StepsBegun.ts"
 import * as Modes from "../services/jobs/modes/ModePrograms.ts"
 import { Ledger } from "../services/routing/Ledger.ts"
 import { Router } from "../services/routing/Router.ts"
@@ -60,6 +61,7 @@ const layerServices = (settings: GatewaySettings) =>
     ),
     Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer)),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),
+    Layer.provide(layerStepsBegun),
     Layer.provideMerge(layerDatabase(settings)),
     Layer.provideMerge(
       Layer.succeed(JobSettings, {

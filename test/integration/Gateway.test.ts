@@ -178,7 +178,8 @@ describeDatabases("the gateway", (database) => {
       })
       const read = (headers: { readonly "last-event-id"?: number }) =>
         Effect.flatMap(api.jobs.events({ params: job, headers }), Stream.runCollect)
-      const live = yield* read({})
+      const all = yield* read({})
+      const live = all.filter(({ event }) => event !== "begun")
       const ended = live.at(-1)
       assert.strictEqual(ended?.event, "ended")
       const final = yield* api.jobs.get({ params: job, query: {} })
@@ -186,6 +187,7 @@ describeDatabases("the gateway", (database) => {
       const steps = live.flatMap((event) => (event.event === "step" ? [event.data] : []))
       assert.isAbove(steps.length, 3)
       assert.deepStrictEqual(steps, final.steps)
+      for (const event of all) if (event.event === "begun") assert.deepInclude(event.data, { model: "echo-1" })
       assert.deepStrictEqual(
         live.map(({ id }) => id),
         live.map((_, i) => String(i + 1)),
@@ -452,7 +454,11 @@ describeDatabases("the gateway", (database) => {
         const stopping = yield* Effect.forkChild(Effect.timeoutOption(gateway.stop, "10 seconds"))
         // At once, while the job's call still takes its time.
         assert.strictEqual((yield* Fiber.join(poll)).status, "running")
-        assert.deepStrictEqual(yield* Fiber.join(stream), [])
+        // The step that is under way, and none that has finished.
+        assert.deepStrictEqual(
+          (yield* Fiber.join(stream)).map(({ event, data }) => [event, "name" in data ? data.name : undefined]),
+          [["begun", "propose"]],
+        )
         yield* upstream.open
         assert.isTrue(Option.isSome(yield* Fiber.join(stopping)))
       }),

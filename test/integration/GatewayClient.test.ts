@@ -300,7 +300,7 @@ describe("GatewayClient", () => {
           const job = await handle.wait()
           const events = await collect(client.jobs.events(handle.id))
           assert.deepStrictEqual(
-            events.map((event) => (event.type === "step" ? event.step : event.job)),
+            events.map((event) => (event.type === "ended" ? event.job : event.step)),
             [...job.steps, job],
           )
         })

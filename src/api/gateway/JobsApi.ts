@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { JobNotFound, JobReceipt, JobStatus, JobStep } from "../../domain/job.ts"
+import { JobNotFound, JobReceipt, JobStatus, JobStep, JobStepBegun } from "../../domain/job.ts"
 import { Problem } from "../../domain/problem.ts"
 import { CursorInvalid, StorageUnavailable } from "../../domain/storage.ts"
 import { Refusals } from "../problems.ts"
@@ -15,18 +15,17 @@ const params = { id: Schema.String }
 
 export const JobPage = pageOf(Job)
 
+const NoId = Schema.optionalKey(Schema.UndefinedOr(Schema.String))
+
 /**
- * `step`: a step finished. `ended`: the job ended; nothing follows. `error`: the stream broke off and can be resumed.
+ * `begun`: a step begins; it has no `id`, and is not told again. `step`: a step finished. `ended`: the job ended; nothing follows. `error`: the stream broke off and can be resumed.
  * `id` resumes the stream after this event.
  */
 export const JobEventOnWire = Schema.Union([
   Schema.Struct({ id: Schema.String, event: Schema.Literal("step"), data: Schema.fromJsonString(JobStep) }),
   Schema.Struct({ id: Schema.String, event: Schema.Literal("ended"), data: Schema.fromJsonString(Job) }),
-  Schema.Struct({
-    id: Schema.optionalKey(Schema.UndefinedOr(Schema.String)),
-    event: Schema.Literal("error"),
-    data: Schema.fromJsonString(Problem),
-  }),
+  Schema.Struct({ id: NoId, event: Schema.Literal("begun"), data: Schema.fromJsonString(JobStepBegun) }),
+  Schema.Struct({ id: NoId, event: Schema.Literal("error"), data: Schema.fromJsonString(Problem) }),
 ])
 export type JobEventOnWire = typeof JobEventOnWire.Type
 
@@ -65,7 +64,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       OpenApi.annotations({
         summary: "Follow a job",
         description:
-          "Server-sent events: every step as it finishes, then the ended job. `Last-Event-ID` resumes after an event.",
+          "Server-sent events: every step as it begins and as it finishes, then the ended job. `Last-Event-ID` resumes after an event.",
       }),
     ),
     HttpApiEndpoint.get("receipts", "/:id/receipts", {

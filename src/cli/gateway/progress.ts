@@ -18,15 +18,17 @@ const elapsed = (start: number): string => {
   return seconds < MINUTE ? `${seconds}s` : `${Math.floor(seconds / MINUTE)}min ${seconds % MINUTE}s`
 }
 
-/** Writes over one line of the terminal while nothing happens; elsewhere nothing is shown in between. */
-const waitingLine = (start: number) => {
-  if (!process.stderr.isTTY) return { hide: () => undefined, stop: () => undefined }
-  const hide = () => void process.stderr.write("\r\u001b[K")
-  const timer = setInterval(
-    () => process.stderr.write(`\r\u001b[K${dimOnStderr(`… working, ${elapsed(start)}`)}`),
-    SECOND,
-  )
+const CLEAR_LINE = "\r\u001b[K"
+
+/** Writes over one line of the terminal, which `text` gives, every second; elsewhere nothing is shown in between. */
+const statusLine = (text: () => string) => {
+  if (!process.stderr.isTTY) return { show: () => undefined, hide: () => undefined, stop: () => undefined }
+  const hide = () => void process.stderr.write(CLEAR_LINE)
+  const show = () =>
+    void process.stderr.write(CLEAR_LINE + dimOnStderr(printableLine(text()).slice(0, process.stderr.columns - 1)))
+  const timer = setInterval(show, SECOND)
   return {
+    show,
     hide,
     stop: () => {
       clearInterval(timer)
@@ -35,19 +37,35 @@ const waitingLine = (start: number) => {
   }
 }
 
-/** Shows steps with who did them and how long it has taken, up to the end, which it gives. */
+/**
+ * Shows steps as they begin and as they finish, with who does them and how long it has taken, up to the end, which it
+ * gives. On a terminal those that are under way stand in a line that goes away.
+ */
 export const showProgress = async (mode: Job["mode"], events: AsyncIterable<JobEvent>): Promise<Job | undefined> => {
   const start = performance.now()
-  const waiting = waitingLine(start)
+  const underWay = new Map<string, string>()
+  const status = statusLine(
+    () => `… ${underWay.size === 0 ? "working" : [...underWay.values()].join("; ")} · ${elapsed(start)}`,
+  )
   try {
     for await (const event of events) {
       if (event.type === "ended") return event.job
-      waiting.hide()
-      tell(`${stepLabel(mode, event.step)} by ${event.step.model ?? "nobody"} · ${elapsed(start)}`)
+      const label = stepLabel(mode, event.step)
+      const who = event.step.model ?? "nobody"
+      if (event.type === "begun") {
+        underWay.set(event.step.name, `${label}: ${who} at work`)
+        if (!process.stderr.isTTY) tell(`${label}: ${who} at work · ${elapsed(start)}`)
+      } else {
+        underWay.delete(event.step.name)
+        status.hide()
+        const end = event.step.status === "failed" ? " failed" : ""
+        tell(`${label} by ${who}${end} · ${elapsed(start)}`)
+      }
+      status.show()
     }
     return undefined
   } finally {
-    waiting.stop()
+    status.stop()
   }
 }
 

@@ -87,8 +87,8 @@ export const runCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Run a task on a gateway"),
   Command.withDescription(
-    `Gives an agent of a gateway a task and waits: shows the job's id, its steps as they finish, with who did each and the
-time it has taken so far, then answer, verdict and cost. Ending the command does not end the job.`,
+    `Gives an agent of a gateway a task and waits: shows the job's id, its steps as they begin and finish, with who does each
+and the time it has taken so far, then answer, verdict and cost. Ending the command does not end the job.`,
   ),
   Command.withExamples([
     { command: 'sealgate run "Is 391 a prime?"', description: "With an agent that is made for you" },

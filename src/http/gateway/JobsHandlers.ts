@@ -1,6 +1,6 @@
 import { Duration, Effect, Schema, Stream } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Job, type JobEvent, JobStep } from "../../domain/job.ts"
+import { Job, type JobEvent, JobStep, JobStepBegun } from "../../domain/job.ts"
 import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
@@ -14,12 +14,19 @@ import { GatewayLimits } from "./GatewayLimits.ts"
 const OPENING = ": connected\n\n"
 
 const encodeStep = Schema.encodeEffect(Schema.fromJsonString(JobStep))
+const encodeBegun = Schema.encodeEffect(Schema.fromJsonString(JobStepBegun))
 const encodeJob = Schema.encodeEffect(Schema.fromJsonString(Job))
 
-const render = (event: JobEvent): Effect.Effect<string> =>
-  event._tag === "Step"
-    ? Effect.map(Effect.orDie(encodeStep(event.step)), (data) => renderEvent("step", data, String(event.id)))
-    : Effect.map(Effect.orDie(encodeJob(event.job)), (data) => renderEvent("ended", data, String(event.id)))
+const render = (event: JobEvent): Effect.Effect<string> => {
+  switch (event._tag) {
+    case "Begun":
+      return Effect.map(Effect.orDie(encodeBegun(event.step)), (data) => renderEvent("begun", data))
+    case "Step":
+      return Effect.map(Effect.orDie(encodeStep(event.step)), (data) => renderEvent("step", data, String(event.id)))
+    case "Ended":
+      return Effect.map(Effect.orDie(encodeJob(event.job)), (data) => renderEvent("ended", data, String(event.id)))
+  }
+}
 
 export const JobsHandlers = HttpApiBuilder.group(
   GatewayApi,

@@ -85,6 +85,8 @@ const JOBS: Glossary = {
   round: "Counts from 1.",
   sample: "Which sample, from 1.",
   "JobStep.question": "Which question, from 1.",
+  "JobStepBegun.name": "That of the step which finishes.",
+  "JobStepBegun.question": "Which question, from 1.",
   order: "2: the same was asked again with its material in the opposite order.",
   tier: "Which target of a cascade, from 2.",
   repair: "It asks once more for what could not be read.",
@@ -101,7 +103,8 @@ const JOBS: Glossary = {
   provider_error: "The provider's own error object; only sealed answers have it.",
   provider_status: "The HTTP status that it came with, likewise.",
   "jobs.events.id": "Resumes the stream after this event.",
-  "jobs.events.event": "`step`: a step finished. `ended`: the job ended. `error`: the stream broke off.",
+  "jobs.events.event":
+    "`begun`: a step begins, told once to those who are there. `step`: a step finished. `ended`: the job ended. `error`: the stream broke off.",
   "jobs.events.data": "JSON.",
 }
 

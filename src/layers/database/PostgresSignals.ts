@@ -11,8 +11,10 @@ import { connectionOf, type PostgresConfig } from "./PostgresClient.ts"
 
 const CHANNEL = "sealgate_jobs"
 const RECONNECT_EVERY = Schedule.spaced("1 second")
-/** Postgres takes payloads of less than 8000 bytes; topics have some 44. */
-const TOPICS_PER_NOTIFY = 150
+/** Topics that are gathered at most. */
+const TOPICS_AT_ONCE = 150
+/** Postgres takes payloads of less than 8000 bytes, and all of a topic is ASCII. */
+const MAX_PAYLOAD = 7900
 
 export const layerPostgresSignals = (config: PostgresConfig) =>
   Layer.effect(
@@ -65,8 +67,8 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
       /** What others have not been told yet. While one message is on its way, the next is gathered. */
       const outbox = yield* Queue.unbounded<string>()
       const send = Effect.gen(function* () {
-        const topics = new Set(yield* Queue.takeBetween(outbox, 1, TOPICS_PER_NOTIFY))
-        yield* pg`SELECT pg_notify(${CHANNEL}, ${[self, ...topics].join(" ")})`
+        const topics = new Set(yield* Queue.takeBetween(outbox, 1, TOPICS_AT_ONCE))
+        for (const payload of payloadsOf(self, topics)) yield* pg`SELECT pg_notify(${CHANNEL}, ${payload})`
       })
       // What cannot be told is found out by those who look for themselves.
       yield* Effect.forkScoped(Effect.forever(Effect.ignore(send)))
@@ -84,3 +86,17 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
       })
     }),
   )
+
+/** The topics behind their sender, as few messages as there can be. */
+const payloadsOf = (sender: string, topics: Iterable<string>): ReadonlyArray<string> => {
+  const payloads: Array<string> = []
+  let payload = sender
+  for (const topic of topics) {
+    if (payload.length + 1 + topic.length > MAX_PAYLOAD) {
+      payloads.push(payload)
+      payload = sender
+    }
+    payload += ` ${topic}`
+  }
+  return [...payloads, payload]
+}

@@ -33,6 +33,7 @@ import { type JobFilter, makeJobReads } from "./JobReads.ts"
 import { NEW_JOB_COLUMNS, type NewJob, newJobColumns, type StepRow, toNewJob, toStep } from "./JobRows.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { changed, ended, JobSignals, stopped } from "./JobSignals.ts"
+import { StepsBegun } from "./StepsBegun.ts"
 import { WorstPrice } from "./WorstPrice.ts"
 
 const isAgentId = Schema.is(AgentId)
@@ -87,6 +88,7 @@ export class Jobs extends Context.Service<
       const agents = yield* Agents
       const queue = yield* JobQueue
       const signals = yield* JobSignals
+      const begunSteps = yield* StepsBegun
       const random = yield* SecureRandom.SecureRandom
       const { retention } = yield* JobSettings
       const worst = yield* WorstPrice
@@ -191,11 +193,11 @@ export class Jobs extends Context.Service<
             const look = Effect.fnUntraced(function* (after: number) {
               // In this order: once a job has ended, no step is added, so what is read then is all there is.
               const { last_event, status } = yield* state(tenant, id)
-              const events: ReadonlyArray<JobEvent> = (yield* steps([id], after)).map(stepEvent)
+              const events: ReadonlyArray<StoredEvent> = (yield* steps([id], after)).map(stepEvent)
               if (!isEnded(status)) return { events, ended: false }
               const end = last_event + 1
               if (after >= end) return { events, ended: true }
-              const last: JobEvent = { _tag: "Ended", id: end, job: yield* read(tenant, id) }
+              const last: StoredEvent = { _tag: "Ended", id: end, job: yield* read(tenant, id) }
               return { events: [...events, last], ended: true }
             }, unavailable)
             const next = Effect.fnUntraced(function* (after: number) {
@@ -204,7 +206,8 @@ export class Jobs extends Context.Service<
               if (events.length === 0) yield* subscription.next
               return [events, Option.some(events.at(-1)?.id ?? after)] as const
             })
-            return Stream.paginate(after, next)
+            const begun = Stream.map(begunSteps.follow(job), (step): JobEvent => ({ _tag: "Begun", step }))
+            return Stream.merge(Stream.paginate(after, next), begun, { haltStrategy: "left" })
           }).pipe(unavailable, Stream.unwrap),
 
         cancel: Effect.fn("Jobs.cancel")(function* (tenant, id) {
@@ -246,4 +249,7 @@ const MOST = 64
 
 const encodeRequest = (request: ExecuteRequest) => Effect.orDie(Schema.encodeEffect(ExecuteRequest)(request))
 
-const stepEvent = (row: StepRow): JobEvent => ({ _tag: "Step", id: row.event, step: toStep(row) })
+/** What is told again to those who come later. */
+type StoredEvent = Exclude<JobEvent, { readonly _tag: "Begun" }>
+
+const stepEvent = (row: StepRow): StoredEvent => ({ _tag: "Step", id: row.event, step: toStep(row) })

@@ -2,7 +2,7 @@
  * Decides who answers, has the upstream try the targets in that order, and enters every call in the ledger before it
  * returns the answer.
  */
-import { Clock, Context, Effect, Layer, Result, Schedule } from "effect"
+import { Clock, Context, Effect, Layer, Result, Schedule, type Scope } from "effect"
 import type { Mode } from "../../domain/modes.ts"
 import type { ChatRequest } from "../../domain/chat.ts"
 import type { KeptReceipt } from "../../domain/keptReceipt.ts"
@@ -32,6 +32,8 @@ export interface RouterRequest extends TargetRequirements {
   readonly independentOf?: ReadonlyArray<TargetName> | undefined
   /** How often the answer was escalated so far: a cascade leaves out that many of its cheapest targets. */
   readonly tier?: number | undefined
+  /** Told who is asked first, before they are. The scope is that of the call. */
+  readonly onChosen?: ((target: TargetName) => Effect.Effect<void, never, Scope.Scope>) | undefined
   /** Made because of the routing itself: what it costs counts, and there is no baseline for it. */
   readonly extra?: boolean | undefined
 }
@@ -131,6 +133,7 @@ export class Router extends Context.Service<
 
         const { response_format, ...plain } = request.completion
         const [first] = targets
+        if (first !== undefined) yield* request.onChosen?.(first) ?? Effect.void
         if (response_format === undefined || first === undefined) return yield* ask(request.completion)
         if (formless.has(nameOf(first))) return yield* ask(plain)
         return yield* Effect.catchTag(ask(request.completion), "CallFailed", (failed) => {
@@ -140,7 +143,7 @@ export class Router extends Context.Service<
             Effect.sync(() => refused.includes(nameOf(target)) && formless.add(nameOf(target))),
           )
         })
-      })
+      }, Effect.scoped)
 
       return Router.of({ call })
     }),

@@ -457,7 +457,10 @@ describeDatabases("jobs", (database) => {
       const { job, tenant } = yield* enqueueOne()
       const follow = (after?: number) => Stream.runCollect(jobs.events(tenant, job.id, after))
       const brief = (events: ReadonlyArray<JobEvent>) =>
-        events.map((event) => (event._tag === "Step" ? [event.id, event.step.name] : [event.id, event.job.status]))
+        events.flatMap((event) => {
+          if (event._tag === "Begun") return []
+          return [[event.id, event._tag === "Step" ? event.step.name : event.job.status]]
+        })
 
       const waiting = yield* Effect.forkChild(ended(tenant, job))
       const following = yield* Effect.forkChild(follow())

@@ -4,6 +4,7 @@ import { Ledger } from "../../routing/Ledger.ts"
 import { Router } from "../../routing/Router.ts"
 import { RoutingConfig } from "../../routing/RoutingConfig.ts"
 import { JobProgram } from "../JobProgram.ts"
+import { StepsBegun } from "../StepsBegun.ts"
 import { WorstPrice } from "../WorstPrice.ts"
 import * as adversarial from "./adversarial/run.ts"
 import { makeAsking } from "./engine/Asking.ts"
@@ -17,8 +18,9 @@ export const layer: Layer.Layer<JobProgram, never, Router | Ledger> = Layer.effe
   Effect.gen(function* () {
     const router = yield* Router
     const ledger = yield* Ledger
+    const begun = yield* StepsBegun
     return JobProgram.of({
-      run: (context) => programs[context.mode].run(context, makeAsking(context, router, ledger)),
+      run: (context) => programs[context.mode].run(context, makeAsking(context, { router, ledger, begun })),
     })
   }),
 )

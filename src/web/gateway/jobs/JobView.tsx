@@ -10,7 +10,7 @@ import { useAction } from "../useAction.ts"
 import { Loading, Problem, View } from "../View.tsx"
 import { DebateRounds } from "./adversarial/DebateRounds.tsx"
 import { JobFacts } from "./JobFacts.tsx"
-import { stepsOf, taskText } from "./jobState.ts"
+import { stepsOf, taskText, underWay } from "./jobState.ts"
 import { Badge, STATUS, verdictBadge } from "./badges.tsx"
 import { Receipts } from "./Receipts.tsx"
 import { endOf } from "./steps.ts"
@@ -128,7 +128,12 @@ export const JobView = ({ id }: { readonly id: string }) => {
         <div class="stack">
           {job.result !== undefined && <Answer result={job.result} />}
           <Course job={job} steps={steps} ended={ended} />
-          <StepTable mode={job.mode} steps={steps} running={!ended} />
+          <StepTable
+            mode={job.mode}
+            steps={steps}
+            begun={state === undefined ? [] : underWay(state)}
+            running={!ended}
+          />
           {ended && <Receipts job={job} />}
         </div>
         <JobFacts job={job} task={task} />

@@ -1,7 +1,7 @@
-import type { Step } from "../../../client/GatewayJobs.ts"
+import type { BegunStep, Step } from "../../../client/GatewayJobs.ts"
 import { type Mode, stepLabel } from "../../../domain/modes.ts"
 import { Columns } from "../../shared/Columns.tsx"
-import { between, count, duration, usd } from "../../shared/format.ts"
+import { between, count, duration, moment, usd } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 import { Badge, STATUS } from "./badges.tsx"
 import { timeline } from "./steps.ts"
@@ -22,12 +22,14 @@ const Span = ({ length, offset }: { readonly offset: number; readonly length: nu
   </svg>
 )
 
-/** Every step as it finishes: who did it, how long it took and what it cost. */
+/** Every step as it begins and as it finishes: who does it, how long it took and what it cost. */
 export const StepTable = ({
+  begun,
   mode,
   running,
   steps,
 }: {
+  readonly begun: ReadonlyArray<BegunStep>
   readonly mode: Mode
   readonly steps: ReadonlyArray<Step>
   readonly running: boolean
@@ -77,11 +79,16 @@ export const StepTable = ({
           </table>
         </Scroll>
       )}
-      {running && (
-        <p class="muted pulse">
-          {steps.length === 0 ? "The first step is under way or waiting for its turn…" : "The next step is under way…"}
-        </p>
-      )}
+      {running &&
+        (begun.length === 0 ? (
+          <p class="muted pulse">{steps.length === 0 ? "Waiting for its turn…" : "Working…"}</p>
+        ) : (
+          begun.map((step) => (
+            <p key={`${step.name} ${step.started_at}`} class="muted pulse">
+              {stepLabel(mode, step)}: {step.model} is at work, since {moment(step.started_at)}
+            </p>
+          ))
+        ))}
       {!running && steps.length === 0 && <p class="muted">It ended before its first step.</p>}
     </section>
   )

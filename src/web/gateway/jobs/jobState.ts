@@ -1,10 +1,12 @@
 /** A job as this page knows it: what was read last, and the steps that its event stream has brought since. */
-import type { Job, JobEvent, Step } from "../../../client/GatewayJobs.ts"
+import type { BegunStep, Job, JobEvent, Step } from "../../../client/GatewayJobs.ts"
 import { isEnded } from "../../../domain/job.ts"
 
 export interface JobState {
   readonly job: Job
   readonly streamed: ReadonlyArray<Step>
+  /** Steps that have begun, as far as the stream told; some of them may have finished. */
+  readonly begun: ReadonlyArray<BegunStep>
 }
 
 /** `following`: a new event stream begins, from the first step. */
@@ -14,13 +16,15 @@ export type JobUpdate = { readonly type: "read"; readonly job: Job } | { readonl
 export const applyUpdate = (state: JobState | undefined, update: JobUpdate): JobState | undefined => {
   switch (update.type) {
     case "ended":
-      return { job: update.job, streamed: update.job.steps }
+      return { job: update.job, streamed: update.job.steps, begun: [] }
     case "following":
-      return state === undefined ? undefined : { ...state, streamed: [] }
+      return state === undefined ? undefined : { ...state, streamed: [], begun: [] }
+    case "begun":
+      return state === undefined ? undefined : { ...state, begun: [...state.begun, update.step] }
     case "step":
       return state === undefined ? undefined : { ...state, streamed: [...state.streamed, update.step] }
     case "read":
-      if (state === undefined) return { job: update.job, streamed: [] }
+      if (state === undefined) return { job: update.job, streamed: [], begun: [] }
       return isEnded(state.job.status) ? state : { ...state, job: update.job }
   }
 }
@@ -28,6 +32,16 @@ export const applyUpdate = (state: JobState | undefined, update: JobUpdate): Job
 /** The steps so far: both lists begin with the first step, so the longer one is newer. */
 export const stepsOf = ({ job, streamed }: JobState): ReadonlyArray<Step> =>
   streamed.length > job.steps.length ? streamed : job.steps
+
+/** The steps that are under way: those that began and have not finished since. */
+export const underWay = (state: JobState): ReadonlyArray<BegunStep> => {
+  if (isEnded(state.job.status)) return []
+  const finished = stepsOf(state)
+  return state.begun.filter(
+    ({ name, started_at }) =>
+      !finished.some((step) => step.name === name && Date.parse(step.finished_at) >= Date.parse(started_at)),
+  )
+}
 
 /** The conversation or text of a task, as plain text. */
 export const taskText = (task: Job["task"]): string => {

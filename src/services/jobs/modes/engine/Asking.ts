@@ -2,15 +2,16 @@
  * How a mode asks models. Every call is one durable step: it keeps to the agent's limits and policy, and what came back
  * is stored before anything builds on it, so a job that resumes finds the same answers and pays for none of them again.
  */
-import { Effect, Option, Schema } from "effect"
+import { DateTime, Effect, Option, Schema } from "effect"
 import type { Message, ResponseFormat } from "../../../../domain/chat.ts"
 import { defined } from "../../../../domain/defined.ts"
 import type { Role } from "../../../../domain/routing.ts"
-import type { Step } from "../../../../domain/step.ts"
+import { type Step, stepName } from "../../../../domain/step.ts"
 import { TargetName } from "../../../../domain/targets.ts"
 import type { Ledger } from "../../../routing/Ledger.ts"
 import type { Router } from "../../../routing/Router.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
+import type { StepsBegun } from "../../StepsBegun.ts"
 import { isLimited, limitReached, emptyAnswer, refusal, routingFailure } from "./jobFailures.ts"
 import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
 import { persona, REPAIR, shape } from "./prompts.ts"
@@ -83,7 +84,14 @@ interface Call extends Routing {
   readonly optional?: boolean | undefined
 }
 
-export const makeAsking = (context: JobContext, router: Router["Service"], ledger: Ledger["Service"]): Asking => {
+/** What asking takes. */
+interface Services {
+  readonly router: Router["Service"]
+  readonly ledger: Ledger["Service"]
+  readonly begun: StepsBegun
+}
+
+export const makeAsking = (context: JobContext, { begun, ledger, router }: Services): Asking => {
   const { agent, jobId, mode, task, tenant } = context
   const taskMessages: ReadonlyArray<Message> = typeof task === "string" ? [{ role: "user", content: task }] : task
 
@@ -142,6 +150,10 @@ export const makeAsking = (context: JobContext, router: Router["Service"], ledge
             independentOf,
             tier,
             extra,
+            onChosen: ({ model, provider }) =>
+              Effect.flatMap(DateTime.now, (started_at) =>
+                begun.begin(jobId, { name: stepName(step), ...step, provider, model, started_at }),
+              ),
           })
           .pipe(Effect.mapError(routingFailure))
         if (optional !== true && response_format === undefined) {

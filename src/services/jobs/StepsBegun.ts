@@ -1,0 +1,108 @@
+/**
+ * Tells those who follow a job of steps as they begin, in whichever process it is worked on. Nothing of it is stored, and
+ * nothing is sent where nobody follows: followers say so by a signal, again and again, because the job may be taken by
+ * another process meanwhile.
+ */
+import { Clock, Context, Duration, Effect, Layer, Option, Queue, Schedule, Schema, type Scope, Stream } from "effect"
+import { type JobId, JobStepBegun } from "../../domain/job.ts"
+import { begun, JobSignals, watched } from "./JobSignals.ts"
+
+const ANNOUNCED_EVERY = Duration.seconds(5)
+/** How long a job counts as followed since somebody said so. */
+const FOLLOWED_FOR = Duration.seconds(12)
+/** Beginnings that wait for a slow follower; it loses the oldest. */
+const KEPT = 64
+
+interface StepsBegunService {
+  /** Says that a step has begun. It counts as under way until the scope closes. */
+  readonly begin: (job: JobId, step: JobStepBegun) => Effect.Effect<void, never, Scope.Scope>
+  /** The steps of a job as they begin, those first that are under way. It has no end. */
+  readonly follow: (job: JobId) => Stream.Stream<JobStepBegun>
+}
+
+/** By default nobody is told. */
+export const StepsBegun = Context.Reference<StepsBegunService>("sealgate/services/jobs/StepsBegun", {
+  defaultValue: () => ({ begin: () => Effect.void, follow: () => Stream.never }),
+})
+export type StepsBegun = StepsBegunService
+
+export const layerStepsBegun: Layer.Layer<never, never, JobSignals> = Layer.effect(
+  StepsBegun,
+  Effect.gen(function* () {
+    const signals = yield* JobSignals
+    const clock = yield* Clock.Clock
+    const run = Effect.runForkWith(yield* Effect.context())
+    const underWay = new Registry<JobStepBegun>()
+    const followers = new Registry<Queue.Queue<JobStepBegun>>()
+    const followedUntil = new Map<string, number>()
+
+    const isFollowed = (job: JobId) => (followedUntil.get(job) ?? 0) > clock.currentTimeMillisUnsafe()
+    const tell = (job: string, step: JobStepBegun) =>
+      Effect.flatMap(encode(step), (text) => signals.publish(begun(job, text)))
+
+    const noteFollowed = (job: string) => {
+      const now = clock.currentTimeMillisUnsafe()
+      for (const [other, until] of followedUntil) if (until <= now) followedUntil.delete(other)
+      followedUntil.set(job, now + Duration.toMillis(FOLLOWED_FOR))
+      for (const step of underWay.of(job)) run(tell(job, step))
+    }
+
+    yield* signals.listen((topic) => {
+      if (topic.startsWith("watched:")) return noteFollowed(topic.slice("watched:".length))
+      if (!topic.startsWith("begun:")) return
+      const [, job = "", text = ""] = topic.split(":")
+      const step = followers.of(job).size === 0 ? Option.none() : decode(text)
+      if (Option.isSome(step)) for (const queue of followers.of(job)) Queue.offerUnsafe(queue, step.value)
+    })
+
+    return {
+      begin: (job, step) =>
+        Effect.andThen(
+          underWay.add(job, step),
+          Effect.suspend(() => (isFollowed(job) ? tell(job, step) : Effect.void)),
+        ),
+      follow: (job) =>
+        Stream.unwrap(
+          Effect.gen(function* () {
+            const queue = yield* Queue.sliding<JobStepBegun>(KEPT)
+            yield* followers.add(job, queue)
+            yield* Effect.forkScoped(Effect.repeat(signals.publish(watched(job)), Schedule.spaced(ANNOUNCED_EVERY)))
+            const told = new Set<string>()
+            const isNews = ({ name, started_at }: JobStepBegun) => {
+              const before = told.size
+              return told.add(`${name} ${started_at.epochMilliseconds}`).size > before
+            }
+            return Stream.filter(Stream.fromQueue(queue), isNews)
+          }),
+        ),
+    } satisfies StepsBegunService
+  }),
+)
+
+/** What belongs to jobs, each until its scope closes. */
+class Registry<A> {
+  private readonly sets = new Map<string, Set<A>>()
+
+  of(job: string): ReadonlySet<A> {
+    return this.sets.get(job) ?? new Set()
+  }
+
+  add(job: string, item: A): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.asVoid(
+      Effect.acquireRelease(
+        Effect.sync(() => this.sets.set(job, (this.sets.get(job) ?? new Set()).add(item))),
+        () =>
+          Effect.sync(() => {
+            const items = this.sets.get(job)
+            items?.delete(item)
+            if (items?.size === 0) this.sets.delete(job)
+          }),
+      ),
+    )
+  }
+}
+
+/** Signals have neither spaces nor colons within. */
+const OnSignal = Schema.StringFromBase64Url.pipe(Schema.decodeTo(Schema.fromJsonString(JobStepBegun)))
+const encode = (step: JobStepBegun) => Effect.orDie(Schema.encodeEffect(OnSignal)(step))
+const decode = Schema.decodeUnknownOption(OnSignal)

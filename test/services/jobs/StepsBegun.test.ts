@@ -1,0 +1,84 @@
+/** Who follows a job is told of steps as they begin, wherever it is worked on; where nobody follows, nobody is told. */
+import { assert, it } from "@effect/vitest"
+import { DateTime, Effect, Fiber, Layer, Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { JobId, type JobStepBegun } from "../../../src/domain/job.ts"
+import { changed, JobSignals } from "../../../src/services/jobs/JobSignals.ts"
+import { layerStepsBegun, StepsBegun } from "../../../src/services/jobs/StepsBegun.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { start, use } from "../../support/jobs.ts"
+
+const stepOf = (name: string): JobStepBegun => ({
+  name,
+  kind: "critique",
+  round: 1,
+  provider: "provider1",
+  // Longer than what is sent to other processes at once.
+  model: "m".repeat(5000),
+  started_at: DateTime.makeUnsafe(0),
+})
+
+describeDatabases("steps as they begin", (database) => {
+  const setup = Effect.gen(function* () {
+    const layer = Layer.provideMerge(layerStepsBegun, yield* database.create)
+    const worker = yield* start(layer)
+    // On the embedded database there is only one process.
+    const other = database.kind === "sqlite" ? worker : yield* start(layer)
+    const topics: Array<string> = []
+    yield* use(
+      other.context,
+      Effect.flatMap(JobSignals, ({ listen }) => listen((topic) => void topics.push(topic.split(":")[0] ?? ""))),
+    )
+    const job = JobId.make(SecureRandom.uuidV7Unsafe())
+    // Signals get through as soon as both processes listen.
+    for (const [from, to] of [
+      [worker, other],
+      [other, worker],
+    ] as const) {
+      let heard = false
+      yield* use(
+        to.context,
+        Effect.flatMap(JobSignals, ({ listen }) => listen(() => void (heard = true))),
+      )
+      yield* use(
+        from.context,
+        Effect.flatMap(JobSignals, ({ publish }) => publish(changed(job))),
+      ).pipe(Effect.delay("10 millis"), Effect.repeat({ until: () => heard }))
+    }
+    return {
+      begin: (job: JobId, name: string) =>
+        use(
+          worker.context,
+          StepsBegun.use(({ begin }) => begin(job, stepOf(name))),
+        ),
+      follow: (job: JobId, count: number) =>
+        use(
+          other.context,
+          StepsBegun.use(({ follow }) => Stream.runCollect(Stream.take(follow(job), count))),
+        ),
+      topics,
+      job,
+      stranger: JobId.make(SecureRandom.uuidV7Unsafe()),
+    }
+  })
+
+  it.live("are told to who comes later, as long as they are under way, and once", () =>
+    Effect.gen(function* () {
+      const { begin, follow, job, stranger, topics } = yield* setup
+      yield* begin(stranger, "other job")
+      yield* Effect.scoped(begin(job, "over"))
+      yield* begin(job, "one")
+      yield* begin(job, "two")
+      assert.notInclude(topics, "begun")
+      const following = yield* Effect.forkChild(follow(job, 3))
+      const first = yield* follow(job, 2)
+      yield* begin(job, "three")
+      const all = yield* Fiber.join(following)
+      assert.deepStrictEqual(
+        first.map(({ name }) => name),
+        ["one", "two"],
+      )
+      assert.deepStrictEqual(all, ["one", "two", "three"].map(stepOf))
+    }).pipe(Effect.scoped),
+  )
+})
