@@ -78,7 +78,9 @@ export class Drain extends Context.Service<
             yield* counted(Effect.logInfo(`shutting down; waiting up to ${grace} for what is in flight`))
             const [waited, finished] = yield* Effect.timed(Effect.timeoutOption(Deferred.await(idle), settings.grace))
             if (Option.isSome(finished)) {
-              return yield* Effect.logInfo(`everything in flight has ended after ${Duration.format(waited)}`)
+              return yield* Effect.logInfo(
+                `everything in flight has ended after ${Duration.format(Duration.millis(Math.round(Duration.toMillis(waited))))}`,
+              )
             }
             yield* counted(Effect.logWarning(`breaking off what is still in flight after ${grace}`))
             yield* Deferred.fail(aborted, new Aborted())

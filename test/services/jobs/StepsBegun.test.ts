@@ -1,12 +1,12 @@
 /** Who follows a job is told of steps as they begin, wherever it is worked on; where nobody follows, nobody is told. */
 import { assert, it } from "@effect/vitest"
-import { DateTime, Effect, Fiber, Layer, Stream } from "effect"
+import { Context, DateTime, Effect, Fiber, Layer, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { JobId, type JobStepBegun } from "../../../src/domain/job.ts"
 import { changed, JobSignals } from "../../../src/services/jobs/JobSignals.ts"
 import { layerStepsBegun, StepsBegun } from "../../../src/services/jobs/StepsBegun.ts"
 import { describeDatabases } from "../../support/databases.ts"
-import { start, use } from "../../support/jobs.ts"
+import { start } from "../../support/jobs.ts"
 
 const stepOf = (name: string): JobStepBegun => ({
   name,
@@ -21,14 +21,15 @@ const stepOf = (name: string): JobStepBegun => ({
 describeDatabases("steps as they begin", (database) => {
   const setup = Effect.gen(function* () {
     const layer = Layer.provideMerge(layerStepsBegun, yield* database.create)
-    const worker = yield* start(layer)
+    const started = Effect.map(start(layer), ({ context }) => ({
+      signals: Context.get(context, JobSignals),
+      steps: Context.get(context, StepsBegun),
+    }))
+    const worker = yield* started
     // On the embedded database there is only one process.
-    const other = database.kind === "sqlite" ? worker : yield* start(layer)
+    const other = database.kind === "sqlite" ? worker : yield* started
     const topics: Array<string> = []
-    yield* use(
-      other.context,
-      Effect.flatMap(JobSignals, ({ listen }) => listen((topic) => void topics.push(topic.split(":")[0] ?? ""))),
-    )
+    yield* other.signals.listen((topic) => void topics.push(topic.split(":")[0] ?? ""))
     const job = JobId.make(SecureRandom.uuidV7Unsafe())
     // Signals get through as soon as both processes listen.
     for (const [from, to] of [
@@ -36,26 +37,12 @@ describeDatabases("steps as they begin", (database) => {
       [other, worker],
     ] as const) {
       let heard = false
-      yield* use(
-        to.context,
-        Effect.flatMap(JobSignals, ({ listen }) => listen(() => void (heard = true))),
-      )
-      yield* use(
-        from.context,
-        Effect.flatMap(JobSignals, ({ publish }) => publish(changed(job))),
-      ).pipe(Effect.delay("10 millis"), Effect.repeat({ until: () => heard }))
+      yield* to.signals.listen(() => void (heard = true))
+      yield* from.signals.publish(changed(job)).pipe(Effect.delay("10 millis"), Effect.repeat({ until: () => heard }))
     }
     return {
-      begin: (job: JobId, name: string) =>
-        use(
-          worker.context,
-          StepsBegun.use(({ begin }) => begin(job, stepOf(name))),
-        ),
-      follow: (job: JobId, count: number) =>
-        use(
-          other.context,
-          StepsBegun.use(({ follow }) => Stream.runCollect(Stream.take(follow(job), count))),
-        ),
+      begin: (job: JobId, name: string) => worker.steps.begin(job, stepOf(name)),
+      follow: (job: JobId, count: number) => Stream.runCollect(Stream.take(other.steps.follow(job), count)),
       topics,
       job,
       stranger: JobId.make(SecureRandom.uuidV7Unsafe()),
