@@ -72,31 +72,45 @@ const makeStorage = (sodium: Sodium): KeyStorage => {
     }
   }
 
-  const takeSlot = (slotBytes: number, slots: number) => {
-    const slab =
-      slabs.find((slab) => slab.slotBytes === slotBytes && slab.free.length > 0) ?? makeSlab(slotBytes, slots)
-    const slot = slab.free.pop()
-    if (slot === undefined) throw new Error("a slab without a free slot was chosen")
-    const bytes = slab.memory.subarray(slot * slotBytes, (slot + 1) * slotBytes)
-    let live = true
-    return {
-      read: <A>(use: (secret: Bytes) => A): A => {
-        if (!live || wiped) throw new Error("the key was destroyed")
-        return withSlab(slab, "read", () => use(bytes))
-      },
-      write: (fill: (secret: Bytes) => void) => withSlab(slab, "write", () => fill(bytes)),
-      destroy: () => {
-        if (!live) return
-        live = false
-        withSlab(slab, "write", () => bytes.fill(0))
-        slab.free.push(slot)
-      },
+  /** Where one key is. There are two for each session, so that it holds no more than it has to. */
+  class Slot {
+    private readonly slab: Slab
+    private readonly index: number
+    private live = true
+
+    constructor(slotBytes: number, slots: number) {
+      this.slab =
+        slabs.find((slab) => slab.slotBytes === slotBytes && slab.free.length > 0) ?? makeSlab(slotBytes, slots)
+      const index = this.slab.free.pop()
+      if (index === undefined) throw new Error("a slab without a free slot was chosen")
+      this.index = index
+    }
+
+    private bytes(): Bytes {
+      const { memory, slotBytes } = this.slab
+      return memory.subarray(this.index * slotBytes, (this.index + 1) * slotBytes)
+    }
+
+    read<A>(use: (secret: Bytes) => A): A {
+      if (!this.live || wiped) throw new Error("the key was destroyed")
+      return withSlab(this.slab, "read", () => use(this.bytes()))
+    }
+
+    write(fill: (secret: Bytes) => void): void {
+      withSlab(this.slab, "write", () => fill(this.bytes()))
+    }
+
+    destroy(): void {
+      if (!this.live) return
+      this.live = false
+      this.write((bytes) => bytes.fill(0))
+      this.slab.free.push(this.index)
     }
   }
 
   /** A slot with `given`, which is overwritten, or random bytes. */
   const filledSlot = (slotBytes: number, given: Bytes | undefined) => {
-    const slot = takeSlot(slotBytes, SLOTS_PER_SLAB)
+    const slot = new Slot(slotBytes, SLOTS_PER_SLAB)
     slot.write((bytes) => {
       if (given === undefined) return sodium.randombytes_buf(bytes)
       bytes.set(given)
@@ -105,32 +119,52 @@ const makeStorage = (sodium: Sodium): KeyStorage => {
     return slot
   }
 
+  class Agreement implements AgreementKey {
+    readonly publicKey = new Uint8Array(AGREEMENT_BYTES)
+    private readonly slot: Slot
+
+    constructor(slot: Slot) {
+      this.slot = slot
+      slot.read((bytes) => sodium.crypto_scalarmult_base(this.publicKey, bytes))
+    }
+
+    agree(peer: Bytes): Bytes {
+      const shared = secretBytes(AGREEMENT_BYTES)
+      this.slot.read((bytes) => sodium.crypto_scalarmult(shared, bytes, peer))
+      return shared
+    }
+
+    destroy(): void {
+      this.slot.destroy()
+    }
+  }
+
+  class Decapsulation implements DecapsulationKey {
+    private readonly slot: Slot
+
+    constructor(slot: Slot) {
+      this.slot = slot
+    }
+
+    get publicKey(): Bytes {
+      return this.slot.read(mlKemPublicKey)
+    }
+
+    decapsulate(ciphertext: Bytes): Bytes {
+      return this.slot.read((bytes) => mlKemDecapsulate(bytes, ciphertext))
+    }
+
+    destroy(): void {
+      this.slot.destroy()
+    }
+  }
+
   return {
     kind: "guarded",
-    agreementKey: (secret): AgreementKey => {
-      const slot = filledSlot(AGREEMENT_BYTES, secret)
-      const publicKey = new Uint8Array(AGREEMENT_BYTES)
-      slot.read((bytes) => sodium.crypto_scalarmult_base(publicKey, bytes))
-      return {
-        publicKey,
-        agree: (peer) => {
-          const shared = secretBytes(AGREEMENT_BYTES)
-          slot.read((bytes) => sodium.crypto_scalarmult(shared, bytes, peer))
-          return shared
-        },
-        destroy: slot.destroy,
-      }
-    },
-    decapsulationKey: (seed): DecapsulationKey => {
-      const slot = filledSlot(ML_KEM_768.seedBytes, seed)
-      return {
-        publicKey: slot.read(mlKemPublicKey),
-        decapsulate: (ciphertext) => slot.read((bytes) => mlKemDecapsulate(bytes, ciphertext)),
-        destroy: slot.destroy,
-      }
-    },
+    agreementKey: (secret): AgreementKey => new Agreement(filledSlot(AGREEMENT_BYTES, secret)),
+    decapsulationKey: (seed): DecapsulationKey => new Decapsulation(filledSlot(ML_KEM_768.seedBytes, seed)),
     signingKey: (seed): SigningKey => {
-      const slot = takeSlot(SIGNING_BYTES, 1)
+      const slot = new Slot(SIGNING_BYTES, 1)
       const publicKey = new Uint8Array(32)
       slot.write((bytes) => sodium.crypto_sign_seed_keypair(publicKey, bytes, seed))
       seed.fill(0)
@@ -141,7 +175,7 @@ const makeStorage = (sodium: Sodium): KeyStorage => {
           slot.read((bytes) => sodium.crypto_sign_detached(signature, message, bytes))
           return signature
         },
-        destroy: slot.destroy,
+        destroy: () => slot.destroy(),
       }
     },
     wipe: () => {

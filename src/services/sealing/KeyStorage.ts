@@ -12,6 +12,7 @@ export interface AgreementKey {
 
 /** An ML-KEM-768 private key (FIPS 203). */
 export interface DecapsulationKey {
+  /** Computed each time: it is long, and needed once. */
   readonly publicKey: Bytes
   /** The 32-byte secret in `ciphertext`, another one if it was made for another key; throws when the key was destroyed. */
   readonly decapsulate: (ciphertext: Bytes) => Bytes

@@ -58,7 +58,9 @@ export const plainStorage = (): KeyStorage => {
     decapsulationKey: (seed): DecapsulationKey => {
       const { destroy, read } = hold(ML_KEM_768.seedBytes, seed)
       return {
-        publicKey: mlKemPublicKey(read()),
+        get publicKey() {
+          return mlKemPublicKey(read())
+        },
         decapsulate: (ciphertext) => mlKemDecapsulate(read(), ciphertext),
         destroy,
       }

@@ -186,7 +186,8 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
           id,
           idBytes,
           key,
-          attestationHash: sha256(utf8(statement)),
+          // A copy lies in the heap, where its bytes have no buffer of their own, which would take more than they.
+          attestationHash: sha256(utf8(statement)).slice(),
           begunAt: now,
           expiresAt: expiresAt * 1000,
           claimed: new Set(),

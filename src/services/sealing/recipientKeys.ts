@@ -3,12 +3,13 @@ import { createHash } from "node:crypto"
 import { type Bytes, concat, u64, utf8 } from "../../domain/bytes.ts"
 import { ML_KEM_768, type Suite, X25519, X_WING } from "../../domain/suites.ts"
 import { KEY_BYTES } from "../../domain/transcript.ts"
-import type { KeyStorage } from "./KeyStorage.ts"
+import type { AgreementKey, DecapsulationKey, KeyStorage } from "./KeyStorage.ts"
 import type { LabeledKdf } from "./LabeledKdf.ts"
 import { exactBuffer } from "./secretBytes.ts"
 
 export interface RecipientKey {
   readonly suite: Suite
+  /** One of X-Wing is put together each time: it is long, and a session needs it once. */
   readonly publicKey: Bytes
   /** The secret that was encapsulated; one of the outputs of `kdf`. Throws when the key was destroyed. */
   readonly decapsulate: (enc: Bytes, kdf: LabeledKdf) => Bytes
@@ -27,18 +28,18 @@ const SHARED_SECRET = utf8("shared_secret")
 const X_WING_LABEL = new Uint8Array([0x5c, 0x2e, 0x2f, 0x2f, 0x5e, 0x5c])
 
 const x25519 = (vault: Vault, secret?: Bytes): RecipientKey => {
-  const { agree, destroy, publicKey } = vault.agreementKey(secret)
+  const key = vault.agreementKey(secret)
   return {
     suite: X25519,
-    publicKey,
+    publicKey: key.publicKey,
     decapsulate: (enc, suiteKdf) => {
       const kdf = suiteKdf.forSuite(KEM_SUITE_ID)
-      const shared = agree(enc)
+      const shared = key.agree(enc)
       const prk = kdf.extract(EMPTY, EAE_PRK, shared)
       shared.fill(0)
-      return kdf.expand(prk, SHARED_SECRET, concat(enc, publicKey), KEY_BYTES)
+      return kdf.expand(prk, SHARED_SECRET, concat(enc, key.publicKey), KEY_BYTES)
     },
-    destroy,
+    destroy: () => key.destroy(),
   }
 }
 
@@ -57,41 +58,50 @@ const expand = (seed: Bytes): readonly [mlKem: Bytes, x25519: Bytes] => {
   return keys
 }
 
-/**
- * X-Wing. The two private keys of a fresh key are drawn each by itself, in the vault: that is what expanding a seed comes to,
- * without a seed that would be a third secret.
- */
-const xWing = (vault: Vault, seed?: Bytes): RecipientKey => {
-  const [seedM, secretX] = seed === undefined ? [] : expand(seed)
-  const mlKem = vault.decapsulationKey(seedM)
-  const x = vault.agreementKey(secretX)
-  return {
-    suite: X_WING,
-    publicKey: concat(mlKem.publicKey, x.publicKey),
-    decapsulate: (enc, kdf) => {
-      const ciphertextX = enc.subarray(ML_KEM_768.ciphertextBytes)
-      const sharedX = x.agree(ciphertextX)
-      const sharedM = mlKem.decapsulate(enc.subarray(0, ML_KEM_768.ciphertextBytes))
-      const shared = createHash("sha3-256")
-        .update(sharedM)
-        .update(sharedX)
-        .update(ciphertextX)
-        .update(x.publicKey)
-        .update(X_WING_LABEL)
-        .digest()
-      sharedM.fill(0)
-      sharedX.fill(0)
-      return kdf.remember(new Uint8Array(exactBuffer(shared)))
-    },
-    destroy: () => {
-      mlKem.destroy()
-      x.destroy()
-    },
+/** X-Wing, which most sessions are of. A class, because its methods take no memory for each of them. */
+class XWingKey implements RecipientKey {
+  readonly suite = X_WING
+  private readonly mlKem: DecapsulationKey
+  private readonly x: AgreementKey
+
+  /**
+   * The two private keys of a fresh key are drawn each by itself, in the vault: that is what expanding a seed comes to,
+   * without a seed that would be a third secret.
+   */
+  constructor(vault: Vault, seed?: Bytes) {
+    const [seedM, secretX] = seed === undefined ? [] : expand(seed)
+    this.mlKem = vault.decapsulationKey(seedM)
+    this.x = vault.agreementKey(secretX)
+  }
+
+  get publicKey(): Bytes {
+    return concat(this.mlKem.publicKey, this.x.publicKey)
+  }
+
+  decapsulate(enc: Bytes, kdf: LabeledKdf): Bytes {
+    const ciphertextX = enc.subarray(ML_KEM_768.ciphertextBytes)
+    const sharedX = this.x.agree(ciphertextX)
+    const sharedM = this.mlKem.decapsulate(enc.subarray(0, ML_KEM_768.ciphertextBytes))
+    const shared = createHash("sha3-256")
+      .update(sharedM)
+      .update(sharedX)
+      .update(ciphertextX)
+      .update(this.x.publicKey)
+      .update(X_WING_LABEL)
+      .digest()
+    sharedM.fill(0)
+    sharedX.fill(0)
+    return kdf.remember(new Uint8Array(exactBuffer(shared)))
+  }
+
+  destroy(): void {
+    this.mlKem.destroy()
+    this.x.destroy()
   }
 }
 
 const MAKERS: Readonly<Record<Suite["name"], (vault: Vault, secret?: Bytes) => RecipientKey>> = {
-  "MLKEM768-X25519": xWing,
+  "MLKEM768-X25519": (vault, seed) => new XWingKey(vault, seed),
   X25519: x25519,
 }
 
