@@ -6,6 +6,7 @@ import { completion, latency } from "./completion.ts"
 import { full } from "./full.ts"
 import { jobs } from "./jobs.ts"
 import { ledger } from "./ledger.ts"
+import { long } from "./long.ts"
 import { memory } from "./memory.ts"
 import { openStreams } from "./openStreams.ts"
 import { primitives } from "./primitives.ts"
@@ -25,6 +26,7 @@ export const CASES: ReadonlyArray<Case> = [
   client,
   refusal,
   size,
+  long,
   sessions,
   jobs,
   accept,
