@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
-import { text } from "node:stream/consumers"
+import { text as textOf } from "node:stream/consumers"
 import { Effect, type Scope } from "effect"
 
 export interface CachingProvider {
@@ -42,13 +42,36 @@ const beginnings = (body: string): ReadonlyArray<string> => {
   return elementEnds(body, list.index + list[0].length).map((end) => body.slice(0, end))
 }
 
-const usage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 }
+const chatUsage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 }
 const common = { id: "c", created: 1, model: "m" }
 const event = (data: object, name?: string) =>
   `${name === undefined ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`
 
 const chunk = (delta: object, finish: string | null) =>
   event({ ...common, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason: finish }] })
+
+const usage = { input_tokens: 3, output_tokens: 1 }
+const text = { type: "text", text: "ok" }
+const message = {
+  id: "m",
+  type: "message",
+  role: "assistant",
+  model: "m",
+  content: [text],
+  stop_reason: "end_turn",
+  stop_sequence: null,
+  usage,
+}
+const item = {
+  id: "i",
+  type: "message",
+  role: "assistant",
+  status: "completed",
+  content: [{ type: "output_text", text: "ok", annotations: [] }],
+}
+const response = { id: "r", object: "response", model: "m", status: "completed", output: [item], usage }
+const named = (...events: ReadonlyArray<{ readonly type: string; readonly [member: string]: unknown }>) =>
+  events.map((data) => event(data, data.type)).join("")
 
 /** The whole answer of an API, and a streamed one, by the path that it is asked at. */
 const ANSWERS: Readonly<Record<string, { readonly whole: object; readonly streamed: string }>> = {
@@ -57,9 +80,30 @@ const ANSWERS: Readonly<Record<string, { readonly whole: object; readonly stream
       ...common,
       object: "chat.completion",
       choices: [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }],
-      usage,
+      usage: chatUsage,
     },
     streamed: `${chunk({ role: "assistant", content: "ok" }, null)}${chunk({}, "stop")}data: [DONE]\n\n`,
+  },
+  "/messages": {
+    whole: message,
+    streamed: named(
+      { type: "message_start", message: { ...message, content: [], stop_reason: null } },
+      { type: "content_block_start", index: 0, content_block: { ...text, text: "" } },
+      { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "ok" } },
+      { type: "content_block_stop", index: 0 },
+      { type: "message_delta", delta: { stop_reason: "end_turn", stop_sequence: null }, usage: { output_tokens: 1 } },
+      { type: "message_stop" },
+    ),
+  },
+  "/responses": {
+    whole: response,
+    streamed: named(
+      { type: "response.created", response: { ...response, status: "in_progress", output: [], usage: null } },
+      { type: "response.output_item.added", output_index: 0, item: { ...item, status: "in_progress", content: [] } },
+      { type: "response.output_text.delta", item_id: "i", output_index: 0, content_index: 0, delta: "ok" },
+      { type: "response.output_item.done", output_index: 0, item },
+      { type: "response.completed", response },
+    ),
   },
 }
 
@@ -83,7 +127,7 @@ class Cache {
 }
 
 const answerTo = async (cache: Cache, request: IncomingMessage) => {
-  const body = await text(request)
+  const body = await textOf(request)
   const path = Object.keys(ANSWERS).find((path) => request.url?.endsWith(path) === true)
   const answer = path === undefined ? undefined : ANSWERS[path]
   if (answer === undefined) throw new Error(`no such path: ${request.url}`)

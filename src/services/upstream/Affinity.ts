@@ -8,7 +8,7 @@ import { createHmac, randomBytes } from "node:crypto"
 import { Clock, Duration, Effect } from "effect"
 import { conversationName } from "../../domain/conversation.ts"
 import type { ApiRequest, ProviderId, UpstreamRequest } from "../../domain/upstream.ts"
-import { modelOf, type Target } from "./Targets.ts"
+import { apiNameOf, modelOf, type Target } from "./Targets.ts"
 import { countTurn } from "./UpstreamMetrics.ts"
 
 /** Conversations that are remembered at once: each takes some 200 bytes. */
@@ -55,14 +55,14 @@ export const makeAffinity = (): Affinity => {
     forget(now)
   }
 
-  /** A conversation of one caller about one model; what another caller names alike is another one. */
+  /** A conversation of one caller with one model by one API; what another caller names alike is another one. */
   const idOf = (request: UpstreamRequest | ApiRequest): string | undefined => {
     const { caller } = request
     const name = conversationName((member) =>
       "api" in request ? request.body.value(member) : request.completion[member],
     )
     if (caller === undefined || name === undefined) return undefined
-    const about = JSON.stringify([caller, modelOf(request), name.by])
+    const about = JSON.stringify([caller, apiNameOf(request), modelOf(request), name.by])
     return createHmac("sha256", key).update(about).update(name.text).digest("latin1")
   }
 

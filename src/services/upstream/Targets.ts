@@ -1,6 +1,6 @@
 /** The targets that a request may be sent to, in order. */
 import { Effect, Redacted } from "effect"
-import { CHAT_COMPLETIONS } from "../../domain/apis.ts"
+import { type ApiName, CHAT_COMPLETIONS } from "../../domain/apis.ts"
 import { type ApiRequest, UpstreamError, type UpstreamRequest } from "../../domain/upstream.ts"
 import type { Provider } from "./Provider.ts"
 import { defined } from "../../domain/defined.ts"
@@ -18,7 +18,8 @@ export interface Target {
  * - A request that names a provider gets that one, with its model as given, and nothing else.
  * - Any other request goes down the order. Its model is asked of the provider that has it as its default, and that
  *   provider comes first; a model that is nobody's default is asked of the first provider. Every other provider is
- *   asked for its own default, because model names mean nothing elsewhere.
+ *   asked for its own default, because model names mean nothing elsewhere. For embeddings it is asked only if that is
+ *   the same model.
  */
 export const targetsOf = (
   providers: ReadonlyArray<Provider>,
@@ -30,6 +31,10 @@ export const targetsOf = (
   const known = speaking.length === providers.length || !isKnown(providers, request)
   return Effect.fail(known ? notConfigured(request) : unsupportedApi(speaking, request))
 }
+
+/** The API that a request is of. */
+export const apiNameOf = (request: UpstreamRequest | ApiRequest): ApiName =>
+  "api" in request ? request.api : CHAT_COMPLETIONS
 
 /** The model that a request names. */
 export const modelOf = (request: UpstreamRequest | ApiRequest): string | undefined =>
@@ -47,7 +52,7 @@ const notConfigured = ({ provider }: UpstreamRequest | ApiRequest) =>
   new UpstreamError({ code: "provider-not-configured", ...defined({ provider }) })
 
 const unsupportedApi = (speaking: ReadonlyArray<Provider>, request: UpstreamRequest | ApiRequest) => {
-  const api = "api" in request ? request.api : CHAT_COMPLETIONS
+  const api = apiNameOf(request)
   const others = speaking.map(({ id }) => id).join(", ")
   const detail =
     others === "" ? `No provider that is configured here speaks ${api}.` : `${api} is spoken by: ${others}.`
@@ -57,6 +62,9 @@ const unsupportedApi = (speaking: ReadonlyArray<Provider>, request: UpstreamRequ
     ...defined({ provider: request.provider }),
   })
 }
+
+/** Whether another model can answer: the vectors of two models cannot be compared. */
+const hasSubstitutes = (request: UpstreamRequest | ApiRequest): boolean => apiNameOf(request) !== "embeddings"
 
 const candidates = (
   providers: ReadonlyArray<Provider>,
@@ -75,8 +83,11 @@ const candidates = (
       .map((provider) => ({ provider, model: model ?? provider.defaultModel }))
   }
   const defaults = providers.map((provider): Target => ({ provider, model: provider.defaultModel }))
-  if (model === undefined) return defaults
-  const first = defaults.find((target) => target.model === model) ?? defaults[0]
-  if (first === undefined) return []
-  return [{ ...first, model }, ...defaults.filter(({ provider }) => provider !== first.provider)]
+  const home = defaults.find((target) => target.model === model) ?? defaults[0]
+  if (home === undefined) return []
+  const first = { ...home, model: model ?? home.model }
+  const others = defaults.filter(
+    (target) => target !== home && (hasSubstitutes(request) || target.model === first.model),
+  )
+  return [first, ...others]
 }

@@ -67,7 +67,11 @@ export const wholeResponse: ReadWhole = (answer, model) => {
 
 /** Events with the whole response in them. */
 const BEGINS: ReadonlySet<unknown> = new Set(["response.created", "response.queued", "response.in_progress"])
-const ENDS: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"])
+/** Those that end it, and the status that the response has then. */
+const ENDS: ReadonlyMap<unknown, string> = new Map([
+  ["response.completed", "completed"],
+  ["response.incomplete", "incomplete"],
+])
 const FAILS: ReadonlySet<unknown> = new Set(["response.failed", "response.cancelled"])
 
 /** Events that say only that something is about to come. */
@@ -87,17 +91,18 @@ export class ResponsesReading implements AnswerReading<JsonObject> {
     const { response, type } = event
     if (typeof type !== "string") return garbage("the type of an event is no text")
     if (this.ended) return garbage("an event behind the end of the response")
-    const ends = ENDS.has(type)
-    if (ends || BEGINS.has(type) || FAILS.has(type)) {
+    const ends = ENDS.get(type)
+    if (ends !== undefined || BEGINS.has(type) || FAILS.has(type)) {
       if (!isObject(response)) return garbage(`malformed ${type}`)
       if (FAILS.has(type)) return failureIn(response)
-      this.latest = saidIn(response, this.latest.model)
+      this.latest = saidIn({ status: ends, ...response }, this.latest.model)
+      // The event says what servers leave out that write the response in short.
+      if (ends !== undefined && !WHOLE.has(response["status"] ?? ends)) {
+        return failure("truncated", `${type} of a response that is not finished`)
+      }
     } else if (!this.began) return garbage("an event before the response was created")
     this.began = true
-    if (ends && !WHOLE.has(isObject(response) ? response["status"] : undefined)) {
-      return failure("truncated", `${type} of a response that is not finished`)
-    }
-    this.ended = ends
+    this.ended = ends !== undefined
     return undefined
   }
 

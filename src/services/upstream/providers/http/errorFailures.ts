@@ -62,6 +62,7 @@ const CONTEXT_MESSAGE =
 const FILTER_CODES: ReadonlySet<string> = new Set([
   "content_filter",
   "content_policy_violation",
+  "image_content_policy_violation",
   "invalid_prompt",
   "moderation_blocked",
   "ResponsibleAIPolicyViolation",

@@ -39,6 +39,20 @@ export const openAiCompatible: ProviderApi = {
     too_many_requests: 429,
     server_error: 500,
     InternalServerError: 500,
+    // What a response says that failed over one of its images.
+    empty_image_file: 400,
+    failed_to_download_image: 400,
+    image_file_not_found: 400,
+    image_file_too_large: 400,
+    image_parse_error: 400,
+    image_too_large: 400,
+    image_too_small: 400,
+    invalid_base64_image: 400,
+    invalid_image: 400,
+    invalid_image_format: 400,
+    invalid_image_mode: 400,
+    invalid_image_url: 400,
+    unsupported_image_media_type: 400,
   },
   // The base URL ends in the version, as in `https://api.openai.com/v1`.
   wireFormat: ({ apiKey, baseUrl }) => {

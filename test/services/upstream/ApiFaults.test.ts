@@ -1,0 +1,220 @@
+/** What the fault policy makes of the failures of Messages, Responses and Embeddings, as their vendors put them. */
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Option, Redacted, Stream } from "effect"
+import type { ApiName } from "../../../src/domain/apis.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+import { RawObject } from "../../../src/domain/rawObject.ts"
+import type { ApiEvent, ApiRequest, ProviderId, UpstreamError } from "../../../src/domain/upstream.ts"
+import { passingTime, upstreamOf } from "./ScriptedProvider.ts"
+import { canned, events, json } from "./providers/support/Canned.ts"
+
+const sse =
+  (...data: ReadonlyArray<JsonObject>) =>
+  () =>
+    events(data.map((event) => `event: ${String(event["type"])}\ndata: ${JSON.stringify(event)}\n\n`))
+
+const usage = { input_tokens: 3, output_tokens: 1 }
+const message = { id: "m", type: "message", role: "assistant", model: "claude-1", usage }
+const whole = { ...message, content: [{ type: "text", text: "ok" }], stop_reason: "end_turn" }
+const BEGINNING = [
+  { type: "message_start", message: { ...message, content: [], stop_reason: null } },
+  { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+]
+const WORD = { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "ok" } }
+const END = [
+  { type: "content_block_stop", index: 0 },
+  { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } },
+  { type: "message_stop" },
+]
+const OVERLOADED = { type: "overloaded_error", message: "Overloaded" }
+const overloaded = { type: "error", error: OVERLOADED }
+const response = { id: "r", object: "response", model: "gpt-1", output: [], usage }
+const created = { type: "response.created", response: { ...response, status: "in_progress" } }
+
+const VENDOR = { messages: "anthropic", responses: "openai", embeddings: "openai" } as const
+type Api = keyof typeof VENDOR
+
+/** Slots that answer by script, the last reply for good, and count their calls. */
+const slots = Effect.fnUntraced(function* (api: Api, ...scripts: ReadonlyArray<ReadonlyArray<() => Response>>) {
+  const ids: ReadonlyArray<ProviderId> = ["provider1", "provider2", "provider3"]
+  const made = yield* Effect.forEach(scripts, (script, i) =>
+    Effect.gen(function* () {
+      let calls = 0
+      const { provider, sent } = yield* canned(VENDOR[api], () =>
+        (script[Math.min(calls++, script.length - 1)] ?? (() => json("{}")))(),
+      )
+      return { provider: { ...provider, id: ids[i] ?? "echo", defaultModel: `model-${i + 1}` }, sent }
+    }),
+  )
+  const upstream = yield* upstreamOf(made.map(({ provider }) => provider))
+  return { upstream, calls: () => made.map(({ sent }) => sent.length), sent: made.map(({ sent }) => sent) }
+})
+
+const asked = (api: ApiName, more: Partial<ApiRequest> = {}): ApiRequest => ({
+  api,
+  body: RawObject.of({ input: "hi" }),
+  headers: {},
+  model: undefined,
+  restart: false,
+  ...more,
+})
+
+/** What a reader of a stream gets, and what it is told in the end. */
+const read = (stream: Stream.Stream<ApiEvent, UpstreamError>) =>
+  Effect.gen(function* () {
+    const heard: Array<string> = []
+    const exit = yield* passingTime(
+      Effect.exit(
+        Stream.runForEach(stream, (event) =>
+          Effect.sync(() => heard.push(event._tag === "Delta" ? String(event.chunk["type"]) : event._tag)),
+        ),
+      ),
+    )
+    const error = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
+    return { heard, error }
+  })
+
+const saidOf = ({ said }: UpstreamError) => (said === undefined ? undefined : Redacted.value(said))
+
+describe("messages", () => {
+  it.effect("that find a vendor overloaded are tried again, then elsewhere", () =>
+    Effect.gen(function* () {
+      const busy = () => json(overloaded, { status: 529 })
+      const { calls, upstream } = yield* slots("messages", [busy], [() => json(whole)])
+      const { served } = yield* passingTime(upstream.answer(asked("messages")))
+      assert.deepStrictEqual([served.provider, calls()], ["provider2", [3, 1]])
+    }),
+  )
+
+  it.effect("that are overloaded everywhere fail in the vendor's words", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* slots("messages", [() => json(overloaded, { status: 529 })])
+      const error = yield* passingTime(Effect.flip(upstream.answer(asked("messages"))))
+      assert.strictEqual(error.code, "upstream-unavailable")
+      assert.deepStrictEqual(saidOf(error), { status: 529, error: OVERLOADED })
+    }),
+  )
+
+  it.effect("whose stream fails before output are tried again without a trace of it", () =>
+    Effect.gen(function* () {
+      const failed = [sse(...BEGINNING, overloaded), sse(...BEGINNING), () => json(overloaded)]
+      const { calls, upstream } = yield* slots("messages", failed, [sse(...BEGINNING, WORD, ...END)])
+      const { error, heard } = yield* read(upstream.events(asked("messages")))
+      assert.isUndefined(error)
+      assert.deepStrictEqual(calls(), [3, 1])
+      assert.deepStrictEqual(heard, [...[...BEGINNING, WORD, ...END].map(({ type }) => type), "Finished"])
+    }),
+  )
+
+  it.effect.each([
+    ["an error", sse(...BEGINNING, WORD, overloaded)],
+    ["its end", sse(...BEGINNING, WORD)],
+    ["its end before message_stop", sse(...BEGINNING, WORD, ...END.slice(0, 2))],
+    ["what is none", sse(...BEGINNING, WORD, BEGINNING[0] ?? {})],
+  ] as const)("whose stream breaks behind output by %s end there, unless they may begin anew", ([, broken]) =>
+    Effect.gen(function* () {
+      const { calls, upstream } = yield* slots("messages", [broken], [sse(...BEGINNING, WORD, ...END)])
+      const { error, heard } = yield* read(upstream.events(asked("messages")))
+      assert.strictEqual(error?.code, "upstream-interrupted")
+      assert.notInclude(heard, "Finished")
+      assert.notInclude(heard, "Restarted")
+      assert.deepStrictEqual(calls(), [1, 0])
+      const again = yield* read(upstream.events(asked("messages", { restart: true })))
+      assert.isUndefined(again.error)
+      assert.include(again.heard, "Restarted")
+      assert.strictEqual(again.heard.at(-1), "Finished")
+    }),
+  )
+
+  it.effect("that broke off say why in the vendor's words", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* slots("messages", [sse(...BEGINNING, WORD, overloaded)])
+      const { error } = yield* read(upstream.events(asked("messages")))
+      assert.deepStrictEqual(error && saidOf(error), { error: OVERLOADED })
+    }),
+  )
+
+  it.effect("that are wrong are refused once, in the vendor's words", () =>
+    Effect.gen(function* () {
+      const wrong = { type: "invalid_request_error", message: "max_tokens: Field required" }
+      const { calls, upstream } = yield* slots(
+        "messages",
+        [() => json({ type: "error", error: wrong }, { status: 400 })],
+        [],
+      )
+      const error = yield* passingTime(Effect.flip(upstream.answer(asked("messages"))))
+      assert.deepStrictEqual([error.code, saidOf(error)], ["invalid-request", { status: 400, error: wrong }])
+      assert.deepStrictEqual(calls(), [1, 0])
+    }),
+  )
+})
+
+describe("responses", () => {
+  it.effect("end with the event that says so, also where the response in it is written in short", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* slots("responses", [
+        sse(created, { type: "response.completed", response: { id: "r", usage } }),
+        sse(created, {
+          type: "response.incomplete",
+          response: { id: "r", incomplete_details: { reason: "max_output_tokens" } },
+        }),
+      ])
+      for (const reason of ["completed", "max_output_tokens"]) {
+        const last = yield* passingTime(Stream.runLast(upstream.events(asked("responses"))))
+        const finished = Option.getOrUndefined(last)
+        assert.deepStrictEqual(finished?._tag === "Finished" ? finished.served.finishReasons : undefined, [reason])
+      }
+    }),
+  )
+
+  it.effect.each([
+    ["rate_limit_exceeded", "rate-limited", 3],
+    ["server_error", "upstream-unavailable", 3],
+    ["invalid_prompt", "content-filtered", 1],
+    ["image_content_policy_violation", "content-filtered", 1],
+    ["invalid_image_url", "invalid-request", 1],
+    ["image_too_large", "invalid-request", 1],
+  ] as const)("that fail with %s are %s", ([code, expected, times]) =>
+    Effect.gen(function* () {
+      const error = { code, message: "It failed." }
+      const failed = { ...response, status: "failed", error }
+      const { calls, upstream } = yield* slots("responses", [
+        ...Array.from({ length: times }, () => sse(created, { type: "response.failed", response: failed })),
+        () => json(failed),
+      ])
+      const streamed = yield* read(upstream.events(asked("responses")))
+      assert.deepStrictEqual([streamed.error?.code, streamed.heard], [expected, []])
+      assert.deepStrictEqual(calls(), [times])
+      const whole = yield* passingTime(Effect.flip(upstream.answer(asked("responses"))))
+      assert.strictEqual(whole.code, expected)
+      assert.deepStrictEqual(saidOf(whole), { error })
+    }),
+  )
+})
+
+describe("embeddings", () => {
+  const list = { object: "list", model: "e", data: [{ object: "embedding", index: 0, embedding: [0.5] }], usage: {} }
+  const busy = () => json({ error: { message: "slow down", type: "requests" } }, { status: 429 })
+
+  it.effect("are not asked of another model, whose vectors mean something else", () =>
+    Effect.gen(function* () {
+      const { calls, upstream } = yield* slots("embeddings", [busy], [() => json(list)])
+      const error = yield* passingTime(Effect.flip(upstream.answer(asked("embeddings", { model: "embed" }))))
+      assert.strictEqual(error.code, "rate-limited")
+      assert.deepStrictEqual(calls(), [3, 0])
+    }),
+  )
+
+  it.effect("are asked of another slot that has the same one", () =>
+    Effect.gen(function* () {
+      const { provider: one } = yield* canned("openai", busy)
+      const { provider: two } = yield* canned("openai", () => json(list))
+      const upstream = yield* upstreamOf([
+        { ...one, defaultModel: "embed" },
+        { ...two, id: "provider2", defaultModel: "embed" },
+      ])
+      const { served } = yield* passingTime(upstream.answer(asked("embeddings", { model: "embed" })))
+      assert.strictEqual(served.provider, "provider2")
+    }),
+  )
+})
