@@ -1,9 +1,10 @@
 /**
- * `npm run demo`: the sealed proxy from start to stop, with a chat, a stream, proofs, and somebody on the path; then the
- * agent gateway with one task in each of its modes.
+ * `npm run demo`: the sealed proxy from start to stop, with a chat, a stream, proofs, and somebody on the path; then a coding
+ * agent's call through a connector, and the agent gateway with one task in each of its modes.
  */
 import { type ChatInput, type Fetch, proveExchange, SealedClient, verifyReceipt } from "sealgate/client"
 import { cuttingFetch, flippingFetch, recordingFetch } from "./demo/attacker.ts"
+import { demoAgent } from "./demo/agent.ts"
 import { demoGateway } from "./demo/gateway.ts"
 import { startProxy } from "./demo/serverProcess.ts"
 import { endQuietly } from "./demo/quietEnd.ts"
@@ -92,5 +93,6 @@ try {
   if (code !== 0) process.exitCode = 1
 }
 
+await demoAgent()
 await demoGateway()
 console.log()

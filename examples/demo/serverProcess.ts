@@ -49,10 +49,17 @@ const start = async (
   }
 }
 
-/** A sealed proxy with the built-in echo; `kid` is what clients pin, as the operator reads it from the first lines. */
-export const startProxy = async () => {
-  const { found, stop } = await start(["proxy"], {}, [/listening on ([\d.:]+)/, /identity to pin: ([\w-]+)/])
+/** A sealed proxy, by default with the built-in echo; `kid` is what clients pin, as the operator reads it from the first lines. */
+export const startProxy = async (env: Readonly<Record<string, string>> = {}) => {
+  const { found, stop } = await start(["proxy"], env, [/listening on ([\d.:]+)/, /identity to pin: ([\w-]+)/])
   return { url: `http://${found[0]}`, kid: found[1] ?? "", stop }
+}
+
+/** A connector that seals to a proxy; `url` is what stands before the `/v1` of base URLs. */
+export const startConnector = async (proxy: { readonly url: string; readonly kid: string }) => {
+  const env = { SEALGATE_PROXY: proxy.url, SEALGATE_PIN: proxy.kid }
+  const { found, stop } = await start(["connect", "--port", "0"], env, [/listening on (http:[\d.:/]+)\/v1/])
+  return { url: found[0] ?? "", stop }
 }
 
 /** An agent gateway in development mode; `token` is the admin token that it prints. */

@@ -23,17 +23,22 @@ const errorStatus = (status: number): number => (status >= 400 && status <= 599 
 /** A refusal of the proxy as an answer, with the members that are wrong in its message. */
 export const problemAnswer = (problem: Problem, retryAfterMs: number | undefined): ErrorAnswer => {
   const issues = (problem.errors ?? []).map(({ message, path }) => ({ message, path: memberPath(path) }))
+  const said = aboutCaller(problem)
   const sentences = [problem.title, problem.detail, ...issues.map(({ message, path }) => `${path}: ${message}`)]
   return {
-    status: errorStatus(problem.provider_status ?? problem.status),
+    status: errorStatus(said?.provider_status ?? problem.status),
     message: sentences.filter((sentence) => sentence !== undefined).join(" "),
     code: problem.code,
     param: issues[0]?.path,
     retryAfterMs,
     retryable: problem.retryable,
-    providerError: problem.provider_error,
+    providerError: said?.provider_error,
   }
 }
+
+/** A verdict on the operator's own account would read as one on the caller's, whom programs then ask for another key. */
+const aboutCaller = (problem: Problem | undefined): Problem | undefined =>
+  problem?.code === "upstream-unauthorized" ? undefined : problem
 
 /** The path as the caller wrote the request: without the envelope that the sealed payload puts around it. */
 const memberPath = (path: string): string => path.replace(/^body\./, "")
@@ -50,7 +55,7 @@ export const refusalAnswer = (error: SealedProblem | AnswerIncomplete): ErrorAns
     code: error.problem?.code ?? error.code,
     message: error.message,
     retryable: true,
-    providerError: error.problem?.provider_error,
+    providerError: aboutCaller(error.problem)?.provider_error,
   }
 }
 

@@ -129,7 +129,7 @@ describe("AI SDK", () => {
       const cases = [
         [fault.rateLimited({ retryAfter: 7 }), 429, true],
         [fault.invalidRequest(), 400, false],
-        [fault.serverError(), 502, true],
+        [fault.serverError(), 500, true],
       ] as const
       for (const [reply, status, retryable] of cases) {
         fake.script(reply)

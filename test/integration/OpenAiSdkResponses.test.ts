@@ -1,0 +1,265 @@
+/** OpenAI's SDK, unmodified, through connector and proxy: Responses and embeddings are what they would be without them. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import OpenAI, { APIError, APIUserAbortError } from "openai"
+import { namedEvents, type NativeReply } from "../support/nativeUpstream.ts"
+import { nativeSetup, sameThroughConnector } from "../support/nativeSetup.ts"
+import { failureOf } from "../support/tamper.ts"
+
+const CALLERS_KEY = "callers-key-4711"
+
+const sdk = (url: string) => new OpenAI({ baseURL: `${url}/v1`, apiKey: CALLERS_KEY, maxRetries: 0 })
+
+/** What becomes of `ask` through the connector, after it was found to be the same without it. */
+const same = (reply: NativeReply, ask: (openai: OpenAI) => Promise<unknown>) =>
+  sameThroughConnector(reply, CALLERS_KEY, ["openai-beta"], (url) => ask(sdk(url)))
+
+const usage = {
+  input_tokens: 900,
+  input_tokens_details: { cached_tokens: 800 },
+  output_tokens: 20,
+  output_tokens_details: { reasoning_tokens: 8 },
+  total_tokens: 920,
+}
+
+const text = (said: string) => ({ type: "output_text", text: said, annotations: [], logprobs: [] })
+
+const output = [
+  { id: "rs_1", type: "reasoning", summary: [{ type: "summary_text", text: "Look." }], encrypted_content: "Z0FBQUFB" },
+  { id: "msg_1", type: "message", role: "assistant", status: "completed", content: [text("A 🦭.")] },
+  {
+    id: "fc_1",
+    type: "function_call",
+    status: "completed",
+    call_id: "call_1",
+    name: "shell",
+    arguments: '{"cmd":["ls"]}',
+  },
+]
+
+const response = (status: string, more: object = {}) => ({
+  id: "resp_1",
+  object: "response",
+  created_at: 1_760_000_000,
+  status,
+  error: null,
+  incomplete_details: null,
+  instructions: "You write code.",
+  model: "gpt-x",
+  output: [],
+  parallel_tool_calls: true,
+  tool_choice: "auto",
+  tools: [],
+  usage: null,
+  ...more,
+})
+
+/** What a coding agent sends: its place in the cache, tools, a picture, what it thought, and what a tool said. */
+const agentic = {
+  model: "gpt-x",
+  instructions: "You write code. “Ünïcödé” 🦭",
+  prompt_cache_key: "conversation-1",
+  store: false,
+  include: ["reasoning.encrypted_content" as const],
+  tools: [
+    {
+      type: "function" as const,
+      name: "shell",
+      description: "Runs a command",
+      strict: false,
+      parameters: { type: "object", properties: { cmd: { type: "array", items: { type: "string" } } } },
+    },
+  ],
+  input: [
+    {
+      role: "user" as const,
+      content: [
+        { type: "input_text" as const, text: "What does it show?" },
+        { type: "input_image" as const, detail: "auto" as const, image_url: "data:image/png;base64,iVBORw0KGgo=" },
+      ],
+    },
+    { type: "reasoning" as const, id: "rs_0", summary: [], encrypted_content: "Z0FBQUFB" },
+    { type: "function_call" as const, call_id: "call_0", name: "shell", arguments: '{"cmd":["pwd"]}' },
+    { type: "function_call_output" as const, call_id: "call_0", output: "/home\n" },
+  ],
+}
+
+const numbered = (...events: ReadonlyArray<{ readonly type: string }>) =>
+  events.map((event, sequence_number) => ({ ...event, sequence_number }))
+
+const message = { item_id: "msg_1", output_index: 1, content_index: 0 }
+const call = { item_id: "fc_1", output_index: 2 }
+
+const begun = [
+  { type: "response.created", response: response("in_progress") },
+  { type: "response.in_progress", response: response("in_progress") },
+  { type: "response.output_item.added", output_index: 0, item: { ...output[0], summary: [] } },
+  { type: "response.output_item.done", output_index: 0, item: output[0] },
+  { type: "response.output_item.added", output_index: 1, item: { ...output[1], content: [] } },
+  { type: "response.content_part.added", ...message, part: text("") },
+  { type: "response.output_text.delta", ...message, delta: "A ", logprobs: [] },
+  { type: "response.output_text.delta", ...message, delta: "🦭.", logprobs: [] },
+]
+
+const streamed = [
+  ...begun,
+  { type: "response.output_text.done", ...message, text: "A 🦭.", logprobs: [] },
+  { type: "response.content_part.done", ...message, part: text("A 🦭.") },
+  { type: "response.output_item.done", output_index: 1, item: output[1] },
+  { type: "response.output_item.added", output_index: 2, item: { ...output[2], arguments: "" } },
+  { type: "response.function_call_arguments.delta", ...call, delta: '{"cmd":' },
+  { type: "response.function_call_arguments.delta", ...call, delta: '["ls"]}' },
+  { type: "response.function_call_arguments.done", ...call, name: "shell", arguments: '{"cmd":["ls"]}' },
+  { type: "response.output_item.done", output_index: 2, item: output[2] },
+  { type: "response.completed", response: response("completed", { output, usage }) },
+]
+
+/** Everything that a stream says, with pieces of one text put together. */
+const read = async (openai: OpenAI) => {
+  const seen: Array<Record<string, unknown>> = []
+  for await (const event of await openai.responses.create({ ...agentic, stream: true })) {
+    const said: Record<string, unknown> = { ...event, sequence_number: undefined }
+    const last = seen.at(-1)
+    if (last !== undefined && typeof said["delta"] === "string" && last["type"] === said["type"]) {
+      last["delta"] = `${String(last["delta"])}${said["delta"]}`
+    } else seen.push(said)
+  }
+  return seen
+}
+
+describe("OpenAI's SDK through the connector", () => {
+  it.live("gets whole responses, with reasoning and tools, to the byte of what it asked", () =>
+    Effect.gen(function* () {
+      const reply = { body: JSON.stringify(response("completed", { output, usage })) }
+      const { value } = yield* same(reply, (openai) => openai.responses.create(agentic))
+      assert.deepInclude(value as object, { output, usage })
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("gets every event of streams", () =>
+    Effect.gen(function* () {
+      const { value } = yield* same({ body: namedEvents(...numbered(...streamed)) }, read)
+      assert.deepStrictEqual((value as ReadonlyArray<{ readonly type: string }>).map(({ type }) => type).slice(-2), [
+        "response.output_item.done",
+        "response.completed",
+      ])
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("gets the final response of a stream", () =>
+    Effect.gen(function* () {
+      const { value } = yield* same({ body: namedEvents(...numbered(...streamed)) }, (openai) =>
+        openai.responses.stream(agentic).finalResponse(),
+      )
+      assert.deepInclude(value as object, { status: "completed" })
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("gets embeddings, as numbers and in base64", () =>
+    Effect.gen(function* () {
+      const list = (embedding: unknown) =>
+        JSON.stringify({
+          object: "list",
+          data: [{ object: "embedding", index: 0, embedding }],
+          model: "embed-x",
+          usage: { prompt_tokens: 2, total_tokens: 2 },
+        })
+      const input = ["seal 🦭"]
+      const numbers = yield* same({ body: list([0.25, -1e-7, 3]) }, (openai) =>
+        openai.embeddings.create({ model: "embed-x", input, encoding_format: "float" }),
+      )
+      const packed = yield* same({ body: list("AACAPgAAgL8=") }, (openai) =>
+        openai.embeddings.create({ model: "embed-x", input }),
+      )
+      const vectorIn = ({ value }: { readonly value?: unknown }) => (value as OpenAI.CreateEmbeddingResponse).data[0]
+      assert.deepStrictEqual(vectorIn(numbers)?.embedding, [0.25, -1e-7, 3])
+      assert.deepStrictEqual(vectorIn(packed)?.embedding, [0.25, -1])
+    }).pipe(Effect.scoped),
+  )
+
+  it.live.each<readonly [number, string, string]>([
+    [400, "invalid_request_error", "unsupported_parameter"],
+    [400, "invalid_request_error", "context_length_exceeded"],
+    [404, "invalid_request_error", "model_not_found"],
+    [429, "requests", "rate_limit_exceeded"],
+    [500, "server_error", "server_error"],
+    [503, "service_unavailable_error", "server_is_overloaded"],
+  ])("gets the error %s %s %s as OpenAI has it", ([status, type, code]) =>
+    Effect.gen(function* () {
+      const body = JSON.stringify({ error: { message: `It is ${code}.`, type, param: "tools[0]", code } })
+      for (const stream of [false, true]) {
+        const { error } = yield* same({ status, body }, (openai) => openai.responses.create({ ...agentic, stream }))
+        assert.deepInclude(error as object, { status, type, code })
+      }
+    }).pipe(Effect.scoped),
+  )
+
+  const why = { code: "rate_limit_exceeded", message: "Slow." }
+
+  it.live.each([
+    { type: "response.failed", response: response("failed", { error: why }) },
+    { type: "error", ...why, param: null },
+  ])("is told in the form of Responses that a stream failed, and why ($type)", (last) =>
+    Effect.gen(function* () {
+      const { connector, native } = yield* nativeSetup()
+      native.answer(() => ({ body: namedEvents(...numbered(...begun, last)) }))
+      const seen: Array<object> = []
+      const thrown = yield* Effect.promise(() =>
+        failureOf(
+          (async () => {
+            for await (const event of await sdk(connector.url).responses.create({ ...agentic, stream: true })) {
+              seen.push(event)
+            }
+          })(),
+        ),
+      )
+      // What breaks off is no end, whatever it said before.
+      assert.instanceOf(thrown, Error)
+      assert.deepStrictEqual(seen.at(-1), {
+        type: "response.failed",
+        sequence_number: begun.length,
+        response: response("failed", { error: why }),
+      })
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("cannot take a stream that was cut for a whole one", () =>
+    Effect.gen(function* () {
+      const { connector, native } = yield* nativeSetup()
+      native.answer(() => ({ body: namedEvents(...numbered(...streamed.slice(0, -1))), after: "cut" }))
+      const thrown = yield* Effect.promise(() =>
+        failureOf(sdk(connector.url).responses.stream(agentic).finalResponse()),
+      )
+      assert.instanceOf(thrown, Error)
+      assert.strictEqual(native.requests.length, 1)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("that hangs up ends the provider's call", () =>
+    Effect.gen(function* () {
+      const { connector, native } = yield* nativeSetup()
+      native.answer(() => ({ body: namedEvents(...numbered(...begun)), after: "silence" }))
+      const thrown = yield* Effect.promise(async () => {
+        const stream = sdk(connector.url).responses.stream(agentic)
+        stream.on("response.output_text.delta", () => stream.abort())
+        return failureOf(stream.finalResponse())
+      })
+      assert.instanceOf(thrown, APIUserAbortError)
+      const { ended } = yield* Effect.promise(() => native.received(1))
+      assert.strictEqual(yield* Effect.promise(() => ended), "hung-up")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("learns under which id a refused request is known", () =>
+    Effect.gen(function* () {
+      const { connector, native } = yield* nativeSetup()
+      native.answer(() => ({
+        status: 400,
+        body: JSON.stringify({ error: { message: "No.", type: "invalid_request_error" } }),
+      }))
+      const thrown = yield* Effect.promise(() => failureOf(sdk(connector.url).responses.create(agentic)))
+      assert.instanceOf(thrown, APIError)
+      assert.match(thrown.requestID ?? "", /^[\da-f-]{36}$/)
+    }).pipe(Effect.scoped),
+  )
+})
