@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { namedEvents, type NativeReply } from "../support/nativeUpstream.ts"
 import { nativeSetup, sameThroughConnector } from "../support/nativeSetup.ts"
 import { plainRequest } from "../support/plainRequest.ts"
-import { failureOf } from "../support/tamper.ts"
+import { changingEvents, failureOf } from "../support/tamper.ts"
 
 const CALLERS_KEY = "callers-key-4711"
 
@@ -261,6 +261,26 @@ describe("Anthropic's SDK through the connector", () => {
       assert.notInclude(seen, "message_delta")
       assert.notInclude(seen, "message_stop")
       assert.strictEqual(native.requests.length, 1)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("sees no sign of an end of a stream whose proof somebody on the path took away", () =>
+    Effect.gen(function* () {
+      const cut = changingEvents((events) => events.filter(({ event }) => event !== "proof"))
+      const { connector, native } = yield* nativeSetup({ fetch: cut })
+      native.answer(() => ({ body: namedEvents(...streamed) }))
+      const seen: Array<string> = []
+      const thrown = yield* Effect.promise(() =>
+        failureOf(
+          (async () => {
+            const stream = await sdk(connector.url).messages.create({ ...agentic, stream: true })
+            for await (const { type } of stream) seen.push(type)
+          })(),
+        ),
+      )
+      assert.instanceOf(thrown, APIError)
+      assert.include(thrown.message, "verified but incomplete")
+      assert.strictEqual(seen.at(-1), "content_block_stop")
     }).pipe(Effect.scoped),
   )
 

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import OpenAI, { APIError, APIUserAbortError } from "openai"
 import { namedEvents, type NativeReply } from "../support/nativeUpstream.ts"
 import { nativeSetup, sameThroughConnector } from "../support/nativeSetup.ts"
-import { failureOf } from "../support/tamper.ts"
+import { changingEvents, failureOf } from "../support/tamper.ts"
 
 const CALLERS_KEY = "callers-key-4711"
 
@@ -232,6 +232,26 @@ describe("OpenAI's SDK through the connector", () => {
       )
       assert.instanceOf(thrown, Error)
       assert.strictEqual(native.requests.length, 1)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("sees no sign of an end of a stream whose proof somebody on the path took away", () =>
+    Effect.gen(function* () {
+      const cut = changingEvents((events) => events.filter(({ event }) => event !== "proof"))
+      const { connector, native } = yield* nativeSetup({ fetch: cut })
+      native.answer(() => ({ body: namedEvents(...numbered(...streamed)) }))
+      const seen: Array<string> = []
+      yield* Effect.promise(() =>
+        failureOf(
+          (async () => {
+            const stream = await sdk(connector.url).responses.create({ ...agentic, stream: true })
+            for await (const { type } of stream) seen.push(type)
+          })(),
+        ),
+      )
+      assert.include(seen, "response.output_item.done")
+      assert.notInclude(seen, "response.completed")
+      assert.strictEqual(seen.at(-1), "response.failed")
     }).pipe(Effect.scoped),
   )
 
