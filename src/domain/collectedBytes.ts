@@ -9,7 +9,7 @@ const NOTHING = Buffer.alloc(0)
  */
 export class CollectedBytes {
   readonly #expected: number
-  #bytes: Buffer = NOTHING
+  #bytes: Buffer<ArrayBuffer> = NOTHING
   #length = 0
 
   /** `expected` is how many bytes there will be at most, as far as is known. */
@@ -42,7 +42,7 @@ export class CollectedBytes {
   }
 
   /** Hands out all bytes and keeps none of them here. */
-  take(): Uint8Array {
+  take(): Uint8Array<ArrayBuffer> {
     const bytes = this.#bytes.subarray(0, this.#length)
     this.#bytes = NOTHING
     this.#length = 0

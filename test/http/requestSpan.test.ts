@@ -3,15 +3,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { withRequestSpan } from "../../src/http/shared/requestSpan.ts"
-import type { RouteTable } from "../../src/http/shared/RouteTable.ts"
+import { UNKNOWN_ROUTE } from "../../src/http/shared/RouteTable.ts"
 import { layerDiscreetTracer } from "../../src/server/telemetry/DiscreetTracer.ts"
 import { layerTelemetry } from "../../src/server/telemetry/Telemetry.ts"
 import { otlpCollector } from "../support/otlpCollector.ts"
 import { testSettings } from "../support/proxy.ts"
 
-const routes: Pick<RouteTable, "label"> = {
-  label: (_, url) => (url.startsWith("/things/") ? "/things/:id" : "unknown"),
-}
+const routeOf = (url: string): string => (new URL(url).pathname.startsWith("/things/") ? "/things/:id" : UNKNOWN_ROUTE)
 
 /** The only span of a request to `url` that `app` handles. */
 const spanOf = Effect.fnUntraced(function* (
@@ -22,7 +20,7 @@ const spanOf = Effect.fnUntraced(function* (
   const collector = yield* otlpCollector
   const settings = { ...(yield* testSettings), otlpEndpoint: new URL(collector.url) }
   const request = HttpServerRequest.fromWeb(new Request(url, { headers: { host: new URL(url).host, ...headers } }))
-  yield* withRequestSpan(routes, true)(request, app).pipe(
+  yield* withRequestSpan(true)(request, routeOf(url), app).pipe(
     Effect.forkChild,
     Effect.flatMap(Fiber.await),
     Effect.provide(

@@ -7,18 +7,19 @@ import { MEDIA_TYPE, SESSION_ID_BYTES } from "../../domain/transcript.ts"
 import { BODY_PROBLEMS, Draining, Internal, Refusals, TimedOut } from "../problems.ts"
 import { CameBefore, NoCommonSuite, NoSession, NotOpened, Overloaded } from "./openingProblems.ts"
 
-/** The canonical base64url text of a number of bytes within the given bounds. */
-const base64Url = (minimum: number, maximum: number) =>
+/** Whether a text is the canonical base64url of a number of bytes within the given bounds. */
+const isBase64Url =
+  (minimum: number, maximum: number) =>
+  (text: string): boolean => {
+    const length = decodeBase64Url(text)?.length
+    return length !== undefined && length >= minimum && length <= maximum
+  }
+
+const base64Url = (minimum: number, maximum: number, is = isBase64Url(minimum, maximum)) =>
   Schema.String.check(
-    Schema.makeFilter(
-      (text: string) => {
-        const length = decodeBase64Url(text)?.length
-        return length !== undefined && length >= minimum && length <= maximum
-      },
-      {
-        message: `expected unpadded base64url of ${minimum === maximum ? minimum : `${minimum} to ${maximum}`} bytes`,
-      },
-    ),
+    Schema.makeFilter(is, {
+      message: `expected unpadded base64url of ${minimum === maximum ? minimum : `${minimum} to ${maximum}`} bytes`,
+    }),
   )
 
 const Uint16 = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
@@ -36,11 +37,14 @@ export const InitRequest = Schema.Struct({
 export const InitResponse = Schema.Struct({ attestation: Schema.String })
 
 const encBytes = SUITES.map((suite) => suite.encBytes)
+const [fewest, most] = [Math.min(...encBytes), Math.max(...encBytes)]
+export const isSessionId = isBase64Url(SESSION_ID_BYTES, SESSION_ID_BYTES)
+export const isEnc = isBase64Url(fewest, most)
 
 /** The encoding of the ciphertext is checked only where it is decoded, because it may be a megabyte. */
 export const CompletionRequest = Schema.Struct({
-  session_id: base64Url(SESSION_ID_BYTES, SESSION_ID_BYTES),
-  enc: base64Url(Math.min(...encBytes), Math.max(...encBytes)),
+  session_id: base64Url(SESSION_ID_BYTES, SESSION_ID_BYTES, isSessionId),
+  enc: base64Url(fewest, most, isEnc),
   ciphertext: Schema.String.check(
     Schema.makeFilter((text: string) => /^[A-Za-z0-9_-]*$/.test(text), { message: "expected unpadded base64url" }),
   ),

@@ -1,7 +1,7 @@
 import { Cause, Duration, Effect, Fiber, Option, Schema, Stream } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { HttpApiBuilder, HttpApiError } from "effect/http-api"
-import { encodeBase64Url, utf8 } from "../../domain/bytes.ts"
+import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
 import { suiteWith } from "../../domain/suites.ts"
 import { Callers, Source } from "../../services/access/Callers.ts"
 import { MEDIA_TYPE } from "../../domain/transcript.ts"
@@ -19,6 +19,7 @@ import { Draining, TooLarge } from "../../api/problems.ts"
 import { CameBefore, NoCommonSuite, NoSession, NotOpened, Overloaded } from "../../api/proxy/openingProblems.ts"
 import { ProxyApi } from "../../api/proxy/ProxyApi.ts"
 import { InitRequest } from "../../api/proxy/SealedApi.ts"
+import { readEnvelope } from "./readEnvelope.ts"
 
 const NO_STORE = { "cache-control": "no-store" }
 
@@ -42,43 +43,42 @@ const SEALED = { "cache-control": "no-store, no-transform", "x-content-type-opti
 
 const KEEP_ALIVE = Duration.seconds(15)
 
-/**
- * The body of a complete answer. White space comes first: it makes the server send the headers, and then keeps the
- * connection alive until the answer is there.
- */
-const completeBody = Effect.fnUntraced(function* ({
-  frames,
-  responseNonce,
-}: Extract<SealedAnswer, { _tag: "Complete" }>) {
-  const sealing = yield* Effect.forkScoped(frames)
-  const text = Effect.map(
-    Fiber.join(sealing),
-    ([answer, end]) =>
-      `{"response_nonce":"${encodeBase64Url(responseNonce)}","frames":["${encodeBase64Url(answer)}","${encodeBase64Url(end)}"]}`,
+const SPACE = utf8(" ")
+
+/** JSON of a complete answer, of which nothing needs escaping. */
+const renderComplete = (responseNonce: Bytes, [answer, end]: readonly [Bytes, Bytes]): Bytes =>
+  utf8(
+    `{"response_nonce":"${encodeBase64Url(responseNonce)}","frames":["${encodeBase64Url(answer)}","${encodeBase64Url(end)}"]}`,
   )
-  let begun = false
-  let done = false
-  const pull = Effect.suspend(() => {
-    if (done) return Cause.done()
-    if (!begun) {
-      begun = true
-      return Effect.succeed([SPACE] as const)
-    }
-    return Effect.map(Effect.timeoutOption(text, KEEP_ALIVE), (text) => {
-      done = Option.isSome(text)
-      return [Option.getOrElse(text, () => SPACE)] as const
+
+/**
+ * A complete answer. White space comes first: it makes the server send the headers, and then keeps the connection alive
+ * until the answer is there.
+ */
+const completeResponse = ({ frames, responseNonce }: Extract<SealedAnswer, { _tag: "Complete" }>) =>
+  Effect.map(Effect.forkScoped(frames), (sealing) => {
+    const next = Effect.timeoutOption(Fiber.join(sealing), KEEP_ALIVE)
+    let begun = false
+    let done = false
+    const pull = Effect.suspend(() => {
+      if (done) return Cause.done()
+      if (!begun) {
+        begun = true
+        return Effect.succeed([SPACE] as const)
+      }
+      return Effect.map(next, (frames) => {
+        done = Option.isSome(frames)
+        return [Option.isSome(frames) ? renderComplete(responseNonce, frames.value) : SPACE] as const
+      })
+    })
+    return HttpServerResponse.stream(Stream.fromPull(Effect.succeed(pull)), {
+      contentType: MEDIA_TYPE.complete,
+      headers: SEALED,
     })
   })
-  return HttpServerResponse.stream(Stream.encodeText(Stream.fromPull(Effect.succeed(pull))), {
-    contentType: MEDIA_TYPE.complete,
-    headers: SEALED,
-  })
-})
-
-const SPACE = " "
 
 const render = (answer: SealedAnswer) => {
-  if (answer._tag === "Complete") return completeBody(answer)
+  if (answer._tag === "Complete") return completeResponse(answer)
   const opening = renderEvent("open", `{"response_nonce":"${encodeBase64Url(answer.responseNonce)}"}`)
   // What was pulled together goes out together.
   const texts = Stream.mapArray(answer.events, (events) => [events.map(renderSealedEvent).join("")])
@@ -135,7 +135,9 @@ export const SealedHandlers = HttpApiBuilder.group(
       return HttpServerResponse.jsonUnsafe({ attestation: statement }, { headers: NO_STORE })
     })
 
-    const complete = Effect.fnUntraced(function* (envelope: Parameters<typeof completions.handle>[0]) {
+    const complete = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+      if (!isJson(request)) return HttpServerResponse.empty({ status: 415 })
+      const envelope = yield* Effect.fromResult(readEnvelope(yield* Effect.orDie(request.arrayBuffer)))
       yield* Effect.mapError(callers.mayTry, (error) =>
         tooMany(error, `At most ${error.limit} refused credentials per minute are accepted from one client.`),
       )
@@ -158,9 +160,7 @@ export const SealedHandlers = HttpApiBuilder.group(
     // The scope of these effects is the request's, which stays open until the response is written out.
     return handlers
       .handleRaw("init", ({ request }) => init(request))
-      .handle("completions", ({ payload, request }) =>
-        Effect.provideService(complete(payload), Source, sourceOf(request)),
-      )
+      .handleRaw("completions", ({ request }) => Effect.provideService(complete(request), Source, sourceOf(request)))
       .handle("keys", () => Effect.succeed(HttpServerResponse.jsonUnsafe(keys, { headers: NO_STORE })))
   }),
 )

@@ -2,7 +2,7 @@
  * Bounds the memory of all request bodies that are being received. Each body is bounded, and so is the number of
  * connections, but the product of the two is more than a machine has, and a slow sender holds its body for long.
  */
-import { Deferred, Effect, Schema } from "effect"
+import { Schema } from "effect"
 import { makeShares } from "../../domain/shares.ts"
 
 /** The body was dropped because others needed its memory. */
@@ -10,18 +10,21 @@ export class BodyOvertaken extends Schema.TaggedError<BodyOvertaken>()("BodyOver
 
 export const isBodyOvertaken = Schema.is(BodyOvertaken)
 
-/** Reports how many bytes a body holds by now. */
-export type Holds = (bytes: number) => void
+/** A body on its way in. */
+export interface HeldBody {
+  /** Reports how many bytes it holds by now. */
+  readonly holds: (bytes: number) => void
+  /** It was read, or nobody waits for it any more. */
+  readonly release: () => void
+}
 
-/** Reads a body that `client` sends, as long as there is room for what it holds; dies with {@link BodyOvertaken} when not. */
-export type HoldBody = <A, E, R>(
-  client: string,
-  read: (holds: Holds) => Effect.Effect<A, E, R>,
-) => Effect.Effect<A, E, R>
+/** Enters a body that `client` sends. `overtaken` is called, at most once, when it has to be let go of. */
+export type HoldBody = (client: string, overtaken: () => void) => HeldBody
 
 interface Body {
   readonly client: string
-  readonly overtaken: Deferred.Deferred<never>
+  readonly overtaken: () => void
+  isGone: boolean
 }
 
 /**
@@ -31,26 +34,30 @@ interface Body {
  */
 export const makeBodyMemory = (maxBytes: number): HoldBody => {
   const arriving = makeShares<Body>()
-  const release = (body: Body) => arriving.record(body.client, body, 0)
+  const release = (body: Body) => {
+    body.isGone = true
+    arriving.record(body.client, body, 0)
+  }
   const makeRoom = () => {
     while (arriving.total() > maxBytes) {
       const body = arriving.first()
       if (body === undefined) return
       release(body)
-      Deferred.doneUnsafe(body.overtaken, Effect.die(new BodyOvertaken()))
+      body.overtaken()
     }
   }
-  return (client, read) =>
-    Effect.suspend(() => {
-      const body: Body = { client, overtaken: Deferred.makeUnsafe<never>() }
-      const holds = (bytes: number) => {
+  return (client, overtaken) => {
+    const body: Body = { client, overtaken, isGone: false }
+    return {
+      holds: (bytes) => {
         // What comes in until the reading has stopped is let go of with the rest.
-        if (Deferred.isDoneUnsafe(body.overtaken)) return
+        if (body.isGone) return
         arriving.record(client, body, bytes)
         makeRoom()
-      }
-      return Effect.raceFirst(read(holds), Deferred.await(body.overtaken)).pipe(
-        Effect.ensuring(Effect.sync(() => release(body))),
-      )
-    })
+      },
+      release: () => {
+        if (!body.isGone) release(body)
+      },
+    }
+  }
 }

@@ -2,20 +2,20 @@
  * What every request to either server passes first: client address, span, metrics, problem documents, allowed hosts and
  * origins, limits. Requests that are refused here are refused by their head alone.
  */
-import { ByteSize, Effect, Result } from "effect"
-import { HttpIncomingMessage, HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Effect, Result } from "effect"
+import { HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { IpNetwork } from "effect/net"
 import type { JsonLimits } from "../../domain/iJson.ts"
 import { makeBodyMemory } from "./BodyMemory.ts"
 import { CountedPolicies, type KindOf, makeCountRequest } from "./ClientLimits.ts"
 import { type HostRules, hostRefusal } from "./Hosts.ts"
-import { observe } from "./HttpMetrics.ts"
-import { withBodyLimits } from "./JsonBody.ts"
+import { observed } from "./HttpMetrics.ts"
+import { limitBody } from "./JsonBody.ts"
 import { originRefusal, sharedWith } from "./Origins.ts"
 import { NamesRequest, type RenderOptions, renderProblems, respond } from "./renderProblems.ts"
 import { type PolicyState, rateLimitFields } from "./rateLimitFields.ts"
 import { withRequestSpan } from "./requestSpan.ts"
-import type { RouteTable } from "./RouteTable.ts"
+import { type Route, type RouteTable, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
 export interface EdgeSettings extends RenderOptions {
   readonly routes: RouteTable
@@ -44,51 +44,54 @@ const announcesTooMuch = ({ headers }: HttpServerRequest.HttpServerRequest, maxB
 /** What the operator can do to let a page of another origin in. */
 const MAY_BE_ALLOWED = "If it may use this server, its operator adds the page's origin to ALLOWED_ORIGINS."
 
+/** Most servers trust no proxy, and then there is nothing to look at. */
+const addressesOf = (trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>) =>
+  trustedProxies.length === 0 ? undefined : HttpMiddleware.xForwardedHeaders({ trustedProxies })
+
 export const layerEdge = (settings: EdgeSettings) => {
   const { hosts, jsonLimits, kindOf, maxBodyBytes, origins, routes } = settings
   const shared = sharedWith(origins)
-  const forwarded = HttpMiddleware.xForwardedHeaders({ trustedProxies: settings.trustedProxies })
+  const forwarded = addressesOf(settings.trustedProxies)
   const render = renderProblems(settings)
-  const observed = observe(routes)
-  const spanned = withRequestSpan(routes, settings.continuesTraces)
+  const spanned = withRequestSpan(settings.continuesTraces)
   const limits = { maxBodyBytes, jsonLimits, hold: makeBodyMemory(settings.maxBodyMemory) }
-  const maxBody = ByteSize.bytes(maxBodyBytes)
   return HttpRouter.middleware(
     Effect.map(makeCountRequest, (countRequest) => {
       /** The response of `app` to a request that passed the checks. */
       const handle = Effect.fnUntraced(function* <E, R>(
         request: HttpServerRequest.HttpServerRequest,
+        route: Route | undefined,
         app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
       ) {
-        const kind = kindOf(request.method, routes.find(request.method, request.url))
-        const counted = yield* Effect.result(countRequest(request, kind))
+        const counted = yield* Effect.result(countRequest(request, kindOf(request.method, route)))
         if (Result.isFailure(counted)) return yield* respond(request, counted.failure)
         if (announcesTooMuch(request, maxBodyBytes)) return HttpServerResponse.empty({ status: 413 })
-        return yield* app.pipe(
-          Effect.provideService(HttpServerRequest.HttpServerRequest, withBodyLimits(request, limits)),
-          Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBody),
-        )
+        limitBody(request, limits)
+        return yield* app
       })
       return (app) =>
-        Effect.flatMap(HttpServerRequest.HttpServerRequest, (asItCame) =>
-          forwarded(
-            Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-              const refusal =
-                hostRefusal(asItCame, hosts, "ALLOWED_HOSTS") ?? originRefusal(request, origins, MAY_BE_ALLOWED)
-              const states: Array<PolicyState> = []
-              const answer =
-                refusal === undefined
-                  ? shared(request)(render(request, handle(request, app))).pipe(
-                      Effect.map((response) => HttpServerResponse.setHeaders(response, rateLimitFields(states))),
-                      Effect.provideService(CountedPolicies, states),
-                    )
-                  : respond(request, refusal)
-              return spanned(request, observed(request, answer)).pipe(
-                Effect.provideService(NamesRequest, settings.namesRequest),
-              )
-            }),
-          ),
-        )
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (asItCame) => {
+          const handled = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+            const refusal =
+              hostRefusal(asItCame, hosts, "ALLOWED_HOSTS") ?? originRefusal(request, origins, MAY_BE_ALLOWED)
+            const route = routes.find(request.method, request.url)
+            const label = route?.path ?? UNKNOWN_ROUTE
+            const states: Array<PolicyState> = []
+            const answer =
+              refusal === undefined
+                ? shared(request)(render(request, handle(request, route, app))).pipe(
+                    Effect.map((response) =>
+                      states.length === 0 ? response : HttpServerResponse.setHeaders(response, rateLimitFields(states)),
+                    ),
+                    Effect.provideService(CountedPolicies, states),
+                  )
+                : respond(request, refusal)
+            return spanned(request, label, observed(request, label, answer)).pipe(
+              Effect.provideService(NamesRequest, settings.namesRequest),
+            )
+          })
+          return forwarded === undefined ? handled : forwarded(handled)
+        })
     }),
     { global: true },
   )

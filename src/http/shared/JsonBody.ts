@@ -1,37 +1,16 @@
-/** Checks JSON bodies before they are parsed: their size and the limits of I-JSON. */
-import { Readable } from "node:stream"
-import { Effect, Stream } from "effect"
+/** Reads bodies into one buffer each, within bounds, and checks JSON before it is parsed: its size and the limits of I-JSON. */
+import { IncomingMessage, type ServerResponse } from "node:http"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { Effect } from "effect"
 import { HttpServerError, type HttpServerRequest } from "effect/http"
-import { iJsonText, type JsonLimits, NotIJson } from "../../domain/iJson.ts"
-import type { HoldBody, Holds } from "./BodyMemory.ts"
-import { clientIdentity } from "./ClientIdentity.ts"
 import { CollectedBytes } from "../../domain/collectedBytes.ts"
+import { iJsonText, type JsonLimits, NotIJson } from "../../domain/iJson.ts"
+import { BodyOvertaken, type HoldBody } from "./BodyMemory.ts"
+import { clientIdentity } from "./ClientIdentity.ts"
 
 export const isNotIJson = (error: unknown): error is NotIJson => error instanceof NotIJson
 
-const tooLarge = (request: HttpServerRequest.HttpServerRequest) =>
-  new HttpServerError.HttpServerError({
-    reason: new HttpServerError.RequestParseError({ request, reason: "BodyTooLarge" }),
-  })
-
-/** A body, read until it is more than `maxBodyBytes`. */
-const readBytes = (request: HttpServerRequest.HttpServerRequest, maxBodyBytes: number, holds: Holds) =>
-  Effect.suspend(() => {
-    // A body that announces its length cannot be longer; one that does not is counted while it is read.
-    const body = new CollectedBytes(Number(request.headers["content-length"] ?? maxBodyBytes))
-    return Stream.runForEach(request.stream, (piece) => {
-      if (body.length + piece.length > maxBodyBytes) return Effect.fail(tooLarge(request))
-      return Effect.sync(() => {
-        body.add(piece)
-        holds(body.held)
-      })
-    }).pipe(Effect.map(() => body.take()))
-  })
-
-/** The rest of a refused body is not read, because its connection is about to be closed. */
-const stopReading = (source: object): void => {
-  if (source instanceof Readable) source.pause()
-}
+type Request = HttpServerRequest.HttpServerRequest
 
 export interface BodyLimits {
   readonly maxBodyBytes: number
@@ -39,26 +18,73 @@ export interface BodyLimits {
   readonly hold: HoldBody
 }
 
+const unreadable = (request: Request, reason: "BodyTooLarge" | "Parse") =>
+  new HttpServerError.HttpServerError({ reason: new HttpServerError.RequestParseError({ request, reason }) })
+
+/** What a client waits for that asked whether it may send its body (RFC 9110 §10.1.1). HTTP/1.0 does not know it. */
+const writeContinue = (request: Request, { headers, httpVersion }: IncomingMessage): void => {
+  if (headers.expect === undefined || httpVersion === "1.0") return
+  // Requests of HTTP/1 have responses of it.
+  const response = NodeHttpServerRequest.toServerResponse(request) as ServerResponse
+  if (!response.headersSent) response.writeContinue()
+}
+
+/**
+ * Reads a body straight from Node's events, until it is more than `maxBodyBytes` or others need its memory. The rest of a
+ * refused body is not read, because its connection is about to be closed.
+ */
+const readBytes = (request: Request, { hold, maxBodyBytes }: BodyLimits) =>
+  Effect.callback<Uint8Array<ArrayBuffer>, HttpServerError.HttpServerError>((resume) => {
+    const { source } = request
+    if (!(source instanceof IncomingMessage))
+      return resume(Effect.die(new TypeError("only requests of Node have a body")))
+    // A body that announces its length cannot be longer; one that does not is counted while it is read.
+    const body = new CollectedBytes(Number(source.headers["content-length"] ?? maxBodyBytes))
+    const held = hold(clientIdentity(request).whose, () => refuse(Effect.die(new BodyOvertaken())))
+    const stop = () => {
+      held.release()
+      source.off("data", take).off("end", finish).off("error", fail).off("close", fail)
+    }
+    const refuse = (outcome: Effect.Effect<never, HttpServerError.HttpServerError>) => {
+      stop()
+      source.pause()
+      resume(outcome)
+    }
+    const take = (piece: Uint8Array) => {
+      if (body.length + piece.length > maxBodyBytes) return refuse(Effect.fail(unreadable(request, "BodyTooLarge")))
+      body.add(piece)
+      held.holds(body.held)
+    }
+    const finish = () => {
+      stop()
+      resume(Effect.succeed(body.take()))
+    }
+    const fail = () => refuse(Effect.fail(unreadable(request, "Parse")))
+    if (source.readableEnded || source.destroyed) return fail()
+    writeContinue(request, source)
+    source.on("data", take).once("end", finish).once("error", fail).once("close", fail)
+    return Effect.sync(stop)
+  })
+
+/** Dies with {@link NotIJson} if a body is not acceptable JSON. */
 const textOf = (body: Uint8Array, limits: JsonLimits): Effect.Effect<string> => {
   const text = iJsonText(body, limits)
   return typeof text === "string" ? Effect.succeed(text) : Effect.die(text)
 }
 
+/** The bytes in a buffer of their own: a body of unknown length was collected in a larger one. */
+const bufferOf = (bytes: Uint8Array<ArrayBuffer>): ArrayBuffer =>
+  bytes.length === bytes.buffer.byteLength ? bytes.buffer : bytes.slice().buffer
+
 /**
- * The same request, except that its text is counted while it is read, and that reading dies with {@link NotIJson} if it
- * is not acceptable JSON. The body is read on demand, that is, after the request was admitted.
+ * Has a request's body counted while it is read, and its text checked: reading `text` dies with {@link NotIJson} if it is not
+ * acceptable JSON. `arrayBuffer` is the body as it came. It is read on demand, that is, after the request was admitted, and
+ * once.
  */
-export const withBodyLimits = (
-  request: HttpServerRequest.HttpServerRequest,
-  { hold, jsonLimits, maxBodyBytes }: BodyLimits,
-): HttpServerRequest.HttpServerRequest => {
-  const text = Effect.suspend(() =>
-    hold(clientIdentity(request).whose, (holds) => readBytes(request, maxBodyBytes, holds)),
-  ).pipe(
-    Effect.tapCause(() => Effect.sync(() => stopReading(request.source))),
-    Effect.flatMap((body) => textOf(body, jsonLimits)),
-  )
-  // All other members are those of the original request, including those that the server itself looks for on it.
-  const limited: HttpServerRequest.HttpServerRequest = Object.create(request, { text: { value: text } })
-  return limited
+export const limitBody = (request: Request, limits: BodyLimits): void => {
+  const bytes = readBytes(request, limits)
+  Object.defineProperties(request, {
+    arrayBuffer: { value: Effect.map(bytes, bufferOf) },
+    text: { value: Effect.flatMap(bytes, (body) => textOf(body, limits.jsonLimits)) },
+  })
 }

@@ -18,9 +18,10 @@ export interface RouteTable {
   readonly find: (method: string, url: string) => Route | undefined
   /** Methods that the path of `url` takes; empty when there is no such path. */
   readonly methods: (url: string) => ReadonlyArray<string>
-  /** The route's path as a bounded label of metrics and logs; `unknown` where there is none. */
-  readonly label: (method: string, url: string) => string
 }
+
+/** Stands in metrics and logs for the path of a request that no route serves: strangers choose that. */
+export const UNKNOWN_ROUTE = "unknown"
 
 /** The path of a request's target, without its query. */
 export const pathOf = (url: string): string => {
@@ -72,6 +73,5 @@ export const makeRouteTable = (
       [...known]
         .filter((method) => router.find(method, url) !== undefined)
         .flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])),
-    label: (method, url) => find(method, url)?.path ?? "unknown",
   }
 }

@@ -1,7 +1,7 @@
-import { Clock, Effect, Exit, Layer, Option } from "effect"
+import { Clock, Effect, Exit, Layer, Option, Tracer } from "effect"
 import { HttpMiddleware, HttpServerError, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { callerSpan } from "../../domain/traceContext.ts"
-import { pathOf, type RouteTable } from "./RouteTable.ts"
+import { pathOf, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
 /**
  * Turns off the framework's request spans, which {@link withRequestSpan} replaces: they do not support `tracestate` or
@@ -20,7 +20,7 @@ const attributesOf = (
   const url = Option.getOrUndefined(HttpServerRequest.toURL(request))
   const attributes = {
     "http.request.method": request.method,
-    ...(route === "unknown" ? {} : { "http.route": route, "url.path": pathOf(request.url) }),
+    ...(route === UNKNOWN_ROUTE ? {} : { "http.route": route, "url.path": pathOf(request.url) }),
     "url.scheme": url?.protocol.slice(0, -1),
     // In this attribute an IPv6 address has no brackets.
     "server.address": url?.hostname.replace(/^\[|\]$/g, ""),
@@ -50,20 +50,23 @@ const spanExit = (
  * may be told the caller's. It ends with the head of the response.
  */
 export const withRequestSpan =
-  (routes: Pick<RouteTable, "label">, continues: boolean) =>
+  (continues: boolean) =>
   <E, R>(
     request: HttpServerRequest.HttpServerRequest,
+    route: string,
     app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-  ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> => {
-    const route = routes.label(request.method, request.url)
-    return Effect.flatMap(
-      Effect.makeSpan(`${request.method} ${route}`, {
-        kind: "server",
-        ...(continues
-          ? { parent: callerSpan(request.headers["traceparent"], request.headers["tracestate"]) }
-          : { root: true }),
-        attributes: attributesOf(request, route),
-      }),
+  ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
+    Effect.flatMap(
+      Effect.flatMap(Tracer.Tracer, (tracer) =>
+        Effect.makeSpan(`${request.method} ${route}`, {
+          kind: "server",
+          ...(continues
+            ? { parent: callerSpan(request.headers["traceparent"], request.headers["tracestate"]) }
+            : { root: true }),
+          // Nobody reads the attributes of a span that is not exported.
+          attributes: tracer === Tracer.nativeTracer ? {} : attributesOf(request, route),
+        }),
+      ),
       (span) =>
         // The span is the only thing added to the context of `app`, so its requirements stay the same.
         (Effect.withParentSpan(app, span, { captureStackTrace: false }) as typeof app).pipe(
@@ -75,4 +78,3 @@ export const withRequestSpan =
           ),
         ),
     )
-  }

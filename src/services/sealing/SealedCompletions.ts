@@ -97,7 +97,7 @@ const make = Effect.gen(function* () {
     Upstream,
   )(yield* Effect.context<Attestation | Callers | Drain | RequestIds | Upstream>())
   return SealedCompletions.of({
-    handle: Effect.fn("SealedCompletions.handle")(function* (envelope) {
+    handle: Effect.fnUntraced(function* (envelope) {
       const opened = yield* exchange.open(envelope)
       const asked = readRequest(opened)
       const here = Context.getOption(yield* Effect.context<never>(), Tracer.ParentSpan)

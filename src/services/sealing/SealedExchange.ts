@@ -1,6 +1,6 @@
 /** Opens sealed requests: everything from the envelope to the plaintext (sealed protocol §4.1 to §4.3). */
 import { Clock, Context, Effect, Layer, Metric, Schema, type Scope } from "effect"
-import { decodeBase64Url } from "../../domain/bytes.ts"
+import { type Bytes, decodeBase64Url } from "../../domain/bytes.ts"
 import { FLOOR, unpad } from "../../domain/padding.ts"
 import { type SealedContent, splitContent } from "../../domain/sealedContent.ts"
 import {
@@ -19,11 +19,11 @@ import { openingsFailed } from "./SealingMetrics.ts"
 import { claimKey, ClaimsFull, type Replayed, type SessionGone, Sessions } from "./Sessions.ts"
 import { sha256 } from "./sha256.ts"
 
-/** A sealed request as it came in, decoded but not opened. `enc` stands for its bytes in the session's memory. */
+/** A sealed request as it came in, not opened. Its members are base64url, but for a ciphertext that was decoded already. */
 export interface Envelope {
   readonly session_id: string
   readonly enc: string
-  readonly ciphertext: string
+  readonly ciphertext: string | Bytes
 }
 
 /** One error for every way in which decryption, or the block inside, can fail. */
@@ -74,7 +74,8 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
   const open = Effect.fnUntraced(function* (envelope: Envelope) {
     const receivedAt = yield* Clock.currentTimeMillis
     const enc = decodeBase64Url(envelope.enc)
-    const ciphertext = decodeBase64Url(envelope.ciphertext)
+    const ciphertext =
+      typeof envelope.ciphertext === "string" ? decodeBase64Url(envelope.ciphertext) : envelope.ciphertext
     if (enc === undefined || ciphertext === undefined) return yield* new Unopenable()
     if (ciphertext.length > maxRequestBytes) return yield* new CiphertextTooLarge({ maxBytes: maxRequestBytes })
     const claim = claimKey(decodeBase64Url(envelope.session_id) ?? new Uint8Array(), enc)

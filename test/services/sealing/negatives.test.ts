@@ -12,7 +12,13 @@ import { Sessions } from "../../../src/services/sealing/Sessions.ts"
 import { startProxy } from "../../support/proxy.ts"
 import { negatives, published, unhex } from "../../support/protocol/published.ts"
 import * as reference from "../../support/protocol/reference.ts"
-import { collect, layerFixedKey, layerSealing, openAnswer } from "../../support/protocol/Sealing.ts"
+import {
+  collect,
+  layerFixedKey,
+  layerSealing,
+  openAnswer,
+  type ReferenceRequest,
+} from "../../support/protocol/Sealing.ts"
 
 type Asked = (typeof negatives.requests)[number]
 
@@ -93,7 +99,7 @@ describe("in a session", () => {
       }
       const collected = yield* answered
       assert.strictEqual(status, 200)
-      const envelope = JSON.parse(body) as Envelope
+      const envelope = JSON.parse(body) as ReferenceRequest["envelope"]
       const { payloads } = openAnswer(
         {
           envelope,

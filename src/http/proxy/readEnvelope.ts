@@ -1,0 +1,77 @@
+/**
+ * Reads the body of a sealed request. What clients send is an object of three strings without escapes; its members are
+ * taken from the bytes, since a ciphertext of megabytes would else be scanned four times and copied twice before it is
+ * decoded. Everything else goes the way of all JSON here, which decides what is refused and says why.
+ */
+import { Result, Schema } from "effect"
+import { Malformed } from "../../api/problems.ts"
+import { CompletionRequest, isEnc, isSessionId } from "../../api/proxy/SealedApi.ts"
+import { decodeBase64Url } from "../../domain/bytes.ts"
+import { iJsonText } from "../../domain/iJson.ts"
+import { misfits } from "../../domain/misfits.ts"
+import type { Envelope } from "../../services/sealing/SealedExchange.ts"
+
+const OPEN = 0x7b
+const CLOSE = 0x7d
+const QUOTE = 0x22
+const COLON = 0x3a
+const COMMA = 0x2c
+
+type Member = keyof Envelope
+const MEMBERS: ReadonlyArray<string> = ["session_id", "enc", "ciphertext"] satisfies ReadonlyArray<Member>
+const isMember = (name: string): name is Member => MEMBERS.includes(name)
+
+const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+
+/** The place of the first byte from `at` on that is no white space of JSON. */
+const skipSpace = (body: Buffer, at: number): number => {
+  let i = at
+  while (isSpace(body[i])) i++
+  return i
+}
+
+/**
+ * The three members of an object that has no others and each of them once, taken up to the next quotation mark: so only
+ * what is base64url is known to be what JSON has there. `undefined` for any other text.
+ */
+const plainMembers = (body: Buffer): Readonly<Record<Member, string>> | undefined => {
+  const found: Partial<Record<Member, string>> = {}
+  let at = skipSpace(body, 0)
+  for (const before of [OPEN, COMMA, COMMA]) {
+    if (body[at] !== before) return undefined
+    const opening = skipSpace(body, at + 1)
+    const closing = body.indexOf(QUOTE, opening + 1)
+    const colon = skipSpace(body, closing + 1)
+    const value = skipSpace(body, colon + 1)
+    if (body[opening] !== QUOTE || closing < 0 || body[colon] !== COLON || body[value] !== QUOTE) return undefined
+    const name = body.toString("latin1", opening + 1, closing)
+    const end = body.indexOf(QUOTE, value + 1)
+    if (end < 0 || !isMember(name) || found[name] !== undefined) return undefined
+    found[name] = body.toString("latin1", value + 1, end)
+    at = skipSpace(body, end + 1)
+  }
+  if (body[at] !== CLOSE || skipSpace(body, at + 1) !== body.length) return undefined
+  const { ciphertext, enc, session_id } = found
+  return ciphertext === undefined || enc === undefined || session_id === undefined
+    ? undefined
+    : { ciphertext, enc, session_id }
+}
+
+/** An envelope in the form that clients send; `undefined` for what is not, which may be one all the same. */
+const plainEnvelope = (body: Buffer): Envelope | undefined => {
+  const members = plainMembers(body)
+  if (members === undefined || !isSessionId(members.session_id) || !isEnc(members.enc)) return undefined
+  const ciphertext = decodeBase64Url(members.ciphertext)
+  return ciphertext === undefined ? undefined : { ...members, ciphertext }
+}
+
+const decode = Schema.decodeUnknownResult(Schema.fromJsonString(CompletionRequest), { errors: "all" })
+
+/** The envelope in `body`, or why there is none. */
+export const readEnvelope = (body: ArrayBuffer): Result.Result<Envelope, Malformed> => {
+  const plain = plainEnvelope(Buffer.from(body))
+  if (plain !== undefined) return Result.succeed(plain)
+  const text = iJsonText(new Uint8Array(body))
+  if (typeof text !== "string") return Result.fail(new Malformed({ detail: text.message }))
+  return Result.mapError(decode(text), ({ issue }) => new Malformed({ errors: misfits(issue, ["payload"]) }))
+}

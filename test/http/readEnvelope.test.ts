@@ -1,0 +1,101 @@
+/** The short way to read an envelope accepts what the way of all JSON accepts, and gives the same. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result, Schema } from "effect"
+import { CompletionRequest } from "../../src/api/proxy/SealedApi.ts"
+import { decodeBase64Url, encodeBase64Url, utf8 } from "../../src/domain/bytes.ts"
+import { jsonFault } from "../../src/domain/iJson.ts"
+import { readEnvelope } from "../../src/http/proxy/readEnvelope.ts"
+
+const text = (bytes: number) => encodeBase64Url(new Uint8Array(bytes).fill(7))
+
+/** What the schema makes of a text that is JSON as it is taken here. */
+const expected = (body: string) => {
+  if (jsonFault(body) !== undefined) return undefined
+  try {
+    return Schema.decodeUnknownSync(Schema.fromJsonString(CompletionRequest))(body)
+  } catch {
+    return undefined
+  }
+}
+
+const read = (body: string) => {
+  const envelope = readEnvelope(utf8(body).buffer)
+  if (Result.isFailure(envelope)) return undefined
+  const { ciphertext } = envelope.success
+  return { ...envelope.success, ciphertext: typeof ciphertext === "string" ? ciphertext : encodeBase64Url(ciphertext) }
+}
+
+/** Values that a member of an envelope could have, as JSON. */
+const Value = Schema.Literals([
+  `"${text(16)}"`,
+  `"${text(32)}"`,
+  `"${text(1120)}"`,
+  `"${text(1000)}"`,
+  `""`,
+  `"AB"`,
+  `"AAA="`,
+  `"AAA "`,
+  `"AA A"`,
+  `"A-_\\u0041"`,
+  `"\\""`,
+  `"é"`,
+  `"A\nA"`,
+  "7",
+  "null",
+  `{"enc":"${text(32)}"}`,
+  `["a"]`,
+])
+const Name = Schema.Literals(["session_id", "enc", "ciphertext", "more", "en\\u0063"])
+const Space = Schema.Literals(["", " ", "\n\t", "\r"])
+const Member = Schema.Struct({ name: Name, value: Value, before: Space, after: Space })
+const Body = Schema.Struct({
+  members: Schema.Array(Member),
+  before: Schema.Literals(["", " ", "\uFEFF"]),
+  after: Schema.Literals(["", "\n", "x", "{}", ","]),
+})
+
+const GOOD = { session_id: text(16), enc: text(32), ciphertext: text(1040) }
+
+describe("an envelope", () => {
+  it.effect.prop("is read as the schema reads it, whatever is in it", [Body], ([{ after, before, members }]) =>
+    Effect.sync(() => {
+      const inner = members.map(
+        ({ after, before, name, value }) => `${before}"${name}"${after}:${before}${value}${after}`,
+      )
+      const body = `${before}{${inner.join(",")}}${after}`
+      assert.deepStrictEqual(read(body), expected(body))
+    }),
+  )
+
+  it.effect.prop(
+    "is read in any order and spacing of its members",
+    [Space, Schema.Literals([0, 1, 2])],
+    ([space, at]) =>
+      Effect.sync(() => {
+        const members = Object.entries(GOOD).map(([name, value]) => `${space}"${name}"${space}:${space}"${value}"`)
+        const body = `${space}{${[...members.slice(at), ...members.slice(0, at)].join(`${space},`)}${space}}${space}`
+        assert.deepStrictEqual(read(body), GOOD)
+      }),
+  )
+
+  it("is read no matter where a text is cut off", () => {
+    const whole = JSON.stringify(GOOD)
+    for (let end = 0; end < whole.length; end++) assert.isUndefined(read(whole.slice(0, end)))
+    assert.deepStrictEqual(read(whole), GOOD)
+  })
+
+  it("keeps a ciphertext that is no canonical base64url as it was, for whoever opens it", () => {
+    const odd = { ...GOOD, ciphertext: "AB" }
+    assert.isUndefined(decodeBase64Url(odd.ciphertext))
+    assert.deepStrictEqual(read(JSON.stringify(odd)), odd)
+  })
+
+  it("says everything that is wrong with it", () => {
+    const refused = readEnvelope(utf8(JSON.stringify({ session_id: "-", enc: 7 })).buffer)
+    assert(Result.isFailure(refused))
+    assert.deepStrictEqual(
+      refused.failure.errors?.map(({ path }) => path),
+      ["payload.session_id", "payload.enc", "payload.ciphertext"],
+    )
+  })
+})
