@@ -96,30 +96,34 @@ const make = Effect.gen(function* () {
     RequestIds,
     Upstream,
   )(yield* Effect.context<Attestation | Callers | Drain | RequestIds | Upstream>())
+  const handle = Effect.fnUntraced(function* (envelope: Envelope) {
+    const opened = yield* exchange.open(envelope)
+    const asked = readRequest(opened)
+    const here = Context.getOption(yield* Effect.context<never>(), Tracer.ParentSpan)
+    // The answer is produced while it is written out, outside the request's fiber, so it gets its caller and trace
+    // from here: the trace that the seal names, else this proxy's own.
+    const known = Context.add(services, Source, yield* Source).pipe(
+      Context.addOrOmit(Tracer.ParentSpan, asked.trace === undefined ? here : Option.some(asked.trace)),
+    )
+    const { responseNonce } = opened.sealer
+    if (asked.form === "complete") {
+      const frames = Effect.provide(complete(opened, asked), known)
+      return { _tag: "Complete", responseNonce, frames } satisfies SealedAnswer
+    }
+    const begin = yield* Effect.provide(sealStream(opened, asked, ticker), known)
+    // Provided to the beginning alone, because it would cost more than the event to provide it to each.
+    const events = Effect.provide(begin, known)
+    return {
+      _tag: "Stream",
+      responseNonce,
+      paced: asked.pace !== UNPACED,
+      events: Stream.unwrap(Effect.map(events, (pull) => Stream.fromPull(Effect.succeed(pull)))),
+    } satisfies SealedAnswer
+  })
+
   return SealedCompletions.of({
-    handle: Effect.fnUntraced(function* (envelope) {
-      const opened = yield* exchange.open(envelope)
-      const asked = readRequest(opened)
-      const here = Context.getOption(yield* Effect.context<never>(), Tracer.ParentSpan)
-      // The answer is produced while it is written out, outside the request's fiber, so it gets its caller and trace
-      // from here: the trace that the seal names, else this proxy's own.
-      const known = Context.add(services, Source, yield* Source).pipe(
-        Context.addOrOmit(Tracer.ParentSpan, asked.trace === undefined ? here : Option.some(asked.trace)),
-      )
-      const { responseNonce } = opened.sealer
-      if (asked.form === "complete") {
-        const frames = Effect.provide(complete(opened, asked), known)
-        return { _tag: "Complete", responseNonce, frames } satisfies SealedAnswer
-      }
-      const begin = yield* Effect.provide(sealStream(opened, asked, ticker), known)
-      // Provided to the beginning alone, because it would cost more than the event to provide it to each.
-      const events = Effect.provide(begin, known)
-      return {
-        _tag: "Stream",
-        responseNonce,
-        paced: asked.pace !== UNPACED,
-        events: Stream.unwrap(Effect.map(events, (pull) => Stream.fromPull(Effect.succeed(pull)))),
-      } satisfies SealedAnswer
-    }),
+    handle: (envelope) =>
+      // Its place in the code, looked for each time, would cost more than the span.
+      Effect.withSpan(handle(envelope), "SealedCompletions.handle", { captureStackTrace: false }),
   })
 })
