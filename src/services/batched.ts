@@ -26,8 +26,10 @@ interface Waiting<In, Out> {
 }
 
 /**
- * Where a batch fails because of what is in it, each of its items is tried alone, so that none fails the others. What
- * was handed over is done even if whoever waits for it is interrupted.
+ * Where a batch fails because of what is in it, each of its items is tried alone, so that none fails the others. Where the
+ * database does not answer in time, those who came meanwhile fail along, unasked: so the time limit of a batch is that of
+ * everybody who waits, and nobody needs a timer of their own. What was handed over is done even if whoever waits for it is
+ * interrupted.
  */
 export const makeBatched = <In, Out>({ keyOf, most, run }: Batching<In, Out>) =>
   Effect.map(Effect.context(), (context) => {
@@ -54,7 +56,8 @@ export const makeBatched = <In, Out>({ keyOf, most, run }: Batching<In, Out>) =>
         if (Exit.isFailure(exit) && batch.length > 1 && isAboutItems(exit.cause)) {
           return Effect.forEach(batch, (each) => perform([each]), { discard: true })
         }
-        batch.forEach(({ outcome }, index) =>
+        const answered = Exit.isFailure(exit) && hangs(exit.cause) ? [...batch, ...waiting.splice(0)] : batch
+        answered.forEach(({ outcome }, index) =>
           Deferred.doneUnsafe(outcome, Exit.isSuccess(exit) ? answerOf(exit.value, index) : Exit.failCause(exit.cause)),
         )
         return Effect.void
@@ -94,6 +97,10 @@ const answerOf = <Out>(answers: ReadonlyArray<Out>, index: number): Exit.Exit<Ou
     ? Exit.die(new Error("A batch gave no answer to one of its items."))
     : Exit.succeed(answer)
 }
+
+/** Whether the database did not answer in time. */
+const hangs = (cause: Cause.Cause<Failure>): boolean =>
+  Option.exists(Cause.findErrorOption(cause), (error) => !SqlError.isSqlError(error))
 
 /** A database that is away, or too slow, fails each item in the same way; a row that cannot be read is that of one. */
 const isAboutItems = (cause: Cause.Cause<Failure>): boolean => {

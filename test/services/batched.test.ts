@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Array, Cause, Effect, Exit, Scheduler } from "effect"
+import { Array, Cause, Effect, Exit, Fiber, Scheduler } from "effect"
+import { TestClock } from "effect/testing"
 import { makeBatched } from "../../src/services/batched.ts"
 
 describe("what is asked together", () => {
@@ -23,6 +24,30 @@ describe("what is asked together", () => {
         ["a", true, true, "b"],
       )
     }),
+  )
+
+  it.effect(
+    "that finds a database which hangs fails for those who came meanwhile, too, and not for those who come after",
+    () =>
+      Effect.gen(function* () {
+        const asked: globalThis.Array<ReadonlyArray<string>> = []
+        const ask = yield* makeBatched<string, string>({
+          most: 2,
+          run: (items) => {
+            asked.push(items)
+            return asked.length === 1 ? Effect.never : Effect.succeed(items)
+          },
+        })
+        const first = yield* Effect.forkChild(Effect.flip(ask("first")))
+        yield* TestClock.adjust("3 seconds")
+        const meanwhile = yield* Effect.forEach(["a", "b", "c"], (item) => Effect.forkChild(Effect.flip(ask(item))))
+        yield* TestClock.adjust("2 seconds")
+        for (const waiting of [first, ...meanwhile]) {
+          assert.strictEqual((yield* Fiber.join(waiting))._tag, "StorageUnavailable")
+        }
+        assert.strictEqual(yield* ask("after"), "after")
+        assert.deepStrictEqual(asked, [["first"], ["after"]])
+      }),
   )
 
   it.live("forgets nobody who comes as a batch ends, wherever its fiber pauses", () =>

@@ -12,7 +12,7 @@ import type { StorageUnavailable } from "../../domain/storage.ts"
 import type { JobResult } from "../../domain/modes.ts"
 import { type Step, stepName } from "../../domain/step.ts"
 import { makeBatched } from "../batched.ts"
-import { givenRows, unavailable } from "../storedRows.ts"
+import { givenRows, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { databaseTime } from "./databaseTime.ts"
 import { afterFailure } from "./delays.ts"
 import { jobEnded, jobRetried } from "./JobMetrics.ts"
@@ -244,11 +244,11 @@ export class JobLeases extends Context.Service<
         }, unavailable),
 
         recordStep: Effect.fn("JobLeases.recordStep")(function* (lease, step) {
-          if (step.outcome === null) return yield* recordFailed(lease, step)
+          if (step.outcome === null) return yield* inTime(recordFailed(lease, step))
           return yield* recordSucceeded({ ...columnsOf(lease, step), ran_ms: yield* ranMs(lease) })
-        }, unavailable),
+        }, unavailableUnlimited),
 
-        end: Effect.fn("JobLeases.end")(end, unavailable),
+        end: Effect.fn("JobLeases.end")(end, unavailableUnlimited),
 
         fail: Effect.fn("JobLeases.fail")(function* (lease, { isFault, problem, retryAfter }) {
           const { faults, mode } = lease.job

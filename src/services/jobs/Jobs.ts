@@ -23,7 +23,7 @@ import { Agents } from "../agents/Agents.ts"
 import { Ledger } from "../routing/Ledger.ts"
 import { encodeAgent } from "../agents/storedAgents.ts"
 import { makeBatched } from "../batched.ts"
-import { givenRows, unavailable } from "../storedRows.ts"
+import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { databaseTime } from "./databaseTime.ts"
 import { makeIdempotency } from "./Idempotency.ts"
 import { jobEnded, jobEnqueued, type QueueState } from "./JobMetrics.ts"
@@ -176,8 +176,8 @@ export class Jobs extends Context.Service<
 
         wait: Effect.fn("Jobs.wait")(function* (tenant, id, patience) {
           const subscription = yield* signals.subscribe(`ended:${id}`)
-          const look = unavailable(read(tenant, id))
-          const { status } = yield* unavailable(state(tenant, id))
+          const look = unavailableUnlimited(read(tenant, id))
+          const { status } = yield* unavailableUnlimited(state(tenant, id))
           if (isEnded(status)) return yield* look
           const done = yield* Effect.andThen(subscription.next, look).pipe(
             Effect.repeat({ until: ({ status }) => isEnded(status) }),

@@ -14,7 +14,7 @@ import {
 } from "../../domain/routingChecks.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
 import { makeBatched } from "../batched.ts"
-import { decodeRows, encodeRow, unavailable } from "../storedRows.ts"
+import { decodeRows, encodeRow, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { PROVIDER_IDS } from "../upstream/Slots.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../upstream/UpstreamSettings.ts"
@@ -79,7 +79,9 @@ export class RoutingConfig extends Context.Service<
           const version = yield* newestVersion()
           if (version === 0) return yield* derive
           if (known?.version === version) return known
-          const rows = yield* decode(yield* sql`SELECT document FROM routing_configs WHERE version = ${version}`)
+          const rows = yield* decode(
+            yield* inTime(sql`SELECT document FROM routing_configs WHERE version = ${version}`),
+          )
           const settings = rows[0]?.document
           if (settings === undefined) return yield* Effect.die(new Error("A stored routing configuration is gone."))
           yield* configure(faultPolicyOf(upstream, settings))
@@ -122,7 +124,7 @@ export class RoutingConfig extends Context.Service<
             : yield* new RoutingSettingsStale({ headers: { etag: routingETag(settings) } })
         }, unavailable)
 
-        return RoutingConfig.of({ current: unavailable(current), check, put })
+        return RoutingConfig.of({ current: unavailableUnlimited(current), check, put })
       }),
     )
 }
