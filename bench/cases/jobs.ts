@@ -2,7 +2,7 @@
 import { postgresDatabase, postgresIsThere, sqliteFile } from "../../test/support/databases.ts"
 import type { Case } from "../harness/Case.ts"
 import { compare, warm } from "../harness/compare.ts"
-import { read } from "../harness/eventLoopDelay.ts"
+import { ask } from "../harness/probe.ts"
 import { startLoad } from "../harness/Load.ts"
 import { callsOf, runDbos, runGateway, runServer, VERDICT } from "../harness/servers.ts"
 
@@ -40,9 +40,9 @@ export const jobs: Case = {
     }
     await warm(bench, LANES, subjects, bench.count(WARM, 10))
     // What blocked a young process is forgotten.
-    await Promise.all([read(sqlite.server), read(postgres.server)])
+    await Promise.all([ask(sqlite.server), ask(postgres.server)])
     const { measures, ratio } = await compare(bench, LANES, subjects)
-    const blocked = { sqlite: await read(sqlite.server), postgres: await read(postgres.server) }
+    const blocked = { sqlite: (await ask(sqlite.server)).blocked, postgres: (await ask(postgres.server)).blocked }
     return {
       measures,
       figures: [

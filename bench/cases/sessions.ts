@@ -2,7 +2,7 @@
 import type { Case } from "../harness/Case.ts"
 import { compare } from "../harness/compare.ts"
 import { startLoad } from "../harness/Load.ts"
-import { memoryOf } from "../harness/processTimes.ts"
+import { ask, preload } from "../harness/probe.ts"
 import { runSealgate, runServer } from "../harness/servers.ts"
 
 const LANES = 8
@@ -14,13 +14,14 @@ export const sessions: Case = {
   run: async (bench) => {
     const upstream = await bench.use(runServer("upstream"))
     // Only live sessions are counted: none is let go of meanwhile.
-    const { pid, url } = await bench.use(runSealgate(upstream, { SESSION_MAX_LIVE: "1000000", SESSION_TTL: "30min" }))
-    const load = await bench.use(startLoad("init", { url }))
-    const { measures } = await compare(bench, LANES, [{ subject: "sealgate", pid, load }])
-    // What is begun first pays for what is done once.
-    const before = memoryOf(pid)
+    const env = { ...preload, SESSION_MAX_LIVE: "1000000", SESSION_TTL: "30min" }
+    const sealgate = await bench.use(runSealgate(upstream, env))
+    const load = await bench.use(startLoad("init", { url: sealgate.url }))
+    const { measures } = await compare(bench, LANES, [{ subject: "sealgate", pid: sealgate.pid, load }])
+    // What is begun first pays for what is done once. What is resident holds garbage, too, however many sessions live.
+    const before = await ask(sealgate)
     const { units } = await load.run({ seconds: bench.count(6, 1), lanes: LANES })
-    const kilobytes = ((memoryOf(pid) - before) * 1024 * 1024) / 1000 / units
+    const kilobytes = (((await ask(sealgate)).held - before.held) * 1024 * 1024) / 1000 / units
     return { measures, figures: [{ what: "memory of a live session", unit: "kB", value: kilobytes, atMost: 6 }] }
   },
 }

@@ -5,7 +5,7 @@ import { freePort } from "../../test/support/freePort.ts"
 import { call, SECRET, tokenFor } from "../../test/support/gateway.ts"
 import { run, type Running, runProxy } from "../../test/support/processes.ts"
 import type { JobsLoad } from "../loads/jobs.ts"
-import { preload } from "./eventLoopDelay.ts"
+import { preload } from "./probe.ts"
 import { peerFile } from "./peers.ts"
 
 export interface Server extends Running {
