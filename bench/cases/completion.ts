@@ -1,6 +1,6 @@
 /** Short completions with the post-quantum suite, beside what passes them on unsealed. */
 import type { Bench, Case } from "../harness/Case.ts"
-import { compare } from "../harness/compare.ts"
+import { COMPILED, compare, warm } from "../harness/compare.ts"
 import { startLoad } from "../harness/Load.ts"
 import { runPortkey, runSealgate, runServer, type Server } from "../harness/servers.ts"
 import type { PlainLoad } from "../loads/plain.ts"
@@ -42,7 +42,9 @@ export const completion: Case = {
   title: `Completions, MLKEM768-X25519, ${LANES} connections`,
   unit: "a completion",
   run: async (bench) => {
-    const { measures, ratio } = await compare(bench, LANES, await subjectsOf(bench, PER_SECOND))
+    const subjects = await subjectsOf(bench, PER_SECOND)
+    await warm(bench, LANES, subjects, bench.count(COMPILED, 10))
+    const { measures, ratio } = await compare(bench, LANES, subjects)
     const to = (peer: string, of: "cpu" | "p99") => ratio("sealgate, sealed", peer, of)
     return {
       measures,
@@ -60,7 +62,9 @@ export const latency: Case = {
   title: "Completions, MLKEM768-X25519, one connection",
   unit: "a completion",
   run: async (bench) => {
-    const { measure, measures } = await compare(bench, 1, await subjectsOf(bench, PER_SECOND / 2))
+    const subjects = await subjectsOf(bench, PER_SECOND / 2)
+    await warm(bench, 1, subjects, bench.count(COMPILED, 10))
+    const { measure, measures } = await compare(bench, 1, subjects)
     const added = measure("sealgate, sealed").p50 - measure("node:http pass-through").p50
     return {
       measures,

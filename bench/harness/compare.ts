@@ -32,6 +32,9 @@ const measureRound = async ({ load, pid }: Subject, seconds: number, lanes: numb
   return { ...lap, cpu: (cpuOf(pid) - before) / lap.units, perSecond: (lap.units * 1000) / lap.ms }
 }
 
+/** Completions after which a process has compiled what they need. A subject that is slow has not served as many in the same time. */
+export const COMPILED = 5000
+
 /** Has each subject serve so many units, for those that are measured in a state which so many bring them to. */
 export const warm = async (
   { seconds }: Bench,
