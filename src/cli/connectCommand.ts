@@ -109,11 +109,12 @@ export const connectCommand = Command.make(
     return yield* serveConnector(settings, logging)
   }),
 ).pipe(
-  Command.withShortDescription("Run a local OpenAI-compatible endpoint that seals"),
+  Command.withShortDescription("Run a local endpoint for programs of OpenAI and Anthropic that seals"),
   Command.withDescription(
-    `Runs an OpenAI-compatible endpoint on this machine, for programs that can be given a base URL and nothing else. It
-seals every request to a proxy and verifies every answer. It has Chat Completions and the list of models; whatever
-cannot be sealed is refused, never passed on. API keys that programs send are ignored.
+    `Runs an endpoint on this machine that speaks OpenAI's API and Anthropic's, for programs that can be given a base URL and
+nothing else, such as coding agents. It seals every request to a proxy and verifies every answer. It has Chat
+Completions, Responses, Embeddings, Messages, and the list of models; whatever cannot be sealed is refused, never passed
+on. API keys that programs send are ignored.
 
 It needs a pin or --trust-on-first-use, and --allow-remote to listen beyond this machine.`,
   ),
@@ -135,7 +136,8 @@ It needs a pin or --trust-on-first-use, and --allow-remote to listen beyond this
     environment: ENVIRONMENT,
     exits: SERVER_EXITS,
     next:
-      `Tell programs: OPENAI_BASE_URL=http://127.0.0.1:${DEFAULT_CONNECTOR_PORT}/v1, and any OPENAI_API_KEY. ` +
+      `Tell programs: OPENAI_BASE_URL=http://127.0.0.1:${DEFAULT_CONNECTOR_PORT}/v1, and any OPENAI_API_KEY; or ` +
+      `ANTHROPIC_BASE_URL=http://127.0.0.1:${DEFAULT_CONNECTOR_PORT}, and any ANTHROPIC_API_KEY. ` +
       "Check what was kept: `sealgate verify receipts/<file> --pin <pin>`.",
   }),
 )

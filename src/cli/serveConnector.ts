@@ -9,10 +9,10 @@ import { layerLogging, type LoggingSettings } from "../server/telemetry/Logging.
 const announce = (settings: ConnectorSettings) =>
   Effect.gen(function* () {
     const { address } = yield* HttpServer.HttpServer
-    const url = NetAddress.isInetAddress(address) ? `http://${NetAddress.formatInet(address)}/v1` : "a socket"
-    yield* Effect.logInfo(`connector listening on ${url}`)
+    const url = NetAddress.isInetAddress(address) ? `http://${NetAddress.formatInet(address)}` : "a socket"
+    yield* Effect.logInfo(`connector listening on ${url}/v1`)
     yield* Effect.logInfo(
-      `sealing to ${String(settings.sealed.baseUrl)}; base URL for programs: OPENAI_BASE_URL=${url}`,
+      `sealing to ${String(settings.sealed.baseUrl)}; base URLs for programs: OPENAI_BASE_URL=${url}/v1 ANTHROPIC_BASE_URL=${url}`,
     )
     if (!isLoopback(settings.host)) {
       yield* Effect.logWarning("other machines may use this connector; what they send to it is not sealed on the way")
