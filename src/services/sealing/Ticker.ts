@@ -55,9 +55,13 @@ export const makeTicker = Effect.gen(function* () {
       for (const entry of slotOf(at)) if (entry.due <= current) due.push(entry)
     }
     next = current + 1
-    for (const entry of due) if (remove(entry)) entry.call()
-    isTurning = false
-    sleepOn()
+    try {
+      for (const entry of due) if (remove(entry)) entry.call()
+    } finally {
+      // One call that throws must not stop the wheel for all others; those behind it come a turn later.
+      isTurning = false
+      sleepOn()
+    }
   }
 
   /** Until the next slot that holds something. */

@@ -84,6 +84,22 @@ describe("a ticker", () => {
     }),
   )
 
+  it.effect("goes on after a call that threw", () =>
+    Effect.gen(function* () {
+      const { call, callAt, called } = yield* begun
+      callAt(10, () => {
+        throw new Error("thrown on purpose")
+      })
+      call("beside it", 10)
+      call("later", 30)
+      for (let passed = 0; passed < 2000; passed += 10) yield* TestClock.adjust(10)
+      assert.sameMembers(
+        called.map(([name]) => name),
+        ["beside it", "later"],
+      )
+    }),
+  )
+
   it.effect("calls nobody once its scope is closed", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
