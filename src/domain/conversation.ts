@@ -62,3 +62,12 @@ export const conversationName = (member: (name: string) => unknown): Conversatio
   const before = [contentOf(member("system")), ...["instructions", "tools", "functions"].map(member)]
   return { by: "opening", text: JSON.stringify([...before, opening.map(messageOf)], withoutMarks) }
 }
+
+/** The response that a request of Responses goes on from, which is known only where it was made. */
+export const previousResponse = (member: (name: string) => unknown): string | undefined => {
+  const id = member("previous_response_id")
+  return isName(id) ? id : undefined
+}
+
+/** Whether the provider keeps the answer to a request of Responses, so that others can go on from it. */
+export const keepsResponse = (member: (name: string) => unknown): boolean => member("store") !== false

@@ -101,6 +101,8 @@ export interface Served {
   readonly model: string
   readonly finishReasons: ReadonlyArray<FinishReason>
   readonly usage: Usage | null
+  /** The id by which its provider knows it, where a request can go on from it. */
+  readonly id?: string
   /** What a sealed proxy signed of a streamed answer. */
   readonly receipt?: KeptReceipt
 }

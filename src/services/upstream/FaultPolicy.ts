@@ -36,6 +36,8 @@ interface RequestState {
   readonly deadline: number
   /** The target that was called last. */
   called: Target | undefined
+  /** What is known of that call. */
+  progress: Progress | undefined
 }
 
 /**
@@ -89,6 +91,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
         state.called === target ? "retry" : state.failures.length > 0 ? "failover" : "first"
       state.called = target
       const progress: Progress = { firstOutputAt: undefined, served: () => undefined, working }
+      state.progress = progress
       return whileInFlight(target.provider.id, call.once(target, progress, limitsOf(target, state)), (exit) =>
         attempts.settle({ target, cause, startedAt, progress, exit }, (attempt) => {
           state.attempts.push(attempt)
@@ -143,7 +146,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
       )
       const served = yield* Effect.result(guarded)
       if (Result.isSuccess(served)) {
-        yield* turn.answered(target)
+        yield* turn.answered(target, state.progress?.served())
         return { value: served.success, attempts: state.attempts }
       }
       if (served.failure._tag === "OutOfTime") return yield* outOfTime(state.called, state.attempts)
@@ -169,6 +172,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
         failures: [],
         deadline: (yield* Clock.currentTimeMillis) + Duration.toMillis(settings.timeouts.total),
         called: undefined,
+        progress: undefined,
       }
       return yield* Effect.tapError(tryTargets(state, turn, call, circuits), (error) =>
         logUnserved(error, state.failures, book),

@@ -60,6 +60,8 @@ export interface Said {
   readonly model: string
   readonly finishReasons: ReadonlyArray<string>
   readonly usage: Usage | null
+  /** The id by which its provider knows it, where a request can go on from it. */
+  readonly id?: string
 }
 
 /** A whole answer, and what it says of itself. */

@@ -3,7 +3,8 @@ import { Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { Message } from "../../../src/domain/chat.ts"
 import type { UpstreamRequest } from "../../../src/domain/upstream.ts"
-import { KEPT_FOR, makeAffinity, MAX_MOVED } from "../../../src/services/upstream/Affinity.ts"
+import { makeAffinity } from "../../../src/services/upstream/Affinity.ts"
+import { KEPT_FOR, MAX_PLACES } from "../../../src/services/upstream/RecentPlaces.ts"
 import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { ask, fails, finish, passingTime, scripted, text, upstreamOf, wait } from "./ScriptedProvider.ts"
 
@@ -152,11 +153,11 @@ describe("a conversation", () => {
       if (first === undefined || second === undefined) return assert.fail()
       const affinity = makeAffinity()
       const turnOf = (about: string) => affinity.turn(turn(1, { about }), [first, second])
-      const move = (about: string) => Effect.flatMap(turnOf(about), ({ answered }) => answered(second))
+      const move = (about: string) => Effect.flatMap(turnOf(about), ({ answered }) => answered(second, undefined))
       const stays = (about: string) => Effect.map(turnOf(about), ({ targets }) => targets[0] === second)
       yield* move("old")
       yield* move("used")
-      yield* Effect.forEach(Array.from({ length: MAX_MOVED - 2 }), (_, i) => move(`${i}`), { discard: true })
+      yield* Effect.forEach(Array.from({ length: MAX_PLACES - 2 }), (_, i) => move(`${i}`), { discard: true })
       assert.isTrue(yield* stays("used"))
       yield* move("one more")
       assert.isFalse(yield* stays("old"))

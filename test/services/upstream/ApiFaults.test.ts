@@ -59,11 +59,14 @@ const asked = (api: ApiName, more: Partial<ApiRequest> = {}): ApiRequest => ({
   ...more,
 })
 
+/** Runs an effect whose retries take less than a minute, in which nothing is forgotten. */
+const soon = <A, E, R>(effect: Effect.Effect<A, E, R>) => passingTime(effect, "1 minute")
+
 /** What a reader of a stream gets, and what it is told in the end. */
 const read = (stream: Stream.Stream<ApiEvent, UpstreamError>) =>
   Effect.gen(function* () {
     const heard: Array<string> = []
-    const exit = yield* passingTime(
+    const exit = yield* soon(
       Effect.exit(
         Stream.runForEach(stream, (event) =>
           Effect.sync(() => heard.push(event._tag === "Delta" ? String(event.chunk["type"]) : event._tag)),
@@ -81,7 +84,7 @@ describe("messages", () => {
     Effect.gen(function* () {
       const busy = () => json(overloaded, { status: 529 })
       const { calls, upstream } = yield* slots("messages", [busy], [() => json(whole)])
-      const { served } = yield* passingTime(upstream.answer(asked("messages")))
+      const { served } = yield* soon(upstream.answer(asked("messages")))
       assert.deepStrictEqual([served.provider, calls()], ["provider2", [3, 1]])
     }),
   )
@@ -89,7 +92,7 @@ describe("messages", () => {
   it.effect("that are overloaded everywhere fail in the vendor's words", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("messages", [() => json(overloaded, { status: 529 })])
-      const error = yield* passingTime(Effect.flip(upstream.answer(asked("messages"))))
+      const error = yield* soon(Effect.flip(upstream.answer(asked("messages"))))
       assert.strictEqual(error.code, "upstream-unavailable")
       assert.deepStrictEqual(saidOf(error), { status: 529, error: OVERLOADED })
     }),
@@ -142,7 +145,7 @@ describe("messages", () => {
         [() => json({ type: "error", error: wrong }, { status: 400 })],
         [],
       )
-      const error = yield* passingTime(Effect.flip(upstream.answer(asked("messages"))))
+      const error = yield* soon(Effect.flip(upstream.answer(asked("messages"))))
       assert.deepStrictEqual([error.code, saidOf(error)], ["invalid-request", { status: 400, error: wrong }])
       assert.deepStrictEqual(calls(), [1, 0])
     }),
@@ -160,7 +163,7 @@ describe("responses", () => {
         }),
       ])
       for (const reason of ["completed", "max_output_tokens"]) {
-        const last = yield* passingTime(Stream.runLast(upstream.events(asked("responses"))))
+        const last = yield* soon(Stream.runLast(upstream.events(asked("responses"))))
         const finished = Option.getOrUndefined(last)
         assert.deepStrictEqual(finished?._tag === "Finished" ? finished.served.finishReasons : undefined, [reason])
       }
@@ -185,9 +188,61 @@ describe("responses", () => {
       const streamed = yield* read(upstream.events(asked("responses")))
       assert.deepStrictEqual([streamed.error?.code, streamed.heard], [expected, []])
       assert.deepStrictEqual(calls(), [times])
-      const whole = yield* passingTime(Effect.flip(upstream.answer(asked("responses"))))
+      const whole = yield* soon(Effect.flip(upstream.answer(asked("responses"))))
       assert.strictEqual(whole.code, expected)
       assert.deepStrictEqual(saidOf(whole), { error })
+    }),
+  )
+})
+
+describe("a response that goes on from another", () => {
+  const busy = () => json({ error: { message: "slow down", type: "requests" } }, { status: 429 })
+  const made = (id: string) => () => json({ ...response, id, status: "completed" })
+  const goingOn = (previous: string, more: Partial<ApiRequest> = {}) =>
+    asked("responses", {
+      caller: "alice",
+      body: RawObject.of({ input: "and?", previous_response_id: previous }),
+      ...more,
+    })
+  const first = asked("responses", { caller: "alice" })
+
+  it.effect.each([false, true])("is asked where that was made, and nowhere else (streamed: %s)", (streamed) =>
+    Effect.gen(function* () {
+      const completed = { type: "response.completed", response: { ...response, id: "r1", status: "completed" } }
+      const { calls, upstream } = yield* slots(
+        "responses",
+        [busy, busy, busy, made("r0")],
+        [streamed ? sse(created, completed) : made("r1"), made("r2"), made("r3"), busy],
+      )
+      yield* streamed ? read(upstream.events(first)) : soon(upstream.answer(first))
+      assert.deepStrictEqual(calls(), [3, 1])
+      for (const previous of ["r1", "r2"]) {
+        const { served } = yield* soon(upstream.answer(goingOn(previous)))
+        assert.strictEqual(served.provider, "provider2")
+      }
+      const error = yield* soon(Effect.flip(upstream.answer(goingOn("r3"))))
+      assert.deepStrictEqual([error.code, calls()], ["rate-limited", [3, 6]])
+    }),
+  )
+
+  it.effect("is asked of the first slot where nothing is known of it, or only of another caller's", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* slots("responses", [busy, busy, busy, made("r0")], [made("r1")])
+      yield* soon(upstream.answer(first))
+      for (const other of [goingOn("r9"), goingOn("r1", { caller: "bob" })]) {
+        const { served } = yield* soon(upstream.answer(other))
+        assert.strictEqual(served.provider, "provider1")
+      }
+    }),
+  )
+
+  it.effect("is not looked for where it was not to be kept", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* slots("responses", [busy, busy, busy, made("r0")], [made("r1")])
+      const body = RawObject.of({ input: "hi", store: false })
+      yield* soon(upstream.answer(asked("responses", { caller: "alice", body })))
+      const { served } = yield* soon(upstream.answer(goingOn("r1")))
+      assert.strictEqual(served.provider, "provider1")
     }),
   )
 })
@@ -199,7 +254,7 @@ describe("embeddings", () => {
   it.effect("are not asked of another model, whose vectors mean something else", () =>
     Effect.gen(function* () {
       const { calls, upstream } = yield* slots("embeddings", [busy], [() => json(list)])
-      const error = yield* passingTime(Effect.flip(upstream.answer(asked("embeddings", { model: "embed" }))))
+      const error = yield* soon(Effect.flip(upstream.answer(asked("embeddings", { model: "embed" }))))
       assert.strictEqual(error.code, "rate-limited")
       assert.deepStrictEqual(calls(), [3, 0])
     }),
@@ -213,7 +268,7 @@ describe("embeddings", () => {
         { ...one, defaultModel: "embed" },
         { ...two, id: "provider2", defaultModel: "embed" },
       ])
-      const { served } = yield* passingTime(upstream.answer(asked("embeddings", { model: "embed" })))
+      const { served } = yield* soon(upstream.answer(asked("embeddings", { model: "embed" })))
       assert.strictEqual(served.provider, "provider2")
     }),
   )

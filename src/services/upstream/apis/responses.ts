@@ -1,5 +1,5 @@
 /** The OpenAI Responses API, as its own callers get it. */
-import { Option, Result, Schema } from "effect"
+import { Option, Predicate, Result, Schema } from "effect"
 import { isObject, type JsonObject } from "../../../domain/json.ts"
 import type { Usage } from "../../../domain/chat.ts"
 import type { ProviderFailure, Said } from "../Provider.ts"
@@ -47,6 +47,7 @@ const saidIn = (response: JsonObject, model: string): Said => {
     model: textOr(model, response["model"]),
     finishReasons: WHOLE.has(status) ? [textOr(String(status), reason)] : [],
     usage: usageOf(response["usage"]),
+    ...(Predicate.isString(response["id"]) ? { id: response["id"] } : {}),
   }
 }
 
