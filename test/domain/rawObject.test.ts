@@ -1,0 +1,73 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { jsonFault } from "../../src/domain/iJson.ts"
+import { Outline } from "../../src/domain/outline.ts"
+import { RawObject } from "../../src/domain/rawObject.ts"
+import { objectText, oddObject } from "../support/oddJson.ts"
+
+/** The object in the member `body`, found as the proxy finds it. */
+const found = (payload: string): RawObject | undefined => {
+  const outline = new Outline("body")
+  assert.isUndefined(jsonFault(payload, undefined, outline))
+  JSON.parse(payload)
+  return outline.objectIn(payload)
+}
+
+describe("the object in a member", () => {
+  it("is found as it was written, with each of its members", () => {
+    fc.assert(
+      fc.property(oddObject({ model: '"m"', stream: "true" }), (members) => {
+        const body = objectText(members)
+        const payload = ` { "a" : [{"body":1}], "b\\u006fdy"\n: ${body} , "z":{"body":{}, "model":1}}`
+        const raw = found(payload)
+        assert.strictEqual(raw?.text, body)
+        for (const [name, value] of Object.entries(JSON.parse(body) as object)) {
+          assert.deepStrictEqual(raw?.value(name), value)
+        }
+        assert.isUndefined(raw?.value("no such member"))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it.each(['{"body":[1]}', '{"body":"{}"}', '{"other":{"body":{}}}', '[{"body":{}}]', '{"body":[{"a":1}]}', "1"])(
+    "is not found in %s",
+    (payload) => assert.isUndefined(found(payload)),
+  )
+})
+
+describe("another value of a member", () => {
+  it("changes nothing but that value", () => {
+    fc.assert(
+      fc.property(oddObject({ model: '"m\\u006f"', n: "1.0" }), (members) => {
+        const raw = found(`{"body":${objectText(members)}}`)
+        const changed = members.map((member) =>
+          member.startsWith('"model"')
+            ? member.replace('"m\\u006f"', '"other"')
+            : member.replace(/^("n"\s*:\s*)1\.0/, "$12"),
+        )
+        assert.strictEqual(raw?.with({ n: "2", model: '"other"' }), objectText(changed))
+        assert.strictEqual(raw?.with({}), raw?.text)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it("comes first if there was none", () => {
+    assert.strictEqual(found('{"body": { "a":1.0 }}')?.with({ "b\n": "2", c: "[]" }), '{"b\\n":2,"c":[], "a":1.0 }')
+    assert.strictEqual(found('{"body":{ }}')?.with({ b: "2" }), '{"b":2 }')
+    assert.strictEqual(RawObject.of({}).with({ b: "2" }), '{"b":2}')
+  })
+
+  it("can be asked of an object of our own", () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (members) => {
+        const raw = RawObject.of(members)
+        assert.strictEqual(raw.text, JSON.stringify(members))
+        for (const name of Object.keys(members)) {
+          assert.strictEqual(raw.with({ [name]: "7" }), JSON.stringify({ ...members, [name]: 7 }))
+        }
+      }),
+    )
+  })
+})
