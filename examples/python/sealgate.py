@@ -263,6 +263,10 @@ class Request:
         except Tampered:
             return None
 
+    def takes_restarts(self):
+        asked = self.asks("restart")
+        return self.asks("api") == "chat.completions" if asked is None else asked
+
     def body(self):
         return to_json(
             {
@@ -435,7 +439,7 @@ def read_stream(request, body, identity, show):
             if "restart" in frame:
                 for part in ("reason", "provider", "model"):
                     member(frame["restart"], part, str)
-                if request.asks("restart") is False:
+                if not request.takes_restarts():
                     raise Tampered("a restart that the request forbade")
             show(frame)
         elif name == "proof" and receipt is not None:

@@ -35,7 +35,7 @@ export const messageText: FindText = (event) => {
 }
 
 /** The events whose `delta` is a piece of text. That of others, such as sound, is not put together by joining it. */
-const RESPONSE_TEXTS: ReadonlySet<unknown> = new Set([
+export const RESPONSE_TEXTS: ReadonlySet<unknown> = new Set([
   "response.output_text.delta",
   "response.refusal.delta",
   "response.reasoning_text.delta",

@@ -6,7 +6,8 @@ import { SealedStreamEvent } from "../../src/api/proxy/SealedApi.ts"
 import { failureCodes, failureRules } from "../../src/domain/failures.ts"
 import { TokenKeysUnavailable, TokenRefused } from "../../src/domain/identity.ts"
 import { PROBLEM_CONTENT_TYPE } from "../../src/domain/problem.ts"
-import { API_NAMES } from "../../src/domain/apis.ts"
+import { API_HEADERS, API_NAMES, apiOf, type ApiVendor } from "../../src/domain/apis.ts"
+import { RESPONSE_TEXTS } from "../../src/domain/eventTexts.ts"
 import { STATEMENT_TYPES } from "../../src/domain/statement.ts"
 import { SUITES } from "../../src/domain/suites.ts"
 import { FORM, MEDIA_TYPE } from "../../src/domain/transcript.ts"
@@ -95,7 +96,21 @@ describe("the registries have all that the code has, and nothing else", () => {
       [...named(registries, "Media types")],
       ["application/json", PROBLEM_CONTENT_TYPE, ...Object.values(MEDIA_TYPE)],
     )
-    assert.deepStrictEqual(named(registries, "APIs"), API_NAMES)
+    const apis = rows(registries, "APIs", /^\| `([^`]+)` \|.*\| (?:`(true|false)`|-) \|[^|]*\|$/gm)
+    assert.deepStrictEqual(
+      apis,
+      API_NAMES.map((name) => `${name} ${apiOf(name).stream?.restart ?? ""}`),
+    )
+    const headers = rows(registries, "Headers of APIs", /^\| `([^`]+)` \| ([^;]*?)(?:;.*)? \|$/gm)
+    const header = (name: string, vendor: ApiVendor) =>
+      `${name} ${API_NAMES.filter((api) => apiOf(api).vendor === vendor)
+        .map((api) => `\`${api}\``)
+        .join(", ")}`
+    assert.sameMembers(
+      [...headers],
+      (["openai", "anthropic"] as const).flatMap((vendor) => API_HEADERS[vendor].map((name) => header(name, vendor))),
+    )
+    assert.deepStrictEqual(named(registries, "Text events"), [...RESPONSE_TEXTS])
   })
 
   it("of suites, statement types, forms and events", () => {
@@ -124,9 +139,9 @@ describe("the rules", () => {
     .sort()
 
   /** What a proxy makes, which the other vectors show. */
-  const MADE = "P6 P9 P10 P31 P32 P33 P35 P36 P37 P38 P39 P40 P41 P42 P43".split(" ")
+  const MADE = "P6 P9 P10 P31 P32 P33 P35 P36 P37 P38 P39 P40 P41 P42 P43 P50".split(" ")
   /** What takes time, several processes, header fields or no input at all. */
-  const BEHAVIOUR = "C7 C19 C20 C24 P11 P12 P14 P19 P20 P24 P29 P34 P45".split(" ")
+  const BEHAVIOUR = "C7 C19 C20 C24 P11 P12 P14 P19 P20 P24 P29 P34 P45 P48 P49".split(" ")
 
   it("have an id each, which no other has, without gaps", () => {
     assert.deepStrictEqual(ids, [...new Set(ids)])

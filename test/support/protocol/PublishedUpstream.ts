@@ -1,11 +1,41 @@
-import { Duration, Effect, Layer, Stream } from "effect"
+import { Duration, Effect, Layer, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { defined } from "../../../src/domain/defined.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
-import { type ApiEvent, type ApiRequest, type Served, UpstreamError } from "../../../src/domain/upstream.ts"
+import type { Problem } from "../../../src/domain/problem.ts"
+import {
+  type ApiEvent,
+  type ApiRequest,
+  type Attempt,
+  type Served,
+  UpstreamError,
+} from "../../../src/domain/upstream.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { isPacedExchange, type PublishedExchange } from "./published.ts"
 
 type Restarted = Extract<ApiEvent, { readonly _tag: "Restarted" }>
+
+const attemptBy = ({ model, provider }: Served): Attempt => ({
+  provider,
+  model,
+  servedModel: null,
+  cause: "first",
+  outcome: "invalid-request",
+  startedAt: 0,
+  finishedAt: 0,
+  timeToFirstTokenMs: null,
+  usage: null,
+})
+
+/** The error that a published problem tells of. */
+const errorOf = (problem: Problem | undefined): UpstreamError => {
+  const { detail, provider_error: error, provider_status: status } = problem ?? {}
+  return new UpstreamError({
+    code: problem?.code === "invalid-request" ? problem.code : "provider-not-configured",
+    ...(detail === undefined ? {} : { detail: Redacted.make(detail) }),
+    ...(error === undefined ? {} : { said: Redacted.make({ error, ...defined({ status }) }) }),
+  })
+}
 
 /**
  * Answers what the providers of a published exchange answered, after the time that they took. What it is asked ends up
@@ -36,7 +66,13 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
   const record = (request: ApiRequest) => Effect.sync(() => asked.push(request))
   const finished = Stream.make({ _tag: "Finished", served, attempts: [] } satisfies ApiEvent)
   const interrupted = Stream.fail(new UpstreamError({ code: "upstream-interrupted" }))
-  const notConfigured = new UpstreamError({ code: "provider-not-configured" })
+  const { problem } = JSON.parse(response.frames.at(-1)?.payload ?? "{}") as { readonly problem?: Problem }
+  /** Whoever was called is told of, as the fault policy does. */
+  const refuse = ({ onAttempt }: ApiRequest) =>
+    Effect.suspend(() => {
+      if (served.provider !== null) onAttempt?.(attemptBy(served))
+      return Effect.andThen(passTime, Effect.fail(errorOf(problem)))
+    })
   const isComplete = claims["status"] === "complete"
   const isPaced = isPacedExchange(exchange)
   const said = Stream.fromIterable(arrivals.entries()).pipe(
@@ -50,7 +86,7 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
         record(request),
         isComplete
           ? Effect.as(passTime, { json: response.frames[0]?.payload ?? "", served, attempts: [] })
-          : Effect.fail(notConfigured),
+          : refuse(request),
       ),
     events: (request) =>
       Stream.fromEffectDrain(record(request)).pipe(

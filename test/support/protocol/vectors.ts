@@ -121,7 +121,11 @@ interface Script {
   readonly ephemeral: number
   readonly receivedAt: number
   readonly completedAt: number
+  /** The body of the request. */
   readonly completion: object
+  /** Default: `chat.completions`. */
+  readonly api?: string
+  readonly headers?: Readonly<Record<string, string>>
   readonly provider?: string
   readonly pace?: number
   readonly restart?: boolean
@@ -157,7 +161,8 @@ const makeExchange = async (identity: reference.Identity, session: Session, soft
         ...(script.provider === undefined ? {} : { provider: script.provider }),
         ...(script.restart === undefined ? {} : { restart: script.restart }),
         ...(script.pace === undefined ? {} : { pace: script.pace }),
-        api: "chat.completions",
+        api: script.api ?? "chat.completions",
+        ...(script.headers === undefined ? {} : { headers: script.headers }),
         body: script.completion,
       }),
   )
@@ -324,6 +329,51 @@ const PACED = {
     { deltas: [chunk({ content: "dear reader." }), chunk({}, "stop")] },
   ],
 } as const
+/** Pieces of a message that came between two ticks are one event. */
+const MESSAGE = {
+  completion: {
+    model: "model-c",
+    max_tokens: 64,
+    metadata: { user_id: "reader" },
+    messages: [{ role: "user", content: "Say hello." }],
+    stream: true,
+  },
+  payloads: [
+    {
+      deltas: [
+        {
+          type: "message_start",
+          message: {
+            id: "msg_1",
+            type: "message",
+            role: "assistant",
+            model: "model-c",
+            content: [],
+            stop_reason: null,
+            stop_sequence: null,
+            usage: { input_tokens: 3, cache_read_input_tokens: 40, output_tokens: 1 },
+          },
+        },
+        { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+        { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Hello, " } },
+      ],
+    },
+    { deltas: [] },
+    {
+      deltas: [
+        { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "dear reader." } },
+        { type: "content_block_stop", index: 0 },
+        {
+          type: "message_delta",
+          delta: { stop_reason: "end_turn", stop_sequence: null },
+          usage: { output_tokens: 5 },
+        },
+        { type: "message_stop" },
+      ],
+    },
+  ],
+} as const
+
 const NOBODY = { provider: null, model: null, finish_reasons: [], usage: null }
 
 const scripts: ReadonlyArray<Script> = [
@@ -491,6 +541,103 @@ const scripts: ReadonlyArray<Script> = [
       detail: 'An object has two members "request_id".',
     }),
     end: NOBODY,
+  },
+  {
+    name: "paced-messages",
+    suite: "MLKEM768-X25519",
+    form: "stream",
+    description: "A stream of the Messages API at the default pace, with the headers of that API.",
+    requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b73",
+    ephemeral: 0xc0,
+    receivedAt: BEGUN_AT + 60_000,
+    completedAt: BEGUN_AT + 60_400,
+    api: "messages",
+    headers: { "anthropic-version": "2023-06-01", "anthropic-beta": "example-2026-01-01" },
+    ...MESSAGE,
+    status: "complete",
+    end: {
+      provider: "provider3",
+      model: "model-c",
+      finish_reasons: ["end_turn"],
+      usage: {
+        prompt_tokens: 43,
+        completion_tokens: 5,
+        total_tokens: 48,
+        prompt_tokens_details: { cached_tokens: 40, cache_write_tokens: 0 },
+      },
+    },
+  },
+  {
+    name: "responses",
+    suite: "X25519",
+    form: "complete",
+    description: "A whole response of the Responses API, as its provider wrote it.",
+    requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b74",
+    ephemeral: 0xd0,
+    receivedAt: BEGUN_AT + 62_000,
+    completedAt: BEGUN_AT + 63_000,
+    api: "responses",
+    completion: { model: "model-a", input: "Say hello.", prompt_cache_key: "reader" },
+    status: "complete",
+    payloads: [
+      {
+        id: "resp_1",
+        object: "response",
+        created_at: 1_767_225_662,
+        status: "completed",
+        error: null,
+        incomplete_details: null,
+        model: "model-a",
+        output: [
+          {
+            id: "msg_1",
+            type: "message",
+            status: "completed",
+            role: "assistant",
+            content: [{ type: "output_text", text: "Hello, dear reader.", annotations: [] }],
+          },
+        ],
+        usage: {
+          input_tokens: 3,
+          input_tokens_details: { cached_tokens: 0 },
+          output_tokens: 5,
+          output_tokens_details: { reasoning_tokens: 0 },
+          total_tokens: 8,
+        },
+      },
+    ],
+    end: {
+      provider: "provider1",
+      model: "model-a",
+      finish_reasons: ["completed"],
+      usage: {
+        prompt_tokens: 3,
+        completion_tokens: 5,
+        total_tokens: 8,
+        prompt_tokens_details: { cached_tokens: 0 },
+        completion_tokens_details: { reasoning_tokens: 0 },
+      },
+    },
+  },
+  {
+    name: "messages-refused",
+    suite: "X25519",
+    form: "complete",
+    description: "A request that its provider refused, with the words in which it did.",
+    requestId: "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b75",
+    ephemeral: 0xe0,
+    receivedAt: BEGUN_AT + 64_000,
+    completedAt: BEGUN_AT + 65_000,
+    api: "messages",
+    completion: { model: "model-c", messages: [{ role: "user", content: "Say hello." }] },
+    status: "failed",
+    payloads: [null],
+    problem: problemOf("invalid-request", 400, "The request was refused as invalid.", {
+      provider_status: 400,
+      detail: "max_tokens: Field required",
+      provider_error: { type: "invalid_request_error", message: "max_tokens: Field required" },
+    }),
+    end: { provider: "provider3", model: "model-c", finish_reasons: [], usage: null },
   },
   {
     name: "aborted",

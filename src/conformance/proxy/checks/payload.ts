@@ -10,6 +10,8 @@ import { BAD_JSON } from "./badJson.ts"
 
 const MESSAGES = [{ role: "user", content: PROMPT }]
 
+const MESSAGE = { model: "any", max_tokens: 16, messages: MESSAGES }
+
 /** Fails with `code` for each of these members in a payload that is else as it must be. */
 const failing = (probe: Probe, code: string, payloads: ReadonlyArray<readonly [what: string, members: JsonObject]>) =>
   each(payloads, async ([what, members]) => failedAs(await probe.asking(members), what, code))
@@ -121,6 +123,26 @@ export const payloadChecks: ReadonlyArray<Check> = [
         ["no body", { body: null }],
         ["no messages", { body: { messages: [] } }],
       ]),
+  ),
+  check("P46", "payload-headers", "a header that does not belong to the API is an invalid request", (probe) =>
+    failing(
+      probe,
+      "invalid-request",
+      [
+        ["a header about the caller", { "x-api-key": "k" }],
+        ["a header in capitals", { "Anthropic-Version": "2023-06-01" }],
+        ["a header of another API", { "openai-beta": "x" }],
+        ["a header with a line break", { "anthropic-version": "a\r\nb" }],
+        ["a header without a value", { "anthropic-beta": "" }],
+      ].map(([what, headers]) => [String(what), { api: "messages", headers, body: MESSAGE }] as const),
+    ),
+  ),
+  check("P47", "payload-known-members", "what a proxy has to know of any body is looked at", (probe) =>
+    failing(probe, "invalid-request", [
+      ["a model that is a number", { api: "messages", body: { ...MESSAGE, model: 1 } }],
+      ["a stream that is text", { api: "messages", body: { ...MESSAGE, stream: "true" } }],
+      ["an answer from the background", { api: "responses", body: { input: PROMPT, background: true } }],
+    ]),
   ),
   check("P24", "payload-provider", "a provider that there is not is said to be not configured", (probe) =>
     failing(probe, "provider-not-configured", [["such a request", { provider: UNKNOWN_PROVIDER }]]),

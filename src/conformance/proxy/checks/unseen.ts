@@ -43,6 +43,24 @@ export const unseenChecks: ReadonlyArray<Check> = [
     "that needs a provider that fails midway",
   ),
   unseen(
+    "P48",
+    "as-it-was-sent",
+    "a provider gets the body as it was sent",
+    "that needs a provider that tells what it got",
+  ),
+  unseen(
+    "P49",
+    "not-asked",
+    "providers that do not speak an API are not asked",
+    "that needs a provider that tells what it got",
+  ),
+  unseen(
+    "P50",
+    "events-as-they-came",
+    "events of a provider come in their order and as they were",
+    "that needs a provider that tells what it sent",
+  ),
+  unseen(
     "P34",
     "missed-ticks",
     "ticks that were missed are not made up for",

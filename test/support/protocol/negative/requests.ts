@@ -90,6 +90,7 @@ export const makeRequests = async (vectors: Vectors): Promise<ReadonlyArray<Aske
   }
   const good = await seal(JSON.stringify(payloadOf({})))
   const invalid = [400, "invalid-request"] as const
+  const message = { model: "any", max_tokens: 16, messages: [{ role: "user", content: "Hello" }] }
   const outer = (rule: string, why: string, change: object, code: string, more: Partial<Asked> = {}) =>
     ask(rule, why, { ...good.body, ...change }, { session: session.name, code, ...more })
   const same = JSON.stringify(payloadOf({}))
@@ -166,6 +167,47 @@ export const makeRequests = async (vectors: Vectors): Promise<ReadonlyArray<Aske
     await told("P26", "a pace that is text", { pace: "fast" }),
     await told("P27", "an API that nobody knows", { api: "conformance.none" }, [400, "unsupported-api"]),
     await told("P28", "neither messages nor a prompt", { body: {} }, invalid),
+    await told(
+      "P46",
+      "a header that is about the caller",
+      { api: "messages", headers: { "x-api-key": "k" }, body: message },
+      invalid,
+    ),
+    await told(
+      "P46",
+      "a header of another API",
+      { api: "responses", headers: { "anthropic-version": "2023-06-01" }, body: { input: "Hello" } },
+      invalid,
+    ),
+    await told(
+      "P46",
+      "the name of a header in capitals",
+      { api: "messages", headers: { "Anthropic-Version": "2023-06-01" }, body: message },
+      invalid,
+    ),
+    await told(
+      "P46",
+      "a header with a line break",
+      { api: "messages", headers: { "anthropic-version": "2023-06-01\r\nx: y" }, body: message },
+      invalid,
+    ),
+    await told("P46", "headers that are a list", { api: "messages", headers: ["a"], body: message }, invalid),
+    await told("P47", "a model that is a number", { api: "messages", body: { ...message, model: 1 } }, invalid),
+    await told("P47", "a stream that is text", { api: "messages", body: { ...message, stream: "true" } }, invalid),
+    await told("P47", "a body that is a list", { api: "messages", body: [message] }, invalid),
+    await told(
+      "P47",
+      "a stream of embeddings",
+      { api: "embeddings", body: { input: "Hello", stream: true } },
+      invalid,
+      { sealed: { form: "stream" } },
+    ),
+    await told(
+      "P47",
+      "a response that is made in the background",
+      { api: "responses", body: { input: "Hello", background: true } },
+      invalid,
+    ),
     await told(
       "P28",
       "messages and a prompt",
