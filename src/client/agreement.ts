@@ -3,7 +3,8 @@
  * or recorded of it. All of these throw `Tampered`, which names what differs.
  */
 import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
-import { isObject } from "../domain/json.ts"
+import { apiOf, isApiName } from "../domain/apis.ts"
+import { isObject, type JsonObject } from "../domain/json.ts"
 import { Tampered } from "./errors.ts"
 import { type ProvenExchange, provenAnswer, restartOf } from "./provenAnswer.ts"
 
@@ -70,6 +71,11 @@ export const mustAgree = (receipt: ReceiptClaims, proof: ProofClaims): void => {
   mustFollow(["the receipt's iat", receipt.iat], ["the proof's iat", proof.iat])
 }
 
+/** Whether a stream may begin anew, as the request or else its API has it. */
+const takesRestarts = ({ api, restart }: JsonObject): boolean =>
+  restart !== false &&
+  (restart === true || typeof api !== "string" || !isApiName(api) || apiOf(api).stream?.restart !== false)
+
 /** A receipt, and the question and answer that it was found to commit to. */
 export const mustFit = (exchange: ProvenExchange): void => {
   const { receipt, request } = exchange
@@ -81,7 +87,7 @@ export const mustFit = (exchange: ProvenExchange): void => {
   )
   const answer = provenAnswer(exchange)
   const restart = restartOf(exchange)
-  if (request["restart"] === false && restart !== undefined) {
+  if (restart !== undefined && !takesRestarts(request)) {
     throw new Tampered(
       "The request and the answer contradict each other: the answer starts over although the request forbids it.",
     )

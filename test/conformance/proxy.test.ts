@@ -43,6 +43,9 @@ const UNSEEN = [
   "clock-set-back",
   "surrogate-pairs",
   "restart-after-failure",
+  "as-it-was-sent",
+  "not-asked",
+  "events-as-they-came",
   "missed-ticks",
 ]
 

@@ -170,6 +170,17 @@ export const makeEvidence = (vectors: Vectors, identity: reference.Identity): Re
     ),
     show(
       "V6",
+      "a message that begins anew, which is forbidden by default",
+      revealed("stream", {
+        request: (payload) => ({ ...payload, api: "messages" }),
+        response: () => ({
+          restart: { reason: "truncated", provider: "provider2", model: "model-b" },
+          deltas: [],
+        }),
+      }),
+    ),
+    show(
+      "V6",
       "an answer that begins anew, which was forbidden",
       revealed("stream", {
         response: (payload) => ({
