@@ -110,7 +110,7 @@ describe("the registries have all that the code has, and nothing else", () => {
       [...headers],
       (["openai", "anthropic"] as const).flatMap((vendor) => API_HEADERS[vendor].map((name) => header(name, vendor))),
     )
-    assert.deepStrictEqual(named(registries, "Text events"), [...RESPONSE_TEXTS])
+    assert.deepStrictEqual(named(registries, "Text events"), [...RESPONSE_TEXTS].map(String))
   })
 
   it("of suites, statement types, forms and events", () => {

@@ -4,7 +4,7 @@ import { Cause, Effect, Exit, Option, Redacted, Stream } from "effect"
 import type { ApiName } from "../../../../src/domain/apis.ts"
 import type { FailureKind } from "../../../../src/domain/failures.ts"
 import { RawObject } from "../../../../src/domain/rawObject.ts"
-import type { NativeAnswer, ProviderFailure } from "../../../../src/services/upstream/Provider.ts"
+import type { NativeAnswer, NativeCall, ProviderFailure } from "../../../../src/services/upstream/Provider.ts"
 import { MessagesReading } from "../../../../src/services/upstream/apis/messages.ts"
 import { ResponsesReading } from "../../../../src/services/upstream/apis/responses.ts"
 import { canned, events, json, type Vendor } from "../providers/support/Canned.ts"
@@ -20,7 +20,7 @@ const VENDOR: Readonly<Record<ApiName, Vendor>> = {
 const nativeWith = Effect.fnUntraced(function* (api: ApiName, response: () => Response) {
   const { provider } = yield* canned(VENDOR[api], response)
   if (provider.native === undefined) return yield* Effect.die("speaks no API")
-  const call = { api, body: RawObject.of({}), headers: {}, model: "asked" }
+  const call: NativeCall = { api, body: RawObject.of({}), headers: {}, model: "asked" }
   return { native: provider.native, call }
 })
 
@@ -141,8 +141,11 @@ describe("a stream", () => {
   it.effect("hands on every event as it came, but for pings", () =>
     Effect.gen(function* () {
       const withPings = [...PINGS, ...asEvents(MESSAGE).flatMap((event) => [event, ...PINGS])]
-      assert.deepStrictEqual((yield* streamFrom("messages", () => events(withPings))).pieces, MESSAGE)
-      assert.deepStrictEqual((yield* streamFrom("responses", () => events(asEvents(RESPONSE)))).pieces, RESPONSE)
+      assert.deepStrictEqual<unknown>((yield* streamFrom("messages", () => events(withPings))).pieces, MESSAGE)
+      assert.deepStrictEqual<unknown>(
+        (yield* streamFrom("responses", () => events(asEvents(RESPONSE)))).pieces,
+        RESPONSE,
+      )
     }),
   )
 

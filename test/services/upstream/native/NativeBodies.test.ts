@@ -8,7 +8,7 @@ import { type ApiName, apiOf } from "../../../../src/domain/apis.ts"
 import { jsonFault } from "../../../../src/domain/iJson.ts"
 import { Outline } from "../../../../src/domain/outline.ts"
 import type { RawObject } from "../../../../src/domain/rawObject.ts"
-import type { NativeApis } from "../../../../src/services/upstream/Provider.ts"
+import type { NativeApis, NativeCall } from "../../../../src/services/upstream/Provider.ts"
 import { objectText, oddObject } from "../../../support/oddJson.ts"
 import { client, live } from "../providers/support/LiveServer.ts"
 
@@ -78,7 +78,7 @@ describe("the body of a request", () => {
       const { got, url } = yield* listening
       const native = yield* nativeOf(api, url)
       const send = (body: string, model: string) => {
-        const call = { api, body: rawOf(body), headers: {}, model }
+        const call: NativeCall = { api, body: rawOf(body), headers: {}, model }
         const sent = stream ? Stream.runDrain(native.stream(call)) : native.complete(call)
         return Effect.runPromise(Effect.ignore(sent))
       }

@@ -197,13 +197,6 @@ export const makeRequests = async (vectors: Vectors): Promise<ReadonlyArray<Aske
     await told("P47", "a body that is a list", { api: "messages", body: [message] }, invalid),
     await told(
       "P47",
-      "a stream of embeddings",
-      { api: "embeddings", body: { input: "Hello", stream: true } },
-      invalid,
-      { sealed: { form: "stream" } },
-    ),
-    await told(
-      "P47",
       "a response that is made in the background",
       { api: "responses", body: { input: "Hello", background: true } },
       invalid,
