@@ -1,5 +1,6 @@
 /** Whether memory stays where it is, however many exchanges and streams there were. */
 import type { Case, Figure } from "../harness/Case.ts"
+import { COMPILED } from "../harness/compare.ts"
 import { startLoad } from "../harness/Load.ts"
 import { ask, preload } from "../harness/probe.ts"
 import { runSealgate, runServer } from "../harness/servers.ts"
@@ -8,8 +9,6 @@ import type { SealedLoad } from "../loads/sealed.ts"
 const LANES = 16
 /** Seconds of one round, for which requests are sealed before it. */
 const ROUND = 3
-/** Rounds after which everything was compiled, and what is kept at a limit is full. */
-const WARM = 2
 
 export const memory: Case = {
   name: "memory",
@@ -28,7 +27,7 @@ export const memory: Case = {
         await load.prepare({ seconds: ROUND, lanes: LANES })
         return (await load.run({ seconds: ROUND, lanes: LANES })).units
       }
-      for (let round = 0; round < WARM; round++) await run()
+      for (let served = 0; served < bench.count(COMPILED, 10);) served += await run()
       const first = await ask(sealgate)
       let units = 0
       for (let round = 0; round < rounds; round++) units += await run()
