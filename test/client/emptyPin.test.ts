@@ -1,0 +1,15 @@
+/** What whoever forgets to put the pin into README's first program is told. */
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { SealedClient } from "../../src/client/SealedClient.ts"
+import { startProxy } from "../support/proxy.ts"
+import { failureOf } from "../support/tamper.ts"
+
+it.live("an empty pin is called that", () =>
+  Effect.gen(function* () {
+    const { url } = yield* startProxy()
+    const client = new SealedClient({ baseUrl: url, pins: [""] })
+    const failed = yield* Effect.promise(() => failureOf(client.complete({ prompt: "Hello" })))
+    assert.include(failed.message, "One of the pins is empty; a pin has 43")
+  }).pipe(Effect.scoped),
+)
