@@ -10,6 +10,6 @@ it.live("an empty pin is called that", () =>
     const { url } = yield* startProxy()
     const client = new SealedClient({ baseUrl: url, pins: [""] })
     const failed = yield* Effect.promise(() => failureOf(client.complete({ prompt: "Hello" })))
-    assert.include(failed.message, "One of the pins is empty; a pin has 43")
+    assert.include(String(failed), "One of the pins is empty; a pin has 43")
   }).pipe(Effect.scoped),
 )
