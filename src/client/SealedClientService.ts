@@ -1,9 +1,19 @@
 /** The sealed client for programs in Effect: the same client as a service, with its errors in the error channel. */
 import { Context, Data, Effect, Layer, Stream } from "effect"
-import type { ChatInput } from "../domain/chat.ts"
+import type { ApiName } from "../domain/apis.ts"
+import type { ChatChunk, ChatInput } from "../domain/chat.ts"
+import type { JsonObject } from "../domain/json.ts"
 import { SealgateError } from "./errors.ts"
-import { type RequestOptions, SealedClient, type SealedClientOptions, type SealedCompletion } from "./SealedClient.ts"
-import type { StreamEnd } from "./SealedStream.ts"
+import type { ChatEnd } from "./joins.ts"
+import {
+  type RequestBody,
+  type RequestOptions,
+  type SealedAnswer,
+  SealedClient,
+  type SealedClientOptions,
+  type SealedCompletion,
+} from "./SealedClient.ts"
+import type { SealedStream, StreamEnd } from "./SealedStream.ts"
 import type { StreamPart } from "./streamParts.ts"
 
 /** A request that did not come to a verified end; `reason` is one of the client's own errors. */
@@ -16,7 +26,9 @@ export class SealedClientError extends Data.TaggedError("SealedClientError")<{ r
 type Options = Omit<RequestOptions, "signal">
 
 /** What the last element of a stream carries. */
-export type StreamElement = StreamPart | { readonly type: "end"; readonly end: StreamEnd }
+export type StreamElement<Chunk = ChatChunk, End = ChatEnd> =
+  | StreamPart<Chunk>
+  | { readonly type: "end"; readonly end: End }
 
 export class SealedClientService extends Context.Service<
   SealedClientService,
@@ -24,6 +36,17 @@ export class SealedClientService extends Context.Service<
     readonly complete: (input: ChatInput, options?: Options) => Effect.Effect<SealedCompletion, SealedClientError>
     /** Verified parts, then the verified end; interrupting it hangs up. */
     readonly stream: (input: ChatInput, options?: Options) => Stream.Stream<StreamElement, SealedClientError>
+    /** The same two for any API. */
+    readonly request: (
+      api: ApiName,
+      body: RequestBody,
+      options?: Options,
+    ) => Effect.Effect<SealedAnswer, SealedClientError>
+    readonly requestStream: (
+      api: ApiName,
+      body: RequestBody,
+      options?: Options,
+    ) => Stream.Stream<StreamElement<JsonObject, StreamEnd>, SealedClientError>
   }
 >()("sealgate/client/SealedClientService") {
   static readonly layer = (options: SealedClientOptions): Layer.Layer<SealedClientService> =>
@@ -31,27 +54,10 @@ export class SealedClientService extends Context.Service<
       const client = new SealedClient(options)
       return SealedClientService.of({
         complete: (input, options) => attempt((signal) => client.complete(input, { ...options, signal })),
-        stream: (input, options) =>
-          Stream.unwrap(
-            Effect.gen(function* () {
-              const controller = yield* Effect.acquireRelease(
-                Effect.sync(() => new AbortController()),
-                (controller) => Effect.sync(() => controller.abort()),
-              )
-              const { signal } = controller
-              const stream = yield* attempt(() => client.stream(input, { ...options, signal }))
-              return Stream.fromAsyncIterable(stream, toError).pipe(
-                Stream.concat(
-                  Stream.fromEffect(
-                    Effect.map(
-                      attempt(() => stream.end),
-                      (end) => ({ type: "end" as const, end }),
-                    ),
-                  ),
-                ),
-              )
-            }),
-          ),
+        stream: (input, options) => streamOf((signal) => client.stream(input, { ...options, signal })),
+        request: (api, body, options) => attempt((signal) => client.request(api, body, { ...options, signal })),
+        requestStream: (api, body, options) =>
+          streamOf((signal) => client.requestStream(api, body, { ...options, signal })),
       })
     })
 }
@@ -64,3 +70,26 @@ const toError = (error: unknown): SealedClientError => {
 
 const attempt = <A>(run: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, SealedClientError> =>
   Effect.tryPromise({ try: run, catch: toError })
+
+const streamOf = <Chunk extends JsonObject, End extends StreamEnd>(
+  open: (signal: AbortSignal) => Promise<SealedStream<Chunk, End>>,
+): Stream.Stream<StreamElement<Chunk, End>, SealedClientError> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const controller = yield* Effect.acquireRelease(
+        Effect.sync(() => new AbortController()),
+        (controller) => Effect.sync(() => controller.abort()),
+      )
+      const stream = yield* attempt(() => open(controller.signal))
+      return Stream.fromAsyncIterable(stream, toError).pipe(
+        Stream.concat(
+          Stream.fromEffect(
+            Effect.map(
+              attempt(() => stream.end),
+              (end) => ({ type: "end" as const, end }),
+            ),
+          ),
+        ),
+      )
+    }),
+  )

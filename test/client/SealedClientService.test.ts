@@ -32,6 +32,24 @@ describe("the client as a service", () => {
     }).pipe(Effect.provide(layerFor(proxy)))
   })
 
+  it.effect("asks any API, whole and streamed", () => {
+    const proxy = new FakeProxy()
+    return Effect.gen(function* () {
+      const client = yield* SealedClientService
+      proxy.script = { payloads: [{ type: "message", stop_reason: "end_turn" }] }
+      const { answer } = yield* client.request("messages", { messages: [] })
+      assert.deepStrictEqual(answer, { type: "message", stop_reason: "end_turn" })
+      proxy.script = { payloads: [{ deltas: [{ type: "message_start" }, { type: "message_stop" }] }] }
+      const elements = yield* Stream.runCollect(client.requestStream("messages", { messages: [] }))
+      assert.deepStrictEqual(
+        elements.map((element) => (element.type === "delta" ? element.chunk["type"] : element.type)),
+        ["message_start", "message_stop", "end"],
+      )
+      const { payload } = proxy.opened.at(-1) ?? {}
+      assert.deepInclude(payload, { api: "messages", restart: false, body: { messages: [], stream: true } })
+    }).pipe(Effect.provide(layerFor(proxy)))
+  })
+
   it.effect("fails with the client's own errors", () => {
     const proxy = new FakeProxy()
     proxy.hooks = { events: (events) => events.slice(0, 3) }

@@ -284,6 +284,28 @@ describe("Anthropic's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
+  it.live("sees no end that a provider writes into the name of an event", () =>
+    Effect.gen(function* () {
+      const { connector, native } = yield* nativeSetup()
+      const evil = { type: 'ping\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n', delta: {} }
+      native.answer(() => ({ body: [...namedEvents(...begun), `data: ${JSON.stringify(evil)}\n\n`], after: "cut" }))
+      const text = yield* Effect.promise(async () => {
+        const headers = { "content-type": "application/json" }
+        const body = JSON.stringify({ ...agentic, stream: true })
+        const response = await fetch(`${connector.url}/v1/messages`, { method: "POST", headers, body })
+        let text = ""
+        const reading = (async () => {
+          for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) text += piece
+        })()
+        await reading.catch(() => undefined)
+        return text
+      })
+      assert.include(text, "\nevent: error\n")
+      assert.include(text, JSON.stringify(evil))
+      assert.notInclude(text, "\nevent: message_stop")
+    }).pipe(Effect.scoped),
+  )
+
   it.live("that hangs up ends the provider's call", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()

@@ -85,5 +85,6 @@ export const startNative = Effect.fnUntraced(function* (answer: AnswerOf) {
 })
 
 /** Server-sent events as Anthropic and OpenAI's Responses write them: the name is the data's type. */
-export const namedEvents = (...events: ReadonlyArray<{ readonly type: string }>): ReadonlyArray<string> =>
-  events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+export const namedEvents = (
+  ...events: ReadonlyArray<{ readonly type: string; readonly [member: string]: unknown }>
+): ReadonlyArray<string> => events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
