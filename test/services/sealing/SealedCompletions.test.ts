@@ -304,7 +304,7 @@ describe("a request that was opened but cannot be served", () => {
     ["has an id that is no UUID", 400, "invalid-request", { ...good, request_id: "1" }],
     ["has an id in capitals", 400, "invalid-request", { ...good, request_id: id.toUpperCase() }],
     ["is for no API", 400, "invalid-request", { ...good, api: undefined }],
-    ["is for another API", 400, "unsupported-api", { ...good, api: "responses", body: { input: "hi" } }],
+    ["is for another API", 400, "unsupported-api", { ...good, api: "none.of.these", body: { input: "hi" } }],
     ["has no time", 400, "invalid-request", { ...good, issued_at: undefined }],
     ["has a time that is no integer", 400, "invalid-request", { ...good, issued_at: 1.5 }],
     ["asks for nothing", 400, "invalid-request", { ...good, body: {} }],

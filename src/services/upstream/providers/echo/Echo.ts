@@ -4,8 +4,10 @@
  */
 import { parseJson } from "../../../../domain/json.ts"
 import { Clock, Effect, Random, Stream } from "effect"
-import type { ChatChunk, ChatCompletion, ChatRequest, Message, ToolCall, Usage } from "../../../../domain/chat.ts"
+import type { ChatChunk, ChatCompletion, ChatRequest, ToolCall, Usage } from "../../../../domain/chat.ts"
 import type { Provider, ProviderFailure } from "../../Provider.ts"
+import { countTokens, textOf, words } from "./echoText.ts"
+import { nativeEcho } from "./nativeEcho.ts"
 import {
   legacyChunk,
   legacyCompletion,
@@ -17,22 +19,6 @@ import {
 import { Unsupported } from "../shared/Unsupported.ts"
 
 const DEFAULT_MODEL = "echo-1"
-
-/** The plain text of a message, images and other parts left out. */
-export const textOf = (content: Message["content"]): string => {
-  if (typeof content === "string") return content
-  if (!Array.isArray(content)) return ""
-  return content.map((part) => (typeof part["text"] === "string" ? part["text"] : "")).join("")
-}
-
-/** Words with the white space around them, so that joining them gives the text back. */
-const words = (text: string): ReadonlyArray<string> => {
-  const start = text.length - text.trimStart().length
-  const [first = "", ...rest] = text.match(/\S+\s*/g) ?? []
-  return text === "" ? [] : [text.slice(0, start) + first, ...rest]
-}
-
-const countTokens = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length
 
 interface Answer {
   readonly content: string | null
@@ -84,7 +70,11 @@ const answerToModern = (request: ModernRequest): Answer => {
     content,
     toolCalls,
     finishReason: content === null ? "tool_calls" : pieces.length > limit ? "length" : "stop",
-    usage: { prompt_tokens: promptTokens, completion_tokens: completion, total_tokens: promptTokens + completion },
+    usage: {
+      prompt_tokens: promptTokens,
+      completion_tokens: completion,
+      total_tokens: promptTokens + completion,
+    },
   }
 }
 
@@ -131,13 +121,22 @@ type ChunkChoice = ChatChunk["choices"][number]
 
 const chunksOf = (answer: Answer): ReadonlyArray<ChunkChoice> => [
   { index: 0, delta: { role: "assistant" }, finish_reason: null },
-  ...words(answer.content ?? "").map((word) => ({ index: 0, delta: { content: word }, finish_reason: null })),
+  ...words(answer.content ?? "").map((word) => ({
+    index: 0,
+    delta: { content: word },
+    finish_reason: null,
+  })),
   ...answer.toolCalls.flatMap((call, index) => [
     {
       index: 0,
       delta: {
         tool_calls: [
-          { index, id: call.id, type: "function" as const, function: { name: call.function.name, arguments: "" } },
+          {
+            index,
+            id: call.id,
+            type: "function" as const,
+            function: { name: call.function.name, arguments: "" },
+          },
         ],
       },
       finish_reason: null,
@@ -164,4 +163,11 @@ const stream = (request: ChatRequest): Stream.Stream<ChatChunk, ProviderFailure>
     }),
   )
 
-export const echo: Provider = { id: "echo", apiName: "sealgate.echo", defaultModel: DEFAULT_MODEL, complete, stream }
+export const echo: Provider = {
+  id: "echo",
+  apiName: "sealgate.echo",
+  defaultModel: DEFAULT_MODEL,
+  complete,
+  stream,
+  native: nativeEcho,
+}

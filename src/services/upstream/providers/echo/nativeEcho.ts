@@ -1,0 +1,180 @@
+/** The built-in provider in the vendors' own APIs: it says back the last text that it is sent. */
+import { Clock, Effect, Random, Stream } from "effect"
+import type { ApiName } from "../../../../domain/apis.ts"
+import { isObject, type JsonObject } from "../../../../domain/json.ts"
+import { iJsonOf } from "../../../../domain/surrogates.ts"
+import { type PassedApi, READINGS } from "../../apis/readings.ts"
+import type { NativeApis, NativeCall } from "../../Provider.ts"
+import { countTokens, words } from "./echoText.ts"
+
+/** What is said back, and by what. */
+interface Said {
+  readonly id: string
+  /** Seconds since the epoch. */
+  readonly created: number
+  readonly model: string
+  readonly text: string
+  readonly input: number
+  readonly output: number
+}
+
+/** The text of a message, of an item, or of whatever else holds one in its content. */
+const textIn = (item: unknown): string => {
+  if (typeof item === "string") return item
+  const content = isObject(item) ? item["content"] : undefined
+  if (!Array.isArray(content)) return typeof content === "string" ? content : ""
+  return content
+    .map((part: unknown) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : ""))
+    .join("")
+}
+
+const itemsIn = (body: NativeCall["body"]): ReadonlyArray<unknown> => {
+  const items = body.value("messages") ?? body.value("input")
+  return Array.isArray(items) ? items : [items]
+}
+
+const listen = Effect.fnUntraced(function* ({ body, model }: NativeCall) {
+  const id = (yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)
+  const texts = itemsIn(body).map(textIn)
+  const text = texts.at(-1) ?? ""
+  const said: Said = {
+    id,
+    created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
+    model,
+    text,
+    input: texts.reduce((sum, each) => sum + countTokens(each), 0),
+    output: countTokens(text),
+  }
+  return said
+})
+
+const messageOf = ({ id, input, model, output, text }: Said) => ({
+  id: `msg_echo_${id}`,
+  type: "message",
+  role: "assistant",
+  model,
+  content: [{ type: "text", text }],
+  stop_reason: "end_turn",
+  stop_sequence: null,
+  usage: { input_tokens: input, output_tokens: output },
+})
+
+const messageEvents = (said: Said): ReadonlyArray<JsonObject> => [
+  { type: "message_start", message: { ...messageOf(said), content: [], stop_reason: null } },
+  { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+  ...words(said.text).map((text) => ({
+    type: "content_block_delta",
+    index: 0,
+    delta: { type: "text_delta", text },
+  })),
+  { type: "content_block_stop", index: 0 },
+  {
+    type: "message_delta",
+    delta: { stop_reason: "end_turn", stop_sequence: null },
+    usage: { output_tokens: said.output },
+  },
+  { type: "message_stop" },
+]
+
+const partOf = (text: string) => ({ type: "output_text", text, annotations: [] })
+const itemOf = ({ id }: Said, status: string, content: ReadonlyArray<object>) => ({
+  id: `msg_echo_${id}`,
+  type: "message",
+  role: "assistant",
+  status,
+  content,
+})
+
+const responseOf = (said: Said, status: "in_progress" | "completed") => ({
+  id: `resp_echo_${said.id}`,
+  object: "response",
+  created_at: said.created,
+  status,
+  error: null,
+  incomplete_details: null,
+  model: said.model,
+  output: status === "completed" ? [itemOf(said, status, [partOf(said.text)])] : [],
+  usage:
+    status === "completed"
+      ? {
+          input_tokens: said.input,
+          input_tokens_details: { cached_tokens: 0 },
+          output_tokens: said.output,
+          output_tokens_details: { reasoning_tokens: 0 },
+          total_tokens: said.input + said.output,
+        }
+      : null,
+})
+
+const responseEvents = (said: Said): ReadonlyArray<JsonObject> => {
+  const place = { item_id: `msg_echo_${said.id}`, output_index: 0, content_index: 0 }
+  const events: ReadonlyArray<JsonObject> = [
+    { type: "response.created", response: responseOf(said, "in_progress") },
+    { type: "response.in_progress", response: responseOf(said, "in_progress") },
+    { type: "response.output_item.added", output_index: 0, item: itemOf(said, "in_progress", []) },
+    { type: "response.content_part.added", ...place, part: partOf("") },
+    ...words(said.text).map((delta) => ({
+      type: "response.output_text.delta",
+      ...place,
+      delta,
+      logprobs: [],
+    })),
+    { type: "response.output_text.done", ...place, text: said.text, logprobs: [] },
+    { type: "response.content_part.done", ...place, part: partOf(said.text) },
+    {
+      type: "response.output_item.done",
+      output_index: 0,
+      item: itemOf(said, "completed", [partOf(said.text)]),
+    },
+    { type: "response.completed", response: responseOf(said, "completed") },
+  ]
+  return events.map((event, sequence_number) => ({ ...event, sequence_number }))
+}
+
+/** As many numbers as show that something was embedded: they mean nothing. */
+const embeddingsOf = ({ input, model }: Said, texts: ReadonlyArray<unknown>) => ({
+  object: "list",
+  model,
+  data: texts.map((text, index) => ({
+    object: "embedding",
+    index,
+    embedding: Array.from({ length: 8 }, (_, at) => (textIn(text).charCodeAt(at) || 0) / 65_536),
+  })),
+  usage: { prompt_tokens: input, total_tokens: input },
+})
+
+const wholeOf = (api: PassedApi, said: Said, body: NativeCall["body"]): object => {
+  switch (api) {
+    case "messages":
+      return messageOf(said)
+    case "messages.count_tokens":
+      return { input_tokens: said.input }
+    case "responses":
+      return responseOf(said, "completed")
+    case "embeddings":
+      return embeddingsOf(said, itemsIn(body))
+  }
+}
+
+const isPassed = (api: ApiName): api is PassedApi => Object.hasOwn(READINGS, api)
+
+const passed = (api: ApiName): PassedApi => {
+  if (!isPassed(api)) throw new Error(`The echo is not asked for ${api} as it was sent.`)
+  return api
+}
+
+export const nativeEcho: NativeApis = {
+  names: new Set<ApiName>(["messages", "messages.count_tokens", "responses", "embeddings"]),
+  complete: Effect.fnUntraced(function* (call) {
+    const api = passed(call.api)
+    const answer = wholeOf(api, yield* listen(call), call.body)
+    const said = yield* Effect.fromResult(READINGS[api].whole(answer, call.model))
+    return { json: iJsonOf(answer), said }
+  }),
+  stream: (call) =>
+    Stream.unwrap(
+      Effect.map(listen(call), (said) =>
+        Stream.fromIterable(call.api === "messages" ? messageEvents(said) : responseEvents(said)),
+      ),
+    ),
+}
