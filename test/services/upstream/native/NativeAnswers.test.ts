@@ -184,6 +184,7 @@ describe("a stream", () => {
       const answer = new ResponsesReading()
       for (const event of RESPONSE) assert.isUndefined(answer.add(event))
       assert.deepStrictEqual(answer.said, {
+        id: "resp_1",
         model: "gpt-1",
         finishReasons: ["completed"],
         usage: {
