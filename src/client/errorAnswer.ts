@@ -54,7 +54,8 @@ export const refusalAnswer = (error: SealedProblem | AnswerIncomplete): ErrorAns
     status: error.status === "aborted" ? 503 : 502,
     code: error.problem?.code ?? error.code,
     message: error.message,
-    retryable: true,
+    retryable: error.problem?.retryable ?? true,
+    retryAfterMs: error.problem?.retry_after_ms,
     providerError: aboutCaller(error.problem)?.provider_error,
   }
 }

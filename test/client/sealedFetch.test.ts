@@ -101,6 +101,39 @@ describe("createSealedFetch", () => {
     assert.strictEqual(response.headers.get("x-should-retry"), expected)
   })
 
+  it.each([
+    ["another vendor's error has no code", { type: "invalid_request_error", message: "Too long." }],
+    ["a server's error is but a message", { message: "Too long." }],
+  ])("keeps the code that applications know where %s", async (_, provider_error) => {
+    const proxy = new FakeProxy()
+    proxy.script = { refuse: { problem: { ...problem(400, "context-too-long"), provider_error } } }
+    const send = createSealedFetch({ baseUrl: PROXY, pins: [proxy.identity.kid], fetch: proxy.fetch })
+    assert.deepStrictEqual(await errorOf(await send(CHAT, chat)), {
+      message: "Too long.",
+      type: "invalid_request_error",
+      param: null,
+      code: "context_length_exceeded",
+    })
+  })
+
+  it("has an SDK not ask again for what would be refused again, even if the refusal came behind a part", async () => {
+    const proxy = new FakeProxy()
+    const payloads = [{ deltas: [{ choices: [] }] }]
+    const send = createSealedFetch({
+      baseUrl: PROXY,
+      pins: [proxy.identity.kid],
+      fetch: proxy.fetch,
+      release: "verified",
+    })
+    const body = JSON.stringify({ messages: [{ role: "user", content: "Hi" }], stream: true })
+    for (const retryable of [false, true]) {
+      proxy.script = { status: "failed", payloads, problem: { ...problem(502, "content-filtered"), retryable } }
+      const response = await send(CHAT, { method: "POST", body })
+      assert.strictEqual(response.status, 502)
+      assert.strictEqual(response.headers.get("x-should-retry"), String(retryable))
+    }
+  })
+
   it("rejects without pins", async () => {
     const { asked, fetch } = answering(200, {})
     assert.instanceOf(await failureOf(createSealedFetch({ baseUrl: PROXY, fetch })(CHAT, chat)), NoPins)

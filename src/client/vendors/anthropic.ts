@@ -26,7 +26,7 @@ export const anthropic: Vendor = {
   statusOf,
   errorBody: (answer, requestId) => ({
     type: "error",
-    error: answer.providerError ?? { type: typeOf(statusOf(answer)), message: answer.message },
+    error: { type: typeOf(statusOf(answer)), message: answer.message, ...answer.providerError },
     ...(requestId === undefined ? {} : { request_id: requestId }),
   }),
   modelList: (models) => ({

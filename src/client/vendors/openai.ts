@@ -23,11 +23,13 @@ export const openai: Vendor = {
   requestIdHeader: "x-request-id",
   statusOf: ({ status }) => status,
   errorBody: (answer) => ({
-    error: answer.providerError ?? {
+    error: {
       message: answer.message,
       type: typeOf(answer.status),
       param: answer.param ?? null,
       code: codeOf(answer),
+      // Chats may have been served by another vendor, whose errors have no code.
+      ...answer.providerError,
     },
   }),
   modelList: (models) => ({ object: "list", data: models.map(openai.model) }),
