@@ -150,24 +150,23 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
       return Array.appendAll(left, yield* end(outcome ?? ABORTED))
     })
     let tick = 0
-    const pull: Pull.Pull<Events> = Effect.suspend((): Pull.Pull<Events> => {
-      if (hasEnded) return Cause.done()
-      if (isAborted) return lastWords
-      if (!isPaced && (outcome !== undefined || !backlog.isEmpty)) return due
+    // All in one step: a fiber may pause between two effects, and what came between a look and the wait would wake nobody.
+    const pull: Pull.Pull<Events> = Effect.callback((resume) => {
+      if (hasEnded) return resume(Cause.done())
+      if (isAborted) return resume(lastWords)
+      if (!isPaced && (outcome !== undefined || !backlog.isEmpty)) return resume(due)
       // Ticks that passed while the last frame was being sent are skipped.
       if (isPaced) tick = Math.max(tick, Math.floor((ticker.now() - openedAt) / pace)) + 1
-      return Effect.callback<Events>((resume) => {
-        const forget = () => {
-          wake = undefined
-          cancel?.()
-        }
-        wake = () => {
-          forget()
-          resume(isAborted ? lastWords : due)
-        }
-        const cancel = isPaced ? ticker.callAt(openedAt + tick * pace, wake) : undefined
-        return Effect.sync(forget)
-      })
+      const forget = () => {
+        wake = undefined
+        cancel?.()
+      }
+      wake = () => {
+        forget()
+        resume(isAborted ? lastWords : due)
+      }
+      const cancel = isPaced ? ticker.callAt(openedAt + tick * pace, wake) : undefined
+      return Effect.sync(forget)
     })
     return pull
   })

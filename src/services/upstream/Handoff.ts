@@ -31,21 +31,22 @@ export class Handoff<A, E> {
   }
 
   /** All that waits, as soon as there is something. One fiber takes. */
-  readonly take: Pull.Pull<Array.NonEmptyReadonlyArray<A>, E> = Effect.suspend(
-    () =>
-      this.next() ??
-      Effect.callback<Array.NonEmptyReadonlyArray<A>, E | Cause.Done>((resume) => {
-        this.onMore = () => {
-          const next = this.next()
-          if (next !== undefined) resume(next)
-        }
-        return Effect.sync(() => {
-          this.onMore = undefined
-        })
-      }),
-  )
+  readonly take: Pull.Pull<Array.NonEmptyReadonlyArray<A>, E> = Effect.callback((resume) => {
+    // Looked for here and not before: a fiber may pause between two effects, and what came then would wake nobody.
+    const ready = this.next()
+    if (ready !== undefined) return resume(ready)
+    this.onMore = () => {
+      const next = this.next()
+      if (next !== undefined) resume(next)
+    }
+    return Effect.sync(() => {
+      this.onMore = undefined
+    })
+  })
 
   private readonly room = Effect.callback<void>((resume) => {
+    // All may have been taken since it was offered.
+    if (this.waiting.length <= this.most) return resume(Effect.void)
     this.onRoom = () => resume(Effect.void)
     return Effect.sync(() => {
       this.onRoom = undefined

@@ -216,17 +216,16 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.end === undefined) this.controller?.abort(ABANDONED)
   }
 
-  private readonly pull: Pull.Pull<Pieces, ConnectionFailed> = Effect.suspend(() => {
+  private readonly pull: Pull.Pull<Pieces, ConnectionFailed> = Effect.callback((resume) => {
+    // Looked for here and not before: a fiber may pause between two effects, and what came then would wake nobody.
     const ready = this.take()
-    if (ready !== undefined) return ready
-    return Effect.callback<Pieces, ConnectionFailed | Cause.Done>((resume) => {
-      this.onMore = () => {
-        const more = this.take()
-        if (more !== undefined) resume(more)
-      }
-      return Effect.sync(() => {
-        this.onMore = undefined
-      })
+    if (ready !== undefined) return resume(ready)
+    this.onMore = () => {
+      const more = this.take()
+      if (more !== undefined) resume(more)
+    }
+    return Effect.sync(() => {
+      this.onMore = undefined
     })
   })
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Stream } from "effect"
+import { Cause, Effect, Exit, Fiber, Scheduler, Stream } from "effect"
 import { Handoff } from "../../../src/services/upstream/Handoff.ts"
 
 const streamOf = <A, E>(handoff: Handoff<A, E>) => Stream.fromPull(Effect.succeed(handoff.take))
@@ -55,6 +55,24 @@ describe("a handoff", () => {
       handoff.end(Exit.die("a defect"))
       const exit = yield* Effect.exit(Stream.runDrain(streamOf(handoff)))
       assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+    }),
+  )
+
+  // A fiber that has had its share of operations pauses, wherever it is.
+  it.effect.each([3, 4, 5, 6, 7, 8])("wakes both sides even if one of them pauses every %i operations", (operations) =>
+    Effect.gen(function* () {
+      const handoff = new Handoff<number, never>(1)
+      const items = Array.from({ length: 50 }, (_, index) => index)
+      const offering = yield* Effect.forEach(items, (item) => handoff.offer([item]), { discard: true }).pipe(
+        Effect.onExit((exit) => Effect.sync(() => handoff.end(exit))),
+        Effect.provideService(Scheduler.MaxOpsBeforeYield, operations),
+        Effect.forkChild,
+      )
+      const taken = yield* Stream.runCollect(streamOf(handoff)).pipe(
+        Effect.provideService(Scheduler.MaxOpsBeforeYield, operations + 1),
+      )
+      yield* Fiber.join(offering)
+      assert.deepStrictEqual(taken, items)
     }),
   )
 })
