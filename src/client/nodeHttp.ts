@@ -22,6 +22,7 @@ interface Request extends Emitter<{
   readonly response: Message
   readonly timeout: void
   readonly error: Error
+  readonly close: void
 }> {
   readonly destroy: (error: Error) => void
   readonly end: (body: string | undefined) => void
@@ -71,6 +72,10 @@ export const nodeFetch = (address: string, { body, ...options }: Sent): Promise<
     sent.on("response", (message) => {
       receiving = message
       resolve(answerFrom(message))
+    })
+    // A request can be over with neither: Node drops a connection that changes to another protocol without a word.
+    sent.on("close", () => {
+      if (receiving === sent) reject(new Error("The connection closed without an answer."))
     })
     sent.end(body)
   })

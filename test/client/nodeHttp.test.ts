@@ -101,6 +101,17 @@ describe("without an answer", () => {
     assert.isFalse(error.mayHaveBeenServed)
   })
 
+  it("fails where the connection changes to another protocol", async () => {
+    const change = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"
+    const server = createTcpServer((socket) => {
+      socket.on("error", () => undefined)
+      socket.once("data", () => socket.write(change))
+    })
+    const { mayHaveBeenServed, message } = await unreachable(send(`http://${await listen(server)}`))
+    assert.include(message, "there was no answer")
+    assert.isTrue(mayHaveBeenServed)
+  })
+
   it("nothing was served by whom no connection can be agreed with in ten seconds", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
     const server = createTcpServer()
