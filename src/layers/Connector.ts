@@ -19,9 +19,6 @@ export interface ConnectorSettings {
   readonly onVerified?: (answer: VerifiedAnswer) => Effect.Effect<void>
 }
 
-/** Largest request body, in bytes. The proxy decides how much may be sealed; this limit only bounds memory. */
-const MAX_BODY_BYTES = 32 * 1024 * 1024
-
 const onVerified = Effect.fnUntraced(function* (settings: ConnectorSettings) {
   const keep = settings.receipts === undefined ? undefined : yield* openReceiptFolder(settings.receipts)
   const context = yield* Effect.context<never>()
@@ -43,7 +40,7 @@ const layerConnector = (settings: ConnectorSettings) =>
           onVerified: yield* onVerified(settings),
           lastWords: failureAnswer,
         }),
-        maxBodyBytes: MAX_BODY_BYTES,
+        maxBodyBytes: server.maxRequestBytes,
       })
       return serve(server, { routes, shared: Layer.empty, services: Layer.empty })
     }),

@@ -150,6 +150,15 @@ describe("sealgate doctor", () => {
     }).pipe(Effect.scoped),
   )
 
+  it.live("warns when a coding agent's prompts are too long", () =>
+    Effect.gen(function* () {
+      const { proxy } = yield* sealedSetup({ maxRequestBytes: 1024 * 1024 })
+      const { code, told, warnings } = yield* examine(proxy.url, "--pin", proxy.kid)
+      assert.deepStrictEqual([code, warnings], [0, ["limits"]])
+      assert.include(told.findings.find(({ check }) => check === "limits")?.fix, "MAX_REQUEST_BYTES")
+    }).pipe(Effect.scoped),
+  )
+
   it.live("finds nobody, and somebody else", () =>
     Effect.gen(function* () {
       const nobody = yield* examine("http://127.0.0.1:9")

@@ -3,12 +3,22 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SealedClient } from "../../src/client/index.ts"
 import { nativeSetup } from "../support/nativeSetup.ts"
+import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
 import { failureOf } from "../support/tamper.ts"
 
 /** JSON as no serializer writes it. */
 const ODD = `{ "z": 1.0, "model":"m\\u006f" ,\t"a": [1E2, -0, 0.10, 12345678901234567890, 1e-400], "\\u0065": "\\/ \\ud83e\\uddad 🦭",
   "messages": [{"role": "user", "content": "caf\\u00e9"}], "input": "x", "max_tokens": 5, "n": null, "0": {}, "10": [ ] }
 `
+
+const MIB = 1024 * 1024
+
+/** A request of the API `messages` that has so many bytes. */
+const messageOf = (bytes: number): string => {
+  const empty = JSON.stringify({ model: "m", max_tokens: 5, messages: [{ role: "user", content: "" }] })
+  const content = "Seals sleep in the water. ".repeat(bytes / 26 + 1).slice(0, bytes - empty.length)
+  return empty.replace('""', JSON.stringify(content))
+}
 
 const ANSWERS = {
   "/chat/completions": `{"id": "c","object":"chat.completion", "created":1, "model":"mo", "choices":[{"index":0, "message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]}`,
@@ -41,18 +51,44 @@ describe("the bytes of a request and of its answer", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("are those of eight megabytes, too", () =>
+  it.live("are those of 8 MiB, too, with the settings that nobody changed", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       native.answer(() => ({ body: ANSWERS["/v1/messages"] }))
-      const content = "Seals sleep in the water. ".repeat(8_388_608 / 26 - 10)
-      const body = `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"${content}"}]}`
+      const body = messageOf(8 * MIB)
       const response = yield* Effect.promise(() =>
         fetch(`${connector.url}/v1/messages`, { method: "POST", headers: JSON_TYPE, body }),
       )
       assert.strictEqual(response.status, 200)
-      assert.isAbove(body.length, 8_380_000)
+      assert.strictEqual(body.length, 8 * MIB)
       assert.isTrue(native.requests[0]?.body === body)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("are refused where they are too many: by the connector before it sends them, and by the proxy", () =>
+    Effect.gen(function* () {
+      const { connector, native, proxy, wire } = yield* nativeSetup()
+      const body = messageOf(9 * MIB)
+      const response = yield* Effect.promise(() =>
+        fetch(`${connector.url}/v1/messages`, {
+          method: "POST",
+          headers: { ...JSON_TYPE, "anthropic-version": "2023-06-01" },
+          body,
+        }),
+      )
+      assert.strictEqual(response.status, 413)
+      const refusal = yield* Effect.promise(() => response.text())
+      assert.match(refusal, /"The request is too large: 9\d{6} bytes sealed, at most 9435648 are accepted\."/)
+      assert.isBelow(wire.seen().length, MIB)
+      const session = yield* Effect.promise(() => beginSession(proxy))
+      const unbound = { ...session, maxRequestBytes: Number.POSITIVE_INFINITY }
+      yield* Effect.promise(async () => {
+        const sent = await seal(unbound, JSON.parse(body) as object)
+        const refused = await post(proxy, "/v1/completions", sent.body)
+        const problem = await jsonOf(refused)
+        assert.deepStrictEqual([refused.status, problem["code"]], [413, "too-large"])
+      })
+      assert.deepStrictEqual(native.requests, [])
     }).pipe(Effect.scoped),
   )
 })

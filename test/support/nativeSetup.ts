@@ -17,9 +17,6 @@ export const nativeSetup = Effect.fnUntraced(function* (options: Partial<SealedF
     provider1BaseUrl: new URL(`${native.url}/v1`),
     provider3ApiKey: Redacted.make(OPERATOR_KEY),
     provider3BaseUrl: new URL(native.url),
-    // The bytes of the largest request, sealed and in base64url, with what stands around them.
-    maxRequestBytes: 16 * 1024 * 1024,
-    maxBodyMemory: 64 * 1024 * 1024,
   })
   const connector = yield* startConnector({ sealed: sealed.options(options) })
   return { ...sealed, native, connector }

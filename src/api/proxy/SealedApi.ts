@@ -41,7 +41,7 @@ const [fewest, most] = [Math.min(...encBytes), Math.max(...encBytes)]
 export const isSessionId = isBase64Url(SESSION_ID_BYTES, SESSION_ID_BYTES)
 export const isEnc = isBase64Url(fewest, most)
 
-/** The encoding of the ciphertext is checked only where it is decoded, because it may be a megabyte. */
+/** The encoding of the ciphertext is checked only where it is decoded, because it may be megabytes. */
 export const CompletionRequest = Schema.Struct({
   session_id: base64Url(SESSION_ID_BYTES, SESSION_ID_BYTES, isSessionId),
   enc: base64Url(fewest, most, isEnc),

@@ -13,7 +13,8 @@ import { inItsPlace, isOurs, seen } from "./seen.ts"
 
 /** The clock difference, in milliseconds, that is worth reporting: the network and rounding explain smaller ones. */
 const NOTABLE_SKEW_MS = 10_000
-const LARGE_REQUEST_BYTES = 64 * 1024
+/** Prompts of coding agents have some hundred thousand tokens. */
+const LARGE_REQUEST_BYTES = 1024 * 1024
 
 const pin = (kid: string, pins: ReadonlyArray<string>): Finding => {
   if (pins.length === 0) {
@@ -53,7 +54,7 @@ const suite = (session: ClientSession): Finding =>
 const limits = (session: ClientSession): Finding => {
   const says = `A session takes ${session.requestsLeft} requests of up to ${session.maxRequestBytes} bytes each, sealed.`
   return session.maxRequestBytes < LARGE_REQUEST_BYTES
-    ? warning("limits", says, "Images and long conversations need more: raise MAX_REQUEST_BYTES at the proxy.")
+    ? warning("limits", says, "Coding agents and images need more: raise MAX_REQUEST_BYTES at the proxy.")
     : ok("limits", says)
 }
 

@@ -5,9 +5,12 @@ import { serverSettings } from "./serverSettings.ts"
 
 export const DEFAULT_CONNECTOR_PORT = 8787
 
+/** The proxy decides how much may be sealed; this only bounds memory. */
+const MAX_REQUEST_BYTES = "32MiB"
+
 /** The server's usual bounds, listening on `host` and `port`. */
 export const connectorServerSettings = (host: string, port: number) =>
-  decodeSettings(serverSettings(DEFAULT_CONNECTOR_PORT)).pipe(
+  decodeSettings(serverSettings({ port: DEFAULT_CONNECTOR_PORT, maxRequestBytes: MAX_REQUEST_BYTES })).pipe(
     Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({})),
     Effect.map((defaults) => ({ ...defaults, host, port, named: { host: "--host", port: "--port" } })),
     Effect.orDie,

@@ -86,7 +86,7 @@ const ownGatewaySettings = {
 
 // Tasks of agents are what reasoning models are for, and nobody watches them think.
 export const gatewaySettings = {
-  ...serverSettings(3000),
+  ...serverSettings({ port: 3000, maxRequestBytes: "1MiB" }),
   ...upstreamSettings({ firstTokenTimeout: "120s", traceHeaders: "on" }),
   ...ownGatewaySettings,
 }

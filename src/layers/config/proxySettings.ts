@@ -14,7 +14,8 @@ const RoutingTagText = parsed(
 )
 
 export const proxySettings = {
-  ...serverSettings(3001),
+  // Agents send prompts of megabytes: 8 MiB fit, padded, sealed and in base64url.
+  ...serverSettings({ port: 3001, maxRequestBytes: "12MiB" }),
   ...upstreamSettings({ firstTokenTimeout: "60s", traceHeaders: "off" }),
   attestationKeyFile: setting(
     "ATTESTATION_KEY_FILE",

@@ -31,7 +31,13 @@ const OperatorTokenText = parsed(
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "none"] as const
 
-export const serverSettings = (port: number) => ({
+/** What differs between the servers. */
+interface OwnDefaults {
+  readonly port: number
+  readonly maxRequestBytes: string
+}
+
+export const serverSettings = ({ maxRequestBytes, port }: OwnDefaults) => ({
   port: setting("PORT", PortText, String(port), "Port to listen on; 0 takes a free one"),
   host: setting("HOST", ListenText, "0.0.0.0", "Address to listen on"),
   allowedHosts: optionalSetting(
@@ -61,7 +67,12 @@ export const serverSettings = (port: number) => ({
     OperatorTokenText,
     "Bearer token with which /metrics can be asked for on PORT too; without one it is not there",
   ),
-  maxRequestBytes: setting("MAX_REQUEST_BYTES", BytesText, "1MiB", "Largest request body"),
+  maxRequestBytes: setting(
+    "MAX_REQUEST_BYTES",
+    BytesText,
+    maxRequestBytes,
+    "Largest request body as it arrives; sealed, a request is up to half as large again",
+  ),
   maxBodyMemory: setting(
     "MAX_BODY_MEMORY",
     BytesText,
