@@ -16,8 +16,7 @@ export const snippets: ReadonlyArray<Snippet> = [
   "README.md",
   "CONTRIBUTING.md",
   "SECURITY.md",
-  // The pages of docs/agents need the agents and SDKs of others.
-  ...globSync("docs/**/*.md", { exclude: ["docs/agents/**"] }).toSorted(),
+  ...globSync("docs/**/*.md").toSorted(),
 ].flatMap((page) => {
   const text = readFileSync(page, "utf8")
   const seen = new Map<string, number>()
@@ -29,8 +28,11 @@ export const snippets: ReadonlyArray<Snippet> = [
   })
 })
 
-/** Languages whose blocks are shown and not run. Grammars and vectors of the protocol have tests of their own. */
-export const SHOWN = new Set(["text", "mermaid", "cddl", "abnf"])
+/**
+ * Languages whose blocks are shown and not run. Grammars and vectors of the protocol have tests of their own; what stands in
+ * TOML is an agent's, which is given the same on its command line.
+ */
+export const SHOWN = new Set(["text", "mermaid", "cddl", "abnf", "toml"])
 
 interface Program {
   /** Blocks of the page that stand before it, by number: it goes on from there. */
@@ -45,6 +47,20 @@ interface Program {
 export const PROGRAMS: Readonly<Record<string, Program>> = {
   "README.md ts 1": { says: "Hello echo echo-1\nTell me more" },
   "README.md ts 2": { shown: "console.log(result?.verdict, cost_micro_usd)", says: "inconclusive 0" },
+  "docs/agents/ai-sdk.md ts 1": {
+    shown: `const { generateText } = await import("ai")
+for (const model of [openai("echo-1"), anthropic("echo-1")]) console.log((await generateText({ model, prompt: "Hi" })).text)`,
+    says: "Hi\nHi",
+  },
+  "docs/agents/anthropic-sdk.md ts 1": {
+    shown: `const { content } = await anthropic.messages.create({ model: "echo-1", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] })
+console.log(content[0]?.text)`,
+    says: "Hi",
+  },
+  "docs/agents/openai-sdk.md ts 1": {
+    shown: `console.log((await openai.responses.create({ model: "echo-1", input: "Hi" })).output_text)`,
+    says: "Hi",
+  },
   "docs/clients.md ts 1": {
     shown: `const { choices } = await openai.chat.completions.create({ model: "echo-1", messages: [{ role: "user", content: "Hi" }] })
 console.log(choices[0]?.message.content)`,
@@ -78,6 +94,14 @@ process.exit()`,
  * against the command's help.
  */
 export const NOT_RUN: Readonly<Record<string, string>> = {
+  "docs/agents/ai-sdk.md sh 1": "program.js stands for the reader's own",
+  "docs/agents/aider.md sh 1": "needs Aider",
+  "docs/agents/anthropic-sdk.md sh 1": "program.js stands for the reader's own",
+  "docs/agents/claude-code.md sh 1": "needs Claude Code, which test:agents runs",
+  "docs/agents/codex.md sh 1": "needs Codex, which test:agents runs",
+  "docs/agents/continue.md sh 1": "needs Continue",
+  "docs/agents/openai-sdk.md sh 1": "program.js stands for the reader's own",
+  "docs/agents/opencode.md sh 1": "needs opencode, which test:agents runs",
   "docs/clients.md ts 4": "lines of a program that needs providers of two vendors",
   "docs/conformance.md sh 2": "client.py stands for the reader's own client; CI runs the kit against ours",
   "docs/conformance.md sh 3": "it serves until it is stopped; CI runs the kit against ours",
