@@ -57,6 +57,7 @@ const FILES: Readonly<Record<string, string>> = {
   EISDIR: "it is a folder",
   ENOTDIR: "something on its path is no folder",
   EROFS: "the file system is read-only",
+  ENOTSUP: "nothing can be made in that file system",
   ENOSPC: "the disk is full",
   EEXIST: "it exists already",
   ELOOP: "its links lead in a circle",

@@ -1,8 +1,10 @@
 /** Keeps what proves the answers that a connector handed out: one file each, readable by its owner alone. */
-import { mkdir, writeFile } from "node:fs/promises"
+import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
 import type { VerifiedAnswer } from "../../client/sealedFetch.ts"
+import { fileReason } from "../../domain/systemErrors.ts"
+import { makePrivateFolder } from "../../services/makePrivateFolder.ts"
 
 export interface ReceiptFolderSettings {
   readonly folder: string
@@ -20,7 +22,6 @@ export class ReceiptsUnwritable extends Schema.TaggedError<ReceiptsUnwritable>()
   }
 }
 
-const PRIVATE_FOLDER = 0o700
 const PRIVATE_FILE = 0o600
 
 /** The file of an answer. Without `evidence`, neither prompt nor answer can be read or guessed from it. */
@@ -34,12 +35,8 @@ export const receiptFile = (answer: VerifiedAnswer, evidence: boolean) => ({
  * Creates the folder if necessary, and returns a function that writes the file of an answer, named after its request.
  */
 export const openReceiptFolder = Effect.fnUntraced(function* ({ evidence, folder }: ReceiptFolderSettings) {
-  const unwritable = (cause: unknown) =>
-    new ReceiptsUnwritable({ folder, reason: cause instanceof Error ? cause.message : String(cause) })
-  yield* Effect.tryPromise({
-    try: () => mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER }),
-    catch: unwritable,
-  })
+  const unwritable = (cause: unknown) => new ReceiptsUnwritable({ folder, reason: fileReason(cause) })
+  yield* Effect.try({ try: () => makePrivateFolder(folder), catch: unwritable })
   return async (answer: VerifiedAnswer): Promise<void> => {
     const text = `${JSON.stringify(receiptFile(answer, evidence), null, 2)}\n`
     // The id is a UUID that the client made up and the verified receipt repeats.

@@ -1,8 +1,9 @@
 /** Opens SQLite's files, and says why one cannot be opened. */
-import { closeSync, mkdirSync, openSync } from "node:fs"
+import { closeSync, openSync } from "node:fs"
 import { dirname } from "node:path"
 import { DatabaseSync, type DatabaseSyncOptions } from "node:sqlite"
 import { fileReason } from "../../domain/systemErrors.ts"
+import { makePrivateFolder } from "../../services/makePrivateFolder.ts"
 import { Effect, Schema } from "effect"
 
 /** SQLite's result code for a file that another process has locked; extended codes have it in their lowest byte. */
@@ -39,7 +40,7 @@ export class DatabaseFileUnusable extends Schema.TaggedError<DatabaseFileUnusabl
 
 /** Makes the file before SQLite does, because SQLite would make it readable by others; it keeps modes it finds. */
 const createPrivately = (filename: string): void => {
-  mkdirSync(dirname(filename), { recursive: true, mode: 0o700 })
+  makePrivateFolder(dirname(filename))
   closeSync(openSync(filename, "a", 0o600))
 }
 

@@ -4,11 +4,12 @@
  * be wiped.
  */
 import { randomFillSync, randomUUID } from "node:crypto"
-import { type FileHandle, link, mkdir, open, rm } from "node:fs/promises"
+import { type FileHandle, link, open, rm } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Effect, Schema } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
 import { fileReason } from "../../domain/systemErrors.ts"
+import { makePrivateFolder } from "../makePrivateFolder.ts"
 import { secretBytes } from "./secretBytes.ts"
 
 const HEADER = "-----BEGIN PRIVATE KEY-----"
@@ -141,7 +142,7 @@ export const createKeyFile = Effect.fnUntraced(function* (path: string) {
   const pem = pemOf(seed)
   yield* Effect.tryPromise({
     try: async () => {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      makePrivateFolder(dirname(path))
       // It gets its name once it is whole: a process that ends meanwhile must not leave a part that later ones refuse.
       const draft = `${path}.${randomUUID()}`
       try {

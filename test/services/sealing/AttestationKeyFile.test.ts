@@ -213,6 +213,15 @@ describe("the attestation key file", () => {
     }),
   )
 
+  it.effect.skipIf(!existsSync("/proc"))("is refused a place where no folder can be made", () =>
+    Effect.gen(function* () {
+      for (const path of ["/proc/sealgate/key.pem", "/proc/sealgate/keys/key.pem"]) {
+        const error = yield* Effect.flip(createKeyFile(path))
+        assert.match(error.message, /cannot be written \(nothing can be made in that file system\)/)
+      }
+    }),
+  )
+
   it.effect("is missed when only reading was asked for", () =>
     Effect.gen(function* () {
       const path = join(yield* folder, "key.pem")
