@@ -74,6 +74,7 @@ const problemsOf = async ({
   files = {},
   says,
   stdin = "",
+  unread = false,
 }: Mistake): Promise<ReadonlyArray<string>> => {
   const folder = mkdtempSync(join(tmpdir(), "sealgate-first-hour-"))
   try {
@@ -89,6 +90,7 @@ const problemsOf = async ({
       killSignal: "SIGKILL",
     })
     child.stdin.on("error", () => undefined).end(stdin)
+    if (unread) child.stdout.destroy()
     const text = await textOf(child)
     return [
       ...(child.exitCode === code ? [] : [`exit code ${child.exitCode ?? child.signalCode} instead of ${code}`]),

@@ -7,6 +7,8 @@ export interface Mistake {
   readonly stdin?: string
   /** Files that are in the folder. */
   readonly files?: Readonly<Record<string, string>>
+  /** Whoever reads its output has left before there is any, as `| head` may have. */
+  readonly unread?: true
   readonly code: 0 | 1 | 2
   /** All of them have to be said, on either output. */
   readonly says: ReadonlyArray<string>
@@ -57,12 +59,15 @@ const TYPED: ReadonlyArray<Mistake> = [
   usage("chat hi --proxy here", "expected an http or https URL"),
   usage("chat hi --proxy ftp://example.com", "expected an http or https URL"),
   usage("chat hi --pin abc", "43 characters"),
+  usage("chat hi --api", "--api needs a value"),
+  usage("chat hi --api embeddings", '--api cannot be "embeddings"', "messages"),
   usage("chat hi --proxy http://192.0.2.1:1", "Whom to believe?", "SEALGATE_PIN"),
   usage("chat hi --credential-file none.txt --trust-on-first-use", "--credential-file cannot be read"),
   usage("verify", "<file> is missing"),
   usage("verify none.json", "there is no such file"),
   usage("verify .", "cannot be read"),
   usage("doctor --proxy here", "expected an http or https URL"),
+  usage("doctor --call --proxy http://192.0.2.1:1", "Whom to believe?", "SEALGATE_PIN"),
   usage("doctor --ca none.pem", "--ca cannot be read"),
   usage("key", "sealgate key"),
   usage("key new", "<name> is missing"),
@@ -203,12 +208,17 @@ const ASKED: ReadonlyArray<Mistake> = [
     code: 2,
     says: ["SEALGATE_CREDENTIAL: expected", "in one line"],
   },
+  sealed(["chat", "hi", "--api", "messages", "--proxy", "{gateway}"], 1, "Is this a sealed proxy?"),
+  sealed(["chat", "hi", "--api", "responses", "--provider", "provider9"], 1, "not configured"),
   sealed(["models", "--proxy", "{closed}"], 1, "nothing listens there"),
   sealed(["doctor", "--proxy", "{closed}"], 1, "Nothing listens there", "→"),
   sealed(["doctor", "--proxy", "{otherTls}"], 1, "does not speak TLS"),
   sealed(["doctor", "--proxy", "{other}"], 1, "it is no sealgate"),
-  sealed(["doctor", "--proxy", "{gateway}"], 1, "no sealed proxy: a gateway or a connector"),
+  sealed(["doctor", "--proxy", "{gateway}"], 1, "This is an agent gateway, and no sealed proxy."),
   sealed(["doctor", "--pin", PIN], 1, "which is not pinned"),
+  sealed(["doctor", "--call", "--proxy", "{closed}"], 1, "Nothing listens there", "No provider was called."),
+  sealed(["doctor", "--call", "--pin", PIN], 1, "which is not pinned", "No provider was called."),
+  sealed(["doctor", "--call", "--credential-file", "none.txt"], 2, "--credential-file cannot be read"),
   { args: ["verify", "a.json"], files: { "a.json": "{}" }, code: 2, says: ["neither a receipt"] },
   {
     args: ["verify", "a.json", "--keys", "{closed}/v1/keys"],
@@ -216,9 +226,32 @@ const ASKED: ReadonlyArray<Mistake> = [
     code: 2,
     says: ["neither a receipt"],
   },
+  { args: ["keygen", "/proc/sealgate/k.pem"], code: 1, says: ["cannot be written", "ATTESTATION_KEY_FILE"] },
   { args: ["keygen", "k.pem"], files: { "k.pem": "x" }, code: 1, says: ["exists already"] },
   { args: ["pin", "k.pem"], files: { "k.pem": SECRET }, code: 1, says: ["k.pem"] },
   { args: ["token", "--sub", "a"], env: { JWT_SECRET: SECRET.repeat(2) }, code: 2, says: ["--tenant is missing"] },
 ]
 
-export const MISTAKES: ReadonlyArray<Mistake> = [...TYPED, ...SETTINGS, ...ASKED]
+/** What only reads, and ends in peace although nobody takes what it prints. */
+const UNREAD: ReadonlyArray<Mistake> = [
+  "--help",
+  "proxy --help",
+  "config",
+  "models",
+  "doctor",
+  "doctor --json",
+  "chat hi",
+  "agents",
+  "jobs",
+  "jobs --json",
+  "stats",
+  "routing show",
+].map((args) => ({
+  args: args.split(" "),
+  env: { SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "{pin}", SEALGATE_GATEWAY: "{gateway}", SEALGATE_TOKEN: "{token}" },
+  unread: true,
+  code: 0,
+  says: [],
+}))
+
+export const MISTAKES: ReadonlyArray<Mistake> = [...TYPED, ...SETTINGS, ...ASKED, ...UNREAD]
