@@ -116,6 +116,23 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
+  it.live("forgets a kept token that is refused when the page is loaded again, and says so", () =>
+    scene(async ({ consoleUrl, page, token }) => {
+      const kept = () => page.evaluate<string | null>(`sessionStorage.getItem("sealgate.token")`)
+      await page.goto(consoleUrl)
+      const broken = `${token.slice(0, -8)}AAAAAAAA`
+      await page.evaluate(`sessionStorage.setItem("sealgate.token", ${JSON.stringify(broken)})`)
+      await page.route("**/api/v1/**", (route) => route.abort())
+      await page.reload()
+      await page.getByRole("alert").filter({ hasText: "The gateway did not answer." }).waitFor()
+      assert.strictEqual(await kept(), broken)
+      await page.unroute("**/api/v1/**")
+      await page.reload()
+      await page.getByRole("alert").filter({ hasText: "the token that this tab kept was forgotten" }).waitFor()
+      assert.isNull(await kept())
+    }),
+  )
+
   it.live("runs a task again that failed, with what it was given", () =>
     scene(async ({ client, enter, fake, page }) => {
       const { id } = await client.agents.create({ name: "a" })

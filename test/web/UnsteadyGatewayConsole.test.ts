@@ -198,9 +198,8 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
       const asked: Array<string> = []
       page.on("request", (request) => asked.push(request.url()))
       await page.clock.runFor(10_000)
-      await page.getByRole("button", { name: "Try again" }).click()
-      await soon(async () => assert.isAtLeast(asked.length, 1))
-      assert.strictEqual(asked.length, 1)
+      assert.strictEqual(await page.getByRole("button", { name: "Try again" }).count(), 0)
+      assert.strictEqual(asked.length, 0)
     }),
   )
 

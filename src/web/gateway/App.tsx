@@ -11,7 +11,7 @@ import { Navigation } from "./Navigation.tsx"
 import { hrefOf, type Route, useRoute } from "./route.ts"
 import { RoutingView } from "./routing/RoutingView.tsx"
 import { SavingsView } from "./savings/SavingsView.tsx"
-import { forgetToken, keptToken, type SignedIn, signIn, whyEnded } from "./session/signedIn.ts"
+import { forgetToken, keptToken, type SignedIn, signIn, whyEnded, whyForgotten } from "./session/signedIn.ts"
 import { SessionContext } from "./session/SessionContext.ts"
 import { SignIn } from "./session/SignIn.tsx"
 import type { Owner } from "./session/token.ts"
@@ -60,12 +60,13 @@ export const App = () => {
     setAccess((access) => (access.session?.owner === owner ? leave(whyEnded(owner, Date.now())) : access))
   }, [])
 
-  // A token that was kept is checked like one that is pasted. It is kept if the gateway merely could not be reached.
+  // A token that was kept is checked like one that is pasted. It stays if the gateway merely could not be reached.
   const [kept, setKept] = useState(keptToken)
   useEffect(() => {
     if (kept === undefined) return
     void signIn(kept, baseUrl(), end).then((outcome) => {
-      setAccess("gateway" in outcome ? { session: outcome } : { reason: outcome })
+      if ("gateway" in outcome) setAccess({ session: outcome })
+      else setAccess(outcome.final === true ? leave(whyForgotten(outcome)) : { reason: outcome })
       setKept(undefined)
     })
   }, [])

@@ -72,7 +72,7 @@ export const Problem = ({
         Trace id <code>{failure.traceId}</code>
       </p>
     )}
-    {onRetry !== undefined && (
+    {onRetry !== undefined && failure.final !== true && (
       <p>
         <button type="button" onClick={onRetry}>
           Try again

@@ -12,7 +12,11 @@ export interface Failure {
   /** The id to search the gateway's logs and traces for. */
   readonly traceId?: string
   readonly code?: string
+  /** Trying again is useless: somebody else has to act, or the thing does not exist. */
+  readonly final?: true
 }
+
+const FINAL: ReadonlySet<number> = new Set([401, 403, 404])
 
 const adviceFor = ({ code, retryable, status }: Pick<Problem, "code" | "retryable" | "status">): string => {
   if (status === 401) return "Sign in again with a token that is valid now."
@@ -34,6 +38,7 @@ export const failureOf = (problem: Problem): Failure => ({
   advice: adviceFor(problem),
   ...defined({ traceId: problem.trace_id }),
   code: problem.code,
+  ...(FINAL.has(problem.status) ? { final: true } : {}),
 })
 
 /** What a call of the client rejected with. */
@@ -53,10 +58,6 @@ export const renewed = (known: Failure | undefined, next: Failure): Failure =>
   known !== undefined && withoutTrace(known) === withoutTrace(next) ? known : next
 
 const withoutTrace = (failure: Failure): string => JSON.stringify({ ...failure, traceId: undefined })
-
-/** Whether a retry is useless: somebody else has to act, or the thing does not exist. */
-export const isFinal = (error: unknown): boolean =>
-  error instanceof GatewayProblem && [401, 403, 404].includes(error.problem.status)
 
 /** Whether the gateway refused the token, so that only another token helps. */
 export const isSignedOut = (error: unknown): boolean => error instanceof GatewayProblem && error.problem.status === 401

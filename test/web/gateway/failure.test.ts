@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { GatewayProblem, Unreachable } from "../../../src/client/errors.ts"
 import { makeProblem } from "../../../src/domain/problem.ts"
-import { explain, failureOf, isFinal, isSignedOut, renewed } from "../../../src/web/gateway/failure.ts"
+import { explain, failureOf, isSignedOut, renewed } from "../../../src/web/gateway/failure.ts"
 
 describe("failures", () => {
   it("say what the problem says, and what to do", () => {
@@ -50,10 +50,10 @@ describe("failures", () => {
   it("are final when asking again is of no use", () => {
     const problem = (status: number) => new GatewayProblem(makeProblem({ code: "x", status, title: "t" }))
     assert.deepStrictEqual(
-      [401, 403, 404, 429, 500, 503].filter((status) => isFinal(problem(status))),
+      [401, 403, 404, 429, 500, 503].filter((status) => explain(problem(status)).final === true),
       [401, 403, 404],
     )
-    assert.isFalse(isFinal(new Unreachable("away")))
+    assert.isUndefined(explain(new Unreachable("away")).final)
   })
 
   it("tell a refused token from everything else", () => {

@@ -1,7 +1,7 @@
 /** One job, followed: looked at now and then, and by its event stream, which the client takes up again when it is cut. */
 import { useEffect, useReducer, useState } from "preact/hooks"
 import { isEnded } from "../../../domain/job.ts"
-import { explain, type Failure, isFinal, renewed } from "../failure.ts"
+import { explain, type Failure, renewed } from "../failure.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { type JobUpdate, type JobState, applyUpdate } from "./jobState.ts"
 
@@ -62,7 +62,7 @@ export const useJob = (id: string): FollowedJob => {
         following = true
       } catch (error) {
         failed(error)
-        if (isFinal(error)) return
+        if (explain(error).final === true) return
       }
       again()
     }

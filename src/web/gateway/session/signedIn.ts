@@ -21,7 +21,8 @@ export const keepToken = (pasted: string): void => store.setItem(STORED_AS, toke
 
 export const forgetToken = (): void => store.removeItem(STORED_AS)
 
-const refused = (title: string, advice: string): Failure => ({ title, issues: [], advice })
+/** The token will not do, now or later. */
+const refused = (title: string, advice: string): Failure => ({ title, issues: [], advice, final: true })
 
 const MINT = "Below is where to get one."
 
@@ -42,6 +43,10 @@ export const whyEnded = (owner: Owner, now: number): Failure => {
     ? refused("Your token expired, so you were signed out.", advice)
     : refused("You were signed out.", `${title} ${advice}`)
 }
+
+/** What is said of a kept token that was refused when the page was loaded again. */
+export const whyForgotten = ({ advice, title }: Failure): Failure =>
+  refused("You were signed out, and the token that this tab kept was forgotten.", `${title} ${advice}`)
 
 /** Resolves with a session, or with why there is none. `onEnd` hears when the gateway refuses the token later. */
 export const signIn = async (
