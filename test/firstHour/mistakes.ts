@@ -8,7 +8,7 @@ export interface Mistake {
   /** Files that are in the folder. */
   readonly files?: Readonly<Record<string, string>>
   /** Whoever reads its output has left before there is any, as `| head` may have. */
-  readonly unread?: true
+  readonly unread?: boolean
   readonly code: 0 | 1 | 2
   /** All of them have to be said, on either output. */
   readonly says: ReadonlyArray<string>
