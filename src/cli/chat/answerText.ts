@@ -36,7 +36,8 @@ const costText = ({ completed_at, model, provider, usage }: StreamEnd["receipt"]
   if (!isProvider(provider) || model === null || Option.isNone(decoded)) return ""
   const quote = shippedPrice({ provider, model }, completed_at * 1000)
   const cost = costOf(quote?.prices ?? null, tokensOf(decoded.value))
-  return cost === null ? "" : ` · about ${dollars(cost)}`
+  if (cost === null) return ""
+  return cost === 0 ? " · free" : ` · about ${dollars(cost)}`
 }
 
 const isProvider = Schema.is(ProviderId)
