@@ -136,7 +136,8 @@ describe("the proxy", () => {
           await asking(complete, (client) => client.complete({ prompt: MARKS.prompt }))
           await asking(stream, async (client) => (await client.stream({ prompt: MARKS.prompt })).text())
           fake.script(fault.serverError(), fault.status(500, { body: `${MARKS.prompt} ${MARKS.key}` }))
-          await asking(failover, (client) => client.complete({ prompt: MARKS.prompt }))
+          // A conversation of its own, because it stays where it was answered.
+          await asking(failover, (client) => client.complete({ prompt: `${MARKS.prompt} again` }))
           // A provider that serves whatever model it is asked for.
           await asking(secret, (client) => client.complete({ prompt: MARKS.prompt, model: MARKS.model }))
           await asking(unsampled, (client) => client.complete({ prompt: MARKS.prompt }))

@@ -42,8 +42,7 @@ const ABORTED: Outcome = { status: "aborted", error: new Aborted() }
 export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: Asked, ticker: Ticker) {
   const upstream = yield* Upstream
   const drain = yield* Drain
-  const attestation = yield* Attestation
-  const context = yield* Effect.context<never>()
+  const context = yield* Effect.context<Attestation>()
   const { sealer } = opened
   const { pace } = asked
   const isPaced = pace !== UNPACED
@@ -122,7 +121,8 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
       const proof = yield* terminalProof(opened, endedAt)
       return [last, { _tag: "Proof", proof }] satisfies Events
     },
-    Effect.provideService(Attestation, attestation),
+    // Whoever pulls has neither the services nor the trace of the request.
+    Effect.provide(context),
   )
 
   const due = Effect.suspend((): Effect.Effect<Events> => {
