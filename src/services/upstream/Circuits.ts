@@ -1,6 +1,7 @@
 /** Circuit breakers: what fails is not called until it works again. {@link Suspect} says what has a circuit. */
 import { Cause, Duration, Effect, Exit, Fiber, Option, Scope } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import type { ApiName } from "../../domain/apis.ts"
 import { failureRules, type Suspect } from "../../domain/failures.ts"
 import type { ProviderId } from "../../domain/upstream.ts"
 import { measure } from "../lifecycle/MeasuredGauges.ts"
@@ -8,7 +9,7 @@ import { jittered } from "./Backoff.ts"
 import type { BulkheadFull } from "./Bulkhead.ts"
 import type { OutOfTime } from "./Deadline.ts"
 import type { ProviderFailure } from "./Provider.ts"
-import type { CalledTarget, KnownTarget, TargetRegistry } from "./TargetRegistry.ts"
+import { type CalledTarget, keyFor, type KnownTarget, modelIn, type TargetRegistry } from "./TargetRegistry.ts"
 import { showCircuit } from "./UpstreamMetrics.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
@@ -25,7 +26,7 @@ const worst = (states: ReadonlyArray<CircuitState>): CircuitState =>
 export interface ProviderCircuits {
   /** It is open only when nothing of the provider can be called. */
   readonly state: CircuitState
-  /** The targets that were called so far, each with the worst circuit that a call of it passes. */
+  /** The targets that were called so far, each with the worst circuit that a call passes, of the API that fares best. */
   readonly targets: ReadonlyArray<readonly [KnownTarget, CircuitState]>
 }
 
@@ -48,6 +49,7 @@ export interface Circuits {
    */
   readonly guard: <A, R>(
     target: CalledTarget,
+    api: ApiName,
     call: (permit: CircuitPermit) => Effect.Effect<A, Failure, R>,
   ) => Effect.Effect<A, Failure, R>
   readonly statesOf: (provider: ProviderId) => Effect.Effect<ProviderCircuits>
@@ -56,12 +58,14 @@ export interface Circuits {
 const OUTERMOST_FIRST: ReadonlyArray<Suspect> = ["provider", "target", "pace"]
 
 /** The key of each circuit. */
-const SUSPECTS: Readonly<Record<Suspect, (target: CalledTarget) => string>> = {
+const SUSPECTS: Readonly<Record<Suspect, (target: CalledTarget, api: ApiName) => string>> = {
   provider: ({ provider }) => provider,
-  target: ({ key }) => key,
-  pace: ({ key }) => `${key}${PACE}`,
+  target: keyFor,
+  pace: (target, api) => `${keyFor(target, api)}${PACE}`,
 }
 const PACE = "#pace"
+
+const AT_ONCE = { concurrency: "unbounded" } as const
 
 /**
  * What an exit says about a suspect. A request that was refused, or whose caller left, says nothing; if it was a probe,
@@ -140,15 +144,17 @@ export const makeCircuits = Effect.fnUntraced(function* (
     )
 
   const statesOf = Effect.fnUntraced(function* (provider: ProviderId) {
-    const called = book.of(provider)
-    const [own, ...states] = yield* Effect.forEach(
-      [provider, ...called.flatMap((target) => [SUSPECTS.target(target), SUSPECTS.pace(target)])],
-      stateAt,
-      { concurrency: "unbounded" },
-    )
-    const connection = own ?? "closed"
-    const targets = called.map(
-      (target, index) => [target, worst([connection, ...states.slice(2 * index, 2 * index + 2)])] as const,
+    const connection = yield* stateAt(provider)
+    const stateBy = (target: KnownTarget) => (api: ApiName) =>
+      Effect.map(
+        Effect.forEach([SUSPECTS.target(target, api), SUSPECTS.pace(target, api)], stateAt, AT_ONCE),
+        (states) => worst([connection, ...states]),
+      )
+    const targets = yield* Effect.forEach(
+      book.of(provider),
+      (target) =>
+        Effect.map(Effect.forEach(target.apis, stateBy(target), AT_ONCE), (states) => [target, best(states)] as const),
+      AT_ONCE,
     )
     const circuits: ProviderCircuits = {
       state: targets.length === 0 ? connection : best(targets.map(([, state]) => state)),
@@ -169,7 +175,7 @@ export const makeCircuits = Effect.fnUntraced(function* (
     const suspect: Suspect = name === "" ? "provider" : name.endsWith(PACE) ? "pace" : "target"
     const about = {
       provider,
-      ...(name === "" ? {} : { model: book.label(provider, name.replace(PACE, "")) }),
+      ...(name === "" ? {} : { model: book.label(provider, modelIn(name.replace(PACE, ""))) }),
       suspect,
     }
     yield* show(provider)
@@ -183,9 +189,14 @@ export const makeCircuits = Effect.fnUntraced(function* (
   })
 
   /** Lets a call through its circuits, from the outermost; what it has passed when one refuses is in `passed`. */
-  const admit = Effect.fnUntraced(function* (target: CalledTarget, passed: Array<Passed>, admissions: Scope.Scope) {
+  const admit = Effect.fnUntraced(function* (
+    target: CalledTarget,
+    api: ApiName,
+    passed: Array<Passed>,
+    admissions: Scope.Scope,
+  ) {
     for (const suspect of OUTERMOST_FIRST) {
-      const key = SUSPECTS[suspect](target)
+      const key = SUSPECTS[suspect](target, api)
       const admission = yield* store.admit(key).pipe(
         Scope.provide(admissions),
         // What cannot be asked lets everybody through, and is told nothing.
@@ -205,12 +216,12 @@ export const makeCircuits = Effect.fnUntraced(function* (
     Effect.forEach(probes, (probe) => record(probe, CircuitBreaker.success), { discard: true })
 
   return {
-    guard: <A, R>(target: CalledTarget, call: (permit: CircuitPermit) => Effect.Effect<A, Failure, R>) =>
+    guard: <A, R>(target: CalledTarget, api: ApiName, call: (permit: CircuitPermit) => Effect.Effect<A, Failure, R>) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.scopedWith(
           Effect.fnUntraced(function* (admissions) {
             const passed: Array<Passed> = []
-            const admitted = yield* Effect.exit(admit(target, passed, admissions))
+            const admitted = yield* Effect.exit(admit(target, api, passed, admissions))
             let probes = passed.filter(({ admission }) => admission.probe)
             let reporting: Fiber.Fiber<void> | undefined
             const runFork = probes.length === 0 ? undefined : Effect.runForkWith(yield* Effect.context())

@@ -19,7 +19,7 @@ import { OutOfTime } from "./Deadline.ts"
 import { brokenOff, errorOf, mayFit, type TargetFailure, targetFailureOf, outOfTime } from "./TargetFailures.ts"
 import type { Provider, ProviderFailure } from "./Provider.ts"
 import { TargetRegistry } from "./TargetRegistry.ts"
-import { type Target, targetsOf } from "./Targets.ts"
+import { apiNameOf, type Target, targetsOf } from "./Targets.ts"
 import { logUnserved } from "./unserved.ts"
 import { countRequestFailed, countSkip, whileInFlight } from "./UpstreamMetrics.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
@@ -136,12 +136,13 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     state: RequestState,
     turn: Turn,
     call: Call<A>,
+    api: ApiName,
     circuits: Circuits,
   ) {
     for (const target of turn.targets) {
       if (!mayFit(target, state.failures)) continue
       const bulkhead = yield* Effect.orDie(Effect.fromNullishOr(bulkheads.get(target.provider)))
-      const guarded = circuits.guard(book.called(target), (permit) =>
+      const guarded = circuits.guard(book.called(target, api), api, (permit) =>
         bulkhead.enter(persist(state, target, call, permit), state.deadline),
       )
       const served = yield* Effect.result(guarded)
@@ -174,7 +175,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
         called: undefined,
         progress: undefined,
       }
-      return yield* Effect.tapError(tryTargets(state, turn, call, circuits), (error) =>
+      return yield* Effect.tapError(tryTargets(state, turn, call, apiNameOf(request), circuits), (error) =>
         logUnserved(error, state.failures, book),
       )
     },

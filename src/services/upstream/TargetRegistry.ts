@@ -4,6 +4,7 @@
  * providers accept any name, and the names in sealed requests are secret.
  */
 import { createHash } from "node:crypto"
+import { type ApiName, CHAT_COMPLETIONS } from "../../domain/apis.ts"
 import { PUBLISHED_MODELS } from "../../domain/publishedModels.ts"
 import type { ProviderId } from "../../domain/upstream.ts"
 import type { Provider } from "./Provider.ts"
@@ -38,9 +39,20 @@ export interface CalledTarget {
   readonly key: string
 }
 
+/** What {@link CalledTarget.key} is for calls of an API: one that a server lacks or does badly says nothing of its others. */
+export const keyFor = ({ key }: CalledTarget, api: ApiName): string =>
+  api === CHAT_COMPLETIONS ? key : `${key}${API_MARK}${api}`
+
+/** The model, or what stands for it, in what follows `provider/` in a key of {@link keyFor}. */
+export const modelIn = (name: string): string => name.split(API_MARK, 1)[0] ?? name
+
+const API_MARK = "#api="
+
 /** A target that is not unknown. */
 export interface KnownTarget extends CalledTarget {
   readonly model: string
+  /** By which APIs it was called. */
+  readonly apis: Set<ApiName>
   /** In milliseconds since the epoch. */
   lastSuccess: number | undefined
 }
@@ -75,15 +87,21 @@ export class TargetRegistry {
     add(this.known.get(provider.id), model)
   }
 
-  /** Notes that a target is called. */
-  called({ model, provider: { id } }: Target): CalledTarget {
+  /** Notes that a target is called by an API. */
+  called(target: Target, api: ApiName): CalledTarget {
+    const entry = this.entryOf(target)
+    this.knownTargets.get(entry.key)?.apis.add(api)
+    return entry
+  }
+
+  private entryOf({ model, provider: { id } }: Target): CalledTarget {
     if (!PUBLISHED.has(model) && this.known.get(id)?.has(model) !== true) {
       return { provider: id, key: `${id}/${UNKNOWN}${createHash("sha256").update(model).digest("base64url")}` }
     }
     const key = `${id}/${model}`
     const before = this.knownTargets.get(key)
     if (before !== undefined) return before
-    const entry = { provider: id, key, model, lastSuccess: undefined }
+    const entry: KnownTarget = { provider: id, key, model, apis: new Set(), lastSuccess: undefined }
     this.knownTargets.set(key, entry)
     return entry
   }
@@ -93,7 +111,7 @@ export class TargetRegistry {
     const { id } = target.provider
     this.successes.set(id, now)
     add(this.known.get(id), target.model)
-    const { key } = this.called(target)
+    const { key } = this.entryOf(target)
     const known = this.knownTargets.get(key)
     if (known !== undefined) known.lastSuccess = now
   }

@@ -1,6 +1,6 @@
 /** What the fault policy makes of the failures of Messages, Responses and Embeddings, as their vendors put them. */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Option, Redacted, Stream } from "effect"
+import { Cause, Effect, Exit, Option, Redacted, Result, Stream } from "effect"
 import type { ApiName } from "../../../src/domain/apis.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { RawObject } from "../../../src/domain/rawObject.ts"
@@ -270,6 +270,32 @@ describe("embeddings", () => {
       ])
       const { served } = yield* soon(upstream.answer(asked("embeddings", { model: "embed" })))
       assert.strictEqual(served.provider, "provider2")
+    }),
+  )
+})
+
+describe("an API that a server lacks", () => {
+  const CHAT = {
+    id: "c",
+    choices: [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }],
+  }
+  const chat: Partial<ApiRequest> = { body: RawObject.of({ messages: [{ role: "user", content: "hi" }] }) }
+
+  it.effect.each<readonly [string, () => Response]>([
+    ["a page", () => new Response("<p>Not Found", { status: 404, headers: { "content-type": "text/html" } })],
+    ["501", () => json({ error: { message: "Not implemented" } }, { status: 501 })],
+  ])("keeps nobody from those that it has (%s)", ([_, lacking]) =>
+    Effect.gen(function* () {
+      const { provider } = yield* canned("openai", ({ url }) => (url.endsWith("/responses") ? lacking() : json(CHAT)))
+      const upstream = yield* upstreamOf([provider])
+      const stateOf = Effect.map(upstream.status, ([status]) => status?.circuit)
+      // Longer than retries take, and shorter than a circuit stays open.
+      const ask = (request: ApiRequest) => passingTime(Effect.result(upstream.answer(request)), "2 seconds")
+      for (let i = 0; i < 3; i++) yield* ask(asked("responses"))
+      assert.strictEqual(yield* stateOf, "open")
+      const served = yield* ask(asked("chat.completions", chat))
+      assert.isTrue(Result.isSuccess(served))
+      assert.strictEqual(yield* stateOf, "closed")
     }),
   )
 })
