@@ -23,7 +23,7 @@ export const JSON_LIMITS: JsonLimits = { depth: 64, values: 32_768 }
  * What a client accepts: any number of values, because answers may be large, but few levels, because each level costs
  * the client a recursion.
  */
-const CLIENT_LIMITS: JsonLimits = { depth: 1024, values: Number.POSITIVE_INFINITY }
+export const CLIENT_LIMITS: JsonLimits = { depth: 1024, values: Number.POSITIVE_INFINITY }
 
 const QUOTE = 0x22
 const COMMA = 0x2c

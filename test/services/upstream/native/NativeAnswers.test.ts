@@ -435,6 +435,18 @@ describe("a whole answer", () => {
   )
 })
 
+describe("an event of more levels than clients accept", () => {
+  it.effect.each(["messages", "responses", "chat.completions"] as const)("is garbage (%s)", (api) =>
+    Effect.gen(function* () {
+      const deep = `{"type":"x","choices":[],"x":${"[".repeat(1100)}${"]".repeat(1100)}}`
+      const { failure, pieces } = yield* streamFrom(api, () => events([`data: ${deep}\n\n`]))
+      assert.strictEqual(failure?.kind, "garbage")
+      assert.match(Redacted.value(failure?.detail ?? Redacted.make("")), /not JSON/)
+      assert.deepStrictEqual(pieces, [])
+    }),
+  )
+})
+
 describe("an error", () => {
   const anthropic = (type: string, message: string) => ({
     type: "error",

@@ -12,6 +12,9 @@ import { answered, failureOf, gistOf, MODES, REQUEST } from "./support/raw.ts"
 const JSON_TYPE = { "content-type": "application/json" }
 const EVENT_TYPE = { "content-type": "text/event-stream" }
 
+/** More levels than clients accept. */
+const DEEP = "[".repeat(1100) + "]".repeat(1100)
+
 const wholeOf = (vendor: Vendor): string => JSON.stringify(MINIMAL[vendor])
 const streamOf = (vendor: Vendor): string => eventFixture(`${vendor}-stream`).join("")
 
@@ -106,6 +109,7 @@ layer(client, { excludeTestServices: true })((it) => {
               ],
               [wholeOf(vendor).slice(0, -1), "application/json", "the answer is not JSON"],
               [wholeOf(vendor) + wholeOf(vendor), "application/json", "the answer is not JSON"],
+              [wholeOf(vendor).replace("{", `{"x":${DEEP},`), "application/json", "the answer is not JSON"],
             ] as const) {
               const headers = type === undefined ? {} : { "content-type": type }
               const found = yield* Effect.flip(answered(vendor, { headers, body }, mode))

@@ -4,7 +4,7 @@ import { CHAT_COMPLETIONS } from "../../../../domain/apis.ts"
 import type { ChatRequest } from "../../../../domain/chat.ts"
 import { failureRules } from "../../../../domain/failures.ts"
 import { accumulate } from "../../../../domain/chatStream.ts"
-import { type JsonObject, parseJson } from "../../../../domain/json.ts"
+import type { JsonObject } from "../../../../domain/json.ts"
 import type { RawObject } from "../../../../domain/rawObject.ts"
 import { iJsonOf } from "../../../../domain/surrogates.ts"
 import { SOFTWARE } from "../../../../domain/software.ts"
@@ -12,6 +12,7 @@ import { saidIn } from "../../apis/ChatReading.ts"
 import { PassingReader } from "../../apis/PassingReader.ts"
 import type { NativeApis, Provider, ProviderFailure, StreamWatch } from "../../Provider.ts"
 import { type ConnectionFailed, ProviderHttp, type ProviderRequest, type ProviderResponse } from "../../ProviderHttp.ts"
+import { answerJson } from "./answerJson.ts"
 import { reportsError } from "./ErrorBody.ts"
 import { chunkStream, eventChunks } from "./chunkStream.ts"
 import type { ProviderApi } from "../shared/Descriptor.ts"
@@ -179,7 +180,7 @@ const refused = Effect.fnUntraced(function* (
   const text = yield* someText(response, limits.errorBytes)
   const after = retryAfterMs(response.headers, yield* Clock.currentTimeMillis)
   const html = PAGE_TYPE.test(response.headers["content-type"] ?? "")
-  const value = parseJson(text)
+  const value = answerJson(text)
   const body = value === undefined && !html && text !== "" ? { error: text } : value
   const found = failureOfResponse(response.status, body, after)
   return yield* html && failureRules[found.kind].verdict ? garbage(`a page with status ${response.status}`) : found

@@ -1,8 +1,8 @@
 /** Response bodies: read up to a limit, and interpreted by their content rather than by what was requested. */
-import { parseJson } from "../../../../domain/json.ts"
 import { Clock, Effect, Option, Pull, type Scope } from "effect"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
 import type { ProviderResponse } from "../../ProviderHttp.ts"
+import { answerJson } from "./answerJson.ts"
 import { decodedBytes } from "./ContentCoding.ts"
 import { garbage } from "../shared/providerFailures.ts"
 import { retryAfterMs } from "./RetryAfter.ts"
@@ -49,7 +49,7 @@ export const openBody = Effect.fnUntraced(function* (
   const pieces = [head]
   for (let more = yield* next(texts); Option.isSome(more); more = yield* next(texts)) pieces.push(more.value)
   const text = pieces.join("")
-  const value = parseJson(text)
+  const value = answerJson(text)
   if (value === undefined) return yield* garbage("the answer is not JSON")
   const after = retryAfterMs(response.headers, yield* Clock.currentTimeMillis)
   return { _tag: "Json", text, value, retryAfterMs: after }

@@ -14,8 +14,9 @@ import {
   Stream,
 } from "effect"
 import { Sse } from "effect/encoding"
-import { type JsonObject, parseJson } from "../../../../domain/json.ts"
+import type { JsonObject } from "../../../../domain/json.ts"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
+import { answerJson } from "./answerJson.ts"
 import { reportsError } from "./ErrorBody.ts"
 import { failureOfEvent } from "./errorFailures.ts"
 import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
@@ -187,7 +188,7 @@ class EventParser<Piece> {
   /** The pieces in one event; none of one that holds nothing of the answer. */
   private read(text: string, event: string): Result.Result<ReadonlyArray<Piece>, ProviderFailure> {
     if (text === "") return Result.succeed([])
-    const value = parseJson(text)
+    const value = answerJson(text)
     if (value === undefined) {
       if (event === ERROR_EVENT) return Result.fail(failureOfEvent({ error: text }))
       // What has a name of its own and does not even begin like a piece of an answer is none that came out garbled.

@@ -18,9 +18,7 @@ export const passedAnswer = (
   if (body._tag === "Events") return Result.fail(garbage("a stream where a whole answer was asked for"))
   const failed = reportedIn(body)
   if (failed !== undefined) return Result.fail(failed)
-  return Result.flatMap(READINGS[api].whole(body.value, model), (said) =>
-    Result.map(iJsonIn(body), (json) => ({ json, said })),
-  )
+  return Result.map(READINGS[api].whole(body.value, model), (said) => ({ json: iJsonIn(body), said }))
 }
 
 /** The failure that a body reports which came where a stream was asked for. */
@@ -31,8 +29,4 @@ const reportedIn = ({ retryAfterMs, value }: JsonBody): ProviderFailure | undefi
   reportsError(value) ? failureOfEvent(value, retryAfterMs) : undefined
 
 /** What goes on to the caller is I-JSON, which a provider's answer need not be. */
-const iJsonIn = ({ text, value }: JsonBody): Result.Result<string, ProviderFailure> => {
-  if (jsonFault(text) === undefined) return Result.succeed(text)
-  const json = iJsonOf(value)
-  return jsonFault(json) === undefined ? Result.succeed(json) : Result.fail(garbage("an answer of too many levels"))
-}
+const iJsonIn = ({ text, value }: JsonBody): string => (jsonFault(text) === undefined ? text : iJsonOf(value))
