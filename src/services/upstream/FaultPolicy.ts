@@ -7,6 +7,7 @@
  */
 import { Clock, Duration, Effect, Result, ScopedRef } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import type { ApiName } from "../../domain/apis.ts"
 import { failureRules } from "../../domain/failures.ts"
 import type { ApiRequest, Attempt, UpstreamRequest } from "../../domain/upstream.ts"
 import { makeAffinity, type Turn } from "./Affinity.ts"

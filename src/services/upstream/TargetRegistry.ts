@@ -101,7 +101,7 @@ export class TargetRegistry {
     const key = `${id}/${model}`
     const before = this.knownTargets.get(key)
     if (before !== undefined) return before
-    const entry: KnownTarget = { provider: id, key, model, apis: new Set(), lastSuccess: undefined }
+    const entry: KnownTarget = { provider: id, key, model, apis: new Set<ApiName>(), lastSuccess: undefined }
     this.knownTargets.set(key, entry)
     return entry
   }
