@@ -284,7 +284,7 @@ describe("an API that a server lacks", () => {
   it.effect.each<readonly [string, () => Response]>([
     ["a page", () => new Response("<p>Not Found", { status: 404, headers: { "content-type": "text/html" } })],
     ["501", () => json({ error: { message: "Not implemented" } }, { status: 501 })],
-  ])("keeps nobody from those that it has (%s)", ([_, lacking]) =>
+  ])("keeps nobody from those that it has (%s)", ([, lacking]) =>
     Effect.gen(function* () {
       const { provider } = yield* canned("openai", ({ url }) => (url.endsWith("/responses") ? lacking() : json(CHAT)))
       const upstream = yield* upstreamOf([provider])
