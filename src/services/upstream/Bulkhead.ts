@@ -1,6 +1,6 @@
 /** How many calls one provider serves at a time, so that a slow provider cannot take up the whole process. */
-import { Clock, Duration, Effect, Schema, Semaphore } from "effect"
-import { OutOfTime } from "./Deadline.ts"
+import { Duration, Effect, Schema, Semaphore } from "effect"
+import { OutOfTime, thisMoment } from "./Deadline.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
 /** All places at a provider were taken, and none became free in time. */
@@ -8,7 +8,7 @@ export class BulkheadFull extends Schema.TaggedError<BulkheadFull>()("BulkheadFu
 
 export interface Bulkhead {
   /**
-   * Runs a call once there is a place for it, which has to be before `deadline` (ms since the epoch). Waiting can be
+   * Runs a call once there is a place for it, which has to be before the moment `deadline`. Waiting can be
    * interrupted; the place is given back whatever happens.
    */
   readonly enter: <A, E, R>(
@@ -30,7 +30,7 @@ export const makeBulkhead = (initial: UpstreamSettings["bulkhead"]): Effect.Effe
       present--
     })
     const patiently = (deadline: number) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      Effect.flatMap(thisMoment, (now) => {
         const maxWait = Duration.toMillis(limits.maxWait)
         const rest = deadline - now
         return Effect.timeoutOrElse(places.take(1), {

@@ -3,7 +3,7 @@ import { Clock, Effect, Stream } from "effect"
 import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import type { FailureKind } from "../../domain/failures.ts"
 import type { CallOptions, Served, StreamEvent } from "../../domain/upstream.ts"
-import { OutOfTime } from "./Deadline.ts"
+import { momentOf, OutOfTime, thisMoment } from "./Deadline.ts"
 import { ProviderFailure, type StreamWatch } from "./Provider.ts"
 import type { Question } from "./Questions.ts"
 import { StreamOutcome } from "./StreamOutcome.ts"
@@ -19,7 +19,7 @@ export interface Progress {
   readonly working: () => void
 }
 
-/** How long a call may take, in milliseconds, and until when its request has time, in milliseconds since the epoch. */
+/** How long a call may take, in milliseconds, and the moment until which its request has time. */
 export type CallLimits = Readonly<Record<"answer" | "firstToken" | "idle" | "deadline", number>>
 
 export interface Call<A> {
@@ -57,7 +57,7 @@ const notUnderstood =
 const withinTime =
   ({ answer, deadline }: CallLimits) =>
   <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E | ProviderFailure | OutOfTime, R> =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.flatMap(thisMoment, (now) =>
       Effect.timeoutOrElse(call, {
         duration: Math.min(answer, deadline - now),
         orElse: (): Effect.Effect<never, ProviderFailure | OutOfTime> =>
@@ -107,7 +107,7 @@ export const streamCall = <Piece>(
     { deadline, firstToken, idle }: CallLimits,
   ) {
     const clock = yield* Clock.Clock
-    const startedAt = clock.currentTimeMillisUnsafe()
+    const startedAt = momentOf(clock)
     const provider = target.provider.id
     const outcome = new StreamOutcome(provider, question.reading())
     progress.served = () => outcome.served
@@ -120,7 +120,7 @@ export const streamCall = <Piece>(
       progress.working()
     }
     const waitOn = () => {
-      waitingSince = clock.currentTimeMillisUnsafe()
+      waitingSince = momentOf(clock)
     }
 
     const watch: StreamWatch = {
@@ -163,7 +163,7 @@ export const streamCall = <Piece>(
     // time, because others may be thought unseen.
     const silence = Effect.gen(function* () {
       while (true) {
-        const now = clock.currentTimeMillisUnsafe()
+        const now = momentOf(clock)
         const idleAt = working ? (waitingSince ?? now) + idle : 0
         const due = producing ? idleAt : Math.max(startedAt + firstToken, idleAt)
         if (now >= deadline) return yield* new OutOfTime()

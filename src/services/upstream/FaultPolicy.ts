@@ -16,7 +16,7 @@ import { backoff } from "./Backoff.ts"
 import { makeBulkhead } from "./Bulkhead.ts"
 import type { Call, CallLimits, Progress } from "./Calls.ts"
 import { type CircuitPermit, type Circuits, makeCircuits } from "./Circuits.ts"
-import { OutOfTime } from "./Deadline.ts"
+import { momentOf, OutOfTime, thisMoment } from "./Deadline.ts"
 import { brokenOff, errorOf, mayFit, type TargetFailure, targetFailureOf, outOfTime } from "./TargetFailures.ts"
 import type { Provider, ProviderFailure } from "./Provider.ts"
 import { TargetRegistry } from "./TargetRegistry.ts"
@@ -33,7 +33,7 @@ interface RequestState {
   readonly attempts: Array<Attempt>
   readonly onAttempt: UpstreamRequest["onAttempt"]
   readonly failures: Array<TargetFailure>
-  /** In milliseconds since the epoch. */
+  /** A moment. */
   readonly deadline: number
   /** The target that was called last. */
   called: Target | undefined
@@ -86,8 +86,9 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     call: Call<A>,
     { working }: CircuitPermit,
   ): Effect.Effect<A, ProviderFailure | OutOfTime> =>
-    Effect.flatMap(Clock.currentTimeMillis, (startedAt): Effect.Effect<A, ProviderFailure | OutOfTime> => {
-      if (startedAt >= state.deadline) return new OutOfTime()
+    Effect.flatMap(Clock.Clock, (clock): Effect.Effect<A, ProviderFailure | OutOfTime> => {
+      if (momentOf(clock) >= state.deadline) return new OutOfTime()
+      const startedAt = clock.currentTimeMillisUnsafe()
       const cause: Attempt["cause"] =
         state.called === target ? "retry" : state.failures.length > 0 ? "failover" : "first"
       state.called = target
@@ -111,7 +112,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     if (!failureRules[kind].retry || !call.mayGoOn() || permit.isProbe()) return Effect.succeed(false)
     if (retryAfterMs === undefined) return Effect.succeed(true)
     if (retryAfterMs > Duration.toMillis(state.settings.retry.maxRetryAfter)) return Effect.succeed(false)
-    return Effect.map(Clock.currentTimeMillis, (now) => now + retryAfterMs < state.deadline)
+    return Effect.map(thisMoment, (now) => now + retryAfterMs < state.deadline)
   }
 
   /** Calls a target, and again as often as its failures allow. */
@@ -128,7 +129,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
       const { failure } = result
       if (failure._tag === "OutOfTime" || retries === retry.times) return yield* failure
       if (!(yield* again(state, call, permit, failure))) return yield* failure
-      const [delay, now] = [yield* backoff(retry, retries, failure), yield* Clock.currentTimeMillis]
+      const [delay, now] = [yield* backoff(retry, retries, failure), yield* thisMoment]
       yield* Effect.sleep(Math.min(delay, state.deadline - now))
     }
   })
@@ -172,7 +173,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
         attempts: [],
         onAttempt: request.onAttempt,
         failures: [],
-        deadline: (yield* Clock.currentTimeMillis) + Duration.toMillis(settings.timeouts.total),
+        deadline: (yield* thisMoment) + Duration.toMillis(settings.timeouts.total),
         called: undefined,
         progress: undefined,
       }

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect } from "effect"
+import { Deferred, Duration, Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import type { FailureKind } from "../../../src/domain/failures.ts"
+import { ProviderFailure } from "../../../src/services/upstream/Provider.ts"
 import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import {
   ask,
@@ -240,6 +242,30 @@ describe("time limits", () => {
         ],
       )
       assert.strictEqual(second.calls[0]?.ended, "interrupted")
+    }),
+  )
+
+  it.effect("the total bounds a silent stream also when the clock was set back", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(7_200_000)
+      const again = yield* Deferred.make<void>()
+      let calls = 0
+      const stream = () =>
+        calls++ === 0
+          ? Stream.fromEffect(
+              Effect.andThen(TestClock.setTime(3_600_000), new ProviderFailure({ kind: "unavailable" })),
+            )
+          : Stream.unwrap(Effect.as(Deferred.succeed(again, undefined), Stream.never))
+      const upstream = yield* upstreamOf([{ ...scripted("provider1"), stream }], {
+        timeouts: { total: Duration.seconds(45) },
+      })
+      const reading = yield* Effect.forkChild(Effect.flip(Stream.runDrain(upstream.stream(ask()))))
+      const passing = yield* Effect.forkChild(Effect.forever(TestClock.adjust("1 second")))
+      yield* Deferred.await(again)
+      yield* Fiber.interrupt(passing)
+      yield* TestClock.adjust("45 seconds")
+      const exit = reading.pollUnsafe() ?? assert.fail("it still waits")
+      assert.strictEqual((yield* exit).code, "upstream-timeout")
     }),
   )
 })
