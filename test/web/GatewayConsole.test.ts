@@ -141,7 +141,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await handle.wait().catch(() => undefined)
       await enter()
       await page.evaluate(`location.hash = "#/jobs/${handle.id}"`)
-      await page.getByRole("alert").filter({ hasText: "The provider refused the request as invalid." }).waitFor()
+      await page.getByRole("alert").filter({ hasText: "The request was refused as invalid." }).waitFor()
       await page.getByRole("region", { name: "Steps", exact: true }).getByText("failed").waitFor()
       await page.getByRole("button", { name: "Run again" }).click()
       await page.getByRole("region", { name: "Answer" }).waitFor()

@@ -81,11 +81,15 @@ export const StepTable = ({
       )}
       {running &&
         (begun.length === 0 ? (
-          <p class="muted pulse">{steps.length === 0 ? "Waiting for its turn…" : "Working…"}</p>
+          <p class="muted pulse">
+            {steps.length === 0
+              ? "The first step is under way or waiting for its turn…"
+              : "The next step is under way…"}
+          </p>
         ) : (
           begun.map((step) => (
             <p key={`${step.name} ${step.started_at}`} class="muted pulse">
-              {stepLabel(mode, step)}: {step.model} is at work, since {moment(step.started_at)}
+              {stepLabel(mode, step)} is under way: {step.model}, since {moment(step.started_at)}
             </p>
           ))
         ))}
