@@ -1,4 +1,5 @@
 /** Programs and servers that were given the wrong address: a proxy in place of a provider, or of its own connector. */
+import Anthropic from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import OpenAI from "openai"
@@ -8,7 +9,7 @@ import { freePort } from "../support/freePort.ts"
 import { startProxy } from "../support/proxy.ts"
 import { failureOf } from "../support/tamper.ts"
 
-describe("an OpenAI SDK whose base URL is a sealed proxy", () => {
+describe("an SDK whose base URL is a sealed proxy", () => {
   it.live("shows what to run and what to give it instead", () =>
     Effect.gen(function* () {
       const { url } = yield* startProxy()
@@ -20,6 +21,14 @@ describe("an OpenAI SDK whose base URL is a sealed proxy", () => {
         assert.include(String(error), "404 This is a sealed proxy")
         assert.include(String(error), "sealgate connect --proxy")
         assert.include(String(error), "createSealedFetch")
+      }
+      const anthropic = new Anthropic({ baseURL: url, apiKey: "unused", maxRetries: 0 })
+      const messages = [{ role: "user", content: "Hi" }] as const
+      for (const asking of [
+        () => anthropic.messages.create({ model: "m", max_tokens: 9, messages: [...messages] }),
+        () => anthropic.messages.countTokens({ model: "m", messages: [...messages] }),
+      ]) {
+        assert.include(String(yield* Effect.promise(() => failureOf(asking()))), "sealgate connect --proxy")
       }
       const response = yield* Effect.promise(() => fetch(`${url}/v1/nothing`, { method: "POST" }))
       assert.deepInclude(yield* Effect.promise(() => response.json()), { code: "not-found" })

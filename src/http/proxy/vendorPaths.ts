@@ -1,5 +1,6 @@
 /** The refusal for SDKs whose base URL is a sealed proxy, because nothing that they send is sealed. */
 import { problemAnswer } from "../../client/errorAnswer.ts"
+import { apiAt } from "../../client/vendors/endpoints.ts"
 import { openai } from "../../client/vendors/openai.ts"
 import { NOT_SEALED } from "../../domain/software.ts"
 import { Refusal } from "../../domain/refusal.ts"
@@ -13,16 +14,15 @@ class NotSealed extends Refusal<NotSealed>()("NotSealed", {
     "SDK the sealed fetch: createSealedFetch of sealgate/client.",
 }) {}
 
-/** Paths of the providers' own APIs, with or without their version. */
-const VENDOR_PATH =
-  /\/(chat\/completions|responses|embeddings|moderations|messages|audio\/\w+|images\/\w+|models\/[\w.-]+:\w+)$/
+/** Paths of vendors' APIs that cannot be sealed. */
+const UNSEALABLE_PATH = /\/(moderations|audio\/\w+|images\/\w+|models\/[\w.-]+:\w+)$/
 
 /**
- * The refusal for a request to one of these paths. It is in OpenAI's form too, because SDKs show nothing else of an
- * error.
+ * The refusal for a request to a path of a vendor's API. It is in OpenAI's form too, because its SDKs show nothing else of an
+ * error; Anthropic's show all of it.
  */
 export const vendorRefusal = (path: string) => {
-  if (!VENDOR_PATH.test(path)) return undefined
+  if (apiAt(path) === undefined && !UNSEALABLE_PATH.test(path)) return undefined
   const refusal = new NotSealed()
   return { refusal, members: openai.errorBody(problemAnswer(refusal.problem, undefined)) }
 }
