@@ -9,6 +9,9 @@ import type { SealedLoad } from "../loads/sealed.ts"
 const LANES = 32
 const PER_SECOND = 2000
 
+/** Nothing that speaks the protocol can cost less on Node. */
+const FLOOR = "node:http pass-through, an exchange's cryptography"
+
 const body = {
   model: "gpt-4o",
   messages: [{ role: "user" as const, content: "The quick brown fox jumps over the lazy dog." }],
@@ -34,6 +37,7 @@ const subjectsOf = async (bench: Bench, perSecond: number) => {
     await plain("Portkey 1.15.2", portkey, portkey.headers),
     await plain("Effect pass-through", await bench.use(runServer("effect", env))),
     await plain("node:http pass-through", await bench.use(runServer("bare", env))),
+    await plain(FLOOR, await bench.use(runServer("bare", { ...env, CRYPTOGRAPHY: "1" }))),
   ]
 }
 
@@ -51,6 +55,7 @@ export const completion: Case = {
       figures: [
         { what: "CPU, to Portkey", unit: "×", value: to("Portkey 1.15.2", "cpu"), atMost: 0.9 },
         { what: "CPU, to the Effect pass-through", unit: "×", value: to("Effect pass-through", "cpu"), atMost: 4 },
+        { what: "CPU, to that of node:http with the cryptography", unit: "×", value: to(FLOOR, "cpu") },
         { what: "p99, to Portkey", unit: "×", value: to("Portkey 1.15.2", "p99"), atMost: 1 },
       ],
     }

@@ -1,11 +1,17 @@
-/** The floor: Node's own server and client passing requests and answers on, and nothing else. UPSTREAM is where to. */
+/**
+ * The floor: Node's own server and client passing requests and answers on, and nothing else. UPSTREAM is where to. With
+ * CRYPTOGRAPHY it also computes what a sealed exchange asks for.
+ */
 import { Agent, createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
+import { makeCryptography } from "./cryptography.ts"
 
-const { UPSTREAM = "" } = process.env
+const { CRYPTOGRAPHY, UPSTREAM = "" } = process.env
+const compute = CRYPTOGRAPHY === undefined ? () => undefined : await makeCryptography()
 const agent = new Agent({ keepAlive: true })
 
 const server = createServer((incoming, outgoing) => {
+  compute()
   const { "content-length": length, "content-type": type } = incoming.headers
   const sent = request(
     UPSTREAM + (incoming.url ?? "/"),
