@@ -1,6 +1,5 @@
 /** Whether memory stays where it is, however many exchanges and streams there were. */
 import type { Case, Figure } from "../harness/Case.ts"
-import { COMPILED } from "../harness/compare.ts"
 import { startLoad } from "../harness/Load.ts"
 import { ask, preload } from "../harness/probe.ts"
 import { runSealgate, runServer } from "../harness/servers.ts"
@@ -16,32 +15,45 @@ export const memory: Case = {
   unit: "an exchange",
   run: async (bench) => {
     const upstream = await bench.use(runServer("upstream", { WORDS: "20" }))
-    const level = async (what: string, stream: boolean, rounds: number): Promise<ReadonlyArray<Figure>> => {
+    const level = async (what: string, stream: boolean, all: number): Promise<ReadonlyArray<Figure>> => {
       const sealgate = await bench.use(runSealgate(upstream, preload))
       const body = { model: "m", stream, messages: [{ role: "user", content: "Tell me of seals." }] }
       const payload = { api: "chat.completions", body, ...(stream ? { pace: 0 } : {}) }
       const ending = stream ? '"}\n\n' : '"]}'
-      const options = { url: sealgate.url, payload, ending, perSecond: 2000 } satisfies SealedLoad
+      const options = { url: sealgate.url, payload, ending, perSecond: 1200 } satisfies SealedLoad
       const load = await bench.use(startLoad("sealed", options))
       const run = async (): Promise<number> => {
         await load.prepare({ seconds: ROUND, lanes: LANES })
         return (await load.run({ seconds: ROUND, lanes: LANES })).units
       }
-      for (let served = 0; served < bench.count(COMPILED, 10);) served += await run()
+      const serve = async (units: number): Promise<number> => {
+        let served = 0
+        while (served < units) served += await run()
+        return served
+      }
+      const before = await serve(all / 10)
       const first = await ask(sealgate)
-      let units = 0
-      for (let round = 0; round < rounds; round++) units += await run()
+      const since = await serve(Math.max(1, all - before))
       const last = await ask(sealgate)
       load.stop()
-      const bytes = ((last.held - first.held) * 1024 * 1024) / units
+      const bytes = ((last.held - first.held) * 1024 * 1024) / since
       const grown = last.resident / first.resident
       return [
-        { what: `resident after ${units} ${what}, to that after warming up`, unit: "×", value: grown, atMost: 1.1 },
-        { what: `resident after ${units} ${what}`, unit: "MiB", value: last.resident },
+        {
+          what: `resident after ${before + since} ${what}, to that after ${before}`,
+          unit: "×",
+          value: grown,
+          atMost: 1.1,
+        },
+        { what: `resident after ${before + since} ${what}`, unit: "MiB", value: last.resident },
         { what: `kept of one of the ${what} meanwhile`, unit: "B", value: bytes },
       ]
     }
-    const rounds = bench.count(9, 2)
-    return { figures: [...(await level("exchanges", false, rounds)), ...(await level("streams", true, rounds))] }
+    return {
+      figures: [
+        ...(await level("exchanges", false, bench.count(100_000, 100))),
+        ...(await level("streams", true, bench.count(10_000, 100))),
+      ],
+    }
   },
 }
