@@ -1,3 +1,5 @@
+import { letGo } from "./letGo.ts"
+
 /** The fewest bytes that are allocated when a body begins to arrive. */
 const FIRST = 1024
 
@@ -35,6 +37,7 @@ export class CollectedBytes {
       // Allocated outside the pool that small buffers share, so that nothing else keeps this memory alive.
       const grown = Buffer.allocUnsafeSlow(needed <= this.#expected ? Math.min(roomy, this.#expected) : roomy)
       this.#bytes.copy(grown, 0, 0, this.#length)
+      letGo(this.#bytes)
       this.#bytes = grown
     }
     this.#bytes.set(piece, this.#length)

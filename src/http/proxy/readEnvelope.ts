@@ -6,8 +6,9 @@
 import { Result, Schema } from "effect"
 import { Malformed } from "../../api/problems.ts"
 import { CompletionRequest, isEnc, isSessionId } from "../../api/proxy/SealedApi.ts"
-import { decodeBase64Url } from "../../domain/bytes.ts"
+import { type Bytes, decodeBase64Url } from "../../domain/bytes.ts"
 import { iJsonText } from "../../domain/iJson.ts"
+import { letGo } from "../../domain/letGo.ts"
 import { misfits } from "../../domain/misfits.ts"
 import type { Envelope } from "../../services/sealing/SealedExchange.ts"
 
@@ -34,8 +35,8 @@ const skipSpace = (body: Buffer, at: number): number => {
  * The three members of an object that has no others and each of them once, taken up to the next quotation mark: so only
  * what is base64url is known to be what JSON has there. `undefined` for any other text.
  */
-const plainMembers = (body: Buffer): Readonly<Record<Member, string>> | undefined => {
-  const found: Partial<Record<Member, string>> = {}
+const plainMembers = (body: Buffer): Readonly<Record<Member, Buffer>> | undefined => {
+  const found: Partial<Record<Member, Buffer>> = {}
   let at = skipSpace(body, 0)
   for (const before of [OPEN, COMMA, COMMA]) {
     if (body[at] !== before) return undefined
@@ -47,7 +48,7 @@ const plainMembers = (body: Buffer): Readonly<Record<Member, string>> | undefine
     const name = body.toString("latin1", opening + 1, closing)
     const end = body.indexOf(QUOTE, value + 1)
     if (end < 0 || !isMember(name) || found[name] !== undefined) return undefined
-    found[name] = body.toString("latin1", value + 1, end)
+    found[name] = body.subarray(value + 1, end)
     at = skipSpace(body, end + 1)
   }
   if (body[at] !== CLOSE || skipSpace(body, at + 1) !== body.length) return undefined
@@ -57,20 +58,45 @@ const plainMembers = (body: Buffer): Readonly<Record<Member, string>> | undefine
     : { ciphertext, enc, session_id }
 }
 
+/** How much is decoded at once, in bytes: it has to be a multiple of four, and short enough to be garbage soon. */
+const PIECE = 32 * 1024
+
+/** The bytes that `text` stands for, decoded in pieces: as one string it would take megabytes of the collector's heap. */
+const decodeText = (text: Buffer): Bytes | undefined => {
+  if (text.length <= PIECE) return decodeBase64Url(text.toString("latin1"))
+  const bytes = Buffer.allocUnsafeSlow((text.length * 3) >> 2)
+  let length = 0
+  for (let at = 0; at < text.length; at += PIECE) {
+    const piece = decodeBase64Url(text.toString("latin1", at, at + PIECE))
+    if (piece === undefined) return undefined
+    bytes.set(piece, length)
+    length += piece.length
+    letGo(piece)
+  }
+  return bytes
+}
+
 /** An envelope in the form that clients send; `undefined` for what is not, which may be one all the same. */
 const plainEnvelope = (body: Buffer): Envelope | undefined => {
   const members = plainMembers(body)
-  if (members === undefined || !isSessionId(members.session_id) || !isEnc(members.enc)) return undefined
-  const ciphertext = decodeBase64Url(members.ciphertext)
-  return ciphertext === undefined ? undefined : { ...members, ciphertext }
+  if (members === undefined) return undefined
+  const session_id = members.session_id.toString("latin1")
+  const enc = members.enc.toString("latin1")
+  if (!isSessionId(session_id) || !isEnc(enc)) return undefined
+  const ciphertext = decodeText(members.ciphertext)
+  return ciphertext === undefined ? undefined : { session_id, enc, ciphertext }
 }
 
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(CompletionRequest), { errors: "all" })
 
-/** The envelope in `body`, or why there is none. */
+/** The envelope in `body`, or why there is none. The memory of `body` is let go of. */
 export const readEnvelope = (body: ArrayBuffer): Result.Result<Envelope, Malformed> => {
-  const plain = plainEnvelope(Buffer.from(body))
-  if (plain !== undefined) return Result.succeed(plain)
+  const bytes = Buffer.from(body)
+  const plain = plainEnvelope(bytes)
+  if (plain !== undefined) {
+    letGo(bytes)
+    return Result.succeed(plain)
+  }
   const text = iJsonText(new Uint8Array(body))
   if (typeof text !== "string") return Result.fail(new Malformed({ detail: text.message }))
   return Result.mapError(decode(text), ({ issue }) => new Malformed({ errors: misfits(issue, ["payload"]) }))

@@ -1,6 +1,7 @@
 /** Opens sealed requests: everything from the envelope to the plaintext (sealed protocol §4.1 to §4.3). */
 import { Clock, Context, Effect, Layer, Metric, Schema, type Scope } from "effect"
 import { type Bytes, decodeBase64Url } from "../../domain/bytes.ts"
+import { letGo } from "../../domain/letGo.ts"
 import { FLOOR, unpad } from "../../domain/padding.ts"
 import { type SealedContent, splitContent } from "../../domain/sealedContent.ts"
 import {
@@ -10,7 +11,7 @@ import {
   RESPONSE_NONCE_BYTES,
   responseExportContext,
 } from "../../domain/transcript.ts"
-import { hpkeOpen } from "./Hpke.ts"
+import { hpkeOpen, type OpenOutput } from "./Hpke.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { RandomBytes } from "./RandomBytes.ts"
 import { RequestIds } from "./RequestIds.ts"
@@ -19,7 +20,10 @@ import { openingsFailed } from "./SealingMetrics.ts"
 import { claimKey, ClaimsFull, type Replayed, type SessionGone, Sessions } from "./Sessions.ts"
 import { sha256 } from "./sha256.ts"
 
-/** A sealed request as it came in, not opened. Its members are base64url, but for a ciphertext that was decoded already. */
+/**
+ * A sealed request as it came in, not opened. Its members are base64url, but for a ciphertext that was decoded already,
+ * whose memory is let go of once it was opened.
+ */
 export interface Envelope {
   readonly session_id: string
   readonly enc: string
@@ -99,11 +103,7 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
         // If the session ended meanwhile, that is the reason to report, because the client can begin a new one.
         Effect.tapError(() => sessions.find(session.id, claim)),
       ),
-      ({ plaintext, secret }) =>
-        Effect.sync(() => {
-          plaintext.fill(0)
-          secret.fill(0)
-        }),
+      overwrite,
     )
     const content = unpad(opened.plaintext, FLOOR)
     const request = content === undefined ? undefined : splitContent(content)
@@ -121,8 +121,9 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
             request,
           }),
       ),
-      (sealer) => Effect.sync(() => sealer.destroy()),
+      destroy,
     )
+    letGo(ciphertext)
     return { sessionId: session.id, receivedAt: Math.max(receivedAt, session.begunAt), request, sealer }
   })
 
@@ -131,6 +132,14 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
       Effect.tapError(open(envelope), (error) => Metric.update(openingsFailed(METRIC_REASON[error._tag]), 1)),
   })
 })
+
+// These stand here because a closure keeps all that others beside it use, which in there is the whole ciphertext.
+const overwrite = ({ plaintext, secret }: OpenOutput) =>
+  Effect.sync(() => {
+    plaintext.fill(0)
+    secret.fill(0)
+  })
+const destroy = (sealer: ResponseSealer) => Effect.sync(() => sealer.destroy())
 
 const METRIC_REASON = {
   SessionGone: "session-gone",
