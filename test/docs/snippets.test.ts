@@ -13,6 +13,7 @@ import { startProxy, temporaryFolder } from "../support/proxy.ts"
 import { NOT_RUN, PROGRAMS, SHOWN, type Snippet, snippets } from "./snippets.ts"
 
 const COMMAND = resolve("dist/cli/main.js")
+const COMPILED = { NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? "" }
 const of = (language: string) => snippets.filter((snippet) => snippet.language === language)
 
 /** Programs that stand in for those of the reader: what would install, serve for ever or build is only looked up. */
@@ -79,6 +80,7 @@ const layerServers = Layer.effect(
           .replaceAll("SEALGATE_PIN=…", `SEALGATE_PIN=${proxy.kid}`)
           .replaceAll("SEALGATE_TOKEN=…", `SEALGATE_TOKEN=${token}`),
       env: {
+        ...COMPILED,
         PATH: `${folder}:${process.env["PATH"]}`,
         NODE: process.execPath,
         COMMAND,
@@ -153,6 +155,7 @@ layer(layerServers, { excludeTestServices: true, timeout: "1 minute" })("the doc
         const servers = yield* Servers
         const program = [...after.map((number) => blockOf(snippet, number)), snippet.text, shown].join("\n")
         const env = {
+          ...COMPILED,
           PATH: process.env["PATH"] ?? "",
           SEALGATE_TOKEN: servers.env["SEALGATE_TOKEN"] ?? "",
           HOST: "127.0.0.1",

@@ -12,8 +12,8 @@ import { settingsWith } from "../services/upstream/ScriptedProvider.ts"
 import { cachingProvider } from "../support/CachingProvider.ts"
 import { startProxy } from "../support/proxy.ts"
 
-const CONVERSATIONS = 20
-const TURNS = 8
+const CONVERSATIONS = 12
+const TURNS = 6
 const SLOTS = ["provider1", "provider2"] as const
 
 const once = settingsWith({ retry: { times: 0 }, circuit: { failures: 1_000 } })

@@ -7,6 +7,8 @@ import { SealedClient, type SealedClientOptions } from "../../src/client/SealedC
 import { temporaryFolder } from "./proxy.ts"
 
 const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname
+/** What a process has of this one's environment: where programs are, and what of Node's is compiled already. */
+const OWN = { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] }
 const PAUSE_AT_EXIT = new URL("./pauseAtExit.ts", import.meta.url).pathname
 
 export interface RunOptions {
@@ -84,7 +86,7 @@ export const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, opt
     Effect.sync(() => {
       const child = spawn(process.execPath, [...preload, options.module ?? COMMAND, ...args], {
         cwd: folder,
-        env: { PATH: process.env["PATH"], NO_COLOR: "1", ...options.env },
+        env: { ...OWN, NO_COLOR: "1", ...options.env },
         stdio: ["ignore", "pipe", "pipe"],
       })
       if (child.pid === undefined) throw new Error("the process did not start")
