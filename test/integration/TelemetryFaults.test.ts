@@ -8,12 +8,11 @@ import { scrape, valueOf } from "../support/prometheus.ts"
 /** Processes start one after the other, on a machine that may be busy. */
 const PROCESSES_MS = 120_000
 
-/** Everything is sent almost at once, and given up soon. */
+/** Everything is sent almost at once. */
 const IMPATIENT = {
   OTEL_BSP_SCHEDULE_DELAY: "20",
   OTEL_BLRP_SCHEDULE_DELAY: "20",
   OTEL_METRIC_EXPORT_INTERVAL: "100",
-  OTEL_EXPORTER_OTLP_TIMEOUT: "300",
   LOG_LEVEL: "debug",
 }
 

@@ -141,7 +141,7 @@ const readBody = async (request: IncomingMessage): Promise<Bytes> => {
 
 /** Between two pieces, and before a connection breaks: what was sent has to be read by then, because a reset discards it. */
 const PIECE_MS = 2
-const BREAK_MS = 100
+const BREAK_MS = 300
 const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 
 /** Writes piece by piece, so that a reader sees the cuts between them. */
