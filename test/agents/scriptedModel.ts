@@ -1,4 +1,5 @@
 /** Models by script, as coding agents are asked to finish one task: they call for one command, and say that it was done. */
+import { claudeMessage, GPT_USAGE, gptResponse, numbered } from "../support/nativeAnswers.ts"
 import type { NativeReply, NativeRequest } from "../support/nativeUpstream.ts"
 import { namedEvents } from "../support/nativeUpstream.ts"
 import { isObject, parseJson } from "../../src/domain/json.ts"
@@ -31,40 +32,20 @@ const callIn = (tools: unknown, command: string): Call | undefined => {
   return undefined
 }
 
-const USAGE = {
-  input_tokens: 900,
-  input_tokens_details: { cached_tokens: 800 },
-  output_tokens: 20,
-  output_tokens_details: { reasoning_tokens: 0 },
-  total_tokens: 920,
-}
-
 const responses = (model: unknown, item: { readonly type: string; readonly id: string }): NativeReply => {
-  const response = (status: string, output: ReadonlyArray<object>, usage: object | null) => ({
-    id: "resp_1",
-    object: "response",
-    created_at: 1_760_000_000,
-    status,
-    error: null,
-    incomplete_details: null,
-    model,
-    output,
-    usage,
-  })
   const events = [
-    { type: "response.created", response: response("in_progress", [], null) },
+    { type: "response.created", response: gptResponse("in_progress", { model }) },
     { type: "response.output_item.added", output_index: 0, item },
     { type: "response.output_item.done", output_index: 0, item },
-    { type: "response.completed", response: response("completed", [item], USAGE) },
+    { type: "response.completed", response: gptResponse("completed", { model, output: [item], usage: GPT_USAGE }) },
   ]
-  return { body: namedEvents(...events.map((event, sequence_number) => ({ ...event, sequence_number }))) }
+  return { body: namedEvents(...numbered(...events)) }
 }
 
 const messages = (model: unknown, start: object, delta: object, stop_reason: string): NativeReply => {
   const usage = { input_tokens: 100, cache_read_input_tokens: 800, cache_creation_input_tokens: 0, output_tokens: 1 }
-  const message = { id: "msg_1", type: "message", role: "assistant", model, content: [], stop_reason: null, usage }
   const events = [
-    { type: "message_start", message: { ...message, stop_sequence: null } },
+    { type: "message_start", message: claudeMessage({ model, usage }) },
     { type: "content_block_start", index: 0, content_block: start },
     { type: "content_block_delta", index: 0, delta },
     { type: "content_block_stop", index: 0 },

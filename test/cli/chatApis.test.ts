@@ -6,29 +6,13 @@ import { Effect } from "effect"
 import { chatCommand } from "../../src/cli/chatCommand.ts"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
 import { run } from "../support/cli.ts"
+import { claudeMessage, GPT_USAGE, gptResponse, numbered } from "../support/nativeAnswers.ts"
 import { namedEvents } from "../support/nativeUpstream.ts"
 import { nativeSetup } from "../support/nativeSetup.ts"
 import { temporaryFolder } from "../support/proxy.ts"
 
-const message = {
-  id: "msg_1",
-  type: "message",
-  role: "assistant",
-  model: "claude-x",
-  content: [],
-  stop_reason: null,
-  stop_sequence: null,
+const message = claudeMessage({
   usage: { input_tokens: 36, cache_read_input_tokens: 800, cache_creation_input_tokens: 64, output_tokens: 1 },
-}
-const response = (status: string, output: ReadonlyArray<object>, usage: object | null) => ({
-  id: "resp_1",
-  object: "response",
-  status,
-  model: "gpt-x",
-  output,
-  error: null,
-  incomplete_details: null,
-  usage,
 })
 const said = {
   type: "message",
@@ -49,19 +33,18 @@ const STREAMS = {
     { type: "message_stop" },
   ),
   responses: namedEvents(
-    { type: "response.created", sequence_number: 0, response: response("in_progress", [], null) },
-    { ...delta, sequence_number: 1, delta: "Seals " },
-    { ...delta, sequence_number: 2, delta: "swim." },
-    {
-      type: "response.completed",
-      sequence_number: 3,
-      response: response("completed", [said], {
-        input_tokens: 900,
-        input_tokens_details: { cached_tokens: 800, cache_write_tokens: 64 },
-        output_tokens: 20,
-        total_tokens: 920,
-      }),
-    },
+    ...numbered(
+      { type: "response.created", response: gptResponse("in_progress") },
+      { ...delta, delta: "Seals " },
+      { ...delta, delta: "swim." },
+      {
+        type: "response.completed",
+        response: gptResponse("completed", {
+          output: [said],
+          usage: { ...GPT_USAGE, input_tokens_details: { cached_tokens: 800, cache_write_tokens: 64 } },
+        }),
+      },
+    ),
   ),
 }
 

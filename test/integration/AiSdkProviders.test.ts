@@ -13,6 +13,7 @@ import {
   tool,
 } from "ai"
 import { Effect } from "effect"
+import { claudeMessage, gptResponse, type NativeEvent, numbered } from "../support/nativeAnswers.ts"
 import { namedEvents } from "../support/nativeUpstream.ts"
 import { nativeSetup } from "../support/nativeSetup.ts"
 import { failureOf } from "../support/tamper.ts"
@@ -32,16 +33,7 @@ const weather = tool({ inputSchema: city, execute: async ({ city }: { readonly c
 
 const claudeStart = {
   type: "message_start",
-  message: {
-    id: "msg_1",
-    type: "message",
-    role: "assistant",
-    model: "claude-x",
-    content: [],
-    stop_reason: null,
-    stop_sequence: null,
-    usage: { input_tokens: 9, cache_read_input_tokens: 800, output_tokens: 1 },
-  },
+  message: claudeMessage({ usage: { input_tokens: 9, cache_read_input_tokens: 800, output_tokens: 1 } }),
 }
 const claudeStop = (stop_reason: string) => [
   { type: "content_block_stop", index: 0 },
@@ -69,24 +61,13 @@ const claude = {
   ],
 }
 
-const response = (status: string, output: ReadonlyArray<object> = []) => ({
-  id: "resp_1",
-  object: "response",
-  created_at: 1,
-  status,
-  model: "gpt-x",
-  output,
-  error: null,
-  incomplete_details: null,
-  usage:
-    status === "completed"
-      ? { input_tokens: 809, input_tokens_details: { cached_tokens: 800 }, output_tokens: 5, total_tokens: 814 }
-      : null,
+const completed = (output: ReadonlyArray<object>) => ({
+  type: "response.completed",
+  response: gptResponse("completed", {
+    output,
+    usage: { input_tokens: 809, input_tokens_details: { cached_tokens: 800 }, output_tokens: 5, total_tokens: 814 },
+  }),
 })
-type Event = { readonly type: string; readonly [member: string]: unknown }
-
-const numbered = (...events: ReadonlyArray<Event>): ReadonlyArray<Event> =>
-  events.map((event, sequence_number) => ({ ...event, sequence_number }))
 const call = { id: "fc_1", type: "function_call", call_id: "call_1", name: "weather", arguments: '{"city":"Oslo"}' }
 const said = {
   id: "msg_1",
@@ -97,15 +78,15 @@ const said = {
 }
 const gpt = {
   tool: numbered(
-    { type: "response.created", response: response("in_progress") },
+    { type: "response.created", response: gptResponse("in_progress") },
     { type: "response.output_item.added", output_index: 0, item: { ...call, arguments: "" } },
     { type: "response.function_call_arguments.delta", item_id: "fc_1", output_index: 0, delta: '{"city":' },
     { type: "response.function_call_arguments.delta", item_id: "fc_1", output_index: 0, delta: '"Oslo"}' },
     { type: "response.output_item.done", output_index: 0, item: { ...call, status: "completed" } },
-    { type: "response.completed", response: response("completed", [call]) },
+    completed([call]),
   ),
   text: numbered(
-    { type: "response.created", response: response("in_progress") },
+    { type: "response.created", response: gptResponse("in_progress") },
     { type: "response.output_item.added", output_index: 0, item: { ...said, content: [] } },
     {
       type: "response.output_text.delta",
@@ -122,13 +103,13 @@ const gpt = {
       delta: "in Oslo.",
     },
     { type: "response.output_item.done", output_index: 0, item: said },
-    { type: "response.completed", response: response("completed", [said]) },
+    completed([said]),
   ),
 }
 
 interface Script {
-  readonly tool: ReadonlyArray<Event>
-  readonly text: ReadonlyArray<Event>
+  readonly tool: ReadonlyArray<NativeEvent>
+  readonly text: ReadonlyArray<NativeEvent>
 }
 
 const providers: ReadonlyArray<readonly [string, (url: string) => LanguageModel, Script]> = [

@@ -2,10 +2,11 @@
 import Anthropic, { APIError, APIUserAbortError } from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { claudeMessage } from "../support/nativeAnswers.ts"
 import { namedEvents, type NativeReply } from "../support/nativeUpstream.ts"
 import { nativeSetup, sameThroughConnector } from "../support/nativeSetup.ts"
 import { plainRequest } from "../support/plainRequest.ts"
-import { changingEvents, failureOf } from "../support/tamper.ts"
+import { brokenOff, changingEvents, failureOf } from "../support/tamper.ts"
 
 const CALLERS_KEY = "callers-key-4711"
 
@@ -21,18 +22,6 @@ const usage = {
   cache_read_input_tokens: 800,
   output_tokens: 20,
 }
-
-const message = (content: ReadonlyArray<object>, more: object = {}) => ({
-  id: "msg_1",
-  type: "message",
-  role: "assistant",
-  model: "claude-x",
-  content,
-  stop_reason: "end_turn",
-  stop_sequence: null,
-  usage,
-  ...more,
-})
 
 const SIGNATURE = "c2lnbmF0dXJlIG9mIHdoYXQgd2FzIHRob3VnaHQ="
 
@@ -84,7 +73,7 @@ const agentic = {
 }
 
 const streamed = [
-  { type: "message_start", message: message([], { stop_reason: null, usage: { ...usage, output_tokens: 1 } }) },
+  { type: "message_start", message: claudeMessage({ usage: { ...usage, output_tokens: 1 } }) },
   { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "", signature: "" } },
   { type: "ping" },
   { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "It is " } },
@@ -107,6 +96,12 @@ const streamed = [
   { type: "message_stop" },
 ]
 
+/** The types of the events that came before a stream broke off. */
+const typesOf = async (url: string) => {
+  const { seen, thrown } = await brokenOff(sdk(url).messages.create({ ...agentic, stream: true }))
+  return { seen: seen.map(({ type }) => type), thrown }
+}
+
 describe("Anthropic's SDK through the connector", () => {
   it.live("gets whole messages, with thinking and tools, to the byte of what it asked", () =>
     Effect.gen(function* () {
@@ -115,7 +110,7 @@ describe("Anthropic's SDK through the connector", () => {
         { type: "text", text: "Done.", citations: null },
         { type: "tool_use", id: "toolu_2", name: "read_file", input: { path: "b.ts", size: 1.5 } },
       ]
-      const reply = { body: JSON.stringify(message(content, { stop_reason: "tool_use" })) }
+      const reply = { body: JSON.stringify(claudeMessage({ content, stop_reason: "tool_use", usage })) }
       const { value } = yield* same(reply, (anthropic) => anthropic.messages.create(agentic))
       assert.deepInclude(value as object, { content, usage })
     }).pipe(Effect.scoped),
@@ -246,15 +241,7 @@ describe("Anthropic's SDK through the connector", () => {
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       native.answer(() => ({ body: namedEvents(...begun), after: "cut" }))
-      const seen: Array<string> = []
-      const thrown = yield* Effect.promise(() =>
-        failureOf(
-          (async () => {
-            const stream = await sdk(connector.url).messages.create({ ...agentic, stream: true })
-            for await (const { type } of stream) seen.push(type)
-          })(),
-        ),
-      )
+      const { seen, thrown } = yield* Effect.promise(() => typesOf(connector.url))
       assert.instanceOf(thrown, APIError)
       assert.strictEqual(thrown.type, "api_error")
       assert.include(seen, "content_block_delta")
@@ -269,15 +256,7 @@ describe("Anthropic's SDK through the connector", () => {
       const cut = changingEvents((events) => events.filter(({ event }) => event !== "proof"))
       const { connector, native } = yield* nativeSetup({ fetch: cut })
       native.answer(() => ({ body: namedEvents(...streamed) }))
-      const seen: Array<string> = []
-      const thrown = yield* Effect.promise(() =>
-        failureOf(
-          (async () => {
-            const stream = await sdk(connector.url).messages.create({ ...agentic, stream: true })
-            for await (const { type } of stream) seen.push(type)
-          })(),
-        ),
-      )
+      const { seen, thrown } = yield* Effect.promise(() => typesOf(connector.url))
       assert.instanceOf(thrown, APIError)
       assert.include(thrown.message, "verified but incomplete")
       assert.strictEqual(seen.at(-1), "content_block_stop")

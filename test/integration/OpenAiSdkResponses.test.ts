@@ -2,9 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import OpenAI, { APIError, APIUserAbortError } from "openai"
+import { GPT_USAGE, gptResponse, numbered } from "../support/nativeAnswers.ts"
 import { namedEvents, type NativeReply } from "../support/nativeUpstream.ts"
 import { nativeSetup, sameThroughConnector } from "../support/nativeSetup.ts"
-import { changingEvents, failureOf } from "../support/tamper.ts"
+import { brokenOff, changingEvents, failureOf } from "../support/tamper.ts"
 
 const CALLERS_KEY = "callers-key-4711"
 
@@ -14,16 +15,9 @@ const sdk = (url: string) => new OpenAI({ baseURL: `${url}/v1`, apiKey: CALLERS_
 const same = (reply: NativeReply, ask: (openai: OpenAI) => Promise<unknown>) =>
   sameThroughConnector(reply, CALLERS_KEY, ["openai-beta"], (url) => ask(sdk(url)))
 
-const usage = {
-  input_tokens: 900,
-  input_tokens_details: { cached_tokens: 800 },
-  output_tokens: 20,
-  output_tokens_details: { reasoning_tokens: 8 },
-  total_tokens: 920,
-}
-
 const text = (said: string) => ({ type: "output_text", text: said, annotations: [], logprobs: [] })
 
+const usage = GPT_USAGE
 const output = [
   { id: "rs_1", type: "reasoning", summary: [{ type: "summary_text", text: "Look." }], encrypted_content: "Z0FBQUFB" },
   { id: "msg_1", type: "message", role: "assistant", status: "completed", content: [text("A 🦭.")] },
@@ -37,22 +31,14 @@ const output = [
   },
 ]
 
-const response = (status: string, more: object = {}) => ({
-  id: "resp_1",
-  object: "response",
-  created_at: 1_760_000_000,
-  status,
-  error: null,
-  incomplete_details: null,
-  instructions: "You write code.",
-  model: "gpt-x",
-  output: [],
-  parallel_tool_calls: true,
-  tool_choice: "auto",
-  tools: [],
-  usage: null,
-  ...more,
-})
+const response = (status: string, more: object = {}) =>
+  gptResponse(status, {
+    instructions: "You write code.",
+    parallel_tool_calls: true,
+    tool_choice: "auto",
+    tools: [],
+    ...more,
+  })
 
 /** What a coding agent sends: its place in the cache, tools, a picture, what it thought, and what a tool said. */
 const agentic = {
@@ -83,9 +69,6 @@ const agentic = {
     { type: "function_call_output" as const, call_id: "call_0", output: "/home\n" },
   ],
 }
-
-const numbered = (...events: ReadonlyArray<{ readonly type: string }>) =>
-  events.map((event, sequence_number) => ({ ...event, sequence_number }))
 
 const message = { item_id: "msg_1", output_index: 1, content_index: 0 }
 const call = { item_id: "fc_1", output_index: 2 }
@@ -203,19 +186,12 @@ describe("OpenAI's SDK through the connector", () => {
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       native.answer(() => ({ body: namedEvents(...numbered(...begun, last)) }))
-      const seen: Array<object> = []
-      const thrown = yield* Effect.promise(() =>
-        failureOf(
-          (async () => {
-            for await (const event of await sdk(connector.url).responses.create({ ...agentic, stream: true })) {
-              seen.push(event)
-            }
-          })(),
-        ),
+      const { seen, thrown } = yield* Effect.promise(() =>
+        brokenOff(sdk(connector.url).responses.create({ ...agentic, stream: true })),
       )
       // What breaks off is no end, whatever it said before.
       assert.instanceOf(thrown, Error)
-      assert.deepStrictEqual(seen.at(-1), {
+      assert.deepStrictEqual<object | undefined>(seen.at(-1), {
         type: "response.failed",
         sequence_number: begun.length,
         response: response("failed", { error: why }),
@@ -240,15 +216,10 @@ describe("OpenAI's SDK through the connector", () => {
       const cut = changingEvents((events) => events.filter(({ event }) => event !== "proof"))
       const { connector, native } = yield* nativeSetup({ fetch: cut })
       native.answer(() => ({ body: namedEvents(...numbered(...streamed)) }))
-      const seen: Array<string> = []
-      yield* Effect.promise(() =>
-        failureOf(
-          (async () => {
-            const stream = await sdk(connector.url).responses.create({ ...agentic, stream: true })
-            for await (const { type } of stream) seen.push(type)
-          })(),
-        ),
+      const broken = yield* Effect.promise(() =>
+        brokenOff(sdk(connector.url).responses.create({ ...agentic, stream: true })),
       )
+      const seen = broken.seen.map(({ type }) => type)
       assert.include(seen, "response.output_item.done")
       assert.notInclude(seen, "response.completed")
       assert.strictEqual(seen.at(-1), "response.failed")

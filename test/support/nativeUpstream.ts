@@ -8,6 +8,7 @@ import type { AddressInfo } from "node:net"
 import { buffer } from "node:stream/consumers"
 import { setTimeout as delay } from "node:timers/promises"
 import { Effect } from "effect"
+import type { NativeEvent } from "./nativeAnswers.ts"
 
 export interface NativeReply {
   readonly status?: number
@@ -85,6 +86,5 @@ export const startNative = Effect.fnUntraced(function* (answer: AnswerOf) {
 })
 
 /** Server-sent events as Anthropic and OpenAI's Responses write them: the name is the data's type. */
-export const namedEvents = (
-  ...events: ReadonlyArray<{ readonly type: string; readonly [member: string]: unknown }>
-): ReadonlyArray<string> => events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+export const namedEvents = (...events: ReadonlyArray<NativeEvent>): ReadonlyArray<string> =>
+  events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)

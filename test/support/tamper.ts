@@ -61,3 +61,12 @@ export const failureOf = async (promise: Promise<unknown>): Promise<unknown> => 
   if ("error" in outcome) return outcome.error
   throw new Error(`should have failed, but gave ${JSON.stringify(outcome.value)}`)
 }
+
+/** The events of a stream, and what it fails with after them; it must not succeed. */
+export const brokenOff = async <Event>(stream: Promise<AsyncIterable<Event>>) => {
+  const seen: Array<Event> = []
+  const read = async () => {
+    for await (const event of await stream) seen.push(event)
+  }
+  return { thrown: await failureOf(read()), seen }
+}
