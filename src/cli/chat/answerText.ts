@@ -6,7 +6,7 @@ import { Usage } from "../../domain/chat.ts"
 import { ProviderId } from "../../domain/upstream.ts"
 import { costOf, tokensOf } from "../../domain/money.ts"
 import { shippedPrice } from "../../services/routing/Prices.ts"
-import { dollars } from "../dollars.ts"
+import { usd } from "../../domain/dollars.ts"
 import { printableLine } from "../printable.ts"
 import { tokensText } from "../tokensText.ts"
 
@@ -37,7 +37,7 @@ const costText = ({ completed_at, model, provider, usage }: StreamEnd["receipt"]
   const quote = shippedPrice({ provider, model }, completed_at * 1000)
   const cost = costOf(quote?.prices ?? null, tokensOf(decoded.value))
   if (cost === null) return ""
-  return cost === 0 ? " · free" : ` · about ${dollars(cost)}`
+  return cost === 0 ? " · free" : ` · about ${usd(cost)}`
 }
 
 const isProvider = Schema.is(ProviderId)

@@ -1,5 +1,5 @@
 import { Clock, Console, Effect, Option } from "effect"
-import { dollars } from "../dollars.ts"
+import { usd } from "../../domain/dollars.ts"
 import { Argument, Command, Flag } from "effect/cli"
 import { JobStatus } from "../../domain/job.ts"
 import { CommandFailed } from "../CommandFailed.ts"
@@ -142,7 +142,7 @@ export const jobsCommand = Command.make(
           job.id,
           job.mode,
           job.status,
-          dollars(job.cost_micro_usd),
+          usd(job.cost_micro_usd),
           age(job.created_at, now),
           taskShown(taskText(job.task)),
         ]),

@@ -1,6 +1,6 @@
 /** A job as a person reads it. */
 import type { Job } from "../../client/GatewayJobs.ts"
-import { dollars } from "../dollars.ts"
+import { usd } from "../../domain/dollars.ts"
 import { verdictMeaning } from "../../domain/modes.ts"
 import { printable, printableLine } from "../printable.ts"
 import { bold, dim } from "../terminal.ts"
@@ -9,7 +9,7 @@ const ENDED: ReadonlySet<Job["status"]> = new Set(["completed", "failed", "cance
 
 /** Answer, verdict and cost; or why there are none. */
 export const report = ({ cost_micro_usd, problem, result, status, usage }: Job): string => {
-  const cost = dim(`${usage.calls} call${usage.calls === 1 ? "" : "s"} of models, ${dollars(cost_micro_usd)}`)
+  const cost = dim(`${usage.calls} call${usage.calls === 1 ? "" : "s"} of models, ${usd(cost_micro_usd)}`)
   if (result != null) {
     const sureness = result.confidence === null ? "" : `, confidence ${result.confidence.toFixed(2)}`
     const note = result.note === undefined ? "" : `\n${printableLine(result.note)}`

@@ -1,5 +1,5 @@
 import { Console, Effect, FileSystem, Schema } from "effect"
-import { dollars } from "../dollars.ts"
+import { usd } from "../../domain/dollars.ts"
 import { Argument, Command } from "effect/cli"
 import { isObject, parseJson } from "../../domain/json.ts"
 import { RoutingSettingsInput } from "../../domain/routing.ts"
@@ -14,7 +14,7 @@ import { ask, connect, ENVIRONMENT, EXITS, gatewayFlag } from "./remote.ts"
 
 const priceOf = ({ effective_prices }: RoutingSettings, provider: string, model: string): string => {
   const found = effective_prices.find((price) => price.provider === provider && price.model === model)?.prices
-  return found == null ? "unknown" : `${dollars(found.input)} in, ${dollars(found.output)} out`
+  return found == null ? "unknown" : `${usd(found.input)} in, ${usd(found.output)} out`
 }
 
 const shown = (settings: RoutingSettings): string =>

@@ -1,5 +1,5 @@
 import { text } from "node:stream/consumers"
-import { dollars } from "../dollars.ts"
+import { usd } from "../../domain/dollars.ts"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { GatewayClient } from "../../client/GatewayClient.ts"
@@ -76,7 +76,7 @@ export const runCommand = Command.make(
     tell(
       at_most === undefined
         ? `job ${job.id}`
-        : `job ${job.id}: at most ${at_most.calls} calls and ${dollars(at_most.cost_micro_usd)}`,
+        : `job ${job.id}: at most ${at_most.calls} calls and ${usd(at_most.cost_micro_usd)}`,
     )
     yield* ask((signal) => showProgress(job.job.mode, job.events({ signal }))).pipe(
       Effect.onInterrupt(() => Effect.sync(() => tell(goesOn(job.id)))),

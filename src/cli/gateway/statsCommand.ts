@@ -1,5 +1,5 @@
 import { Console, Effect } from "effect"
-import { dollars } from "../dollars.ts"
+import { usd } from "../../domain/dollars.ts"
 import { Command, Flag } from "effect/cli"
 import { withGuide } from "../help/Guide.ts"
 import { pageWidth, wrap } from "../help/layout.ts"
@@ -29,9 +29,9 @@ export const statsCommand = Command.make(
         ["from", stats.from],
         ["to", stats.to],
         ["calls", `${stats.calls}, ${stats.failed_calls} failed, ${stats.unpriced_calls} without a price`],
-        ["cost", dollars(stats.actual_micro_usd)],
-        ["baseline", dollars(stats.baseline_micro_usd)],
-        ["saved", `${dollars(stats.saved_micro_usd)}${percent}`],
+        ["cost", usd(stats.actual_micro_usd)],
+        ["baseline", usd(stats.baseline_micro_usd)],
+        ["saved", `${usd(stats.saved_micro_usd)}${percent}`],
       ])}\n\n${wrap(printable(stats.method), pageWidth()).join("\n")}`,
     )
   }),

@@ -42,7 +42,7 @@ const MICRO = 1_000_000
 type Mistakes<Fields> = Partial<Record<keyof Fields, string>>
 
 /** What was filled in, or what is wrong with it by field. */
-export type Checked<A, Fields> =
+type Checked<A, Fields> =
   | { readonly ok: true; readonly value: A }
   | { readonly ok: false; readonly mistakes: Mistakes<Fields> }
 

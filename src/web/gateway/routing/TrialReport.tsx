@@ -1,5 +1,6 @@
 import type { RoutingTrial } from "../../../client/GatewayClient.ts"
-import { count, plural, usd } from "../../shared/format.ts"
+import { usd } from "../../../domain/dollars.ts"
+import { count, plural } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 import { nameOf } from "./routingForm.ts"
 

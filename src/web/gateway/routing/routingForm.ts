@@ -20,7 +20,7 @@ export interface TargetFields {
   readonly cached: string
 }
 
-export interface RoutingFields {
+interface RoutingFields {
   readonly strategy: Strategy
   readonly escalateBelow: string
   readonly baseline: string

@@ -1,6 +1,7 @@
 import type { RoutingStats } from "../../../client/GatewayClient.ts"
 import { Columns } from "../../shared/Columns.tsx"
-import { count, percent, usd } from "../../shared/format.ts"
+import { usd } from "../../../domain/dollars.ts"
+import { count, percent } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 
 /** The cost by model. */

@@ -1,7 +1,8 @@
 import type { RoutingStats } from "../../../client/GatewayClient.ts"
 import type { Interval } from "../../../domain/intervals.ts"
 import { Columns } from "../../shared/Columns.tsx"
-import { count, moment, usdExact } from "../../shared/format.ts"
+import { usdExact } from "../../../domain/dollars.ts"
+import { count, moment } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 
 const FIGURES = ["Calls", "Failed", "Unpriced", "Actual", "Baseline", "Saved"]

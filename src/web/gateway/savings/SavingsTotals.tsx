@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact"
 import type { RoutingStats } from "../../../client/GatewayClient.ts"
-import { count, percent, plural, usd } from "../../shared/format.ts"
+import { usd } from "../../../domain/dollars.ts"
+import { count, percent, plural } from "../../shared/format.ts"
 
 const Figure = ({
   children,

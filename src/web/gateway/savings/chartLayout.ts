@@ -1,18 +1,18 @@
 /** The geometry of the savings chart, in pixels: two bars per interval, what it cost beside what the baseline would have. */
 
-export interface Bar {
+interface Bar {
   readonly x: number
   readonly y: number
   readonly width: number
   readonly height: number
 }
 
-export interface Pair {
+interface Pair {
   readonly actual_micro_usd: number
   readonly baseline_micro_usd: number
 }
 
-export interface Chart {
+interface Chart {
   readonly plot: { readonly left: number; readonly right: number; readonly top: number; readonly bottom: number }
   readonly ticks: ReadonlyArray<{ readonly y: number; readonly label: string }>
   readonly columns: ReadonlyArray<{

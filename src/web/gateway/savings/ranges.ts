@@ -1,7 +1,8 @@
 /** The spans of time that savings are shown for. They begin with a whole UTC hour or day, so that columns compare. */
 import type { RoutingStats } from "../../../client/GatewayClient.ts"
 import type { Interval } from "../../../domain/intervals.ts"
-import { percent, plural, usd } from "../../shared/format.ts"
+import { usd } from "../../../domain/dollars.ts"
+import { percent, plural } from "../../shared/format.ts"
 
 export const RANGES = {
   day: { label: "24 hours", interval: "hour", length: 24, unitMs: 3_600_000 },
