@@ -52,7 +52,7 @@ const announce = Effect.fnUntraced(function* (settings: GatewaySettings) {
   yield* printToken(settings, url)
 })
 
-export interface GatewayFlags {
+interface GatewayFlags {
   readonly dev: boolean
   readonly port: Option.Option<number>
   readonly host: Option.Option<string>

@@ -36,7 +36,7 @@ const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
   }
 })
 
-export interface ProxyFlags {
+interface ProxyFlags {
   readonly port: Option.Option<number>
   readonly host: Option.Option<string>
   readonly logLevel: Option.Option<ProxySettings["logLevel"]>

@@ -79,7 +79,7 @@ export class SealedStream<Chunk extends JsonObject, End extends StreamEnd> imple
 type Events = AsyncIterator<ServerSentEvent>
 
 /** A stream that has been opened: its next event is its first frame. */
-export interface OpenStream {
+interface OpenStream {
   readonly opener: ResponseOpener
   readonly events: Events
 }

@@ -11,10 +11,10 @@ import type { Answer } from "./answer.ts"
 import { readRefusal, type Refusal, type Transport } from "./transport.ts"
 
 /** The outcome of a request. */
-export type Delivered = { readonly type: "answer"; readonly response: Answer } | Failure
+type Delivered = { readonly type: "answer"; readonly response: Answer } | Failure
 
 /** No sealed answer came back. */
-export interface Failure {
+interface Failure {
   readonly type: "failure"
   readonly error: Unreachable | SealedProblem
   /** Whether the proxy that held the session will serve no more in it, and has not served this. */

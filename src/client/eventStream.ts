@@ -14,7 +14,7 @@ import { responseFailed } from "./vendors/openai.ts"
  */
 export type Release = "streaming" | "verified"
 
-export interface EventStreamOptions {
+interface EventStreamOptions {
   readonly api: ApiName
   readonly release: Release
   /** Whether the caller asked for token counts; without it OpenAI sends no chunk without choices. */

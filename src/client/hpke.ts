@@ -46,7 +46,7 @@ const labeledKdf = (suite: Suite) => {
   }
 }
 
-export interface HpkeSealed {
+interface HpkeSealed {
   readonly enc: Bytes
   readonly ciphertext: Bytes
   /** The secret exported for the response. */

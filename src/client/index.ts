@@ -23,7 +23,7 @@ export {
   type SealedCompletion,
 } from "./SealedClient.ts"
 export { createSealedFetch, type SealedFetchOptions, type VerifiedAnswer } from "./sealedFetch.ts"
-export { SealedClientService } from "./SealedClientService.ts"
+export { SealedClientError, SealedClientService, type StreamElement } from "./SealedClientService.ts"
 export { deltaText } from "./deltaText.ts"
 export type { ChatEnd, ChatStream, EventStream } from "./joins.ts"
 export type { SealedStream, StreamEnd } from "./SealedStream.ts"

@@ -16,7 +16,7 @@ export interface ProvenExchange {
   readonly responses: ReadonlyArray<JsonObject | null>
 }
 
-export interface ProvenAnswer {
+interface ProvenAnswer {
   /** The answer whole, where the exchange has all of it in one place, or a stream was of Chat Completions. */
   readonly answer: JsonObject | undefined
   /** What it says, for people to read. */

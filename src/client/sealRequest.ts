@@ -27,7 +27,7 @@ export interface SentRequest {
 }
 
 /** What is sealed. */
-export interface SealInput {
+interface SealInput {
   readonly requestId: string
   /** JSON text. */
   readonly payload: string

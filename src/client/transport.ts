@@ -23,7 +23,7 @@ export interface Refusal {
 }
 
 /** What is known of a request when its response is read. */
-export interface Exchange {
+interface Exchange {
   readonly mayHaveBeenServed: boolean
   /** The caller's; once it has fired, its reason is what went wrong. */
   readonly signal: AbortSignal | undefined
@@ -31,7 +31,7 @@ export interface Exchange {
 
 const NOT_SERVING: Exchange = { mayHaveBeenServed: false, signal: undefined }
 
-export interface SendOptions {
+interface SendOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal | undefined
 }

@@ -3,13 +3,12 @@
  * the pages of the protocol go by. What a request and an answer hold is each vendor's own business.
  */
 import type { JsonObject } from "./json.ts"
-import type { Form } from "./transcript.ts"
 
 /** Whose SDKs speak it, and in whose form it reports errors. */
 export type ApiVendor = "openai" | "anthropic"
 
 /** How the vendor streams an answer. */
-export interface ApiStream {
+interface ApiStream {
   /** Whether a stream may begin anew after output: not where agents act on what came so far. */
   readonly restart: boolean
   /** The name of the server-sent event that `delta` is the data of, if events have names. */
@@ -18,7 +17,7 @@ export interface ApiStream {
   readonly sentinel?: "[DONE]"
 }
 
-export interface Api {
+interface Api {
   readonly vendor: ApiVendor
   /** Where it is below the base URL that the vendor's SDKs are given. */
   readonly path: string
@@ -59,10 +58,6 @@ export const isApiName = (name: string): name is ApiName => Object.hasOwn(APIS, 
 
 /** What is known of an API, whichever it is. */
 export const apiOf = (name: ApiName): Api => APIS[name]
-
-/** The forms in which an API answers. */
-export const formsOf = (name: ApiName): ReadonlyArray<Form> =>
-  apiOf(name).stream === undefined ? ["complete"] : ["complete", "stream"]
 
 /**
  * The headers of a vendor's API that say how a model is called, by their names in lower case. They travel under the seal;

@@ -26,12 +26,11 @@ export type RefusalPart = typeof RefusalPart.Type
 const KNOWN_PARTS: ReadonlySet<string> = new Set(["text", "image_url", "refusal"])
 
 /** A content part of a type this product has no name for (audio, file, …). */
-export const OtherPart = open({
+const OtherPart = open({
   type: Schema.NonEmptyString.check(
     Schema.makeFilter((type: string) => !KNOWN_PARTS.has(type), { message: "malformed content part" }),
   ),
 })
-export type OtherPart = typeof OtherPart.Type
 
 export const ContentPart = Schema.Union([TextPart, ImagePart, RefusalPart, OtherPart])
 export type ContentPart = typeof ContentPart.Type
@@ -49,10 +48,9 @@ export const ToolCall = open({
 })
 export type ToolCall = typeof ToolCall.Type
 
-export const SystemMessage = open({ role: Schema.Literals(["system", "developer"]), content: Content })
-export type SystemMessage = typeof SystemMessage.Type
-export const UserMessage = open({ role: Schema.Literal("user"), content: Content })
-export type UserMessage = typeof UserMessage.Type
+const SystemMessage = open({ role: Schema.Literals(["system", "developer"]), content: Content })
+const UserMessage = open({ role: Schema.Literal("user"), content: Content })
+type UserMessage = typeof UserMessage.Type
 export const AssistantMessage = open({
   role: Schema.Literal("assistant"),
   content: Schema.optionalKey(Schema.NullOr(Content)),
@@ -80,13 +78,12 @@ export const Message = Schema.Union([SystemMessage, UserMessage, AssistantMessag
 export type Message = typeof Message.Type
 
 /** `parameters` is a JSON Schema. */
-export const FunctionDefinition = open({
+const FunctionDefinition = open({
   name: Schema.NonEmptyString,
   description: Schema.optionalKey(Schema.String),
   parameters: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
   strict: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
 })
-export type FunctionDefinition = typeof FunctionDefinition.Type
 
 export const Tool = open({ type: Schema.Literal("function"), function: FunctionDefinition })
 export type Tool = typeof Tool.Type
@@ -149,13 +146,13 @@ export const ChatRequest = open({
 export type ChatRequest = typeof ChatRequest.Type
 
 /** The shorthand: one `prompt`, optionally under a `system` message, in place of `messages`. */
-export const PromptRequest = open({
+const PromptRequest = open({
   ...options,
   prompt: Schema.NonEmptyString,
   system: Schema.optionalKey(Schema.String),
   messages: absent("Give either messages or a prompt"),
 })
-export type PromptRequest = typeof PromptRequest.Type
+type PromptRequest = typeof PromptRequest.Type
 
 /** What a caller may send: messages, or the prompt shorthand, never both. */
 export const ChatInput = Schema.Union([ChatRequest, PromptRequest], { mode: "oneOf" })
@@ -193,12 +190,11 @@ export type Usage = typeof Usage.Type
 export const FinishReason = Schema.NonEmptyString
 export type FinishReason = typeof FinishReason.Type
 
-export const Choice = open({
+const Choice = open({
   index: NonNegativeInt,
   message: AssistantMessage,
   finish_reason: FinishReason,
 })
-export type Choice = typeof Choice.Type
 
 /** A finished answer (`chat.completion`). `created` is in seconds since the epoch. */
 export const ChatCompletion = open({

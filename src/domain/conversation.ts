@@ -5,7 +5,7 @@
 import { Predicate } from "effect"
 
 /** By what a conversation is known. What is equal is one conversation; nothing else can be told from the text. */
-export interface ConversationName {
+interface ConversationName {
   /** Said by the caller, or read from the request itself. */
   readonly by: "prompt_cache_key" | "metadata.user_id" | "opening"
   readonly text: string

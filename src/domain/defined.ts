@@ -8,4 +8,4 @@ export const defined = <A extends object>(members: A): Defined<A> =>
   // The type says exactly that these members are removed, which `Object.fromEntries` cannot express.
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<A>
 
-export type Defined<A> = { readonly [K in keyof A]?: Exclude<A[K], undefined> }
+type Defined<A> = { readonly [K in keyof A]?: Exclude<A[K], undefined> }

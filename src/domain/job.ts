@@ -55,19 +55,17 @@ export type ExecuteRequest = typeof ExecuteRequest.Type
 export const taskOf = (request: ExecuteRequest): JobTask => ("task" in request ? request.task : request.messages)
 
 /** Tokens; `cached_tokens` are part of `input_tokens`. */
-export const TokenUsage = Schema.Struct({
+const TokenUsage = Schema.Struct({
   input_tokens: NonNegativeInt,
   output_tokens: NonNegativeInt,
   cached_tokens: NonNegativeInt,
 }).annotate({ identifier: "TokenUsage" })
-export type TokenUsage = typeof TokenUsage.Type
 
 /**
  * What all upstream calls of a job used, as the ledger has them: those that failed or were interrupted count, too, and
  * those that were made again because a crash came before their step was stored.
  */
-export const JobUsage = Schema.Struct({ ...TokenUsage.fields, calls: NonNegativeInt })
-export type JobUsage = typeof JobUsage.Type
+const JobUsage = Schema.Struct({ ...TokenUsage.fields, calls: NonNegativeInt })
 
 /**
  * What a job can come to, known before it starts: its calls if everything is asked that its mode may ask, and what they

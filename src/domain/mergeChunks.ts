@@ -11,7 +11,7 @@ type Choice = ChatChunk["choices"][number]
 const TEXTS = ["content", "reasoning", "reasoning_content", "refusal"] as const
 
 /** One chunk for two that follow each other, and how much text the second one added to it. */
-export interface Merged {
+interface Merged {
   readonly chunk: ChatChunk
   readonly added: string
 }

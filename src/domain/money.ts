@@ -12,7 +12,7 @@ const TOKENS_PER_PRICE = 1_000_000n
 const MAX_PRICE = 100_000_000_000
 
 /** Micro-USD per million tokens: 3 USD per million tokens is 3,000,000. */
-export const Price = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: MAX_PRICE }))
+const Price = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: MAX_PRICE }))
 
 const rates = { input: Price, output: Price, cached_input: Price }
 

@@ -24,7 +24,7 @@ const membersOf = <Code extends string>(code: Code, retryable: boolean) => ({
 
 const ON_WIRE = Struct.keys(Problem.fields)
 
-export const RefusalTypeId = "~sealgate/domain/refusal/Refusal"
+const RefusalTypeId = "~sealgate/domain/refusal/Refusal"
 
 /** What a refusal has beside the members of its document. */
 export interface RefusalBrand {

@@ -53,15 +53,15 @@ export const Target = Schema.Struct({
 export type Target = typeof Target.Type
 
 /** How often the same target is tried again, and how the jittered waits between the tries grow. */
-export const Retry = Schema.Struct({
+const Retry = Schema.Struct({
   max_retries: Count(retries.minimum, retries.maximum),
   base_delay_ms: WaitMs,
   max_delay_ms: WaitMs,
 })
 /** After how many failed requests in a row a target's circuit opens, and how long it stays open before one probe. */
-export const Breaker = Schema.Struct({ failure_threshold: Count(failures.minimum, failures.maximum), open_ms: WaitMs })
+const Breaker = Schema.Struct({ failure_threshold: Count(failures.minimum, failures.maximum), open_ms: WaitMs })
 /** How long to wait for the first token, for the next one, and for the whole answer with its retries and failovers. */
-export const Timeouts = Schema.Struct({
+const Timeouts = Schema.Struct({
   first_token_ms: WaitMs,
   idle_ms: WaitMs,
   total_ms: WaitMs,

@@ -23,7 +23,7 @@ export class RoutingSettingsStale extends Refusal<RoutingSettingsStale>()("Routi
 }) {}
 
 /** What {@link settingsIssues} has to know about the installation. */
-export interface Installation {
+interface Installation {
   /** Whether there is such a provider, with a key or without. */
   readonly exists: (provider: ProviderId) => boolean
   readonly isConfigured: (provider: ProviderId) => boolean

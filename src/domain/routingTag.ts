@@ -9,7 +9,7 @@ import { type Bytes, decodeBase64Url } from "./bytes.ts"
 export const ROUTE_HEADER = "sealgate-route"
 
 /** Four characters of base64url are three bytes, so a tag is whole bytes of the session id. */
-export const ROUTING_TAG_LENGTH = 4
+const ROUTING_TAG_LENGTH = 4
 
 /** Lower case alone: balancers such as nginx compare without regard to case. */
 export const ROUTING_TAG = /^[a-z0-9]{4}$/

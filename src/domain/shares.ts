@@ -2,7 +2,7 @@
  * What clients hold together of a bounded resource, and who has to give way when it is exhausted: the client that holds
  * most, so that nobody can use up what others need.
  */
-export interface Shares<Holder> {
+interface Shares<Holder> {
   /** Reports how many bytes a holder has from now on; 0 once it has let go. */
   readonly record: (client: string, holder: Holder, bytes: number) => void
   /** The bytes that are held in all. */

@@ -112,7 +112,7 @@ export const signingInput = <Kind extends StatementKind>(kind: Kind, kid: string
 export const assembleStatement = (input: string, signature: Uint8Array): string =>
   `${input}.${encodeBase64Url(signature)}`
 
-export interface ParsedStatement {
+interface ParsedStatement {
   readonly typ: string
   readonly kid: string
   /** JSON, not yet decoded and not yet verified. */

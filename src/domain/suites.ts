@@ -29,8 +29,8 @@ type KemId = 0x0020 | 0x647a
 export type SuiteName = "MLKEM768-X25519" | "X25519"
 
 /** HKDF-SHA256 and AES-256-GCM: the same in all suites, because everything behind the KEM is the same. */
-export const KDF_ID = 0x0001
-export const AEAD_ID = 0x0002
+const KDF_ID = 0x0001
+const AEAD_ID = 0x0002
 
 const X25519_BYTES = 32
 export const ML_KEM_768 = { seedBytes: 64, publicKeyBytes: 1184, ciphertextBytes: 1088 } as const

@@ -17,7 +17,7 @@ export const OperatorListener = Context.Reference<string | undefined>("sealgate/
   defaultValue: () => undefined,
 })
 
-export type OperatorListenerSettings = ListenSettings &
+type OperatorListenerSettings = ListenSettings &
   OperatorRoutesSettings &
   OperatorAddress & { readonly operatorHost: string }
 

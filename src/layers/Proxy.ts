@@ -36,7 +36,7 @@ export type ProxySettings = Decoded<typeof proxySettings>
  * three bytes, and the other members need some room.
  */
 const ENVELOPE_BYTES = 2048
-export const maxCiphertextBytes = (maxRequestBytes: number): number =>
+const maxCiphertextBytes = (maxRequestBytes: number): number =>
   Math.max(0, Math.floor(((maxRequestBytes - ENVELOPE_BYTES) * 3) / 4))
 
 /**

@@ -22,7 +22,7 @@ import { traceContextOf } from "../domain/traceContext.ts"
 import type { ProviderId } from "../domain/upstream.ts"
 import { type Provider, ProviderFailure } from "../services/upstream/Provider.ts"
 
-export interface SealedProviderOptions {
+interface SealedProviderOptions {
   readonly id: ProviderId
   readonly baseUrl: string
   readonly pins: ReadonlyArray<string>

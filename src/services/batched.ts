@@ -7,7 +7,7 @@ import { SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../domain/storage.ts"
 import { inTime } from "./storedRows.ts"
 
-export interface Batching<In, Out> {
+interface Batching<In, Out> {
   /** Does all of it in one transaction. Its answers are in the order of `items`. */
   readonly run: (
     items: Array.NonEmptyReadonlyArray<In>,

@@ -30,7 +30,7 @@ interface Declaration {
   readonly boundaries?: ReadonlyArray<number>
 }
 
-export const METRICS = {
+const METRICS = {
   sealgate_ready: {
     type: "gauge",
     labels: [],

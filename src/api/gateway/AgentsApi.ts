@@ -12,7 +12,7 @@ const params = { id: Schema.String }
 const ifMatch = { "if-match": Schema.optionalKey(Schema.String) }
 const AgentWithTag = HttpApiSchema.WithHeaders(Agent, { etag: Schema.String })
 
-export const AgentPage = pageOf(Agent)
+const AgentPage = pageOf(Agent)
 
 export class AgentsApi extends HttpApiGroup.make("agents")
   .add(

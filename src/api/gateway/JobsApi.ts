@@ -9,11 +9,11 @@ import { LIST, pageOf, pageQuery } from "./lists.ts"
 import { Job } from "./resources.ts"
 
 /** The longest that a poll may wait, in seconds. */
-export const MAX_WAIT_SECONDS = 60
+const MAX_WAIT_SECONDS = 60
 
 const params = { id: Schema.String }
 
-export const JobPage = pageOf(Job)
+const JobPage = pageOf(Job)
 
 const NoId = Schema.optionalKey(Schema.UndefinedOr(Schema.String))
 
@@ -21,13 +21,12 @@ const NoId = Schema.optionalKey(Schema.UndefinedOr(Schema.String))
  * `begun`: a step begins; it has no `id`, and is not told again. `step`: a step finished. `ended`: the job ended; nothing follows. `error`: the stream broke off and can be resumed.
  * `id` resumes the stream after this event.
  */
-export const JobEventOnWire = Schema.Union([
+const JobEventOnWire = Schema.Union([
   Schema.Struct({ id: Schema.String, event: Schema.Literal("step"), data: Schema.fromJsonString(JobStep) }),
   Schema.Struct({ id: Schema.String, event: Schema.Literal("ended"), data: Schema.fromJsonString(Job) }),
   Schema.Struct({ id: NoId, event: Schema.Literal("begun"), data: Schema.fromJsonString(JobStepBegun) }),
   Schema.Struct({ id: NoId, event: Schema.Literal("error"), data: Schema.fromJsonString(Problem) }),
 ])
-export type JobEventOnWire = typeof JobEventOnWire.Type
 
 export class JobsApi extends HttpApiGroup.make("jobs")
   .add(

@@ -9,9 +9,9 @@ import { defined } from "../../domain/defined.ts"
 
 /** The APIs that one can converse over. */
 export const CHAT_APIS = [CHAT_COMPLETIONS, "messages", "responses"] as const
-export type ChatApi = (typeof CHAT_APIS)[number]
+type ChatApi = (typeof CHAT_APIS)[number]
 
-export interface ConversationOptions {
+interface ConversationOptions {
   readonly api: ChatApi
   readonly model: string | undefined
   readonly system: string | undefined
@@ -19,14 +19,14 @@ export interface ConversationOptions {
 }
 
 /** Where an answer is shown while it comes. */
-export interface Show {
+interface Show {
   readonly text: (piece: string) => void
   /** Everything of this answer that was shown is void. */
   readonly startOver: () => void
 }
 
 /** A verified answer. */
-export interface Answered {
+interface Answered {
   readonly end: StreamEnd | ChatEnd
   readonly text: string
 }

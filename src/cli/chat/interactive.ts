@@ -6,7 +6,7 @@ import { dim, red } from "../terminal.ts"
 import type { Conversation } from "./Conversation.ts"
 import { explained, summary } from "./answerText.ts"
 
-export interface Streams {
+interface Streams {
   readonly input: NodeJS.ReadableStream
   readonly output: NodeJS.WritableStream
 }

@@ -77,7 +77,7 @@ const refused = (health: Probed): Finding => {
   return error("reachable", `The proxy refuses: ${seen(health)}`, typeof detail === "string" ? detail : "See its log.")
 }
 
-export interface Transport {
+interface Transport {
   readonly findings: Array<Finding>
   /** Whether the other examinations make sense. */
   readonly reached: boolean

@@ -2,7 +2,7 @@
 import type { Setting } from "../../layers/config/Setting.ts"
 import type { Row } from "./layout.ts"
 
-export interface SettingGroup {
+interface SettingGroup {
   readonly title: string
   readonly rows: ReadonlyArray<Row>
 }

@@ -8,13 +8,13 @@ import { isPin } from "../flags.ts"
 import { dimOnStderr } from "../terminal.ts"
 import { attestationKeyFile, pinOfFile } from "./ownKey.ts"
 
-export const DEFAULT_PROXY = "http://localhost:3001"
+const DEFAULT_PROXY = "http://localhost:3001"
 export const DEFAULT_GATEWAY = "http://localhost:3000"
 
 const PAGES: ReadonlySet<string> = new Set(["console", "docs"])
 
 /** A server's address, from that of a page on it: consoles are what one has in the clipboard. */
-export const serverOf = (url: URL): URL => {
+const serverOf = (url: URL): URL => {
   const server = new URL(url)
   const names = url.pathname.split("/")
   const page = names.findIndex((name) => PAGES.has(name))
@@ -30,7 +30,7 @@ const pinIn = ({ hash }: URL): ReadonlyArray<string> => {
   return isPin(pin) ? [pin] : []
 }
 
-export interface TrustInput {
+interface TrustInput {
   readonly proxy: Option.Option<URL>
   readonly pin: ReadonlyArray<string>
   readonly trustOnFirstUse?: boolean

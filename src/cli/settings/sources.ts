@@ -13,7 +13,7 @@ import { ownNameOf, VARIABLES } from "./knownSettings.ts"
 import { nearest } from "./nearest.ts"
 
 /** Read where it is, and missed by nobody where it is not. */
-export const CONFIG_FILE = "sealgate.config.json"
+const CONFIG_FILE = "sealgate.config.json"
 
 const fileFlag = (name: string, description: string) =>
   Flag.String(name).pipe(Flag.withMetavar("file"), Flag.withDescription(description), Flag.optional)

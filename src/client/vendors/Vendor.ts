@@ -14,7 +14,7 @@ export interface Vendor {
 }
 
 /** An error as an HTTP answer. */
-export interface ErrorReply {
+interface ErrorReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: JsonObject

@@ -139,7 +139,7 @@ const hmac = (key: Bytes, ...parts: ReadonlyArray<Uint8Array>): Bytes =>
       .digest(),
   )
 
-export interface Answering {
+interface Answering {
   readonly signers: Signers
   readonly opened: Opened
   /** What the model says. */

@@ -65,7 +65,7 @@ export interface Sealed {
 }
 
 /** What hooks on the wire may draw on beside what would be right. */
-export interface Others {
+interface Others {
   /** The same request answered once more. */
   readonly again: () => Sealed
   /** An answer to another request, whose keys nobody here has. */

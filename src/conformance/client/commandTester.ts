@@ -5,7 +5,7 @@ import type { Said } from "./judge.ts"
 import type { Asked, Tester } from "./runCases.ts"
 
 /** How long a command may take for one case, in seconds. */
-export const COMMAND_SECONDS = 30
+const COMMAND_SECONDS = 30
 /** How much of its output is looked at, in UTF-16 code units. */
 const MOST_OUTPUT = 1024 * 1024
 

@@ -27,12 +27,12 @@ export interface Target {
 }
 
 /** A verified session, and the statement that offered it. */
-export interface Begun {
+interface Begun {
   readonly session: ClientSession
   readonly attestation: string
 }
 
-export interface Sealing {
+interface Sealing {
   /** JSON, or anything else as bytes. */
   readonly payload: JsonObject | Uint8Array | string
   readonly credential?: string

@@ -13,7 +13,7 @@ import type { TrustedKeys } from "../../client/trust.ts"
 import { must, Violation } from "./outcome.ts"
 import type { Received } from "./Wire.ts"
 
-export interface OpenedFrame {
+interface OpenedFrame {
   readonly final: boolean
   readonly block: Bytes
   readonly payload: Bytes
@@ -93,7 +93,7 @@ interface TimedEvent {
 }
 
 /** The events of a stream, each with the time at which it was whole. Comments are left out. */
-export const eventsIn = ({ pieces }: Received): ReadonlyArray<TimedEvent> => {
+const eventsIn = ({ pieces }: Received): ReadonlyArray<TimedEvent> => {
   const events: Array<TimedEvent> = []
   const decoder = new TextDecoder("utf-8", { fatal: true })
   let rest = ""
@@ -166,7 +166,7 @@ export const believing = async <A>(work: Promise<A>): Promise<A> =>
   })
 
 /** Which form an answer has, by its media type. */
-export const formOf = ({ headers, status }: Received): Form => {
+const formOf = ({ headers, status }: Received): Form => {
   must(status === 200, `the status is ${status}, and not 200`)
   const type = (headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase()
   if (type === MEDIA_TYPE.complete) return "complete"

@@ -15,7 +15,7 @@ export interface Received {
   readonly broken: string | undefined
 }
 
-export interface Sending {
+interface Sending {
   readonly method?: "GET" | "POST"
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array

@@ -12,7 +12,7 @@ const CHECK_LIMIT = Duration.seconds(90)
 /** How many run at once. */
 const CONCURRENCY = 4
 
-export interface Checking {
+interface Checking {
   /** How long all of them may take together. */
   readonly limit: Duration.Duration
   readonly onResult?: (result: Result, done: number, all: number) => void

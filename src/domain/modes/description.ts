@@ -14,7 +14,7 @@ export interface VerdictMeaning {
 }
 
 /** The option by which one job can depart from its effort. */
-export interface ModeOption {
+interface ModeOption {
   readonly name: "rounds" | "samples"
   readonly label: string
   readonly unit: string

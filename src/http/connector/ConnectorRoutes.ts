@@ -47,7 +47,7 @@ export const failureAnswer = (error: unknown): ErrorAnswer => {
   return { status: 500, code: "internal", message: "Something went wrong in the connector." }
 }
 
-export interface ConnectorOptions {
+interface ConnectorOptions {
   /** The host names under which the connector may be asked. */
   readonly hosts: HostRules
   /** The sealed `fetch` that answers every request. */

@@ -25,7 +25,7 @@ export class ReceiptsUnwritable extends Schema.TaggedError<ReceiptsUnwritable>()
 const PRIVATE_FILE = 0o600
 
 /** The file of an answer. Without `evidence`, neither prompt nor answer can be read or guessed from it. */
-export const receiptFile = (answer: VerifiedAnswer, evidence: boolean) => ({
+const receiptFile = (answer: VerifiedAnswer, evidence: boolean) => ({
   ...answer.statements,
   ...answer.keys,
   ...(evidence ? answer.evidence : {}),

@@ -4,7 +4,7 @@ import type { KindOf } from "../shared/ClientLimits.ts"
 import { RateClass } from "../../api/gateway/Authorization.ts"
 
 /** How many requests one tenant, and one client, may make to the gateway. 0 is no limit. */
-export interface GatewayLimitSettings {
+interface GatewayLimitSettings {
   /** Requests per minute, by their rate class. */
   readonly read: number
   readonly write: number

@@ -1,7 +1,7 @@
 import type { KindOf, RequestKind } from "../shared/ClientLimits.ts"
 
 /** How many requests one client may make to the proxy. 0 is no limit. */
-export interface ProxyLimits {
+interface ProxyLimits {
   /** Requests per minute that only read. */
   readonly read: number
   /** Sessions per minute. */

@@ -11,7 +11,7 @@ export class BodyOvertaken extends Schema.TaggedError<BodyOvertaken>()("BodyOver
 export const isBodyOvertaken = Schema.is(BodyOvertaken)
 
 /** A body on its way in. */
-export interface HeldBody {
+interface HeldBody {
   /** Reports how many bytes it holds by now. */
   readonly holds: (bytes: number) => void
   /** It was read, or nobody waits for it any more. */

@@ -12,7 +12,7 @@ export const isNotIJson = (error: unknown): error is NotIJson => error instanceo
 
 type Request = HttpServerRequest.HttpServerRequest
 
-export interface BodyLimits {
+interface BodyLimits {
   readonly maxBodyBytes: number
   readonly jsonLimits: JsonLimits
   readonly hold: HoldBody

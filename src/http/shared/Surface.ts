@@ -21,7 +21,7 @@ const withProbes = (kindOf: KindOf, perMinute: number): KindOf => {
     route !== undefined && Context.get(route.annotations, IsProbe) ? probes : kindOf(method, route)
 }
 
-export interface SurfaceOptions extends Pick<
+interface SurfaceOptions extends Pick<
   EdgeSettings,
   "continuesTraces" | "insteadOf" | "jsonLimits" | "kindOf" | "malformed" | "namesRequest"
 > {

@@ -1,11 +1,7 @@
 /** The `RateLimit-Policy` and `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers-11). */
 import type { Allowance, RateLimited } from "../../services/access/RateLimits.ts"
-import type { ClientIdentity } from "./ClientIdentity.ts"
 
 const WINDOW_SECONDS = 60
-
-/** By what is counted. */
-export type Counted = ClientIdentity["by"] | "tenant"
 
 /** What is left of one policy. */
 export interface PolicyState {

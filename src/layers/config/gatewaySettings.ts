@@ -12,7 +12,7 @@ const DatabaseLocation = Schema.Union([
   Schema.Struct({ kind: Schema.Literal("sqlite"), filename: Schema.String }),
   Schema.Struct({ kind: Schema.Literal("postgres"), url: Schema.Redacted(Schema.String) }),
 ])
-export type DatabaseLocation = typeof DatabaseLocation.Type
+type DatabaseLocation = typeof DatabaseLocation.Type
 
 const parseDatabase = (text: string): DatabaseLocation | undefined => {
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(text)?.[1]?.toLowerCase()

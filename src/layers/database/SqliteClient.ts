@@ -138,7 +138,7 @@ const open = ({ busyTimeout = DEFAULT_BUSY_TIMEOUT, filename }: SqliteConfig) =>
   )
 
 /** Opens the database and closes it with the scope. */
-export const makeSqliteClient = Effect.fnUntraced(function* (
+const makeSqliteClient = Effect.fnUntraced(function* (
   config: SqliteConfig,
 ): Effect.fn.Return<SqlClient.SqlClient, DatabaseFileUnusable, Scope.Scope | Reactivity.Reactivity> {
   const database = yield* open(config)

@@ -7,7 +7,7 @@ import type { Socket } from "node:net"
 import { subscriberOf } from "../../domain/ipAddress.ts"
 import { makeShares } from "../../domain/shares.ts"
 
-export interface AnswerMemory {
+interface AnswerMemory {
   /** Watches one answer, from before its first byte. */
   readonly watch: (socket: Socket, response: ServerResponse) => void
   /** Checks now how much waits on these connections. */

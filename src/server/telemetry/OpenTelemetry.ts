@@ -28,7 +28,7 @@ import { watchExports } from "./exportWatch.ts"
 import { discreetLogger } from "./Logging.ts"
 import type { Signal, TelemetrySettings } from "./TelemetrySettings.ts"
 
-export interface OpenTelemetryOptions {
+interface OpenTelemetryOptions {
   readonly endpoints: Readonly<Partial<Record<Signal, string>>>
   readonly serviceName: string
   readonly settings: Pick<TelemetrySettings, "tracesSampler" | "tracesSamplerRatio" | "metricExportIntervalMs">

@@ -23,7 +23,7 @@ export const REASONS = {
   disconnected: "the client went away during its handshake",
   other: "the handshake failed",
 } as const
-export type Reason = keyof typeof REASONS
+type Reason = keyof typeof REASONS
 
 /** OpenSSL's verification results (X509_V_ERR_*) and Node's error codes; the more specific ones come first. */
 const PATTERNS: ReadonlyArray<readonly [pattern: RegExp, reason: Reason]> = [

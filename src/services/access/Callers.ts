@@ -25,7 +25,7 @@ export interface CallerSettings {
 }
 
 /** Who sent a request. */
-export interface Caller {
+interface Caller {
   /** The key under which requests are counted: the same for all keys of one name, and all tokens of one subject. */
   readonly id: string
 }

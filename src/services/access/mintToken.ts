@@ -4,7 +4,7 @@ import { SecureRandom } from "effect/crypto"
 import { SignJWT } from "jose"
 import { defined } from "../../domain/defined.ts"
 
-export interface MintOptions {
+interface MintOptions {
   readonly secret: Redacted.Redacted
   readonly issuer: string
   readonly audience: string

@@ -19,7 +19,7 @@ import type { StorageUnavailable } from "../../domain/storage.ts"
 const KEPT_MS = Duration.toMillis(Duration.hours(24))
 
 /** What a key stands for: one body, sent by one tenant to one route. `body` is JSON. */
-export interface KeyedRequest {
+interface KeyedRequest {
   readonly tenant: TenantId
   readonly route: string
   readonly key: IdempotencyKey

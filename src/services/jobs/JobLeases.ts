@@ -32,7 +32,7 @@ export interface FinishedStep {
 }
 
 /** How a job ends in its worker's hands. */
-export type Ending =
+type Ending =
   | { readonly status: "completed"; readonly result: JobResult }
   | { readonly status: "failed" | "timed_out"; readonly problem: Problem }
 

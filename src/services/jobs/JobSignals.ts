@@ -7,13 +7,13 @@ import { SqlClient } from "effect/sql"
 import type { JobId } from "../../domain/job.ts"
 
 /** How often a waiter looks without having been woken. */
-export const SAFETY_POLL = Duration.seconds(5)
+const SAFETY_POLL = Duration.seconds(5)
 
 /**
  * What happens to a job: a step finished, it ended, or its worker has to let go of it. And for those who follow it: that they
  * do, and a step that begins, as a text without spaces and colons.
  */
-export type Topic =
+type Topic =
   | `changed:${JobId}`
   | `ended:${JobId}`
   | `stopped:${JobId}`
@@ -25,7 +25,7 @@ export const stopped = (id: JobId): Topic => `stopped:${id}`
 export const watched = (id: JobId): Topic => `watched:${id}`
 export const begun = (id: string, step: string): Topic => `begun:${id}:${step}`
 
-export interface Subscription {
+interface Subscription {
   /** Waits for a signal since the last wait, at most `SAFETY_POLL`. Signals in between count as one. */
   readonly next: Effect.Effect<void>
 }

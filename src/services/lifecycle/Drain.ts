@@ -15,7 +15,7 @@ export class Aborted extends Schema.TaggedError<Aborted>()("Aborted", {}) {
 const LAST_WORDS = Duration.seconds(3)
 
 /** What a shutdown waits for. */
-export interface Work {
+interface Work {
   /** A request counts as a stream from when that is known. */
   kind: "request" | "stream" | "job"
   /** Milliseconds since the epoch. */

@@ -8,7 +8,7 @@ import { RedisStatus } from "./RedisStatus.ts"
 import { TlsStatus } from "./TlsStatus.ts"
 
 /** The part that only one of the servers has, and whether it works. */
-export interface OwnReadiness {
+interface OwnReadiness {
   readonly ok: boolean
   readonly members: Pick<Readiness, "key_storage" | "sessions" | "database" | "queue">
 }

@@ -3,7 +3,7 @@ import { Context, Effect, Metric } from "effect"
 import { gauge } from "../metrics.ts"
 
 /** `down`: Redis is configured and does not answer, so this process counts by itself. `off`: none is configured. */
-export type RedisState = "up" | "down" | "off"
+type RedisState = "up" | "down" | "off"
 
 /** The default; a server with Redis provides the real state. */
 export const RedisStatus = Context.Reference<Effect.Effect<RedisState>>("sealgate/services/lifecycle/RedisStatus", {

@@ -6,7 +6,7 @@ import { sameTarget, type TargetName } from "../../domain/targets.ts"
 import { LIST_PRICES, type ListPrice, PRICE_TABLE } from "./PriceTable.ts"
 
 /** A price, and where it comes from; `version` goes into the ledger. */
-export interface PriceQuote {
+interface PriceQuote {
   readonly prices: Prices
   readonly version: string
   readonly as_of?: string

@@ -21,7 +21,7 @@ import { defaultUpstreamSettings, type UpstreamSettings } from "../upstream/Upst
 import { defaultSettings, faultPolicyOf } from "./DefaultSettings.ts"
 import { shippedPrice } from "./Prices.ts"
 
-export interface PutOptions {
+interface PutOptions {
   /** Who changes it: the subject of an administrator's token, which is kept with the version. */
   readonly by: string
   /** An `If-Match` header, as it was sent; without it, a version that the settings name must be the one in force. */

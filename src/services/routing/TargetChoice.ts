@@ -20,7 +20,7 @@ export interface TargetRequirements {
 }
 
 /** What is known of the targets at this moment, `now` in milliseconds since the epoch. */
-export interface TargetConditions {
+interface TargetConditions {
   readonly status: ReadonlyArray<ProviderStatus>
   readonly times: FirstTokenTimes
   readonly now: number

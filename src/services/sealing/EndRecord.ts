@@ -24,7 +24,7 @@ export type ServedBy = {
 
 export const NOBODY: ServedBy = { provider: null, model: null, finishReasons: [], usage: null }
 
-export interface Ending {
+interface Ending {
   readonly opened: Opened
   readonly requestId: string | null
   readonly form: Form

@@ -6,7 +6,7 @@ import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Bytes } from "../../domain/bytes.ts"
 import { sha256 } from "./sha256.ts"
 
-export interface RequestIdSettings {
+interface RequestIdSettings {
   /** How long sessions last. */
   readonly sessionTtl: Duration.Duration
   readonly max: number

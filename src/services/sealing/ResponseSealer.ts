@@ -21,7 +21,7 @@ import {
 } from "../../domain/transcript.ts"
 import { sha256 } from "./sha256.ts"
 
-export interface SealerInput {
+interface SealerInput {
   /** The secret exported from the HPKE context; overwritten here. */
   readonly secret: Bytes
   readonly enc: Bytes

@@ -31,15 +31,15 @@ export interface Envelope {
 }
 
 /** One error for every way in which decryption, or the block inside, can fail. */
-export class Unopenable extends Schema.TaggedError<Unopenable>()("Unopenable", {}) {}
+class Unopenable extends Schema.TaggedError<Unopenable>()("Unopenable", {}) {}
 
 /** The ciphertext is longer than the session allows. */
-export class CiphertextTooLarge extends Schema.TaggedError<CiphertextTooLarge>()("CiphertextTooLarge", {
+class CiphertextTooLarge extends Schema.TaggedError<CiphertextTooLarge>()("CiphertextTooLarge", {
   maxBytes: Schema.Int,
 }) {}
 
 /** The proxy begins nothing new. */
-export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDown", {}) {}
+class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDown", {}) {}
 
 export type OpeningError = SessionGone | Replayed | ClaimsFull | ShuttingDown | Unopenable | CiphertextTooLarge
 

@@ -14,7 +14,7 @@ export const sessionsEnded = {
 } satisfies Readonly<Record<SessionEnd, unknown>>
 
 const refused = counter("sealgate_openings_failed_total")
-export type OpeningFailure =
+type OpeningFailure =
   | "unopenable"
   | "replayed"
   | "session-gone"

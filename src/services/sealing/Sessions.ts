@@ -65,7 +65,7 @@ export const claimKey = (idBytes: Bytes, enc: Bytes): string =>
   Buffer.from(sha256(idBytes, enc).buffer).toString("latin1")
 
 /** What a client asked for when it began a session. */
-export interface SessionRequest {
+interface SessionRequest {
   readonly suite: Suite
   /** SHA-256 of the body in which it asked, in base64url: signed, so that nobody can have changed what it offered. */
   readonly initHash: string

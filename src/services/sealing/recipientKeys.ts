@@ -17,7 +17,7 @@ export interface RecipientKey {
   readonly destroy: () => void
 }
 
-export type Vault = Pick<KeyStorage, "agreementKey" | "decapsulationKey">
+type Vault = Pick<KeyStorage, "agreementKey" | "decapsulationKey">
 
 const EMPTY = new Uint8Array(0)
 /** Of DHKEM (RFC 9180 §4.1). */

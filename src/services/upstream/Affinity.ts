@@ -23,7 +23,7 @@ export interface Turn {
   readonly answered: (by: Target, served: Pick<Served, "id"> | undefined) => Effect.Effect<void>
 }
 
-export interface Affinity {
+interface Affinity {
   /** `targets` are those of the request, in the order that holds for conversations that went nowhere else. */
   readonly turn: (request: Request, targets: ReadonlyArray<Target>) => Effect.Effect<Turn>
 }

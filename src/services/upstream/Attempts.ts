@@ -15,7 +15,7 @@ import { annotateCall } from "./UpstreamSpans.ts"
 export const ATTEMPTS_KEPT = 1024
 
 /** A call that has ended. */
-export interface Ended {
+interface Ended {
   readonly target: Target
   readonly cause: Attempt["cause"]
   readonly startedAt: number

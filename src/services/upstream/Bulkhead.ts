@@ -6,7 +6,7 @@ import type { UpstreamSettings } from "./UpstreamSettings.ts"
 /** All places at a provider were taken, and none became free in time. */
 export class BulkheadFull extends Schema.TaggedError<BulkheadFull>()("BulkheadFull", {}) {}
 
-export interface Bulkhead {
+interface Bulkhead {
   /**
    * Runs a call once there is a place for it, which has to be before the moment `deadline`. Waiting can be
    * interrupted; the place is given back whatever happens.

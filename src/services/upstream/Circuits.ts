@@ -23,7 +23,7 @@ const worst = (states: ReadonlyArray<CircuitState>): CircuitState =>
   STATES.findLast((state) => states.includes(state)) ?? "closed"
 
 /** What is known of a provider without calling it. */
-export interface ProviderCircuits {
+interface ProviderCircuits {
   /** It is open only when nothing of the provider can be called. */
   readonly state: CircuitState
   /** The targets that were called so far, each with the worst circuit that a call passes, of the API that fares best. */

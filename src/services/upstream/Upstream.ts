@@ -26,7 +26,7 @@ export type { ProviderStatus, TargetStatus } from "./UpstreamStatus.ts"
 /** Events that wait for a slow reader of a stream; then its provider is read no further. */
 const STREAM_BUFFER = 4
 
-export interface UpstreamOptions {
+interface UpstreamOptions {
   /** In the order in which requests that name no provider are offered to them. */
   readonly providers: ReadonlyArray<Provider>
   readonly settings?: UpstreamSettings | undefined

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks"
 import { explain, type Failure, renewed } from "./failure.ts"
 
-export interface Loaded<A> {
+interface Loaded<A> {
   readonly value: A | undefined
   /** Why the last attempt failed; `value` is then from before. */
   readonly failure: Failure | undefined
@@ -11,7 +11,7 @@ export interface Loaded<A> {
   readonly reload: () => void
 }
 
-export interface LoadOptions {
+interface LoadOptions {
   /** Reads again so many milliseconds after the last answer, while the page is seen. */
   readonly every?: number
 }

@@ -18,7 +18,7 @@ export interface Pinned {
 
 const NOTHING: Pinned = { pins: [], from: "person" }
 
-export type ReadPins = { readonly pins: ReadonlyArray<string> } | { readonly mistake: string }
+type ReadPins = { readonly pins: ReadonlyArray<string> } | { readonly mistake: string }
 
 /** Key ids out of what somebody pasted: separated by spaces, commas or lines. */
 export const readPins = (text: string): ReadPins => {

@@ -32,7 +32,7 @@ export interface Schema {
   readonly contentSchema?: Schema
 }
 
-export interface MediaType {
+interface MediaType {
   readonly schema?: Schema
   readonly example?: unknown
 }

@@ -66,7 +66,7 @@ export const boundsWords = (unresolved: Schema, schemas: Schemas): ReadonlyArray
   ]
 }
 
-export type Inside =
+type Inside =
   | { readonly type: "members"; readonly schema: Schema }
   | { readonly type: "forms"; readonly forms: ReadonlyArray<Schema> }
 

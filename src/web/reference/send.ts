@@ -19,7 +19,7 @@ export interface Received {
 /** How much of an answer is shown, in characters: browsers are slow with more. */
 const MOST_SHOWN = 200_000
 
-export interface SendOptions {
+interface SendOptions {
   readonly token: string
   readonly signal: AbortSignal
   readonly heard: (received: Received) => void

@@ -11,7 +11,7 @@ import { refusals } from "./refusals.ts"
 import { statements } from "./statements.ts"
 
 /** The honest ones first: who fails those learns nothing from the others. */
-export const CLASSES: ReadonlyArray<CaseClass> = [
+const CLASSES: ReadonlyArray<CaseClass> = [
   honest,
   offers,
   statements,

@@ -1,7 +1,7 @@
 /** Ways in which JSON is not I-JSON (RFC 7493), each made of the text of a good object. */
 import { concat, utf8 } from "../../../domain/bytes.ts"
 
-export type Spoil = (json: string) => string | Uint8Array
+type Spoil = (json: string) => string | Uint8Array
 
 const beginning = (json: string, first: string) => `{${first},${json.slice(1)}`
 const withBytes = (json: string, ...bytes: ReadonlyArray<number>) =>

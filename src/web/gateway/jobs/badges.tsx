@@ -3,7 +3,7 @@ import type { JobStatus } from "../../../domain/job.ts"
 import { type JobResult, verdictMeaning } from "../../../domain/modes.ts"
 import type { Severity } from "../../../domain/modes/adversarial.ts"
 
-export interface BadgeStyle {
+interface BadgeStyle {
   readonly word: string
   readonly mark: string
   readonly tone: "good" | "warn" | "bad" | ""

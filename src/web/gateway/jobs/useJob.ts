@@ -8,7 +8,7 @@ import { type JobUpdate, type JobState, applyUpdate } from "./jobState.ts"
 /** How often a job is read: the stream is silent before the first step, and when it fails. */
 const EVERY_MS = 2000
 
-export interface FollowedJob {
+interface FollowedJob {
   readonly state: JobState | undefined
   readonly failure: Failure | undefined
   /** Begins anew after a failure. */

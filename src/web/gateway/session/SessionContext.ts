@@ -4,7 +4,7 @@ import { useContext } from "preact/hooks"
 import type { GatewayClient } from "../../../client/GatewayClient.ts"
 import type { Owner } from "./token.ts"
 
-export interface Session {
+interface Session {
   readonly gateway: GatewayClient
   readonly owner: Owner
   /** Has a screen reader announce something after its current announcement. */

@@ -27,7 +27,7 @@ export const run = (context: JobContext, asking: Asking): Effect.Effect<Adversar
   )
 
 /** How many rounds a job has at most. */
-export const roundsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): number =>
+const roundsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): number =>
   Math.min(
     options.rounds ?? mode.depth[options.effort ?? agent.default_effort ?? DEFAULT_EFFORT],
     agent.limits.max_rounds,

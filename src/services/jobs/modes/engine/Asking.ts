@@ -39,7 +39,7 @@ interface Routing {
 }
 
 /** To whoever does the task: the conversation as it is, in the agent's person. */
-export interface ProposerQuestion extends Routing {
+interface ProposerQuestion extends Routing {
   /** ModelAnswer after the task, and what it is about. */
   readonly about?: { readonly instruction: string; readonly sections: ReadonlyArray<Section> } | undefined
   /** Whether a refusal or an empty answer is an answer; otherwise the job fails, because there is nothing to examine. */
@@ -47,14 +47,14 @@ export interface ProposerQuestion extends Routing {
 }
 
 /** To whoever examines an answer: instructions of ours, and everything else as a quoted document. */
-export interface ExaminerQuestion extends Routing {
+interface ExaminerQuestion extends Routing {
   readonly role: Exclude<Role, "proposer">
   readonly instruction: string
   readonly sections: ReadonlyArray<Section>
 }
 
 /** A verdict that was asked for; `undefined` if none could be decoded. */
-export interface Decision<A> {
+interface Decision<A> {
   readonly value: A | undefined
   readonly said: ModelAnswer
 }

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 
-export interface Outcome<A> {
+interface Outcome<A> {
   readonly result: A
   /** From 0 to 1. */
   readonly measure: number

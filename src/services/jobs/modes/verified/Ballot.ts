@@ -15,7 +15,7 @@ interface Answer {
 /** Probabilities that differ by no more than this count as equal. */
 const EVEN = 0.02
 
-export interface Leader {
+interface Leader {
   readonly group: number
   readonly said: ModelAnswer
   readonly probability: number

@@ -39,7 +39,7 @@ const EFFORTS: Readonly<Record<Effort, Omit<Plan, "samples">>> = {
 }
 
 /** What a job may take. */
-export const planOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): Plan => {
+const planOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): Plan => {
   const effort = options.effort ?? agent.default_effort ?? DEFAULT_EFFORT
   return { samples: options.samples ?? mode.depth[effort], ...EFFORTS[effort] }
 }

@@ -45,14 +45,14 @@ export interface ImageBlock {
   readonly cache_control?: CacheControl
 }
 
-export interface ToolUseBlock {
+interface ToolUseBlock {
   readonly type: "tool_use"
   readonly id: string
   readonly name: string
   readonly input: unknown
 }
 
-export interface ToolResultBlock {
+interface ToolResultBlock {
   readonly type: "tool_result"
   readonly tool_use_id: string
   readonly content: ReadonlyArray<TextBlock | ImageBlock>

@@ -14,7 +14,7 @@ import { toTurns } from "./toTurns.ts"
  * The limit if the caller sets none, because the API demands one. Every current model can write this much, and models
  * that think count their thoughts against it.
  */
-export const DEFAULT_MAX_TOKENS = 32_000
+const DEFAULT_MAX_TOKENS = 32_000
 
 export const toRequest = (request: ModernRequest, call: Call, unsupported: Unsupported): MessagesRequest => {
   unsupported.check(request, REQUEST_MEMBERS)

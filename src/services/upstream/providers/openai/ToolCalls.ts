@@ -3,7 +3,7 @@
 import { DistinctIds } from "../shared/DistinctIds.ts"
 
 /** What a piece says of the call that it belongs to. */
-export interface PieceOfCall {
+interface PieceOfCall {
   readonly index: number | undefined
   readonly id: string | undefined
   readonly name: string | undefined
@@ -53,7 +53,7 @@ export class ToolCalls {
   }
 }
 
-export class OpenCall {
+class OpenCall {
   readonly index: number
   readonly id: string
   name: string | undefined

@@ -24,7 +24,7 @@ export const toDelta = (message: AssistantMessage): Result.Result<Delta, Provide
 }
 
 /** The texts in the parts of a content. Thoughts are not part of the answer and are only counted. */
-export interface Texts {
+interface Texts {
   readonly content: string | null
   readonly refusal: string | null
   readonly thoughts: number

@@ -11,7 +11,7 @@ export interface DebateRound {
   readonly outcome: Round["response"] | undefined
 }
 
-export interface Debate {
+interface Debate {
   readonly proposal: Step | undefined
   readonly rounds: ReadonlyArray<DebateRound>
   readonly judgement: Step | undefined
