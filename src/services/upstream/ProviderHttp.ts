@@ -1,13 +1,14 @@
 /**
- * HTTP to model providers: one POST, whose response body is pulled as it arrives. It uses `undici`'s dispatcher
+ * HTTP to model providers: one POST, whose response body is read as it arrives. It uses `undici`'s dispatcher
  * directly, because every completion and every chunk passes here, and the request, response and stream objects of a
  * general client cost several times what the exchange does.
  */
-import { Cause, Context, Data, Duration, Effect, Exit, Layer, type Pull, Redacted, type Scope } from "effect"
+import { Context, Duration, Effect, Layer, Redacted, type Scope } from "effect"
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from "undici"
 import { defined } from "../../domain/defined.ts"
 import { hostName, isLoopback } from "../../domain/hostName.ts"
 import { traceContextOf } from "../../domain/traceContext.ts"
+import { type ConnectionFailed, type ProviderRequest, type ProviderResponse, send } from "./HttpExchange.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
 /** The largest response header section, in bytes; a larger one fails the call. */
@@ -15,9 +16,6 @@ export const MAX_RESPONSE_HEADER_BYTES = 32 * 1024
 
 /** How long an idle connection is kept, even if the provider would keep it longer. */
 const KEEP_ALIVE = Duration.seconds(30)
-
-/** How many bytes of a body may wait for their reader before reading from the connection pauses. */
-const MAX_WAITING_BYTES = 64 * 1024
 
 /** undici's own time limits are off, because the fault policy sets them. */
 const NO_LIMIT = 0
@@ -75,32 +73,6 @@ export const makeDispatcher = Effect.fnUntraced(function* (
   })
 })
 
-/** A request with a JSON text as its body. */
-export interface ProviderRequest {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
-
-/** The head of an answer, and its body as it comes. */
-export interface ProviderResponse {
-  readonly status: number
-  /** By their names in lower case. */
-  readonly headers: ResponseHeaders
-  readonly body: Pull.Pull<Pieces, ConnectionFailed>
-}
-
-export type ResponseHeaders = Readonly<Partial<Record<string, string>>>
-
-/** The bytes that arrived since the last pull. */
-export type Pieces = readonly [Uint8Array, ...ReadonlyArray<Uint8Array>]
-
-/** The connection could not be made, or broke. */
-export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<{
-  /** The error code of the system or of undici, such as `ECONNREFUSED`; messages would name internal addresses. */
-  readonly code: string | undefined
-}> {}
-
 export class ProviderHttp extends Context.Service<
   ProviderHttp,
   {
@@ -144,123 +116,3 @@ const traced = (request: ProviderRequest): Effect.Effect<ProviderRequest> =>
       return { ...request, headers: { ...request.headers, traceparent, ...defined({ tracestate }) } }
     },
   })
-
-const send = (
-  agent: Dispatcher,
-  { body, headers, url }: ProviderRequest,
-): Effect.Effect<ProviderResponse, ConnectionFailed, Scope.Scope> =>
-  Effect.flatMap(
-    Effect.acquireRelease(
-      Effect.sync(() => new Exchange()),
-      (exchange) => Effect.sync(() => exchange.close()),
-    ),
-    (exchange) =>
-      Effect.callback<ProviderResponse, ConnectionFailed>((resume) => {
-        exchange.onHead = resume
-        const { origin, pathname, search } = new URL(url)
-        agent.dispatch({ origin, path: pathname + search, method: "POST", headers, body }, exchange)
-      }),
-  )
-
-/** One request and its response, as `undici` reports them. */
-class Exchange implements Dispatcher.DispatchHandler {
-  /** Receives the head of the response, or the failure to get one. */
-  onHead: (outcome: Effect.Effect<ProviderResponse, ConnectionFailed>) => void = () => undefined
-  private controller: Dispatcher.DispatchController | undefined
-  private waiting: Array<Uint8Array> = []
-  private waitingBytes = 0
-  private isPaused = false
-  private end: Exit.Exit<never, ConnectionFailed | Cause.Done> | undefined
-  private isClosed = false
-  private onMore: (() => void) | undefined
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.controller = controller
-    if (this.isClosed) controller.abort(ABANDONED)
-  }
-
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Readonly<Record<string, string | Array<string> | undefined>>,
-  ): void {
-    // An interim response, such as 103.
-    if (status < 200) return
-    this.onHead(Effect.succeed({ status, headers: joined(headers), body: this.pull }))
-  }
-
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
-    this.waiting.push(chunk)
-    this.waitingBytes += chunk.length
-    if (this.onMore !== undefined) return this.tell()
-    if (this.waitingBytes <= MAX_WAITING_BYTES) return
-    this.isPaused = true
-    controller.pause()
-  }
-
-  onResponseEnd(): void {
-    this.end = Exit.fail(Cause.Done())
-    this.tell()
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController, error: unknown): void {
-    const failure = Exit.fail(new ConnectionFailed({ code: codeOf(error) }))
-    this.end = failure
-    this.onHead(failure)
-    this.tell()
-  }
-
-  close(): void {
-    this.isClosed = true
-    this.waiting = []
-    if (this.end === undefined) this.controller?.abort(ABANDONED)
-  }
-
-  private readonly pull: Pull.Pull<Pieces, ConnectionFailed> = Effect.callback((resume) => {
-    // Looked for here and not before: a fiber may pause between two effects, and what came then would wake nobody.
-    const ready = this.take()
-    if (ready !== undefined) return resume(ready)
-    this.onMore = () => {
-      const more = this.take()
-      if (more !== undefined) resume(more)
-    }
-    return Effect.sync(() => {
-      this.onMore = undefined
-    })
-  })
-
-  private take(): Effect.Effect<Pieces, ConnectionFailed | Cause.Done> | undefined {
-    const [first, ...rest] = this.waiting
-    if (first === undefined) return this.end
-    this.waiting = []
-    this.waitingBytes = 0
-    if (this.isPaused) {
-      this.isPaused = false
-      this.controller?.resume()
-    }
-    return Exit.succeed([first, ...rest])
-  }
-
-  private tell(): void {
-    const told = this.onMore
-    this.onMore = undefined
-    told?.()
-  }
-}
-
-const ABANDONED = new Error("Nobody waits for the answer any more.")
-
-const joined = (headers: Readonly<Record<string, string | Array<string> | undefined>>): ResponseHeaders =>
-  Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name.toLowerCase(),
-      Array.isArray(value) ? value.join(", ") : value,
-    ]),
-  )
-
-const codeOf = (error: unknown): string | undefined => {
-  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return undefined
-  return CODE.test(error.code) ? error.code : undefined
-}
-
-const CODE = /^[A-Z][A-Z0-9_]*$/

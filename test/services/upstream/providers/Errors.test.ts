@@ -1,7 +1,8 @@
 /** What each vendor's errors become. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
-import { ConnectionFailed, ProviderHttp } from "../../../../src/services/upstream/ProviderHttp.ts"
+import { ConnectionFailed } from "../../../../src/services/upstream/HttpExchange.ts"
+import { ProviderHttp } from "../../../../src/services/upstream/ProviderHttp.ts"
 import { TestClock } from "effect/testing"
 import type { ChatRequest } from "../../../../src/domain/chat.ts"
 import type { FailureKind } from "../../../../src/domain/failures.ts"

@@ -3,11 +3,11 @@
  * same.
  */
 import * as NodeStream from "@effect/platform-node/NodeStream"
-import { Effect, type Pull, type Scope, Stream } from "effect"
+import { Array as Arr, Cause, Effect, Pull, type Scope, Stream } from "effect"
 import type { Duplex } from "node:stream"
 import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib"
 import type { ProviderFailure } from "../../Provider.ts"
-import type { Pieces, ProviderResponse } from "../../ProviderHttp.ts"
+import type { ConnectionFailed, Next, Pieces, ProviderResponse } from "../../HttpExchange.ts"
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { withCode } from "./brokenConnection.ts"
 
@@ -46,11 +46,11 @@ const DECODERS: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duplex
  */
 export const decodedBytes = (
   response: ProviderResponse,
-): Effect.Effect<Pull.Pull<Pieces, ProviderFailure>, never, Scope.Scope> => {
-  const bytes = Effect.catchTag(response.body, "ConnectionFailed", (error) =>
-    Effect.fail(failure("truncated", withCode("the answer broke off", error))),
-  )
-  const codings = (response.headers["content-encoding"] ?? "")
+): Effect.Effect<Next<Pieces, ProviderFailure>, never, Scope.Scope> => {
+  const bytes = Effect.mapError(response.body, brokenOff)
+  const coding = response.headers["content-encoding"]
+  if (coding === undefined) return Effect.succeed(bytes)
+  const codings = coding
     .split(",")
     .map((coding) => coding.trim().toLowerCase())
     .filter((coding) => coding !== "" && coding !== "identity")
@@ -60,9 +60,25 @@ export const decodedBytes = (
   if (decoder === undefined) {
     return Effect.succeed(Effect.fail(garbage(`an answer in the coding ${name}, which was not asked for`)))
   }
-  const decoded = NodeStream.pipeThroughDuplex(Stream.fromPull(Effect.succeed(bytes)), {
+  const decoded = NodeStream.pipeThroughDuplex(Stream.fromPull(Effect.succeed(pullOf(bytes))), {
     evaluate: decoder,
     onError: () => garbage(`an answer that is not in the coding that it names, ${name}`),
   })
-  return Stream.toPull(decoded)
+  return Effect.map(
+    Stream.toPull(decoded),
+    Pull.matchEffect({
+      onSuccess: (pieces): Next<Pieces, ProviderFailure> => Effect.succeed(pieces),
+      onFailure: Effect.failCause,
+      onDone: () => Effect.undefined,
+    }),
+  )
 }
+
+const brokenOff = (error: ConnectionFailed): ProviderFailure =>
+  failure("truncated", withCode("the answer broke off", error))
+
+/** The same as streams are read. */
+const pullOf = (bytes: Next<Pieces, ProviderFailure>) =>
+  Effect.flatMap(bytes, (pieces): Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, ProviderFailure> =>
+    pieces !== undefined && Arr.isReadonlyArrayNonEmpty(pieces) ? Effect.succeed(pieces) : Cause.done(),
+  )

@@ -1,7 +1,7 @@
 /** A provider that is called over HTTP: one call is one request, without retries, time limits or failover. */
-import { Clock, Effect, Predicate, Random, Result, type Scope, Stream } from "effect"
+import { Clock, Context, Effect, Predicate, Random, Result, type Scope, Stream } from "effect"
 import { CHAT_COMPLETIONS } from "../../../../domain/apis.ts"
-import type { ChatRequest } from "../../../../domain/chat.ts"
+import type { ChatCompletion, ChatRequest } from "../../../../domain/chat.ts"
 import { failureRules } from "../../../../domain/failures.ts"
 import { accumulate } from "../../../../domain/chatStream.ts"
 import type { JsonObject } from "../../../../domain/json.ts"
@@ -11,10 +11,11 @@ import { SOFTWARE } from "../../../../domain/software.ts"
 import { saidIn } from "../../apis/ChatReading.ts"
 import { PassingReader } from "../../apis/PassingReader.ts"
 import type { NativeApis, Provider, ProviderFailure, StreamWatch } from "../../Provider.ts"
-import { type ConnectionFailed, ProviderHttp, type ProviderRequest, type ProviderResponse } from "../../ProviderHttp.ts"
+import type { ConnectionFailed, ProviderRequest, ProviderResponse } from "../../HttpExchange.ts"
+import { ProviderHttp } from "../../ProviderHttp.ts"
 import { answerJson } from "./answerJson.ts"
 import { reportsError } from "./ErrorBody.ts"
-import { chunkStream, eventChunks } from "./chunkStream.ts"
+import { chunkStream, eventPieces } from "./chunkStream.ts"
 import type { ProviderApi } from "../shared/Descriptor.ts"
 import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
 import { failureOfEvent, failureOfResponse } from "./errorFailures.ts"
@@ -22,7 +23,7 @@ import { legacyChunk, legacyCompletion, usesFunctions, withTools } from "../shar
 import { LIMITS, type Limits } from "../shared/Limits.ts"
 import { noStream, passedAnswer } from "./passedAnswer.ts"
 import { type JsonBody, openBody, PAGE_TYPE, someText } from "./ResponseBody.ts"
-import { retryAfterMs } from "./RetryAfter.ts"
+import { retryAfterNow } from "./RetryAfter.ts"
 import { Unsupported } from "../shared/Unsupported.ts"
 import { withCode } from "./brokenConnection.ts"
 import { toChunk } from "../shared/toChunk.ts"
@@ -38,39 +39,24 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
   const format = api.wireFormat(options)
   const limits: Limits = { ...LIMITS, ...options.limits }
 
-  const chatCall = Effect.fnUntraced(function* (asked: Pick<ChatRequest, "model" | "n">, stream: boolean) {
-    const call: Call = {
+  const clean = withoutKey(options.apiKey)
+
+  const chatCall = (asked: Pick<ChatRequest, "model" | "n">, stream: boolean): Effect.Effect<Call> =>
+    Effect.map(Effect.context<never>(), (context) => ({
       model: asked.model ?? options.defaultModel,
       stream,
       choices: asked.n ?? 1,
-      id: `chatcmpl-${(yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)}`,
-      created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
-    }
-    return call
-  })
+      id: `chatcmpl-${Math.floor(Context.get(context, Random.Random).nextDoubleUnsafe() * IDS).toString(36)}`,
+      created: Math.floor(Context.get(context, Clock.Clock).currentTimeMillisUnsafe() / 1000),
+    }))
 
-  const prepare = Effect.fnUntraced(function* (asked: ChatRequest, stream: boolean) {
-    const call = yield* chatCall(asked, stream)
-    const unsupported = new Unsupported()
-    const request = format.request(withTools(asked, format.singleToolCall, unsupported), call, unsupported)
-    if (unsupported.failure !== undefined) return yield* unsupported.failure
-    return { call, request }
-  })
-
-  const execute = Effect.fnUntraced(function* (request: ProviderRequest, stream: boolean, watch?: StreamWatch) {
-    const headers = {
-      ...request.headers,
-      "content-type": "application/json",
-      // By this, a connector recognizes the proxy that it seals to, if that calls it.
-      "user-agent": SOFTWARE,
-      accept: stream ? "text/event-stream" : "application/json",
-      // Compression would delay streams, and save little of other answers.
-      "accept-encoding": "identity",
-    }
-    const response = yield* Effect.mapError(post({ ...request, headers }), unanswered)
-    if (response.status > 299) return yield* refused(request, response, limits)
-    return yield* openBody(response, limits.responseBytes, watch)
-  })
+  const execute = (request: ProviderRequest, stream: boolean, watch?: StreamWatch) => {
+    const { body, url } = request
+    const headers = { ...request.headers, ...(stream ? ASKING_FOR_EVENTS : ASKING_FOR_JSON) }
+    return Effect.flatMap(Effect.mapError(post({ url, headers, body }), unanswered), (response) =>
+      response.status > 299 ? refused(request, response, limits) : openBody(response, limits.responseBytes, watch),
+    )
+  }
 
   /**
    * The whole answer in a body. Some servers report an error with a status of success, and some send an array of what
@@ -85,70 +71,103 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
     return Result.fail(withUsage(failureOfEvent(parts[failed], retryAfterMs), reader.usage))
   }
 
-  const chat = Effect.fnUntraced(function* (request: ProviderRequest, call: Call) {
-    const body = yield* execute(request, false)
-    return body._tag === "Json"
-      ? yield* Effect.fromResult(completionOf(body, call))
-      : accumulate(yield* Stream.runCollect(eventChunks(body.texts, format.reader(call), limits)))
-  })
+  const chat = (request: ProviderRequest, call: Call): Effect.Effect<ChatCompletion, ProviderFailure, Scope.Scope> =>
+    Effect.flatMap(execute(request, false), (body) => {
+      if (body._tag === "Json") return Effect.fromResult(completionOf(body, call))
+      const chunks = Stream.fromPull(Effect.succeed(eventPieces(body.texts, format.reader(call), { limits, clean })))
+      return Effect.map(Stream.runCollect(chunks), accumulate)
+    })
 
-  const chatChunks = (request: ProviderRequest, call: Call, watch: StreamWatch | undefined) => {
-    const whole = (body: JsonBody) => Result.flatMap(completionOf(body, call), toChunk)
-    return chunkStream(execute(request, true, watch), whole, format.reader(call), limits, watch)
+  /** The streamed answer to a chat. */
+  const chatAnswer = (request: ProviderRequest, call: Call, watch: StreamWatch | undefined) =>
+    Effect.map(execute(request, true, watch), (body) => ({
+      body,
+      reader: format.reader(call),
+      whole: (body: JsonBody) => Result.flatMap(completionOf(body, call), toChunk),
+    }))
+
+  /** What is sent for a request of this product's own, unless it cannot be expressed. */
+  const translated = (asked: ChatRequest, call: Call): Effect.Effect<ProviderRequest, ProviderFailure> => {
+    const unsupported = new Unsupported()
+    const request = format.request(withTools(asked, format.singleToolCall, unsupported), call, unsupported)
+    return unsupported.failure === undefined ? Effect.succeed(request) : Effect.fail(unsupported.failure)
   }
 
   const nativeApis = ({ names, request }: NonNullable<WireFormat["native"]>): NativeApis => ({
     names,
-    complete: Effect.fnUntraced(
-      function* (asked) {
-        const { api, body, model } = asked
-        if (api !== CHAT_COMPLETIONS) {
-          return yield* Effect.fromResult(passedAnswer(api, model, yield* execute(request(asked, false), false)))
-        }
-        const completion = yield* chat(request(asked, false), yield* chatCall({ model, n: choicesIn(body) }, false))
-        return { json: iJsonOf(completion), said: saidIn(completion) }
-      },
-      Effect.mapError(withoutKey(options.apiKey)),
-      Effect.scoped,
-    ),
-    stream: (asked, watch) =>
-      Stream.unwrap(
-        Effect.map(
-          chatCall({ model: asked.model, n: choicesIn(asked.body) }, true),
-          (call): Stream.Stream<JsonObject, ProviderFailure> => {
-            const { api } = asked
-            const sent = request(asked, true)
-            if (api === CHAT_COMPLETIONS) return chatChunks(sent, call, watch)
-            const whole = (body: JsonBody) => Result.fail(noStream(body))
-            return chunkStream(execute(sent, true, watch), whole, new PassingReader(api), limits, watch)
-          },
-        ),
-      ).pipe(Stream.mapError(withoutKey(options.apiKey))),
+    complete: (asked) => {
+      const { api, body, model } = asked
+      const answer =
+        api === CHAT_COMPLETIONS
+          ? Effect.map(
+              Effect.flatMap(chatCall({ model, n: choicesIn(body) }, false), (call) =>
+                chat(request(asked, false), call),
+              ),
+              (completion) => ({ json: iJsonOf(completion), said: saidIn(completion) }),
+            )
+          : Effect.flatMap(execute(request(asked, false), false), (body) =>
+              Effect.fromResult(passedAnswer(api, model, body)),
+            )
+      return Effect.scoped(Effect.mapError(answer, clean))
+    },
+    stream: (asked, watch): Stream.Stream<JsonObject, ProviderFailure> => {
+      const { api, body, model } = asked
+      const sent = request(asked, true)
+      if (api === CHAT_COMPLETIONS) {
+        const call = chatCall({ model, n: choicesIn(body) }, true)
+        return chunkStream(
+          Effect.flatMap(call, (call) => chatAnswer(sent, call, watch)),
+          { limits, watch, clean },
+        )
+      }
+      return chunkStream(
+        Effect.map(execute(sent, true, watch), (body) => ({
+          body,
+          reader: new PassingReader(api),
+          whole: (body: JsonBody) => Result.fail(noStream(body)),
+        })),
+        { limits, watch, clean },
+      )
+    },
   })
 
   return {
     id: options.id,
     apiName: format.name,
     defaultModel: options.defaultModel,
-    complete: Effect.fnUntraced(
-      function* (asked) {
-        const { call, request } = yield* prepare(asked, false)
-        const completion = yield* chat(request, call)
-        return usesFunctions(asked) ? legacyCompletion(completion) : completion
-      },
-      Effect.mapError(withoutKey(options.apiKey)),
-      Effect.scoped,
-    ),
-    stream: (asked, watch) =>
-      Stream.unwrap(
-        Effect.map(prepare(asked, true), ({ call, request }) => {
-          const chunks = chatChunks(request, call, watch)
-          return usesFunctions(asked) ? Stream.map(chunks, legacyChunk) : chunks
-        }),
-      ).pipe(Stream.mapError(withoutKey(options.apiKey))),
+    complete: (asked) =>
+      Effect.flatMap(chatCall(asked, false), (call) =>
+        Effect.flatMap(translated(asked, call), (request) => chat(request, call)),
+      ).pipe(
+        Effect.map((completion) => (usesFunctions(asked) ? legacyCompletion(completion) : completion)),
+        Effect.mapError(clean),
+        Effect.scoped,
+      ),
+    stream: (asked, watch) => {
+      const chunks = chunkStream(
+        Effect.flatMap(chatCall(asked, true), (call) =>
+          Effect.flatMap(translated(asked, call), (request) => chatAnswer(request, call, watch)),
+        ),
+        { limits, watch, clean },
+      )
+      return usesFunctions(asked) ? Stream.map(chunks, legacyChunk) : chunks
+    },
     ...(format.native === undefined ? {} : { native: nativeApis(format.native) }),
   }
 })
+
+/** How many ids there are for answers that come without one. */
+const IDS = Number.MAX_SAFE_INTEGER
+
+const ASKING = {
+  "content-type": "application/json",
+  // By this, a connector recognizes the proxy that it seals to, if that calls it.
+  "user-agent": SOFTWARE,
+  // Compression would delay streams, and save little of other answers.
+  "accept-encoding": "identity",
+}
+const ASKING_FOR_JSON = { ...ASKING, accept: "application/json" }
+const ASKING_FOR_EVENTS = { ...ASKING, accept: "text/event-stream" }
 
 /** How many answers a chat asks for. */
 const choicesIn = (body: RawObject): number | null => {
@@ -178,7 +197,7 @@ const refused = Effect.fnUntraced(function* (
 ): Effect.fn.Return<never, ProviderFailure, Scope.Scope> {
   if (response.status < 400) return yield* failure("redirected", whereTo(request, response))
   const text = yield* someText(response, limits.errorBytes)
-  const after = retryAfterMs(response.headers, yield* Clock.currentTimeMillis)
+  const after = yield* retryAfterNow(response.headers)
   const html = PAGE_TYPE.test(response.headers["content-type"] ?? "")
   const value = answerJson(text)
   const body = value === undefined && !html && text !== "" ? { error: text } : value

@@ -1,17 +1,22 @@
 /** Response bodies: read up to a limit, and interpreted by their content rather than by what was requested. */
-import { Clock, Effect, Option, Pull, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
-import type { ProviderResponse } from "../../ProviderHttp.ts"
+import type { Next, Pieces, ProviderResponse } from "../../HttpExchange.ts"
 import { answerJson } from "./answerJson.ts"
 import { decodedBytes } from "./ContentCoding.ts"
 import { garbage } from "../shared/providerFailures.ts"
-import { retryAfterMs } from "./RetryAfter.ts"
+import { retryAfterNow } from "./RetryAfter.ts"
 
 /**
  * A whole JSON value, or the text of an event stream. Some servers ignore `stream`, and many report an error as JSON
  * where a stream was asked for.
  */
-export type Body = JsonBody | { readonly _tag: "Events"; readonly texts: Texts }
+export type Body = JsonBody | EventsBody
+
+export interface EventsBody extends Pick<ProviderResponse, "hasEnded"> {
+  readonly _tag: "Events"
+  readonly texts: Texts
+}
 
 export interface JsonBody {
   readonly _tag: "Json"
@@ -22,7 +27,7 @@ export interface JsonBody {
 }
 
 /** Pieces of a text, as they come. */
-export type Texts = Pull.Pull<string, ProviderFailure>
+export type Texts = Next<string, ProviderFailure>
 
 /** The body of `response`, of which at most `limit` bytes are read. */
 export const openBody = Effect.fnUntraced(function* (
@@ -36,23 +41,22 @@ export const openBody = Effect.fnUntraced(function* (
   let head = ""
   let form = formOf(head, type)
   while (form === "open") {
-    const more = yield* next(texts)
-    head = (head + Option.getOrElse(more, () => "")).trimStart()
+    const more = yield* texts
+    head = (head + (more ?? "")).trimStart()
     form = formOf(head, type)
-    if (Option.isNone(more) && form === "open") form = EVENT_STREAM_TYPE.test(type) ? "events" : "neither"
+    if (more === undefined && form === "open") form = EVENT_STREAM_TYPE.test(type) ? "events" : "neither"
   }
-  if (form === "events") return { _tag: "Events", texts: preceded(head, texts) }
+  if (form === "events") return { _tag: "Events", texts: preceded(head, texts), hasEnded: response.hasEnded }
   if (form === "neither") {
     const named = type === "" ? "without a type" : `of type ${type}`
     return yield* garbage(`an answer ${named} that is neither a JSON object nor an event stream`)
   }
   const pieces = [head]
-  for (let more = yield* next(texts); Option.isSome(more); more = yield* next(texts)) pieces.push(more.value)
+  for (let more = yield* texts; more !== undefined; more = yield* texts) pieces.push(more)
   const text = pieces.join("")
   const value = answerJson(text)
   if (value === undefined) return yield* garbage("the answer is not JSON")
-  const after = retryAfterMs(response.headers, yield* Clock.currentTimeMillis)
-  return { _tag: "Json", text, value, retryAfterMs: after }
+  return { _tag: "Json", text, value, retryAfterMs: yield* retryAfterNow(response.headers) }
 })
 
 /** An HTML page. */
@@ -78,7 +82,8 @@ const textsOf = (
   Effect.map(decodedBytes(response), (bytes): Texts => {
     const decoder = new TextDecoder()
     let length = 0
-    return Effect.flatMap(bytes, (pieces) => {
+    const textIn = (pieces: Pieces | undefined): Texts => {
+      if (pieces === undefined) return Effect.undefined
       watch?.alive()
       let text = ""
       for (const piece of pieces) {
@@ -86,15 +91,8 @@ const textsOf = (
         text += decoder.decode(piece, { stream: true })
       }
       return length > limit ? Effect.fail(garbage(`an answer of more than ${limit} bytes`)) : Effect.succeed(text)
-    })
-  })
-
-/** The next piece; `None` at the end. */
-const next = (texts: Texts): Effect.Effect<Option.Option<string>, ProviderFailure> =>
-  Pull.matchEffect(texts, {
-    onSuccess: Effect.succeedSome,
-    onFailure: Effect.failCause,
-    onDone: () => Effect.succeedNone,
+    }
+    return Effect.flatMap(bytes, textIn)
   })
 
 /** `texts`, preceded by a piece that was already read. */
@@ -111,24 +109,21 @@ const preceded = (head: string, texts: Texts): Texts => {
 /**
  * As much of a body as arrives and fits into `limit` bytes: for error bodies, which the status explains well enough.
  */
-export const someText = Effect.fnUntraced(function* (
-  response: ProviderResponse,
-  limit: number,
-): Effect.fn.Return<string, never, Scope.Scope> {
-  const bytes = yield* decodedBytes(response)
-  const decoder = new TextDecoder()
-  let text = ""
-  let length = 0
-  const read = Effect.map(bytes, (pieces) => {
-    for (const piece of pieces) {
-      length += piece.length
-      if (length > limit) return
-      text += decoder.decode(piece, { stream: true })
-    }
-  })
-  return yield* Pull.matchEffect(Effect.repeat(read, { while: () => length <= limit }), {
-    onSuccess: () => Effect.sync(() => text),
-    onFailure: () => Effect.succeed(""),
-    onDone: () => Effect.sync(() => text + decoder.decode()),
-  })
-})
+export const someText: (response: ProviderResponse, limit: number) => Effect.Effect<string, never, Scope.Scope> =
+  Effect.fnUntraced(
+    function* (response, limit) {
+      const bytes = yield* decodedBytes(response)
+      const decoder = new TextDecoder()
+      let text = ""
+      let length = 0
+      for (let pieces = yield* bytes; pieces !== undefined; pieces = yield* bytes) {
+        for (const piece of pieces) {
+          length += piece.length
+          if (length > limit) return text
+          text += decoder.decode(piece, { stream: true })
+        }
+      }
+      return text + decoder.decode()
+    },
+    Effect.orElseSucceed(() => ""),
+  )

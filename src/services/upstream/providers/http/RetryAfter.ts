@@ -1,7 +1,14 @@
 /** How long a provider asks its callers to wait. */
-import { Duration, Result } from "effect"
+import { Clock, Duration, Effect, Result } from "effect"
 import { Headers } from "effect/http"
-import type { ResponseHeaders } from "../../ProviderHttp.ts"
+import type { ResponseHeaders } from "../../HttpExchange.ts"
+
+/** {@link retryAfterMs} from now. */
+export const retryAfterNow = (headers: ResponseHeaders): Effect.Effect<number | undefined> =>
+  // Nearly no answer has one of them.
+  headers["retry-after-ms"] === undefined && headers["retry-after"] === undefined
+    ? Effect.undefined
+    : Effect.map(Clock.currentTimeMillis, (now) => retryAfterMs(headers, now))
 
 /**
  * Milliseconds from `now` (ms since the epoch) until another try is welcome: from `retry-after-ms`, or from
@@ -11,7 +18,6 @@ export const retryAfterMs = (headers: ResponseHeaders, now: number): number | un
   const milliseconds = number(headers["retry-after-ms"])
   if (milliseconds !== undefined) return milliseconds
   const value = headers["retry-after"]
-  // Nearly every answer; to find that nothing is no date would take longer than to read the answer.
   if (value === undefined) return undefined
   const seconds = number(value)
   if (seconds !== undefined) return finite(Math.ceil(seconds * 1000))

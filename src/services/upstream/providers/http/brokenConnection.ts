@@ -1,4 +1,4 @@
-import type { ConnectionFailed } from "../../ProviderHttp.ts"
+import type { ConnectionFailed } from "../../HttpExchange.ts"
 
 /** `what` happened to a connection, with the code that says why. */
 export const withCode = (what: string, { code }: ConnectionFailed): string =>

@@ -2,13 +2,13 @@
 import {
   Array as Arr,
   Cause,
+  Channel,
   Clock,
   Duration,
   Effect,
   Exit,
-  Option,
   Predicate,
-  Pull,
+  type Pull,
   Result,
   Scope,
   Stream,
@@ -21,7 +21,7 @@ import { reportsError } from "./ErrorBody.ts"
 import { failureOfEvent } from "./errorFailures.ts"
 import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
 import type { Limits } from "../shared/Limits.ts"
-import { type Body, type JsonBody, type Texts } from "./ResponseBody.ts"
+import type { Body, EventsBody, JsonBody, Texts } from "./ResponseBody.ts"
 import type { EventReader } from "../shared/WireFormat.ts"
 
 /**
@@ -33,97 +33,128 @@ const FINISH_GRACE = 500
 /** How long the rest of a finished response may take. After that, its connection is closed instead of reused. */
 const DRAIN_GRACE = Duration.millis(500)
 
+/** A response, and how it is read. */
+export interface Answer<Piece> {
+  readonly body: Body
+  readonly reader: EventReader<Piece>
+  /** The one piece of a whole answer that came where a stream was asked for. */
+  readonly whole: (body: JsonBody) => Result.Result<Piece, ProviderFailure>
+}
+
+/** How answers are read, whatever is in them. */
+export interface Reading {
+  readonly limits: Limits
+  readonly watch?: StreamWatch | undefined
+  /** What becomes of a failure before anybody hears of it. */
+  readonly clean: (found: ProviderFailure) => ProviderFailure
+}
+
+type Pieces<Piece> = Pull.Pull<Arr.NonEmptyReadonlyArray<Piece>, ProviderFailure>
+
 /**
- * The pieces of the response that `open` gets; a whole answer in it is the one piece that `whole` makes of it. When the
- * stream ends, so does the connection: at once if the answer is not finished, else after a moment for the rest of the
- * response.
+ * The pieces of the response that `open` gets. When the stream ends, so does the connection: at once if the answer is not
+ * finished, else after a moment for the rest of the response.
  */
 export const chunkStream = <Piece extends JsonObject>(
-  open: Effect.Effect<Body, ProviderFailure, Scope.Scope>,
-  whole: (body: JsonBody) => Result.Result<Piece, ProviderFailure>,
-  reader: EventReader<Piece>,
-  limits: Limits,
-  watch?: StreamWatch,
+  open: Effect.Effect<Answer<Piece>, ProviderFailure, Scope.Scope>,
+  reading: Reading,
 ): Stream.Stream<Piece, ProviderFailure> =>
-  Stream.unwrap(
-    Effect.gen(function* () {
-      let rest: Texts | undefined
-      const connection = yield* Effect.acquireRelease(Scope.make(), (scope) =>
-        rest === undefined || !isWhole(reader) ? Scope.close(scope, Exit.void) : drain(rest, scope),
+  Stream.fromChannel(
+    Channel.fromTransform((_, scope) => {
+      const connection = Scope.makeUnsafe()
+      let close: Effect.Effect<void> = Scope.close(connection, Exit.void)
+      const first = Effect.flatMap(
+        Effect.mapError(Scope.provide(open, connection), reading.clean),
+        ({ body, reader, whole }): Pieces<Piece> => {
+          if (body._tag === "Json") {
+            rest = Cause.done()
+            return Effect.fromResult(Result.mapBoth(whole(body), { onFailure: reading.clean, onSuccess: Arr.of }))
+          }
+          close = Effect.suspend(() => closeAfter(body, reader, connection))
+          rest = eventPieces(body.texts, reader, reading)
+          return rest
+        },
       )
-      const body = yield* Scope.provide(open, connection)
-      if (body._tag === "Json") return Stream.succeed(yield* Effect.fromResult(whole(body)))
-      rest = body.texts
-      return eventChunks(body.texts, reader, limits, watch)
+      let rest: Pieces<Piece> = first
+      return Effect.as(
+        Scope.addFinalizer(
+          scope,
+          Effect.suspend(() => close),
+        ),
+        Effect.suspend(() => rest),
+      )
     }),
   )
 
 /**
- * The pieces in the events in `texts`. The stream succeeds only once `reader` says that the answer is finished, and then
- * soon, whatever the connection does; an end or a break before that is `truncated`.
+ * How the pieces in the events in `texts` are pulled. They succeed only once `reader` says that the answer is finished, and
+ * then soon, whatever the connection does; an end or a break before that is `truncated`.
  */
-export const eventChunks = <Piece extends JsonObject>(
+export const eventPieces = <Piece extends JsonObject>(
   texts: Texts,
   reader: EventReader<Piece>,
-  limits: Limits,
-  watch?: StreamWatch,
-): Stream.Stream<Piece, ProviderFailure> =>
-  Stream.suspend(() => {
-    const parser = new EventParser(reader, limits, watch)
-    let deadline: number | undefined
-    /** The next text, or the end if a finished answer has waited long enough for more. */
-    const more = Effect.suspend(() => (isWhole(reader) ? Effect.flatMap(Clock.currentTimeMillis, promptly) : texts))
-    const promptly = (now: number) => {
-      // Set once, so that comments which keep the connection alive do not prolong it.
-      deadline ??= now + FINISH_GRACE
-      return Effect.flatMap(
-        Effect.timeoutOption(texts, Math.max(0, deadline - now)),
-        Option.match({ onNone: () => Cause.done(), onSome: Effect.succeed }),
-      )
+  { clean, limits, watch }: Reading,
+): Pieces<Piece> => {
+  const parser = new EventParser(reader, limits, watch)
+  let deadline: number | undefined
+  const promptly = (now: number): Texts => {
+    // Set once, so that comments which keep the connection alive do not prolong it.
+    deadline ??= now + FINISH_GRACE
+    return Effect.timeoutOrElse(texts, { duration: Math.max(0, deadline - now), orElse: () => Effect.undefined })
+  }
+  /** The next text, or the end if a finished answer has waited long enough for more. */
+  const more = Effect.suspend(() => (isWhole(reader) ? Effect.flatMap(Clock.currentTimeMillis, promptly) : texts))
+  const pull: Pieces<Piece> = Effect.suspend(() => {
+    const ready = parser.take()
+    if (ready !== undefined) {
+      // Only usage comes without a choice, and is what was waited for.
+      if (ready.some(({ choices }) => Array.isArray(choices) && choices.length > 0)) deadline = undefined
+      return Effect.succeed(ready)
     }
-    const next: Pull.Pull<Arr.NonEmptyReadonlyArray<Piece>, ProviderFailure> = Effect.suspend(() => {
-      const ready = parser.take()
-      if (ready !== undefined) {
-        // Only usage comes without a choice, and is what was waited for.
-        if (ready.some(({ choices }) => Array.isArray(choices) && choices.length > 0)) deadline = undefined
-        return Effect.succeed(ready)
-      }
-      if (parser.failure !== undefined) return Effect.fail(parser.failure)
-      if (parser.closed) return Cause.done()
-      return Pull.matchEffect(more, {
-        onSuccess: (text) => {
-          parser.feed(text)
-          return next
-        },
-        onFailure: (cause): typeof next => {
-          if (isWhole(reader)) return Cause.done()
-          return Effect.failCause(Cause.map(cause, (found) => withUsage(found, reader.usage)))
-        },
-        onDone: (): typeof next =>
-          reader.state === "open"
-            ? Effect.fail(failure("truncated", "the answer ended before it was finished", { usage: reader.usage }))
-            : Cause.done(),
-      })
-    })
-    return Stream.fromPull(Effect.succeed(next))
+    if (parser.failure !== undefined) return Effect.fail(clean(parser.failure))
+    return parser.closed ? Cause.done() : read
   })
+  const read: Pieces<Piece> = Effect.matchCauseEffect(more, {
+    onSuccess: (text): Pieces<Piece> => {
+      if (text !== undefined) {
+        parser.feed(text)
+        return pull
+      }
+      if (reader.state !== "open") return Cause.done()
+      return Effect.fail(
+        clean(failure("truncated", "the answer ended before it was finished", { usage: reader.usage })),
+      )
+    },
+    onFailure: (cause): Pieces<Piece> => {
+      if (isWhole(reader)) return Cause.done()
+      return Effect.failCause(Cause.map(cause, (found) => clean(withUsage(found, reader.usage))))
+    },
+  })
+  return pull
+}
 
 /** Whether the answer is finished, however its connection ends. */
 const isWhole = ({ state }: Pick<EventReader<unknown>, "state">): boolean => state === "finished" || state === "closed"
 
 /**
- * Reads what is left of a finished response, so that its connection can serve the next call. Detached, because nobody
- * waits for it: the answer is complete, and the time is bounded.
+ * Closes a connection, after what is left of a finished response, so that it can serve the next call. Detached, because
+ * nobody waits for it: the answer is complete, and the time is bounded.
  */
-const drain = <A, E>(rest: Pull.Pull<A, E>, connection: Scope.Closeable): Effect.Effect<void> =>
-  rest.pipe(
-    Effect.forever,
+const closeAfter = (
+  { hasEnded, texts }: EventsBody,
+  reader: EventReader<unknown>,
+  connection: Scope.Closeable,
+): Effect.Effect<void> => {
+  const close = Scope.close(connection, Exit.void)
+  if (hasEnded() || !isWhole(reader)) return close
+  return Effect.repeat(texts, { until: (text) => text === undefined }).pipe(
     Effect.ignoreCause,
     Effect.timeoutOption(DRAIN_GRACE),
-    Effect.andThen(Scope.close(connection, Exit.void)),
+    Effect.andThen(close),
     Effect.forkDetach,
     Effect.asVoid,
   )
+}
 
 /** The last event of a stream in OpenAI's format. Proxies add it to streams of other formats. */
 const SENTINEL = "[DONE]"

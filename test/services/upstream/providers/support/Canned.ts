@@ -1,11 +1,8 @@
 /** Providers over a real client pipeline whose last step, the network, answers with what a test hands it. */
-import { Cause, Effect, Redacted, type Scope } from "effect"
+import { Effect, Redacted, type Scope } from "effect"
 import type { Provider } from "../../../../../src/services/upstream/Provider.ts"
-import {
-  ConnectionFailed,
-  ProviderHttp,
-  type ProviderResponse,
-} from "../../../../../src/services/upstream/ProviderHttp.ts"
+import { ConnectionFailed, type ProviderResponse } from "../../../../../src/services/upstream/HttpExchange.ts"
+import { ProviderHttp } from "../../../../../src/services/upstream/ProviderHttp.ts"
 import { makeHttpProvider } from "../../../../../src/services/upstream/providers/http/HttpProvider.ts"
 import type { Limits } from "../../../../../src/services/upstream/providers/shared/Limits.ts"
 import { PROVIDERS } from "../../../../../src/services/upstream/Slots.ts"
@@ -58,12 +55,13 @@ const received = (response: Response): Effect.Effect<ProviderResponse, never, Sc
       (reader) => Effect.ignore(Effect.tryPromise(() => reader?.cancel() ?? Promise.resolve())),
     ),
     (reader) => ({
+      hasEnded: () => false,
       status: response.status,
       headers: Object.fromEntries(response.headers),
       body: Effect.tryPromise({
         try: () => reader?.read() ?? Promise.resolve({ done: true as const, value: undefined }),
         catch: (error) => new ConnectionFailed({ code: (error as { readonly code?: string }).code }),
-      }).pipe(Effect.flatMap(({ done, value }) => (done ? Cause.done() : Effect.succeed([value] as const)))),
+      }).pipe(Effect.map(({ done, value }) => (done ? undefined : [value]))),
     }),
   )
 
