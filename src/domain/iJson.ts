@@ -93,7 +93,8 @@ export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS, outl
       if (next !== CLOSE_ARRAY && next !== CLOSE_OBJECT && ++values > limits.values) return tooComplex(limits)
     } else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) {
       outline?.ended(depth, i)
-      depth--
+      // What follows the outermost value is white space, of which an end record has thousands, or the text is not JSON.
+      if (--depth <= 0) return undefined
       names = false
     }
   }
