@@ -8,12 +8,15 @@ export interface Sent {
   readonly signal?: AbortSignal
 }
 
+/** What comes of a body at once, or that nothing more comes. */
+export type Piece =
+  | { readonly done?: false; readonly value: Uint8Array }
+  | { readonly done: true; readonly value: unknown }
+
 /** What is read of a body. */
 export interface AnswerBody {
   readonly getReader: () => {
-    readonly read: () => Promise<
-      { readonly done?: false; readonly value: Uint8Array } | { readonly done: true; readonly value: unknown }
-    >
+    readonly read: () => Promise<Piece>
     readonly cancel: () => Promise<void>
   }
   readonly cancel: () => Promise<void>

@@ -50,6 +50,7 @@ describe("a request", () => {
       const pieces = await Array.fromAsync(request)
       const body = Buffer.concat(pieces).toString()
       response.writeHead(201, { "content-type": "application/json" })
+      assert.strictEqual(request.headers["accept-encoding"], "identity")
       response.end(JSON.stringify([request.method, request.url, Object.keys(request.headers).sort(), body]))
     })
     const answer = await send(url)
@@ -57,7 +58,7 @@ describe("a request", () => {
       [answer.ok, answer.status, answer.headers.get("content-type"), answer.headers.get("x-none")],
       [true, 201, "application/json", null],
     )
-    const headers = ["connection", "content-length", "content-type", "host", "x-one"]
+    const headers = ["accept-encoding", "connection", "content-length", "content-type", "host", "x-one"]
     const seen = ["POST", "/v1/completions", headers, '{"a":"ü"}']
     assert.deepStrictEqual(JSON.parse(Buffer.from(await readBody(answer)).toString()), seen)
   })
@@ -151,8 +152,8 @@ describe("without an answer", () => {
     "a server that says nothing more %s is given up",
     async (when) => {
       // What takes minutes, in milliseconds.
-      const request = (url: URL, options: http.RequestOptions) =>
-        http.request(url, { ...options, timeout: (options.timeout ?? assert.fail("it waits forever")) / 10_000 })
+      const request = (options: http.RequestOptions) =>
+        http.request({ ...options, timeout: (options.timeout ?? assert.fail("it waits forever")) / 10_000 })
       const real = process.getBuiltinModule.bind(process)
       vi.spyOn(process, "getBuiltinModule").mockImplementation((name: string) =>
         name === "node:http" ? { ...http, request } : real(name),
@@ -173,6 +174,46 @@ describe("an answer", () => {
       response.write("half", () => response.destroy())
     })
     assert.instanceOf(await failure(send(url).then(readBody)), Error)
+  })
+
+  it("in many pieces is read whole and in order, though it waits", async () => {
+    const pieces = Array.from({ length: 300 }, (_, i) => Buffer.alloc(64 * 1024, i))
+    const url = await serve((_, response) => {
+      for (const piece of pieces) response.write(piece)
+      response.end()
+    })
+    const answer = await send(url)
+    const other = await serve((_, response) => response.end("1"))
+    await readBody(await send(other))
+    assert.isTrue(Buffer.concat(pieces).equals(await readBody(answer)))
+  })
+
+  it("that nobody reads is not taken", async () => {
+    let sent = 0
+    const piece = Buffer.alloc(1024 * 1024)
+    const url = await serve((_, response) => {
+      const more = () => {
+        sent++
+        if (sent < 64) response.write(piece, more)
+      }
+      more()
+    })
+    const unread = await send(url)
+    const other = await serve((_, response) => response.end("1"))
+    for (let i = 0; i < 100; i++) await readBody(await send(other))
+    assert.isBelow(sent, 64)
+    await unread.body?.cancel()
+  })
+
+  it("that broke off before it was read is none", async () => {
+    const url = await serve((_, response) => {
+      response.writeHead(200, { "content-length": "10" })
+      response.write("half", () => response.destroy())
+    })
+    const answer = await send(url)
+    const other = await serve((_, response) => response.end("1"))
+    for (let i = 0; i < 10; i++) await readBody(await send(other))
+    assert.instanceOf(await failure(readBody(answer)), Error)
   })
 
   it("that is not read any more frees its connection", async () => {
