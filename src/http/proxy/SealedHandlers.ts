@@ -9,17 +9,16 @@ import { Drain } from "../../services/lifecycle/Drain.ts"
 import { Attestation } from "../../services/sealing/Attestation.ts"
 import { type SealedAnswer, SealedCompletions } from "../../services/sealing/SealedCompletions.ts"
 import type { OpeningError } from "../../services/sealing/SealedExchange.ts"
-import type { SealedEvent } from "../../services/sealing/sealStream.ts"
 import { Sessions } from "../../services/sealing/Sessions.ts"
 import { sha256 } from "../../services/sealing/sha256.ts"
 import { clientIdentity } from "../shared/ClientIdentity.ts"
 import { CountedPolicies, tooMany } from "../shared/ClientLimits.ts"
-import { bufferEvents, renderEvent } from "../shared/EventStream.ts"
 import { Draining, TooLarge } from "../../api/problems.ts"
 import { CameBefore, NoCommonSuite, NoSession, NotOpened, Overloaded } from "../../api/proxy/openingProblems.ts"
 import { ProxyApi } from "../../api/proxy/ProxyApi.ts"
 import { InitRequest } from "../../api/proxy/SealedApi.ts"
 import { readEnvelope } from "./readEnvelope.ts"
+import { SEALED, streamResponse } from "./streamResponse.ts"
 
 const NO_STORE = { "cache-control": "no-store" }
 
@@ -28,18 +27,6 @@ const decodeInit = Schema.decodeUnknownEffect(Schema.fromJsonString(InitRequest)
 /** A body without a content type is taken for JSON, as at all endpoints. */
 const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   /^\s*application\/json\s*(;|$)/i.test(headers["content-type"] ?? "application/json")
-
-/** JSON of one event's data. The members are base64url, numbers and a compact JWS: nothing that needs escaping. */
-const renderSealedEvent = (event: SealedEvent): string =>
-  event._tag === "Proof"
-    ? renderEvent("proof", `{"proof":"${event.proof}"}`)
-    : renderEvent(
-        "frame",
-        `{"seq":${event.seq}${event.final ? ',"final":true' : ""},"ciphertext":"${encodeBase64Url(event.ciphertext)}"}`,
-      )
-
-/** These headers are the same whatever becomes of the request, because the result is for its sender alone. */
-const SEALED = { "cache-control": "no-store, no-transform", "x-content-type-options": "nosniff" }
 
 const KEEP_ALIVE = Duration.seconds(15)
 
@@ -77,19 +64,8 @@ const completeResponse = ({ frames, responseNonce }: Extract<SealedAnswer, { _ta
     })
   })
 
-const render = (answer: SealedAnswer) => {
-  if (answer._tag === "Complete") return completeResponse(answer)
-  const opening = renderEvent("open", `{"response_nonce":"${encodeBase64Url(answer.responseNonce)}"}`)
-  // What was pulled together goes out together.
-  const texts = Stream.mapArray(answer.events, (events) => [events.map(renderSealedEvent).join("")])
-  const events = Stream.concat(Stream.succeed(opening), texts)
-  return Effect.succeed(
-    HttpServerResponse.stream(Stream.encodeText(answer.paced ? events : bufferEvents(events)), {
-      contentType: MEDIA_TYPE.stream,
-      headers: { ...SEALED, "x-accel-buffering": "no" },
-    }),
-  )
-}
+const render = (answer: SealedAnswer) =>
+  answer._tag === "Complete" ? completeResponse(answer) : streamResponse(answer)
 
 /** The refusal of a request that could not be opened. */
 export const refusalOf = (

@@ -14,7 +14,8 @@ const BUFFERED_EVENTS = 16
 /** How many characters of events may wait before no further one is taken. One event may be longer. */
 const BUFFERED_CHARACTERS = 64 * 1024
 
-const COMMENT = ": keep-alive\n\n"
+/** What keeps a connection alive. */
+export const COMMENT = ": keep-alive\n\n"
 
 /** One event (WHATWG HTML §9.2). `data` must not contain line breaks, which JSON text does not. */
 export const renderEvent = (event: string, data: string, id?: string): string =>
@@ -24,8 +25,19 @@ export const renderEvent = (event: string, data: string, id?: string): string =>
 const tell = (cause: Cause.Cause<never>): Effect.Effect<void> =>
   Cause.hasDies(cause) ? Effect.logError("stream failed", describeCause(cause)) : Effect.void
 
+/** Calls whenever nothing was sent for a while. `comment` changes what `lastSent` gives. */
+export const keepAlive = (lastSent: () => number, comment: () => void): Effect.Effect<never> =>
+  Effect.clockWith((clock) =>
+    Effect.suspend(() => {
+      const left = Duration.toMillis(KEEP_ALIVE) - (clock.currentTimeMillisUnsafe() - lastSent())
+      if (left > 0) return Effect.sleep(left)
+      comment()
+      return Effect.void
+    }).pipe(Effect.forever),
+  )
+
 /** The events with comments between them, bounded in memory whatever the reader does. */
-export const bufferEvents = (events: Stream.Stream<string>): Stream.Stream<string> =>
+const bufferEvents = (events: Stream.Stream<string>): Stream.Stream<string> =>
   Stream.suspend(() => {
     const room = Latch.makeUnsafe(true)
     let waiting = 0
@@ -56,16 +68,13 @@ const queueEvents = (events: Stream.Stream<string>, room: Latch.Latch, cameIn: (
           cameIn(text)
           return Effect.andThen(Queue.offer(queue, text), Effect.andThen(Effect.sync(sent), room.await))
         })
-      const keepAlive = Effect.suspend(() => {
-        const left = Duration.toMillis(KEEP_ALIVE) - (clock.currentTimeMillisUnsafe() - lastSent)
-        if (left > 0) return Effect.sleep(left)
+      const comment = () => {
         // If the buffer is full, the reader has enough to read, so the comment is not needed.
         if (Queue.offerUnsafe(queue, COMMENT)) cameIn(COMMENT)
         sent()
-        return Effect.void
-      }).pipe(Effect.forever)
+      }
       yield* Stream.runForEach(events, send).pipe(
-        Effect.raceFirst(keepAlive),
+        Effect.raceFirst(keepAlive(() => lastSent, comment)),
         Effect.matchCauseEffect({
           onSuccess: () => Queue.end(queue),
           onFailure: (cause) => Effect.andThen(tell(cause), Queue.failCause(queue, cause)),

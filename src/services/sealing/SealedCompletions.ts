@@ -2,7 +2,7 @@
  * The sealed exchange from end to end: opens a request, has a provider answer it, and seals what comes back. The
  * result is ready to be written out; nothing in it can be read on the path, not even whether it is an answer.
  */
-import { Context, Effect, Layer, Metric, Option, type Scope, Stream, Tracer } from "effect"
+import { Context, Effect, Layer, Metric, Option, type Scope, Tracer } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
 import { UNPACED } from "../../domain/pace.ts"
 import { Callers, Source } from "../access/Callers.ts"
@@ -15,7 +15,7 @@ import { type Asked, readRequest } from "./readRequest.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { type Envelope, type Opened, type OpeningError, SealedExchange } from "./SealedExchange.ts"
 import { notingDefects, problemOf } from "./sealedProblem.ts"
-import { type SealedEvent, sealStream } from "./sealStream.ts"
+import { type Outlet, sealStream } from "./sealStream.ts"
 import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
 import { makeTicker } from "./Ticker.ts"
 
@@ -32,7 +32,8 @@ export type SealedAnswer =
       readonly responseNonce: Bytes
       /** Whether frames come by a clock, so that nothing else has to keep the connection alive. */
       readonly paced: boolean
-      readonly events: Stream.Stream<SealedEvent>
+      /** Once. What it returns is to be called whenever the outlet is ready again. */
+      readonly begin: (outlet: Outlet) => Effect.Effect<() => void, never, Scope.Scope>
     }
 
 export class SealedCompletions extends Context.Service<
@@ -111,13 +112,11 @@ const make = Effect.gen(function* () {
       return { _tag: "Complete", responseNonce, frames } satisfies SealedAnswer
     }
     const begin = yield* Effect.provide(sealStream(opened, asked, ticker), known)
-    // Provided to the beginning alone, because it would cost more than the event to provide it to each.
-    const events = Effect.provide(begin, known)
     return {
       _tag: "Stream",
       responseNonce,
       paced: asked.pace !== UNPACED,
-      events: Stream.unwrap(Effect.map(events, (pull) => Stream.fromPull(Effect.succeed(pull)))),
+      begin: (outlet) => Effect.provide(begin(outlet), known),
     } satisfies SealedAnswer
   })
 

@@ -1,5 +1,5 @@
 /** A provider's stream as sealed events, up to the end record and the terminal proof. */
-import { Array, Cause, Effect, Fiber, Latch, Metric, type Pull, Stream } from "effect"
+import { Effect, Fiber, Latch, Metric, type Scope, Stream } from "effect"
 import type { Bytes } from "../../domain/bytes.ts"
 import { floorOf, UNPACED } from "../../domain/pace.ts"
 import type { EndStatus } from "../../domain/transcript.ts"
@@ -21,7 +21,18 @@ export type SealedEvent =
   | { readonly _tag: "Frame"; readonly seq: number; readonly final: boolean; readonly ciphertext: Bytes }
   | { readonly _tag: "Proof"; readonly proof: string }
 
-type Events = Array.NonEmptyReadonlyArray<SealedEvent>
+type Events = ReadonlyArray<SealedEvent>
+
+/** What the events of a stream are written to. */
+export interface Outlet {
+  /** Whether what was written last has been passed on. Until then nothing more is sealed. */
+  readonly isReady: () => boolean
+  readonly write: (events: Events) => void
+  /** Nothing follows. */
+  readonly end: () => void
+  /** The rest will never come. */
+  readonly fail: (defect: unknown) => void
+}
 
 /** How a stream ends. */
 interface Outcome {
@@ -33,11 +44,11 @@ const COMPLETE: Outcome = { status: "complete" }
 const ABORTED: Outcome = { status: "aborted", error: new Aborted() }
 
 /**
- * How to begin a stream that is open already, and to pull its events: whatever happens, they say how it ended. One that is
- * not read to its end is counted as abandoned when the scope closes.
+ * How to begin a stream that is open already: whatever happens, its events say how it ended. One that does not come to its
+ * end is counted as abandoned when the scope closes. What beginning returns is to be called when the outlet is ready again.
  *
- * One fiber hears the provider, another one pulls, and they wake each other directly: what stands between an arrival and
- * its frame is paid for each token.
+ * Frames are sealed and written right where the clock calls, or where a piece arrives, with no fiber to wake: what stands
+ * between an arrival and its frame is paid for each token.
  */
 export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: Asked, ticker: Ticker) {
   const upstream = yield* Upstream
@@ -50,12 +61,11 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
   const backlog = new Backlog(asked.api)
   const calls = new CallLog()
   const room = Latch.makeUnsafe(true)
+  /** Opens once the answer is over and all of it was sent. */
+  const isSent = Latch.makeUnsafe(false)
   let seq = 0
   let outcome: Outcome | undefined
-  let isAborted = false
   let hasEnded = false
-  /** Wakes who waits for the next events. */
-  let wake: (() => void) | undefined
 
   /** What is not sent by a clock waits for its own frame, so that there is one for each arrival. */
   const hasRoom = () => (isPaced ? !backlog.isFull : backlog.isEmpty)
@@ -71,105 +81,114 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
     }
   }
 
-  const listen = Effect.flatMap(asked.request, (request) =>
-    Stream.runForEachArray(upstream.events({ ...request, onAttempt: calls.note }), (events) => {
-      for (const event of events) hear(event)
-      if (!isPaced) wake?.()
-      if (hasRoom()) return Effect.void
-      room.closeUnsafe()
-      return room.await
-    }),
-  ).pipe(
-    // A provider whose stream ends without a finish has not answered.
-    Effect.andThen(() =>
-      outcome === undefined ? Effect.fail(new UpstreamError({ code: "upstream-truncated" })) : Effect.void,
-    ),
-    notingDefects,
-    Effect.catch((error) =>
-      Effect.sync(() => {
-        outcome = { status: "failed", error }
-        if (!isPaced) wake?.()
-      }),
-    ),
-  )
-
   const frame = (payload: Uint8Array, final: boolean): SealedEvent => {
     framesSealed.updateUnsafe(1, context)
     return { _tag: "Frame", seq: seq++, final, ciphertext: sealer.seal("stream", payload, final, floor) }
   }
-  const dataFrame = (): SealedEvent => {
-    const data = frame(backlog.take(isPaced), false)
-    if (hasRoom()) room.openUnsafe()
-    return data
-  }
+  const dataFrame = (): SealedEvent => frame(backlog.take(isPaced), false)
 
-  const end = Effect.fnUntraced(
-    function* ({ error, status }: Outcome) {
-      const endedAt = yield* endingNow(opened)
-      const record = yield* endRecord({
-        opened,
-        endedAt,
-        requestId: asked.requestId,
-        form: "stream",
-        status,
-        served: calls.served,
-        problem: error === undefined ? undefined : problemOf(error),
-      })
-      const last = frame(record, true)
-      hasEnded = true
-      yield* Metric.update(sealedResponses("stream", status), 1)
-      const proof = yield* terminalProof(opened, endedAt)
-      return [last, { _tag: "Proof", proof }] satisfies Events
-    },
-    // Whoever pulls has neither the services nor the trace of the request.
-    Effect.provide(context),
-  )
-
-  const due = Effect.suspend((): Effect.Effect<Events> => {
-    const isOver = outcome !== undefined && backlog.isEmpty && (seq > 0 || !isPaced)
-    return isOver ? end(outcome ?? COMPLETE) : Effect.succeed([dataFrame()])
+  const end = Effect.fnUntraced(function* ({ error, status }: Outcome) {
+    const endedAt = yield* endingNow(opened)
+    const record = yield* endRecord({
+      opened,
+      endedAt,
+      requestId: asked.requestId,
+      form: "stream",
+      status,
+      served: calls.served,
+      problem: error === undefined ? undefined : problemOf(error),
+    })
+    const last = frame(record, true)
+    hasEnded = true
+    yield* Metric.update(sealedResponses("stream", status), 1)
+    const proof = yield* terminalProof(opened, endedAt)
+    return [last, { _tag: "Proof", proof }] satisfies Events
   })
-  const begin = Effect.gen(function* () {
-    const openedAt = ticker.now()
-    const listening = yield* Effect.forkScoped(listen)
-    yield* drain.aborted.pipe(
-      Effect.catch(() =>
+
+  const begin = Effect.fnUntraced(function* (outlet: Outlet) {
+    /** Seals what is due, if the last frame is gone. Returns whether more may be due. */
+    const sendNext = (): boolean => {
+      if (hasEnded || !outlet.isReady()) return false
+      if (outcome !== undefined && backlog.isEmpty && (seq > 0 || !isPaced)) {
+        isSent.openUnsafe()
+        return false
+      }
+      if (!isPaced && backlog.isEmpty) return false
+      outlet.write([dataFrame()])
+      // Last, because it goes on at once.
+      if (hasRoom()) room.openUnsafe()
+      return !isPaced
+    }
+    const send = (): void => {
+      try {
+        while (sendNext());
+      } catch (defect) {
+        outlet.fail(defect)
+      }
+    }
+    const sendUnpaced = isPaced ? () => undefined : send
+
+    const listen = Effect.flatMap(asked.request, (request) =>
+      Stream.runForEachArray(upstream.events({ ...request, onAttempt: calls.note }), (events) => {
+        for (const event of events) hear(event)
+        sendUnpaced()
+        if (hasRoom()) return Effect.void
+        room.closeUnsafe()
+        return room.await
+      }),
+    ).pipe(
+      // A provider whose stream ends without a finish has not answered.
+      Effect.andThen(() =>
+        outcome === undefined ? Effect.fail(new UpstreamError({ code: "upstream-truncated" })) : Effect.void,
+      ),
+      notingDefects,
+      Effect.catch((error) =>
         Effect.sync(() => {
-          isAborted = true
-          wake?.()
+          outcome = { status: "failed", error }
+          sendUnpaced()
         }),
       ),
+    )
+    const finish = (before: Events, how: Outcome) =>
+      Effect.map(end(how), (last) => {
+        outlet.write([...before, ...last])
+        outlet.end()
+      }).pipe(Effect.catchDefect((defect) => Effect.sync(() => outlet.fail(defect))))
+
+    const serving = yield* listen.pipe(
+      Effect.andThen(isSent.await),
+      Effect.andThen(Effect.suspend(() => Effect.uninterruptible(finish([], outcome ?? COMPLETE)))),
       Effect.forkScoped,
     )
     /** The rest is sent at once when the proxy is shutting down. */
     const lastWords = Effect.gen(function* () {
       // Who was called last is known only now.
-      yield* Fiber.interrupt(listening)
+      yield* Fiber.interrupt(serving)
+      if (hasEnded) return
       const left = isPaced && seq === 0 ? [dataFrame()] : []
       while (!backlog.isEmpty) left.push(dataFrame())
-      return Array.appendAll(left, yield* end(outcome ?? ABORTED))
+      yield* finish(left, outcome ?? ABORTED)
     })
-    let tick = 0
-    // All in one step: a fiber may pause between two effects, and what came between a look and the wait would wake nobody.
-    const pull: Pull.Pull<Events> = Effect.callback((resume) => {
-      if (hasEnded) return resume(Cause.done())
-      if (isAborted) return resume(lastWords)
-      if (!isPaced && (outcome !== undefined || !backlog.isEmpty)) return resume(due)
-      // Ticks that passed while the last frame was being sent are skipped.
-      if (isPaced) tick = Math.max(tick, Math.floor((ticker.now() - openedAt) / pace)) + 1
-      const forget = () => {
-        wake = undefined
-        cancel?.()
-      }
-      wake = () => {
-        forget()
-        resume(isAborted ? lastWords : due)
-      }
-      const cancel = isPaced ? ticker.callAt(openedAt + tick * pace, wake) : undefined
-      return Effect.sync(forget)
-    })
-    return pull
+    yield* Effect.forkScoped(Effect.catch(drain.aborted, () => lastWords))
+    if (isPaced) yield* beat(send)
+    return sendUnpaced
   })
+
+  /** Calls at each tick, until the scope closes. Ticks that passed meanwhile are skipped. */
+  const beat = (call: () => void): Effect.Effect<void, never, Scope.Scope> =>
+    Effect.suspend(() => {
+      const openedAt = ticker.now()
+      let tick = 0
+      const next = () => {
+        tick = Math.max(tick, Math.floor((ticker.now() - openedAt) / pace)) + 1
+        return ticker.callAt(openedAt + tick * pace, () => {
+          call()
+          if (!hasEnded) cancel = next()
+        })
+      }
+      let cancel = next()
+      return Effect.addFinalizer(() => Effect.sync(cancel))
+    })
 
   yield* Effect.addFinalizer(() => (hasEnded ? Effect.void : Metric.update(sealedResponses("stream", "abandoned"), 1)))
   return begin

@@ -1,6 +1,6 @@
 /** The product's sealing services with fixed keys where a test wants them, and a reference client that talks to them. */
 import { createHash } from "node:crypto"
-import { Clock, Duration, Effect, Layer, Stream } from "effect"
+import { Cause, Clock, Duration, Effect, Layer, type Pull, Stream } from "effect"
 import type { Bytes } from "../../../src/domain/bytes.ts"
 import { parseStatement } from "../../../src/domain/statement.ts"
 import { ML_KEM_768, type Suite, type SuiteId, X25519 } from "../../../src/domain/suites.ts"
@@ -172,17 +172,59 @@ export interface Collected {
   readonly proof: string | undefined
 }
 
-const collectEvents = (events: ReadonlyArray<SealedEvent>) => ({
+export const collectEvents = (events: ReadonlyArray<SealedEvent>) => ({
   frames: events.flatMap((event) => (event._tag === "Frame" ? [Buffer.from(event.ciphertext)] : [])),
   proof: events.flatMap((event) => (event._tag === "Proof" ? [event.proof] : []))[0],
 })
+
+/** The events of a stream, each of which is sealed when it is pulled and not before. */
+export const eventsOf = ({ begin }: Extract<SealedAnswer, { readonly _tag: "Stream" }>): Stream.Stream<SealedEvent> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const written: Array<SealedEvent> = []
+      let last: Effect.Effect<never, Cause.Done> | undefined
+      let waiting: (() => void) | undefined
+      const tell = () => {
+        const told = waiting
+        waiting = undefined
+        told?.()
+      }
+      const close = (how: Effect.Effect<never, Cause.Done>) => {
+        last ??= how
+        tell()
+      }
+      const goOn = yield* begin({
+        isReady: () => waiting !== undefined,
+        write: (events) => {
+          written.push(...events)
+          tell()
+        },
+        end: () => close(Cause.done()),
+        fail: (defect) => close(Effect.die(defect)),
+      })
+      const pull: Pull.Pull<readonly [SealedEvent]> = Effect.callback((resume) => {
+        const next = () => {
+          const [event] = written.splice(0, 1)
+          if (event !== undefined) return resume(Effect.succeed([event]))
+          if (last !== undefined) return resume(last)
+          waiting = next
+        }
+        next()
+        if (waiting !== undefined) goOn()
+        return Effect.sync(() => {
+          waiting = undefined
+        })
+      })
+      return Stream.fromPull(Effect.succeed(pull))
+    }),
+  )
 
 /** Reads an answer of `SealedCompletions` to its end. */
 export const collect = Effect.fnUntraced(function* (answer: SealedAnswer) {
   const { responseNonce } = answer
   const collected: Collected =
     answer._tag === "Stream"
-      ? { form: "stream", responseNonce, ...collectEvents(yield* Stream.runCollect(answer.events)) }
+      ? { form: "stream", responseNonce, ...collectEvents(yield* Stream.runCollect(eventsOf(answer))) }
       : {
           form: "complete",
           responseNonce,

@@ -1,0 +1,62 @@
+/**
+ * Writes the events of a sealed stream, below the streams of Effect: a frame that is due goes to the connection right where
+ * the clock calls, with no fiber to wake for it.
+ */
+import { Readable } from "node:stream"
+import { Clock, Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { encodeBase64Url } from "../../domain/bytes.ts"
+import { MEDIA_TYPE } from "../../domain/transcript.ts"
+import type { SealedAnswer } from "../../services/sealing/SealedCompletions.ts"
+import type { SealedEvent } from "../../services/sealing/sealStream.ts"
+import { COMMENT, keepAlive, renderEvent } from "../shared/EventStream.ts"
+
+/** These headers are the same whatever becomes of the request, because the result is for its sender alone. */
+export const SEALED = { "cache-control": "no-store, no-transform", "x-content-type-options": "nosniff" }
+
+/** JSON of one event's data. The members are base64url, numbers and a compact JWS: nothing that needs escaping. */
+const renderSealedEvent = (event: SealedEvent): string =>
+  event._tag === "Proof"
+    ? renderEvent("proof", `{"proof":"${event.proof}"}`)
+    : renderEvent(
+        "frame",
+        `{"seq":${event.seq}${event.final ? ',"final":true' : ""},"ciphertext":"${encodeBase64Url(event.ciphertext)}"}`,
+      )
+
+/** A sealed stream, from its opening on. While the reader is slow, at most what was written last waits for the connection. */
+export const streamResponse = Effect.fnUntraced(function* (answer: Extract<SealedAnswer, { readonly _tag: "Stream" }>) {
+  const clock = yield* Clock.Clock
+  let lastSent = clock.currentTimeMillisUnsafe()
+  let isReady = false
+  let goOn: (() => void) | undefined
+  const read = () => {
+    isReady = true
+    goOn?.()
+  }
+  const body = new Readable({ highWaterMark: 1, read })
+  const push = (text: string | null): void => {
+    isReady = false
+    lastSent = clock.currentTimeMillisUnsafe()
+    body.push(text, "latin1")
+  }
+  push(renderEvent("open", `{"response_nonce":"${encodeBase64Url(answer.responseNonce)}"}`))
+  goOn = yield* answer.begin({
+    isReady: () => isReady,
+    write: (events) => push(events.map(renderSealedEvent).join("")),
+    end: () => push(null),
+    fail: (defect) => void body.destroy(defect instanceof Error ? defect : new Error("sealing failed")),
+  })
+  // Frames that come by a clock keep the connection alive themselves.
+  if (!answer.paced) {
+    const comment = () => {
+      // A slow reader has enough to read, so the comment is not needed.
+      if (isReady) push(COMMENT)
+      else lastSent = clock.currentTimeMillisUnsafe()
+    }
+    yield* Effect.forkScoped(keepAlive(() => lastSent, comment))
+  }
+  return HttpServerResponse.raw(body, {
+    contentType: MEDIA_TYPE.stream,
+    headers: { ...SEALED, "x-accel-buffering": "no" },
+  })
+})
