@@ -1,4 +1,5 @@
 /** A collector that is down, refuses, hangs or comes back: the server does its work, says so once, and stops in time. */
+import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type OtlpCollector, otlpCollector } from "../support/otlpCollector.ts"
@@ -8,13 +9,17 @@ import { scrape, valueOf } from "../support/prometheus.ts"
 /** Processes start one after the other, on a machine that may be busy. */
 const PROCESSES_MS = 120_000
 
-/** Everything is sent almost at once. */
+/** Everything is sent almost at once, and given up soon. */
 const IMPATIENT = {
   OTEL_BSP_SCHEDULE_DELAY: "20",
   OTEL_BLRP_SCHEDULE_DELAY: "20",
   OTEL_METRIC_EXPORT_INTERVAL: "100",
+  OTEL_EXPORTER_OTLP_TIMEOUT: "300",
   LOG_LEVEL: "debug",
 }
+
+/** Often enough to see what comes of an export, and no load. */
+const BETWEEN_MS = 20
 
 const SIGNALS = ["traces", "metrics", "logs"] as const
 const WARNING = /Telemetry does not reach its collector/
@@ -25,10 +30,11 @@ const lines = (proxy: RunningProxyProcess, pattern: RegExp) => proxy.stdout.filt
 const signalsOf = (found: ReadonlyArray<string>) =>
   found.map((line) => String(JSON.parse(line).annotations.signal)).sort()
 
-/** Requests until `done`, all of which are answered. */
+/** One request after the other until `done`, all of which are answered. */
 const working = async (proxy: RunningProxyProcess, done: () => Promise<boolean>) => {
   const client = proxy.client()
   do {
+    await setTimeout(BETWEEN_MS)
     const { completion } = await client.complete({ prompt: "hello" })
     assert.strictEqual(completion.choices[0]?.message.content, "hello")
   } while (!(await done()))
@@ -58,7 +64,8 @@ describe("a collector", () => {
       Effect.gen(function* () {
         const collector = yield* otlpCollector
         collector.become({ status: 400 })
-        const proxy = yield* proxyWith(collector)
+        // One that answers is waited for, however busy the machine is.
+        const proxy = yield* proxyWith(collector, { OTEL_EXPORTER_OTLP_TIMEOUT: "10000" })
         yield* Effect.promise(async () => {
           await working(proxy, failed(proxy, 3))
           assert.deepStrictEqual(signalsOf(lines(proxy, WARNING)), [...SIGNALS].sort())

@@ -4,6 +4,5 @@ import { pathOf } from "../../scripts/paths.ts"
 export const setup = async (): Promise<void> => {
   // Some 200 processes are started after this. What one has compiled, the next one need not.
   process.env["NODE_COMPILE_CACHE"] ??= pathOf("node_modules/.cache/node-compile")
-  await import("../../scripts/buildWeb.ts")
-  await import("../../scripts/buildCommand.ts")
+  await Promise.all([import("../../scripts/buildWeb.ts"), import("../../scripts/buildCommand.ts")])
 }
