@@ -1,5 +1,5 @@
 /** What services that keep rows share. */
-import { Cause, Clock, Duration, Effect, Schema } from "effect"
+import { Cause, Clock, Duration, Effect, type Schedule, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
 import { StorageUnavailable } from "../domain/storage.ts"
 
@@ -60,6 +60,21 @@ export const unavailable = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError.SqlError, R>,
 ): Effect.Effect<A, Exclude<E, SqlError.SqlError> | StorageUnavailable, R> => inTime(unavailableUnlimited(effect))
 
+/** `Effect.retry` for what hardly ever fails: its schedule begins with the first failure, and costs nothing before. */
+export const retryAfterFailure = <A, E, R, Out>(
+  effect: Effect.Effect<A, E, R>,
+  schedule: Schedule.Schedule<Out, E>,
+): Effect.Effect<A, E, R> =>
+  Effect.catch(effect, (error) => {
+    let isFirst = true
+    const again = Effect.suspend((): Effect.Effect<A, E, R> => {
+      if (!isFirst) return effect
+      isFirst = false
+      return Effect.fail(error)
+    })
+    return Effect.retry(again, schedule)
+  })
+
 /**
  * JSON that this product wrote itself: what it holds was checked when it came in, so it is read as it is. Checking a
  * conversation again costs more than everything else about its row. Only for what JSON holds as it is (`Codec<A, A>`).
@@ -67,6 +82,17 @@ export const unavailable = <A, E, R>(
 export const storedJson = <A>(_schema: Schema.Codec<A, A>): Schema.Codec<A, string> =>
   // What is parsed is what was stringified, which is of this schema.
   Schema.fromJsonString(Schema.Unknown) as unknown as Schema.Codec<A, string>
+
+const jsonCodecs = new WeakMap<object, object>()
+
+/** JSON of what a schema describes: one codec for each schema, because one that is made anew is compiled anew. */
+export const jsonOf = <A, I>(schema: Schema.Codec<A, I>): Schema.Codec<A, string> => {
+  // It was made of this schema.
+  const known = jsonCodecs.get(schema) as Schema.Codec<A, string> | undefined
+  const codec = known ?? Schema.fromJsonString(schema)
+  if (known === undefined) jsonCodecs.set(schema, codec)
+  return codec
+}
 
 /**
  * Rows as one parameter, so that a statement reads the same however many there are, and is prepared once. `columns` says

@@ -47,10 +47,7 @@ export const JobsHandlers = HttpApiBuilder.group(
       const { tenant } = yield* CurrentUser
       if (seconds === 0) return yield* jobs.get(tenant, id)
       yield* place(tenant)
-      return yield* Effect.raceFirst(
-        jobs.wait(tenant, id, Duration.seconds(seconds)),
-        Effect.andThen(drain.begun, jobs.get(tenant, id)),
-      )
+      return yield* jobs.wait(tenant, id, Duration.seconds(seconds), drain.begun)
     })
 
     const events = Effect.fnUntraced(function* (id: string, after: number) {

@@ -6,7 +6,7 @@ import * as PgClient from "@effect/sql-pg/PgClient"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Layer, Queue, Schedule, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { JobSignals, SignalBoard } from "../../services/jobs/JobSignals.ts"
+import { JobSignals, makeSignalBoard } from "../../services/jobs/JobSignals.ts"
 import { connectionOf, type PostgresConfig } from "./PostgresClient.ts"
 
 const CHANNEL = "sealgate_jobs"
@@ -21,7 +21,7 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
     JobSignals,
     Effect.gen(function* () {
       const pg = yield* PgClient.PgClient
-      const board = new SignalBoard()
+      const board = yield* makeSignalBoard
       /** Tells what this process has sent itself. */
       const self = SecureRandom.uuidV4Unsafe()
       let lost = false

@@ -31,7 +31,10 @@ export class ConcurrencyLimits extends Context.Service<
               inFlight.set(key, current + 1)
               return Effect.void
             }),
-            () => Effect.sync(() => leave(key)),
+            () => {
+              leave(key)
+              return Effect.void
+            },
           ),
         ),
     })

@@ -13,6 +13,7 @@ import type { JobResult } from "../../domain/modes.ts"
 import { type Step, stepName } from "../../domain/step.ts"
 import { makeBatched } from "../batched.ts"
 import { givenRows, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { spanned } from "../spans.ts"
 import { databaseTime } from "./databaseTime.ts"
 import { afterFailure } from "./delays.ts"
 import { jobEnded, jobRetried } from "./JobMetrics.ts"
@@ -243,12 +244,16 @@ export class JobLeases extends Context.Service<
           return renewed
         }, unavailable),
 
-        recordStep: Effect.fn("JobLeases.recordStep")(function* (lease, step) {
-          if (step.outcome === null) return yield* inTime(recordFailed(lease, step))
-          return yield* recordSucceeded({ ...columnsOf(lease, step), ran_ms: yield* ranMs(lease) })
-        }, unavailableUnlimited),
+        recordStep: Effect.fnUntraced(
+          function* (lease, step) {
+            if (step.outcome === null) return yield* inTime(recordFailed(lease, step))
+            return yield* recordSucceeded({ ...columnsOf(lease, step), ran_ms: yield* ranMs(lease) })
+          },
+          unavailableUnlimited,
+          spanned("JobLeases.recordStep"),
+        ),
 
-        end: Effect.fn("JobLeases.end")(end, unavailableUnlimited),
+        end: (lease, ending) => spanned("JobLeases.end")(unavailableUnlimited(end(lease, ending))),
 
         fail: Effect.fn("JobLeases.fail")(function* (lease, { isFault, problem, retryAfter }) {
           const { faults, mode } = lease.job

@@ -14,17 +14,18 @@ import { storedSpan } from "../../domain/traceContext.ts"
 import type { JobId } from "../../domain/job.ts"
 import { JobResult } from "../../domain/modes.ts"
 import { Drain } from "../lifecycle/Drain.ts"
-import { databaseFailed } from "../storedRows.ts"
+import { spanned } from "../spans.ts"
+import { databaseFailed, retryAfterFailure } from "../storedRows.ts"
 import { JobLeases } from "./JobLeases.ts"
 import { type JobFailure, JobProgram } from "./JobProgram.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { JobSignals } from "./JobSignals.ts"
 import { jobMessage } from "./jobMessage.ts"
-import { makeStep } from "./JobSteps.ts"
+import { type Left, makeStep } from "./JobSteps.ts"
 import type { Lease } from "./Lease.ts"
 
-type Outcome = "gone" | "parked" | "timed-out" | Exit.Exit<JobResult, JobFailure>
+type Outcome = Left | "timed-out" | Exit.Exit<JobResult, JobFailure>
 
 const make = Effect.gen(function* () {
   const drain = yield* Drain
@@ -38,8 +39,8 @@ const make = Effect.gen(function* () {
   const workers = yield* Scope.fork(scope)
 
   /** A write is repeated for as long as a lease lasts; after that the job may be another worker's. */
-  const persistently = <A>(write: Effect.Effect<A, StorageUnavailable>) =>
-    Effect.retry(write, Schedule.exponential("100 millis").pipe(Schedule.upTo({ duration: settings.lease })))
+  const AGAIN = Schedule.exponential("100 millis").pipe(Schedule.upTo({ duration: settings.lease }))
+  const persistently = <A>(write: Effect.Effect<A, StorageUnavailable>) => retryAfterFailure(write, AGAIN)
 
   /** The jobs of this process, by id. */
   const working = new Map<JobId, Working>()
@@ -55,10 +56,10 @@ const make = Effect.gen(function* () {
     for (const job of jobs) {
       if (Result.isSuccess(renewed)) {
         if (renewed.success.has(job.lease.job.id)) job.heldAt = now
-        else yield* Deferred.succeed(job.gone, undefined)
+        else yield* Deferred.succeed(job.left, "gone")
       } else if (now - job.heldAt >= Duration.toMillis(settings.lease)) {
         // Nobody could tell for as long as a lease lasts: it may be another's by now.
-        yield* Deferred.fail(job.gone, renewed.failure)
+        yield* Deferred.fail(job.left, renewed.failure)
       }
     }
   })
@@ -72,24 +73,21 @@ const make = Effect.gen(function* () {
     if (job !== undefined) hear(check([job]))
   })
 
-  const runProgram = Effect.fnUntraced(function* ({ gone, lease }: Working) {
+  const runProgram = Effect.fnUntraced(function* ({ lease, left }: Working) {
     const { agent, attempt, id: jobId, mode, options, ran_ms, task, tenant, traceparent } = lease.job
-    const left = agent.limits.timeout_seconds * 1000 - ran_ms
-    if (left <= 0) return "timed-out"
-    const parked = yield* Deferred.make<void>()
+    const time = agent.limits.timeout_seconds * 1000 - ran_ms
+    if (time <= 0) return "timed-out"
     const record = (step: Parameters<typeof leases.recordStep>[1]) => persistently(leases.recordStep(lease, step))
-    const step = makeStep({ lease, draining: drain.draining, parked, gone, record })
+    const step = makeStep({ lease, draining: drain.draining, left, record })
     const { traceId } = storedSpan(traceparent)
     const context = { jobId, tenant, agent, task, mode, options, attempt, traceId, step }
     return yield* Effect.raceAllFirst<Effect.Effect<Outcome, StorageUnavailable>>([
       program.run(context).pipe(
         Effect.filterOrElse(isResult, () => Effect.die(new Error("A program's result does not fit its schema."))),
         Effect.exit,
-        Effect.timeoutOption(left),
-        Effect.map(Option.getOrElse((): Outcome => "timed-out")),
       ),
-      Effect.as(Deferred.await(parked), "parked"),
-      Effect.as(Deferred.await(gone), "gone"),
+      Effect.as(Effect.sleep(time), "timed-out"),
+      Deferred.await(left),
     ])
   })
 
@@ -148,11 +146,11 @@ const make = Effect.gen(function* () {
     mayHaveMore = claimed.length === free
     const now = yield* Clock.currentTimeMillis
     for (const lease of claimed) {
-      const job: Working = { lease, gone: Deferred.makeUnsafe(), heldAt: now }
+      const job: Working = { lease, left: Deferred.makeUnsafe(), heldAt: now }
       const before = working.get(lease.job.id)
       working.set(lease.job.id, job)
       // It was taken for dead, and did not know yet.
-      if (before !== undefined) yield* Deferred.succeed(before.gone, undefined)
+      if (before !== undefined) yield* Deferred.succeed(before.left, "gone")
       if (stoppedMeanwhile.has(lease.job.id)) yield* Effect.forkIn(check([job]), scope)
       yield* Effect.scoped(Effect.andThen(drain.inFlight("job"), work(job))).pipe(
         Effect.forkIn(workers, { startImmediately: true }),
@@ -189,8 +187,8 @@ const make = Effect.gen(function* () {
 /** A job that this process works on. */
 interface Working {
   readonly lease: Lease
-  /** Completed when the job is no longer this worker's, failed when nobody can tell, or a step could not be stored. */
-  readonly gone: Deferred.Deferred<void, StorageUnavailable>
+  /** Why its program has to stop; failed when nobody can tell whose it is, or a step could not be stored. */
+  readonly left: Deferred.Deferred<Left, StorageUnavailable>
   /** When it was last known to be, in milliseconds since the epoch. */
   heldAt: number
 }
@@ -209,18 +207,22 @@ const isResult = Schema.is(JobResult)
  * The span of one attempt, wherever it runs. Its parent is the span that enqueued the job, as OpenTelemetry's messaging
  * conventions allow where one message is processed at a time: so a request and all that came of it are one trace.
  */
-const withJobSpan = ({ attempt, id, mode, traceparent }: Lease["job"]) =>
-  Effect.withSpan("job", {
-    kind: "consumer",
-    parent: storedSpan(traceparent),
-    attributes: {
-      ...jobMessage(id),
-      "messaging.operation.name": "work",
-      "messaging.operation.type": "process",
-      "job.mode": mode,
-      "job.attempt": attempt,
-    },
-  })
+const withJobSpan =
+  ({ attempt, id, mode, traceparent }: Lease["job"]) =>
+  <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    work.pipe(
+      spanned("job", {
+        kind: "consumer",
+        attributes: {
+          ...jobMessage(id),
+          "messaging.operation.name": "work",
+          "messaging.operation.type": "process",
+          "job.mode": mode,
+          "job.attempt": attempt,
+        },
+      }),
+      Effect.withParentSpan(storedSpan(traceparent)),
+    )
 
 const nameOf = (outcome: Outcome): string =>
   typeof outcome === "string" ? outcome : Exit.isSuccess(outcome) ? "completed" : "failed"

@@ -1,12 +1,12 @@
 /**
  * Wakes callers that wait for a job when something happens to it. What happened is read from the database, so a lost
- * signal only delays. Waiters also look by themselves every `SAFETY_POLL`.
+ * signal only delays: all waiters are woken every `SAFETY_POLL` to look by themselves.
  */
-import { Context, Duration, Effect, Layer, Queue, type Scope } from "effect"
+import { Context, Duration, Effect, Latch, Layer, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { JobId } from "../../domain/job.ts"
 
-/** How often a waiter looks without having been woken. */
+/** How often waiters look where nothing has woken them. */
 const SAFETY_POLL = Duration.seconds(5)
 
 /**
@@ -26,7 +26,7 @@ export const watched = (id: JobId): Topic => `watched:${id}`
 export const begun = (id: string, step: string): Topic => `begun:${id}:${step}`
 
 interface Subscription {
-  /** Waits for a signal since the last wait, at most `SAFETY_POLL`. Signals in between count as one. */
+  /** Waits for a signal since the last wait, at most about `SAFETY_POLL`. Signals in between count as one. */
   readonly next: Effect.Effect<void>
 }
 
@@ -44,8 +44,9 @@ export class JobSignals extends Context.Service<
   /** Within this process, which is all there is on the embedded database. */
   static readonly layerLocal = Layer.effect(
     JobSignals,
-    Effect.map(SqlClient.SqlClient, (sql) => {
-      const board = new SignalBoard()
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const board = yield* makeSignalBoard
       return JobSignals.of({
         publish: (topic) => sql.afterCommit(Effect.sync(() => board.wake(topic))),
         subscribe: (...topics) => board.subscribe(topics),
@@ -55,18 +56,35 @@ export class JobSignals extends Context.Service<
   )
 }
 
+/** The board of a process. One timer wakes all waiters to look, where each would need one of its own. */
+export const makeSignalBoard: Effect.Effect<SignalBoard, never, Scope.Scope> = Effect.gen(function* () {
+  const board = new SignalBoard()
+  yield* Effect.forkScoped(Effect.forever(board.wakeAllAfter(SAFETY_POLL)))
+  return board
+})
+
 /** Subscribers of this process, by topic. */
-export class SignalBoard {
-  private readonly topics = new Map<string, Set<Queue.Queue<void>>>()
+class SignalBoard {
+  private readonly topics = new Map<string, Set<Latch.Latch>>()
+  /** Open while there are any. */
+  private readonly inUse = Latch.makeUnsafe()
   private readonly listeners = new Set<(topic: string) => void>()
 
   wake(topic: string): void {
-    for (const queue of this.topics.get(topic) ?? []) Queue.offerUnsafe(queue, undefined)
+    for (const latch of this.topics.get(topic) ?? []) latch.openUnsafe()
     for (const heard of this.listeners) heard(topic)
   }
 
   wakeAll(): void {
     for (const topic of this.topics.keys()) this.wake(topic)
+  }
+
+  wakeAllAfter(time: Duration.Duration): Effect.Effect<void> {
+    const wake = Effect.sync(() => {
+      this.wakeAll()
+      if (this.topics.size === 0) this.inUse.closeUnsafe()
+    })
+    return this.inUse.await.pipe(Effect.andThen(Effect.sleep(time)), Effect.andThen(wake))
   }
 
   listen(heard: (topic: string) => void): Effect.Effect<void, never, Scope.Scope> {
@@ -79,19 +97,21 @@ export class SignalBoard {
   }
 
   subscribe(topics: ReadonlyArray<string>): Effect.Effect<Subscription, never, Scope.Scope> {
+    const latch = Latch.makeUnsafe()
     return Effect.acquireRelease(
-      Effect.map(Queue.sliding<void>(1), (queue) => {
-        for (const topic of topics) this.topics.set(topic, (this.topics.get(topic) ?? new Set()).add(queue))
-        return queue
+      Effect.sync((): Subscription => {
+        for (const topic of topics) this.topics.set(topic, (this.topics.get(topic) ?? new Set()).add(latch))
+        this.inUse.openUnsafe()
+        return { next: Effect.andThen(latch.await, latch.close) }
       }),
-      (queue) =>
-        Effect.sync(() => {
-          for (const topic of topics) {
-            const queues = this.topics.get(topic)
-            queues?.delete(queue)
-            if (queues?.size === 0) this.topics.delete(topic)
-          }
-        }),
-    ).pipe(Effect.map((queue) => ({ next: Effect.asVoid(Effect.timeoutOption(Queue.take(queue), SAFETY_POLL)) })))
+      () => {
+        for (const topic of topics) {
+          const latches = this.topics.get(topic)
+          latches?.delete(latch)
+          if (latches?.size === 0) this.topics.delete(topic)
+        }
+        return Effect.void
+      },
+    )
   }
 }

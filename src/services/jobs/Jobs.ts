@@ -24,6 +24,7 @@ import { Ledger } from "../routing/Ledger.ts"
 import { encodeAgent } from "../agents/storedAgents.ts"
 import { makeBatched } from "../batched.ts"
 import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { spanned } from "../spans.ts"
 import { databaseTime } from "./databaseTime.ts"
 import { makeIdempotency } from "./Idempotency.ts"
 import { jobEnded, jobEnqueued, type QueueState } from "./JobMetrics.ts"
@@ -58,11 +59,12 @@ export class Jobs extends Context.Service<
       filter?: JobFilter,
       page?: PageRequest,
     ) => Effect.Effect<Page<Job>, CursorInvalid | StorageUnavailable>
-    /** The job once it has ended, or as it is when `patience` runs out. */
+    /** The job once it has ended, or as it is when `patience` runs out, or `enough` says so before. */
     readonly wait: (
       tenant: TenantId,
       id: string,
       patience: Duration.Input,
+      enough?: Effect.Effect<void>,
     ) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
     /** Every step with an id above `after` (all by default) as it finishes, then the ended job, then the end. */
     readonly events: (
@@ -168,23 +170,35 @@ export class Jobs extends Context.Service<
           return typeof done === "string" ? yield* Effect.catchTag(read(tenant, done), "JobNotFound", Effect.die) : done
         }, unavailable),
 
-        get: Effect.fn("Jobs.get")(read, unavailable),
+        get: (tenant, id) => spanned("Jobs.get")(unavailableUnlimited(read(tenant, id))),
 
         list: Effect.fn("Jobs.list")(list, unavailable),
 
         receipts: Effect.fn("Jobs.receipts")(receipts, unavailable),
 
-        wait: Effect.fn("Jobs.wait")(function* (tenant, id, patience) {
-          const subscription = yield* signals.subscribe(`ended:${id}`)
-          const look = unavailableUnlimited(read(tenant, id))
-          const { status } = yield* unavailableUnlimited(state(tenant, id))
-          if (isEnded(status)) return yield* look
-          const done = yield* Effect.andThen(subscription.next, look).pipe(
-            Effect.repeat({ until: ({ status }) => isEnded(status) }),
-            Effect.timeoutOption(patience),
-          )
-          return Option.isSome(done) ? done.value : yield* look
-        }, Effect.scoped),
+        wait: Effect.fnUntraced(
+          function* (tenant, id, patience, enough = Effect.never) {
+            const subscription = yield* signals.subscribe(`ended:${id}`)
+            const { status } = yield* state(tenant, id)
+            if (isEnded(status)) return yield* read(tenant, id)
+            const untilEnded = Effect.gen(function* () {
+              for (;;) {
+                yield* subscription.next
+                const job = yield* read(tenant, id)
+                if (isEnded(job.status)) return job
+              }
+            })
+            const ended = yield* Effect.raceAllFirst([
+              untilEnded,
+              Effect.as(Effect.sleep(patience), undefined),
+              Effect.as(enough, undefined),
+            ])
+            return ended ?? (yield* read(tenant, id))
+          },
+          Effect.scoped,
+          unavailableUnlimited,
+          spanned("Jobs.wait"),
+        ),
 
         events: (tenant, id, after = 0) =>
           Effect.gen(function* () {

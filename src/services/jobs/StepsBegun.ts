@@ -91,12 +91,12 @@ class Registry<A> {
     return Effect.asVoid(
       Effect.acquireRelease(
         Effect.sync(() => this.sets.set(job, (this.sets.get(job) ?? new Set()).add(item))),
-        () =>
-          Effect.sync(() => {
-            const items = this.sets.get(job)
-            items?.delete(item)
-            if (items?.size === 0) this.sets.delete(job)
-          }),
+        () => {
+          const items = this.sets.get(job)
+          items?.delete(item)
+          if (items?.size === 0) this.sets.delete(job)
+          return Effect.void
+        },
       ),
     )
   }

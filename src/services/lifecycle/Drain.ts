@@ -55,11 +55,10 @@ export class Drain extends Context.Service<
             inFlight.add(work)
             return work
           })
-        const leave = (work: Work) =>
-          Effect.suspend(() => {
-            inFlight.delete(work)
-            return draining && inFlight.size === 0 ? Deferred.succeed(idle, undefined) : Effect.void
-          })
+        const leave = (work: Work) => {
+          inFlight.delete(work)
+          return draining && inFlight.size === 0 ? Deferred.succeed(idle, undefined) : Effect.void
+        }
 
         /** Says what is in flight. */
         const counted = <A>(log: Effect.Effect<A>) =>

@@ -39,7 +39,7 @@ export const recordsOf = (
     const baseline = priceOf(settings, settings.baseline, attempt.startedAt)?.prices ?? null
     const counts = attempt.outcome === "success" && !account.extra
     return {
-      id: SecureRandom.uuidV7Unsafe(),
+      id: `${requestId}-${index}`,
       at: attempt.startedAt,
       requestId,
       first: index === 0,

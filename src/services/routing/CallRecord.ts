@@ -5,6 +5,7 @@ import type { ProviderId } from "../../domain/upstream.ts"
 
 /** One call to a provider. Times in milliseconds, `at` since the epoch; money in micro-USD. */
 export interface CallRecord {
+  /** That of its request, and its number there. */
   readonly id: string
   readonly at: number
   /** All calls of one request share it, and one of them is its `first`. */

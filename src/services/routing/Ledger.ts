@@ -6,6 +6,7 @@ import { Array, Context, Effect, Layer, Random, Result, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { StorageUnavailable } from "../../domain/storage.ts"
 import { makeBatched } from "../batched.ts"
+import { spanned } from "../spans.ts"
 import { decodeRows, givenRows, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { hourlySums, SUM_COLUMNS } from "./HourlySums.ts"
@@ -83,15 +84,19 @@ export class Ledger extends Context.Service<
           ),
       })
 
-      const record = Effect.fn("Ledger.record")(function* (rows: ReadonlyArray<CallRecord>) {
-        if (rows.length === 0) return
-        const entered = yield* Effect.result(enterTogether(rows))
-        if (Result.isSuccess(entered)) return
-        const error = entered.failure
-        // Written again after a commit whose answer was lost, they are there already, and their sums with them.
-        if (SqlError.isSqlError(error) && isDuplicate(error) && (yield* inTime(areEntered(rows)))) return
-        return yield* error
-      }, unavailableUnlimited)
+      const record = Effect.fnUntraced(
+        function* (rows: ReadonlyArray<CallRecord>) {
+          if (rows.length === 0) return
+          const entered = yield* Effect.result(enterTogether(rows))
+          if (Result.isSuccess(entered)) return
+          const error = entered.failure
+          // Written again after a commit whose answer was lost, they are there already, and their sums with them.
+          if (SqlError.isSqlError(error) && isDuplicate(error) && (yield* inTime(areEntered(rows)))) return
+          return yield* error
+        },
+        unavailableUnlimited,
+        spanned("Ledger.record"),
+      )
 
       const spent = Effect.fn("Ledger.spent")(function* (jobs: ReadonlyArray<string>) {
         if (jobs.length === 0) return () => NOTHING_SPENT

@@ -34,6 +34,16 @@ const toPrices = ({ above, usd: [input, output, cached] }: ListPrice): Prices =>
       }),
 })
 
+const dayOf = (at: number): string => DateTime.formatIsoDateUtc(DateTime.makeUnsafe(at))
+
+/** A row's quote, which every call asks for several times. */
+const quotes = new Map(
+  LIST_PRICES.map((row): [ListPrice, PriceQuote] => [
+    row,
+    { prices: toPrices(row), version: PRICE_TABLE.version, as_of: row.as_of, source: row.source },
+  ]),
+)
+
 const byModel = Map.groupBy(LIST_PRICES, (row): string => row.model)
 
 /** The rows of a model, its snapshots included. */
@@ -55,10 +65,8 @@ export const contextOf = ({ model, provider }: TargetName): number | undefined =
 /** The shipped price of a target on the day of `at` (milliseconds since the epoch), `null` if there is none. */
 export const shippedPrice = (target: TargetName, at: number): PriceQuote | null => {
   if (target.provider === "echo") return ECHO_PRICE
-  const day = DateTime.formatIsoDateUtc(DateTime.makeUnsafe(at))
-  const row = rowsOf(target.model).findLast(({ from }) => from === undefined || from <= day)
-  if (row === undefined) return null
-  return { prices: toPrices(row), version: PRICE_TABLE.version, as_of: row.as_of, source: row.source }
+  const row = rowsOf(target.model).findLast(({ from }) => from === undefined || from <= dayOf(at))
+  return row === undefined ? null : (quotes.get(row) ?? null)
 }
 
 /**

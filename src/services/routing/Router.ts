@@ -10,6 +10,8 @@ import type { StepCall } from "../../domain/job.ts"
 import type { RoutingSettings } from "../../domain/routing.ts"
 import { sameTarget, type TargetName } from "../../domain/targets.ts"
 import type { Attempt } from "../../domain/upstream.ts"
+import { spanned } from "../spans.ts"
+import { retryAfterFailure } from "../storedRows.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { type Account, recordsOf, stepCallOf } from "./Accounting.ts"
 import { type Answer, readAnswer } from "./readAnswer.ts"
@@ -73,77 +75,85 @@ export class Router extends Context.Service<
       ) {
         for (const attempt of attempts) noteFirstToken(times, attempt)
         const records = recordsOf(settings, accountOf(request), attempts)
-        yield* Effect.retry(ledger.record(records), WRITE_AGAIN)
+        yield* retryAfterFailure(ledger.record(records), WRITE_AGAIN)
         yield* countRecords(records)
         return stepCallOf(records)
       })
 
-      const call = Effect.fn("Router.call")(function* (request: RouterRequest) {
-        const settings = yield* config.current
-        const now = yield* Clock.currentTimeMillis
-        const fitting = yield* chooseTargets(settings, request, { status: yield* upstream.status, times, now })
-        const last = fitting.length - 1
-        const tier = settings.strategy === "cascade" ? Math.min(request.tier ?? 0, last) : 0
-        const others = request.independentOf ?? []
-        const targets = leastRelatedFirst(fitting.slice(tier), others)
-        yield* Effect.annotateCurrentSpan({ strategy: settings.strategy, role: request.role, targets: targets.length })
+      const call = Effect.fnUntraced(
+        function* (request: RouterRequest) {
+          const settings = yield* config.current
+          const now = yield* Clock.currentTimeMillis
+          const fitting = yield* chooseTargets(settings, request, { status: yield* upstream.status, times, now })
+          const last = fitting.length - 1
+          const tier = settings.strategy === "cascade" ? Math.min(request.tier ?? 0, last) : 0
+          const others = request.independentOf ?? []
+          const targets = leastRelatedFirst(fitting.slice(tier), others)
+          yield* Effect.annotateCurrentSpan({
+            strategy: settings.strategy,
+            role: request.role,
+            targets: targets.length,
+          })
 
-        const ask = Effect.fnUntraced(function* (completion: ChatRequest) {
-          const attempts: Array<Attempt> = []
-          const answer = readAnswer(
-            upstream.stream({
-              completion,
-              targets: targets.map((target) => ({
-                ...target,
-                contextTokens: target.max_context_tokens,
-                firstTokenMs: target.first_token_ms,
-              })),
-              onAttempt: (attempt) => attempts.push(attempt),
-            }),
-          )
-          // Uninterruptible from the end of the last call until the calls are in the ledger: a job that is cancelled has
-          // spent what it has spent. If that fails after an interruption, it is in the log, and nobody is left to tell.
-          return yield* Effect.uninterruptibleMask(
-            Effect.fnUntraced(function* (restore) {
-              const result = yield* restore(answer).pipe(
-                Effect.onInterrupt(() => Effect.ignore(account(settings, request, attempts))),
-                Effect.result,
-              )
-              const call = yield* account(settings, request, attempts)
-              if (Result.isFailure(result)) {
-                return yield* new CallFailed({ error: result.failure, ...defined({ call }) })
-              }
-              const served = attempts.at(-1)
-              if (served === undefined || call === undefined) {
-                return yield* Effect.die(new Error("The upstream answered without having called anybody."))
-              }
-              const routed: Routed = {
-                ...result.success,
-                target: { provider: served.provider, model: served.model },
-                independent: !others.some((other) => sameTarget(other, served)),
-                call,
-                receipt: served.receipt,
-                escalateBelow:
-                  settings.strategy === "cascade" && tier < last ? (settings.cascade?.escalate_below ?? null) : null,
-              }
-              return routed
-            }),
-          )
-        })
+          const ask = Effect.fnUntraced(function* (completion: ChatRequest) {
+            const attempts: Array<Attempt> = []
+            const answer = readAnswer(
+              upstream.stream({
+                completion,
+                targets: targets.map((target) => ({
+                  ...target,
+                  contextTokens: target.max_context_tokens,
+                  firstTokenMs: target.first_token_ms,
+                })),
+                onAttempt: (attempt) => attempts.push(attempt),
+              }),
+            )
+            // Uninterruptible from the end of the last call until the calls are in the ledger: a job that is cancelled has
+            // spent what it has spent. If that fails after an interruption, it is in the log, and nobody is left to tell.
+            return yield* Effect.uninterruptibleMask(
+              Effect.fnUntraced(function* (restore) {
+                const result = yield* restore(answer).pipe(
+                  Effect.onInterrupt(() => Effect.ignore(account(settings, request, attempts))),
+                  Effect.result,
+                )
+                const call = yield* account(settings, request, attempts)
+                if (Result.isFailure(result)) {
+                  return yield* new CallFailed({ error: result.failure, ...defined({ call }) })
+                }
+                const served = attempts.at(-1)
+                if (served === undefined || call === undefined) {
+                  return yield* Effect.die(new Error("The upstream answered without having called anybody."))
+                }
+                const routed: Routed = {
+                  ...result.success,
+                  target: { provider: served.provider, model: served.model },
+                  independent: !others.some((other) => sameTarget(other, served)),
+                  call,
+                  receipt: served.receipt,
+                  escalateBelow:
+                    settings.strategy === "cascade" && tier < last ? (settings.cascade?.escalate_below ?? null) : null,
+                }
+                return routed
+              }),
+            )
+          })
 
-        const { response_format, ...plain } = request.completion
-        const [first] = targets
-        if (first !== undefined) yield* request.onChosen?.(first) ?? Effect.void
-        if (response_format === undefined || first === undefined) return yield* ask(request.completion)
-        if (formless.has(nameOf(first))) return yield* ask(plain)
-        return yield* Effect.catchTag(ask(request.completion), "CallFailed", (failed) => {
-          const refused = (failed.error.attempts ?? []).filter(({ outcome }) => FORM_REFUSED.has(outcome)).map(nameOf)
-          if (refused.length === 0) return Effect.fail(failed)
-          return Effect.tap(ask(plain), ({ target }) =>
-            Effect.sync(() => refused.includes(nameOf(target)) && formless.add(nameOf(target))),
-          )
-        })
-      }, Effect.scoped)
+          const { response_format, ...plain } = request.completion
+          const [first] = targets
+          if (first !== undefined) yield* request.onChosen?.(first) ?? Effect.void
+          if (response_format === undefined || first === undefined) return yield* ask(request.completion)
+          if (formless.has(nameOf(first))) return yield* ask(plain)
+          return yield* Effect.catchTag(ask(request.completion), "CallFailed", (failed) => {
+            const refused = (failed.error.attempts ?? []).filter(({ outcome }) => FORM_REFUSED.has(outcome)).map(nameOf)
+            if (refused.length === 0) return Effect.fail(failed)
+            return Effect.tap(ask(plain), ({ target }) =>
+              Effect.sync(() => refused.includes(nameOf(target)) && formless.add(nameOf(target))),
+            )
+          })
+        },
+        Effect.scoped,
+        spanned("Router.call"),
+      )
 
       return Router.of({ call })
     }),

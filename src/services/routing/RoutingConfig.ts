@@ -14,6 +14,7 @@ import {
 } from "../../domain/routingChecks.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
 import { makeBatched } from "../batched.ts"
+import { spanned } from "../spans.ts"
 import { decodeRows, encodeRow, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { PROVIDER_IDS } from "../upstream/Slots.ts"
 import { Upstream } from "../upstream/Upstream.ts"
@@ -87,7 +88,7 @@ export class RoutingConfig extends Context.Service<
           yield* configure(faultPolicyOf(upstream, settings))
           known = settings
           return settings
-        }).pipe(Effect.withSpan("RoutingConfig.current"))
+        }).pipe(spanned("RoutingConfig.current"))
 
         const check = Effect.fnUntraced(function* (input: RoutingSettingsInput) {
           const now = yield* Clock.currentTimeMillis

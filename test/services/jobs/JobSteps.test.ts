@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { StorageUnavailable } from "../../../src/domain/storage.ts"
 import type { FinishedStep } from "../../../src/services/jobs/JobLeases.ts"
 import type { JobContext } from "../../../src/services/jobs/JobProgram.ts"
-import { makeStep, type StepsOptions } from "../../../src/services/jobs/JobSteps.ts"
+import { type Left, makeStep, type StepsOptions } from "../../../src/services/jobs/JobSteps.ts"
 import { sqlite } from "../../support/databases.ts"
 import { enqueueOne, failure, services, takeJob } from "../../support/jobs.ts"
 
@@ -12,9 +12,8 @@ import { enqueueOne, failure, services, takeJob } from "../../support/jobs.ts"
 const stepsOf = Effect.fnUntraced(function* (record: StepsOptions["record"]) {
   const { job } = yield* enqueueOne()
   const lease = yield* Effect.flatMap(takeJob(job), Effect.fromOption)
-  const gone = yield* Deferred.make<void, StorageUnavailable>()
-  const parked = yield* Deferred.make<void>()
-  return { gone, step: makeStep({ lease, draining: Effect.succeed(false), parked, gone, record }) }
+  const left = yield* Deferred.make<Left, StorageUnavailable>()
+  return { left, step: makeStep({ lease, draining: Effect.succeed(false), left, record }) }
 })
 
 const say = (step: JobContext["step"], name = "a") =>
@@ -25,14 +24,14 @@ describe("a step", () => {
     it.effect(name, () => Effect.provide(body, services(sqlite.layer)))
 
   it.effect.each([
-    ["because the job is another worker's", Effect.succeed(false), Exit.void],
+    ["because the job is another worker's", Effect.succeed(false), Exit.succeed<Left>("gone")],
     ["because the database is away", Effect.fail(new StorageUnavailable()), Exit.fail(new StorageUnavailable())],
   ] as const)("that is not on disk leads nowhere: %s", ([, recorded, told]) =>
     Effect.gen(function* () {
-      const { gone, step } = yield* stepsOf(() => recorded)
+      const { left, step } = yield* stepsOf(() => recorded)
       let wentOn = false
       const fiber = yield* Effect.forkChild(Effect.map(say(step), () => (wentOn = true)))
-      assert.deepStrictEqual(yield* Effect.exit(Deferred.await(gone)), told)
+      assert.deepStrictEqual(yield* Effect.exit(Deferred.await(left)), told)
       yield* TestClock.adjust("1 hour")
       assert.isUndefined(fiber.pollUnsafe())
       yield* Fiber.interrupt(fiber)
@@ -44,7 +43,7 @@ describe("a step", () => {
     "is stored before anything builds on it, with its times, and a failed one without a value",
     Effect.gen(function* () {
       const stored: Array<FinishedStep> = []
-      const { gone, step } = yield* stepsOf((step) =>
+      const { left, step } = yield* stepsOf((step) =>
         Effect.sync(() => {
           stored.push(step)
           return true
@@ -63,7 +62,7 @@ describe("a step", () => {
         { step: { kind: "slow" }, outcome: '"x"', call: null, startedAt: 1000, finishedAt: 3000 },
         { step: { kind: "failed" }, outcome: null, call, startedAt: 3000, finishedAt: 3000 },
       ])
-      assert.isFalse(yield* Deferred.isDone(gone))
+      assert.isFalse(yield* Deferred.isDone(left))
     }),
   )
 

@@ -9,6 +9,7 @@ import { adversarial as mode, type AdversarialResult, type Round } from "../../.
 import { DEFAULT_EFFORT } from "../../../../domain/modes/description.ts"
 import { defined } from "../../../../domain/defined.ts"
 import { atTier } from "../../../../domain/step.ts"
+import { spanned } from "../../../spans.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import { type Asking, counts } from "../engine/Asking.ts"
 import { escalated, notesOf } from "../engine/Cascade.ts"
@@ -40,7 +41,7 @@ export const worstCalls = (job: Pick<JobContext, "agent" | "options">): Calls =>
   parallel: 1,
 })
 
-const debate = Effect.fn("modes.adversarial")(function* (context: JobContext, asking: Asking, tier: number) {
+const debate = Effect.fnUntraced(function* (context: JobContext, asking: Asking, tier: number) {
   const measured = yield* Measured
   const rounds = roundsOf(context)
   const extra = tier > 0
@@ -142,7 +143,7 @@ const debate = Effect.fn("modes.adversarial")(function* (context: JobContext, as
   }
   const holds = result.verdict === "upheld" || result.verdict === "revised"
   return { result, measure: holds ? (confidence ?? 0) : 0, escalateBelow: proposal.escalateBelow }
-})
+}, spanned("modes.adversarial"))
 
 const SAYS_NOTHING = "The answer says nothing that could be right or wrong, so no judge was asked about it."
 

@@ -11,6 +11,7 @@ import { TargetName } from "../../../../domain/targets.ts"
 import type { Ledger } from "../../../routing/Ledger.ts"
 import type { Router } from "../../../routing/Router.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
+import { jsonOf } from "../../../storedRows.ts"
 import type { StepsBegun } from "../../StepsBegun.ts"
 import { isLimited, limitReached, emptyAnswer, refusal, routingFailure } from "./jobFailures.ts"
 import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
@@ -208,9 +209,7 @@ export const counts = (said: ModelAnswer): boolean => !said.refused && !saysNoth
 /** The value in an answer, or `undefined`. */
 const decodeAnswer = <A, I>(schema: Schema.Codec<A, I>, said: ModelAnswer): A | undefined => {
   const json = said.refused || isEcho(said) ? undefined : jsonIn(said.text)
-  return json === undefined
-    ? undefined
-    : Option.getOrUndefined(Schema.decodeUnknownOption(Schema.fromJsonString(schema))(json))
+  return json === undefined ? undefined : Option.getOrUndefined(Schema.decodeOption(jsonOf(schema))(json))
 }
 
 /** Bounds that some providers refuse to be sent; they are checked here when the answer is decoded. */

@@ -14,6 +14,7 @@ import {
   type VerifiedResult,
 } from "../../../../domain/modes/verified.ts"
 import { atTier } from "../../../../domain/step.ts"
+import { spanned } from "../../../spans.ts"
 import type { JobContext } from "../../JobProgram.ts"
 import { type Asking, counts, isEcho, type ModelAnswer } from "../engine/Asking.ts"
 import { escalated, notesOf } from "../engine/Cascade.ts"
@@ -57,7 +58,7 @@ export const worstCalls = (job: Pick<JobContext, "agent" | "options">): Calls =>
   }
 }
 
-export const run = Effect.fn("modes.verified")(function* (context: JobContext, asking: Asking) {
+export const run = Effect.fnUntraced(function* (context: JobContext, asking: Asking) {
   const plan = planOf(context)
   const { ballot, draft, tier } = (yield* escalated((tier) => sampled(asking, plan, tier))).result
 
@@ -89,7 +90,7 @@ export const run = Effect.fn("modes.verified")(function* (context: JobContext, a
     }),
   }
   return result
-})
+}, spanned("modes.verified"))
 
 const noteOf = (refuted: boolean, corrected: boolean): string | undefined => {
   if (!refuted) return undefined
