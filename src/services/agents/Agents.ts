@@ -1,5 +1,5 @@
 /** The agents of every tenant. Each call sees only its own tenant's; another's does not exist. */
-import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import {
@@ -24,7 +24,9 @@ import {
   type PageRow,
   type StorageUnavailable,
 } from "../../domain/storage.ts"
-import { unavailable } from "../storedRows.ts"
+import { makeBatched } from "../batched.ts"
+import { spanned } from "../spans.ts"
+import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { decodeAgent, encodeAgent } from "./storedAgents.ts"
 
 /** An `If-Match` header, as it was sent. */
@@ -61,11 +63,29 @@ export class Agents extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const random = yield* SecureRandom.SecureRandom
 
+      const given = givenRows(sql, { tenant: "TEXT", agent_id: "TEXT" })
+      /** The documents of agents; those who ask at the same time are told together, each of its own tenant's. */
+      const documentOf = yield* makeBatched<Asked, Option.Option<string>>({
+        most: MOST,
+        run: (asked) =>
+          Effect.map(
+            sql<Stored & Asked>`SELECT given.tenant, given.agent_id, document FROM ${given(asked)}
+              JOIN agents ON agents.tenant = given.tenant AND agents.id = given.agent_id`,
+            (rows) =>
+              asked.map(({ agent_id, tenant }) =>
+                Option.map(
+                  Option.fromUndefinedOr(rows.find((row) => row.agent_id === agent_id && row.tenant === tenant)),
+                  ({ document }) => document,
+                ),
+              ),
+          ),
+      })
+
       const find = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
         // What is no id names no agent, and may be what a database refuses to look for.
         if (!isAgentId(id)) return yield* new AgentNotFound()
-        const [row] = yield* sql<Stored>`SELECT document FROM agents WHERE tenant = ${tenant} AND id = ${id}`
-        return row === undefined ? yield* new AgentNotFound() : yield* decodeAgent(row.document)
+        const document = yield* documentOf({ tenant, agent_id: id })
+        return Option.isSome(document) ? yield* decodeAgent(document.value) : yield* new AgentNotFound()
       })
 
       const findForChange = Effect.fnUntraced(function* (tenant: TenantId, id: string, ifMatch: IfMatch) {
@@ -117,7 +137,7 @@ export class Agents extends Context.Service<
           return agent
         }, unavailable),
 
-        get: Effect.fn("Agents.get")(find, unavailable),
+        get: (tenant, id) => spanned("Agents.get")(unavailableUnlimited(find(tenant, id))),
 
         list: Effect.fn("Agents.list")(function* (tenant, page) {
           const { before, limit } = yield* pageBounds(page)
@@ -145,6 +165,15 @@ export class Agents extends Context.Service<
 }
 
 const isAgentId = Schema.is(AgentId)
+
+/** Agents that are read together at most. */
+const MOST = 64
+
+/** An agent that somebody asks for. What is read for several tenants at once is given to each by its own name. */
+interface Asked {
+  readonly tenant: TenantId
+  readonly agent_id: AgentId
+}
 
 interface Stored {
   readonly document: string

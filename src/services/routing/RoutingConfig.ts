@@ -1,6 +1,7 @@
 /**
- * The routing configuration in force. It lives in the database with its history, and every call reads its version
- * first, so a change holds from the next call on in every process that shares the database.
+ * The routing configuration in force. It lives in the database with its history, and every call asks for its version
+ * first, so a change holds from the next call on in every process that shares the database. The embedded one has one
+ * process, which remembers it.
  */
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -68,7 +69,7 @@ export class RoutingConfig extends Context.Service<
         })
 
         /** The version in force after it was asked for; those who ask at the same time are told together. */
-        const newestVersion = yield* makeBatched<void, number>({
+        const askForVersion = yield* makeBatched<void, number>({
           most: Infinity,
           run: (questions) =>
             Effect.map(sql<{ version: number | null }>`SELECT MAX(version) AS version FROM routing_configs`, ([row]) =>
@@ -76,8 +77,25 @@ export class RoutingConfig extends Context.Service<
             ),
         })
 
+        /** What the embedded database said, which nobody but this process changes. Every change forgets it. */
+        let said: { readonly version: number } | undefined
+        let changes = 0
+        const ownVersion = Effect.suspend(() => {
+          if (said !== undefined) return Effect.succeed(said.version)
+          const before = changes
+          return Effect.map(askForVersion(), (version) => {
+            if (changes === before) said = { version }
+            return version
+          })
+        })
+        const forget = Effect.sync(() => {
+          changes++
+          said = undefined
+        })
+        const newestVersion = sql.onDialectOrElse({ pg: () => Effect.suspend(askForVersion), orElse: () => ownVersion })
+
         const current = Effect.gen(function* () {
-          const version = yield* newestVersion()
+          const version = yield* newestVersion
           if (version === 0) return yield* derive
           if (known?.version === version) return known
           const rows = yield* decode(
@@ -119,7 +137,7 @@ export class RoutingConfig extends Context.Service<
           const row = { version: settings.version, document, stored_by: by, stored_at: now.epochMilliseconds }
           // Versions follow each other without gaps, so of two changes to the same version one finds its row taken.
           const stored = yield* sql`INSERT INTO routing_configs ${sql.insert(row)}
-            ON CONFLICT DO NOTHING RETURNING version`
+            ON CONFLICT DO NOTHING RETURNING version`.pipe(Effect.ensuring(forget))
           return stored.length > 0
             ? settings
             : yield* new RoutingSettingsStale({ headers: { etag: routingETag(settings) } })
