@@ -1,13 +1,12 @@
-import { Cause, Duration, Effect, Fiber, Option, Schema, Stream } from "effect"
+import { Effect, Schema } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { HttpApiBuilder, HttpApiError } from "effect/http-api"
-import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
+import { encodeBase64Url, utf8 } from "../../domain/bytes.ts"
 import { suiteWith } from "../../domain/suites.ts"
 import { Callers, Source } from "../../services/access/Callers.ts"
-import { MEDIA_TYPE } from "../../domain/transcript.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { Attestation } from "../../services/sealing/Attestation.ts"
-import { type SealedAnswer, SealedCompletions } from "../../services/sealing/SealedCompletions.ts"
+import { SealedCompletions } from "../../services/sealing/SealedCompletions.ts"
 import type { OpeningError } from "../../services/sealing/SealedExchange.ts"
 import { Sessions } from "../../services/sealing/Sessions.ts"
 import { sha256 } from "../../services/sealing/sha256.ts"
@@ -17,8 +16,9 @@ import { Draining, TooLarge } from "../../api/problems.ts"
 import { CameBefore, NoCommonSuite, NoSession, NotOpened, Overloaded } from "../../api/proxy/openingProblems.ts"
 import { ProxyApi } from "../../api/proxy/ProxyApi.ts"
 import { InitRequest } from "../../api/proxy/SealedApi.ts"
+import { makeCompleteResponse } from "./completeResponse.ts"
 import { readEnvelope } from "./readEnvelope.ts"
-import { SEALED, streamResponse } from "./streamResponse.ts"
+import { streamResponse } from "./streamResponse.ts"
 
 const NO_STORE = { "cache-control": "no-store" }
 
@@ -27,45 +27,6 @@ const decodeInit = Schema.decodeUnknownEffect(Schema.fromJsonString(InitRequest)
 /** A body without a content type is taken for JSON, as at all endpoints. */
 const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   /^\s*application\/json\s*(;|$)/i.test(headers["content-type"] ?? "application/json")
-
-const KEEP_ALIVE = Duration.seconds(15)
-
-const SPACE = utf8(" ")
-
-/** JSON of a complete answer, of which nothing needs escaping. */
-const renderComplete = (responseNonce: Bytes, [answer, end]: readonly [Bytes, Bytes]): Bytes =>
-  utf8(
-    `{"response_nonce":"${encodeBase64Url(responseNonce)}","frames":["${encodeBase64Url(answer)}","${encodeBase64Url(end)}"]}`,
-  )
-
-/**
- * A complete answer. White space comes first: it makes the server send the headers, and then keeps the connection alive
- * until the answer is there.
- */
-const completeResponse = ({ frames, responseNonce }: Extract<SealedAnswer, { _tag: "Complete" }>) =>
-  Effect.map(Effect.forkScoped(frames), (sealing) => {
-    const next = Effect.timeoutOption(Fiber.join(sealing), KEEP_ALIVE)
-    let begun = false
-    let done = false
-    const pull = Effect.suspend(() => {
-      if (done) return Cause.done()
-      if (!begun) {
-        begun = true
-        return Effect.succeed([SPACE] as const)
-      }
-      return Effect.map(next, (frames) => {
-        done = Option.isSome(frames)
-        return [Option.isSome(frames) ? renderComplete(responseNonce, frames.value) : SPACE] as const
-      })
-    })
-    return HttpServerResponse.stream(Stream.fromPull(Effect.succeed(pull)), {
-      contentType: MEDIA_TYPE.complete,
-      headers: SEALED,
-    })
-  })
-
-const render = (answer: SealedAnswer) =>
-  answer._tag === "Complete" ? completeResponse(answer) : streamResponse(answer)
 
 /** The refusal of a request that could not be opened. */
 export const refusalOf = (
@@ -96,6 +57,7 @@ export const SealedHandlers = HttpApiBuilder.group(
     const attestation = yield* Attestation
     const callers = yield* Callers
     const drain = yield* Drain
+    const completeResponse = yield* makeCompleteResponse
     const keys = { keys: [attestation.jwk] }
 
     const init = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
@@ -123,8 +85,9 @@ export const SealedHandlers = HttpApiBuilder.group(
       const states = yield* CountedPolicies
       const answer = yield* Effect.mapError(completions.handle(envelope), refusalOf)
       states.length = 0
-      if (answer._tag === "Stream") work.kind = "stream"
-      return yield* render(answer)
+      if (answer._tag === "Complete") return completeResponse(answer)
+      work.kind = "stream"
+      return yield* streamResponse(answer)
     })
 
     /** The client that a request counts for outside the seal. */

@@ -2,7 +2,7 @@
  * Shutdown in order: readiness turns bad, nothing new begins, work in flight may finish within a grace period, and what
  * has not finished by then is told to end. The log says what was waited for.
  */
-import { Clock, Context, Deferred, Duration, Effect, Layer, Option, Schema, type Scope } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, Layer, Option, Schema, Scope } from "effect"
 
 /** The grace period is over. */
 export class Aborted extends Schema.TaggedError<Aborted>()("Aborted", {}) {
@@ -35,6 +35,8 @@ export class Drain extends Context.Service<
     readonly inFlight: (kind: Work["kind"]) => Effect.Effect<Work, never, Scope.Scope>
     /** Never succeeds; fails once the grace period is over. */
     readonly aborted: Effect.Effect<never, Aborted>
+    /** Calls once the grace period is over. Returns how to take that back. Unlike a race it costs no fiber. */
+    readonly onAbort: (call: () => void) => () => void
     /** Begins the shutdown, and returns when nothing is in flight or the waiting is over. */
     readonly drain: Effect.Effect<void>
   }
@@ -45,9 +47,22 @@ export class Drain extends Context.Service<
       Effect.gen(function* () {
         let draining = false
         const begun = yield* Deferred.make<void>()
-        const aborted = yield* Deferred.make<never, Aborted>()
         const idle = yield* Deferred.make<void>()
         const inFlight = new Set<Work>()
+        let isAborted = false
+        const atAbort = new Set<() => void>()
+        const onAbort = (call: () => void) => {
+          if (isAborted) call()
+          else atAbort.add(call)
+          return () => void atAbort.delete(call)
+        }
+        const aborted = Effect.callback<never, Aborted>((resume) =>
+          Effect.sync(onAbort(() => resume(Effect.fail(new Aborted())))),
+        )
+        const abort = Effect.sync(() => {
+          isAborted = true
+          for (const call of atAbort) call()
+        })
 
         const enter = (kind: Work["kind"]) =>
           Effect.map(Clock.currentTimeMillis, (since) => {
@@ -67,8 +82,15 @@ export class Drain extends Context.Service<
         return Drain.of({
           draining: Effect.sync(() => draining),
           begun: Deferred.await(begun),
-          inFlight: (kind) => Effect.acquireRelease(enter(kind), leave),
-          aborted: Deferred.await(aborted),
+          // Not acquired and released, because a release gets a copy of the whole context.
+          inFlight: (kind) =>
+            Effect.uninterruptible(
+              Effect.flatMap(Effect.scope, (scope) =>
+                Effect.tap(enter(kind), (work) => Scope.addFinalizer(scope, leave(work))),
+              ),
+            ),
+          aborted,
+          onAbort,
           drain: Effect.gen(function* () {
             draining = true
             yield* Deferred.succeed(begun, undefined)
@@ -82,7 +104,7 @@ export class Drain extends Context.Service<
               )
             }
             yield* counted(Effect.logWarning(`breaking off what is still in flight after ${grace}`))
-            yield* Deferred.fail(aborted, new Aborted())
+            yield* abort
             yield* Effect.timeoutOption(Deferred.await(idle), LAST_WORDS)
           }),
         })

@@ -2,7 +2,7 @@
  * The end of a response: the end record with its receipt, and the terminal proof of a stream (sealed protocol §5, §6).
  */
 import { Clock, Effect } from "effect"
-import { encodeBase64Url, utf8 } from "../../domain/bytes.ts"
+import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
 import { defined } from "../../domain/defined.ts"
 import { endRecordLength } from "../../domain/padding.ts"
 import type { Problem } from "../../domain/problem.ts"
@@ -11,7 +11,7 @@ import type { ReceiptClaims } from "../../domain/statement.ts"
 import { iJsonOf } from "../../domain/surrogates.ts"
 import { requestTraceId } from "../../domain/traceContext.ts"
 import type { EndStatus, Form } from "../../domain/transcript.ts"
-import { Attestation } from "./Attestation.ts"
+import type { Attestation } from "./Attestation.ts"
 import type { Opened } from "./SealedExchange.ts"
 
 /** Who answered, with which model; empty if nobody was called. */
@@ -32,8 +32,11 @@ interface Ending {
   /** Milliseconds since the epoch, from {@link endingNow}. */
   readonly endedAt: number
   readonly served: ServedBy
+  /** As {@link traced} gives it. */
   readonly problem?: Problem | undefined
 }
+
+type Signer = Pick<Attestation["Service"], "sign">
 
 /**
  * The time of a response that ends now. The times of an exchange never run backwards, even if the clock was set back.
@@ -42,9 +45,8 @@ export const endingNow = ({ receivedAt }: Opened): Effect.Effect<number> =>
   Effect.map(Clock.currentTimeMillis, (now) => Math.max(now, receivedAt))
 
 /** The JSON bytes of the end record. To be called once, after the last data frame. */
-export const endRecord = Effect.fnUntraced(function* (ending: Ending) {
+export const endRecord = (attestation: Signer, ending: Ending): Bytes => {
   const { form, opened, problem, requestId, served, status } = ending
-  const attestation = yield* Attestation
   const seconds = Math.floor(ending.endedAt / 1000)
   const receipt = attestation.sign("receipt", {
     iat: seconds,
@@ -67,14 +69,14 @@ export const endRecord = Effect.fnUntraced(function* (ending: Ending) {
   const record = { status, finish_reasons: served.finishReasons, usage: served.usage }
   const jsonWith = (problem: Problem | undefined) =>
     utf8(iJsonOf({ ...record, ...(problem === undefined ? {} : { problem }), receipt }))
-  const json = problem === undefined ? jsonWith(undefined) : fitted(yield* traced(problem), jsonWith)
+  const json = problem === undefined ? jsonWith(undefined) : fitted(problem, jsonWith)
   const filled = new Uint8Array(endRecordLength(json.length)).fill(SPACE)
   filled.set(json)
   return filled
-})
+}
 
 /** `problem` with the trace by which the operator finds it in the log: under the seal nobody else learns it. */
-const traced = (problem: Problem): Effect.Effect<Problem> =>
+export const traced = (problem: Problem): Effect.Effect<Problem> =>
   Effect.match(Effect.currentParentSpan, {
     onFailure: () => problem,
     onSuccess: (span) => ({ ...problem, ...defined({ trace_id: requestTraceId(span) }) }),
@@ -113,12 +115,10 @@ const shortened = (text: string, excess: number): string =>
   text.slice(0, Math.max(0, Math.min(text.length - 1, Math.floor(text.length - excess / 6))))
 
 /** The statement over all frames of a stream. To be called after the final frame was sealed. */
-export const terminalProof = Effect.fnUntraced(function* (opened: Opened, endedAt: number) {
-  const attestation = yield* Attestation
-  return attestation.sign("proof", {
+export const terminalProof = (attestation: Signer, opened: Opened, endedAt: number): string =>
+  attestation.sign("proof", {
     iat: Math.floor(endedAt / 1000),
     session_id: opened.sessionId,
     request_hash: encodeBase64Url(opened.sealer.requestHash),
     ...opened.sealer.summary(),
   })
-})

@@ -2,21 +2,18 @@
  * The sealed exchange from end to end: opens a request, has a provider answer it, and seals what comes back. The
  * result is ready to be written out; nothing in it can be read on the path, not even whether it is an answer.
  */
-import { Context, Effect, Layer, Metric, Option, type Scope, Tracer } from "effect"
-import { type Bytes, utf8 } from "../../domain/bytes.ts"
+import { Context, Effect, type Fiber, Layer, Option, type Scope, Tracer } from "effect"
+import type { Bytes } from "../../domain/bytes.ts"
 import { UNPACED } from "../../domain/pace.ts"
-import { Callers, Source } from "../access/Callers.ts"
+import { Callers } from "../access/Callers.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { Attestation } from "./Attestation.ts"
-import { CallLog } from "./CallLog.ts"
-import { endingNow, endRecord } from "./EndRecord.ts"
-import { type Asked, readRequest } from "./readRequest.ts"
+import { readRequest } from "./readRequest.ts"
 import { RequestIds } from "./RequestIds.ts"
-import { type Envelope, type Opened, type OpeningError, SealedExchange } from "./SealedExchange.ts"
-import { notingDefects, problemOf } from "./sealedProblem.ts"
+import { type Frames, sealComplete } from "./sealComplete.ts"
+import { type Envelope, type OpeningError, SealedExchange } from "./SealedExchange.ts"
 import { type Outlet, sealStream } from "./sealStream.ts"
-import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
 import { makeTicker } from "./Ticker.ts"
 
 /** Known as soon as the request was claimed. It does not reveal what becomes of the request. */
@@ -24,8 +21,8 @@ export type SealedAnswer =
   | {
       readonly _tag: "Complete"
       readonly responseNonce: Bytes
-      /** The frame of the answer, which may be empty, and the end record. */
-      readonly frames: Effect.Effect<readonly [Bytes, Bytes], never, Scope.Scope>
+      /** Under way already. */
+      readonly frames: Fiber.Fiber<Frames>
     }
   | {
       readonly _tag: "Stream"
@@ -52,71 +49,36 @@ export class SealedCompletions extends Context.Service<
   )
 }
 
-const complete = Effect.fnUntraced(function* (opened: Opened, { request, requestId }: Asked) {
-  const upstream = yield* Upstream
-  const drain = yield* Drain
-  const { sealer } = opened
-  const calls = new CallLog()
-  const outcome = yield* Effect.raceFirst(
-    Effect.flatMap(request, (request) => upstream.answer({ ...request, onAttempt: calls.note })),
-    drain.aborted,
-  ).pipe(
-    notingDefects,
-    Effect.match({
-      onSuccess: ({ json, served }) => ({ status: "complete", json, served }) as const,
-      onFailure: (error) =>
-        ({
-          status: error._tag === "Aborted" ? "aborted" : "failed",
-          json: "null",
-          served: calls.served,
-          problem: problemOf(error),
-        }) as const,
-    }),
-  )
-  const { json, status } = outcome
-  const answer = sealer.seal("complete", utf8(json), false)
-  const endedAt = yield* endingNow(opened)
-  const end = sealer.seal(
-    "complete",
-    yield* endRecord({ opened, endedAt, requestId, form: "complete", problem: undefined, ...outcome }),
-    true,
-  )
-  yield* Metric.update(framesSealed, 2)
-  yield* Metric.update(sealedResponses("complete", status), 1)
-  return [answer, end] as const
-})
-
 const make = Effect.gen(function* () {
   const exchange = yield* SealedExchange
   const ticker = yield* makeTicker
-  // The rest of the layer's context is not provided, because the scope has to be the request's.
-  const services = Context.pick(
-    Attestation,
-    Callers,
-    Drain,
-    RequestIds,
-    Upstream,
-  )(yield* Effect.context<Attestation | Callers | Drain | RequestIds | Upstream>())
+  // Handed on by hand: to provide them to each request would copy its whole context.
+  const services = {
+    attestation: yield* Attestation,
+    drain: yield* Drain,
+    upstream: yield* Upstream,
+  }
+  const admission = { callers: yield* Callers, requestIds: yield* RequestIds }
+
   const handle = Effect.fnUntraced(function* (envelope: Envelope) {
     const opened = yield* exchange.open(envelope)
-    const asked = readRequest(opened)
-    const here = Context.getOption(yield* Effect.context<never>(), Tracer.ParentSpan)
-    // The answer is produced while it is written out, outside the request's fiber, so it gets its caller and trace
-    // from here: the trace that the seal names, else this proxy's own.
-    const known = Context.add(services, Source, yield* Source).pipe(
-      Context.addOrOmit(Tracer.ParentSpan, asked.trace === undefined ? here : Option.some(asked.trace)),
-    )
+    const asked = readRequest(opened, admission)
+    const here = yield* Effect.serviceOption(Tracer.ParentSpan)
+    // The trace that the seal names, else this proxy's own.
+    const trace = asked.trace ?? Option.getOrUndefined(here)
+    const traced = <A, E, R>(serving: Effect.Effect<A, E, R>) =>
+      trace === undefined ? serving : Effect.provideService(serving, Tracer.ParentSpan, trace)
     const { responseNonce } = opened.sealer
     if (asked.form === "complete") {
-      const frames = Effect.provide(complete(opened, asked), known)
+      const frames = yield* traced(sealComplete(services, opened, asked))
       return { _tag: "Complete", responseNonce, frames } satisfies SealedAnswer
     }
-    const begin = yield* Effect.provide(sealStream(opened, asked, ticker), known)
+    const begin = yield* traced(sealStream(services, opened, asked, ticker))
     return {
       _tag: "Stream",
       responseNonce,
       paced: asked.pace !== UNPACED,
-      begin: (outlet) => Effect.provide(begin(outlet), known),
+      begin: (outlet) => traced(begin(outlet)),
     } satisfies SealedAnswer
   })
 

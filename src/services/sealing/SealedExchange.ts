@@ -1,5 +1,5 @@
 /** Opens sealed requests: everything from the envelope to the plaintext (sealed protocol §4.1 to §4.3). */
-import { Clock, Context, Effect, Layer, Metric, Schema, type Scope } from "effect"
+import { Clock, Context, Effect, Layer, Metric, Schema, Scope } from "effect"
 import { type Bytes, decodeBase64Url } from "../../domain/bytes.ts"
 import { letGo } from "../../domain/letGo.ts"
 import { FLOOR, unpad } from "../../domain/padding.ts"
@@ -87,42 +87,38 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
     if (!(yield* requestIds.hasRoom)) return yield* new ClaimsFull()
     if (yield* drain.draining) return yield* new ShuttingDown()
 
-    const opened = yield* Effect.acquireRelease(
-      Effect.try({
-        try: () =>
-          hpkeOpen({
-            key: session.key,
-            enc,
-            info: requestInfo(session.attestationHash),
-            aad: requestAad(session.idBytes),
-            ciphertext,
-            exportContext: responseExportContext,
-          }),
-        catch: () => new Unopenable(),
-      }).pipe(
-        // If the session ended meanwhile, that is the reason to report, because the client can begin a new one.
-        Effect.tapError(() => sessions.find(session.id, claim)),
-      ),
-      overwrite,
-    )
+    const held: Held = {}
+    // Before there is anything to overwrite. Nothing is acquired and released, because a release gets a copy of the whole context.
+    yield* Scope.addFinalizer(yield* Effect.scope, overwrite(held))
+    let opened: OpenOutput
+    try {
+      opened = hpkeOpen({
+        key: session.key,
+        enc,
+        info: requestInfo(session.attestationHash),
+        aad: requestAad(session.idBytes),
+        ciphertext,
+        exportContext: responseExportContext,
+      })
+    } catch {
+      // If the session ended meanwhile, that is the reason to report, because the client can begin a new one.
+      yield* sessions.find(session.id, claim)
+      return yield* new Unopenable()
+    }
+    held.opened = opened
     const content = unpad(opened.plaintext, FLOOR)
     const request = content === undefined ? undefined : splitContent(content)
     if (request === undefined) return yield* new Unopenable()
     yield* sessions.claim(session, claim)
 
-    const sealer = yield* Effect.acquireRelease(
-      Effect.sync(
-        () =>
-          new ResponseSealer({
-            secret: opened.secret,
-            enc,
-            responseNonce: randomBytes(RESPONSE_NONCE_BYTES),
-            requestHash: sha256(requestTranscript(session.attestationHash, enc, sha256(ciphertext))),
-            request,
-          }),
-      ),
-      destroy,
-    )
+    const sealer = new ResponseSealer({
+      secret: opened.secret,
+      enc,
+      responseNonce: randomBytes(RESPONSE_NONCE_BYTES),
+      requestHash: sha256(requestTranscript(session.attestationHash, enc, sha256(ciphertext))),
+      request,
+    })
+    held.sealer = sealer
     letGo(ciphertext)
     return { sessionId: session.id, receivedAt: Math.max(receivedAt, session.begunAt), request, sealer }
   })
@@ -133,13 +129,19 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
   })
 })
 
-// These stand here because a closure keeps all that others beside it use, which in there is the whole ciphertext.
-const overwrite = ({ plaintext, secret }: OpenOutput) =>
+/** What is to be overwritten when a request's scope closes. */
+interface Held {
+  opened?: OpenOutput
+  sealer?: ResponseSealer
+}
+
+// This stands here because a closure keeps all that others beside it use, which in there is the whole ciphertext.
+const overwrite = (held: Held) =>
   Effect.sync(() => {
-    plaintext.fill(0)
-    secret.fill(0)
+    held.opened?.plaintext.fill(0)
+    held.opened?.secret.fill(0)
+    held.sealer?.destroy()
   })
-const destroy = (sealer: ResponseSealer) => Effect.sync(() => sealer.destroy())
 
 const METRIC_REASON = {
   SessionGone: "session-gone",

@@ -13,12 +13,12 @@ import { paceOf } from "../../domain/pace.ts"
 import { callerSpan } from "../../domain/traceContext.ts"
 import { type Form, MAX_SKEW_MS } from "../../domain/transcript.ts"
 import { type ApiRequest, ProviderId, UpstreamError } from "../../domain/upstream.ts"
-import { Callers, Source } from "../access/Callers.ts"
+import { type Callers, Source } from "../access/Callers.ts"
 import type { TooManyInFlight } from "../access/ConcurrencyLimits.ts"
 import type { RateLimited } from "../access/RateLimits.ts"
 import type { Opened } from "./SealedExchange.ts"
 import { apiRequest } from "./apiRequest.ts"
-import { RequestIds } from "./RequestIds.ts"
+import type { RequestIds } from "./RequestIds.ts"
 import { invalidRequest, Refused } from "./sealedProblem.ts"
 import { openingsFailed } from "./SealingMetrics.ts"
 
@@ -37,7 +37,13 @@ export interface Asked {
   readonly api: unknown
   /** The caller's trace, if it names one that can be continued. */
   readonly trace: Tracer.ExternalSpan | undefined
-  readonly request: Effect.Effect<ApiRequest, Refused | UpstreamError, RequestIds | Callers | Scope.Scope>
+  readonly request: Effect.Effect<ApiRequest, Refused | UpstreamError, Scope.Scope>
+}
+
+/** What decides who is served. */
+export interface Admission {
+  readonly callers: Pick<Callers["Service"], "identify" | "enter">
+  readonly requestIds: Pick<RequestIds["Service"], "claim">
 }
 
 const refusedLimit = (error: RateLimited | TooManyInFlight) =>
@@ -57,9 +63,11 @@ const refusedLimit = (error: RateLimited | TooManyInFlight) =>
  * Admits a caller whose credential is valid, who has requests left, and who has not used this request id before. Gives
  * what tells callers apart.
  */
-const admit = Effect.fnUntraced(function* ({ credential }: SealedContent, requestId: string) {
-  const callers = yield* Callers
-  const requestIds = yield* RequestIds
+const admit = Effect.fnUntraced(function* (
+  { callers, requestIds }: Admission,
+  { credential }: SealedContent,
+  requestId: string,
+) {
   const caller = yield* callers.identify(fromUtf8(credential)).pipe(
     Effect.tapErrorTag("TokenRefused", () => Metric.update(openingsFailed("unauthorized"), 1)),
     Effect.mapError(({ code, status, title }) => new Refused({ status, code, title })),
@@ -101,7 +109,7 @@ const parsePayload = ({ payload }: SealedContent): Result.Result<Payload, Refuse
 const isStream = ({ body }: JsonObject): boolean => isObject(body) && body["stream"] === true
 
 /** Reads the payload of a request, and overwrites it. Everything wrong with it is reported under the seal. */
-export const readRequest = ({ request: content }: Opened): Asked => {
+export const readRequest = ({ request: content }: Opened, admission: Admission): Asked => {
   const payload = parsePayload(content)
   const members = Result.isSuccess(payload) && isObject(payload.success.value) ? payload.success.value : {}
   const { api, pace, request_id, traceparent, tracestate } = members
@@ -113,12 +121,12 @@ export const readRequest = ({ request: content }: Opened): Asked => {
     trace: Predicate.isString(traceparent)
       ? callerSpan(traceparent, Predicate.isString(tracestate) ? tracestate : undefined)
       : undefined,
-    request: Effect.flatMap(Effect.fromResult(payload), (payload) => checkRequest(payload, content)),
+    request: Effect.flatMap(Effect.fromResult(payload), (payload) => checkRequest(payload, content, admission)),
   }
 }
 
 const checkRequest = Effect.fnUntraced(
-  function* ({ body: raw, value }: Payload, content: SealedContent) {
+  function* ({ body: raw, value }: Payload, content: SealedContent, admission: Admission) {
     const { issued_at, request_id } = yield* decodeHead(value)
     if (Math.abs((yield* Clock.currentTimeMillis) - issued_at) > MAX_SKEW_MS) {
       yield* Metric.update(openingsFailed("stale"), 1)
@@ -129,7 +137,7 @@ const checkRequest = Effect.fnUntraced(
         detail: Redacted.make("issued_at must be within 60 s of the proxy's clock; begin a new session to calibrate."),
       })
     }
-    const caller = yield* admit(content, request_id)
+    const caller = yield* admit(admission, content, request_id)
     const { api, body, headers = {}, provider, restart } = yield* decodeRequest(value)
     if (!isApiName(api)) {
       return yield* new Refused({

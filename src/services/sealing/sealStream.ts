@@ -4,12 +4,12 @@ import type { Bytes } from "../../domain/bytes.ts"
 import { floorOf, UNPACED } from "../../domain/pace.ts"
 import type { EndStatus } from "../../domain/transcript.ts"
 import { type ApiEvent, UpstreamError } from "../../domain/upstream.ts"
-import { Aborted, Drain } from "../lifecycle/Drain.ts"
-import { Upstream } from "../upstream/Upstream.ts"
+import { Aborted, type Drain } from "../lifecycle/Drain.ts"
+import type { Upstream } from "../upstream/Upstream.ts"
 import type { Attestation } from "./Attestation.ts"
 import { Backlog } from "./Backlog.ts"
 import { CallLog } from "./CallLog.ts"
-import { endingNow, endRecord, terminalProof } from "./EndRecord.ts"
+import { endingNow, endRecord, terminalProof, traced } from "./EndRecord.ts"
 import type { Asked } from "./readRequest.ts"
 import type { Opened } from "./SealedExchange.ts"
 import { notingDefects, problemOf, type ServingError } from "./sealedProblem.ts"
@@ -34,6 +34,12 @@ export interface Outlet {
   readonly fail: (defect: unknown) => void
 }
 
+export interface StreamServices {
+  readonly attestation: Pick<Attestation["Service"], "sign">
+  readonly drain: Pick<Drain["Service"], "aborted">
+  readonly upstream: Pick<Upstream["Service"], "events">
+}
+
 /** How a stream ends. */
 interface Outcome {
   readonly status: EndStatus
@@ -50,10 +56,13 @@ const ABORTED: Outcome = { status: "aborted", error: new Aborted() }
  * Frames are sealed and written right where the clock calls, or where a piece arrives, with no fiber to wake: what stands
  * between an arrival and its frame is paid for each token.
  */
-export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: Asked, ticker: Ticker) {
-  const upstream = yield* Upstream
-  const drain = yield* Drain
-  const context = yield* Effect.context<Attestation>()
+export const sealStream = Effect.fnUntraced(function* (
+  { attestation, drain, upstream }: StreamServices,
+  opened: Opened,
+  asked: Asked,
+  ticker: Ticker,
+) {
+  const context = yield* Effect.context<never>()
   const { sealer } = opened
   const { pace } = asked
   const isPaced = pace !== UNPACED
@@ -89,19 +98,19 @@ export const sealStream = Effect.fnUntraced(function* (opened: Opened, asked: As
 
   const end = Effect.fnUntraced(function* ({ error, status }: Outcome) {
     const endedAt = yield* endingNow(opened)
-    const record = yield* endRecord({
+    const record = endRecord(attestation, {
       opened,
       endedAt,
       requestId: asked.requestId,
       form: "stream",
       status,
       served: calls.served,
-      problem: error === undefined ? undefined : problemOf(error),
+      problem: error === undefined ? undefined : yield* traced(problemOf(error)),
     })
     const last = frame(record, true)
     hasEnded = true
     yield* Metric.update(sealedResponses("stream", status), 1)
-    const proof = yield* terminalProof(opened, endedAt)
+    const proof = terminalProof(attestation, opened, endedAt)
     return [last, { _tag: "Proof", proof }] satisfies Events
   })
 

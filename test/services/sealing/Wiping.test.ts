@@ -122,6 +122,7 @@ describe.each(vaults)("with keys in %s memory, nothing secret is left", (_, vaul
 
 it.effect("a payload is overwritten as soon as it was read, whatever is in it", () =>
   Effect.gen(function* () {
+    const admission = { callers: yield* Callers, requestIds: yield* RequestIds }
     const good = JSON.stringify({
       request_id: crypto.randomUUID(),
       issued_at: 0,
@@ -138,7 +139,7 @@ it.effect("a payload is overwritten as soon as it was read, whatever is in it", 
         requestHash: new Uint8Array(32),
         request,
       })
-      const asked = readRequest({ sessionId: "", receivedAt: 0, request, sealer })
+      const asked = readRequest({ sessionId: "", receivedAt: 0, request, sealer }, admission)
       assert.isTrue(payload.every((byte) => byte === 0))
       const outcome = yield* Effect.exit(asked.request)
       assert.strictEqual(Exit.isSuccess(outcome), text === good)

@@ -1,6 +1,6 @@
 /** The product's sealing services with fixed keys where a test wants them, and a reference client that talks to them. */
 import { createHash } from "node:crypto"
-import { Cause, Clock, Duration, Effect, Layer, type Pull, Stream } from "effect"
+import { Cause, Clock, Duration, Effect, Fiber, Layer, type Pull, Stream } from "effect"
 import type { Bytes } from "../../../src/domain/bytes.ts"
 import { parseStatement } from "../../../src/domain/statement.ts"
 import { ML_KEM_768, type Suite, type SuiteId, X25519 } from "../../../src/domain/suites.ts"
@@ -228,7 +228,7 @@ export const collect = Effect.fnUntraced(function* (answer: SealedAnswer) {
       : {
           form: "complete",
           responseNonce,
-          frames: (yield* answer.frames).map((frame) => Buffer.from(frame)),
+          frames: (yield* Fiber.join(answer.frames)).map((frame) => Buffer.from(frame)),
           proof: undefined,
         }
   return collected

@@ -1,0 +1,81 @@
+/** A provider's whole answer as sealed frames. */
+import { Cause, Effect, Exit, type Fiber, Option, type Scope } from "effect"
+import { type Bytes, utf8 } from "../../domain/bytes.ts"
+import type { EndStatus } from "../../domain/transcript.ts"
+import { Aborted, type Drain } from "../lifecycle/Drain.ts"
+import type { Upstream } from "../upstream/Upstream.ts"
+import type { Attestation } from "./Attestation.ts"
+import { CallLog } from "./CallLog.ts"
+import { endingNow, endRecord, type ServedBy, traced } from "./EndRecord.ts"
+import type { Asked } from "./readRequest.ts"
+import type { Opened } from "./SealedExchange.ts"
+import { notingDefects, problemOf, type ServingError } from "./sealedProblem.ts"
+import { framesSealed, sealedResponses } from "./SealingMetrics.ts"
+
+/** The frame of the answer, which may be empty, and the end record. */
+export type Frames = readonly [answer: Bytes, end: Bytes]
+
+export interface CompleteServices {
+  readonly attestation: Pick<Attestation["Service"], "sign">
+  readonly drain: Pick<Drain["Service"], "onAbort">
+  readonly upstream: Pick<Upstream["Service"], "answer">
+}
+
+interface Outcome {
+  readonly status: EndStatus
+  /** `null` where there is no answer. */
+  readonly json: string
+  readonly served: ServedBy
+  readonly error?: ServingError
+}
+
+/**
+ * Begins to serve and seal a request. The fiber ends with the scope at the latest; a shutdown that cannot wait ends the
+ * serving, and what is sealed then says so.
+ */
+export const sealComplete = (
+  { attestation, drain, upstream }: CompleteServices,
+  opened: Opened,
+  asked: Asked,
+): Effect.Effect<Fiber.Fiber<Frames>, never, Scope.Scope> => {
+  const { sealer } = opened
+
+  const seal = Effect.fnUntraced(function* ({ error, json, served, status }: Outcome) {
+    const answer = sealer.seal("complete", utf8(json), false)
+    const endedAt = yield* endingNow(opened)
+    const problem = error === undefined ? undefined : yield* traced(problemOf(error))
+    const record = { opened, endedAt, requestId: asked.requestId, form: "complete", status, served, problem } as const
+    const end = sealer.seal("complete", endRecord(attestation, record), true)
+    const context = yield* Effect.context<never>()
+    framesSealed.updateUnsafe(2, context)
+    sealedResponses("complete", status).updateUnsafe(1, context)
+    return [answer, end] as const
+  })
+
+  const serve = Effect.withFiber<Frames, never, Scope.Scope>((fiber) => {
+    const calls = new CallLog()
+    let isAborted = false
+    const forget = drain.onAbort(() => {
+      isAborted = true
+      fiber.interruptUnsafe()
+    })
+    return Effect.flatMap(asked.request, (request) => upstream.answer({ ...request, onAttempt: calls.note })).pipe(
+      Effect.interruptible,
+      notingDefects,
+      Effect.exit,
+      Effect.flatMap((exit) => {
+        forget()
+        if (Exit.isSuccess(exit)) return seal({ status: "complete", json: exit.value.json, served: exit.value.served })
+        const failed = (status: EndStatus, error: ServingError) =>
+          seal({ status, json: "null", served: calls.served, error })
+        const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+        if (error !== undefined) return failed("failed", error)
+        // Interrupted by the scope, there is nobody to answer. The cause has no error, which its type does not say.
+        return isAborted ? failed("aborted", new Aborted()) : Effect.failCause(exit.cause as Cause.Cause<never>)
+      }),
+    )
+  })
+
+  // Only the serving can be interrupted: one fiber does what a race would need three for.
+  return Effect.forkScoped(serve, { uninterruptible: true })
+}
