@@ -52,7 +52,10 @@ const TAPS = [
   }),
   tap("createPrivateKey", (note, [options]) => note("encoded private key", Reflect.get(Object(options), "key"))),
   tap("diffieHellman", (note, _, shared) => note("agreed secret", shared)),
-  tap("decapsulate", (note, _, shared) => note("decapsulated secret", shared)),
+  tap("decapsulate", (note, [options], shared) => {
+    note("encoded private key", Reflect.get(Object(options), "key"))
+    note("decapsulated secret", shared)
+  }),
 ]
 
 export interface Watched {

@@ -6,9 +6,9 @@
  * Keys share slabs, because every guarded allocation costs at least three memory mappings, of which a process has a
  * limited number: one allocation per session would fail at some twenty thousand sessions.
  */
-import type { Bytes } from "../../domain/bytes.ts"
+import { type Bytes, concat } from "../../domain/bytes.ts"
 import { ML_KEM_768 } from "../../domain/suites.ts"
-import type { AgreementKey, DecapsulationKey, KeyStorage, SigningKey } from "./KeyStorage.ts"
+import type { AgreementKey, HybridKey, HybridSecrets, KeyStorage, SigningKey } from "./KeyStorage.ts"
 import { mlKemDecapsulate, mlKemPublicKey } from "./nativeKeys.ts"
 import { secretBytes } from "./secretBytes.ts"
 
@@ -28,7 +28,8 @@ interface Sodium {
 
 const AGREEMENT_BYTES = 32
 const SIGNING_BYTES = 64
-/** One slab of agreement keys is 32 KiB, one of decapsulation keys twice that. */
+const HYBRID_BYTES = ML_KEM_768.seedBytes + AGREEMENT_BYTES
+/** One slab of agreement keys is 32 KiB, one of hybrid keys three times that. */
 const SLOTS_PER_SLAB = 1024
 
 interface Slab {
@@ -72,7 +73,7 @@ const makeStorage = (sodium: Sodium): KeyStorage => {
     }
   }
 
-  /** Where one key is. There are two for each session, so that it holds no more than it has to. */
+  /** Where one key is. There is one for each session, so it holds no more than it has to. */
   class Slot {
     private readonly slab: Slab
     private readonly index: number
@@ -139,19 +140,31 @@ const makeStorage = (sodium: Sodium): KeyStorage => {
     }
   }
 
-  class Decapsulation implements DecapsulationKey {
+  /** Both keys lie in one slot, because making memory accessible and inaccessible again costs as much as a signature. */
+  class Hybrid implements HybridKey {
+    readonly x25519PublicKey = new Uint8Array(AGREEMENT_BYTES)
     private readonly slot: Slot
 
     constructor(slot: Slot) {
       this.slot = slot
+      slot.read((bytes) => sodium.crypto_scalarmult_base(this.x25519PublicKey, bytes.subarray(ML_KEM_768.seedBytes)))
     }
 
     get publicKey(): Bytes {
-      return this.slot.read(mlKemPublicKey)
+      return concat(
+        this.slot.read((bytes) => mlKemPublicKey(bytes.subarray(0, ML_KEM_768.seedBytes))),
+        this.x25519PublicKey,
+      )
     }
 
-    decapsulate(ciphertext: Bytes): Bytes {
-      return this.slot.read((bytes) => mlKemDecapsulate(bytes, ciphertext))
+    decapsulate(enc: Bytes): HybridSecrets {
+      const x25519 = secretBytes(AGREEMENT_BYTES)
+      const mlKem = this.slot.read((bytes) => {
+        const peer = enc.subarray(ML_KEM_768.ciphertextBytes)
+        sodium.crypto_scalarmult(x25519, bytes.subarray(ML_KEM_768.seedBytes), peer)
+        return mlKemDecapsulate(bytes.subarray(0, ML_KEM_768.seedBytes), enc.subarray(0, ML_KEM_768.ciphertextBytes))
+      })
+      return { mlKem, x25519 }
     }
 
     destroy(): void {
@@ -162,7 +175,7 @@ const makeStorage = (sodium: Sodium): KeyStorage => {
   return {
     kind: "guarded",
     agreementKey: (secret): AgreementKey => new Agreement(filledSlot(AGREEMENT_BYTES, secret)),
-    decapsulationKey: (seed): DecapsulationKey => new Decapsulation(filledSlot(ML_KEM_768.seedBytes, seed)),
+    hybridKey: (secrets): HybridKey => new Hybrid(filledSlot(HYBRID_BYTES, secrets)),
     signingKey: (seed): SigningKey => {
       const slot = new Slot(SIGNING_BYTES, 1)
       const publicKey = new Uint8Array(32)

@@ -10,14 +10,24 @@ export interface AgreementKey {
   readonly destroy: () => void
 }
 
-/** An ML-KEM-768 private key (FIPS 203). */
-export interface DecapsulationKey {
-  /** Computed each time: it is long, and needed once. */
+/** The two private keys of X-Wing, which are always used together. */
+export interface HybridKey {
+  /** The public keys of ML-KEM-768 (FIPS 203) and X25519. Put together each time: it is long, and needed once. */
   readonly publicKey: Bytes
-  /** The 32-byte secret in `ciphertext`, another one if it was made for another key; throws when the key was destroyed. */
-  readonly decapsulate: (ciphertext: Bytes) => Bytes
+  /** The end of it. */
+  readonly x25519PublicKey: Bytes
+  /**
+   * The two 32-byte secrets in `enc`, which is a ciphertext of ML-KEM and a public key of X25519. That of ML-KEM is another one
+   * if it was made for another key. Throws when the keys were destroyed, or the result of X25519 is all zero.
+   */
+  readonly decapsulate: (enc: Bytes) => HybridSecrets
   /** Overwrites the key. Calling it again does nothing. */
   readonly destroy: () => void
+}
+
+export interface HybridSecrets {
+  readonly mlKem: Bytes
+  readonly x25519: Bytes
 }
 
 /** An Ed25519 private key (RFC 8032). */
@@ -34,8 +44,8 @@ export interface KeyStorage {
   readonly kind: "guarded" | "plain"
   /** A fresh key; or, for tests with fixed keys, the given one, whose bytes are overwritten. */
   readonly agreementKey: (secret?: Bytes) => AgreementKey
-  /** A fresh key; or, for tests with fixed keys, the one of the given seed (`d ‖ z`), whose bytes are overwritten. */
-  readonly decapsulationKey: (seed?: Bytes) => DecapsulationKey
+  /** Fresh keys; or, for tests with fixed keys, those of `d ‖ z ‖ x25519`, whose bytes are overwritten. */
+  readonly hybridKey: (secrets?: Bytes) => HybridKey
   /** Takes over a 32-byte seed, whose bytes are overwritten. */
   readonly signingKey: (seed: Bytes) => SigningKey
   /** Overwrites every key that is still held. */

@@ -3,15 +3,28 @@
  * overwritten when the key is destroyed.
  */
 import { createPublicKey, diffieHellman, randomFillSync, sign } from "node:crypto"
-import type { Bytes } from "../../domain/bytes.ts"
+import { type Bytes, concat } from "../../domain/bytes.ts"
 import { ML_KEM_768 } from "../../domain/suites.ts"
-import type { AgreementKey, DecapsulationKey, KeyStorage, SigningKey } from "./KeyStorage.ts"
+import type { AgreementKey, HybridKey, KeyStorage, SigningKey } from "./KeyStorage.ts"
 import { mlKemDecapsulate, mlKemPublicKey, publicKeyOf, withPrivateKey } from "./nativeKeys.ts"
 import { secretBytes } from "./secretBytes.ts"
 
 /** RFC 8410 §4: SubjectPublicKeyInfo of X25519 is a fixed prefix and the 32 raw bytes. */
 const SPKI_X25519_PREFIX = "302a300506032b656e032100"
 const KEY_BYTES = 32
+
+/** The secret that an X25519 private key agrees with `peer`. */
+const agree = (secret: Bytes, peer: Bytes): Bytes => {
+  const spki = Buffer.concat([Buffer.from(SPKI_X25519_PREFIX, "hex"), peer])
+  const publicKey = createPublicKey({ key: spki, format: "der", type: "spki" })
+  const { buffer, byteLength, byteOffset } = withPrivateKey("x25519", secret, (privateKey) =>
+    diffieHellman({ privateKey, publicKey }),
+  )
+  // No copy: whoever overwrites what is returned overwrites the secret itself.
+  return new Uint8Array(buffer, byteOffset, byteLength)
+}
+
+const x25519PublicKey = (secret: Bytes): Bytes => withPrivateKey("x25519", secret, (key) => publicKeyOf(key, KEY_BYTES))
 
 export const plainStorage = (): KeyStorage => {
   const held = new Set<Bytes>()
@@ -42,26 +55,25 @@ export const plainStorage = (): KeyStorage => {
     agreementKey: (given): AgreementKey => {
       const { destroy, read } = hold(KEY_BYTES, given)
       return {
-        publicKey: withPrivateKey("x25519", read(), (key) => publicKeyOf(key, KEY_BYTES)),
-        agree: (peer) => {
-          const spki = Buffer.concat([Buffer.from(SPKI_X25519_PREFIX, "hex"), peer])
-          const publicKey = createPublicKey({ key: spki, format: "der", type: "spki" })
-          const { buffer, byteLength, byteOffset } = withPrivateKey("x25519", read(), (privateKey) =>
-            diffieHellman({ privateKey, publicKey }),
-          )
-          // No copy: whoever overwrites what is returned overwrites the secret itself.
-          return new Uint8Array(buffer, byteOffset, byteLength)
-        },
+        publicKey: x25519PublicKey(read()),
+        agree: (peer) => agree(read(), peer),
         destroy,
       }
     },
-    decapsulationKey: (seed): DecapsulationKey => {
-      const { destroy, read } = hold(ML_KEM_768.seedBytes, seed)
+    hybridKey: (given): HybridKey => {
+      const { destroy, read } = hold(ML_KEM_768.seedBytes + KEY_BYTES, given)
+      const seed = () => read().subarray(0, ML_KEM_768.seedBytes)
+      const secret = () => read().subarray(ML_KEM_768.seedBytes)
+      const publicX = x25519PublicKey(secret())
       return {
         get publicKey() {
-          return mlKemPublicKey(read())
+          return concat(mlKemPublicKey(seed()), publicX)
         },
-        decapsulate: (ciphertext) => mlKemDecapsulate(read(), ciphertext),
+        x25519PublicKey: publicX,
+        decapsulate: (enc) => ({
+          x25519: agree(secret(), enc.subarray(ML_KEM_768.ciphertextBytes)),
+          mlKem: mlKemDecapsulate(seed(), enc.subarray(0, ML_KEM_768.ciphertextBytes)),
+        }),
         destroy,
       }
     },

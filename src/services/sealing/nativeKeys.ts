@@ -1,8 +1,8 @@
 /**
  * Private keys for Node's crypto library, which takes them encoded. Each use hands it a copy, which it frees (and cleanses)
- * when its key object is collected as garbage, at a time of the runtime's choosing.
+ * when what used it is collected as garbage, at a time of the runtime's choosing.
  */
-import { createPrivateKey, createPublicKey, decapsulate, type KeyObject } from "node:crypto"
+import { createPrivateKey, createPublicKey, decapsulate, type PrivateKeyInput } from "node:crypto"
 import type { Bytes } from "../../domain/bytes.ts"
 import { ML_KEM_768 } from "../../domain/suites.ts"
 import { exactBuffer, secretBytes } from "./secretBytes.ts"
@@ -15,21 +15,25 @@ const PKCS8_PREFIX = {
 }
 
 /** Runs `use` with the key as Node's crypto wants it, and overwrites the encoding made for that. */
-export const withPrivateKey = <A>(kind: keyof typeof PKCS8_PREFIX, secret: Bytes, use: (key: KeyObject) => A): A => {
+export const withPrivateKey = <A>(
+  kind: keyof typeof PKCS8_PREFIX,
+  secret: Bytes,
+  use: (key: PrivateKeyInput) => A,
+): A => {
   const prefix = PKCS8_PREFIX[kind]
   const der = Buffer.from(secretBytes(prefix.length / 2 + secret.length).buffer)
   der.write(prefix, "hex")
   der.set(secret, prefix.length / 2)
   try {
-    return use(createPrivateKey({ key: der, format: "der", type: "pkcs8" }))
+    return use({ key: der, format: "der", type: "pkcs8" })
   } finally {
     der.fill(0)
   }
 }
 
 /** The last `length` bytes of its encoding, which are the raw ones. */
-export const publicKeyOf = (key: KeyObject, length: number): Bytes =>
-  new Uint8Array(createPublicKey(key).export({ format: "der", type: "spki" }).subarray(-length))
+export const publicKeyOf = (key: PrivateKeyInput, length: number): Bytes =>
+  new Uint8Array(createPublicKey(createPrivateKey(key)).export({ format: "der", type: "spki" }).subarray(-length))
 
 /** The public key of an ML-KEM-768 seed. */
 export const mlKemPublicKey = (seed: Bytes): Bytes =>

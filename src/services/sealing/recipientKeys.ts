@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { type Bytes, concat, u64, utf8 } from "../../domain/bytes.ts"
 import { ML_KEM_768, type Suite, X25519, X_WING } from "../../domain/suites.ts"
 import { KEY_BYTES } from "../../domain/transcript.ts"
-import type { AgreementKey, DecapsulationKey, KeyStorage } from "./KeyStorage.ts"
+import type { HybridKey, KeyStorage } from "./KeyStorage.ts"
 import type { LabeledKdf } from "./LabeledKdf.ts"
 import { exactBuffer } from "./secretBytes.ts"
 
@@ -17,7 +17,7 @@ export interface RecipientKey {
   readonly destroy: () => void
 }
 
-type Vault = Pick<KeyStorage, "agreementKey" | "decapsulationKey">
+type Vault = Pick<KeyStorage, "agreementKey" | "hybridKey">
 
 const EMPTY = new Uint8Array(0)
 /** Of DHKEM (RFC 9180 §4.1). */
@@ -43,8 +43,8 @@ const x25519 = (vault: Vault, secret?: Bytes): RecipientKey => {
   }
 }
 
-/** The two private keys that X-Wing expands a seed to. */
-const expand = (seed: Bytes): readonly [mlKem: Bytes, x25519: Bytes] => {
+/** The two private keys that X-Wing expands a seed to, one behind the other. */
+const expand = (seed: Bytes): Bytes => {
   const expanded = new Uint8Array(
     exactBuffer(
       createHash("shake256", { outputLength: ML_KEM_768.seedBytes + KEY_BYTES })
@@ -52,51 +52,43 @@ const expand = (seed: Bytes): readonly [mlKem: Bytes, x25519: Bytes] => {
         .digest(),
     ),
   )
-  const keys = [expanded.slice(0, ML_KEM_768.seedBytes), expanded.slice(ML_KEM_768.seedBytes)] as const
-  expanded.fill(0)
   seed.fill(0)
-  return keys
+  return expanded
 }
 
 /** X-Wing, which most sessions are of. A class, because its methods take no memory for each of them. */
 class XWingKey implements RecipientKey {
   readonly suite = X_WING
-  private readonly mlKem: DecapsulationKey
-  private readonly x: AgreementKey
+  private readonly keys: HybridKey
 
   /**
-   * The two private keys of a fresh key are drawn each by itself, in the vault: that is what expanding a seed comes to,
+   * The two private keys of a fresh key are drawn in the vault: that is what expanding a seed comes to,
    * without a seed that would be a third secret.
    */
   constructor(vault: Vault, seed?: Bytes) {
-    const [seedM, secretX] = seed === undefined ? [] : expand(seed)
-    this.mlKem = vault.decapsulationKey(seedM)
-    this.x = vault.agreementKey(secretX)
+    this.keys = vault.hybridKey(seed === undefined ? undefined : expand(seed))
   }
 
   get publicKey(): Bytes {
-    return concat(this.mlKem.publicKey, this.x.publicKey)
+    return this.keys.publicKey
   }
 
   decapsulate(enc: Bytes, kdf: LabeledKdf): Bytes {
-    const ciphertextX = enc.subarray(ML_KEM_768.ciphertextBytes)
-    const sharedX = this.x.agree(ciphertextX)
-    const sharedM = this.mlKem.decapsulate(enc.subarray(0, ML_KEM_768.ciphertextBytes))
+    const { mlKem, x25519 } = this.keys.decapsulate(enc)
     const shared = createHash("sha3-256")
-      .update(sharedM)
-      .update(sharedX)
-      .update(ciphertextX)
-      .update(this.x.publicKey)
+      .update(mlKem)
+      .update(x25519)
+      .update(enc.subarray(ML_KEM_768.ciphertextBytes))
+      .update(this.keys.x25519PublicKey)
       .update(X_WING_LABEL)
       .digest()
-    sharedM.fill(0)
-    sharedX.fill(0)
+    mlKem.fill(0)
+    x25519.fill(0)
     return kdf.remember(new Uint8Array(exactBuffer(shared)))
   }
 
   destroy(): void {
-    this.mlKem.destroy()
-    this.x.destroy()
+    this.keys.destroy()
   }
 }
 

@@ -3,7 +3,7 @@ import { assert, describe, it, vi } from "@effect/vitest"
 import { Aes256Gcm, CipherSuite, DhkemX25519HkdfSha256, HkdfSha256 } from "@hpke/core"
 import { XWing } from "@hpke/hybridkem-x-wing"
 import { Effect, Schema } from "effect"
-import { encodeBase64Url } from "../../../src/domain/bytes.ts"
+import { concat, encodeBase64Url } from "../../../src/domain/bytes.ts"
 import { X25519, X_WING } from "../../../src/domain/suites.ts"
 import { hpkeSeal } from "../../../src/client/hpke.ts"
 import { guardedStorage } from "../../../src/services/sealing/GuardedStorage.ts"
@@ -248,7 +248,7 @@ describe.each(storages.flatMap(([name, storage]) => (storage === undefined ? [] 
 
     it("keeps shut for whoever has the X25519 half of the key alone", async () => {
       const secret = freshSecret()
-      const both = { ...storage, agreementKey: () => storage.agreementKey(secret.slice()) }
+      const both = { ...storage, hybridKey: () => storage.hybridKey(concat(freshSecret(), freshSecret(), secret)) }
       const { ciphertext, enc } = await hpkeSeal(X_WING, recipientKey(X_WING, both).publicKey, INFO, AAD, PLAINTEXT)
       // A thief of the one half, who has to make up the other.
       const key = recipientKey(X_WING, both)

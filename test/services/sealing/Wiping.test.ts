@@ -45,7 +45,7 @@ describe.each(vaults)("with keys in %s memory, nothing secret is left", (_, vaul
     const open = (envelope: Envelope) => watched.during(Effect.scoped(exchange.open(envelope)))
     const handle = (envelope: Envelope) =>
       watched.during(Effect.scoped(Effect.flatMap(Context.get(services, SealedCompletions).handle(envelope), collect)))
-    const keys = () => (kind === "plain" ? Array.from({ length: 3 }, () => "memory for a secret") : [])
+    const keys = () => (kind === "plain" ? Array.from({ length: 2 }, () => "memory for a secret") : [])
     /** Of the identity and the session, for as long as they are there. */
     const assertOnlyKeys = () => assert.deepStrictEqual(watched.left(), keys())
     const close = Effect.gen(function* () {

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { Cause, Clock, Duration, Effect, Fiber, Layer, type Pull, Stream } from "effect"
 import type { Bytes } from "../../../src/domain/bytes.ts"
 import { parseStatement } from "../../../src/domain/statement.ts"
-import { ML_KEM_768, type Suite, type SuiteId, X25519 } from "../../../src/domain/suites.ts"
+import { type Suite, type SuiteId, X25519 } from "../../../src/domain/suites.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
@@ -71,12 +71,7 @@ export const layerFixedKey = (suite: Suite, secret: Uint8Array) =>
       return KeyVault.of({ ...storage, agreementKey: () => storage.agreementKey(new Uint8Array(secret)) })
     }
     const expanded = createHash("shake256", { outputLength: 96 }).update(secret).digest()
-    const part = (from: number, to: number) => new Uint8Array(expanded.subarray(from, to))
-    return KeyVault.of({
-      ...storage,
-      decapsulationKey: () => storage.decapsulationKey(part(0, ML_KEM_768.seedBytes)),
-      agreementKey: () => storage.agreementKey(part(ML_KEM_768.seedBytes, expanded.length)),
-    })
+    return KeyVault.of({ ...storage, hybridKey: () => storage.hybridKey(new Uint8Array(expanded)) })
   })
 
 /** The claims of an offered session, and the statement that makes them. */
