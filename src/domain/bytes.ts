@@ -30,16 +30,26 @@ export const concat = (...parts: ReadonlyArray<Uint8Array>): Bytes => {
 
 /** `value` as four big-endian bytes. */
 export const u32 = (value: number): Bytes => {
+  // By hand: a view would need the buffer, which small arrays have only once somebody asks for it.
   const bytes = new Uint8Array(4)
-  new DataView(bytes.buffer).setUint32(0, value)
+  setU32(bytes, 0, value)
   return bytes
 }
 
 /** `value` (a non-negative safe integer) as eight big-endian bytes. */
 export const u64 = (value: number): Bytes => {
   const bytes = new Uint8Array(8)
-  new DataView(bytes.buffer).setBigUint64(0, BigInt(value))
+  setU32(bytes, 0, Math.floor(value / 2 ** 32))
+  setU32(bytes, 4, value)
   return bytes
+}
+
+/** Writes the lowest 32 bits of `value` as four big-endian bytes. */
+export const setU32 = (bytes: Uint8Array, offset: number, value: number): void => {
+  bytes[offset] = value >>> 24
+  bytes[offset + 1] = value >>> 16
+  bytes[offset + 2] = value >>> 8
+  bytes[offset + 3] = value
 }
 
 /** Domain separation: UTF-8 `"sealgate/v2 " + name` followed by one zero byte. */

@@ -3,7 +3,7 @@
  * little about it. Sizes follow Padmé (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and
  * Communication with PURBs", PETS 2019): at most 12 % overhead, O(log log n) bits leaked.
  */
-import type { Bytes } from "./bytes.ts"
+import { type Bytes, setU32 } from "./bytes.ts"
 
 /** Smallest block, in bytes, of everything but {@link UNPACED_FLOOR}. */
 export const FLOOR = 1024
@@ -37,7 +37,7 @@ export const blockSize = (payloadLength: number, floor: number): number =>
 /** Builds `u32(length) ‖ payload ‖ zeros`. */
 export const pad = (payload: Uint8Array, floor: number): Bytes => {
   const block = new Uint8Array(blockSize(payload.length, floor))
-  new DataView(block.buffer).setUint32(0, payload.length)
+  setU32(block, 0, payload.length)
   block.set(payload, HEADER)
   return block
 }

@@ -69,8 +69,7 @@ export const responseKeys = {
 /** Nonce of frame `index`: the base nonce with the index XORed into its last eight bytes. */
 export const frameNonce = (baseNonce: Uint8Array, index: number): Bytes => {
   const nonce = new Uint8Array(baseNonce)
-  const view = new DataView(nonce.buffer)
-  view.setBigUint64(4, view.getBigUint64(4) ^ BigInt(index))
+  for (const [at, byte] of u64(index).entries()) nonce[4 + at] = (nonce[4 + at] ?? 0) ^ byte
   return nonce
 }
 
