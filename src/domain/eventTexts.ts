@@ -73,22 +73,27 @@ const isPlain = (event: JsonObject): boolean =>
   Object.keys(event).every((name) => NAMING.has(name) || isEmpty(event[name])) &&
   (!isObject(event["delta"]) || Object.values(event["delta"]).filter((value) => !isEmpty(value)).length <= 2)
 
-/** One event for two that follow each other, and how much text the second one added; `undefined` where that loses anything. */
-export const mergeEvents =
+/** The text that the second event adds to that of the first; `undefined` where one event for both would lose anything. */
+export const addedToEvent =
   (textOf: FindText) =>
-  (first: JsonObject, second: JsonObject): { readonly chunk: JsonObject; readonly added: string } | undefined => {
+  (first: JsonObject, second: JsonObject): string | undefined => {
     const before = textOf(first)
     const after = textOf(second)
     if (before === undefined || after === undefined || before.place !== after.place) return undefined
     if (!isPlain(first) || !isPlain(second)) return undefined
     const { sequence_number: number } = second
-    if ((number === undefined) !== (first["sequence_number"] === undefined)) return undefined
+    return (number === undefined) === (first["sequence_number"] === undefined) ? after.text : undefined
+  }
+
+/** One event for `first`, `last` and those between, which all add to its text. */
+export const withTextAdded =
+  (textOf: FindText) =>
+  (first: JsonObject, last: JsonObject, text: string): JsonObject => {
+    const growing = textOf(first)
+    const grown = growing === undefined ? first : growing.with(growing.text + text)
+    const { sequence_number: number } = last
     // The later number, so that numbers still grow from event to event.
-    const chunk = {
-      ...before.with(before.text + after.text),
-      ...(number === undefined ? {} : { sequence_number: number }),
-    }
-    return { chunk, added: after.text }
+    return number === undefined ? grown : { ...grown, sequence_number: number }
   }
 
 /** Joins the pairs that are cut between the events of one stream. */

@@ -8,23 +8,35 @@ type Json = Readonly<Record<string, unknown>>
 type Choice = ChatChunk["choices"][number]
 
 /** Texts of a delta that grow from chunk to chunk. */
-const TEXTS = ["content", "reasoning", "reasoning_content", "refusal"] as const
+const TEXTS: ReadonlySet<string> = new Set(["content", "reasoning", "reasoning_content", "refusal"])
+const CALLS = "tool_calls"
 
-/** One chunk for two that follow each other, and how much text the second one added to it. */
-interface Merged {
-  readonly chunk: ChatChunk
-  readonly added: string
+/** What a chunk adds to the one before it: more of one text. */
+export interface Added {
+  /** The member of the delta that has the text. */
+  readonly member: string
+  readonly text: string
 }
 
 /** `undefined` if the two differ in more than one text, or if merging would lose anything else of the second one. */
-export const mergeChunks = (first: ChatChunk, second: ChatChunk): Merged | undefined => {
-  const [a, ...others] = first.choices
-  const [b, ...more] = second.choices
-  if (a === undefined || b === undefined || others.length > 0 || more.length > 0) return undefined
+export const addedTo = (first: ChatChunk, second: ChatChunk): Added | undefined => {
+  const [a] = first.choices
+  const [b] = second.choices
+  if (a === undefined || b === undefined || first.choices.length > 1 || second.choices.length > 1) return undefined
   if (!sameBut(first, second, "choices") || !sameBut(a, b, "delta") || !isPlain(b)) return undefined
-  const merged = mergeDeltas(a.delta, b.delta)
-  if (merged === undefined) return undefined
-  return { chunk: { ...first, choices: [{ ...a, delta: merged.delta }] }, added: merged.added }
+  return addedToDelta(a.delta, b.delta)
+}
+
+/** `chunk` with more of a text that it has, as {@link addedTo} found. */
+export const withAdded = (chunk: ChatChunk, { member, text }: Added): ChatChunk => ({
+  ...chunk,
+  choices: chunk.choices.map((choice) => ({ ...choice, delta: deltaWith(choice.delta, member, text) })),
+})
+
+/** One chunk for two that follow each other, if the second one only adds to a text. */
+export const mergeChunks = (first: ChatChunk, second: ChatChunk): ChatChunk | undefined => {
+  const added = addedTo(first, second)
+  return added === undefined ? undefined : withAdded(first, added)
 }
 
 /** The same without the padding members that some providers add. */
@@ -36,12 +48,19 @@ export const withoutPadding = <Piece extends Json>(piece: Piece): Piece => {
 }
 
 /** Whether a choice has nothing but a delta and its index: members beside them are joined, not replaced. */
-const isPlain = (choice: Choice): boolean =>
-  Object.entries(choice).every(([name, value]) => name === "delta" || name === "index" || value == null)
+const isPlain = (choice: Choice): boolean => {
+  const members: Json = choice
+  for (const name of Object.keys(members)) {
+    if (name !== "delta" && name !== "index" && members[name] != null) return false
+  }
+  return true
+}
 
 const sameBut = (a: Json, b: Json, but: string): boolean => {
   const names = Object.keys(a)
-  return names.length === Object.keys(b).length && names.every((name) => name === but || same(a[name], b[name]))
+  if (names.length !== Object.keys(b).length) return false
+  for (const name of names) if (name !== but && !same(a[name], b[name])) return false
+  return true
 }
 
 const same = (a: unknown, b: unknown): boolean =>
@@ -51,30 +70,37 @@ const same = (a: unknown, b: unknown): boolean =>
 export const isEmpty = (value: unknown): boolean =>
   value == null || value === "" || (Array.isArray(value) && value.length === 0)
 
-const mergeDeltas = (a: Json, b: Json): { readonly delta: Choice["delta"]; readonly added: string } | undefined => {
-  const names = Object.keys(a)
-  if (names.length !== Object.keys(b).length || !names.every((name) => name in b)) return undefined
-  const said = names.filter((name) => name !== "role" && !isEmpty(b[name]))
-  const [name, ...more] = said
-  if (name === undefined || more.length > 0) return undefined
-  if (!sameBut(a, b, name)) return undefined
-  const [before, after] = [a[name], b[name]]
-  if (TEXTS.some((text) => text === name)) {
-    if (typeof before !== "string" || typeof after !== "string") return undefined
-    return { delta: { ...a, [name]: before + after }, added: after }
+const addedToDelta = (a: Json, b: Json): Added | undefined => {
+  let member: string | undefined
+  for (const name of Object.keys(b)) {
+    if (name === "role" || isEmpty(b[name])) continue
+    if (member !== undefined) return undefined
+    member = name
   }
-  if (name !== "tool_calls") return undefined
-  const merged = mergeCalls(before, after)
-  // Only a text in it grew, so it still has the shape of its type.
-  return merged === undefined
-    ? undefined
-    : { delta: { ...a, tool_calls: [merged.call] } as unknown as Choice["delta"], added: merged.added }
+  if (member === undefined || !(member in a) || !sameBut(a, b, member)) return undefined
+  const [before, after] = [a[member], b[member]]
+  if (TEXTS.has(member)) {
+    return typeof before === "string" && typeof after === "string" ? { member, text: after } : undefined
+  }
+  const text = member === CALLS ? addedToCall(before, after) : undefined
+  return text === undefined ? undefined : { member, text }
+}
+
+/** Only a text in it grows, so it still has the shape of its type. */
+const deltaWith = (delta: Choice["delta"], member: string, text: string): Choice["delta"] => {
+  const members: Json = delta
+  const before = members[member]
+  if (typeof before === "string") return { ...delta, [member]: before + text }
+  const [call]: ReadonlyArray<unknown> = Array.isArray(before) ? before : []
+  if (!isRecord(call) || !isRecord(call["function"])) return delta
+  const piece = { ...call["function"], arguments: `${String(call["function"]["arguments"])}${text}` }
+  return { ...delta, [CALLS]: [{ ...call, function: piece }] } as unknown as Choice["delta"]
 }
 
 const isRecord = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Pieces of the arguments of one tool call. */
-const mergeCalls = (before: unknown, after: unknown): { readonly call: Json; readonly added: string } | undefined => {
+/** The arguments in the second one of two pieces of one tool call. */
+const addedToCall = (before: unknown, after: unknown): string | undefined => {
   if (!Array.isArray(before) || !Array.isArray(after) || before.length !== 1 || after.length !== 1) return undefined
   const [a, b]: ReadonlyArray<unknown> = [before[0], after[0]]
   if (!isRecord(a) || !isRecord(b) || !isRecord(a["function"]) || !isRecord(b["function"])) return undefined
@@ -85,6 +111,5 @@ const mergeCalls = (before: unknown, after: unknown): { readonly call: Json; rea
   const { arguments: argumentsA, ...nameA } = pieceA
   const { arguments: argumentsB, ...nameB } = pieceB
   if (typeof argumentsA !== "string" || typeof argumentsB !== "string") return undefined
-  if (!same(nameA, nameB) || !Object.values(nameB).every(isEmpty)) return undefined
-  return { call: { ...a, function: { ...pieceA, arguments: argumentsA + argumentsB } }, added: argumentsB }
+  return same(nameA, nameB) && Object.values(nameB).every(isEmpty) ? argumentsB : undefined
 }

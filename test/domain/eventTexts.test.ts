@@ -1,6 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { EventJoiner, type FindText, mergeEvents, messageText, responseText } from "../../src/domain/eventTexts.ts"
+import {
+  addedToEvent,
+  EventJoiner,
+  type FindText,
+  messageText,
+  responseText,
+  withTextAdded,
+} from "../../src/domain/eventTexts.ts"
 import { jsonFault } from "../../src/domain/iJson.ts"
 import { isObject, type JsonObject } from "../../src/domain/json.ts"
 
@@ -57,7 +64,8 @@ describe("two events are one", () => {
       output("{}", { type: "response.function_call_arguments.delta" }),
     ],
   ])("where they continue one another in %s", (_, textOf, first, second, merged) => {
-    assert.deepStrictEqual(mergeEvents(textOf)(first, second)?.chunk, merged)
+    const added = addedToEvent(textOf)(first, second)
+    assert.deepStrictEqual(withTextAdded(textOf)(first, second, added ?? ""), merged)
   })
 
   it.each<readonly [string, FindText, JsonObject, JsonObject]>([
@@ -93,7 +101,7 @@ describe("two events are one", () => {
     ["are numbered by halves", responseText, output("a"), output("b", { sequence_number: 1 })],
     ["are events without text", responseText, { type: "response.created" }, { type: "response.created" }],
   ])("not where they %s", (_, textOf, first, second) => {
-    assert.isUndefined(mergeEvents(textOf)(first, second))
+    assert.isUndefined(addedToEvent(textOf)(first, second))
   })
 })
 

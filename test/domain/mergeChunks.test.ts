@@ -27,7 +27,7 @@ describe("two chunks are one", () => {
   ])("where they differ in %s alone", (_, first, second) => {
     const merged = mergeChunks(first, second)
     assert.isDefined(merged)
-    if (merged !== undefined) assert.deepStrictEqual(accumulate([merged.chunk]), accumulate([first, second]))
+    if (merged !== undefined) assert.deepStrictEqual(accumulate([merged]), accumulate([first, second]))
   })
 
   it.each<readonly [string, ChatChunk, ChatChunk]>([

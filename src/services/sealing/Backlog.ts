@@ -4,7 +4,7 @@
  */
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import { withoutPadding } from "../../domain/mergeChunks.ts"
+import { type Added, withoutPadding } from "../../domain/mergeChunks.ts"
 import { FLOOR } from "../../domain/padding.ts"
 import { iJsonOf } from "../../domain/surrogates.ts"
 import type { StreamEvent } from "../../domain/upstream.ts"
@@ -92,18 +92,22 @@ export class Backlog {
 
   /** One chunk for `first`, at `index`, and for as many of those behind it as say the same thing on and fit. */
   private mergeFrom(index: number, first: Waiting, room: number) {
-    let { bytes, chunk } = first
+    let { bytes } = first
+    let last = first
+    let all: Added | undefined
     let taken = 1
     for (let other = this.waiting[index + 1]; other !== undefined; other = this.waiting[index + taken]) {
-      const merged = this.rules.merge(chunk, other.chunk)
-      if (merged === undefined) break
-      const grown = bytes + Buffer.byteLength(JSON.stringify(merged.added)) - 2
+      const added = this.rules.added(first.chunk, other.chunk)
+      if (added === undefined || (all !== undefined && all.member !== added.member)) break
+      const grown = bytes + Buffer.byteLength(JSON.stringify(added.text)) - 2
       if (grown > room) break
       bytes = grown
-      chunk = merged.chunk
+      last = other
+      all = all === undefined ? added : { member: all.member, text: all.text + added.text }
       taken++
     }
-    return { bytes, taken, json: taken === 1 ? first.json : iJsonOf(chunk) }
+    const json = all === undefined ? first.json : iJsonOf(this.rules.grow(first.chunk, last.chunk, all))
+    return { bytes, taken, json }
   }
 
   private push(chunk: JsonObject, json: string): void {

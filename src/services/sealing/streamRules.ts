@@ -1,14 +1,23 @@
 /** How the pieces of a stream are put together, for each API (sealed protocol §5). */
 import { isApiName, type ApiName } from "../../domain/apis.ts"
 import type { ChatChunk } from "../../domain/chat.ts"
-import { EventJoiner, type FindText, mergeEvents, messageText, responseText } from "../../domain/eventTexts.ts"
+import {
+  addedToEvent,
+  EventJoiner,
+  type FindText,
+  messageText,
+  responseText,
+  withTextAdded,
+} from "../../domain/eventTexts.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import { mergeChunks } from "../../domain/mergeChunks.ts"
+import { type Added, addedTo, withAdded } from "../../domain/mergeChunks.ts"
 import { PairJoiner } from "../../domain/surrogates.ts"
 
 export interface StreamRules<Piece> {
-  /** One piece for two that follow each other, and how much text the second one added; `undefined` where it loses anything. */
-  readonly merge: (first: Piece, second: Piece) => { readonly chunk: Piece; readonly added: string } | undefined
+  /** What the second of two pieces adds to the first; `undefined` where one piece for both would lose anything. */
+  readonly added: (first: Piece, second: Piece) => Added | undefined
+  /** One piece for `first`, `last` and those between, which all add to the same text. */
+  readonly grow: (first: Piece, last: Piece, added: Added) => Piece
   readonly joiner: () => Joiner<Piece>
 }
 
@@ -19,12 +28,24 @@ interface Joiner<Piece> {
   readonly clear: () => void
 }
 
-const chats: StreamRules<ChatChunk> = { merge: mergeChunks, joiner: () => new PairJoiner() }
+const chats: StreamRules<ChatChunk> = {
+  added: addedTo,
+  grow: (first, _last, added) => withAdded(first, added),
+  joiner: () => new PairJoiner(),
+}
 
-const events = (textOf: FindText): StreamRules<JsonObject> => ({
-  merge: mergeEvents(textOf),
-  joiner: () => new EventJoiner(textOf),
-})
+const events = (textOf: FindText): StreamRules<JsonObject> => {
+  const addedText = addedToEvent(textOf)
+  const grow = withTextAdded(textOf)
+  return {
+    added: (first, second) => {
+      const text = addedText(first, second)
+      return text === undefined ? undefined : { member: "text", text }
+    },
+    grow: (first, last, { text }) => grow(first, last, text),
+    joiner: () => new EventJoiner(textOf),
+  }
+}
 
 const OF_EVENTS: Readonly<Partial<Record<ApiName, StreamRules<JsonObject>>>> = {
   messages: events(messageText),
