@@ -86,7 +86,7 @@ export class Drain extends Context.Service<
           inFlight: (kind) =>
             Effect.uninterruptible(
               Effect.flatMap(Effect.scope, (scope) =>
-                Effect.tap(enter(kind), (work) => Scope.addFinalizer(scope, leave(work))),
+                Effect.tap(enter(kind), (work) => Scope.addFinalizerExit(scope, () => leave(work))),
               ),
             ),
           aborted,
