@@ -1,9 +1,10 @@
 /** The two ways to call a provider, whole and streamed, each as one call that fails or succeeds in bounded time. */
-import { Clock, Effect, Stream } from "effect"
+import { Effect, Exit, Stream } from "effect"
 import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import type { FailureKind } from "../../domain/failures.ts"
 import type { CallOptions, Served, StreamEvent } from "../../domain/upstream.ts"
-import { momentOf, OutOfTime, thisMoment } from "./Deadline.ts"
+import type { Alarms, Verdict } from "./Alarms.ts"
+import { OutOfTime } from "./Deadline.ts"
 import { ProviderFailure, type StreamWatch } from "./Provider.ts"
 import type { Question } from "./Questions.ts"
 import { StreamOutcome } from "./StreamOutcome.ts"
@@ -28,6 +29,7 @@ export interface Call<A> {
     target: Target,
     progress: Progress,
     limits: CallLimits,
+    alarms: Alarms,
   ) => Effect.Effect<A, ProviderFailure | OutOfTime>
   /**
    * Whether another attempt may follow a failure. It may not if the caller already has output that cannot be revoked.
@@ -35,7 +37,8 @@ export interface Call<A> {
   readonly mayGoOn: () => boolean
 }
 
-const timedOut = (kind: "slow" | "timeout") => Effect.fail(new ProviderFailure({ kind }))
+const outOfTime = () => Exit.fail(new OutOfTime())
+const timedOut = (kind: "slow" | "timeout") => Exit.fail(new ProviderFailure({ kind }))
 
 /**
  * A provider's translation threw: its input was something that it does not expect. The message is not logged, because a
@@ -53,33 +56,31 @@ const notUnderstood =
       Effect.andThen(new ProviderFailure({ kind: "garbage" })),
     )
 
-/** The time limits of a whole answer. */
-const withinTime =
-  ({ answer, deadline }: CallLimits) =>
-  <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E | ProviderFailure | OutOfTime, R> =>
-    Effect.flatMap(thisMoment, (now) =>
-      Effect.timeoutOrElse(call, {
-        duration: Math.min(answer, deadline - now),
-        orElse: (): Effect.Effect<never, ProviderFailure | OutOfTime> =>
-          deadline - now < answer ? new OutOfTime() : timedOut("slow"),
-      }),
-    )
-
 /** A whole answer. */
 export const completeCall = <Answer>(
   question: Pick<Question<Answer, unknown>, "complete">,
 ): Call<{ readonly answer: Answer; readonly served: Served }> => ({
   mayGoOn: () => true,
-  once: (target, progress, limits) =>
-    Effect.suspend(() => question.complete(target)).pipe(
-      withinTime(limits),
-      Effect.map(([answer, said]) => {
-        const served: Served = { provider: target.provider.id, ...said }
-        progress.served = () => served
-        return { answer, served }
-      }),
-      Effect.catchDefect(notUnderstood(target)),
-    ),
+  once: (target, progress, { answer: longest, deadline }, alarms) => {
+    const due = Math.min(alarms.now() + longest, deadline)
+    const isLate = (moment: number): Verdict<ProviderFailure | OutOfTime> => {
+      if (moment < due) return due
+      return due === deadline ? outOfTime() : timedOut("slow")
+    }
+    return alarms
+      .watched(
+        Effect.suspend(() => question.complete(target)),
+        isLate,
+      )
+      .pipe(
+        Effect.map(([answer, said]) => {
+          const served: Served = { provider: target.provider.id, ...said }
+          progress.served = () => served
+          return { answer, served }
+        }),
+        Effect.catchDefect(notUnderstood(target)),
+      )
+  },
 })
 
 /**
@@ -101,13 +102,8 @@ export const streamCall = <Piece>(
   let emitted = false
   let voided: FailureKind | undefined
 
-  const once = Effect.fnUntraced(function* (
-    target: Target,
-    progress: Progress,
-    { deadline, firstToken, idle }: CallLimits,
-  ) {
-    const clock = yield* Clock.Clock
-    const startedAt = momentOf(clock)
+  const once: Call<Served>["once"] = (target, progress, { deadline, firstToken, idle }, alarms) => {
+    const startedAt = alarms.now()
     const provider = target.provider.id
     const outcome = new StreamOutcome(provider, question.reading())
     progress.served = () => outcome.served
@@ -120,7 +116,7 @@ export const streamCall = <Piece>(
       progress.working()
     }
     const waitOn = () => {
-      waitingSince = momentOf(clock)
+      waitingSince = alarms.now()
     }
 
     const watch: StreamWatch = {
@@ -141,11 +137,12 @@ export const streamCall = <Piece>(
           held.push(...pieces)
           return Effect.void
         }
-        progress.firstOutputAt = clock.currentTimeMillisUnsafe()
+        progress.firstOutputAt = alarms.clock.currentTimeMillisUnsafe()
         works()
       }
       waitingSince = undefined
-      const events = [...held.splice(0), ...pieces].map((chunk): StreamEvent<Piece> => ({
+      const all = held.length === 0 ? pieces : [...held.splice(0), ...pieces]
+      const events = all.map((chunk): StreamEvent<Piece> => ({
         _tag: "Delta",
         provider,
         chunk,
@@ -158,38 +155,41 @@ export const streamCall = <Piece>(
       return Effect.andThen(emit(events), Effect.sync(waitOn))
     }
 
-    // One fiber watches a timestamp, so that pieces need no timers. It never sleeps longer than the idle time, so it
-    // notices an idle period that begins while it sleeps. Before the first output, thoughts only prolong the model's
-    // time, because others may be thought unseen.
-    const silence = Effect.gen(function* () {
-      while (true) {
-        const now = momentOf(clock)
-        const idleAt = working ? (waitingSince ?? now) + idle : 0
-        const due = producing ? idleAt : Math.max(startedAt + firstToken, idleAt)
-        if (now >= deadline) return yield* new OutOfTime()
-        if (now >= due) return yield* timedOut(producing ? "timeout" : "slow")
-        yield* Effect.sleep(Math.min(due - now, idle, deadline - now))
-      }
-    })
+    // A timestamp is watched, so that pieces need no timers. It is looked at after no longer than the idle time, so an idle
+    // period is noticed that begins meanwhile. Before the first output, thoughts only prolong the model's time, because
+    // others may be thought unseen.
+    const isSilent = (moment: number): Verdict<ProviderFailure | OutOfTime> => {
+      const idleAt = working ? (waitingSince ?? moment) + idle : 0
+      const due = producing ? idleAt : Math.max(startedAt + firstToken, idleAt)
+      if (moment >= deadline) return outOfTime()
+      if (moment >= due) return timedOut(producing ? "timeout" : "slow")
+      return Math.min(due, moment + idle, deadline)
+    }
 
-    return yield* Stream.suspend(() => question.stream(target, watch)).pipe(
-      Stream.runForEachArray(onPieces),
-      Effect.raceFirst(silence),
-      // Providers guarantee this. It is checked again here, because a truncated answer must never count as a whole one.
-      Effect.andThen(
-        Effect.suspend(() =>
-          outcome.finished ? Effect.succeed(outcome.served) : Effect.fail(new ProviderFailure({ kind: "truncated" })),
+    return alarms
+      .watched(
+        Stream.runForEachArray(
+          Stream.suspend(() => question.stream(target, watch)),
+          onPieces,
         ),
-      ),
-      // This comes before the failure is noted, so that later output never counts as the rest of this answer.
-      Effect.catchDefect(notUnderstood(target)),
-      Effect.tapError((failure) =>
-        Effect.sync(() => {
-          if (producing && failure._tag === "ProviderFailure") voided = failure.kind
-        }),
-      ),
-    )
-  })
+        isSilent,
+      )
+      .pipe(
+        // Providers guarantee this. It is checked again here, because a truncated answer must never count as a whole one.
+        Effect.andThen(
+          Effect.suspend(() =>
+            outcome.finished ? Effect.succeed(outcome.served) : Effect.fail(new ProviderFailure({ kind: "truncated" })),
+          ),
+        ),
+        // This comes before the failure is noted, so that later output never counts as the rest of this answer.
+        Effect.catchDefect(notUnderstood(target)),
+        Effect.tapError((failure) =>
+          Effect.sync(() => {
+            if (producing && failure._tag === "ProviderFailure") voided = failure.kind
+          }),
+        ),
+      )
+  }
 
   return { once, mayGoOn: () => restart || !emitted }
 }

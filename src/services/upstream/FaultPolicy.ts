@@ -11,6 +11,7 @@ import type { ApiName } from "../../domain/apis.ts"
 import { failureRules } from "../../domain/failures.ts"
 import type { ApiRequest, Attempt, UpstreamRequest } from "../../domain/upstream.ts"
 import { makeAffinity, type Turn } from "./Affinity.ts"
+import { makeAlarms } from "./Alarms.ts"
 import { makeAttempts } from "./Attempts.ts"
 import { backoff } from "./Backoff.ts"
 import { makeBulkhead } from "./Bulkhead.ts"
@@ -65,6 +66,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
 ) {
   const book = new TargetRegistry(providers)
   const attempts = yield* makeAttempts(book)
+  const alarms = yield* makeAlarms
   const affinity = makeAffinity()
   const bulkheads = new Map(
     yield* Effect.forEach(providers, (provider) =>
@@ -94,7 +96,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
       state.called = target
       const progress: Progress = { firstOutputAt: undefined, served: () => undefined, working }
       state.progress = progress
-      return whileInFlight(target.provider.id, call.once(target, progress, limitsOf(target, state)), (exit) =>
+      return whileInFlight(target.provider.id, call.once(target, progress, limitsOf(target, state), alarms), (exit) =>
         attempts.settle({ target, cause, startedAt, progress, exit }, (attempt) => {
           state.attempts.push(attempt)
           state.onAttempt?.(attempt)
