@@ -59,17 +59,20 @@ export const makeAffinity = (): Affinity => {
     const before = whereTo()
     if (id !== undefined && before !== undefined) conversations.set(id, before, now)
     const preferred = others.find(({ provider }) => provider.id === before) ?? first
+    const moved = Effect.fnUntraced(function* (by: Target) {
+      id ??= conversationOf(request)
+      // Of turns side by side the first that has to move takes the others along.
+      if (id === undefined || whereTo() !== before) return
+      if (by === first) conversations.delete(id)
+      else conversations.set(id, by.provider.id, yield* Clock.currentTimeMillis)
+      yield* countTurn(by.provider.id, "moved")
+    })
     return {
       targets: [preferred, ...[first, ...others].filter((target) => target !== preferred)],
-      answered: Effect.fnUntraced(function* (by) {
-        if (by === preferred) return before === undefined ? undefined : yield* countTurn(before, "followed")
-        id ??= conversationOf(request)
-        // Of turns side by side the first that has to move takes the others along.
-        if (id === undefined || whereTo() !== before) return
-        if (by === first) conversations.delete(id)
-        else conversations.set(id, by.provider.id, yield* Clock.currentTimeMillis)
-        yield* countTurn(by.provider.id, "moved")
-      }),
+      answered: (by) => {
+        if (by !== preferred) return moved(by)
+        return before === undefined ? Effect.void : countTurn(before, "followed")
+      },
     }
   }
 
@@ -87,7 +90,8 @@ export const makeAffinity = (): Affinity => {
 
   return {
     turn: (request, targets) =>
-      Effect.map(Clock.currentTimeMillis, (now): Turn => {
+      Effect.map(Clock.Clock, (clock): Turn => {
+        const now = clock.currentTimeMillisUnsafe()
         const [first, ...others] = targets
         if (first === undefined || request.targets !== undefined) return { targets, answered: () => Effect.void }
         const member = membersOf(request)

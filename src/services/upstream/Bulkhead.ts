@@ -26,8 +26,9 @@ export const makeBulkhead = (initial: UpstreamSettings["bulkhead"]): Effect.Effe
     let limits = initial
     let present = 0
 
-    const left = Effect.sync(() => {
+    const leave = Effect.suspend(() => {
       present--
+      return places.release(1)
     })
     const patiently = (deadline: number) =>
       Effect.flatMap(thisMoment, (now) => {
@@ -44,12 +45,16 @@ export const makeBulkhead = (initial: UpstreamSettings["bulkhead"]): Effect.Effe
         Effect.uninterruptibleMask((restore): Effect.Effect<A, E | BulkheadFull | OutOfTime, R> => {
           if (present >= limits.calls + limits.waiting) return full
           present++
+          const inside = Effect.onExit(restore(call), () => leave)
           // When fewer calls are present than there are places, one is free, so no timer is needed.
-          const place = present <= limits.calls ? places.take(1) : patiently(deadline)
-          return restore(place).pipe(
-            Effect.andThen(Effect.ensuring(restore(call), places.release(1))),
-            Effect.ensuring(left),
-          )
+          if (present <= limits.calls) return Effect.flatMap(places.take(1), () => inside)
+          return Effect.matchCauseEffect(restore(patiently(deadline)), {
+            onSuccess: () => inside,
+            onFailure: (cause) => {
+              present--
+              return Effect.failCause(cause)
+            },
+          })
         }),
       resize: (next) =>
         Effect.suspend(() => {

@@ -1,5 +1,5 @@
 /** Circuit breakers: what fails is not called until it works again. {@link Suspect} says what has a circuit. */
-import { Cause, Duration, Effect, Exit, Fiber, Option, Scope } from "effect"
+import { Cause, type Context, Duration, Effect, Exit, Fiber, Option, Scope } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type { ApiName } from "../../domain/apis.ts"
 import { failureRules, type Suspect } from "../../domain/failures.ts"
@@ -118,11 +118,11 @@ export const makeCircuits = Effect.fnUntraced(function* (
     outcome: CircuitBreaker.Outcome["_tag"],
     openFor: Duration.Duration,
   ): Effect.Effect<void> =>
-    store.record({ key, generation, outcome, tripPolicy: policies[suspect], openFor }).pipe(
-      Effect.flatMap(note),
+    Effect.matchEffect(store.record({ key, generation, outcome, tripPolicy: policies[suspect], openFor }), {
+      onSuccess: note,
       // The call is over. What a store did not hear of, it learns from others.
-      Effect.ignore,
-    )
+      onFailure: () => Effect.void,
+    })
 
   const record = (passed: Passed, outcome: CircuitBreaker.Outcome): Effect.Effect<void> => {
     if (outcome._tag !== "Failure") return write(passed, outcome._tag, Duration.zero)
@@ -189,23 +189,25 @@ export const makeCircuits = Effect.fnUntraced(function* (
   })
 
   /** Lets a call through its circuits, from the outermost; what it has passed when one refuses is in `passed`. */
-  const admit = Effect.fnUntraced(function* (
-    target: CalledTarget,
-    api: ApiName,
-    passed: Array<Passed>,
-    admissions: Scope.Scope,
-  ) {
+  const admit = Effect.fnUntraced(function* (target: CalledTarget, api: ApiName, passed: Array<Passed>) {
     for (const suspect of OUTERMOST_FIRST) {
       const key = SUSPECTS[suspect](target, api)
-      const admission = yield* store.admit(key).pipe(
-        Scope.provide(admissions),
+      const admission = yield* Effect.catchReason(
+        store.admit(key),
+        "CircuitBreakerError",
+        "CircuitBreakerStoreError",
         // What cannot be asked lets everybody through, and is told nothing.
-        Effect.catchReason("CircuitBreakerError", "CircuitBreakerStoreError", () => Effect.undefined),
+        () => Effect.undefined,
       )
       if (admission === undefined) continue
       passed.push({ suspect, key, admission })
-      yield* note(admission.transition)
+      if (admission.transition !== undefined) yield* note(admission.transition)
     }
+  })
+
+  /** What is said of the end of a call that has passed these circuits. */
+  const recordAll = Effect.fnUntraced(function* (passed: ReadonlyArray<Passed>, exit: Exit.Exit<unknown, Failure>) {
+    for (const each of passed.toReversed()) yield* record(each, outcomeFor(each.suspect, exit))
   })
 
   /**
@@ -215,33 +217,46 @@ export const makeCircuits = Effect.fnUntraced(function* (
   const early = (probes: ReadonlyArray<Passed>) =>
     Effect.forEach(probes, (probe) => record(probe, CircuitBreaker.success), { discard: true })
 
+  /** The permit of a call that probes circuits; `reporting` hears of the fiber that tells them early. */
+  const probing = (
+    probes: ReadonlyArray<Passed>,
+    context: Context.Context<never>,
+    reporting: (fiber: Fiber.Fiber<void>) => void,
+  ): CircuitPermit => {
+    let isProbe = true
+    return {
+      working: () => {
+        if (!isProbe) return
+        isProbe = false
+        reporting(Effect.runForkWith(context)(early(probes)))
+      },
+      isProbe: () => isProbe,
+    }
+  }
+
   return {
-    guard: <A, R>(target: CalledTarget, api: ApiName, call: (permit: CircuitPermit) => Effect.Effect<A, Failure, R>) =>
-      Effect.uninterruptibleMask((restore) =>
-        Effect.scopedWith(
-          Effect.fnUntraced(function* (admissions) {
-            const passed: Array<Passed> = []
-            const admitted = yield* Effect.exit(admit(target, api, passed, admissions))
-            let probes = passed.filter(({ admission }) => admission.probe)
-            let reporting: Fiber.Fiber<void> | undefined
-            const runFork = probes.length === 0 ? undefined : Effect.runForkWith(yield* Effect.context())
-            const permit: CircuitPermit = {
-              working: () => {
-                if (runFork === undefined || probes.length === 0) return
-                reporting = runFork(early(probes))
-                probes = []
-              },
-              isProbe: () => probes.length > 0,
-            }
-            const exit: Exit.Exit<A, Failure> = Exit.isFailure(admitted)
-              ? Exit.failCause(admitted.cause)
-              : yield* Effect.exit(restore(call(permit)))
-            if (reporting !== undefined) yield* Fiber.await(reporting)
-            for (const each of passed.toReversed()) yield* record(each, outcomeFor(each.suspect, exit))
-            return yield* exit
-          }),
-        ),
-      ),
+    guard: (target, api, call) =>
+      Effect.uninterruptibleMask((restore) => {
+        const admissions = Scope.makeUnsafe()
+        const passed: Array<Passed> = []
+        let reporting: Fiber.Fiber<void> | undefined
+        const permitted = Effect.flatMap(Scope.provide(admit(target, api, passed), admissions), () => {
+          const probes = passed.filter(({ admission }) => admission.probe)
+          if (probes.length === 0) return restore(call(NO_PROBE))
+          return Effect.contextWith((context: Context.Context<never>) =>
+            restore(call(probing(probes, context, (fiber) => (reporting = fiber)))),
+          )
+        })
+        return Effect.onExit(permitted, (exit) => {
+          const told = recordAll(passed, exit)
+          return Effect.onExit(reporting === undefined ? told : Effect.andThen(Fiber.await(reporting), told), () =>
+            Scope.close(admissions, exit),
+          )
+        })
+      }),
     statesOf,
   }
 })
+
+/** The permit of a call whose circuits are all closed. */
+const NO_PROBE: CircuitPermit = { working: () => undefined, isProbe: () => false }

@@ -5,28 +5,34 @@
  * `failureRules` defines the consequences of each kind of failure, and `TargetFailures` the error that the caller sees
  * in the end.
  */
-import { Clock, Duration, Effect, Result, ScopedRef } from "effect"
+import { Context, Duration, Effect, ScopedRef, Tracer } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type { ApiName } from "../../domain/apis.ts"
 import { failureRules } from "../../domain/failures.ts"
-import type { ApiRequest, Attempt, UpstreamRequest } from "../../domain/upstream.ts"
+import type { ApiRequest, Attempt, UpstreamError, UpstreamRequest } from "../../domain/upstream.ts"
 import { makeAffinity, type Turn } from "./Affinity.ts"
 import { makeAlarms } from "./Alarms.ts"
-import { makeAttempts } from "./Attempts.ts"
+import { logFailure, record } from "./Attempts.ts"
 import { backoff } from "./Backoff.ts"
 import { makeBulkhead } from "./Bulkhead.ts"
 import type { Call, CallLimits, Progress } from "./Calls.ts"
 import { type CircuitPermit, type Circuits, makeCircuits } from "./Circuits.ts"
-import { momentOf, OutOfTime, thisMoment } from "./Deadline.ts"
+import { OutOfTime } from "./Deadline.ts"
 import { brokenOff, errorOf, mayFit, type TargetFailure, targetFailureOf, outOfTime } from "./TargetFailures.ts"
 import type { Provider, ProviderFailure } from "./Provider.ts"
 import { TargetRegistry } from "./TargetRegistry.ts"
 import { apiNameOf, type Target, targetsOf } from "./Targets.ts"
 import { logUnserved } from "./unserved.ts"
-import { countRequestFailed, countSkip, whileInFlight } from "./UpstreamMetrics.ts"
+import { countAttempt, countRequestFailed, countSkip, whileInFlight } from "./UpstreamMetrics.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
-import { withCallSpan } from "./UpstreamSpans.ts"
+import { annotateCall, withCallSpan } from "./UpstreamSpans.ts"
 import { statusOf } from "./UpstreamStatus.ts"
+
+/** What a call gave, and every call that was made for it. */
+interface ServedBy<A> {
+  readonly value: A
+  readonly attempts: ReadonlyArray<Attempt>
+}
 
 /** The state of one request within the policy. */
 interface RequestState {
@@ -65,7 +71,6 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
   initial: UpstreamSettings,
 ) {
   const book = new TargetRegistry(providers)
-  const attempts = yield* makeAttempts(book)
   const alarms = yield* makeAlarms
   const affinity = makeAffinity()
   const bulkheads = new Map(
@@ -82,26 +87,32 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
   const current = yield* ScopedRef.fromAcquire(prepare(initial))
 
   /** One call to one target. */
-  const attempt = <A>(
-    state: RequestState,
-    target: Target,
-    call: Call<A>,
-    { working }: CircuitPermit,
-  ): Effect.Effect<A, ProviderFailure | OutOfTime> =>
-    Effect.flatMap(Clock.Clock, (clock): Effect.Effect<A, ProviderFailure | OutOfTime> => {
-      if (momentOf(clock) >= state.deadline) return new OutOfTime()
-      const startedAt = clock.currentTimeMillisUnsafe()
+  const attempt = <A>(state: RequestState, target: Target, call: Call<A>, { working }: CircuitPermit) =>
+    Effect.contextWith((context: Context.Context<never>): Effect.Effect<A, ProviderFailure | OutOfTime> => {
+      if (alarms.now() >= state.deadline) return new OutOfTime()
+      const startedAt = alarms.clock.currentTimeMillisUnsafe()
       const cause: Attempt["cause"] =
         state.called === target ? "retry" : state.failures.length > 0 ? "failover" : "first"
       state.called = target
       const progress: Progress = { firstOutputAt: undefined, served: () => undefined, working }
       state.progress = progress
-      return whileInFlight(target.provider.id, call.once(target, progress, limitsOf(target, state), alarms), (exit) =>
-        attempts.settle({ target, cause, startedAt, progress, exit }, (attempt) => {
-          state.attempts.push(attempt)
-          state.onAttempt?.(attempt)
-        }),
-      ).pipe(withCallSpan(target.provider, book.label(target.provider.id, target.model), cause))
+      const model = book.label(target.provider.id, target.model)
+      return withCallSpan(Context.get(context, Tracer.Tracer), target.provider, model, cause, (span) =>
+        whileInFlight(
+          target.provider.id,
+          context,
+          Effect.suspend(() => call.once(target, progress, limitsOf(target, state), alarms)),
+          (exit) => {
+            const finishedAt = alarms.clock.currentTimeMillisUnsafe()
+            const recorded = record(book, { target, cause, startedAt, progress, exit }, finishedAt)
+            state.attempts.push(recorded.attempt)
+            state.onAttempt?.(recorded.attempt)
+            countAttempt(recorded.attempt, recorded.model, context)
+            if (span !== undefined) annotateCall(span, recorded)
+            return recorded.failure === undefined ? Effect.void : logFailure(recorded)
+          },
+        ),
+      )
     })
 
   /** Whether a target is tried again after a failure. A probe is tried once, so that its result is known soon. */
@@ -114,77 +125,80 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     if (!failureRules[kind].retry || !call.mayGoOn() || permit.isProbe()) return Effect.succeed(false)
     if (retryAfterMs === undefined) return Effect.succeed(true)
     if (retryAfterMs > Duration.toMillis(state.settings.retry.maxRetryAfter)) return Effect.succeed(false)
-    return Effect.map(thisMoment, (now) => now + retryAfterMs < state.deadline)
+    return Effect.succeed(alarms.now() + retryAfterMs < state.deadline)
   }
 
-  /** Calls a target, and again as often as its failures allow. */
-  const persist = Effect.fnUntraced(function* <A>(
+  /** Calls a target, and again as often as its failures allow; `retries` is how often it was tried again. */
+  const persist = <A>(
     state: RequestState,
     target: Target,
     call: Call<A>,
     permit: CircuitPermit,
-  ) {
-    const { retry } = state.settings
-    for (let retries = 0; ; retries++) {
-      const result = yield* Effect.result(attempt(state, target, call, permit))
-      if (Result.isSuccess(result)) return result.success
-      const { failure } = result
-      if (failure._tag === "OutOfTime" || retries === retry.times) return yield* failure
-      if (!(yield* again(state, call, permit, failure))) return yield* failure
-      const [delay, now] = [yield* backoff(retry, retries, failure), yield* thisMoment]
-      yield* Effect.sleep(Math.min(delay, state.deadline - now))
-    }
-  })
+    retries = 0,
+  ): Effect.Effect<A, ProviderFailure | OutOfTime> =>
+    Effect.catch(
+      attempt(state, target, call, permit),
+      Effect.fnUntraced(function* (failure) {
+        const { retry } = state.settings
+        if (failure._tag === "OutOfTime" || retries === retry.times) return yield* failure
+        if (!(yield* again(state, call, permit, failure))) return yield* failure
+        const delay = yield* backoff(retry, retries, failure)
+        yield* Effect.sleep(Math.min(delay, state.deadline - alarms.now()))
+        return yield* persist(state, target, call, permit, retries + 1)
+      }),
+    )
 
-  const tryTargets = Effect.fnUntraced(function* <A>(
+  /** Tries the targets from the one at `at` on. */
+  const tryTargets = <A>(
     state: RequestState,
     turn: Turn,
     call: Call<A>,
     api: ApiName,
     circuits: Circuits,
-  ) {
-    for (const target of turn.targets) {
-      if (!mayFit(target, state.failures)) continue
-      const bulkhead = yield* Effect.orDie(Effect.fromNullishOr(bulkheads.get(target.provider)))
-      const guarded = circuits.guard(book.called(target, api), api, (permit) =>
-        bulkhead.enter(persist(state, target, call, permit), state.deadline),
-      )
-      const served = yield* Effect.result(guarded)
-      if (Result.isSuccess(served)) {
-        yield* turn.answered(target, state.progress?.served())
-        return { value: served.success, attempts: state.attempts }
-      }
-      if (served.failure._tag === "OutOfTime") return yield* outOfTime(state.called, state.attempts)
-      const failed = targetFailureOf(target, served.failure)
-      state.failures.push(call.mayGoOn() ? failed : brokenOff(failed))
-      if (failed.skipped !== undefined) yield* countSkip(target.provider.id, failed.skipped)
-      if (state.failures.at(-1)?.failover === false) break
-    }
-    return yield* errorOf(state.failures, state.attempts)
-  })
+    at = 0,
+  ): Effect.Effect<ServedBy<A>, UpstreamError> => {
+    const target = turn.targets[at]
+    if (target === undefined) return errorOf(state.failures, state.attempts)
+    if (!mayFit(target, state.failures)) return tryTargets(state, turn, call, api, circuits, at + 1)
+    const bulkhead = bulkheads.get(target.provider)
+    if (bulkhead === undefined) return Effect.die(new Error(`no bulkhead for ${target.provider.id}`))
+    const guarded = circuits.guard(book.called(target, api), api, (permit) =>
+      bulkhead.enter(persist(state, target, call, permit), state.deadline),
+    )
+    return Effect.matchEffect(guarded, {
+      onSuccess: (value) =>
+        Effect.as(turn.answered(target, state.progress?.served()), { value, attempts: state.attempts }),
+      onFailure: Effect.fnUntraced(function* (failure): Effect.fn.Return<ServedBy<A>, UpstreamError> {
+        if (failure._tag === "OutOfTime") return yield* outOfTime(state.called, state.attempts)
+        const failed = targetFailureOf(target, failure)
+        state.failures.push(call.mayGoOn() ? failed : brokenOff(failed))
+        if (failed.skipped !== undefined) yield* countSkip(target.provider.id, failed.skipped)
+        const isLast = state.failures.at(-1)?.failover === false
+        return yield* tryTargets(state, turn, call, api, circuits, isLast ? turn.targets.length : at + 1)
+      }),
+    })
+  }
 
   /** Serves a request with `call`, or says why no target did. */
-  const serve = Effect.fnUntraced(
-    function* <A>(request: UpstreamRequest | ApiRequest, call: Call<A>) {
-      const targets = yield* targetsOf(providers, request)
+  const serve = <A>(request: UpstreamRequest | ApiRequest, call: Call<A>): Effect.Effect<ServedBy<A>, UpstreamError> =>
+    Effect.flatMap(targetsOf(providers, request), (targets) => {
       if (request.targets !== undefined) for (const target of targets) book.configure(target)
-      const turn = yield* affinity.turn(request, targets)
-      const { circuits, settings } = yield* ScopedRef.get(current)
-      const state: RequestState = {
-        settings,
-        attempts: [],
-        onAttempt: request.onAttempt,
-        failures: [],
-        deadline: (yield* thisMoment) + Duration.toMillis(settings.timeouts.total),
-        called: undefined,
-        progress: undefined,
-      }
-      return yield* Effect.tapError(tryTargets(state, turn, call, apiNameOf(request), circuits), (error) =>
-        logUnserved(error, state.failures, book),
-      )
-    },
-    Effect.tapError((error) => countRequestFailed(error.code)),
-  )
+      return Effect.flatMap(affinity.turn(request, targets), (turn) => {
+        const { circuits, settings } = ScopedRef.getUnsafe(current)
+        const state: RequestState = {
+          settings,
+          attempts: [],
+          onAttempt: request.onAttempt,
+          failures: [],
+          deadline: alarms.now() + Duration.toMillis(settings.timeouts.total),
+          called: undefined,
+          progress: undefined,
+        }
+        return Effect.tapError(tryTargets(state, turn, call, apiNameOf(request), circuits), (error) =>
+          logUnserved(error, state.failures, book),
+        )
+      })
+    }).pipe(Effect.tapError((error) => countRequestFailed(error.code)))
 
   const status = Effect.flatMap(ScopedRef.get(current), ({ circuits }) =>
     Effect.forEach(providers, (provider) => statusOf(provider, circuits, book)),
@@ -195,5 +209,5 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     yield* Effect.forEach(bulkheads.values(), (bulkhead) => bulkhead.resize(settings.bulkhead))
   })
 
-  return { serve, status, configure, attempts: attempts.ended }
+  return { serve, status, configure }
 })

@@ -1,11 +1,10 @@
 /** Calls to model providers, whatever their wire format and whatever goes wrong on the way. */
-import { Context, Effect, Layer, Stream } from "effect"
+import { Channel, Context, Effect, Layer, Stream } from "effect"
 import type * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type {
   Answered,
   ApiEvent,
   ApiRequest,
-  Attempt,
   Completed,
   StreamEvent,
   UpstreamError,
@@ -45,11 +44,6 @@ export class Upstream extends Context.Service<
     readonly events: (request: ApiRequest) => Stream.Stream<ApiEvent, UpstreamError>
     /** Every configured provider, in the order in which requests that name none are offered to them; calls nobody. */
     readonly status: Effect.Effect<ReadonlyArray<ProviderStatus>>
-    /**
-     * Every call to a provider as it ends, from the moment of subscription. A slow reader holds nobody up: it loses
-     * the oldest. What must be complete is read from `Completed`, `Finished` and `UpstreamError` instead.
-     */
-    readonly attempts: Stream.Stream<Attempt>
     /** Replaces the fault policy's settings, connect timeout aside, for requests that begin from now on. */
     readonly configure: (settings: UpstreamSettings) => Effect.Effect<void>
   }
@@ -59,15 +53,18 @@ export class Upstream extends Context.Service<
     const whole = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
       Effect.map(policy.serve(request, completeCall(question)), ({ attempts, value }) => ({ ...value, attempts }))
     const streamed = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
-      Stream.unwrap(
-        Effect.gen(function* () {
+      Stream.fromChannel(
+        Channel.fromTransform((_, scope) => {
           const events = new Handoff<StreamEvent<Piece>, UpstreamError>(STREAM_BUFFER)
-          yield* policy.serve(request, streamCall(question, request, events.offer)).pipe(
+          const serving = policy.serve(request, streamCall(question, request, events.offer)).pipe(
             Effect.flatMap(({ attempts, value }) => events.offer([{ _tag: "Finished", served: value, attempts }])),
             Effect.onExit((exit) => Effect.sync(() => events.end(exit))),
-            Effect.forkScoped,
           )
-          return Stream.fromPull(Effect.succeed(events.take))
+          let pull: typeof events.take = Effect.flatMap(Effect.forkIn(serving, scope), () => {
+            pull = events.take
+            return pull
+          })
+          return Effect.succeed(Effect.suspend(() => pull))
         }),
       )
     return Upstream.of({
@@ -81,7 +78,6 @@ export class Upstream extends Context.Service<
         Effect.map(whole(request, apiQuestion(request)), ({ answer: json, ...rest }) => ({ json, ...rest })),
       events: (request) => streamed(request, apiQuestion(request)),
       status: policy.status,
-      attempts: policy.attempts,
       configure: policy.configure,
     })
   })

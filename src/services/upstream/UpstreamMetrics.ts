@@ -60,15 +60,23 @@ export const countRequestFailed = (code: UpstreamCode): Effect.Effect<void> =>
 /** Counts a call as under way while it runs; `ended` hears how it ended, whatever that is. */
 export const whileInFlight = <A, E, R, R2>(
   provider: ProviderId,
+  context: Context.Context<never>,
   call: Effect.Effect<A, E, R>,
   ended: (exit: Exit.Exit<A, E>) => Effect.Effect<void, never, R2>,
 ): Effect.Effect<A, E, R | R2> => {
   const underWay = inFlight({ provider })
-  return Effect.acquireUseRelease(
-    Metric.modify(underWay, 1),
-    () => call,
-    (_, exit) => Effect.andThen(Metric.modify(underWay, -1), ended(exit)),
-  )
+  let isUnderWay = false
+  const begin = Effect.suspend(() => {
+    isUnderWay = true
+    underWay.modifyUnsafe(1, context)
+    return call
+  })
+  return Effect.onExit(begin, (exit) => {
+    // An interruption may come before it began.
+    if (!isUnderWay) return Effect.void
+    underWay.modifyUnsafe(-1, context)
+    return ended(exit)
+  })
 }
 
 /** Shows the state of a provider's circuit. */

@@ -1,47 +1,48 @@
 /** Spans of provider calls after OpenTelemetry's semantic conventions for generative AI; never any content. */
-import { Effect } from "effect"
-import type { Attempt, Served } from "../../domain/upstream.ts"
+import { Effect, Tracer } from "effect"
+import type { Attempt } from "../../domain/upstream.ts"
+import type { Recorded } from "./Attempts.ts"
 import type { Provider } from "./Provider.ts"
 import { nameOrOther, OTHER } from "./TargetRegistry.ts"
 
-/** Runs one call in a client span of its own. `model` is the label of the target's model. */
-export const withCallSpan = (
+/**
+ * Runs one call in a client span of its own, which is there only where spans are exported: nobody else is told of it.
+ * `model` is the label of the target's model.
+ */
+export const withCallSpan = <A, E, R>(
+  tracer: Tracer.Tracer,
   { apiName, id, server }: Pick<Provider, "apiName" | "id" | "server">,
   model: string,
   cause: Attempt["cause"],
-) =>
-  Effect.withSpan(
-    `chat ${model}`,
-    {
-      kind: "client",
-      attributes: {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": apiName,
-        "gen_ai.request.model": model,
-        "sealgate.provider": id,
-        "sealgate.attempt.cause": cause,
-        ...(server === undefined ? {} : { "server.address": server.address, "server.port": server.port }),
-      },
-    },
-    // It would only ever name this file.
-    { captureStackTrace: false },
+  call: (span: Tracer.Span | undefined) => Effect.Effect<A, E, R>,
+): Effect.Effect<A, E, R> => {
+  if (tracer === Tracer.nativeTracer) return call(undefined)
+  const attributes = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.provider.name": apiName,
+    "gen_ai.request.model": model,
+    "sealgate.provider": id,
+    "sealgate.attempt.cause": cause,
+    ...(server === undefined ? {} : { "server.address": server.address, "server.port": server.port }),
+  }
+  return Effect.useSpan(`chat ${model}`, { kind: "client", attributes }, (span) =>
+    // A stack frame of it would only ever name this file.
+    Effect.withParentSpan(call(span), span, { captureStackTrace: false }),
   )
+}
 
 /**
- * Writes on the span of a call how it ended. `model` is the label of the target's model: where that is not named, what
- * the provider calls it is not either, because some providers say back whatever they were asked for.
+ * Writes on the span of a call how it ended. Where the target's model is not named, what the provider calls it is not
+ * either, because some providers say back whatever they were asked for.
  */
-export const annotateCall = (attempt: Attempt, model: string, served: Served | undefined): Effect.Effect<void> =>
-  Effect.annotateCurrentSpan({
-    ...(attempt.outcome === "success" ? {} : { "error.type": attempt.outcome }),
-    ...(attempt.servedModel === null || model === OTHER ? {} : { "gen_ai.response.model": attempt.servedModel }),
-    ...(served === undefined || served.finishReasons.length === 0
-      ? {}
-      : { "gen_ai.response.finish_reasons": served.finishReasons.map(nameOrOther) }),
-    ...(attempt.usage === null
-      ? {}
-      : {
-          "gen_ai.usage.input_tokens": attempt.usage.prompt_tokens,
-          "gen_ai.usage.output_tokens": attempt.usage.completion_tokens,
-        }),
-  })
+export const annotateCall = (span: Tracer.Span, { attempt, model, served }: Recorded): void => {
+  const { outcome, servedModel, usage } = attempt
+  if (outcome !== "success") span.attribute("error.type", outcome)
+  if (servedModel !== null && model !== OTHER) span.attribute("gen_ai.response.model", servedModel)
+  if (served !== undefined && served.finishReasons.length > 0) {
+    span.attribute("gen_ai.response.finish_reasons", served.finishReasons.map(nameOrOther))
+  }
+  if (usage === null) return
+  span.attribute("gen_ai.usage.input_tokens", usage.prompt_tokens)
+  span.attribute("gen_ai.usage.output_tokens", usage.completion_tokens)
+}

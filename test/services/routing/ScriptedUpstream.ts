@@ -64,7 +64,6 @@ export class ScriptedUpstream {
         complete: () => Effect.die("not used"),
         answer: () => Effect.die("not used"),
         events: () => Stream.die("not used"),
-        attempts: Stream.empty,
         status: Effect.sync(() => this.statuses),
         configure: (settings) => Effect.sync(() => void this.configured.push(settings)),
         stream: (request) => Stream.unwrap(this.answer(request)),

@@ -3,7 +3,6 @@ import { Effect, Fiber, Logger, Metric, Redacted, References, Stream, Tracer } f
 import { TestClock } from "effect/testing"
 import type { Attempt } from "../../../src/domain/upstream.ts"
 import { measureAll } from "../../../src/services/lifecycle/MeasuredGauges.ts"
-import { ATTEMPTS_KEPT } from "../../../src/services/upstream/Attempts.ts"
 import {
   ask,
   fails,
@@ -22,17 +21,6 @@ import {
   wait,
 } from "./ScriptedProvider.ts"
 
-/** Gathers everything that is published while the test runs. */
-const gather = (attempts: Stream.Stream<Attempt>) =>
-  Effect.gen(function* () {
-    const gathered: Array<Attempt> = []
-    yield* Effect.forkScoped(
-      Stream.runForEach(attempts, (attempt) => Effect.sync(() => gathered.push(attempt))),
-      { startImmediately: true },
-    )
-    return gathered
-  })
-
 describe("attempts", () => {
   it.effect("say of every call who was asked, why, when, and what came of it", () =>
     Effect.gen(function* () {
@@ -44,10 +32,11 @@ describe("attempts", () => {
       )
       second.script([wait(30), text("whole"), finish(), usage(8, 1)])
       const upstream = yield* upstreamOf([first, second], { retry: { times: 2 } })
-      const published = yield* gather(upstream.attempts)
-      const last = (yield* passingTime(Stream.runCollect(upstream.stream(ask())))).at(-1)
+      const told: Array<Attempt> = []
+      const onAttempt = (attempt: Attempt) => void told.push(attempt)
+      const last = (yield* passingTime(Stream.runCollect(upstream.stream(ask({ onAttempt }))))).at(-1)
       const attempts = last?._tag === "Finished" ? last.attempts : []
-      assert.deepStrictEqual(published, [...attempts])
+      assert.deepStrictEqual(told, [...attempts])
       assert.deepStrictEqual(
         // Jittered pauses leave fractions of milliseconds on the virtual clock.
         attempts.map(({ finishedAt, startedAt, timeToFirstTokenMs, ...attempt }) => ({
@@ -105,16 +94,17 @@ describe("attempts", () => {
     }),
   )
 
-  it.effect("of callers that went away are published too", () =>
+  it.effect("of callers that went away are told too", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.script([text("a"), usage(5, 1), hang])
       const upstream = yield* upstreamOf([provider])
-      const published = yield* gather(upstream.attempts)
-      yield* Stream.runDrain(Stream.take(upstream.stream(ask()), 2))
+      const told: Array<Attempt> = []
+      const onAttempt = (attempt: Attempt) => void told.push(attempt)
+      yield* Stream.runDrain(Stream.take(upstream.stream(ask({ onAttempt })), 2))
       yield* TestClock.adjust("1 millis")
       assert.deepStrictEqual(
-        published.map(({ outcome, usage }) => [outcome, usage]),
+        told.map(({ outcome, usage }) => [outcome, usage]),
         [["interrupted", tokens(5, 1)]],
       )
     }),
@@ -165,29 +155,6 @@ describe("attempts", () => {
       assert.deepStrictEqual(told, ["provider1 timeout"])
       yield* Fiber.interrupt(caller)
       assert.deepStrictEqual(told, ["provider1 timeout", "provider2 interrupted"])
-    }),
-  )
-
-  it.effect("hold nobody up when their reader is slow, who loses the oldest", () =>
-    Effect.gen(function* () {
-      const provider = scripted("provider1")
-      const upstream = yield* upstreamOf([provider])
-      const seen: Array<string> = []
-      const reader = yield* Effect.forkChild(
-        Stream.runForEach(Stream.rechunk(upstream.attempts, 1), ({ model }) =>
-          Effect.andThen(
-            Effect.sync(() => seen.push(model)),
-            seen.length === 1 ? Effect.sleep("1 second") : Effect.void,
-          ),
-        ),
-        { startImmediately: true },
-      )
-      const extra = 100
-      for (let i = 0; i < ATTEMPTS_KEPT + extra; i++) yield* upstream.complete(ask({ model: `m${i}` }))
-      yield* TestClock.adjust("2 seconds")
-      assert.isAtMost(seen.length, ATTEMPTS_KEPT + 2)
-      assert.strictEqual(seen.at(-1), `m${ATTEMPTS_KEPT + extra - 1}`)
-      yield* Fiber.interrupt(reader)
     }),
   )
 })
