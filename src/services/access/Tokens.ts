@@ -2,9 +2,10 @@
  * Verifies bearer tokens: signed JWTs with the claims that this service demands, checked as RFC 8725 advises. Whatever
  * is wrong with a token, the answer is the same.
  */
+import { hash } from "node:crypto"
 import { Clock, Context, Effect, Layer, Redacted, Schema } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { decodeProtectedHeader, jwtVerify } from "jose"
+import { type CryptoKey, decodeProtectedHeader, jwtVerify } from "jose"
 import {
   ClaimedTenant,
   type Identity,
@@ -28,6 +29,37 @@ export interface TokenSettings {
   readonly audience: string
   /** Whether a token without `tenant` counts for a tenant of its user's own; otherwise it is refused. */
   readonly usersAreTenants: boolean
+}
+
+/** Tokens that are remembered at most. */
+const MAX_VERIFIED = 1024
+
+/** Who bears a token that was verified with `key`, which holds in this time, in milliseconds since the epoch. */
+interface Verified {
+  readonly identity: Identity
+  readonly key: CryptoKey
+  readonly from: number
+  readonly until: number
+}
+
+/**
+ * Tokens that were verified, by their hashes. Whether a token is valid depends on nothing but itself, its key and the time,
+ * so as long as its key counts, and until it expires, it is not verified again. Whoever has none that is valid adds none.
+ */
+class VerifiedTokens {
+  private readonly known = new Map<string, Verified>()
+
+  find(digest: string, key: CryptoKey, now: number): Identity | undefined {
+    const found = this.known.get(digest)
+    return found?.key === key && found.from <= now && now < found.until ? found.identity : undefined
+  }
+
+  add(digest: string, verified: Verified): void {
+    this.known.delete(digest)
+    this.known.set(digest, verified)
+    const oldest = this.known.size > MAX_VERIFIED ? this.known.keys().next().value : undefined
+    if (oldest !== undefined) this.known.delete(oldest)
+  }
 }
 
 /** The longest token that is checked, in characters. */
@@ -61,32 +93,53 @@ export class Tokens extends Context.Service<
           ...(settings.jwks === undefined ? [] : [yield* jwksKeys(settings.jwks)]),
         ]
 
+        const verified = new VerifiedTokens()
+
+        const identityOf = Effect.fnUntraced(function* (claims: unknown) {
+          const { roles = [], sub, tenant } = yield* Effect.mapError(decodeClaims(claims), refused)
+          if (tenant !== undefined) return { subject: sub, tenant, roles }
+          return settings.usersAreTenants ? { subject: sub, tenant: tenantOfUser(sub), roles } : yield* refused()
+        })
+
         const check = Effect.fnUntraced(function* (token: string) {
           const header = yield* Effect.try({ try: () => decodeProtectedHeader(token), catch: refused })
           const fitting = sources.filter(({ algorithms }) => algorithms.includes(header.alg ?? ""))
           if (fitting.length === 0) return yield* refused()
-          const currentDate = new Date(yield* Clock.currentTimeMillis)
-          const { payload } = yield* Effect.firstSuccessOf(
+          const now = yield* Clock.currentTimeMillis
+          const digest = hash("sha256", token, "base64url")
+          return yield* Effect.firstSuccessOf(
             fitting.map(({ algorithms, keyFor }) =>
-              Effect.flatMap(keyFor(header), (key) =>
-                Effect.tryPromise({
-                  try: () =>
-                    jwtVerify(token, key, {
-                      algorithms: [...algorithms],
-                      issuer: settings.issuer,
-                      audience: settings.audience,
-                      requiredClaims: ["exp", "sub"],
-                      clockTolerance: CLOCK_SKEW_SECONDS,
-                      currentDate,
-                    }),
-                  catch: refused,
-                }),
-              ),
+              Effect.flatMap(keyFor(header), (key) => {
+                const known = verified.find(digest, key, now)
+                return known === undefined ? verify(token, digest, key, algorithms, now) : Effect.succeed(known)
+              }),
             ),
           )
-          const { roles = [], sub, tenant } = yield* Effect.mapError(decodeClaims(payload), refused)
-          if (tenant !== undefined) return { subject: sub, tenant, roles }
-          return settings.usersAreTenants ? { subject: sub, tenant: tenantOfUser(sub), roles } : yield* refused()
+        })
+
+        const verify = Effect.fnUntraced(function* (
+          token: string,
+          digest: string,
+          key: CryptoKey,
+          algorithms: ReadonlyArray<string>,
+          now: number,
+        ) {
+          const { payload } = yield* Effect.tryPromise({
+            try: () =>
+              jwtVerify(token, key, {
+                algorithms: [...algorithms],
+                issuer: settings.issuer,
+                audience: settings.audience,
+                requiredClaims: ["exp", "sub"],
+                clockTolerance: CLOCK_SKEW_SECONDS,
+                currentDate: new Date(now),
+              }),
+            catch: refused,
+          })
+          const identity = yield* identityOf(payload)
+          const { exp = 0 } = payload
+          verified.add(digest, { identity, key, from: now, until: (exp + CLOCK_SKEW_SECONDS) * 1000 })
+          return identity
         })
 
         return Tokens.of({

@@ -163,6 +163,26 @@ describe("Tokens", () => {
     }),
   )
 
+  it.effect("refuses a token that it has taken as soon as that has expired, or while it is not valid yet", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(REAL_TIME)
+      const { verify } = yield* setUp()
+      const now = REAL_TIME / 1000
+      for (const pair of [undefined, rsa]) {
+        yield* TestClock.setTime(REAL_TIME)
+        const claims = { nbf: now, exp: now + 60 }
+        const good = yield* pair === undefined ? token({ claims }) : signedBy(pair, { claims })
+        yield* verify(good)
+        yield* TestClock.setTime(REAL_TIME + 89_999)
+        assert.strictEqual((yield* verify(good)).subject, "alice")
+        yield* TestClock.setTime(REAL_TIME + 90_000)
+        yield* Effect.flip(verify(good))
+        yield* TestClock.setTime(REAL_TIME - 31_000)
+        yield* Effect.flip(verify(good))
+      }
+    }),
+  )
+
   const publicPem = Effect.promise(() => exportSPKI(rsa.publicKey))
   const now = REAL_TIME / 1000
   const hostile: Record<string, Effect.Effect<string>> = {
