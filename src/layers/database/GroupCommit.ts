@@ -69,13 +69,11 @@ export class GroupCommit {
         this.settle()
         return this.permit.release(1)
       })
-      yield* Effect.addFinalizer(() =>
-        Effect.suspend(() => {
-          if (hasEnded) return Effect.void
-          this.abandon()
-          return end
-        }),
-      )
+      yield* Effect.addFinalizer(() => {
+        if (hasEnded) return Effect.void
+        this.abandon()
+        return end
+      })
       const group = yield* this.join()
       this.inTurn = true
       // Once the shared transaction is gone, statements would be committed one by one.

@@ -23,7 +23,7 @@ import { Agents } from "../agents/Agents.ts"
 import { Ledger } from "../routing/Ledger.ts"
 import { encodeAgent } from "../agents/storedAgents.ts"
 import { makeBatched } from "../batched.ts"
-import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { givenRows, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { spanned } from "../spans.ts"
 import { databaseTime } from "./databaseTime.ts"
 import { makeIdempotency } from "./Idempotency.ts"
@@ -164,11 +164,13 @@ export class Jobs extends Context.Service<
           const prepared = prepare(tenant, agentId, request, span)
           if (key === undefined) return yield* create(yield* prepared, insertTogether)
           const body = yield* encodeRequest(request)
-          const done = yield* once({ tenant, route: `agents/${agentId}/execute`, key, body }, prepared, (ready) =>
-            create(ready, (row) => insertAll([row])),
+          const done = yield* inTime(
+            once({ tenant, route: `agents/${agentId}/execute`, key, body }, prepared, (ready) =>
+              create(ready, (row) => insertAll([row])),
+            ),
           )
           return typeof done === "string" ? yield* Effect.catchTag(read(tenant, done), "JobNotFound", Effect.die) : done
-        }, unavailable),
+        }, unavailableUnlimited),
 
         get: (tenant, id) => spanned("Jobs.get")(unavailableUnlimited(read(tenant, id))),
 
