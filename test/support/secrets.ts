@@ -46,10 +46,6 @@ const TAPS = [
     note("key of an HMAC", key)
     tapMethod(hmac, "digest", (_, digest) => note("HMAC", digest))
   }),
-  tap("hkdfSync", (note, [, secret], derived) => {
-    note("secret of HKDF", secret)
-    note("derived by HKDF", derived)
-  }),
   tap("createPrivateKey", (note, [options]) => note("encoded private key", Reflect.get(Object(options), "key"))),
   tap("diffieHellman", (note, _, shared) => note("agreed secret", shared)),
   tap("decapsulate", (note, [options], shared) => {

@@ -3,8 +3,8 @@
  * request anew has it served once by this process.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
-import type { Bytes } from "../../domain/bytes.ts"
-import { sha256 } from "./sha256.ts"
+import { type Bytes, utf8 } from "../../domain/bytes.ts"
+import { sha256, sha256Key } from "./sha256.ts"
 
 interface RequestIdSettings {
   /** How long sessions last. */
@@ -49,7 +49,7 @@ const make = ({ max, sessionTtl }: RequestIdSettings) => {
     claim: (credential, id) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         forget(now)
-        const key = Buffer.from(sha256(sha256(credential), Buffer.from(id)).buffer).toString("latin1")
+        const key = sha256Key(sha256(credential), utf8(id))
         if (claimed.has(key) || claimed.size >= max) return false
         claimed.set(key, now + keptFor)
         return true

@@ -2,7 +2,7 @@
  * Seals the frames of one response and carries its hash chain and commitments (sealed protocol §4.3 to §5). The work
  * per frame depends on the frame alone, never on how long the stream already is.
  */
-import { createCipheriv, createHmac, hkdfSync, type Hmac } from "node:crypto"
+import { createCipheriv, createHmac, type Hmac } from "node:crypto"
 import { type Bytes, concat, encodeBase64Url } from "../../domain/bytes.ts"
 import type { SealedContent } from "../../domain/sealedContent.ts"
 import { FLOOR, pad } from "../../domain/padding.ts"
@@ -19,6 +19,7 @@ import {
   responseSalt,
   TAG_BYTES,
 } from "../../domain/transcript.ts"
+import { secretBytes } from "./secretBytes.ts"
 import { sha256 } from "./sha256.ts"
 
 interface SealerInput {
@@ -30,6 +31,8 @@ interface SealerInput {
   /** What was asked, for its commitment. */
   readonly request: SealedContent
 }
+
+const FIRST_BLOCK = Uint8Array.of(1)
 
 export class ResponseSealer {
   readonly responseNonce: Bytes
@@ -47,8 +50,16 @@ export class ResponseSealer {
 
   constructor(input: SealerInput) {
     const salt = responseSalt(input.enc, input.responseNonce)
-    const derive = ({ info, length }: { readonly info: Bytes; readonly length: number }): Bytes =>
-      new Uint8Array(hkdfSync("sha256", input.secret, salt, info, length))
+    // HKDF (RFC 5869): one extraction for all keys, each of which is one block of the hash at most.
+    const extracted = createHmac("sha256", salt).update(input.secret).digest()
+    salt.fill(0)
+    const derive = ({ info, length }: { readonly info: Bytes; readonly length: number }): Bytes => {
+      const block = createHmac("sha256", extracted).update(concat(info, FIRST_BLOCK)).digest()
+      const key = secretBytes(length)
+      key.set(block.subarray(0, length))
+      block.fill(0)
+      return key
+    }
     const commitKey = derive(responseKeys.commit)
     this.responseNonce = input.responseNonce
     this.requestHash = input.requestHash
@@ -63,6 +74,7 @@ export class ResponseSealer {
       .digest("base64url")
     credential.fill(0)
     credentialKey.fill(0)
+    extracted.fill(0)
     this.responseMac = createHmac("sha256", commitKey).update(responseCommitmentPrefix)
     this.chain = sha256(chainSeed(input.requestHash, input.responseNonce))
     this.dataChain = this.chain

@@ -15,7 +15,7 @@ import { KeyVault } from "./KeyVault.ts"
 import { RandomBytes } from "./RandomBytes.ts"
 import { type RecipientKey, recipientKey } from "./recipientKeys.ts"
 import { type SessionEnd, sessionsCreated, sessionsEnded, sessionsLive } from "./SealingMetrics.ts"
-import { sha256 } from "./sha256.ts"
+import { sha256, sha256Key } from "./sha256.ts"
 
 export interface SessionSettings {
   readonly ttl: Duration.Duration
@@ -61,8 +61,7 @@ export class Replayed extends Schema.TaggedError<Replayed>()("Replayed", {}) {}
 export class ClaimsFull extends Schema.TaggedError<ClaimsFull>()("ClaimsFull", {}) {}
 
 /** By what a request is remembered: `enc` may be long. */
-export const claimKey = (idBytes: Bytes, enc: Bytes): string =>
-  Buffer.from(sha256(idBytes, enc).buffer).toString("latin1")
+export const claimKey = (idBytes: Bytes, enc: Bytes): string => sha256Key(idBytes, enc)
 
 /** What a client asked for when it began a session. */
 interface SessionRequest {

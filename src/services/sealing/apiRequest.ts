@@ -32,6 +32,15 @@ const bodyOf = (api: ApiName) =>
 const decodeBody = Record.map(APIS, (_, api) => Schema.decodeUnknownEffect(Schema.Struct({ body: bodyOf(api) })))
 const decodeChat = Schema.decodeUnknownResult(Schema.Struct({ body: ChatInput }))
 
+/** Whether a body is one as most are, at a glance: the schema judges the others. */
+const isUsualBody = (api: ApiName, body: unknown): body is { readonly model?: string } =>
+  isObject(body) &&
+  (!Object.hasOwn(body, "model") || (typeof body["model"] === "string" && body["model"] !== "")) &&
+  (!Object.hasOwn(body, "background") || body["background"] === false) &&
+  (!Object.hasOwn(body, "stream") ||
+    body["stream"] === false ||
+    (body["stream"] === true && apiOf(api).stream !== undefined))
+
 /** What a request has beside the request of the API itself. */
 interface Envelope {
   readonly api: ApiName
@@ -52,8 +61,7 @@ export const apiRequest = Effect.fnUntraced(function* ({
 }: Envelope): Effect.fn.Return<Question, Refused | Schema.SchemaError> {
   const wrong = Object.entries(headers).flatMap(([name, value]) => misfitOf(api, name, value))
   if (wrong.length > 0) return yield* misshapen(wrong)
-  const known = yield* decodeBody[api]({ body })
-  const { model } = known.body
+  const { model } = isUsualBody(api, body) ? body : (yield* decodeBody[api]({ body })).body
   if (api !== CHAT_COMPLETIONS) return { api, headers, model, body: raw ?? RawObject.of({}) }
   if (raw !== undefined && isObject(body) && isAsProvidersHaveIt(body)) {
     return { api, headers, model, body: raw, completion: once(() => chatIn(body)) }

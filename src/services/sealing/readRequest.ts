@@ -3,12 +3,12 @@ import { Clock, Effect, Metric, Predicate, Redacted, Result, Schema, type Scope,
 import { fromUtf8 } from "../../domain/bytes.ts"
 import { API_NAMES, apiOf, isApiName } from "../../domain/apis.ts"
 import { iJsonText, JSON_LIMITS } from "../../domain/iJson.ts"
-import { isObject, type JsonObject } from "../../domain/json.ts"
+import { isObject, type JsonObject, parseJson } from "../../domain/json.ts"
 import { misfits } from "../../domain/misfits.ts"
 import { Outline } from "../../domain/outline.ts"
 import type { RawObject } from "../../domain/rawObject.ts"
 import type { SealedContent } from "../../domain/sealedContent.ts"
-import { RequestHead, SealedRequest } from "../../domain/sealedRequest.ts"
+import { isRequestHead, isRequestId, isUsualRequest, RequestHead, SealedRequest } from "../../domain/sealedRequest.ts"
 import { paceOf } from "../../domain/pace.ts"
 import { callerSpan } from "../../domain/traceContext.ts"
 import { type Form, MAX_SKEW_MS } from "../../domain/transcript.ts"
@@ -22,8 +22,6 @@ import type { RequestIds } from "./RequestIds.ts"
 import { invalidRequest, Refused } from "./sealedProblem.ts"
 import { openingsFailed } from "./SealingMetrics.ts"
 
-const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
-const isRequestId = Schema.is(RequestHead.fields.request_id)
 const decodeHead = Schema.decodeUnknownEffect(RequestHead)
 const decodeRequest = Schema.decodeUnknownEffect(SealedRequest)
 const isProvider = Schema.is(ProviderId)
@@ -100,10 +98,10 @@ const parsePayload = ({ payload }: SealedContent): Result.Result<Payload, Refuse
       invalidRequest("The request is not JSON as it is taken here.", { detail: Redacted.make(text.message) }),
     )
   }
-  return Result.mapBoth(parse(text), {
-    onSuccess: (value) => ({ value, body: outline.objectIn(text) }),
-    onFailure: () => invalidRequest("The request is not JSON."),
-  })
+  const value = parseJson(text)
+  return value === undefined
+    ? Result.fail(invalidRequest("The request is not JSON."))
+    : Result.succeed({ value, body: outline.objectIn(text) })
 }
 
 const isStream = ({ body }: JsonObject): boolean => isObject(body) && body["stream"] === true
@@ -127,7 +125,7 @@ export const readRequest = ({ request: content }: Opened, admission: Admission):
 
 const checkRequest = Effect.fnUntraced(
   function* ({ body: raw, value }: Payload, content: SealedContent, admission: Admission) {
-    const { issued_at, request_id } = yield* decodeHead(value)
+    const { issued_at, request_id } = isRequestHead(value) ? value : yield* decodeHead(value)
     if (Math.abs((yield* Clock.currentTimeMillis) - issued_at) > MAX_SKEW_MS) {
       yield* Metric.update(openingsFailed("stale"), 1)
       return yield* new Refused({
@@ -138,7 +136,7 @@ const checkRequest = Effect.fnUntraced(
       })
     }
     const caller = yield* admit(admission, content, request_id)
-    const { api, body, headers = {}, provider, restart } = yield* decodeRequest(value)
+    const { api, body, headers = {}, provider, restart } = isUsualRequest(value) ? value : yield* decodeRequest(value)
     if (!isApiName(api)) {
       return yield* new Refused({
         status: 400,
