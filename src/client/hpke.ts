@@ -6,22 +6,46 @@ import { HPKE_LABELS, HPKE_VERSION, hpkeSuiteId, MODE_BASE, u16 } from "../domai
 import type { Suite, SuiteName } from "../domain/suites.ts"
 import { EXPORT_BYTES, KEY_BYTES, NONCE_BYTES, responseExportContext } from "../domain/transcript.ts"
 import { loadKem } from "./kems.ts"
-import { expand, hmac, sealGcm } from "./primitives.ts"
+import { expander, hmac, sealGcm } from "./primitives.ts"
+import type { Eventual } from "./webPrimitives.ts"
 
 const EMPTY = new Uint8Array(0)
 const HASH_BYTES = 32
 /** What stands for no salt. */
 const NO_SALT = new Uint8Array(HASH_BYTES)
 
-const kems = new Map<SuiteName, Promise<KemInterface>>()
+/** A suite's KEM, and `LabeledExtract` and `LabeledExpand` (§4) with it. */
+interface Schedule {
+  readonly kem: KemInterface
+  readonly extract: (salt: Bytes, label: Bytes, ikm: Bytes) => Promise<Bytes>
+  readonly expander: (prk: Bytes) => Promise<(label: Bytes, info: Bytes, length: number) => Eventual<Bytes>>
+  /** Of the id of no key, which is what mode base has. */
+  readonly pskIdHash: Bytes
+}
 
-const kemOf = (suite: SuiteName): Promise<KemInterface> => {
-  const known = kems.get(suite)
+const load = async (suite: Suite): Promise<Schedule> => {
+  const prefix = concat(HPKE_VERSION, hpkeSuiteId(suite.id))
+  const extract = (salt: Bytes, label: Bytes, ikm: Bytes) => hmac(salt, prefix, label, ikm)
+  return {
+    kem: await loadKem(suite.name),
+    extract,
+    expander: async (prk) => {
+      const expand = await expander(prk)
+      return (label, info, length) => expand(length, u16(length), prefix, label, info)
+    },
+    pskIdHash: await extract(NO_SALT, HPKE_LABELS.pskIdHash, EMPTY),
+  }
+}
+
+const schedules = new Map<SuiteName, Promise<Schedule>>()
+
+const scheduleOf = (suite: Suite): Promise<Schedule> => {
+  const known = schedules.get(suite.name)
   if (known !== undefined) return known
-  const loaded = loadKem(suite)
-  kems.set(suite, loaded)
+  const loaded = load(suite)
+  schedules.set(suite.name, loaded)
   // A module that failed to load may load the next time.
-  loaded.catch(() => kems.delete(suite))
+  loaded.catch(() => schedules.delete(suite.name))
   return loaded
 }
 
@@ -34,16 +58,6 @@ const recipientOf = (kem: KemInterface, publicKey: Bytes): Promise<CryptoKey> =>
   const read = kem.deserializePublicKey(publicKey)
   recipients.set(publicKey, read)
   return read
-}
-
-/** `LabeledExtract` and `LabeledExpand` (§4) of a suite. */
-const labeledKdf = (suite: Suite) => {
-  const prefix = concat(HPKE_VERSION, hpkeSuiteId(suite.id))
-  return {
-    extract: (salt: Bytes, label: Bytes, ikm: Bytes) => hmac(salt, prefix, label, ikm),
-    expand: (prk: Bytes, label: Bytes, info: Bytes, length: number) =>
-      expand(prk, length, u16(length), prefix, label, info),
-  }
 }
 
 interface HpkeSealed {
@@ -65,20 +79,18 @@ export const hpkeSeal = async (
   plaintext: Bytes,
   ephemeralSeed?: Bytes,
 ): Promise<HpkeSealed> => {
-  const kem = await kemOf(suite.name)
+  const { expander, extract, kem, pskIdHash } = await scheduleOf(suite)
   const recipientPublicKey = await recipientOf(kem, recipient)
   const { enc, sharedSecret } = await kem.encap({ recipientPublicKey, ...defined({ ekm: ephemeralSeed }) })
-  const kdf = labeledKdf(suite)
-  const pskIdHash = await kdf.extract(NO_SALT, HPKE_LABELS.pskIdHash, EMPTY)
-  const context = concat(MODE_BASE, pskIdHash, await kdf.extract(NO_SALT, HPKE_LABELS.infoHash, info))
-  const secret = await kdf.extract(new Uint8Array(sharedSecret), HPKE_LABELS.secret, EMPTY)
-  const key = await kdf.expand(secret, HPKE_LABELS.key, context, KEY_BYTES)
+  const context = concat(MODE_BASE, pskIdHash, await extract(NO_SALT, HPKE_LABELS.infoHash, info))
+  const expand = await expander(await extract(new Uint8Array(sharedSecret), HPKE_LABELS.secret, EMPTY))
+  const key = await expand(HPKE_LABELS.key, context, KEY_BYTES)
   // The only message of its context, so the sequence number that is mixed in is 0.
-  const nonce = await kdf.expand(secret, HPKE_LABELS.baseNonce, context, NONCE_BYTES)
-  const exporter = await kdf.expand(secret, HPKE_LABELS.exporter, context, HASH_BYTES)
+  const nonce = await expand(HPKE_LABELS.baseNonce, context, NONCE_BYTES)
+  const expandExporter = await expander(await expand(HPKE_LABELS.exporter, context, HASH_BYTES))
   return {
     enc: new Uint8Array(enc),
     ciphertext: await sealGcm(key, nonce, aad, plaintext),
-    secret: await kdf.expand(exporter, HPKE_LABELS.export, responseExportContext, EXPORT_BYTES),
+    secret: await expandExporter(HPKE_LABELS.export, responseExportContext, EXPORT_BYTES),
   }
 }

@@ -10,20 +10,24 @@ const primitives: Primitives = crypto === undefined ? webPrimitives : nodePrimit
 
 export const randomBytes = (length: number): Bytes => globalThis.crypto.getRandomValues(new Uint8Array(length))
 
-export const sha256 = async (data: Bytes): Promise<Bytes> => primitives.sha256(data)
+export const { sha256 } = primitives
 
+const HASH_BYTES = 32
+
+/** HMAC-SHA256, for a key that is used once. */
 export const hmac = async (key: Bytes, ...parts: ReadonlyArray<Uint8Array>): Promise<Bytes> =>
-  primitives.hmac(key, ...parts)
+  (await primitives.mac(key))(HASH_BYTES, ...parts)
 
 /** AES-256-GCM, the tag at the end. */
-export const sealGcm = async (key: Bytes, nonce: Bytes, aad: Bytes, plaintext: Bytes): Promise<Bytes> =>
-  primitives.seal(key, nonce, aad, plaintext)
+export const sealGcm = primitives.seal
 
 const FIRST_BLOCK = Uint8Array.of(1)
 
-/** HKDF-Expand (RFC 5869 §2.3) of `info`, in parts, for lengths of up to one block, which is all that is needed. */
-export const expand = async (prk: Bytes, length: number, ...info: ReadonlyArray<Uint8Array>): Promise<Bytes> =>
-  (await primitives.hmac(prk, ...info, FIRST_BLOCK)).slice(0, length)
+/** HKDF-Expand (RFC 5869 §2.3) from `prk`, of `info` in parts, for lengths of up to one block, which is all that is needed. */
+export const expander = async (prk: Bytes) => {
+  const mac = await primitives.mac(prk)
+  return (length: number, ...info: ReadonlyArray<Uint8Array>) => mac(length, ...info, FIRST_BLOCK)
+}
 
 /** What both ends of a response share (sealed protocol §4.3). */
 export interface ResponseKeys {
@@ -35,8 +39,9 @@ export interface ResponseKeys {
 
 export const deriveResponseKeys = async (secret: Bytes, enc: Bytes, responseNonce: Bytes): Promise<ResponseKeys> => {
   // HKDF-Extract is the HMAC of the secret under the salt.
-  const prk = await primitives.hmac(responseSalt(enc, responseNonce), secret)
-  const derive = ({ info, length }: { readonly info: Bytes; readonly length: number }) => expand(prk, length, info)
+  const prk = await hmac(responseSalt(enc, responseNonce), secret)
+  const expand = await expander(prk)
+  const derive = ({ info, length }: { readonly info: Bytes; readonly length: number }) => expand(length, info)
   const key = await derive(responseKeys.key)
   const baseNonce = await derive(responseKeys.nonce)
   const commitKey = await derive(responseKeys.commit)

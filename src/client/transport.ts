@@ -1,5 +1,5 @@
 /** HTTP to one proxy: what was asked, what came back, and what is known about a request that got no answer. */
-import type { Bytes } from "../domain/bytes.ts"
+import { joined } from "../domain/bytes.ts"
 import type { Problem } from "../domain/problem.ts"
 import { withoutSlashes } from "../domain/url.ts"
 import { parseObject, problemFrom } from "./decode.ts"
@@ -134,19 +134,8 @@ export const hangUp = async (response: Answer): Promise<void> => {
   await response.body?.cancel().catch(() => undefined)
 }
 
-/** Their number is the sender's choice, so that they cannot be arguments. */
-const joined = (pieces: ReadonlyArray<Uint8Array>, size: number): Bytes => {
-  const bytes = new Uint8Array(size)
-  let offset = 0
-  for (const piece of pieces) {
-    bytes.set(piece, offset)
-    offset += piece.length
-  }
-  return bytes
-}
-
 /** `Response.bytes` for bodies of strangers: throws `Tampered` when there is no end to it. */
-export const readBody = async ({ body }: Answer): Promise<Bytes> => {
+export const readBody = async ({ body }: Answer): Promise<Uint8Array> => {
   if (body === null) return new Uint8Array()
   const reader = body.getReader()
   const pieces: Array<Uint8Array> = []
@@ -154,7 +143,10 @@ export const readBody = async ({ body }: Answer): Promise<Bytes> => {
   try {
     for (;;) {
       const next = await reader.read()
-      if (next.done === true) return joined(pieces, size)
+      if (next.done === true) {
+        const [first, ...others] = pieces
+        return first === undefined || others.length > 0 ? joined(pieces) : first
+      }
       size += next.value.length
       if (size > MAX_BODY_BYTES) throw new Tampered("The body of an answer is too large.")
       pieces.push(next.value)
@@ -166,7 +158,7 @@ export const readBody = async ({ body }: Answer): Promise<Bytes> => {
 }
 
 /** Reads the body. If the connection breaks here, there was no complete answer. */
-const readBytes = (response: Answer, { mayHaveBeenServed, signal }: Exchange): Promise<Bytes> =>
+const readBytes = (response: Answer, { mayHaveBeenServed, signal }: Exchange): Promise<Uint8Array> =>
   readBody(response).catch((cause: unknown) => {
     if (signal?.aborted === true) throw signal.reason
     if (cause instanceof Tampered) throw cause
@@ -175,7 +167,7 @@ const readBytes = (response: Answer, { mayHaveBeenServed, signal }: Exchange): P
   })
 
 /** The JSON object that a body of strangers holds, if it does. */
-export const objectIn = (body: Bytes): JsonObject | undefined => {
+export const objectIn = (body: Uint8Array): JsonObject | undefined => {
   try {
     return parseObject(body, "the body")
   } catch {

@@ -1,7 +1,11 @@
 /** What the client's cryptography is made of, and all of it on WebCrypto, which every platform has. */
 import { type Bytes, concat } from "../domain/bytes.ts"
 
-type Eventual<A> = A | Promise<A>
+/** Node's own functions return at once, and those of WebCrypto do not. */
+export type Eventual<A> = A | Promise<A>
+
+/** The first `length` bytes of the HMAC-SHA256 under one key, of what `parts` are together. */
+export type Mac = (length: number, ...parts: ReadonlyArray<Uint8Array>) => Eventual<Bytes>
 
 /** The block inside a frame, or `undefined` when it does not authenticate. */
 export type Opener = (nonce: Bytes, aad: Bytes, ciphertext: Bytes) => Eventual<Bytes | undefined>
@@ -9,8 +13,7 @@ export type Opener = (nonce: Bytes, aad: Bytes, ciphertext: Bytes) => Eventual<B
 /** What sealing and opening are made of. */
 export interface Primitives {
   readonly sha256: (data: Bytes) => Eventual<Bytes>
-  /** HMAC-SHA256. */
-  readonly hmac: (key: Bytes, ...parts: ReadonlyArray<Uint8Array>) => Eventual<Bytes>
+  readonly mac: (key: Bytes) => Eventual<Mac>
   /** Seals with AES-256-GCM, the tag at the end. */
   readonly seal: (key: Bytes, nonce: Bytes, aad: Bytes, plaintext: Bytes) => Eventual<Bytes>
   /** Opens with AES-256-GCM. */
@@ -21,9 +24,9 @@ const { subtle } = globalThis.crypto
 
 export const webPrimitives: Primitives = {
   sha256: async (data) => new Uint8Array(await subtle.digest("SHA-256", data)),
-  hmac: async (key, ...parts) => {
+  mac: async (key) => {
     const imported = await subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
-    return new Uint8Array(await subtle.sign("HMAC", imported, concat(...parts)))
+    return async (length, ...parts) => new Uint8Array(await subtle.sign("HMAC", imported, concat(...parts)), 0, length)
   },
   seal: async (key, nonce, aad, plaintext) => {
     const imported = await subtle.importKey("raw", key, "AES-GCM", false, ["encrypt"])

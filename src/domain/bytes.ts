@@ -16,16 +16,19 @@ export const utf8 = (text: string): Bytes => encoder.encode(text)
 export const fromUtf8 = (bytes: Uint8Array): string => decoder.decode(bytes)
 
 /** Joins `parts` in order into one new array. */
-export const concat = (...parts: ReadonlyArray<Uint8Array>): Bytes => {
+export const concat = (...parts: ReadonlyArray<Uint8Array>): Bytes => joined(parts)
+
+/** The same for parts whose number somebody else chooses, so that they cannot be arguments. */
+export const joined = (parts: ReadonlyArray<Uint8Array>): Bytes => {
   let length = 0
   for (const part of parts) length += part.length
-  const joined = new Uint8Array(length)
+  const bytes = new Uint8Array(length)
   let offset = 0
   for (const part of parts) {
-    joined.set(part, offset)
+    bytes.set(part, offset)
     offset += part.length
   }
-  return joined
+  return bytes
 }
 
 /** `value` as four big-endian bytes. */

@@ -1,5 +1,5 @@
 /** What of HPKE's key schedule (RFC 9180 §5.1, mode base) is the same for both ends. Hashing is left to each. */
-import { type Bytes, concat, u64, utf8 } from "./bytes.ts"
+import { type Bytes, concat, utf8 } from "./bytes.ts"
 import type { SuiteId } from "./suites.ts"
 
 export const MODE_BASE = Uint8Array.of(0)
@@ -18,6 +18,6 @@ export const HPKE_LABELS = {
 }
 
 /** `I2OSP(value, 2)`. */
-export const u16 = (value: number): Bytes => u64(value).subarray(6)
+export const u16 = (value: number): Bytes => Uint8Array.of(value >> 8, value)
 
 export const hpkeSuiteId = ({ aead, kdf, kem }: SuiteId): Bytes => concat(utf8("HPKE"), u16(kem), u16(kdf), u16(aead))
