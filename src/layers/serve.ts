@@ -1,5 +1,5 @@
 /** What every server is: routes behind a listener that drains before anything it serves with is torn down. */
-import { Effect, type Duration, Layer, ManagedRuntime } from "effect"
+import { Context, type Duration, Effect, Layer, ManagedRuntime, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import type { ConfigurationMistakes } from "../domain/configuration.ts"
 import { layerOwnSpans } from "../http/shared/requestSpan.ts"
@@ -16,12 +16,38 @@ import type { ServerSettings } from "./config/serverSettings.ts"
 import { OperatorListener } from "./OperatorListener.ts"
 import { layerUpstream, type UpstreamConfiguration } from "./Providers.ts"
 
+/** No type if requests need services, because none of those that the routes are built with reach them. */
+type NeedsNothing<R> = [
+  Exclude<HttpRouter.Request.Only<"Requires" | "GlobalRequires", R>, HttpRouter.GlobalProvided>,
+] extends [never]
+  ? unknown
+  : never
+
 interface Served<A, B, E, R, E2, R2, E3, R3> {
-  readonly routes: Layer.Layer<never, E, R>
+  readonly routes: Layer.Layer<never, E, R> & NeedsNothing<R>
   /** What both the routes and what is beside them stand on, such as limits, and looks at the listener and the services. */
   readonly shared: Layer.Layer<B, E3, R3>
   readonly services: Layer.Layer<A, E2, R2>
 }
+
+/**
+ * Has requests begin with `context` instead of all that the layers around the server gave: that is copied several times
+ * for each.
+ */
+const layerBeginningWith = (context: Context.Context<never>) =>
+  Layer.effect(
+    HttpServer.HttpServer,
+    Effect.map(HttpServer.HttpServer, (server) => {
+      const begun = <A, E>(serving: Effect.Effect<A, E, Scope.Scope>) =>
+        Effect.updateContext(serving, (all: Context.Context<Scope.Scope>) =>
+          Context.add(context, Scope.Scope, Context.get(all, Scope.Scope)),
+        )
+      return HttpServer.make({
+        address: server.address,
+        serve: (app, middleware) => begun(middleware === undefined ? server.serve(app) : server.serve(app, middleware)),
+      })
+    }),
+  )
 
 /**
  * Listens, and serves `routes` with what `services` give. On closing it drains, then closes the routes, then what is
@@ -32,17 +58,24 @@ export const serve = <A, B, E, R, E2, R2, E3, R3, E4 = never, R4 = never>(
   { routes, services, shared }: Served<A, B, E, R, E2, R2, E3, R3>,
   beside: Layer.Layer<never, E4, R4> = Layer.empty,
 ) =>
-  layerDrainFirst.pipe(
-    Layer.provideMerge(
-      HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(Layer.provide(layerOwnSpans)),
+  Layer.unwrap(
+    Effect.contextWith((context: Context.Context<never>) =>
+      Effect.succeed(
+        layerDrainFirst.pipe(
+          Layer.provideMerge(
+            HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+              Layer.provide(layerBeginningWith(context)),
+            ),
+          ),
+          Layer.provideMerge(beside),
+          Layer.provide(shared),
+          Layer.provideMerge(layerNodeServer(settings)),
+          Layer.provideMerge(services),
+          Layer.provideMerge(Drain.layer({ grace: settings.shutdownGrace })),
+        ),
+      ),
     ),
-    Layer.provideMerge(beside),
-    Layer.provide(shared),
-    Layer.provideMerge(layerNodeServer(settings)),
-    Layer.provideMerge(services),
-    Layer.provideMerge(Drain.layer({ grace: settings.shutdownGrace })),
-    Layer.provide(layerDiscreetTracer),
-  )
+  ).pipe(Layer.provide(Layer.merge(layerOwnSpans, layerDiscreetTracer)))
 
 /** A server that runs. */
 export interface Running {

@@ -137,10 +137,9 @@ const toServerResponse = (response: Response): Effect.Effect<HttpServerResponse.
   )
 }
 
-const handle = Effect.fnUntraced(function* (request: Request, options: ConnectorOptions) {
+const handle = Effect.fnUntraced(function* (request: Request, options: ConnectorOptions, drain: Drain["Service"]) {
   const refused = objection(request, options)
   if (refused !== undefined) return refused
-  const drain = yield* Drain
   if (yield* drain.draining) {
     return refuse(request, {
       status: 503,
@@ -188,5 +187,9 @@ export const layerConnectorRoutes = (options: ConnectorOptions) =>
         (request) => objection(request, options) ?? HttpServerResponse.jsonUnsafe({ status: "ok", software: SOFTWARE }),
       ),
     ),
-    HttpRouter.add("*", "/*", (request) => rescued(request, handle(request, options))),
+    Layer.unwrap(
+      Effect.map(Drain, (drain) =>
+        HttpRouter.add("*", "/*", (request) => rescued(request, handle(request, options, drain))),
+      ),
+    ),
   )

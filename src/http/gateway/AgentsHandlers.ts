@@ -1,17 +1,18 @@
 import { Effect } from "effect"
-import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
+import { HttpApiSchema } from "effect/http-api"
 import { type Agent, agentETag } from "../../domain/agent.ts"
 import { Agents } from "../../services/agents/Agents.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
+import { layerHandlers } from "../shared/layerHandlers.ts"
 
 /** After how many seconds a caller should ask for its new job. */
 const POLL_AFTER_SECONDS = 1
 
 const withTag = (agent: Agent) => HttpApiSchema.withHeaders({ body: agent, headers: { etag: agentETag(agent) } })
 
-export const AgentsHandlers = HttpApiBuilder.group(
+export const AgentsHandlers = layerHandlers(
   GatewayApi,
   "agents",
   Effect.fn(function* (handlers) {

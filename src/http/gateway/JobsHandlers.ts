@@ -1,5 +1,4 @@
 import { Duration, Effect, Schema, Stream } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { Job, type JobEvent, JobStep, JobStepBegun } from "../../domain/job.ts"
 import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
@@ -9,6 +8,7 @@ import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
 import { GatewayLimits } from "./GatewayLimits.ts"
+import { layerHandlers } from "../shared/layerHandlers.ts"
 
 /** A comment that makes the server send the headers at once, so that callers know that they are connected. */
 const OPENING = ": connected\n\n"
@@ -28,7 +28,7 @@ const render = (event: JobEvent): Effect.Effect<string> => {
   }
 }
 
-export const JobsHandlers = HttpApiBuilder.group(
+export const JobsHandlers = layerHandlers(
   GatewayApi,
   "jobs",
   Effect.fn(function* (handlers) {

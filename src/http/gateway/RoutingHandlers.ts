@@ -1,5 +1,5 @@
 import { Clock, DateTime, Effect } from "effect"
-import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
+import { HttpApiSchema } from "effect/http-api"
 import { ADMIN_ROLE, AccessDenied } from "../../domain/identity.ts"
 import { countIntervals, type Interval, MAX_INTERVALS } from "../../domain/intervals.ts"
 import type { RoutingSettings } from "../../domain/routing.ts"
@@ -10,6 +10,7 @@ import { RoutingStats } from "../../services/routing/RoutingStats.ts"
 import { RoutingTrials } from "../../services/routing/RoutingTrials.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentAdmin, CurrentUser, RequestInvalid } from "../../api/gateway/Authorization.ts"
+import { layerHandlers } from "../shared/layerHandlers.ts"
 
 const withTag = (settings: RoutingSettings) =>
   Effect.map(Clock.currentTimeMillis, (now) =>
@@ -26,7 +27,7 @@ interface StatsRequest {
   readonly interval?: Interval
 }
 
-export const RoutingHandlers = HttpApiBuilder.group(
+export const RoutingHandlers = layerHandlers(
   GatewayApi,
   "routing",
   Effect.fn(function* (handlers) {

@@ -1,9 +1,9 @@
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { ProxyApi } from "../../api/proxy/ProxyApi.ts"
 import { Upstream } from "../../services/upstream/Upstream.ts"
+import { layerHandlers } from "../shared/layerHandlers.ts"
 
-export const ModelsHandlers = HttpApiBuilder.group(
+export const ModelsHandlers = layerHandlers(
   ProxyApi,
   "models",
   Effect.fn(function* (handlers) {

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
-import { HttpApiBuilder, HttpApiError } from "effect/http-api"
+import { HttpApiError } from "effect/http-api"
 import { encodeBase64Url, utf8 } from "../../domain/bytes.ts"
 import { suiteWith } from "../../domain/suites.ts"
 import { Callers, Source } from "../../services/access/Callers.ts"
@@ -19,6 +19,7 @@ import { InitRequest } from "../../api/proxy/SealedApi.ts"
 import { makeCompleteResponse } from "./completeResponse.ts"
 import { readEnvelope } from "./readEnvelope.ts"
 import { streamResponse } from "./streamResponse.ts"
+import { layerHandlers } from "../shared/layerHandlers.ts"
 
 const NO_STORE = { "cache-control": "no-store" }
 
@@ -48,7 +49,7 @@ export const refusalOf = (
   }
 }
 
-export const SealedHandlers = HttpApiBuilder.group(
+export const SealedHandlers = layerHandlers(
   ProxyApi,
   "sealed",
   Effect.fn(function* (handlers) {

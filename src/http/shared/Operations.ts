@@ -1,7 +1,7 @@
 /** The state of a server: a little for the public, and the rest for its operator, who has a listener of their own. */
 import { Effect, Layer, Metric, Redacted } from "effect"
 import { type HttpServerRequest, HttpRouter, HttpServerResponse } from "effect/http"
-import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
+import { type HttpApi, type HttpApiGroup } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
 import { Malformed } from "../../api/problems.ts"
 import type { SystemApi } from "../../api/SystemApi.ts"
@@ -18,6 +18,7 @@ import type { RequestKind } from "./ClientLimits.ts"
 import { hostRules, type HostSettings } from "./Hosts.ts"
 import { layerEdge, type EdgeSettings } from "./Edge.ts"
 import { makeRouteTable } from "./RouteTable.ts"
+import { layerHandlers } from "./layerHandlers.ts"
 
 const readiness = gauge("sealgate_ready")()
 
@@ -37,7 +38,7 @@ const metricsResponse = Effect.map(Effect.andThen(measureAll, PrometheusMetrics.
 export const layerSystem = <Id extends string, Others extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Others | typeof SystemApi>,
 ) =>
-  HttpApiBuilder.group(
+  layerHandlers(
     // The API has this group. The cast hides its other groups, which the types of these handlers cannot express.
     api as unknown as HttpApi.HttpApi<Id, typeof SystemApi>,
     "system",
