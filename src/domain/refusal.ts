@@ -40,6 +40,30 @@ export interface Refusal extends Error, Problem, RefusalBrand {
 
 export const isRefusal = (error: unknown): error is Refusal => Predicate.hasProperty(error, RefusalTypeId)
 
+/** How many calls errors note, where the engine lets that be set: pages share this file. */
+const Limited = Error as ErrorConstructor & { stackTraceLimit?: number | undefined }
+
+/**
+ * `Base`, whose errors do not say where they were made: a refusal is an answer, whose place nobody reads, and noting it
+ * costs more than all the rest of making one.
+ */
+const withoutStack = (Base: unknown): unknown => {
+  // Any class of errors is one of these.
+  const Any = Base as new (...members: ReadonlyArray<unknown>) => object
+  class Refused extends Any {
+    constructor(...members: ReadonlyArray<unknown>) {
+      const { stackTraceLimit } = Limited
+      Limited.stackTraceLimit = 0
+      try {
+        super(...members)
+      } finally {
+        Limited.stackTraceLimit = stackTraceLimit
+      }
+    }
+  }
+  return Refused
+}
+
 /** What should pass soon may be tried again after a second. */
 const SOON = { "retry-after": "1" }
 
@@ -74,9 +98,12 @@ export const Refusal =
     })
     Object.defineProperty(Object(Base).prototype, "problem", {
       get(this: Refusal) {
+        const problem: Record<string, unknown> = {}
         // The members that are the same each time are inherited.
-        return defined(Object.fromEntries(ON_WIRE.map((member) => [member, this[member]])))
+        for (const member of ON_WIRE) if (this[member] !== undefined) problem[member] = this[member]
+        return problem
       },
     })
-    return Base
+    // It adds nothing to what it extends.
+    return withoutStack(Base) as typeof Base
   }

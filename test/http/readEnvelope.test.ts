@@ -4,6 +4,7 @@ import { Effect, Result, Schema } from "effect"
 import { CompletionRequest } from "../../src/api/proxy/SealedApi.ts"
 import { decodeBase64Url, encodeBase64Url, utf8 } from "../../src/domain/bytes.ts"
 import { jsonFault } from "../../src/domain/iJson.ts"
+import { misfits } from "../../src/domain/misfits.ts"
 import { readEnvelope } from "../../src/http/proxy/readEnvelope.ts"
 
 const text = (bytes: number) => encodeBase64Url(new Uint8Array(bytes).fill(7))
@@ -16,6 +17,14 @@ const expected = (body: string) => {
   } catch {
     return undefined
   }
+}
+
+const decode = Schema.decodeUnknownResult(Schema.fromJsonString(CompletionRequest), { errors: "all" })
+
+/** What the schema finds wrong with a text. */
+const faultsOf = (body: string) => {
+  const decoded = decode(body)
+  return Result.isFailure(decoded) ? misfits(decoded.failure.issue, ["payload"]) : []
 }
 
 const read = (body: string) => {
@@ -66,6 +75,19 @@ describe("an envelope", () => {
       assert.deepStrictEqual(read(body), expected(body))
     }),
   )
+
+  it("is refused with what the schema says of it, whatever its members are", () => {
+    for (const session_id of Value.literals) {
+      for (const enc of Value.literals) {
+        for (const ciphertext of Value.literals) {
+          const body = `{"session_id":${session_id},"enc":${enc},"ciphertext":${ciphertext}}`
+          if (jsonFault(body) !== undefined) continue
+          const refused = readEnvelope(utf8(body).buffer)
+          assert.deepStrictEqual(Result.isFailure(refused) ? refused.failure.errors : [], faultsOf(body), body)
+        }
+      }
+    }
+  })
 
   it.effect.prop(
     "is read in any order and spacing of its members",

@@ -15,17 +15,24 @@ const isBase64Url =
     return length !== undefined && length >= minimum && length <= maximum
   }
 
-const base64Url = (minimum: number, maximum: number, is = isBase64Url(minimum, maximum)) =>
-  Schema.String.check(
-    Schema.makeFilter(is, {
-      message: `expected unpadded base64url of ${minimum === maximum ? minimum : `${minimum} to ${maximum}`} bytes`,
-    }),
-  )
+/** A text of which something is expected. */
+interface Expected {
+  readonly is: (text: string) => boolean
+  /** What it is told that is something else. */
+  readonly message: string
+}
+
+const base64Url = (minimum: number, maximum = minimum): Expected => ({
+  is: isBase64Url(minimum, maximum),
+  message: `expected unpadded base64url of ${minimum === maximum ? minimum : `${minimum} to ${maximum}`} bytes`,
+})
+
+const text = ({ is, message }: Expected) => Schema.String.check(Schema.makeFilter(is, { message }))
 
 const Uint16 = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
 
 export const InitRequest = Schema.Struct({
-  client_nonce: base64Url(16, 64),
+  client_nonce: text(base64Url(16, 64)),
   /** The preferred suite comes first. */
   suites: Schema.Array(Schema.Struct({ kem: Uint16, kdf: Uint16, aead: Uint16 })).check(
     Schema.isMinLength(1),
@@ -38,16 +45,21 @@ export const InitResponse = Schema.Struct({ attestation: Schema.String })
 
 const encBytes = SUITES.map((suite) => suite.encBytes)
 const [fewest, most] = [Math.min(...encBytes), Math.max(...encBytes)]
-export const isSessionId = isBase64Url(SESSION_ID_BYTES, SESSION_ID_BYTES)
-export const isEnc = isBase64Url(fewest, most)
 
-/** The encoding of the ciphertext is checked only where it is decoded, because it may be megabytes. */
+/**
+ * What the members of a sealed request are. The encoding of the ciphertext is checked only where it is decoded, because it
+ * may be megabytes.
+ */
+export const COMPLETION_MEMBERS = {
+  session_id: base64Url(SESSION_ID_BYTES),
+  enc: base64Url(fewest, most),
+  ciphertext: { is: (text: string) => /^[A-Za-z0-9_-]*$/.test(text), message: "expected unpadded base64url" },
+} satisfies Readonly<Record<string, Expected>>
+
 export const CompletionRequest = Schema.Struct({
-  session_id: base64Url(SESSION_ID_BYTES, SESSION_ID_BYTES, isSessionId),
-  enc: base64Url(fewest, most, isEnc),
-  ciphertext: Schema.String.check(
-    Schema.makeFilter((text: string) => /^[A-Za-z0-9_-]*$/.test(text), { message: "expected unpadded base64url" }),
-  ),
+  session_id: text(COMPLETION_MEMBERS.session_id),
+  enc: text(COMPLETION_MEMBERS.enc),
+  ciphertext: text(COMPLETION_MEMBERS.ciphertext),
 })
 
 /** The frames of the answer, which may be none, and the end record. */

@@ -5,11 +5,12 @@
  */
 import { Result, Schema } from "effect"
 import { Malformed } from "../../api/problems.ts"
-import { CompletionRequest, isEnc, isSessionId } from "../../api/proxy/SealedApi.ts"
+import { COMPLETION_MEMBERS, CompletionRequest } from "../../api/proxy/SealedApi.ts"
 import { type Bytes, decodeBase64Url } from "../../domain/bytes.ts"
 import { iJsonText } from "../../domain/iJson.ts"
 import { letGo } from "../../domain/letGo.ts"
 import { misfits } from "../../domain/misfits.ts"
+import type { ProblemIssue } from "../../domain/problem.ts"
 import type { Envelope } from "../../services/sealing/SealedExchange.ts"
 
 const OPEN = 0x7b
@@ -19,8 +20,9 @@ const COLON = 0x3a
 const COMMA = 0x2c
 
 type Member = keyof Envelope
-const MEMBERS: ReadonlyArray<string> = ["session_id", "enc", "ciphertext"] satisfies ReadonlyArray<Member>
-const isMember = (name: string): name is Member => MEMBERS.includes(name)
+const MEMBERS: ReadonlyArray<Member> = ["session_id", "enc", "ciphertext"]
+type Members = Readonly<Record<Member, Buffer>>
+const isMember = (name: string): name is Member => MEMBERS.some((member) => member === name)
 
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
@@ -35,7 +37,7 @@ const skipSpace = (body: Buffer, at: number): number => {
  * The three members of an object that has no others and each of them once, taken up to the next quotation mark: so only
  * what is base64url is known to be what JSON has there. `undefined` for any other text.
  */
-const plainMembers = (body: Buffer): Readonly<Record<Member, Buffer>> | undefined => {
+const plainMembers = (body: Buffer): Members | undefined => {
   const found: Partial<Record<Member, Buffer>> = {}
   let at = skipSpace(body, 0)
   for (const before of [OPEN, COMMA, COMMA]) {
@@ -76,15 +78,39 @@ const decodeText = (text: Buffer): Bytes | undefined => {
   return bytes
 }
 
-/** An envelope in the form that clients send; `undefined` for what is not, which may be one all the same. */
-const plainEnvelope = (body: Buffer): Envelope | undefined => {
+/** What means itself as a string of JSON: printable ASCII without quotation marks and backslashes. */
+const LITERAL = /^[ !#-[\]-~]*$/
+
+/** What is wrong with those of `names`, whose members were taken as they stand; `undefined` where that is not known. */
+const faultsOf = (members: Members, names: ReadonlyArray<Member>): ReadonlyArray<ProblemIssue> | undefined => {
+  const faults: Array<ProblemIssue> = []
+  for (const name of names) {
+    const { is, message } = COMPLETION_MEMBERS[name]
+    const text = members[name].toString("latin1")
+    if (is(text)) continue
+    if (!LITERAL.test(text)) return undefined
+    faults.push({ path: `payload.${name}`, message })
+  }
+  return faults
+}
+
+/** The envelope, or why there is none, of a text in the form that clients send; `undefined` for any other text. */
+const readPlain = (body: Buffer): Result.Result<Envelope, Malformed> | undefined => {
   const members = plainMembers(body)
   if (members === undefined) return undefined
-  const session_id = members.session_id.toString("latin1")
-  const enc = members.enc.toString("latin1")
-  if (!isSessionId(session_id) || !isEnc(enc)) return undefined
   const ciphertext = decodeText(members.ciphertext)
-  return ciphertext === undefined ? undefined : { session_id, enc, ciphertext }
+  // What could be decoded is not looked through again.
+  const errors = faultsOf(members, ciphertext === undefined ? MEMBERS : ["session_id", "enc"])
+  if (errors === undefined) return undefined
+  if (errors.length > 0) {
+    if (ciphertext !== undefined) letGo(ciphertext)
+    return Result.fail(new Malformed({ errors }))
+  }
+  return Result.succeed({
+    session_id: members.session_id.toString("latin1"),
+    enc: members.enc.toString("latin1"),
+    ciphertext: ciphertext ?? members.ciphertext.toString("latin1"),
+  })
 }
 
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(CompletionRequest), { errors: "all" })
@@ -92,10 +118,10 @@ const decode = Schema.decodeUnknownResult(Schema.fromJsonString(CompletionReques
 /** The envelope in `body`, or why there is none. The memory of `body` is let go of. */
 export const readEnvelope = (body: ArrayBuffer): Result.Result<Envelope, Malformed> => {
   const bytes = Buffer.from(body)
-  const plain = plainEnvelope(bytes)
+  const plain = readPlain(bytes)
   if (plain !== undefined) {
     letGo(bytes)
-    return Result.succeed(plain)
+    return plain
   }
   const text = iJsonText(new Uint8Array(body))
   if (typeof text !== "string") return Result.fail(new Malformed({ detail: text.message }))

@@ -1,5 +1,6 @@
 /** The client that a request counts for, determined in one way for all limits. */
 import { IncomingMessage } from "node:http"
+import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
 import { Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -11,16 +12,16 @@ export interface ClientIdentity {
   readonly whose: string
 }
 
-/** A connection has one certificate for as long as it lives. */
-const fingerprints = new WeakMap<TLSSocket, string>()
+const fingerprintOf = (socket: TLSSocket): string | undefined =>
+  socket.getPeerX509Certificate()?.fingerprint256.replaceAll(":", "").toLowerCase()
 
-const fingerprintOf = (socket: TLSSocket): string | undefined => {
-  const known = fingerprints.get(socket)
-  if (known !== undefined) return known
-  const fingerprint = socket.getPeerX509Certificate()?.fingerprint256.replaceAll(":", "").toLowerCase()
-  if (fingerprint !== undefined) fingerprints.set(socket, fingerprint)
-  return fingerprint
-}
+const ofAddress = (address: Option.Option<string>): ClientIdentity => ({
+  by: "address",
+  whose: Option.match(address, { onNone: () => "unknown", onSome: subscriberOf }),
+})
+
+/** A connection has one address and one certificate for as long as it lives. */
+const identities = new WeakMap<Socket, ClientIdentity>()
 
 /** Behind a trusted proxy the certificate on the connection is the proxy's own and says nothing about the client. */
 const isForwarded = (request: HttpServerRequest.HttpServerRequest): boolean =>
@@ -32,10 +33,13 @@ const isForwarded = (request: HttpServerRequest.HttpServerRequest): boolean =>
  */
 export const clientIdentity = (request: HttpServerRequest.HttpServerRequest): ClientIdentity => {
   const { source } = request
-  const socket = source instanceof IncomingMessage ? source.socket : undefined
-  const fingerprint =
-    socket instanceof TLSSocket && socket.authorized && !isForwarded(request) ? fingerprintOf(socket) : undefined
-  return fingerprint === undefined
-    ? { by: "address", whose: Option.match(request.remoteAddress, { onNone: () => "unknown", onSome: subscriberOf }) }
-    : { by: "certificate", whose: fingerprint }
+  if (!(source instanceof IncomingMessage) || isForwarded(request)) return ofAddress(request.remoteAddress)
+  const { socket } = source
+  const known = identities.get(socket)
+  if (known !== undefined) return known
+  const fingerprint = socket instanceof TLSSocket && socket.authorized ? fingerprintOf(socket) : undefined
+  const identity: ClientIdentity =
+    fingerprint === undefined ? ofAddress(request.remoteAddress) : { by: "certificate", whose: fingerprint }
+  identities.set(socket, identity)
+  return identity
 }

@@ -2,7 +2,7 @@
  * Limits on the requests of one client, by kind of request. A request is counted by its head alone, before its body is
  * read and whatever becomes of it, because refused requests cost something as well.
  */
-import { Context, Effect } from "effect"
+import { Context, Effect, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { TooManyRequests } from "../../api/problems.ts"
 import { ConcurrencyLimits, type TooManyInFlight } from "../../services/access/ConcurrencyLimits.ts"
@@ -34,15 +34,20 @@ export const CountedPolicies = Context.Reference<Array<PolicyState>>(
 )
 
 /** Takes one of the `limit` requests per minute that `whose` has by `policy`, and notes what is left. */
-export const makeTake = Effect.map(RateLimits, (rates) =>
-  Effect.fnUntraced(function* (policy: string, whose: string, limit: number, ofProcess = false) {
-    const states = yield* CountedPolicies
-    const take = ofProcess ? rates.takeHere : rates.take
-    yield* take(`${policy}:${whose}`, limit).pipe(
-      Effect.tap((allowance) => Effect.sync(() => states.push(stateOf(policy, allowance)))),
-      Effect.tapError((error) => Effect.sync(() => states.push(stateOf(policy, error)))),
-    )
-  }),
+export const makeTake = Effect.map(
+  RateLimits,
+  (rates) =>
+    (policy: string, whose: string, limit: number, ofProcess = false): Effect.Effect<void, RateLimited> =>
+      Effect.flatMap(CountedPolicies, (states) => {
+        const take = ofProcess ? rates.takeHere : rates.take
+        return Effect.mapBoth(take(`${policy}:${whose}`, limit), {
+          onSuccess: (allowance) => void states.push(stateOf(policy, allowance)),
+          onFailure: (error) => {
+            states.push(stateOf(policy, error))
+            return error
+          },
+        })
+      }),
 )
 
 /**
@@ -56,17 +61,18 @@ export const tooMany = (error: RateLimited | TooManyInFlight, detail: string): T
 export const makeCountRequest = Effect.gen(function* () {
   const take = yield* makeTake
   const concurrency = yield* ConcurrencyLimits
-  return Effect.fnUntraced(function* (
+  return (
     request: HttpServerRequest.HttpServerRequest,
     { inFlight, name, ofProcess, perMinute }: RequestKind,
-  ) {
+  ): Effect.Effect<void, TooManyRequests, Scope.Scope> => {
     const { by, whose } = clientIdentity(request)
     const policy = `${name}-per-${by}`
-    yield* Effect.mapError(take(policy, whose, perMinute, ofProcess), (error) =>
-      tooMany(error, `At most ${error.limit} of this kind per minute are accepted from one client.`),
+    return Effect.mapError(
+      Effect.andThen(take(policy, whose, perMinute, ofProcess), concurrency.enter(`${policy}:${whose}`, inFlight)),
+      (error) => {
+        const limited = error._tag === "RateLimited" ? "per minute are accepted" : "may be in flight"
+        return tooMany(error, `At most ${error.limit} of this kind ${limited} from one client.`)
+      },
     )
-    yield* Effect.mapError(concurrency.enter(`${policy}:${whose}`, inFlight), (error) =>
-      tooMany(error, `At most ${error.limit} of this kind may be in flight from one client.`),
-    )
-  })
+  }
 })

@@ -2,7 +2,7 @@
  * What every request to either server passes first: client address, span, metrics, problem documents, allowed hosts and
  * origins, limits. Requests that are refused here are refused by their head alone.
  */
-import { Effect, Result } from "effect"
+import { Context, Effect, type Scope } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { IpNetwork } from "effect/net"
 import type { JsonLimits } from "../../domain/iJson.ts"
@@ -41,6 +41,8 @@ export interface EdgeSettings extends RenderOptions {
 const announcesTooMuch = ({ headers }: HttpServerRequest.HttpServerRequest, maxBodyBytes: number): boolean =>
   Number(headers["content-length"] ?? 0) > maxBodyBytes
 
+const TOO_MUCH = HttpServerResponse.empty({ status: 413 })
+
 /** What the operator can do to let a page of another origin in. */
 const MAY_BE_ALLOWED = "If it may use this server, its operator adds the page's origin to ALLOWED_ORIGINS."
 
@@ -55,20 +57,26 @@ export const layerEdge = (settings: EdgeSettings) => {
   const render = renderProblems(settings)
   const spanned = withRequestSpan(settings.continuesTraces)
   const limits = { maxBodyBytes, jsonLimits, hold: makeBodyMemory(settings.maxBodyMemory) }
+  const answering = <A, E, R>(states: Array<PolicyState>, app: Effect.Effect<A, E, R>) =>
+    Effect.updateContext(app, (context: Context.Context<R>) =>
+      Context.add(Context.add(context, NamesRequest, settings.namesRequest), CountedPolicies, states),
+    )
   return HttpRouter.middleware(
     Effect.map(makeCountRequest, (countRequest) => {
       /** The response of `app` to a request that passed the checks. */
-      const handle = Effect.fnUntraced(function* <E, R>(
+      const handle = <E, R>(
         request: HttpServerRequest.HttpServerRequest,
         route: Route | undefined,
         app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-      ) {
-        const counted = yield* Effect.result(countRequest(request, kindOf(request.method, route)))
-        if (Result.isFailure(counted)) return yield* respond(request, counted.failure)
-        if (announcesTooMuch(request, maxBodyBytes)) return HttpServerResponse.empty({ status: 413 })
-        limitBody(request, limits)
-        return yield* app
-      })
+      ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | Scope.Scope> =>
+        Effect.matchEffect(countRequest(request, kindOf(request.method, route)), {
+          onFailure: (refusal) => respond(request, refusal),
+          onSuccess: () => {
+            if (announcesTooMuch(request, maxBodyBytes)) return Effect.succeed(TOO_MUCH)
+            limitBody(request, limits)
+            return app
+          },
+        })
       return (app) =>
         Effect.flatMap(HttpServerRequest.HttpServerRequest, (asItCame) => {
           const handled = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
@@ -83,12 +91,9 @@ export const layerEdge = (settings: EdgeSettings) => {
                     Effect.map((response) =>
                       states.length === 0 ? response : HttpServerResponse.setHeaders(response, rateLimitFields(states)),
                     ),
-                    Effect.provideService(CountedPolicies, states),
                   )
                 : respond(request, refusal)
-            return spanned(request, label, observed(request, label, answer)).pipe(
-              Effect.provideService(NamesRequest, settings.namesRequest),
-            )
+            return answering(states, spanned(request, label, observed(request, label, answer)))
           })
           return forwarded === undefined ? handled : forwarded(handled)
         })

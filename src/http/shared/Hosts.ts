@@ -67,6 +67,9 @@ const needsHost = ({ source }: HttpServerRequest.HttpServerRequest): boolean =>
 
 const badHost = () => new Malformed({ detail: "Send one Host header, with a name or an address and perhaps a port." })
 
+/** The `Host` that was allowed last: most requests have the same. */
+const lastAllowed = new WeakMap<HostRules, string>()
+
 /**
  * Why a request is not for this server, or `undefined`. `setting` names the variable in which its operator adds names.
  * The request has to be as it was received, because a client can send `X-Forwarded-Host`.
@@ -80,10 +83,14 @@ export const hostRefusal = (
   if (sent === undefined && !needsHost(request)) return undefined
   // A host in the request target replaces the header (RFC 9112 §3.2.2), but the header has to be valid all the same.
   const host = request.headers["host"] ?? ""
+  if (more.length === 0 && sent === host && sent === lastAllowed.get(rules)) return undefined
   if (sent === undefined || more.length > 0 || ![sent, host].every((text) => HOST.test(text))) return badHost()
   const name = canonical(hostName(host))
   const isAllowed = rules.anyName || isLoopback(name) || rules.names.has(name) || (rules.anyAddress && isAddress(name))
-  if (isAllowed) return undefined
+  if (isAllowed) {
+    lastAllowed.set(rules, host)
+    return undefined
+  }
   return new Misdirected({
     detail: `The request is for ${name}. If this server is meant by that, its operator adds it to ${setting}.`,
   })

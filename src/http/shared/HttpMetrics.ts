@@ -1,5 +1,5 @@
 /** Counts and times requests, and writes one log line for each: method, route, status, duration, nothing of a body. */
-import { Clock, Effect, Exit, LogLevel } from "effect"
+import { Clock, Effect, Exit, LogLevel, References } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { counter, histogram } from "../../services/metrics.ts"
 import { UNKNOWN_ROUTE } from "./RouteTable.ts"
@@ -13,20 +13,18 @@ export const observed = <E, R>(
   route: string,
   app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
-  Effect.flatMap(Clock.Clock, (clock) => {
+  Effect.withFiber((fiber) => {
+    const { context } = fiber
+    const clock = fiber.getRef(Clock.Clock)
     const started = clock.currentTimeMillisUnsafe()
-    return Effect.onExit(app, (exit) =>
-      Effect.flatMap(LogLevel.isEnabled("Debug"), (isLogged) =>
-        Effect.withFiber(({ context }) => {
-          const milliseconds = clock.currentTimeMillisUnsafe() - started
-          const method = route === UNKNOWN_ROUTE ? "any" : request.method
-          const status = Exit.isSuccess(exit) ? String(exit.value.status) : "aborted"
-          requests({ method, route, status }).updateUnsafe(1, context)
-          durations({ method, route }).updateUnsafe(milliseconds / 1000, context)
-          return isLogged
-            ? Effect.annotateLogs(Effect.logDebug("request"), { method, route, status, milliseconds })
-            : Effect.void
-        }),
-      ),
-    )
+    return Effect.onExitPrimitive(app, (exit) => {
+      const milliseconds = clock.currentTimeMillisUnsafe() - started
+      const method = route === UNKNOWN_ROUTE ? "any" : request.method
+      const status = Exit.isSuccess(exit) ? String(exit.value.status) : "aborted"
+      requests({ method, route, status }).updateUnsafe(1, context)
+      durations({ method, route }).updateUnsafe(milliseconds / 1000, context)
+      return LogLevel.isGreaterThan(fiber.getRef(References.MinimumLogLevel), "Debug")
+        ? undefined
+        : Effect.annotateLogs(Effect.logDebug("request"), { method, route, status, milliseconds })
+    })
   })

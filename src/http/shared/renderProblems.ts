@@ -2,7 +2,7 @@
  * Renders everything that goes wrong as problem documents that tell a caller what to do: refusals of handlers, unknown
  * routes, wrong methods, bodies that are too large or do not decode, and defects.
  */
-import { Cause, Context, Effect, Layer, Option } from "effect"
+import { Cause, Context, Effect, Layer, Tracer } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import {
@@ -20,6 +20,7 @@ import { describeCause } from "../../domain/defect.ts"
 import { misfits } from "../../domain/misfits.ts"
 import { type Problem, PROBLEM_CONTENT_TYPE } from "../../domain/problem.ts"
 import { isRefusal, type Refusal } from "../../domain/refusal.ts"
+import { requestTraceId } from "../../domain/traceContext.ts"
 import { isBodyOvertaken } from "./BodyMemory.ts"
 import { isNotIJson } from "./JsonBody.ts"
 import { pathOf, type RouteTable } from "./RouteTable.ts"
@@ -34,11 +35,11 @@ export const NamesRequest = Context.Reference<boolean>("sealgate/http/shared/ren
   defaultValue: () => false,
 })
 
-const requestMembers = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-  if (!(yield* NamesRequest)) return {}
-  const span = yield* Effect.option(Effect.currentSpan)
-  return { instance: pathOf(request.url), ...defined({ trace_id: Option.getOrUndefined(span)?.traceId }) }
-})
+const requestMembers = (request: HttpServerRequest.HttpServerRequest, context: Context.Context<never>) => {
+  if (!Context.get(context, NamesRequest)) return {}
+  const trace_id = requestTraceId(Context.getOrUndefined(context, Tracer.ParentSpan))
+  return { instance: pathOf(request.url), ...defined({ trace_id }) }
+}
 
 /** Answers a request with a refusal. */
 export const respond = (
@@ -46,13 +47,14 @@ export const respond = (
   refusal: Refusal,
   further: object = {},
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  Effect.map(requestMembers(request), (members) => {
-    const problem: Problem = { ...refusal.problem, ...further, ...members }
-    return HttpServerResponse.jsonUnsafe(problem, {
+  Effect.withFiber(({ context }) => {
+    const problem: Problem = { ...refusal.problem, ...further, ...requestMembers(request, context) }
+    const response = HttpServerResponse.jsonUnsafe(problem, {
       status: refusal.status,
       contentType: PROBLEM_CONTENT_TYPE,
       headers: { "cache-control": "no-store", ...refusal.headers },
     })
+    return Effect.succeed(response)
   })
 
 export const layerRefusals = Layer.succeed(Refusals, (app) =>

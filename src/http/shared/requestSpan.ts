@@ -56,25 +56,24 @@ export const withRequestSpan =
     route: string,
     app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
-    Effect.flatMap(
-      Effect.flatMap(Tracer.Tracer, (tracer) =>
-        Effect.makeSpan(`${request.method} ${route}`, {
-          kind: "server",
-          ...(continues
-            ? { parent: callerSpan(request.headers["traceparent"], request.headers["tracestate"]) }
-            : { root: true }),
-          // Nobody reads the attributes of a span that is not exported.
-          attributes: tracer === Tracer.nativeTracer ? {} : attributesOf(request, route),
-        }),
-      ),
-      (span) =>
+    Effect.withFiber((fiber) => {
+      const isExported = fiber.getRef(Tracer.Tracer) !== Tracer.nativeTracer
+      const made = Effect.makeSpan(`${request.method} ${route}`, {
+        kind: "server",
+        ...(continues
+          ? { parent: callerSpan(request.headers["traceparent"], request.headers["tracestate"]) }
+          : { root: true }),
+        attributes: isExported ? attributesOf(request, route) : {},
+      })
+      return Effect.flatMap(made, (span) => {
         // The span is the only thing added to the context of `app`, so its requirements stay the same.
-        (Effect.withParentSpan(app, span, { captureStackTrace: false }) as typeof app).pipe(
-          Effect.onExit((exit) =>
-            Effect.map(Clock.currentTimeNanos, (now) => {
-              if (Exit.isSuccess(exit)) span.attribute("http.response.status_code", exit.value.status)
-              span.end(now, spanExit(request, exit))
-            }),
-          ),
-        ),
-    )
+        const within = Effect.provideService(app, Tracer.ParentSpan, span) as typeof app
+        // Nobody reads a span that is not exported: its trace is all that is known of it.
+        if (!isExported) return within
+        return Effect.onExitPrimitive(within, (exit) => {
+          if (Exit.isSuccess(exit)) span.attribute("http.response.status_code", exit.value.status)
+          span.end(fiber.getRef(Clock.Clock).currentTimeNanosUnsafe(), spanExit(request, exit))
+          return undefined
+        })
+      })
+    })

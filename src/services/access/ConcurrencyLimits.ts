@@ -1,10 +1,9 @@
 /** How much of something one caller has in flight at once. */
-import { Context, Effect, Layer, Schema, type Scope } from "effect"
+import { Context, Data, Effect, Layer, type Scope } from "effect"
+import { holdUntilClosed } from "../lifecycle/holdUntilClosed.ts"
 
-/** The caller has as much in flight as it may. */
-export class TooManyInFlight extends Schema.TaggedError<TooManyInFlight>()("TooManyInFlight", {
-  limit: Schema.Int,
-}) {}
+/** The caller has as much in flight as it may. It is no `Error`, as `RateLimited` is none. */
+export class TooManyInFlight extends Data.TaggedClass("TooManyInFlight")<{ readonly limit: number }> {}
 
 export class ConcurrencyLimits extends Context.Service<
   ConcurrencyLimits,
@@ -23,20 +22,20 @@ export class ConcurrencyLimits extends Context.Service<
     }
     return ConcurrencyLimits.of({
       enter: (key, limit) =>
-        Effect.asVoid(
-          Effect.acquireRelease(
-            Effect.suspend(() => {
-              const current = inFlight.get(key) ?? 0
-              if (limit > 0 && current >= limit) return Effect.fail(new TooManyInFlight({ limit }))
-              inFlight.set(key, current + 1)
-              return Effect.void
-            }),
-            () => {
-              leave(key)
-              return Effect.void
-            },
-          ),
-        ),
+        limit === 0
+          ? Effect.void
+          : holdUntilClosed(
+              Effect.suspend(() => {
+                const current = inFlight.get(key) ?? 0
+                if (current >= limit) return Effect.fail(new TooManyInFlight({ limit }))
+                inFlight.set(key, current + 1)
+                return Effect.void
+              }),
+              () => {
+                leave(key)
+                return Effect.void
+              },
+            ),
     })
   })
 }

@@ -2,14 +2,17 @@
  * Token buckets per caller and class of request. In one process the buckets are held in a table of bounded size; with
  * Redis they are shared between processes, and that table stands in for it while it is away.
  */
-import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
+import { Clock, Context, Data, Duration, Effect, Layer } from "effect"
 import { RateLimiter } from "effect/persistence"
 
-/** The bucket is empty. `retryAfterMs` is when the next request would be let through. */
-export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
-  limit: Schema.Int,
-  retryAfterMs: Schema.Finite,
-}) {}
+/**
+ * The bucket is empty. `retryAfterMs` is when the next request would be let through. It is no `Error`, because to note
+ * where each of a flood of requests was refused would cost more than all the rest of refusing it.
+ */
+export class RateLimited extends Data.TaggedClass("RateLimited")<{
+  readonly limit: number
+  readonly retryAfterMs: number
+}> {}
 
 /** What is left after a request was let through. */
 export interface Allowance {
@@ -28,19 +31,14 @@ export class RateLimits extends Context.Service<
     /** The same for requests that orchestrators make to every process: they are counted in this process alone. */
     readonly takeHere: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
     /** Takes nothing, but fails if `takeHere` would fail. */
-    readonly lookHere: (key: string, limit: number) => Effect.Effect<Allowance, RateLimited>
+    readonly lookHere: (key: string, limit: number) => Effect.Effect<void, RateLimited>
   }
 >()("sealgate/services/access/RateLimits") {
   /** Buckets in this process alone. */
-  static readonly layer = Layer.suspend(() =>
-    Layer.effect(
-      RateLimits,
-      Effect.map(localLimiter, (limiter) => {
-        const take = enforce(limiter)
-        return RateLimits.of({ take, takeHere: take, lookHere: look(limiter) })
-      }),
-    ),
-  )
+  static readonly layer = Layer.sync(RateLimits, () => {
+    const { lookHere, takeHere } = buckets()
+    return RateLimits.of({ take: takeHere, takeHere, lookHere })
+  })
 
   /**
    * Buckets in the given store, or in this process alone while the store fails: nobody is locked out and nobody passes
@@ -48,42 +46,37 @@ export class RateLimits extends Context.Service<
    */
   static readonly layerShared = Layer.effect(
     RateLimits,
-    Effect.gen(function* () {
-      const local = yield* localLimiter
-      const takeHere = enforce(local)
-      return RateLimits.of({ take: enforce(yield* RateLimiter.make, takeHere), takeHere, lookHere: look(local) })
+    Effect.map(RateLimiter.RateLimiterStore, (store) => {
+      const { lookHere, takeHere } = buckets()
+      return RateLimits.of({ take: takeFrom(store, takeHere), takeHere, lookHere })
     }),
   )
 }
 
 type Take = RateLimits["Service"]["take"]
 
-/** Limits enforced with one limiter; `standIn` replaces it while its store fails. */
-const enforce = (limiter: RateLimiter.RateLimiter, standIn?: Take): Take =>
-  Effect.fnUntraced(function* (key, limit) {
-    if (limit === 0) return { limit, remaining: Infinity, resetAfterMs: 0 }
-    return yield* limiter.consume({ algorithm: "token-bucket", window: WINDOW, limit, key }).pipe(
-      Effect.map(({ remaining, resetAfter }) => ({ limit, remaining, resetAfterMs: Duration.toMillis(resetAfter) })),
-      Effect.catchReason("RateLimiterError", "RateLimitExceeded", (exceeded) =>
-        Effect.fail(new RateLimited({ limit, retryAfterMs: Duration.toMillis(exceeded.retryAfter) })),
-      ),
-      // The store in memory does not fail, so without a stand-in a failure is a defect.
-      Effect.catchTag("RateLimiterError", (error) => (standIn === undefined ? Effect.die(error) : standIn(key, limit))),
-    )
-  })
+const UNLIMITED = Effect.succeed<Allowance>({ limit: 0, remaining: Infinity, resetAfterMs: 0 })
 
-/** What is left of the buckets of a limiter in memory, which does not fail. */
-const look = (limiter: RateLimiter.RateLimiter): Take =>
-  Effect.fnUntraced(function* (key, limit) {
-    if (limit === 0) return { limit, remaining: Infinity, resetAfterMs: 0 }
-    const bucket = { algorithm: "token-bucket", window: WINDOW, limit, key, tokens: 0 } as const
-    const { remaining, resetAfter } = yield* Effect.orDie(limiter.consume(bucket))
-    const resetAfterMs = Duration.toMillis(resetAfter)
-    if (remaining > 0) return { limit, remaining, resetAfterMs }
-    // The time that all tokens but the next one take to return.
-    const rest = (Duration.toMillis(WINDOW) * (limit - 1)) / limit
-    return yield* new RateLimited({ limit, retryAfterMs: Math.max(0, resetAfterMs - rest) })
-  })
+/** What became of a request that left `left` tokens, fewer than none if it found none, `elapsedMs` after the last one came. */
+const outcome = (limit: number, left: number, elapsedMs: number): Effect.Effect<Allowance, RateLimited> => {
+  /** Until a bucket with `tokens` less than it should have has them again. */
+  const until = (tokens: number) => Math.max(0, (tokens * Duration.toMillis(WINDOW)) / limit - elapsedMs)
+  return left < 0
+    ? Effect.fail(new RateLimited({ limit, retryAfterMs: until(-left) }))
+    : Effect.succeed({ limit, remaining: left, resetAfterMs: until(limit - left) })
+}
+
+/** Limits enforced in `store`; `standIn` replaces it while it fails. */
+const takeFrom =
+  (store: RateLimiter.RateLimiterStore["Service"], standIn: Take): Take =>
+  (key, limit) => {
+    if (limit === 0) return UNLIMITED
+    const refillRate = Duration.divideUnsafe(WINDOW, limit)
+    return Effect.matchEffect(store.tokenBucket({ key, limit, refillRate, tokens: 1, allowOverflow: false }), {
+      onFailure: () => standIn(key, limit),
+      onSuccess: ([left, elapsedMs]) => outcome(limit, left, elapsedMs),
+    })
+  }
 
 /**
  * How many callers are remembered. One more evicts the caller that was inactive for longest, whose bucket is most
@@ -96,48 +89,52 @@ interface Bucket {
   refilledAt: number
 }
 
-/** The library's store in memory, with its table of token buckets replaced by one that cannot grow without end. */
-const boundedStore = Layer.effect(
-  RateLimiter.RateLimiterStore,
-  Effect.map(RateLimiter.RateLimiterStore, (store) => {
-    const buckets = new Map<string, Bucket>()
+/** Limits enforced in a table of this process, which cannot grow without end. */
+const buckets = (): { readonly takeHere: Take; readonly lookHere: Take } => {
+  const table = new Map<string, Bucket>()
 
-    const take = (key: string, limit: number): Bucket => {
-      const bucket = buckets.get(key)
-      // Set again even if present: a map is ordered by insertion, so its first key is the least recently used.
-      if (bucket !== undefined) buckets.delete(key)
-      const current = bucket ?? { tokens: limit, refilledAt: -Infinity }
-      buckets.set(key, current)
-      if (buckets.size > MAX_BUCKETS) {
-        for (const oldest of buckets.keys()) {
-          buckets.delete(oldest)
-          break
-        }
+  const find = (key: string, limit: number): Bucket => {
+    const bucket = table.get(key)
+    // Set again even if present: a map is ordered by insertion, so its first key is the least recently used.
+    if (bucket !== undefined) table.delete(key)
+    const current = bucket ?? { tokens: limit, refilledAt: -Infinity }
+    table.set(key, current)
+    if (table.size > MAX_BUCKETS) {
+      for (const oldest of table.keys()) {
+        table.delete(oldest)
+        break
       }
-      return current
     }
+    return current
+  }
 
-    return RateLimiter.RateLimiterStore.of({
-      ...store,
-      tokenBucket: ({ allowOverflow, key, limit, refillRate, tokens }) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          const bucket = take(key, limit)
-          const refilled = Math.floor((now - bucket.refilledAt) / Duration.toMillis(refillRate))
-          if (bucket.tokens + refilled >= limit) {
-            bucket.tokens = limit
-            bucket.refilledAt = now
-          } else if (refilled > 0) {
-            bucket.tokens += refilled
-            bucket.refilledAt += refilled * Duration.toMillis(refillRate)
-          }
-          const left = bucket.tokens - tokens
-          if (allowOverflow || left >= 0) bucket.tokens = left
-          return [left, now - bucket.refilledAt] as const
-        }),
-    })
-  }),
-).pipe(Layer.provide(RateLimiter.layerStoreMemory))
+  const refilled = (key: string, limit: number, now: number): Bucket => {
+    const bucket = find(key, limit)
+    const interval = Duration.toMillis(WINDOW) / limit
+    const came = Math.floor((now - bucket.refilledAt) / interval)
+    if (bucket.tokens + came >= limit) {
+      bucket.tokens = limit
+      bucket.refilledAt = now
+    } else if (came > 0) {
+      bucket.tokens += came
+      bucket.refilledAt += came * interval
+    }
+    return bucket
+  }
 
-const localLimiter = Effect.flatMap(Layer.build(boundedStore), (context) =>
-  Effect.provideContext(RateLimiter.make, context),
-)
+  /** Asks for one token, of which `taken` are taken if there is one. */
+  const ask =
+    (taken: number): Take =>
+    (key, limit) =>
+      limit === 0
+        ? UNLIMITED
+        : Clock.clockWith((clock) => {
+            const now = clock.currentTimeMillisUnsafe()
+            const bucket = refilled(key, limit, now)
+            const left = bucket.tokens - 1
+            if (left >= 0) bucket.tokens -= taken
+            return outcome(limit, left, now - bucket.refilledAt)
+          })
+
+  return { takeHere: ask(1), lookHere: ask(0) }
+}

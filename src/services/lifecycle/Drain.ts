@@ -2,7 +2,8 @@
  * Shutdown in order: readiness turns bad, nothing new begins, work in flight may finish within a grace period, and what
  * has not finished by then is told to end. The log says what was waited for.
  */
-import { Clock, Context, Deferred, Duration, Effect, Layer, Option, Schema, Scope } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, Layer, Option, Schema, type Scope } from "effect"
+import { holdUntilClosed } from "./holdUntilClosed.ts"
 
 /** The grace period is over. */
 export class Aborted extends Schema.TaggedError<Aborted>()("Aborted", {}) {
@@ -82,13 +83,7 @@ export class Drain extends Context.Service<
         return Drain.of({
           draining: Effect.sync(() => draining),
           begun: Deferred.await(begun),
-          // Not acquired and released, because a release gets a copy of the whole context.
-          inFlight: (kind) =>
-            Effect.uninterruptible(
-              Effect.flatMap(Effect.scope, (scope) =>
-                Effect.tap(enter(kind), (work) => Scope.addFinalizerExit(scope, () => leave(work))),
-              ),
-            ),
+          inFlight: (kind) => holdUntilClosed(enter(kind), leave),
           aborted,
           onAbort,
           drain: Effect.gen(function* () {
