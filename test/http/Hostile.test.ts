@@ -91,7 +91,7 @@ describe("a request that is wrong", () => {
             400,
             "no-common-suite",
           ],
-          ["/v1/init", { method: "POST", headers: json, body: "[".repeat(100_000) }, 400, "malformed"],
+          ["/v1/completions", { method: "POST", headers: json, body: "[".repeat(100_000) }, 400, "malformed"],
         ]
         for (const [path, init, status, code] of cases) {
           const response = await fetch(proxy.url + path, init)
@@ -152,6 +152,34 @@ describe("a request that is wrong", () => {
     }),
   )
 })
+
+it.live("a request for a session may be as large as it needs to be, whatever the server takes otherwise", () =>
+  Effect.gen(function* () {
+    const largest = 16 * 1024
+    const proxy = yield* startProxy()
+    const sent = (path: string, bytes: number) =>
+      Effect.promise(() =>
+        fetch(proxy.url + path, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify(INIT).padEnd(bytes),
+        }),
+      )
+    assert.strictEqual((yield* sent("/v1/init", largest)).status, 200)
+    assert.strictEqual((yield* sent("/v1/completions", largest + 1)).status, 400)
+    const head = "POST /v1/init HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    const announced = yield* openSocket(proxy.port, `${head}content-length: ${largest + 1}\r\n\r\n`)
+    const chunked = yield* openSocket(
+      proxy.port,
+      `${head}transfer-encoding: chunked\r\n\r\n${(largest + 1).toString(16)}\r\n${"x".repeat(largest + 1)}\r\n`,
+    )
+    const answers = [yield* Effect.promise(() => announced.ended), yield* Effect.promise(() => chunked.receives(/\}/))]
+    for (const answer of answers) {
+      const problem = yield* Effect.promise(() => rawProblemOf(unchunked(answer)))
+      assert.deepStrictEqual([problem.code, problem.detail], ["too-large", `At most ${largest} bytes are accepted.`])
+    }
+  }),
+)
 
 it.live("a body and a head may be as large as they may, and not larger", () =>
   Effect.gen(function* () {

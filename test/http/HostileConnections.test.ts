@@ -42,7 +42,7 @@ it.live("a refused sender that goes on sending is cut, its answer not having end
     const proxy = yield* startProxy({
       settings: { headersTimeout: Duration.millis(500), requestTimeout: Duration.millis(1000) },
     })
-    const head = "POST /v1/init HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    const head = "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     const cases = [
       ["GET /health HTTP/1.1\r\nhost: localhost\r\nx-slow:", " ", 408],
       [`${head}content-length: 1000000\r\n\r\n{`, " ", 408],

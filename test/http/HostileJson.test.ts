@@ -27,17 +27,22 @@ describe("a body nested too deeply, or with too many values, is refused", () => 
   it.live("by the proxy", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
-      const init = (x: string) =>
+      const send = (path: string, x: string) =>
         Effect.promise(() =>
-          fetch(`${proxy.url}/v1/init`, {
+          fetch(proxy.url + path, {
             method: "POST",
             headers: { "content-type": "application/json" },
             body: JSON.stringify(INIT).replace("{", `{"x":${x},`),
           }),
         )
-      assert.strictEqual((yield* init(DEEPEST)).status, 200)
-      for (const x of [TOO_DEEP, nested(500_000), TOO_MANY]) {
-        const response = yield* init(x)
+      assert.strictEqual((yield* send("/v1/init", DEEPEST)).status, 200)
+      for (const [path, x] of [
+        ["/v1/init", TOO_DEEP],
+        ["/v1/completions", TOO_DEEP],
+        ["/v1/completions", nested(500_000)],
+        ["/v1/completions", TOO_MANY],
+      ] as const) {
+        const response = yield* send(path, x)
         assert.strictEqual(response.status, 400)
         const problem = yield* Effect.promise(() => jsonOf(response))
         assert.strictEqual(problem["code"], "malformed")

@@ -7,7 +7,12 @@ import { renderProblems, retryAfter } from "../../src/http/shared/renderProblems
 it.effect("a server that stops in the middle of a request says when to come back, as one that refuses it does", () =>
   Effect.gen(function* () {
     const routes = { methods: () => ["GET"], label: () => "/" }
-    const render = renderProblems({ routes, maxBodyBytes: 1, seeInstead: "", malformed: (why) => new Malformed(why) })
+    const render = renderProblems({
+      routes,
+      maxBodyBytes: () => 1,
+      seeInstead: "",
+      malformed: (why) => new Malformed(why),
+    })
     const request = HttpServerRequest.fromWeb(new Request("http://sealgate.example/"))
     const response = yield* render(request, Effect.succeed(HttpServerResponse.empty({ status: 503 })))
     const web = HttpServerResponse.toWeb(response)

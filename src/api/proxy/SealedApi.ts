@@ -4,6 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { decodeBase64Url } from "../../domain/bytes.ts"
 import { MAX_SUITES, SUITES } from "../../domain/suites.ts"
 import { MEDIA_TYPE, SESSION_ID_BYTES } from "../../domain/transcript.ts"
+import { MaxBodyBytes } from "../MaxBodyBytes.ts"
 import { BODY_PROBLEMS, Draining, Internal, Refusals, TimedOut } from "../problems.ts"
 import { CameBefore, NoCommonSuite, NoSession, NotOpened, Overloaded } from "./openingProblems.ts"
 
@@ -40,6 +41,9 @@ export const InitRequest = Schema.Struct({
     Schema.isUnique(),
   ),
 })
+
+/** Many times what a nonce and eight suites take, in whatever spacing. */
+const MAX_INIT_BYTES = 16 * 1024
 
 export const InitResponse = Schema.Struct({ attestation: Schema.String })
 
@@ -94,13 +98,15 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
       payload: InitRequest,
       success: InitResponse,
       error: [NoCommonSuite, TimedOut, ...BODY_PROBLEMS, Internal, Draining],
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Begin a session",
-        description:
-          "Offers a fresh key of the first suite that both ends have, in a statement of the proxy's attestation key. Verify `attestation` against your pins before sealing anything.",
-      }),
-    ),
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Begin a session",
+          description:
+            "Offers a fresh key of the first suite that both ends have, in a statement of the proxy's attestation key. Verify `attestation` against your pins before sealing anything.",
+        }),
+      )
+      .annotate(MaxBodyBytes, MAX_INIT_BYTES),
     HttpApiEndpoint.post("completions", "/v1/completions", {
       payload: CompletionRequest,
       success: [SealedFrames, HttpApiSchema.StreamSse({ events: SealedStreamEvent })],

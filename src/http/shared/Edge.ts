@@ -5,6 +5,7 @@
 import { Context, Effect, type Scope } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { IpNetwork } from "effect/net"
+import { MaxBodyBytes } from "../../api/MaxBodyBytes.ts"
 import type { JsonLimits } from "../../domain/iJson.ts"
 import { makeBodyMemory } from "./BodyMemory.ts"
 import { CountedPolicies, type KindOf, makeCountRequest } from "./ClientLimits.ts"
@@ -17,12 +18,14 @@ import { type PolicyState, rateLimitFields } from "./rateLimitFields.ts"
 import { withRequestSpan } from "./requestSpan.ts"
 import { type Route, type RouteTable, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
-export interface EdgeSettings extends RenderOptions {
+export interface EdgeSettings extends Omit<RenderOptions, "maxBodyBytes"> {
   readonly routes: RouteTable
   /** Whether problems name the request that they answer. */
   readonly namesRequest: boolean
   /** Networks whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
+  /** Largest body in bytes, where an endpoint does not take less. */
+  readonly maxBodyBytes: number
   /** The most bytes that all bodies being received may hold together. */
   readonly maxBodyMemory: number
   /** The limits of JSON bodies. */
@@ -51,12 +54,17 @@ const addressesOf = (trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>) =>
   trustedProxies.length === 0 ? undefined : HttpMiddleware.xForwardedHeaders({ trustedProxies })
 
 export const layerEdge = (settings: EdgeSettings) => {
-  const { hosts, jsonLimits, kindOf, maxBodyBytes, origins, routes } = settings
+  const { hosts, jsonLimits, kindOf, origins, routes } = settings
+  const maxBytesOf = (route: Route | undefined) =>
+    Math.min(settings.maxBodyBytes, route === undefined ? Infinity : Context.get(route.annotations, MaxBodyBytes))
   const shared = sharedWith(origins)
   const forwarded = addressesOf(settings.trustedProxies)
-  const render = renderProblems(settings)
+  const render = renderProblems({
+    ...settings,
+    maxBodyBytes: ({ method, url }) => maxBytesOf(routes.find(method, url)),
+  })
   const spanned = withRequestSpan(settings.continuesTraces)
-  const limits = { maxBodyBytes, jsonLimits, hold: makeBodyMemory(settings.maxBodyMemory) }
+  const hold = makeBodyMemory(settings.maxBodyMemory)
   const answering = <A, E, R>(states: Array<PolicyState>, app: Effect.Effect<A, E, R>) =>
     Effect.updateContext(app, (context: Context.Context<R>) =>
       Context.add(Context.add(context, NamesRequest, settings.namesRequest), CountedPolicies, states),
@@ -72,8 +80,9 @@ export const layerEdge = (settings: EdgeSettings) => {
         Effect.matchEffect(countRequest(request, kindOf(request.method, route)), {
           onFailure: (refusal) => respond(request, refusal),
           onSuccess: () => {
+            const maxBodyBytes = maxBytesOf(route)
             if (announcesTooMuch(request, maxBodyBytes)) return Effect.succeed(TOO_MUCH)
-            limitBody(request, limits)
+            limitBody(request, { maxBodyBytes, jsonLimits, hold })
             return app
           },
         })

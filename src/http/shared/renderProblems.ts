@@ -70,7 +70,8 @@ type Why = Pick<Problem, "detail" | "errors">
 
 export interface RenderOptions {
   readonly routes: Pick<RouteTable, "methods">
-  readonly maxBodyBytes: number
+  /** How many bytes the body of a request may have. */
+  readonly maxBodyBytes: (request: HttpServerRequest.HttpServerRequest) => number
   /** Where else to look, for callers of a path that does not exist. */
   readonly seeInstead: string
   /** A refusal for a path that does not exist, with the members that its problem has beside the standard ones. */
@@ -108,7 +109,7 @@ const refusalOf = (
     case 408:
       return new TimedOut()
     case 413:
-      return new TooLarge({ detail: `At most ${maxBodyBytes} bytes are accepted.` })
+      return new TooLarge({ detail: `At most ${maxBodyBytes(request)} bytes are accepted.` })
     case 415:
       return new UnsupportedMediaType()
     case 503:

@@ -52,6 +52,19 @@ export const envelopeChecks: ReadonlyArray<Check> = [
       refusedAs(await probe.post(spoil(request.body)), what, "400 malformed"),
     )
   }),
+  check(
+    "P4",
+    "request-json-limits",
+    "a body of more than 64 levels, or of more than 32768 values, is refused",
+    (probe) =>
+      each(
+        [
+          ["a body of 70 levels", `{"deep":${"[".repeat(70)}${"]".repeat(70)}}`],
+          ["a body of 32800 values", JSON.stringify({ many: Array.from({ length: 32_800 }, () => 0) })],
+        ] as const,
+        async ([what, body]) => refusedAs(await probe.post(body), what, "400 malformed"),
+      ),
+  ),
   check("P3", "request-unknown-members", "members of a body that mean nothing are ignored", async (probe) => {
     const { sealed: request } = await sealed(probe)
     await probe.open(await sentWith(probe, request, { extension: { of: [1.5] } }), request)
