@@ -1,65 +1,66 @@
 /**
- * Where the object in one member of a JSON text stands, and where that object's own members do: noted while the text is
- * passed over for another reason, so that it need not be read again.
+ * Where the members of a JSON object stand, and those of the object in one of them: noted while the text is passed over for
+ * another reason, so that it need not be read again.
  */
+import type { Bytes } from "./bytes.ts"
+import type { PlaceWatch } from "./iJson.ts"
 import { RawObject, type Span } from "./rawObject.ts"
 
 /** On which level the members of the text's own object are, and those of the object in it. */
 const OUTER = 1
 const INNER = 2
 
-export class Outline {
+export class Outline implements PlaceWatch {
   private readonly holder: string
-  /** Behind the name of the member that is passed over, if it is the holder. */
-  private holderAt: number | undefined
-  private held: Span | undefined
-  /** The member of the object that is passed over, and where its name ends. */
-  private member: readonly [name: string, end: number] | undefined
-  private readonly members: Array<readonly [name: string, span: Span]> = []
+  private readonly outer = new Map<string, Span>()
+  private readonly inner = new Map<string, Span>()
+  /** The member of each level that is passed over: its name, and where its value begins. */
+  private name: string | undefined
+  private from = 0
+  private innerName: string | undefined
+  private innerFrom = 0
 
-  /** @param holder the name of the member that the object is in */
+  /** @param holder the name of the member that the inner object is in */
   constructor(holder: string) {
     this.holder = holder
   }
 
-  /** Notes the name of a member: its level, and where it ends. */
-  named(level: number, name: string, end: number): void {
-    if (level === OUTER) this.holderAt = name === this.holder ? end : undefined
-    else if (level === INNER && this.holderAt !== undefined) this.member = [name, end]
+  /** Notes that the value of a member begins at `at`. */
+  begun(level: number, name: string, at: number): void {
+    if (level === OUTER) {
+      this.name = name
+      this.from = at
+    } else if (level === INNER && this.name === this.holder) {
+      this.innerName = name
+      this.innerFrom = at
+    }
   }
 
   /** Notes that a value on this level ends before `end`. */
   ended(level: number, end: number): void {
-    if (this.holderAt === undefined || level > INNER) return
-    if (level === INNER) {
-      if (this.member !== undefined) this.members.push([this.member[0], [this.member[1], end]])
-      this.member = undefined
-    } else {
-      this.held = [this.holderAt, end]
-      this.holderAt = undefined
+    if (level === OUTER) {
+      if (this.name !== undefined) this.outer.set(this.name, [this.from, end])
+      this.name = undefined
+    } else if (level === INNER) {
+      if (this.innerName !== undefined) this.inner.set(this.innerName, [this.innerFrom, end])
+      this.innerName = undefined
     }
   }
 
-  /** The object, if the member is one. To be called once `text`, which was passed over, has proved to be JSON. */
-  objectIn(text: string): RawObject | undefined {
-    if (this.held === undefined) return undefined
-    const [from, to] = valueIn(text, this.held)
-    if (text[from] !== "{") return undefined
-    const spans = this.members.map(([name, span]) => {
-      const [start, end] = valueIn(text, span)
-      return [name, [start - from, end - from]] as const
-    })
-    return new RawObject(text.slice(from, to), new Map(spans))
+  /** The members of the text's own object, if it is one. To be called once `bytes`, which were passed over, proved to be JSON. */
+  object(bytes: Bytes): RawObject {
+    return new RawObject(bytes, this.outer)
+  }
+
+  /** The object in the holder, if there is one. To be called as the other. */
+  objectIn(bytes: Bytes): RawObject | undefined {
+    const span = this.outer.get(this.holder)
+    if (span === undefined || bytes[span[0]] !== OPEN_OBJECT) return undefined
+    const [start, end] = span
+    const spans = new Map<string, Span>()
+    for (const [name, [from, to]] of this.inner) spans.set(name, [from - start, to - start])
+    return new RawObject(bytes.subarray(start, end), spans)
   }
 }
 
-const SPACE = /[\t\n\r ]/
-
-/** The value itself, of what stands between its name and what follows it. */
-const valueIn = (text: string, [from, to]: Span): Span => {
-  let first = text.indexOf(":", from) + 1
-  let last = to
-  while (SPACE.test(text.charAt(first))) first++
-  while (SPACE.test(text.charAt(last - 1))) last--
-  return [first, last]
-}
+const OPEN_OBJECT = 0x7b

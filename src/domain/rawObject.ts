@@ -1,19 +1,27 @@
 /**
  * A JSON object as its sender wrote it: with the order of its members, the spelling of its numbers and escapes, and
- * members that nobody here knows. What a provider is to have as it was sent is changed in the text, and nowhere else.
+ * members that nobody here knows. What a provider is to have as it was sent is changed in the bytes, and nowhere else.
  */
+import { type Bytes, concat, fromUtf8, utf8 } from "./bytes.ts"
 import { type JsonObject, parseJson } from "./json.ts"
+import { skipSpace } from "./jsonTokens.ts"
 
-/** From the first character to the one behind the last. */
+/** From the first byte to the one behind the last. */
 export type Span = readonly [from: number, to: number]
 
-export class RawObject {
-  readonly text: string
-  private readonly spans: ReadonlyMap<string, Span>
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
 
-  /** `spans` are those of the values in `text`, by the names of their members. */
-  constructor(text: string, spans: ReadonlyMap<string, Span>) {
-    this.text = text
+export class RawObject {
+  /** The UTF-8 of it. */
+  readonly bytes: Bytes
+  private readonly spans: ReadonlyMap<string, Span>
+  /** What was made last with other values. */
+  private changed: Bytes | undefined
+
+  /** `spans` are those of the values in `bytes`, by the names of their members. */
+  constructor(bytes: Bytes, spans: ReadonlyMap<string, Span>) {
+    this.bytes = bytes
     this.spans = spans
   }
 
@@ -21,38 +29,68 @@ export class RawObject {
   static of(members: JsonObject): RawObject {
     const spans = new Map<string, Span>()
     let text = "{"
+    let length = 1
     for (const [name, value] of Object.entries(members)) {
-      text += `${spans.size === 0 ? "" : ","}${JSON.stringify(name)}:`
-      const from = text.length
-      text += JSON.stringify(value)
-      spans.set(name, [from, text.length])
+      const before = `${spans.size === 0 ? "" : ","}${JSON.stringify(name)}:`
+      const json = JSON.stringify(value)
+      const from = length + utf8(before).length
+      length = from + utf8(json).length
+      spans.set(name, [from, length])
+      text += before + json
     }
-    return new RawObject(`${text}}`, spans)
+    return new RawObject(utf8(`${text}}`), spans)
+  }
+
+  has(name: string): boolean {
+    return this.spans.has(name)
   }
 
   /** The value of a member; `undefined` if there is none of this name. */
   value(name: string): unknown {
     const span = this.spans.get(name)
-    return span === undefined ? undefined : parseJson(this.text.slice(...span))
+    return span === undefined ? undefined : parseJson(fromUtf8(this.bytes.subarray(...span)))
   }
 
-  /** The text with other values, given as JSON texts. Members that it does not have come first. */
-  with(values: Readonly<Record<string, string>>): string {
+  /** Whether the value of a member is an array with something in it. */
+  isFilledArray(name: string): boolean {
+    const { bytes } = this
+    const [from] = this.spans.get(name) ?? [0]
+    return bytes[from] === OPEN_ARRAY && bytes[skipSpace(bytes, from + 1)] !== CLOSE_ARRAY
+  }
+
+  /** The whole object. */
+  get text(): string {
+    return fromUtf8(this.bytes)
+  }
+
+  /**
+   * The UTF-8 with other values, given as JSON texts. Members that it does not have come first. What was made so before is
+   * overwritten.
+   */
+  with(values: Readonly<Record<string, string>>): Bytes {
+    const changes: Array<readonly [Span, string]> = []
     const added: Array<string> = []
-    const changed: Array<readonly [Span, string]> = []
     for (const [name, value] of Object.entries(values)) {
       const span = this.spans.get(name)
       if (span === undefined) added.push(`${JSON.stringify(name)}:${value}`)
-      else changed.push([span, value])
+      else changes.push([span, value])
     }
-    const pieces: Array<string> = []
+    if (added.length > 0) changes.push([[1, 1], added.join(",") + (this.spans.size === 0 ? "" : ",")])
+    if (changes.length === 0) return this.bytes
+    const pieces: Array<Uint8Array> = []
     let done = 0
-    for (const [[from, to], value] of changed.sort(([[a]], [[b]]) => a - b)) {
-      pieces.push(this.text.slice(done, from), value)
+    for (const [[from, to], text] of changes.sort(([[a]], [[b]]) => a - b)) {
+      pieces.push(this.bytes.subarray(done, from), utf8(text))
       done = to
     }
-    const text = pieces.join("") + this.text.slice(done)
-    if (added.length === 0) return text
-    return `{${added.join(",")}${this.spans.size === 0 ? "" : ","}${text.slice(1)}`
+    this.changed?.fill(0)
+    this.changed = concat(...pieces, this.bytes.subarray(done))
+    return this.changed
+  }
+
+  /** Overwrites it with zeros, and what was made of it last. */
+  overwrite(): void {
+    this.bytes.fill(0)
+    this.changed?.fill(0)
   }
 }

@@ -1,7 +1,16 @@
 import { execFileSync } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { JSON_LIMITS, jsonFault, NotIJson, parseIJson } from "../../src/domain/iJson.ts"
+import { utf8 } from "../../src/domain/bytes.ts"
+import {
+  bytesFault,
+  CLIENT_LIMITS,
+  JSON_LIMITS,
+  jsonFault,
+  NOT_JSON,
+  NotIJson,
+  parseIJson,
+} from "../../src/domain/iJson.ts"
 
 const { depth: DEPTH, values: VALUES } = JSON_LIMITS
 const isWithinLimits = (text: string): boolean => jsonFault(text, JSON_LIMITS) === undefined
@@ -136,6 +145,15 @@ const countOf = (value: Written): number => {
   return value.members.reduce((sum, [, member]) => sum + 1 + countOf(member), 0)
 }
 
+const isParsed = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 describe("I-JSON", () => {
   it("has no member twice in one object, no half of a surrogate pair, and as many values as it has", () => {
     const seen = { good: 0, repeated: 0, halved: 0 }
@@ -207,6 +225,77 @@ describe("I-JSON", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'"\\u{}[]:,a0d8 ') }), (text) => {
         assert.doesNotThrow(() => jsonFault(text, JSON_LIMITS))
+      }),
+    )
+  })
+
+  it("is JSON for us if it is JSON for the parser, wherever it was changed", () => {
+    const seen = { good: 0, bad: 0 }
+    const bit = fc.constantFrom(
+      ...'"\\u{}[]:,.eE+-019truefalsn\t\n\0\u001f\u007fé\u{1F44B} /bx',
+      "",
+      "0d",
+      '\\"',
+      '"a":',
+    )
+    const edit = fc.tuple(fc.nat(), fc.nat(3), bit)
+    const check = (text: string) => {
+      const fault = bytesFault(utf8(text), CLIENT_LIMITS)
+      const isJson = isParsed(text)
+      // One that is not I-JSON for another reason may be JSON or not.
+      if (fault === undefined || fault === NOT_JSON)
+        assert.strictEqual(fault === undefined, isJson, JSON.stringify(text))
+      seen[isJson ? "good" : "bad"]++
+    }
+    fc.assert(
+      fc.property(
+        written,
+        fc.infiniteStream(fc.nat(1000)),
+        fc.array(edit, { maxLength: 2 }),
+        (value, stream, edits) => {
+          let text = write(value, () => stream.next().value ?? 0)
+          for (const [place, removed, put] of edits) {
+            const at = place % (text.length + 1)
+            text = text.slice(0, at) + put + text.slice(at + removed)
+          }
+          if (text.isWellFormed()) check(text)
+        },
+      ),
+      { numRuns: 5000 },
+    )
+    const number = fc.array(fc.constantFrom(..."0019.eE+-"), { maxLength: 7 }).map((parts) => parts.join(""))
+    fc.assert(fc.property(number, check), { numRuns: 5000 })
+    for (const count of Object.values(seen)) assert.isAbove(count, 1000, JSON.stringify(seen))
+  })
+
+  it("is JSON for us if it is JSON for the parser, whatever character is where in a long string", () => {
+    const codes = [...Array.from({ length: 0x82 }, (_, code) => code), 0xff, 0x7ff, 0x800, 0xd7ff, 0xffff]
+    for (let length = 0; length < 120; length += length < 80 ? 1 : 13) {
+      for (const code of codes) {
+        const text = `"${"\u00e9".repeat(length % 3)}${"a".repeat(length)}${String.fromCharCode(code)}${"a".repeat(code % 7)}"`
+        const fault = bytesFault(utf8(text), CLIENT_LIMITS)
+        assert.strictEqual(fault, isParsed(text) ? undefined : NOT_JSON, JSON.stringify(text))
+      }
+    }
+  })
+
+  it("is JSON for us if it is JSON for the parser, whatever stands behind how many spaces", () => {
+    for (const after of ["", "\n", "x", "\u0000", "\u00a0", "\v", ",", "{}", "1"]) {
+      for (let spaces = 0; spaces < 12; spaces++) {
+        const text = `{}${" ".repeat(spaces)}${after}`
+        const isJson = after === "" || after === "\n"
+        assert.strictEqual(bytesFault(utf8(text), CLIENT_LIMITS), isJson ? undefined : NOT_JSON, JSON.stringify(text))
+      }
+    }
+  })
+
+  it("is looked through where it stands, and not beyond", () => {
+    fc.assert(
+      fc.property(fc.nat(9), fc.json(), (before, text) => {
+        const all = utf8(`${'"'.repeat(before)}${text}${'1"}]'}`)
+        const own = all.subarray(before, all.length - 4)
+        assert.isUndefined(bytesFault(own, CLIENT_LIMITS))
+        if (/[[{"]/.test(text)) assert.strictEqual(bytesFault(own.subarray(0, -1), CLIENT_LIMITS), NOT_JSON)
       }),
     )
   })

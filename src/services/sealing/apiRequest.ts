@@ -5,7 +5,7 @@
 import { Effect, Record, Redacted, Result, Schema } from "effect"
 import { API_HEADERS, type ApiName, apiOf, APIS, CHAT_COMPLETIONS } from "../../domain/apis.ts"
 import { ChatInput, type ChatRequest, normalize } from "../../domain/chat.ts"
-import { isObject, type JsonObject } from "../../domain/json.ts"
+import { isObject, parseJson } from "../../domain/json.ts"
 import { misfits } from "../../domain/misfits.ts"
 import type { ProblemIssue } from "../../domain/problem.ts"
 import { RawObject } from "../../domain/rawObject.ts"
@@ -47,6 +47,7 @@ interface Envelope {
   readonly headers: Readonly<Record<string, string>>
   /** As it was written; `undefined` where it is no object. */
   readonly raw: RawObject | undefined
+  /** Its value: where it is an object, no more of it than what is checked of all APIs. */
   readonly body: unknown
 }
 
@@ -63,10 +64,10 @@ export const apiRequest = Effect.fnUntraced(function* ({
   if (wrong.length > 0) return yield* misshapen(wrong)
   const { model } = isUsualBody(api, body) ? body : (yield* decodeBody[api]({ body })).body
   if (api !== CHAT_COMPLETIONS) return { api, headers, model, body: raw ?? RawObject.of({}) }
-  if (raw !== undefined && isObject(body) && isAsProvidersHaveIt(body)) {
-    return { api, headers, model, body: raw, completion: once(() => chatIn(body)) }
+  if (raw !== undefined && isAsProvidersHaveIt(raw)) {
+    return { api, headers, model, body: raw, completion: once(() => chatIn(parseJson(raw.text))) }
   }
-  const chat = chatIn(body)
+  const chat = chatIn(raw === undefined ? body : parseJson(raw.text))
   if (Result.isFailure(chat)) return yield* misshapen(chat.failure)
   return { api, headers, model, body: RawObject.of(chat.success), completion: () => chat }
 })
@@ -75,8 +76,8 @@ const misshapen = (errors: ReadonlyArray<ProblemIssue>): Refused =>
   invalidRequest("The request does not have the expected shape.", { errors: Redacted.make(errors) })
 
 /** Whether a chat has only what Chat Completions have. The shorthand for one prompt is this product's own. */
-const isAsProvidersHaveIt = ({ messages, prompt, system }: JsonObject): boolean =>
-  Array.isArray(messages) && messages.length > 0 && prompt === undefined && system === undefined
+const isAsProvidersHaveIt = (raw: RawObject): boolean =>
+  raw.isFilledArray("messages") && !raw.has("prompt") && !raw.has("system")
 
 const chatIn = (body: unknown): Result.Result<ChatRequest, ReadonlyArray<ProblemIssue>> =>
   Result.mapBoth(decodeChat({ body }), {

@@ -1,8 +1,9 @@
 /** Reads the content of an opened request. */
-import { Clock, Effect, Metric, Predicate, Redacted, Result, Schema, type Scope, type Tracer } from "effect"
+import { isUtf8 } from "node:buffer"
+import { Clock, Effect, Metric, Predicate, Redacted, Result, Schema, Scope, type Tracer } from "effect"
 import { fromUtf8 } from "../../domain/bytes.ts"
 import { API_NAMES, apiOf, isApiName } from "../../domain/apis.ts"
-import { iJsonText, JSON_LIMITS } from "../../domain/iJson.ts"
+import { bytesFault, JSON_LIMITS, NOT_JSON, NOT_UTF8 } from "../../domain/iJson.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json.ts"
 import { misfits } from "../../domain/misfits.ts"
 import { Outline } from "../../domain/outline.ts"
@@ -83,30 +84,45 @@ const admit = Effect.fnUntraced(function* (
 })
 
 interface Payload {
+  /** The value of it; of a body that is an object, only what has to be known of all APIs. */
   readonly value: unknown
   /** The member `body` as it was written, if it is an object. */
   readonly body: RawObject | undefined
 }
 
-/** Parses the JSON of a payload, and overwrites the payload. */
+const OF_ALL_APIS = ["model", "stream", "background"]
+
+/**
+ * Reads the JSON of a payload, and overwrites the payload: but for its body, which a provider may have to be sent as it is.
+ */
 const parsePayload = ({ payload }: SealedContent): Result.Result<Payload, Refused> => {
   const outline = new Outline("body")
-  const text = iJsonText(payload, JSON_LIMITS, outline)
-  payload.fill(0)
-  if (typeof text !== "string") {
+  const fault = isUtf8(payload) ? bytesFault(payload, JSON_LIMITS, outline) : NOT_UTF8
+  if (fault !== undefined) {
+    payload.fill(0)
     return Result.fail(
-      invalidRequest("The request is not JSON as it is taken here.", { detail: Redacted.make(text.message) }),
+      fault === NOT_JSON
+        ? invalidRequest("The request is not JSON.")
+        : invalidRequest("The request is not JSON as it is taken here.", { detail: Redacted.make(fault) }),
     )
   }
-  const value = parseJson(text)
-  return value === undefined
-    ? Result.fail(invalidRequest("The request is not JSON."))
-    : Result.succeed({ value, body: outline.objectIn(text) })
+  const body = outline.objectIn(payload)
+  const beside = outline.object(payload).with(body === undefined ? {} : { body: "null" })
+  const value = parseJson(fromUtf8(beside))
+  beside.fill(0)
+  if (body === undefined || !isObject(value)) return Result.succeed({ value, body })
+  const from = body.bytes.byteOffset - payload.byteOffset
+  payload.fill(0, 0, from).fill(0, from + body.bytes.length)
+  const known = OF_ALL_APIS.filter((name) => body.has(name)).map((name) => [name, body.value(name)])
+  return Result.succeed({ value: { ...value, body: Object.fromEntries(known) }, body })
 }
 
 const isStream = ({ body }: JsonObject): boolean => isObject(body) && body["stream"] === true
 
-/** Reads the payload of a request, and overwrites it. Everything wrong with it is reported under the seal. */
+/**
+ * Reads the payload of a request, and overwrites what is not needed any more. Everything wrong with it is reported under the
+ * seal.
+ */
 export const readRequest = ({ request: content }: Opened, admission: Admission): Asked => {
   const payload = parsePayload(content)
   const members = Result.isSuccess(payload) && isObject(payload.success.value) ? payload.success.value : {}
@@ -125,6 +141,12 @@ export const readRequest = ({ request: content }: Opened, admission: Admission):
 
 const checkRequest = Effect.fnUntraced(
   function* ({ body: raw, value }: Payload, content: SealedContent, admission: Admission) {
+    if (raw !== undefined) {
+      yield* Scope.addFinalizer(
+        yield* Effect.scope,
+        Effect.sync(() => raw.overwrite()),
+      )
+    }
     const { issued_at, request_id } = isRequestHead(value) ? value : yield* decodeHead(value)
     if (Math.abs((yield* Clock.currentTimeMillis) - issued_at) > MAX_SKEW_MS) {
       yield* Metric.update(openingsFailed("stale"), 1)

@@ -5,11 +5,11 @@ import type { Dispatcher } from "undici"
 /** How many bytes of a body may wait for their reader before reading from the connection pauses. */
 const MAX_WAITING_BYTES = 64 * 1024
 
-/** A request with a JSON text as its body. */
+/** A request with a JSON text as its body, or the UTF-8 of one. */
 export interface ProviderRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body: string | Uint8Array
 }
 
 /** What came since it was last asked for, as soon as there is something; `undefined` at the end. */

@@ -267,7 +267,11 @@ describe("an answer", () => {
       yield* exchange(yield* beginSession(), completion, { provider: "provider4" })
       yield* exchange(yield* beginSession(), { prompt: "hi", stream: true }, { restart: false })
       assert.deepStrictEqual<unknown>(
-        asked.map(({ body, provider, restart }) => ({ completion: JSON.parse(body.text), provider, restart })),
+        asked.map(({ body, provider, restart }) => ({
+          completion: JSON.parse(body.text),
+          provider,
+          restart,
+        })),
         [
           {
             provider: "provider4",

@@ -120,34 +120,42 @@ describe.each(vaults)("with keys in %s memory, nothing secret is left", (_, vaul
   )
 })
 
-it.effect("a payload is overwritten as soon as it was read, whatever is in it", () =>
-  Effect.gen(function* () {
-    const admission = { callers: yield* Callers, requestIds: yield* RequestIds }
-    const good = JSON.stringify({
-      request_id: crypto.randomUUID(),
-      issued_at: 0,
-      api: "chat.completions",
-      body: { prompt: "one" },
-    })
-    for (const text of [good, "{}", "no JSON", good.replace('"issued_at":0', '"issued_at":99999999')]) {
-      const payload = utf8(text)
-      const request = { credential: new Uint8Array(), payload }
-      const sealer = new ResponseSealer({
-        secret: new Uint8Array(32),
-        enc: new Uint8Array(32),
-        responseNonce: new Uint8Array(32),
-        requestHash: new Uint8Array(32),
-        request,
+it.effect(
+  "a payload is overwritten as soon as it was read, whatever is in it, but for what a provider may be sent",
+  () =>
+    Effect.gen(function* () {
+      const admission = { callers: yield* Callers, requestIds: yield* RequestIds }
+      const body = '{"prompt":"one"}'
+      const good = JSON.stringify({
+        request_id: crypto.randomUUID(),
+        issued_at: 0,
+        api: "chat.completions",
+        body: JSON.parse(body),
       })
-      const asked = readRequest({ sessionId: "", receivedAt: 0, request, sealer }, admission)
-      assert.isTrue(payload.every((byte) => byte === 0))
-      const outcome = yield* Effect.exit(asked.request)
-      assert.strictEqual(Exit.isSuccess(outcome), text === good)
-    }
-  }).pipe(
-    Effect.scoped,
-    Effect.provide([RequestIds.layer({ sessionTtl: Duration.minutes(5), max: 10 }), Callers.layerOpen]),
-  ),
+      for (const text of [
+        good,
+        "{}",
+        '{"body":[7]}',
+        '{"a":1,"a":1,"body":{}}',
+        "no JSON",
+        good.replace('"issued_at":0', '"issued_at":99999999'),
+      ]) {
+        const payload = utf8(text)
+        const request = { credential: new Uint8Array(), payload }
+        const sealer = new ResponseSealer({
+          secret: new Uint8Array(32),
+          enc: new Uint8Array(32),
+          responseNonce: new Uint8Array(32),
+          requestHash: new Uint8Array(32),
+          request,
+        })
+        const asked = readRequest({ sessionId: "", receivedAt: 0, request, sealer }, admission)
+        assert.strictEqual(Buffer.from(payload).toString().replaceAll("\0", ""), text.includes(body) ? body : "")
+        const outcome = yield* Effect.exit(Effect.scoped(asked.request))
+        assert.strictEqual(Exit.isSuccess(outcome), text === good)
+        assert.isTrue(payload.every((byte) => byte === 0))
+      }
+    }).pipe(Effect.provide([RequestIds.layer({ sessionTtl: Duration.minutes(5), max: 10 }), Callers.layerOpen])),
 )
 
 describe.each([

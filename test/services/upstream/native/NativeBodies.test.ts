@@ -5,7 +5,8 @@ import { Effect, Stream } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { type ApiName, apiOf } from "../../../../src/domain/apis.ts"
-import { jsonFault } from "../../../../src/domain/iJson.ts"
+import { utf8 } from "../../../../src/domain/bytes.ts"
+import { bytesFault, CLIENT_LIMITS } from "../../../../src/domain/iJson.ts"
 import { Outline } from "../../../../src/domain/outline.ts"
 import type { RawObject } from "../../../../src/domain/rawObject.ts"
 import type { NativeApis, NativeCall } from "../../../../src/services/upstream/Provider.ts"
@@ -40,8 +41,8 @@ const listening = Effect.acquireRelease(
 
 const rawOf = (body: string): RawObject => {
   const outline = new Outline("body")
-  const payload = `{"body":${body}}`
-  assert.isUndefined(jsonFault(payload, undefined, outline))
+  const payload = utf8(`{"body":${body}}`)
+  assert.isUndefined(bytesFault(payload, CLIENT_LIMITS, outline))
   const raw = outline.objectIn(payload)
   if (raw === undefined) throw new Error("no object")
   return raw

@@ -17,7 +17,7 @@ import { nativeBody } from "../shared/nativeBody.ts"
 const chatValues = (body: RawObject, stream: boolean): Readonly<Record<string, string>> => {
   const options = body.value("stream_options")
   const isCounted = !stream || (isObject(options) && options["include_usage"] === true)
-  const messages = mayHoldState(body.text) ? body.value("messages") : undefined
+  const messages = mayHoldState(body.bytes) ? body.value("messages") : undefined
   const without = withoutExtraContent(messages)
   return {
     ...(isCounted ? {} : { stream_options: JSON.stringify({ ...Object(options), include_usage: true }) }),

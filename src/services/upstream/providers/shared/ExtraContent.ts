@@ -4,6 +4,7 @@
  * that this product put there: it must not be sent to providers of Chat Completions, which refuse unknown members.
  */
 import { Predicate } from "effect"
+import type { Bytes } from "../../../../domain/bytes.ts"
 import { isObject, type JsonObject } from "../../../../domain/json.ts"
 
 /** Wraps `state` of `vendor` as an `extra_content` member; nothing if there is no state. */
@@ -20,7 +21,10 @@ export const stateOf = (holder: Readonly<Record<string, unknown>>, vendor: strin
 }
 
 /** Whether this product may have put state into a request, by its text: `true` says little, `false` is certain. */
-export const mayHoldState = (json: string): boolean => json.includes('"extra_content"') && json.includes('"sealgate"')
+export const mayHoldState = ({ buffer, byteOffset, length }: Bytes): boolean => {
+  const json = Buffer.from(buffer, byteOffset, length)
+  return json.includes('"extra_content"') && json.includes('"sealgate"')
+}
 
 /** `messages` without the `extra_content` that this product put into earlier answers; a caller's own stays. */
 export const withoutExtraContent = (messages: unknown): unknown =>

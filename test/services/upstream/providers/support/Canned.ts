@@ -75,7 +75,7 @@ export const canned = (
   const http = ProviderHttp.of({
     post: ({ body, headers, url }) =>
       Effect.suspend(() => {
-        const seen: Sent = { url, headers, body: JSON.parse(body) }
+        const seen: Sent = { url, headers, body: JSON.parse(Buffer.from(body).toString()) }
         sent.push(seen)
         return received(respond(seen))
       }),

@@ -1,0 +1,165 @@
+/**
+ * Where the pieces of a JSON text end (RFC 8259), found in its UTF-8 bytes: no string is made of a text of megabytes to look
+ * through it. What stands there is known to be UTF-8 already.
+ */
+
+/** In place of where a piece ends: there is none. */
+export const NO_PIECE = -1
+/** In place of where a string ends: it stands for half of a surrogate pair without the other half beside it. */
+export const HALF_PAIR = -2
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const MINUS = 0x2d
+const PLUS = 0x2b
+const DOT = 0x2e
+const ZERO = 0x30
+const SMALL_E = 0x65
+const CAPITAL_E = 0x45
+const SMALL_U = 0x75
+
+const table = (bytes: Iterable<number>): Uint8Array => {
+  const found = new Uint8Array(256)
+  for (const byte of bytes) found[byte] = 1
+  return found
+}
+const codes = (text: string): ReadonlyArray<number> => Array.from(text, (character) => character.charCodeAt(0))
+
+/** What does not stand for itself in a string. The byte behind the last one counts as 0, and so ends every search. */
+const SPECIAL = table([QUOTE, BACKSLASH, ...Array.from({ length: 0x20 }, (_, code) => code)])
+const ESCAPED = table(codes('"\\/bfnrt'))
+const FOUR_SPACES = 0x20202020
+const TRUE = codes("true")
+const FALSE = codes("false")
+const NULL = codes("null")
+
+/** The place of the first byte from `at` on that is no white space. */
+export const skipSpace = (bytes: Uint8Array, at: number): number => {
+  let i = at
+  for (;;) {
+    const byte = bytes[i]
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return i
+    i++
+  }
+}
+
+export class JsonTokens {
+  readonly bytes: Uint8Array
+  private readonly view: DataView
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  }
+
+  /** Whether nothing but white space is left from `at` on. An end record is filled with thousands of spaces: four at once. */
+  isSpaceFrom(at: number): boolean {
+    const { bytes, view } = this
+    let i = at
+    while (i <= bytes.length - 4 && view.getInt32(i, true) === FOUR_SPACES) i += 4
+    return skipSpace(bytes, i) === bytes.length
+  }
+
+  /** Where the string ends that begins before `at`: at its closing quote. */
+  endOfString(at: number): number {
+    const { bytes } = this
+    let i = at
+    for (;;) {
+      i = this.nextSpecial(i)
+      const byte = bytes[i]
+      if (byte === QUOTE) return i
+      if (byte !== BACKSLASH) return NO_PIECE
+      if (bytes[i + 1] !== SMALL_U) {
+        if (ESCAPED[bytes[i + 1] ?? 0] !== 1) return NO_PIECE
+        i += 2
+        continue
+      }
+      const unit = this.unitAt(i)
+      if (unit < 0) return NO_PIECE
+      i += 6
+      if (unit < 0xd800 || unit > 0xdfff) continue
+      const other = this.unitAt(i)
+      if (unit > 0xdbff || other < 0xdc00 || other > 0xdfff) return HALF_PAIR
+      i += 6
+    }
+  }
+
+  /** The place behind a number or one of the three words that begins at `at`. */
+  endOfScalar(at: number): number {
+    switch (this.bytes[at]) {
+      case TRUE[0]:
+        return this.endOfWord(at, TRUE)
+      case FALSE[0]:
+        return this.endOfWord(at, FALSE)
+      case NULL[0]:
+        return this.endOfWord(at, NULL)
+      default:
+        return this.endOfNumber(at)
+    }
+  }
+
+  private endOfWord(at: number, word: ReadonlyArray<number>): number {
+    return word.every((code, index) => this.bytes[at + index] === code) ? at + word.length : NO_PIECE
+  }
+
+  private endOfNumber(at: number): number {
+    const { bytes } = this
+    const first = bytes[at] === MINUS ? at + 1 : at
+    let i = bytes[first] === ZERO ? first + 1 : this.endOfDigits(first)
+    if (i > 0 && bytes[i] === DOT) i = this.endOfDigits(i + 1)
+    if (i > 0 && (bytes[i] === SMALL_E || bytes[i] === CAPITAL_E)) {
+      const sign = bytes[i + 1]
+      i = this.endOfDigits(sign === PLUS || sign === MINUS ? i + 2 : i + 1)
+    }
+    return i
+  }
+
+  /** The place behind one digit or more. */
+  private endOfDigits(at: number): number {
+    let i = at
+    while (isDigit(this.bytes[i])) i++
+    return i === at ? NO_PIECE : i
+  }
+
+  /**
+   * The place of the first quote, backslash or control character from `at` on, or of the text's end. It looks at four bytes at
+   * once: subtracting sets the high bit of each that was less, and of others only behind one. With one bit changed, the
+   * quote is next to the control characters; with those of a backslash, less than 1 is only what was one.
+   */
+  private nextSpecial(at: number): number {
+    const { bytes, view } = this
+    let i = at
+    for (const last = bytes.length - 4; i <= last; i += 4) {
+      const four = view.getInt32(i, true)
+      const low = four ^ 0x02020202
+      const slash = four ^ 0x5c5c5c5c
+      const found = (((low - 0x21212121) & ~low) | ((slash - 0x01010101) & ~slash)) & 0x80808080
+      if (found !== 0) return i + ((31 - Math.clz32(found & -found)) >> 3)
+    }
+    while (SPECIAL[bytes[i] ?? 0] === 0) i++
+    return i
+  }
+
+  /** The UTF-16 code unit that an escape at `at` stands for; negative if none is there. */
+  private unitAt(at: number): number {
+    const { bytes } = this
+    if (bytes[at] !== BACKSLASH || bytes[at + 1] !== SMALL_U) return NO_PIECE
+    let unit = 0
+    for (let i = at + 2; i < at + 6; i++) {
+      const digit = hexDigit(bytes[i])
+      if (digit < 0) return NO_PIECE
+      unit = unit * 16 + digit
+    }
+    return unit
+  }
+}
+
+const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x30 && byte <= 0x39
+
+const hexDigit = (byte: number | undefined): number => {
+  if (byte === undefined) return NO_PIECE
+  if (isDigit(byte)) return byte - 0x30
+  // The same letter, small.
+  const small = byte | 0x20
+  return small >= 0x61 && small <= 0x66 ? small - 0x61 + 10 : NO_PIECE
+}
