@@ -18,7 +18,7 @@ export default defineConfig({
           globalSetup: ["test/support/builds.ts"],
           testTimeout: 30_000,
           // Most tests wait for sockets and databases more than they compute.
-          maxWorkers: 6,
+          maxWorkers: 4,
           // Modules keep no state that a test could trip over, and loading them for each file would take a third of the time.
           isolate: false,
         },

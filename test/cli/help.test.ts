@@ -202,7 +202,9 @@ describe("--log-level", () => {
               () => true,
               () => false,
             )
-        while (!(await healthy())) await new Promise((resolve) => setTimeout(resolve, 50))
+        const ended = quiet.exit.then((code) => assert.fail(`it ended with ${code}: ${quiet.stderr.join("\n")}`))
+        while (!(await Promise.race([healthy(), ended]))) await new Promise((resolve) => setTimeout(resolve, 50))
+        ended.catch(() => undefined)
         quiet.kill("SIGTERM")
         assert.strictEqual(await quiet.exit, 0)
         assert.deepStrictEqual(quiet.stdout, [])
