@@ -10,7 +10,7 @@ import type { SealedLoad } from "../loads/sealed.ts"
 /** Four characters are some one token. */
 const CHARACTERS = 800_000
 const MESSAGES = 101
-const PER_SECOND = 80
+const PER_SECOND = 300
 
 /** What agents send: code, with the line ends and quotes that JSON escapes. */
 const messages = () => {

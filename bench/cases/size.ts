@@ -10,9 +10,9 @@ const KB = 1000
 /** Bytes of the prompt, and how many requests of that size a second may need. */
 const SIZES = [
   ["1 kB", KB, 1500],
-  ["64 kB", 64 * KB, 700],
-  ["700 kB", 700 * KB, 150],
-  ["1.4 MB", 1400 * KB, 80],
+  ["64 kB", 64 * KB, 1000],
+  ["700 kB", 700 * KB, 300],
+  ["1.4 MB", 1400 * KB, 160],
 ] as const
 
 export const size: Case = {
