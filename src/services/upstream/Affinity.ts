@@ -57,14 +57,14 @@ export const makeAffinity = (): Affinity => {
     let id = conversations.isEmpty(now) ? undefined : conversationOf(request)
     const whereTo = () => (id === undefined ? undefined : conversations.get(id))
     const before = whereTo()
-    if (id !== undefined && before !== undefined) conversations.set(id, before, now)
+    if (id !== undefined && before !== undefined) conversations.set(id, request.caller, before, now)
     const preferred = others.find(({ provider }) => provider.id === before) ?? first
     const moved = Effect.fnUntraced(function* (by: Target) {
       id ??= conversationOf(request)
       // Of turns side by side the first that has to move takes the others along.
       if (id === undefined || whereTo() !== before) return
       if (by === first) conversations.delete(id)
-      else conversations.set(id, by.provider.id, yield* Clock.currentTimeMillis)
+      else conversations.set(id, request.caller, by.provider.id, yield* Clock.currentTimeMillis)
       yield* countTurn(by.provider.id, "moved")
     })
     return {
@@ -84,7 +84,8 @@ export const makeAffinity = (): Affinity => {
     answered: Effect.fnUntraced(function* (by, served) {
       yield* turn.answered(by, served)
       if (served?.id === undefined) return
-      responses.set(responseOf(request, served.id), by.provider.id, yield* Clock.currentTimeMillis)
+      const id = responseOf(request, served.id)
+      responses.set(id, request.caller, by.provider.id, yield* Clock.currentTimeMillis)
     }),
   })
 

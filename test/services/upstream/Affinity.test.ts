@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import type { Message } from "../../../src/domain/chat.ts"
 import type { UpstreamRequest } from "../../../src/domain/upstream.ts"
 import { makeAffinity } from "../../../src/services/upstream/Affinity.ts"
-import { KEPT_FOR, MAX_PLACES } from "../../../src/services/upstream/RecentPlaces.ts"
+import { KEPT_FOR, MAX_PLACES, MAX_PLACES_OF_CALLER } from "../../../src/services/upstream/RecentPlaces.ts"
 import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { ask, fails, finish, passingTime, scripted, text, upstreamOf, wait } from "./ScriptedProvider.ts"
 
@@ -147,22 +147,53 @@ describe("a conversation", () => {
     }),
   )
 
+  /** Conversations of several callers between two providers, of which all lead to the first. */
+  const places = Effect.fnUntraced(function* () {
+    const [first, second] = pair().map((provider) => ({ provider, model: provider.defaultModel }))
+    if (first === undefined || second === undefined) return yield* Effect.die("a pair is two")
+    const affinity = makeAffinity()
+    const turnOf = (caller: string, about: string) => affinity.turn(turn(1, { caller, about }), [first, second])
+    const move = (caller: string, about: string) =>
+      Effect.flatMap(turnOf(caller, about), ({ answered }) => answered(second, undefined))
+    return {
+      move,
+      moveMany: (caller: string, count: number) =>
+        Effect.forEach(Array.from({ length: count }), (_, i) => move(caller, `${i}`), { discard: true }),
+      stays: (caller: string, about: string) =>
+        Effect.map(turnOf(caller, about), ({ targets }) => targets[0]?.provider === second.provider),
+    }
+  })
+
   it.effect("is forgotten when so many others went somewhere after its last turn", () =>
     Effect.gen(function* () {
-      const [first, second] = pair().map((provider) => ({ provider, model: provider.defaultModel }))
-      if (first === undefined || second === undefined) return assert.fail()
-      const affinity = makeAffinity()
-      const turnOf = (about: string) => affinity.turn(turn(1, { about }), [first, second])
-      const move = (about: string) => Effect.flatMap(turnOf(about), ({ answered }) => answered(second, undefined))
-      const stays = (about: string) => Effect.map(turnOf(about), ({ targets }) => targets[0] === second)
-      yield* move("old")
-      yield* move("used")
-      yield* Effect.forEach(Array.from({ length: MAX_PLACES - 2 }), (_, i) => move(`${i}`), { discard: true })
-      assert.isTrue(yield* stays("used"))
-      yield* move("one more")
-      assert.isFalse(yield* stays("old"))
-      assert.isTrue(yield* stays("used"))
-      assert.isTrue(yield* stays("one more"))
+      const { move, moveMany, stays } = yield* places()
+      yield* move("alice", "old")
+      yield* move("alice", "used")
+      const others = MAX_PLACES / MAX_PLACES_OF_CALLER
+      for (let i = 1; i < others; i++) yield* moveMany(`caller ${i}`, MAX_PLACES_OF_CALLER)
+      yield* moveMany("the last", MAX_PLACES_OF_CALLER - 2)
+      assert.isTrue(yield* stays("alice", "used"))
+      yield* move("the last", "one more")
+      assert.isFalse(yield* stays("alice", "old"))
+      assert.isTrue(yield* stays("alice", "used"))
+      assert.isTrue(yield* stays("the last", "one more"))
+    }),
+  )
+
+  it.effect("is not forgotten for any number of another caller's, whose own oldest are", () =>
+    Effect.gen(function* () {
+      const { move, moveMany, stays } = yield* places()
+      yield* move("alice", "hers")
+      yield* move("mallory", "old")
+      yield* moveMany("mallory", MAX_PLACES_OF_CALLER - 1)
+      assert.isTrue(yield* stays("mallory", "old"))
+      yield* move("mallory", "one more")
+      // Looking whether one stays is a use of it: now the next one is the oldest.
+      assert.isTrue(yield* stays("mallory", "old"))
+      assert.isFalse(yield* stays("mallory", "0"))
+      yield* moveMany("mallory", MAX_PLACES)
+      assert.isFalse(yield* stays("mallory", "old"))
+      assert.isTrue(yield* stays("alice", "hers"))
     }),
   )
 
