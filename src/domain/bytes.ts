@@ -42,9 +42,14 @@ export const u32 = (value: number): Bytes => {
 /** `value` (a non-negative safe integer) as eight big-endian bytes. */
 export const u64 = (value: number): Bytes => {
   const bytes = new Uint8Array(8)
-  setU32(bytes, 0, Math.floor(value / 2 ** 32))
-  setU32(bytes, 4, value)
+  setU64(bytes, 0, value)
   return bytes
+}
+
+/** Writes `value` (a non-negative safe integer) as eight big-endian bytes. */
+export const setU64 = (bytes: Uint8Array, offset: number, value: number): void => {
+  setU32(bytes, offset, Math.floor(value / 2 ** 32))
+  setU32(bytes, offset + 4, value)
 }
 
 /** Writes the lowest 32 bits of `value` as four big-endian bytes. */

@@ -102,11 +102,13 @@ export interface ClaimsOf {
   readonly proof: ProofClaims
 }
 
-/** Text whose UTF-8 bytes a statement's signature covers. */
-export const signingInput = <Kind extends StatementKind>(kind: Kind, kid: string, claims: ClaimsOf[Kind]): string => {
-  const header = { alg: "Ed25519", typ: STATEMENT_TYPES[kind], kid }
-  return `${encodeBase64Url(utf8(JSON.stringify(header)))}.${encodeBase64Url(utf8(iJsonOf(claims)))}`
-}
+/** The first part of a statement, which is the same for all of a kind that one key signs. */
+export const statementHeader = (kind: StatementKind, kid: string): string =>
+  encodeBase64Url(utf8(JSON.stringify({ alg: "Ed25519", typ: STATEMENT_TYPES[kind], kid })))
+
+/** Text whose UTF-8 bytes a statement's signature covers, behind its {@link statementHeader}. */
+export const signingInput = <Kind extends StatementKind>(header: string, claims: ClaimsOf[Kind]): string =>
+  `${header}.${encodeBase64Url(utf8(iJsonOf(claims)))}`
 
 /** A compact JWS from its {@link signingInput} and the 64-byte signature over it. */
 export const assembleStatement = (input: string, signature: Uint8Array): string =>

@@ -3,7 +3,7 @@
  * out bytes; hashing is left to the caller, because the server has synchronous native primitives and the browser
  * asynchronous ones.
  */
-import { type Bytes, concat, label, u32, u64 } from "./bytes.ts"
+import { type Bytes, concat, label, setU64, u32, u64 } from "./bytes.ts"
 
 /** How a response is carried: one JSON body, or a stream of events. */
 export const FORM = { complete: 1, stream: 2 } as const
@@ -69,21 +69,38 @@ export const responseKeys = {
 /** Nonce of frame `index`: the base nonce with the index XORed into its last eight bytes. */
 export const frameNonce = (baseNonce: Uint8Array, index: number): Bytes => {
   const nonce = new Uint8Array(baseNonce)
-  for (const [at, byte] of u64(index).entries()) nonce[4 + at] = (nonce[4 + at] ?? 0) ^ byte
+  const counter = u64(index)
+  for (let at = 0; at < counter.length; at++) nonce[4 + at] = (nonce[4 + at] ?? 0) ^ (counter[at] ?? 0)
   return nonce
 }
 
 /** Associated data of frame `index`. */
-export const frameAad = (form: Form, index: number, final: boolean, requestHash: Uint8Array): Bytes =>
-  concat(LABELS.frame, Uint8Array.of(FORM[form]), u64(index), Uint8Array.of(final ? 1 : 0), requestHash)
+export const frameAad = (form: Form, index: number, final: boolean, requestHash: Uint8Array): Bytes => {
+  // One array, because this and the next are made for each frame.
+  const aad = new Uint8Array(LABELS.frame.length + 10 + requestHash.length)
+  aad.set(LABELS.frame)
+  let at = LABELS.frame.length
+  aad[at++] = FORM[form]
+  setU64(aad, at, index)
+  at += 8
+  aad[at++] = final ? 1 : 0
+  aad.set(requestHash, at)
+  return aad
+}
 
 /** SHA-256 of this is `H_0`, the start of the rolling hash chain. */
 export const chainSeed = (requestHash: Uint8Array, responseNonce: Uint8Array): Bytes =>
   concat(LABELS.chain, requestHash, responseNonce)
 
 /** SHA-256 of this is `H_(i+1)`. */
-export const chainLink = (previous: Uint8Array, index: number, final: boolean, ciphertextHash: Uint8Array): Bytes =>
-  concat(previous, u64(index), Uint8Array.of(final ? 1 : 0), ciphertextHash)
+export const chainLink = (previous: Uint8Array, index: number, final: boolean, ciphertextHash: Uint8Array): Bytes => {
+  const link = new Uint8Array(previous.length + 9 + ciphertextHash.length)
+  link.set(previous)
+  setU64(link, previous.length, index)
+  link[previous.length + 8] = final ? 1 : 0
+  link.set(ciphertextHash, previous.length + 9)
+  return link
+}
 
 /** What `request_commitment` authenticates, before the HMAC of the credential and the payload of the request. */
 export const requestCommitmentPrefix = LABELS.request

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { NoPins, PinMismatch, Tampered, thumbprint } from "../../src/client/index.ts"
 import { keysByThumbprint, trustKeys, verifyStatement } from "../../src/client/trust.ts"
-import { assembleStatement, parseStatement, signingInput } from "../../src/domain/statement.ts"
+import { assembleStatement, parseStatement, signingInput, statementHeader } from "../../src/domain/statement.ts"
 import {
   b64u,
   fromB64u,
@@ -70,7 +70,7 @@ describe("statements", () => {
       count: 1,
       status: "failed",
     } as const
-    const input = signingInput("proof", identity.kid, claims)
+    const input = signingInput(statementHeader("proof", identity.kid), claims)
     const { signingInput: expected, statement: whole } = statement(identity, "proof", claims)
     assert.strictEqual(input, expected)
     assert.strictEqual(assembleStatement(input, fromB64u(whole.split(".")[2] ?? "")), whole)

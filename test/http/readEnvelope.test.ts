@@ -27,11 +27,13 @@ const faultsOf = (body: string) => {
   return Result.isFailure(decoded) ? misfits(decoded.failure.issue, ["payload"]) : []
 }
 
+const asText = (member: string | Uint8Array) => (typeof member === "string" ? member : encodeBase64Url(member))
+
 const read = (body: string) => {
   const envelope = readEnvelope(utf8(body).buffer)
   if (Result.isFailure(envelope)) return undefined
-  const { ciphertext } = envelope.success
-  return { ...envelope.success, ciphertext: typeof ciphertext === "string" ? ciphertext : encodeBase64Url(ciphertext) }
+  const { ciphertext, enc, session_id } = envelope.success
+  return { session_id, enc: asText(enc), ciphertext: asText(ciphertext) }
 }
 
 /** Values that a member of an envelope could have, as JSON. */

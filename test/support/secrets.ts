@@ -46,6 +46,8 @@ const TAPS = [
     note("key of an HMAC", key)
     tapMethod(hmac, "digest", (_, digest) => note("HMAC", digest))
   }),
+  // One that is text is of something public.
+  tap("hash", (note, _, digest) => note("hash", digest)),
   tap("createPrivateKey", (note, [options]) => note("encoded private key", Reflect.get(Object(options), "key"))),
   tap("diffieHellman", (note, _, shared) => note("agreed secret", shared)),
   tap("decapsulate", (note, [options], shared) => {

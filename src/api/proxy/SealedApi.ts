@@ -48,7 +48,8 @@ const MAX_INIT_BYTES = 16 * 1024
 export const InitResponse = Schema.Struct({ attestation: Schema.String })
 
 const encBytes = SUITES.map((suite) => suite.encBytes)
-const [fewest, most] = [Math.min(...encBytes), Math.max(...encBytes)]
+/** The lengths, in bytes, that an `enc` has at least and at most. */
+export const ENC_BYTES = [Math.min(...encBytes), Math.max(...encBytes)] as const
 
 /**
  * What the members of a sealed request are. The encoding of the ciphertext is checked only where it is decoded, because it
@@ -56,7 +57,7 @@ const [fewest, most] = [Math.min(...encBytes), Math.max(...encBytes)]
  */
 export const COMPLETION_MEMBERS = {
   session_id: base64Url(SESSION_ID_BYTES),
-  enc: base64Url(fewest, most),
+  enc: base64Url(...ENC_BYTES),
   ciphertext: { is: (text: string) => /^[A-Za-z0-9_-]*$/.test(text), message: "expected unpadded base64url" },
 } satisfies Readonly<Record<string, Expected>>
 

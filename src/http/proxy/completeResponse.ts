@@ -16,9 +16,10 @@ const KEEP_ALIVE_NANOS = Duration.toNanosUnsafe(KEEP_ALIVE)
 const SPACE = utf8(" ")
 
 /** JSON of a complete answer, of which nothing needs escaping. */
-const renderComplete = (responseNonce: Bytes, [answer, end]: Frames): Bytes =>
-  utf8(
+const renderComplete = (responseNonce: Bytes, [answer, end]: Frames): Uint8Array =>
+  Buffer.from(
     `{"response_nonce":"${encodeBase64Url(responseNonce)}","frames":["${encodeBase64Url(answer)}","${encodeBase64Url(end)}"]}`,
+    "latin1",
   )
 
 /** Calls back after {@link KEEP_ALIVE}. One fiber sleeps for all who wait. */
@@ -52,7 +53,7 @@ export const makeCompleteResponse = Effect.map(
     ({ frames, responseNonce }: Extract<SealedAnswer, { readonly _tag: "Complete" }>) => {
       let begun = false
       let done = false
-      const next = Effect.callback<readonly [Bytes]>((resume) => {
+      const next = Effect.callback<readonly [Uint8Array]>((resume) => {
         const stop = keepAlive.callLater(() => {
           unobserve()
           resume(Effect.succeed([SPACE]))

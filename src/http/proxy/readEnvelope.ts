@@ -5,7 +5,7 @@
  */
 import { Result, Schema } from "effect"
 import { Malformed } from "../../api/problems.ts"
-import { COMPLETION_MEMBERS, CompletionRequest } from "../../api/proxy/SealedApi.ts"
+import { COMPLETION_MEMBERS, CompletionRequest, ENC_BYTES } from "../../api/proxy/SealedApi.ts"
 import { type Bytes, decodeBase64Url } from "../../domain/bytes.ts"
 import { iJsonText } from "../../domain/iJson.ts"
 import { letGo } from "../../domain/letGo.ts"
@@ -78,6 +78,13 @@ const decodeText = (text: Buffer): Bytes | undefined => {
   return bytes
 }
 
+/** The bytes of an `enc`, where there are as many as one has. */
+const decodeEnc = (text: Buffer): Bytes | undefined => {
+  const [fewest, most] = ENC_BYTES
+  const bytes = decodeBase64Url(text.toString("latin1"))
+  return bytes !== undefined && bytes.length >= fewest && bytes.length <= most ? bytes : undefined
+}
+
 /** What means itself as a string of JSON: printable ASCII without quotation marks and backslashes. */
 const LITERAL = /^[ !#-[\]-~]*$/
 
@@ -99,8 +106,13 @@ const readPlain = (body: Buffer): Result.Result<Envelope, Malformed> | undefined
   const members = plainMembers(body)
   if (members === undefined) return undefined
   const ciphertext = decodeText(members.ciphertext)
+  const enc = decodeEnc(members.enc)
   // What could be decoded is not looked through again.
-  const errors = faultsOf(members, ciphertext === undefined ? MEMBERS : ["session_id", "enc"])
+  const decoded = { session_id: undefined, enc, ciphertext }
+  const errors = faultsOf(
+    members,
+    MEMBERS.filter((member) => decoded[member] === undefined),
+  )
   if (errors === undefined) return undefined
   if (errors.length > 0) {
     if (ciphertext !== undefined) letGo(ciphertext)
@@ -108,7 +120,7 @@ const readPlain = (body: Buffer): Result.Result<Envelope, Malformed> | undefined
   }
   return Result.succeed({
     session_id: members.session_id.toString("latin1"),
-    enc: members.enc.toString("latin1"),
+    enc: enc ?? members.enc.toString("latin1"),
     ciphertext: ciphertext ?? members.ciphertext.toString("latin1"),
   })
 }

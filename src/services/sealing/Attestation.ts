@@ -6,6 +6,7 @@ import {
   type ClaimsOf,
   type PublicJwk,
   signingInput,
+  statementHeader,
   type StatementKind,
   thumbprintInput,
 } from "../../domain/statement.ts"
@@ -51,6 +52,11 @@ const make = Effect.fnUntraced(function* (seed: Bytes, created: boolean) {
     (key) => Effect.sync(key.destroy),
   )
   const kid = kidOf(key.publicKey)
+  const headers = {
+    session: statementHeader("session", kid),
+    receipt: statementHeader("receipt", kid),
+    proof: statementHeader("proof", kid),
+  } satisfies Readonly<Record<StatementKind, string>>
   return Attestation.of({
     kid,
     created,
@@ -58,7 +64,7 @@ const make = Effect.fnUntraced(function* (seed: Bytes, created: boolean) {
     sign: (kind, claims) => {
       // The cast adds exactly the claims that `claims` lacks, which TypeScript cannot see for a generic kind.
       const whole = { iss: kid, version: VERSION, ...claims } as unknown as ClaimsOf[typeof kind]
-      const input = signingInput(kind, kid, whole)
+      const input = signingInput(headers[kind], whole)
       return assembleStatement(input, key.sign(utf8(input)))
     },
   })

@@ -11,20 +11,7 @@ import { ML_KEM_768 } from "../../domain/suites.ts"
 import type { AgreementKey, HybridKey, HybridSecrets, KeyStorage, SigningKey } from "./KeyStorage.ts"
 import { mlKemDecapsulate, mlKemPublicKey } from "./nativeKeys.ts"
 import { secretBytes } from "./secretBytes.ts"
-
-/** The few functions used of `sodium-native`, which has no types of its own. */
-interface Sodium {
-  readonly sodium_malloc: (size: number) => Bytes
-  readonly sodium_memzero: (buffer: Bytes) => void
-  readonly sodium_mprotect_noaccess: (buffer: Bytes) => void
-  readonly sodium_mprotect_readonly: (buffer: Bytes) => void
-  readonly sodium_mprotect_readwrite: (buffer: Bytes) => void
-  readonly randombytes_buf: (buffer: Bytes) => void
-  readonly crypto_scalarmult: (shared: Bytes, secret: Bytes, peer: Bytes) => void
-  readonly crypto_scalarmult_base: (publicKey: Bytes, secret: Bytes) => void
-  readonly crypto_sign_seed_keypair: (publicKey: Bytes, secret: Bytes, seed: Bytes) => void
-  readonly crypto_sign_detached: (signature: Bytes, message: Bytes, secret: Bytes) => void
-}
+import { type Sodium, sodium } from "./sodium.ts"
 
 const AGREEMENT_BYTES = 32
 const SIGNING_BYTES = 64
@@ -38,16 +25,8 @@ interface Slab {
   readonly free: Array<number>
 }
 
-/** The storage, or `undefined` where `sodium-native` is not installed or does not load. */
-export const guardedStorage = async (): Promise<KeyStorage | undefined> => {
-  // The name is in a variable, so that the type checker does not look for the optional package.
-  const name: string = "sodium-native"
-  const sodium = await import(name).then(
-    (module: { readonly default: Sodium }) => module.default,
-    () => undefined,
-  )
-  return sodium === undefined ? undefined : makeStorage(sodium)
-}
+/** The storage, or `undefined` where there is no libsodium. */
+export const guardedStorage = (): KeyStorage | undefined => (sodium === undefined ? undefined : makeStorage(sodium))
 
 const makeStorage = (sodium: Sodium): KeyStorage => {
   const slabs: Array<Slab> = []

@@ -14,10 +14,7 @@ export class KeyVault extends Context.Service<KeyVault, Omit<KeyStorage, "wipe">
   /** Guarded where possible, else plain. */
   static readonly layer = Layer.effect(
     KeyVault,
-    Effect.flatMap(
-      Effect.promise(() => guardedStorage()),
-      (storage) => held(storage ?? plainStorage()),
-    ),
+    Effect.suspend(() => held(guardedStorage() ?? plainStorage())),
   )
 
   /** Plain buffers, also where guarded memory could be had. */

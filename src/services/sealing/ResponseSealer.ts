@@ -19,6 +19,7 @@ import {
   responseSalt,
   TAG_BYTES,
 } from "../../domain/transcript.ts"
+import { BLOCK_BYTES, HASH_BYTES, hmacSha256 } from "./hmacSha256.ts"
 import { secretBytes } from "./secretBytes.ts"
 import { sha256 } from "./sha256.ts"
 
@@ -34,13 +35,19 @@ interface SealerInput {
 
 const FIRST_BLOCK = Uint8Array.of(1)
 
+/** How many blocks of the hash are kept while the response is sealed, and how many only to begin. */
+const KEPT = 2
+const TRANSIENT = 4
+
 export class ResponseSealer {
   readonly responseNonce: Bytes
   readonly requestHash: Bytes
   /** base64url, for the receipt. */
   readonly requestCommitment: string
-  private readonly key: Bytes
-  private readonly baseNonce: Bytes
+  /** All keys that are kept. */
+  private readonly secrets = secretBytes(KEPT * HASH_BYTES)
+  private readonly key = this.secrets.subarray(0, responseKeys.key.length)
+  private readonly baseNonce = this.secrets.subarray(HASH_BYTES, HASH_BYTES + responseKeys.nonce.length)
   private readonly responseMac: Hmac
   private chain: Bytes
   private dataChain: Bytes
@@ -49,36 +56,31 @@ export class ResponseSealer {
   private destroyed = false
 
   constructor(input: SealerInput) {
-    const salt = responseSalt(input.enc, input.responseNonce)
+    const transient = secretBytes(TRANSIENT * HASH_BYTES)
+    const at = (memory: Bytes, block: number) => memory.subarray(block * HASH_BYTES, (block + 1) * HASH_BYTES)
     // HKDF (RFC 5869): one extraction for all keys, each of which is one block of the hash at most.
-    const extracted = createHmac("sha256", salt).update(input.secret).digest()
-    salt.fill(0)
-    const derive = ({ info, length }: { readonly info: Bytes; readonly length: number }): Bytes => {
-      const block = createHmac("sha256", extracted).update(concat(info, FIRST_BLOCK)).digest()
-      const key = secretBytes(length)
-      key.set(block.subarray(0, length))
-      block.fill(0)
-      return key
+    const extracted = at(transient, 0)
+    const salt = responseSalt(input.enc, input.responseNonce)
+    // HMAC hashes a key that is longer than a block (RFC 2104). This one is public.
+    hmacSha256(extracted, salt.length > BLOCK_BYTES ? sha256(salt) : salt, input.secret)
+    const derive = (into: Bytes, { info }: { readonly info: Bytes }): Bytes => {
+      hmacSha256(into, extracted, info, FIRST_BLOCK)
+      return into
     }
-    const commitKey = derive(responseKeys.commit)
+    derive(at(this.secrets, 0), responseKeys.key)
+    derive(at(this.secrets, 1), responseKeys.nonce)
+    const commitKey = derive(at(transient, 1), responseKeys.commit)
+    const credential = derive(at(transient, 2), responseKeys.credential)
+    const commitment = at(transient, 3)
+    hmacSha256(credential, credential, input.request.credential)
+    hmacSha256(commitment, commitKey, requestCommitmentPrefix, credential, input.request.payload)
+    this.requestCommitment = encodeBase64Url(commitment)
     this.responseNonce = input.responseNonce
     this.requestHash = input.requestHash
-    this.key = derive(responseKeys.key)
-    this.baseNonce = derive(responseKeys.nonce)
-    const credentialKey = derive(responseKeys.credential)
-    const credential = createHmac("sha256", credentialKey).update(input.request.credential).digest()
-    this.requestCommitment = createHmac("sha256", commitKey)
-      .update(requestCommitmentPrefix)
-      .update(credential)
-      .update(input.request.payload)
-      .digest("base64url")
-    credential.fill(0)
-    credentialKey.fill(0)
-    extracted.fill(0)
     this.responseMac = createHmac("sha256", commitKey).update(responseCommitmentPrefix)
     this.chain = sha256(chainSeed(input.requestHash, input.responseNonce))
     this.dataChain = this.chain
-    commitKey.fill(0)
+    transient.fill(0)
     input.secret.fill(0)
   }
 
@@ -122,7 +124,6 @@ export class ResponseSealer {
   /** Overwrites the keys. Nothing can be sealed afterwards. */
   destroy(): void {
     this.destroyed = true
-    this.key.fill(0)
-    this.baseNonce.fill(0)
+    this.secrets.fill(0)
   }
 }

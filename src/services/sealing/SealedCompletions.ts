@@ -7,6 +7,7 @@ import type { Bytes } from "../../domain/bytes.ts"
 import { UNPACED } from "../../domain/pace.ts"
 import { Callers } from "../access/Callers.ts"
 import { Drain } from "../lifecycle/Drain.ts"
+import { spanned } from "../spans.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { Attestation } from "./Attestation.ts"
 import { readRequest } from "./readRequest.ts"
@@ -83,8 +84,6 @@ const make = Effect.gen(function* () {
   })
 
   return SealedCompletions.of({
-    handle: (envelope) =>
-      // Its place in the code, looked for each time, would cost more than the span.
-      Effect.withSpan(handle(envelope), "SealedCompletions.handle", { captureStackTrace: false }),
+    handle: (envelope) => spanned("SealedCompletions.handle")(handle(envelope)),
   })
 })

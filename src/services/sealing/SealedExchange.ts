@@ -21,14 +21,17 @@ import { claimKey, ClaimsFull, type Replayed, type SessionGone, Sessions } from 
 import { sha256 } from "./sha256.ts"
 
 /**
- * A sealed request as it came in, not opened. Its members are base64url, but for a ciphertext that was decoded already,
- * whose memory is let go of once it was opened.
+ * A sealed request as it came in, not opened. Its members are base64url, or what was decoded already: the memory of the
+ * ciphertext is let go of once it was opened.
  */
 export interface Envelope {
   readonly session_id: string
-  readonly enc: string
+  readonly enc: string | Bytes
   readonly ciphertext: string | Bytes
 }
+
+const decoded = (member: string | Bytes): Bytes | undefined =>
+  typeof member === "string" ? decodeBase64Url(member) : member
 
 /** One error for every way in which decryption, or the block inside, can fail. */
 class Unopenable extends Schema.TaggedError<Unopenable>()("Unopenable", {}) {}
@@ -77,12 +80,11 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
 
   const open = Effect.fnUntraced(function* (envelope: Envelope) {
     const receivedAt = yield* Clock.currentTimeMillis
-    const enc = decodeBase64Url(envelope.enc)
-    const ciphertext =
-      typeof envelope.ciphertext === "string" ? decodeBase64Url(envelope.ciphertext) : envelope.ciphertext
+    const enc = decoded(envelope.enc)
+    const ciphertext = decoded(envelope.ciphertext)
     if (enc === undefined || ciphertext === undefined) return yield* new Unopenable()
     if (ciphertext.length > maxRequestBytes) return yield* new CiphertextTooLarge({ maxBytes: maxRequestBytes })
-    const claim = claimKey(decodeBase64Url(envelope.session_id) ?? new Uint8Array(), enc)
+    const claim = claimKey(enc)
     const session = yield* sessions.find(envelope.session_id, claim)
     if (!(yield* requestIds.hasRoom)) return yield* new ClaimsFull()
     if (yield* drain.draining) return yield* new ShuttingDown()

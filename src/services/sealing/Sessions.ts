@@ -60,8 +60,8 @@ export class Replayed extends Schema.TaggedError<Replayed>()("Replayed", {}) {}
 /** No further request can be remembered, so none is served. */
 export class ClaimsFull extends Schema.TaggedError<ClaimsFull>()("ClaimsFull", {}) {}
 
-/** By what a request is remembered: `enc` may be long. */
-export const claimKey = (idBytes: Bytes, enc: Bytes): string => sha256Key(idBytes, enc)
+/** By what a session remembers a request: `enc` may be long. */
+export const claimKey = (enc: Bytes): string => sha256Key(enc)
 
 /** What a client asked for when it began a session. */
 interface SessionRequest {

@@ -1,11 +1,11 @@
 /** Session keys, a kind for each suite: what of them is secret stays in the vault, where it is used. */
-import { createHash } from "node:crypto"
+import { createHash, hash } from "node:crypto"
 import { type Bytes, concat, u64, utf8 } from "../../domain/bytes.ts"
 import { ML_KEM_768, type Suite, X25519, X_WING } from "../../domain/suites.ts"
 import { KEY_BYTES } from "../../domain/transcript.ts"
 import type { HybridKey, KeyStorage } from "./KeyStorage.ts"
 import type { LabeledKdf } from "./LabeledKdf.ts"
-import { exactBuffer } from "./secretBytes.ts"
+import { exactBuffer, secretBytes } from "./secretBytes.ts"
 
 export interface RecipientKey {
   readonly suite: Suite
@@ -75,16 +75,17 @@ class XWingKey implements RecipientKey {
 
   decapsulate(enc: Bytes, kdf: LabeledKdf): Bytes {
     const { mlKem, x25519 } = this.keys.decapsulate(enc)
-    const shared = createHash("sha3-256")
-      .update(mlKem)
-      .update(x25519)
-      .update(enc.subarray(ML_KEM_768.ciphertextBytes))
-      .update(this.keys.x25519PublicKey)
-      .update(X_WING_LABEL)
-      .digest()
+    const input = secretBytes(4 * KEY_BYTES + X_WING_LABEL.length)
+    input.set(mlKem)
+    input.set(x25519, KEY_BYTES)
+    input.set(enc.subarray(ML_KEM_768.ciphertextBytes), 2 * KEY_BYTES)
+    input.set(this.keys.x25519PublicKey, 3 * KEY_BYTES)
+    input.set(X_WING_LABEL, 4 * KEY_BYTES)
     mlKem.fill(0)
     x25519.fill(0)
-    return kdf.remember(new Uint8Array(exactBuffer(shared)))
+    const shared = kdf.keep(hash("sha3-256", input, "buffer"))
+    input.fill(0)
+    return shared
   }
 
   destroy(): void {

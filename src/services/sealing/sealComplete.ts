@@ -1,6 +1,7 @@
 /** A provider's whole answer as sealed frames. */
 import { Cause, Effect, Exit, type Fiber, Option, type Scope } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
+import type { Problem } from "../../domain/problem.ts"
 import type { EndStatus } from "../../domain/transcript.ts"
 import { Aborted, type Drain } from "../lifecycle/Drain.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
@@ -40,17 +41,21 @@ export const sealComplete = (
 ): Effect.Effect<Fiber.Fiber<Frames>, never, Scope.Scope> => {
   const { sealer } = opened
 
-  const seal = Effect.fnUntraced(function* ({ error, json, served, status }: Outcome) {
+  const sealed = ({ json, served, status }: Outcome, endedAt: number, problem?: Problem): Frames => {
     const answer = sealer.seal("complete", utf8(json), false)
-    const endedAt = yield* endingNow(opened)
-    const problem = error === undefined ? undefined : yield* traced(problemOf(error))
     const record = { opened, endedAt, requestId: asked.requestId, form: "complete", status, served, problem } as const
-    const end = sealer.seal("complete", endRecord(attestation, record), true)
-    const context = yield* Effect.context<never>()
-    framesSealed.updateUnsafe(2, context)
-    sealedResponses("complete", status).updateUnsafe(1, context)
-    return [answer, end] as const
-  })
+    return [answer, sealer.seal("complete", endRecord(attestation, record), true)]
+  }
+  const seal = (outcome: Outcome): Effect.Effect<Frames> =>
+    Effect.withFiber(({ context }) => {
+      framesSealed.updateUnsafe(2, context)
+      sealedResponses("complete", outcome.status).updateUnsafe(1, context)
+      return Effect.flatMap(endingNow(opened), (endedAt) =>
+        outcome.error === undefined
+          ? Effect.sync(() => sealed(outcome, endedAt))
+          : Effect.map(traced(problemOf(outcome.error)), (problem) => sealed(outcome, endedAt, problem)),
+      )
+    })
 
   const serve = Effect.withFiber<Frames, never, Scope.Scope>((fiber) => {
     const calls = new CallLog()

@@ -72,7 +72,7 @@ const rejection = (input: OpenInput): unknown => {
 
 const storages: ReadonlyArray<readonly [string, KeyStorage | undefined]> = [
   ["plain", plainStorage()],
-  ["guarded", await guardedStorage()],
+  ["guarded", guardedStorage()],
 ]
 
 describe.each(storages.flatMap(([name, storage]) => (storage === undefined ? [] : [{ name, storage }])))(

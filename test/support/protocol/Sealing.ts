@@ -96,7 +96,7 @@ export const beginSession = (suite: Suite = X25519) =>
 
 /** A request that the reference client sealed, with what is needed to open its answer. */
 export interface ReferenceRequest {
-  readonly envelope: Envelope & { readonly ciphertext: string }
+  readonly envelope: Envelope & { readonly enc: string; readonly ciphertext: string }
   readonly payload: Buffer
   readonly requestHash: Buffer
   readonly secret: Buffer

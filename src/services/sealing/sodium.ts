@@ -1,0 +1,25 @@
+/** libsodium, where the optional `sodium-native` is installed and loads. */
+import type { Bytes } from "../../domain/bytes.ts"
+
+/** The few functions used of `sodium-native`, which has no types of its own. */
+export interface Sodium {
+  readonly sodium_malloc: (size: number) => Bytes
+  readonly sodium_memzero: (buffer: Bytes) => void
+  readonly sodium_mprotect_noaccess: (buffer: Bytes) => void
+  readonly sodium_mprotect_readonly: (buffer: Bytes) => void
+  readonly sodium_mprotect_readwrite: (buffer: Bytes) => void
+  readonly randombytes_buf: (buffer: Bytes) => void
+  readonly crypto_scalarmult: (shared: Bytes, secret: Bytes, peer: Bytes) => void
+  readonly crypto_scalarmult_base: (publicKey: Bytes, secret: Bytes) => void
+  readonly crypto_sign_seed_keypair: (publicKey: Bytes, secret: Bytes, seed: Bytes) => void
+  readonly crypto_sign_detached: (signature: Bytes, message: Bytes, secret: Bytes) => void
+  readonly crypto_hash_sha256: (digest: Bytes, message: Bytes) => void
+}
+
+// The name is in a variable, so that the type checker does not look for the optional package.
+const name: string = "sodium-native"
+
+export const sodium: Sodium | undefined = await import(name).then(
+  (module: { readonly default: Sodium }) => module.default,
+  () => undefined,
+)
