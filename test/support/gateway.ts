@@ -156,6 +156,7 @@ export const gatedUpstream = Effect.gen(function* () {
         ...echo,
         complete: (request) => Effect.andThen(enter, echo.complete(request)),
         stream: (request) => Stream.unwrap(Effect.as(enter, echo.stream(request))),
+        listen: (request, heard) => Effect.andThen(enter, echo.listen(request, heard)),
         answer: (request) => Effect.andThen(enter, echo.answer(request)),
         events: (request) => Stream.unwrap(Effect.as(enter, echo.events(request))),
       }),

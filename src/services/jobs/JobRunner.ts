@@ -5,7 +5,7 @@
  * When a shutdown begins, steps that are under way may still finish, because what they call is paid for: no other begins,
  * and a job goes back as soon as it has none left. What takes longer than the grace period is broken off.
  */
-import { Cause, Clock, Deferred, Duration, Effect, Exit, Layer, Option, Result, Schedule, Schema, Scope } from "effect"
+import { Cause, Clock, Data, Duration, Effect, Exit, Layer, Option, Result, Schedule, Schema, Scope } from "effect"
 import { SqlError } from "effect/sql"
 import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
@@ -16,6 +16,7 @@ import { JobResult } from "../../domain/modes.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
 import { databaseFailed, retryAfterFailure } from "../storedRows.ts"
+import { makeAlarms } from "../upstream/Alarms.ts"
 import { JobLeases } from "./JobLeases.ts"
 import { type JobFailure, JobProgram } from "./JobProgram.ts"
 import { JobQueue } from "./JobQueue.ts"
@@ -35,6 +36,9 @@ const make = Effect.gen(function* () {
   const signals = yield* JobSignals
   const settings = yield* JobSettings
   const scope = yield* Scope.Scope
+  const clock = yield* Clock.Clock
+  /** Of jobs whose time is over. */
+  const alarms = yield* makeAlarms
   /** Closed when its workers have to end. */
   const workers = yield* Scope.fork(scope)
 
@@ -56,10 +60,10 @@ const make = Effect.gen(function* () {
     for (const job of jobs) {
       if (Result.isSuccess(renewed)) {
         if (renewed.success.has(job.lease.job.id)) job.heldAt = now
-        else yield* Deferred.succeed(job.left, "gone")
+        else job.leave(GONE)
       } else if (now - job.heldAt >= Duration.toMillis(settings.lease)) {
         // Nobody could tell for as long as a lease lasts: it may be another's by now.
-        yield* Deferred.fail(job.left, renewed.failure)
+        job.leave(Exit.fail(renewed.failure))
       }
     }
   })
@@ -73,23 +77,30 @@ const make = Effect.gen(function* () {
     if (job !== undefined) hear(check([job]))
   })
 
-  const runProgram = Effect.fnUntraced(function* ({ lease, left }: Working) {
-    const { agent, attempt, id: jobId, mode, options, ran_ms, task, tenant, traceparent } = lease.job
-    const time = agent.limits.timeout_seconds * 1000 - ran_ms
-    if (time <= 0) return "timed-out"
-    const record = (step: Parameters<typeof leases.recordStep>[1]) => persistently(leases.recordStep(lease, step))
-    const step = makeStep({ lease, draining: drain.draining, left, record })
-    const { traceId } = storedSpan(traceparent)
-    const context = { jobId, tenant, agent, task, mode, options, attempt, traceId, step }
-    return yield* Effect.raceAllFirst<Effect.Effect<Outcome, StorageUnavailable>>([
-      program.run(context).pipe(
+  /** Runs the program until it ends, its time is over, or it has to stop; what it does when it is interrupted is waited for. */
+  const runProgram = (job: Working): Effect.Effect<Outcome, StorageUnavailable> =>
+    Effect.suspend(() => {
+      const { lease } = job
+      const { agent, attempt, id: jobId, mode, options, ran_ms, task, tenant, traceparent } = lease.job
+      const due = alarms.now() + agent.limits.timeout_seconds * 1000 - ran_ms
+      const record = (step: Parameters<typeof leases.recordStep>[1]) => persistently(leases.recordStep(lease, step))
+      const step = makeStep({ lease, draining: drain.draining, leave: job.leave, record, clock })
+      const { traceId } = storedSpan(traceparent)
+      const context = { jobId, tenant, agent, task, mode, options, attempt, traceId, step }
+      const ran = program.run(context).pipe(
         Effect.filterOrElse(isResult, () => Effect.die(new Error("A program's result does not fit its schema."))),
         Effect.exit,
-      ),
-      Effect.as(Effect.sleep(time), "timed-out"),
-      Deferred.await(left),
-    ])
-  })
+      )
+      const look = (moment: number) => job.left ?? (moment < due ? due : TIMED_OUT)
+      const watched: Effect.Effect<Outcome, Stopped | StorageUnavailable> = alarms.watched(ran, look, (lookNow) => {
+        job.lookNow = lookNow
+      })
+      return Effect.catchIf(
+        watched,
+        (error) => error instanceof Stopped,
+        ({ outcome }) => Effect.succeed(outcome),
+      )
+    })
 
   const settle = Effect.fnUntraced(function* (lease: Lease, outcome: Outcome) {
     yield* Effect.annotateCurrentSpan("job.outcome", nameOf(outcome))
@@ -146,11 +157,11 @@ const make = Effect.gen(function* () {
     mayHaveMore = claimed.length === free
     const now = yield* Clock.currentTimeMillis
     for (const lease of claimed) {
-      const job: Working = { lease, left: Deferred.makeUnsafe(), heldAt: now }
+      const job = new Working(lease, now)
       const before = working.get(lease.job.id)
       working.set(lease.job.id, job)
       // It was taken for dead, and did not know yet.
-      if (before !== undefined) yield* Deferred.succeed(before.left, "gone")
+      before?.leave(GONE)
       if (stoppedMeanwhile.has(lease.job.id)) yield* Effect.forkIn(check([job]), scope)
       yield* Effect.scoped(Effect.andThen(drain.inFlight("job"), work(job))).pipe(
         Effect.forkIn(workers, { startImmediately: true }),
@@ -158,9 +169,9 @@ const make = Effect.gen(function* () {
     }
   }).pipe(Effect.scoped, Effect.uninterruptible)
 
-  /** Goes on when it is told that a job is due, when a worker is free again, and every now and then to look. */
+  /** Goes on when it is told that a job is due, when a worker is free again, and, told so below, every now and then. */
   const look = claim.pipe(
-    Effect.andThen(Effect.timeoutOption(queue.woken, settings.poll)),
+    Effect.andThen(queue.woken),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause)
@@ -172,7 +183,7 @@ const make = Effect.gen(function* () {
 
   if (settings.workers > 0) {
     yield* Effect.raceFirst(Effect.forever(look), drain.begun).pipe(Effect.forkScoped)
-    yield* regularly(queue.takeBack, settings.poll)
+    yield* regularly(Effect.andThen(Effect.ignore(queue.takeBack), queue.wake), settings.poll)
     yield* regularly(
       Effect.suspend(() => check([...working.values()])),
       settings.leaseRefresh,
@@ -184,13 +195,32 @@ const make = Effect.gen(function* () {
   )
 })
 
+/** Why a program was interrupted, where that is how the job leaves its worker. */
+class Stopped extends Data.TaggedError("Stopped")<{ readonly outcome: Left | "timed-out" }> {}
+
+const TIMED_OUT = Exit.fail(new Stopped({ outcome: "timed-out" }))
+const GONE: Exit.Exit<Left> = Exit.succeed("gone")
+
 /** A job that this process works on. */
-interface Working {
+class Working {
   readonly lease: Lease
-  /** Why its program has to stop; failed when nobody can tell whose it is, or a step could not be stored. */
-  readonly left: Deferred.Deferred<Left, StorageUnavailable>
   /** When it was last known to be, in milliseconds since the epoch. */
   heldAt: number
+  /** Why its program has to stop; failed otherwise when nobody can tell whose it is, or a step could not be stored. */
+  left: Exit.Exit<never, Stopped | StorageUnavailable> | undefined
+  /** Has the program stopped at once if it has to. */
+  lookNow: () => void = () => undefined
+
+  constructor(lease: Lease, heldAt: number) {
+    this.lease = lease
+    this.heldAt = heldAt
+  }
+
+  /** Has its program stop; the first reason counts. */
+  readonly leave = (why: Exit.Exit<Left, StorageUnavailable>): void => {
+    this.left ??= Exit.isSuccess(why) ? Exit.fail(new Stopped({ outcome: why.value })) : Exit.failCause(why.cause)
+    this.lookNow()
+  }
 }
 
 const STOPPED = "stopped:"

@@ -1,5 +1,5 @@
 /** How a program's steps become durable: run once, stored before anything builds on them, replayed when it resumes. */
-import { Cause, Clock, Deferred, Duration, Effect, Exit, Option, Schema } from "effect"
+import { Cause, type Clock, type Context, Effect, Exit, Option, Schema } from "effect"
 import { defined } from "../../domain/defined.ts"
 import { type Step, stepName } from "../../domain/step.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
@@ -19,45 +19,53 @@ export interface StepsOptions {
   readonly draining: Effect.Effect<boolean>
   /** Stores a step; `false` when the job is no longer this worker's. */
   readonly record: (step: FinishedStep) => Effect.Effect<boolean, StorageUnavailable>
-  /** Why the program has to stop; failed when a step could not be stored. */
-  readonly left: Deferred.Deferred<Left, StorageUnavailable>
+  /** Told why the program has to stop, which interrupts it; failed when a step could not be stored. */
+  readonly leave: (why: Exit.Exit<Left, StorageUnavailable>) => void
+  readonly clock: Clock.Clock
 }
 
-export const makeStep = ({ draining, lease, left, record }: StepsOptions): JobContext["step"] => {
+export const makeStep = ({ clock, draining, lease, leave, record }: StepsOptions): JobContext["step"] => {
   const { mode } = lease.job
   const used = new Set<string>()
   let underWay = 0
   let waiting = 0
 
-  const tellWhenParked = Effect.suspend(() =>
-    underWay === 0 && waiting > 0 ? Deferred.succeed(left, "parked") : Effect.void,
-  )
+  const leaveWhenParked = () => {
+    if (underWay === 0 && waiting > 0) leave(Exit.succeed("parked"))
+  }
 
   /** Holds a step back for the next process: the runner interrupts it with the program. */
   const park = Effect.suspend(() => {
     waiting++
-    return Effect.andThen(tellWhenParked, Effect.never)
+    leaveWhenParked()
+    return Effect.never
   })
 
-  const over = Effect.suspend(() => {
+  const over = () => {
     underWay--
-    return tellWhenParked
-  })
+    leaveWhenParked()
+    return undefined
+  }
 
-  /** Whether the step is on disk. If not, the runner is told, and interrupts the program. */
-  const store = Effect.fnUntraced(function* (step: FinishedStep) {
-    const recorded = yield* Effect.exit(record(step))
-    if (Exit.isSuccess(recorded) && recorded.value) {
-      const took = Duration.millis(step.finishedAt - step.startedAt)
-      yield* stepFinished(mode, step.outcome === null ? "failed" : "completed", took)
-      return true
-    }
-    yield* Deferred.done(
-      left,
-      Exit.map(recorded, (): Left => "gone"),
-    )
-    return false
-  })
+  /** Goes on as `exit` says once the step is on disk. If it is not, the runner is told, and interrupts the program. */
+  const store = <A, E>(finished: FinishedStep, exit: Exit.Exit<StepOutcome<A>, E>, restore: Restore) =>
+    Effect.matchCauseEffect(record(finished), {
+      onFailure: (cause) => {
+        leave(Exit.failCause(cause))
+        return restore(Effect.never)
+      },
+      onSuccess: (isRecorded): Effect.Effect<A, E> => {
+        if (!isRecorded) {
+          leave(Exit.succeed("gone"))
+          return restore(Effect.never)
+        }
+        return Effect.contextWith((context: Context.Context<never>) => {
+          const { finishedAt, outcome, startedAt } = finished
+          stepFinished(mode, outcome === null ? "failed" : "completed", finishedAt - startedAt, context)
+          return Exit.map(exit, ({ value }) => value)
+        })
+      },
+    })
 
   return <A, I, E, R>(step: Step, schema: Schema.Codec<A, I>, effect: Effect.Effect<StepOutcome<A>, E, R>) => {
     const name = stepName(step)
@@ -72,21 +80,26 @@ export const makeStep = ({ draining, lease, left, record }: StepsOptions): JobCo
     // A call that succeeded is stored even when the job is being interrupted: it is not paid a second time.
     const run = Effect.uninterruptibleMask((restore) => {
       underWay++
-      const ran = Effect.gen(function* () {
-        const startedAt = yield* Clock.currentTimeMillis
-        const exit = yield* Effect.exit(restore(effect))
-        if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return yield* Effect.failCause(exit.cause)
-        const finishedAt = yield* Clock.currentTimeMillis
-        const outcome = Exit.isSuccess(exit)
-          ? yield* Effect.catch(Schema.encodeEffect(codec)(exit.value.value), () => unfit(name))
-          : null
-        const call = Exit.isSuccess(exit) ? exit.value.call : callOf(exit.cause)
-        const receipt = Exit.isSuccess(exit) ? exit.value.receipt : undefined
-        const finished = { step, outcome, call: call ?? null, startedAt, finishedAt, ...defined({ receipt }) }
-        const onDisk = yield* store(finished)
-        return onDisk ? (yield* exit).value : yield* restore(Effect.never)
-      })
-      return Effect.ensuring(ran, over)
+      const startedAt = clock.currentTimeMillisUnsafe()
+      const finish = (exit: Exit.Exit<StepOutcome<A>, E>) => {
+        const finishedAt = clock.currentTimeMillisUnsafe()
+        if (Exit.isFailure(exit)) {
+          if (Cause.hasInterrupts(exit.cause)) return Effect.failCause(exit.cause)
+          const call = callOf(exit.cause) ?? null
+          return store({ step, outcome: null, call, startedAt, finishedAt }, exit, restore)
+        }
+        const { call = null, receipt, value } = exit.value
+        const outcome = encode(codec, value)
+        if (outcome === undefined) return unfit(name)
+        return store({ step, outcome, call, startedAt, finishedAt, ...defined({ receipt }) }, exit, restore)
+      }
+      return Effect.onExitPrimitive(
+        Effect.matchCauseEffect(restore(effect), {
+          onFailure: (cause) => finish(Exit.failCause(cause)),
+          onSuccess: (outcome) => finish(Exit.succeed(outcome)),
+        }),
+        over,
+      )
     })
 
     return Effect.suspend((): Effect.Effect<A, E, R> => {
@@ -99,6 +112,12 @@ export const makeStep = ({ draining, lease, left, record }: StepsOptions): JobCo
     })
   }
 }
+
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/** What is stored of a value; `undefined` if it does not fit. */
+const encode = <A>(codec: Schema.Codec<A, string>, value: A): string | undefined =>
+  Option.getOrUndefined(Schema.encodeOption(codec)(value))
 
 const callOf = (cause: Cause.Cause<unknown>) => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))

@@ -3,7 +3,7 @@
  * nothing is sent where nobody follows: followers say so by a signal, again and again, because the job may be taken by
  * another process meanwhile.
  */
-import { Clock, Context, Duration, Effect, Layer, Option, Queue, Schedule, Schema, type Scope, Stream } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Option, Queue, Schedule, Schema, Stream } from "effect"
 import { type JobId, JobStepBegun } from "../../domain/job.ts"
 import { begun, JobSignals, watched } from "./JobSignals.ts"
 
@@ -14,15 +14,17 @@ const FOLLOWED_FOR = Duration.seconds(12)
 const KEPT = 64
 
 interface StepsBegunService {
-  /** Says that a step has begun. It counts as under way until the scope closes. */
-  readonly begin: (job: JobId, step: JobStepBegun) => Effect.Effect<void, never, Scope.Scope>
+  /** Says that a step has begun. It is under way until {@link StepsBegunService.end}. */
+  readonly begin: (job: JobId, step: JobStepBegun) => Effect.Effect<void>
+  /** What was begun is under way no longer. */
+  readonly end: (job: JobId, step: JobStepBegun) => void
   /** The steps of a job as they begin, those first that are under way. It has no end. */
   readonly follow: (job: JobId) => Stream.Stream<JobStepBegun>
 }
 
 /** By default nobody is told. */
 export const StepsBegun = Context.Reference<StepsBegunService>("sealgate/services/jobs/StepsBegun", {
-  defaultValue: () => ({ begin: () => Effect.void, follow: () => Stream.never }),
+  defaultValue: () => ({ begin: () => Effect.void, end: () => undefined, follow: () => Stream.never }),
 })
 export type StepsBegun = StepsBegunService
 
@@ -57,15 +59,19 @@ export const layerStepsBegun: Layer.Layer<never, never, JobSignals> = Layer.effe
 
     return {
       begin: (job, step) =>
-        Effect.andThen(
-          underWay.add(job, step),
-          Effect.suspend(() => (isFollowed(job) ? tell(job, step) : Effect.void)),
-        ),
+        Effect.suspend(() => {
+          underWay.add(job, step)
+          return isFollowed(job) ? tell(job, step) : Effect.void
+        }),
+      end: (job, step) => underWay.remove(job, step),
       follow: (job) =>
         Stream.unwrap(
           Effect.gen(function* () {
             const queue = yield* Queue.sliding<JobStepBegun>(KEPT)
-            yield* followers.add(job, queue)
+            yield* Effect.acquireRelease(
+              Effect.sync(() => followers.add(job, queue)),
+              () => Effect.sync(() => followers.remove(job, queue)),
+            )
             yield* Effect.forkScoped(Effect.repeat(signals.publish(watched(job)), Schedule.spaced(ANNOUNCED_EVERY)))
             const told = new Set<string>()
             const isNews = ({ name, started_at }: JobStepBegun) => {
@@ -79,7 +85,7 @@ export const layerStepsBegun: Layer.Layer<never, never, JobSignals> = Layer.effe
   }),
 )
 
-/** What belongs to jobs, each until its scope closes. */
+/** What belongs to jobs, until it is removed. */
 class Registry<A> {
   private readonly sets = new Map<string, Set<A>>()
 
@@ -87,18 +93,16 @@ class Registry<A> {
     return this.sets.get(job) ?? new Set()
   }
 
-  add(job: string, item: A): Effect.Effect<void, never, Scope.Scope> {
-    return Effect.asVoid(
-      Effect.acquireRelease(
-        Effect.sync(() => this.sets.set(job, (this.sets.get(job) ?? new Set()).add(item))),
-        () => {
-          const items = this.sets.get(job)
-          items?.delete(item)
-          if (items?.size === 0) this.sets.delete(job)
-          return Effect.void
-        },
-      ),
-    )
+  add(job: string, item: A): void {
+    const items = this.sets.get(job)
+    if (items === undefined) this.sets.set(job, new Set([item]))
+    else items.add(item)
+  }
+
+  remove(job: string, item: A): void {
+    const items = this.sets.get(job)
+    items?.delete(item)
+    if (items?.size === 0) this.sets.delete(job)
   }
 }
 

@@ -2,19 +2,20 @@
  * Decides who answers, has the upstream try the targets in that order, and enters every call in the ledger before it
  * returns the answer.
  */
-import { Clock, Context, Effect, Layer, Result, Schedule, type Scope } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Option, Schedule } from "effect"
 import type { Mode } from "../../domain/modes.ts"
 import type { ChatRequest } from "../../domain/chat.ts"
 import type { KeptReceipt } from "../../domain/keptReceipt.ts"
 import type { StepCall } from "../../domain/job.ts"
-import type { RoutingSettings } from "../../domain/routing.ts"
+import type { RoutingSettings, Target } from "../../domain/routing.ts"
+import type { StorageUnavailable } from "../../domain/storage.ts"
 import { sameTarget, type TargetName } from "../../domain/targets.ts"
 import type { Attempt } from "../../domain/upstream.ts"
-import { spanned } from "../spans.ts"
+import { annotatedFirst, spanned } from "../spans.ts"
 import { retryAfterFailure } from "../storedRows.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { type Account, recordsOf, stepCallOf } from "./Accounting.ts"
-import { type Answer, readAnswer } from "./readAnswer.ts"
+import { type Answer, AnswerDraft } from "./AnswerDraft.ts"
 import { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { Ledger } from "./Ledger.ts"
 import { RoutingConfig } from "./RoutingConfig.ts"
@@ -34,8 +35,8 @@ export interface RouterRequest extends TargetRequirements {
   readonly independentOf?: ReadonlyArray<TargetName> | undefined
   /** How often the answer was escalated so far: a cascade leaves out that many of its cheapest targets. */
   readonly tier?: number | undefined
-  /** Told who is asked first, before they are. The scope is that of the call. */
-  readonly onChosen?: ((target: TargetName) => Effect.Effect<void, never, Scope.Scope>) | undefined
+  /** Told who is asked first, before they are. */
+  readonly onChosen?: ((target: TargetName) => Effect.Effect<void>) | undefined
   /** Made because of the routing itself: what it costs counts, and there is no baseline for it. */
   readonly extra?: boolean | undefined
 }
@@ -63,97 +64,115 @@ export class Router extends Context.Service<
       const config = yield* RoutingConfig
       const ledger = yield* Ledger
       const upstream = yield* Upstream
+      const clock = yield* Clock.Clock
       const times = new FirstTokenTimes()
       /** Targets that answered what they had refused, as soon as it was asked without `response_format`. */
       const formless = new Set<string>()
 
       /** Enters the calls of a request wherever they count. */
-      const account = Effect.fnUntraced(function* (
-        settings: RoutingSettings,
-        request: RouterRequest,
-        attempts: ReadonlyArray<Attempt>,
-      ) {
+      const account = (settings: RoutingSettings, request: RouterRequest, attempts: ReadonlyArray<Attempt>) => {
         for (const attempt of attempts) noteFirstToken(times, attempt)
         const records = recordsOf(settings, accountOf(request), attempts)
-        yield* retryAfterFailure(ledger.record(records), WRITE_AGAIN)
-        yield* countRecords(records)
-        return stepCallOf(records)
-      })
+        return Effect.contextWith((context: Context.Context<never>) =>
+          Effect.map(retryAfterFailure(ledger.record(records), WRITE_AGAIN), () => {
+            countRecords(records, context)
+            return stepCallOf(records)
+          }),
+        )
+      }
 
-      const call = Effect.fnUntraced(
-        function* (request: RouterRequest) {
-          const settings = yield* config.current
-          const now = yield* Clock.currentTimeMillis
-          const fitting = yield* chooseTargets(settings, request, { status: yield* upstream.status, times, now })
-          const last = fitting.length - 1
-          const tier = settings.strategy === "cascade" ? Math.min(request.tier ?? 0, last) : 0
-          const others = request.independentOf ?? []
-          const targets = leastRelatedFirst(fitting.slice(tier), others)
-          yield* Effect.annotateCurrentSpan({
-            strategy: settings.strategy,
-            role: request.role,
-            targets: targets.length,
-          })
-
-          const ask = Effect.fnUntraced(function* (completion: ChatRequest) {
-            const attempts: Array<Attempt> = []
-            const answer = readAnswer(
-              upstream.stream({
-                completion,
-                targets: targets.map((target) => ({
-                  ...target,
-                  contextTokens: target.max_context_tokens,
-                  firstTokenMs: target.first_token_ms,
-                })),
-                onAttempt: (attempt) => attempts.push(attempt),
-              }),
-            )
-            // Uninterruptible from the end of the last call until the calls are in the ledger: a job that is cancelled has
-            // spent what it has spent. If that fails after an interruption, it is in the log, and nobody is left to tell.
-            return yield* Effect.uninterruptibleMask(
-              Effect.fnUntraced(function* (restore) {
-                const result = yield* restore(answer).pipe(
-                  Effect.onInterrupt(() => Effect.ignore(account(settings, request, attempts))),
-                  Effect.result,
-                )
-                const call = yield* account(settings, request, attempts)
-                if (Result.isFailure(result)) {
-                  return yield* new CallFailed({ error: result.failure, ...defined({ call }) })
-                }
+      /** Asks those who were chosen, from the first on, and enters what that took. */
+      const ask = (
+        settings: RoutingSettings,
+        request: RouterRequest,
+        targets: ReadonlyArray<Target>,
+        escalateBelow: number | null,
+        completion: ChatRequest,
+      ): Effect.Effect<Routed, CallFailed | StorageUnavailable> => {
+        const attempts: Array<Attempt> = []
+        const draft = new AnswerDraft()
+        const told = upstream.listen(
+          {
+            completion,
+            targets: targets.map((target) => ({
+              ...target,
+              contextTokens: target.max_context_tokens,
+              firstTokenMs: target.first_token_ms,
+            })),
+            onAttempt: (attempt) => attempts.push(attempt),
+          },
+          draft.add,
+        )
+        const entered = Effect.suspend(() => account(settings, request, attempts))
+        const others = request.independentOf ?? []
+        // Uninterruptible from the end of the last call until the calls are in the ledger: a job that is cancelled has
+        // spent what it has spent. If that fails after an interruption, it is in the log, and nobody is left to tell.
+        return Effect.uninterruptibleMask((restore) =>
+          Effect.matchCauseEffect(restore(told), {
+            onFailure: (cause): Effect.Effect<never, CallFailed | StorageUnavailable> => {
+              const failed = Effect.failCause(Cause.map(cause, (error) => new CallFailed({ error })))
+              if (Cause.hasInterrupts(cause)) return Effect.andThen(Effect.ignore(entered), failed)
+              const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+              if (error === undefined) return failed
+              return Effect.flatMap(entered, (call) => new CallFailed({ error, ...defined({ call }) }))
+            },
+            onSuccess: (finished) =>
+              Effect.flatMap(entered, (call): Effect.Effect<Routed> => {
                 const served = attempts.at(-1)
                 if (served === undefined || call === undefined) {
-                  return yield* Effect.die(new Error("The upstream answered without having called anybody."))
+                  return Effect.die(new Error("The upstream answered without having called anybody."))
                 }
-                const routed: Routed = {
-                  ...result.success,
+                return Effect.succeed({
+                  ...draft.finished(finished),
                   target: { provider: served.provider, model: served.model },
                   independent: !others.some((other) => sameTarget(other, served)),
                   call,
                   receipt: served.receipt,
-                  escalateBelow:
-                    settings.strategy === "cascade" && tier < last ? (settings.cascade?.escalate_below ?? null) : null,
-                }
-                return routed
+                  escalateBelow,
+                })
               }),
-            )
-          })
+          }),
+        )
+      }
 
-          const { response_format, ...plain } = request.completion
-          const [first] = targets
-          if (first !== undefined) yield* request.onChosen?.(first) ?? Effect.void
-          if (response_format === undefined || first === undefined) return yield* ask(request.completion)
-          if (formless.has(nameOf(first))) return yield* ask(plain)
-          return yield* Effect.catchTag(ask(request.completion), "CallFailed", (failed) => {
+      /** Asks these targets, those that fit in their order, and leaves out of the request what they refuse. */
+      const askFitting = (settings: RoutingSettings, request: RouterRequest, fitting: ReadonlyArray<Target>) => {
+        const last = fitting.length - 1
+        const isCascade = settings.strategy === "cascade"
+        const tier = isCascade ? Math.min(request.tier ?? 0, last) : 0
+        const targets = leastRelatedFirst(fitting.slice(tier), request.independentOf ?? [])
+        const escalateBelow = isCascade && tier < last ? (settings.cascade?.escalate_below ?? null) : null
+        const asking = (completion: ChatRequest) => ask(settings, request, targets, escalateBelow, completion)
+        const { response_format, ...plain } = request.completion
+        const [first] = targets
+        const { onChosen } = request
+        const answered = Effect.suspend(() => {
+          if (response_format === undefined || first === undefined) return asking(request.completion)
+          if (formless.has(nameOf(first))) return asking(plain)
+          return Effect.catchTag(asking(request.completion), "CallFailed", (failed) => {
             const refused = (failed.error.attempts ?? []).filter(({ outcome }) => FORM_REFUSED.has(outcome)).map(nameOf)
             if (refused.length === 0) return Effect.fail(failed)
-            return Effect.tap(ask(plain), ({ target }) =>
+            return Effect.tap(asking(plain), ({ target }) =>
               Effect.sync(() => refused.includes(nameOf(target)) && formless.add(nameOf(target))),
             )
           })
-        },
-        Effect.scoped,
-        spanned("Router.call"),
-      )
+        })
+        const told =
+          onChosen === undefined || first === undefined ? answered : Effect.andThen(onChosen(first), answered)
+        return annotatedFirst(told, () => ({
+          strategy: settings.strategy,
+          role: request.role,
+          targets: targets.length,
+        }))
+      }
+
+      const call = (request: RouterRequest): Effect.Effect<Routed, RouterError> =>
+        Effect.flatMap(config.current, (settings) =>
+          Effect.flatMap(
+            chooseTargets(settings, request, { upstream, times, now: clock.currentTimeMillisUnsafe() }),
+            (fitting) => askFitting(settings, request, fitting),
+          ),
+        ).pipe(spanned("Router.call"))
 
       return Router.of({ call })
     }),

@@ -4,7 +4,7 @@ import type { ChatRequest } from "../../domain/chat.ts"
 import { costOf } from "../../domain/money.ts"
 import type { Role, RoutingSettings, Target } from "../../domain/routing.ts"
 import { permits, sameTarget, type TargetFilter, type TargetName } from "../../domain/targets.ts"
-import type { ProviderStatus } from "../upstream/Upstream.ts"
+import type { Upstream } from "../upstream/Upstream.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { priceOf } from "./Prices.ts"
 import { NoTarget } from "./RoutingErrors.ts"
@@ -21,7 +21,7 @@ export interface TargetRequirements {
 
 /** What is known of the targets at this moment, `now` in milliseconds since the epoch. */
 interface TargetConditions {
-  readonly status: ReadonlyArray<ProviderStatus>
+  readonly upstream: Pick<Upstream["Service"], "configured" | "status">
   readonly times: FirstTokenTimes
   readonly now: number
 }
@@ -31,41 +31,46 @@ interface TargetConditions {
  * agent's policy or the role's filter, too small for the request, without a price where one is needed, and what has an
  * open circuit, unless every circuit is open: then the upstream says so, and when to come back.
  */
-export const chooseTargets = Effect.fnUntraced(function* (
+export const chooseTargets = (
   settings: RoutingSettings,
   { completion, policy, pricedOnly, role }: TargetRequirements,
-  { now, status, times }: TargetConditions,
-): Effect.fn.Return<ReadonlyArray<Target>, NoTarget> {
-  const providers = new Map(status.map((provider) => [provider.provider, provider]))
-  const input = estimateInput(completion)
-  const output = expectedOutput(completion)
-  const estimateOf = (target: Target) =>
-    costOf(priceOf(settings, target, now)?.prices ?? null, { input, output, cached: 0 })
-  const roleFilter = settings.roles?.[role]
+  { now, times, upstream }: TargetConditions,
+): Effect.Effect<ReadonlyArray<Target>, NoTarget> =>
+  Effect.flatMap(upstream.configured, (configured) => {
+    const input = estimateInput(completion)
+    const output = expectedOutput(completion)
+    const estimateOf = (target: Target) =>
+      costOf(priceOf(settings, target, now)?.prices ?? null, { input, output, cached: 0 })
+    const roleFilter = settings.roles?.[role]
 
-  const rules: ReadonlyArray<readonly [NoTarget["reason"], (target: Target) => boolean]> = [
-    ["configured", (target) => providers.has(target.provider)],
-    ["policy", (target) => permits(policy, target) && permits(roleFilter, target)],
-    ["context", (target) => input + output <= target.max_context_tokens],
-    ["price", (target) => pricedOnly !== true || estimateOf(target) !== null],
-  ]
-  let fitting = settings.targets
-  for (const [reason, fits] of rules) {
-    fitting = fitting.filter(fits)
-    if (fitting.length === 0) return yield* new NoTarget({ reason })
-  }
+    const rules: ReadonlyArray<readonly [NoTarget["reason"], (target: Target) => boolean]> = [
+      ["configured", (target) => configured.has(target.provider)],
+      ["policy", (target) => permits(policy, target) && permits(roleFilter, target)],
+      ["context", (target) => input + output <= target.max_context_tokens],
+      ["price", (target) => pricedOnly !== true || estimateOf(target) !== null],
+    ]
+    let fitting = settings.targets
+    for (const [reason, fits] of rules) {
+      fitting = fitting.filter(fits)
+      if (fitting.length === 0) return Effect.fail(new NoTarget({ reason }))
+    }
+    // Where there is no choice, nothing has to be known of it.
+    if (fitting.length === 1) return Effect.succeed(fitting)
 
-  const closed = fitting.filter((target) => {
-    const provider = providers.get(target.provider)
-    return (provider?.targets.find(({ model }) => model === target.model) ?? provider)?.circuit !== "open"
+    return Effect.flatMap(upstream.status, (status) => {
+      const providers = new Map(status.map((provider) => [provider.provider, provider]))
+      const closed = fitting.filter((target) => {
+        const provider = providers.get(target.provider)
+        return (provider?.targets.find(({ model }) => model === target.model) ?? provider)?.circuit !== "open"
+      })
+      const candidates = (closed.length === 0 ? fitting : closed).map((target) => ({
+        target,
+        estimate: estimateOf(target),
+        firstTokenMs: times.median(target, now),
+      }))
+      return Effect.map(orderBy(settings.strategy)(candidates), (ordered) => ordered.map(({ target }) => target))
+    })
   })
-  const candidates = (closed.length === 0 ? fitting : closed).map((target) => ({
-    target,
-    estimate: estimateOf(target),
-    firstTokenMs: times.median(target, now),
-  }))
-  return (yield* orderBy(settings.strategy)(candidates)).map(({ target }) => target)
-})
 
 /** From 0, nothing in common, to 3, the same target. */
 const kinship = (target: TargetName, other: TargetName): number => {

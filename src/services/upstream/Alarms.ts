@@ -20,11 +20,13 @@ export interface Alarms {
   readonly now: () => number
   /**
    * Runs `call` in a fiber of its own until `look` says how it failed. `look` is asked at once, and at each moment that it
-   * named before. What `call` does when it is interrupted is waited for.
+   * named before. What `call` does when it is interrupted is waited for. `begun` is given what has `look` asked before
+   * that moment, for what fails a call at any time.
    */
   readonly watched: <A, E, E2>(
     call: Effect.Effect<A, E>,
     look: (moment: number) => Verdict<E2>,
+    begun?: (lookNow: () => void) => void,
   ) => Effect.Effect<A, E | E2>
 }
 
@@ -83,7 +85,11 @@ export const makeAlarms = Effect.gen(function* () {
   return {
     clock,
     now,
-    watched: <A, E, E2>(call: Effect.Effect<A, E>, look: (moment: number) => Verdict<E2>) =>
+    watched: <A, E, E2>(
+      call: Effect.Effect<A, E>,
+      look: (moment: number) => Verdict<E2>,
+      begun?: (lookNow: () => void) => void,
+    ) =>
       Effect.withFiber((caller) =>
         Effect.callback<A, E | E2>((resume) => {
           const first = look(now())
@@ -98,6 +104,7 @@ export const makeAlarms = Effect.gen(function* () {
             return undefined
           }
           const alarm: Alarm = { due: first, ring }
+          begun?.(() => void (failed === undefined && ring(now())))
           if (fiber.pollUnsafe() === undefined) set(alarm)
           fiber.addObserver((exit) => {
             alarms.delete(alarm)

@@ -6,6 +6,7 @@ import type {
   ApiEvent,
   ApiRequest,
   Completed,
+  ProviderId,
   StreamEvent,
   UpstreamError,
   UpstreamRequest,
@@ -21,6 +22,8 @@ import { type ProviderStatus } from "./UpstreamStatus.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "./UpstreamSettings.ts"
 
 export type { ProviderStatus, TargetStatus } from "./UpstreamStatus.ts"
+
+type Finished = Extract<StreamEvent, { readonly _tag: "Finished" }>
 
 /** Events that wait for a slow reader of a stream; then its provider is read no further. */
 const STREAM_BUFFER = 4
@@ -38,10 +41,20 @@ export class Upstream extends Context.Service<
     readonly complete: (request: UpstreamRequest) => Effect.Effect<Completed, UpstreamError>
     /** A streamed answer; it succeeded only if its last event is `Finished`. */
     readonly stream: (request: UpstreamRequest) => Stream.Stream<StreamEvent, UpstreamError>
+    /**
+     * The same for who takes every event at once and hands none on: nothing runs beside it, and no event waits. `heard` is
+     * told in the order of the events, the last but `Finished` before this returns.
+     */
+    readonly listen: (
+      request: UpstreamRequest,
+      heard: (event: StreamEvent) => void,
+    ) => Effect.Effect<Finished, UpstreamError>
     /** One whole answer to a request that is passed on as its sender wrote it, wherever its API is spoken. */
     readonly answer: (request: ApiRequest) => Effect.Effect<Answered, UpstreamError>
     /** The same, streamed; it succeeded only if its last event is `Finished`. */
     readonly events: (request: ApiRequest) => Stream.Stream<ApiEvent, UpstreamError>
+    /** The providers that can be called, if they work. */
+    readonly configured: Effect.Effect<ReadonlySet<ProviderId>>
     /** Every configured provider, in the order in which requests that name none are offered to them; calls nobody. */
     readonly status: Effect.Effect<ReadonlyArray<ProviderStatus>>
     /** Replaces the fault policy's settings, connect timeout aside, for requests that begin from now on. */
@@ -67,6 +80,16 @@ export class Upstream extends Context.Service<
           return Effect.succeed(Effect.suspend(() => pull))
         }),
       )
+    const listen = (request: UpstreamRequest, heard: (event: StreamEvent) => void) => {
+      const hear = (events: ReadonlyArray<StreamEvent>) => {
+        for (const event of events) heard(event)
+        return Effect.void
+      }
+      return Effect.map(
+        policy.serve(request, streamCall(chatQuestion(request.completion), request, hear)),
+        ({ attempts, value }): Finished => ({ _tag: "Finished", served: value, attempts }),
+      )
+    }
     return Upstream.of({
       complete: (request) =>
         Effect.map(whole(request, chatQuestion(request.completion)), ({ answer: completion, ...rest }) => ({
@@ -74,9 +97,11 @@ export class Upstream extends Context.Service<
           ...rest,
         })),
       stream: (request) => streamed(request, chatQuestion(request.completion)),
+      listen,
       answer: (request) =>
         Effect.map(whole(request, apiQuestion(request)), ({ answer: json, ...rest }) => ({ json, ...rest })),
       events: (request) => streamed(request, apiQuestion(request)),
+      configured: Effect.succeed(new Set(providers.map(({ id }) => id))),
       status: policy.status,
       configure: policy.configure,
     })

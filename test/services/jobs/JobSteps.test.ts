@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import { Cause, Clock, Deferred, Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { StorageUnavailable } from "../../../src/domain/storage.ts"
 import type { FinishedStep } from "../../../src/services/jobs/JobLeases.ts"
@@ -13,7 +13,9 @@ const stepsOf = Effect.fnUntraced(function* (record: StepsOptions["record"]) {
   const { job } = yield* enqueueOne()
   const lease = yield* Effect.flatMap(takeJob(job), Effect.fromOption)
   const left = yield* Deferred.make<Left, StorageUnavailable>()
-  return { left, step: makeStep({ lease, draining: Effect.succeed(false), left, record }) }
+  const leave = (why: Exit.Exit<Left, StorageUnavailable>) => void Deferred.doneUnsafe(left, why)
+  const clock = yield* Clock.Clock
+  return { left, step: makeStep({ lease, draining: Effect.succeed(false), leave, record, clock }) }
 })
 
 const say = (step: JobContext["step"], name = "a") =>

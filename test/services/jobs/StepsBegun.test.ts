@@ -41,7 +41,10 @@ describeDatabases("steps as they begin", (database) => {
       yield* from.signals.publish(changed(job)).pipe(Effect.delay("10 millis"), Effect.repeat({ until: () => heard }))
     }
     return {
-      begin: (job: JobId, name: string) => worker.steps.begin(job, stepOf(name)),
+      begin: (job: JobId, name: string) => {
+        const step = stepOf(name)
+        return Effect.as(worker.steps.begin(job, step), () => worker.steps.end(job, step))
+      },
       follow: (job: JobId, count: number) => Stream.runCollect(Stream.take(other.steps.follow(job), count)),
       topics,
       job,
@@ -53,7 +56,8 @@ describeDatabases("steps as they begin", (database) => {
     Effect.gen(function* () {
       const { begin, follow, job, stranger, topics } = yield* setup
       yield* begin(stranger, "other job")
-      yield* Effect.scoped(begin(job, "over"))
+      const end = yield* begin(job, "over")
+      end()
       yield* begin(job, "one")
       yield* begin(job, "two")
       assert.notInclude(topics, "begun")

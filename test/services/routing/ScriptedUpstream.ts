@@ -64,9 +64,19 @@ export class ScriptedUpstream {
         complete: () => Effect.die("not used"),
         answer: () => Effect.die("not used"),
         events: () => Stream.die("not used"),
+        configured: Effect.sync(() => new Set(this.statuses.map(({ provider }) => provider))),
         status: Effect.sync(() => this.statuses),
         configure: (settings) => Effect.sync(() => void this.configured.push(settings)),
-        stream: (request) => Stream.unwrap(this.answer(request)),
+        stream: () => Stream.die("not used"),
+        listen: (request, heard) =>
+          Effect.flatMap(this.answer(request), (events) =>
+            events.pipe(
+              Stream.tap((event) => Effect.sync(() => heard(event))),
+              Stream.filter((event) => event._tag === "Finished"),
+              Stream.runHead,
+              Effect.map(Option.getOrThrow),
+            ),
+          ),
       }),
     )
   }

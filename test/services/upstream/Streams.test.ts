@@ -79,6 +79,31 @@ describe("a stream", () => {
     }),
   )
 
+  it.effect("is heard by who listens as it is read, and interrupted with them", () =>
+    Effect.gen(function* () {
+      const { providers, upstream } = yield* two([role, text("a"), fails("timeout")])
+      const seen: Array<string> = []
+      const hear = (event: StreamEvent) => void seen.push(show(event))
+      const finished = yield* passingTime(upstream.listen(ask(), hear))
+      assert.deepStrictEqual(
+        [...seen, show(finished)],
+        (yield* passingTime(Effect.flatMap(two([role, text("a"), fails("timeout")]), (other) => read(other.upstream))))
+          .seen,
+      )
+      assert.deepInclude(seen, "restarted by provider2 provider2-model: timeout")
+      assert.strictEqual(finished.attempts.at(-1)?.outcome, "success")
+
+      providers[0].always([role, text("b"), hang])
+      const attempts: Array<string> = []
+      const request = ask({ onAttempt: ({ outcome }) => void attempts.push(outcome) })
+      const fiber = yield* Effect.forkChild(upstream.listen(request, hear), { startImmediately: true })
+      yield* TestClock.adjust(1)
+      assert.strictEqual(seen.at(-1), "b")
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(attempts, ["interrupted"])
+    }),
+  )
+
   it.effect("without usage has none, which is not zero", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")

@@ -5,6 +5,7 @@
 import { DateTime, Effect, Option, Schema } from "effect"
 import type { Message, ResponseFormat } from "../../../../domain/chat.ts"
 import { defined } from "../../../../domain/defined.ts"
+import type { JobStepBegun } from "../../../../domain/job.ts"
 import type { Role } from "../../../../domain/routing.ts"
 import { type Step, stepName } from "../../../../domain/step.ts"
 import { TargetName } from "../../../../domain/targets.ts"
@@ -124,46 +125,61 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
     }
   }
 
+  const withinLimits = isLimited(agent.limits)
+    ? Effect.flatMap(Effect.mapError(ledger.spent([jobId]), routingFailure), (spent) => {
+        const limit = limitReached(agent.limits, spent(jobId))
+        return limit === undefined ? Effect.void : Effect.fail(limit)
+      })
+    : undefined
+
   const ask = (
     step: Step,
     { extra, independentOf, messages, optional, role, tier }: Call,
     response_format?: ResponseFormat,
-  ) =>
-    context.step(
+  ) => {
+    const asked = Effect.suspend(() => {
+      let underWay: JobStepBegun | undefined
+      const call = router.call({
+        tenant,
+        job: jobId,
+        agent: agent.id,
+        mode,
+        role,
+        policy: agent.model_policy,
+        pricedOnly: agent.limits.max_cost_micro_usd !== undefined,
+        completion: { messages, ...defined({ response_format }) },
+        independentOf,
+        tier,
+        extra,
+        onChosen: ({ model, provider }) =>
+          Effect.clockWith((clock) => {
+            const started_at = DateTime.makeUnsafe(clock.currentTimeMillisUnsafe())
+            underWay = { name: stepName(step), ...step, provider, model, started_at }
+            return begun.begin(jobId, underWay)
+          }),
+      })
+      return Effect.onExitPrimitive(call, () => {
+        if (underWay !== undefined) begun.end(jobId, underWay)
+        return undefined
+      })
+    })
+    const answered = Effect.matchEffect(asked, {
+      onFailure: (error) => Effect.fail(routingFailure(error)),
+      onSuccess: ({ call, cut, escalateBelow, independent, receipt, refused, target, text }) => {
+        if (optional !== true && response_format === undefined) {
+          if (refused) return Effect.fail(refusal(text, call))
+          if (text.trim() === "") return Effect.fail(emptyAnswer(call))
+        }
+        const value = { text, refused, cut, target, model: call.model, independent, escalateBelow }
+        return Effect.succeed({ value, call, receipt })
+      },
+    })
+    return context.step(
       step,
       ModelAnswer,
-      Effect.gen(function* () {
-        if (isLimited(agent.limits)) {
-          const spent = yield* Effect.mapError(ledger.spent([jobId]), routingFailure)
-          const limit = limitReached(agent.limits, spent(jobId))
-          if (limit !== undefined) return yield* limit
-        }
-        const { call, cut, escalateBelow, independent, receipt, refused, target, text } = yield* router
-          .call({
-            tenant,
-            job: jobId,
-            agent: agent.id,
-            mode,
-            role,
-            policy: agent.model_policy,
-            pricedOnly: agent.limits.max_cost_micro_usd !== undefined,
-            completion: { messages, ...defined({ response_format }) },
-            independentOf,
-            tier,
-            extra,
-            onChosen: ({ model, provider }) =>
-              Effect.flatMap(DateTime.now, (started_at) =>
-                begun.begin(jobId, { name: stepName(step), ...step, provider, model, started_at }),
-              ),
-          })
-          .pipe(Effect.mapError(routingFailure))
-        if (optional !== true && response_format === undefined) {
-          if (refused) return yield* refusal(text, call)
-          if (text.trim() === "") return yield* emptyAnswer(call)
-        }
-        return { value: { text, refused, cut, target, model: call.model, independent, escalateBelow }, call, receipt }
-      }),
+      withinLimits === undefined ? answered : Effect.andThen(withinLimits, answered),
     )
+  }
 
   const valueOf = Effect.fnUntraced(function* <A, I>(
     step: Step,

@@ -1,0 +1,33 @@
+/** Puts a streamed answer together; streamed, because only a stream shows when its first token came. */
+import type { StreamEvent } from "../../domain/upstream.ts"
+
+/** What a model wrote. `text` is its refusal if it refused. */
+export interface Answer {
+  readonly text: string
+  readonly refused: boolean
+  /** The provider cut it off at the longest answer that it gives. */
+  readonly cut: boolean
+}
+
+export class AnswerDraft {
+  private content = ""
+  private refusal = ""
+
+  readonly add = (event: StreamEvent): void => {
+    if (event._tag === "Restarted") this.content = this.refusal = ""
+    if (event._tag !== "Delta") return
+    for (const { delta, index } of event.chunk.choices) {
+      if (index !== 0) continue
+      this.content += delta.content ?? ""
+      this.refusal += delta.refusal ?? ""
+    }
+  }
+
+  /** The answer, once its stream has ended like this. */
+  finished({ served }: Extract<StreamEvent, { readonly _tag: "Finished" }>): Answer {
+    const { content, refusal } = this
+    const reason = served.finishReasons[0]
+    const refused = refusal !== "" || reason === "content_filter"
+    return { text: refusal === "" ? content : refusal, refused, cut: reason === "length" }
+  }
+}
