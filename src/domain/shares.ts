@@ -23,7 +23,10 @@ export const makeShares = <Holder>(): Shares<Holder> => {
   let total = 0
   return {
     record: (client, holder, bytes) => {
-      const share = clients.get(client) ?? { bytes: 0, holders: new Map<Holder, number>() }
+      const known = clients.get(client)
+      // Most answers are gone before anybody looks: nothing has to be made to note that.
+      if (known === undefined && bytes === 0) return
+      const share = known ?? { bytes: 0, holders: new Map<Holder, number>() }
       const grown = bytes - (share.holders.get(holder) ?? 0)
       share.bytes += grown
       total += grown

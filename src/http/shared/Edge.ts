@@ -40,6 +40,14 @@ export interface EdgeSettings extends Omit<RenderOptions, "maxBodyBytes"> {
   readonly kindOf: KindOf
 }
 
+/** Effect's own way to a service has three steps where this has one. */
+const withRequest = <A, E, R>(
+  handle: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<A, E, R>,
+): Effect.Effect<A, E, R | HttpServerRequest.HttpServerRequest> =>
+  Effect.contextWith((context: Context.Context<R | HttpServerRequest.HttpServerRequest>) =>
+    handle(Context.get(context, HttpServerRequest.HttpServerRequest)),
+  )
+
 /** Refuses a body that announces itself as too large. Others are cut off at the limit. */
 const announcesTooMuch = ({ headers }: HttpServerRequest.HttpServerRequest, maxBodyBytes: number): boolean =>
   Number(headers["content-length"] ?? 0) > maxBodyBytes
@@ -67,7 +75,7 @@ export const layerEdge = (settings: EdgeSettings) => {
   const hold = makeBodyMemory(settings.maxBodyMemory)
   const answering = <A, E, R>(states: Array<PolicyState>, app: Effect.Effect<A, E, R>) =>
     Effect.updateContext(app, (context: Context.Context<R>) =>
-      Context.add(Context.add(context, NamesRequest, settings.namesRequest), CountedPolicies, states),
+      Context.add(settings.namesRequest ? Context.add(context, NamesRequest, true) : context, CountedPolicies, states),
     )
   return HttpRouter.middleware(
     Effect.map(makeCountRequest, (countRequest) => {
@@ -87,8 +95,8 @@ export const layerEdge = (settings: EdgeSettings) => {
           },
         })
       return (app) =>
-        Effect.flatMap(HttpServerRequest.HttpServerRequest, (asItCame) => {
-          const handled = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+        withRequest((asItCame) => {
+          const handled = withRequest((request) => {
             const refusal =
               hostRefusal(asItCame, hosts, "ALLOWED_HOSTS") ?? originRefusal(request, origins, MAY_BE_ALLOWED)
             const route = routes.find(request.method, request.url)

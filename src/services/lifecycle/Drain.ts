@@ -66,10 +66,10 @@ export class Drain extends Context.Service<
         })
 
         const enter = (kind: Work["kind"]) =>
-          Effect.map(Clock.currentTimeMillis, (since) => {
-            const work: Work = { kind, since }
+          Clock.clockWith((clock) => {
+            const work: Work = { kind, since: clock.currentTimeMillisUnsafe() }
             inFlight.add(work)
-            return work
+            return Effect.succeed(work)
           })
         const leave = (work: Work) => {
           inFlight.delete(work)

@@ -1,4 +1,4 @@
-import { Effect, Scope } from "effect"
+import { Context, Effect, Scope } from "effect"
 
 /**
  * As `Effect.acquireRelease`, for a release that needs no services: it keeps no context, which would be copied to release
@@ -9,7 +9,8 @@ export const holdUntilClosed = <A, E, R>(
   release: (held: A) => Effect.Effect<unknown>,
 ): Effect.Effect<A, E, R | Scope.Scope> =>
   Effect.uninterruptible(
-    Effect.flatMap(Scope.Scope, (scope) =>
-      Effect.tap(acquire, (held) => Scope.addFinalizerExit(scope, () => release(held))),
-    ),
+    Effect.contextWith((context: Context.Context<R | Scope.Scope>) => {
+      const scope = Context.get(context, Scope.Scope)
+      return Effect.tap(acquire, (held) => Scope.addFinalizerExit(scope, () => release(held)))
+    }),
   )

@@ -42,7 +42,7 @@ type Signer = Pick<Attestation["Service"], "sign">
  * The time of a response that ends now. The times of an exchange never run backwards, even if the clock was set back.
  */
 export const endingNow = ({ receivedAt }: Opened): Effect.Effect<number> =>
-  Effect.map(Clock.currentTimeMillis, (now) => Math.max(now, receivedAt))
+  Clock.clockWith((clock) => Effect.succeed(Math.max(clock.currentTimeMillisUnsafe(), receivedAt)))
 
 /** The JSON bytes of the end record. To be called once, after the last data frame. */
 export const endRecord = (attestation: Signer, ending: Ending): Bytes => {

@@ -42,17 +42,18 @@ const make = ({ max, sessionTtl }: RequestIdSettings) => {
     }
   }
   return RequestIds.of({
-    hasRoom: Effect.map(Clock.currentTimeMillis, (now) => {
-      forget(now)
-      return claimed.size < max
+    hasRoom: Clock.clockWith((clock) => {
+      forget(clock.currentTimeMillisUnsafe())
+      return Effect.succeed(claimed.size < max)
     }),
     claim: (credential, id) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
+      Clock.clockWith((clock) => {
+        const now = clock.currentTimeMillisUnsafe()
         forget(now)
         const key = sha256Key(sha256(credential), utf8(id))
-        if (claimed.has(key) || claimed.size >= max) return false
+        if (claimed.has(key) || claimed.size >= max) return Effect.succeed(false)
         claimed.set(key, now + keptFor)
-        return true
+        return Effect.succeed(true)
       }),
   })
 }

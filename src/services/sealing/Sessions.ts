@@ -81,7 +81,7 @@ export class Sessions extends Context.Service<
      * Takes the right to serve a request, which is known by its {@link claimKey}: of any number of concurrent copies, one
      * gets it. It uses up one request of the session, and the last one ends the session.
      */
-    readonly claim: (session: Session, request: string) => Effect.Effect<void, SessionGone | Replayed>
+    readonly claim: (session: Session, request: string) => Effect.Effect<Session, SessionGone | Replayed>
     readonly live: Effect.Effect<number>
   }
 >()("sealgate/services/sealing/Sessions") {
@@ -197,12 +197,12 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
         return statement
       }),
     find: (id, request) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const found = lookup(id, request, now)
+      Clock.clockWith((clock) => {
+        const found = lookup(id, request, clock.currentTimeMillisUnsafe())
         return orFail("_tag" in found || claims < settings.maxClaims ? found : new ClaimsFull())
       }),
     claim: (session, request) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.asVoid(orFail(claim(session.id, request, now)))),
+      Clock.clockWith((clock) => orFail(claim(session.id, request, clock.currentTimeMillisUnsafe()))),
     live: Effect.sync(() => live.size),
   })
 })
