@@ -1,5 +1,5 @@
 import { Duration, Effect, Schema, Stream } from "effect"
-import { Job, type JobEvent, JobStep, JobStepBegun } from "../../domain/job.ts"
+import { type JobEvent, JobStepBegun } from "../../domain/job.ts"
 import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
@@ -8,23 +8,22 @@ import { eventStreamResponse, renderEvent } from "../shared/EventStream.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentUser } from "../../api/gateway/Authorization.ts"
 import { GatewayLimits } from "./GatewayLimits.ts"
+import { jobJson, jobResponse, stepJson } from "./jobJson.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
 
 /** A comment that makes the server send the headers at once, so that callers know that they are connected. */
 const OPENING = ": connected\n\n"
 
-const encodeStep = Schema.encodeEffect(Schema.fromJsonString(JobStep))
 const encodeBegun = Schema.encodeEffect(Schema.fromJsonString(JobStepBegun))
-const encodeJob = Schema.encodeEffect(Schema.fromJsonString(Job))
 
 const render = (event: JobEvent): Effect.Effect<string> => {
   switch (event._tag) {
     case "Begun":
       return Effect.map(Effect.orDie(encodeBegun(event.step)), (data) => renderEvent("begun", data))
     case "Step":
-      return Effect.map(Effect.orDie(encodeStep(event.step)), (data) => renderEvent("step", data, String(event.id)))
+      return Effect.succeed(renderEvent("step", stepJson(event.step), String(event.id)))
     case "Ended":
-      return Effect.map(Effect.orDie(encodeJob(event.job)), (data) => renderEvent("ended", data, String(event.id)))
+      return Effect.succeed(renderEvent("ended", jobJson(event.job), String(event.id)))
   }
 }
 
@@ -47,7 +46,7 @@ export const JobsHandlers = layerHandlers(
       const { tenant } = yield* CurrentUser
       if (seconds === 0) return yield* jobs.get(tenant, id)
       yield* place(tenant)
-      return yield* jobs.wait(tenant, id, Duration.seconds(seconds), drain.begun)
+      return yield* jobs.wait(tenant, id, Duration.seconds(seconds), drain.onBegun)
     })
 
     const events = Effect.fnUntraced(function* (id: string, after: number) {
@@ -66,7 +65,7 @@ export const JobsHandlers = layerHandlers(
     return handlers.handleAll({
       list: ({ query: { agent_id, cursor, limit, status } }) =>
         Effect.flatMap(CurrentUser, ({ tenant }) => jobs.list(tenant, { agent_id, status }, { cursor, limit })),
-      get: ({ params, query }) => get(params.id, query.wait ?? 0),
+      get: ({ params, query }) => Effect.map(get(params.id, query.wait ?? 0), (job) => jobResponse(job)),
       events: ({ headers, params }) => events(params.id, headers["last-event-id"] ?? 0),
       receipts: ({ params }) =>
         Effect.flatMap(CurrentUser, ({ tenant }) =>

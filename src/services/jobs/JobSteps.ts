@@ -69,12 +69,11 @@ export const makeStep = ({ clock, draining, lease, leave, record }: StepsOptions
 
   return <A, I, E, R>(step: Step, schema: Schema.Codec<A, I>, effect: Effect.Effect<StepOutcome<A>, E, R>) => {
     const name = stepName(step)
-    const codec = jsonOf(schema)
 
     const replay = (known: string) =>
       Effect.andThen(
         stepReplayed(mode),
-        Effect.catch(Schema.decodeEffect(codec)(known), () => unfit(name)),
+        Effect.catch(Schema.decodeEffect(jsonOf(schema))(known), () => unfit(name)),
       )
 
     // A call that succeeded is stored even when the job is being interrupted: it is not paid a second time.
@@ -89,7 +88,7 @@ export const makeStep = ({ clock, draining, lease, leave, record }: StepsOptions
           return store({ step, outcome: null, call, startedAt, finishedAt }, exit, restore)
         }
         const { call = null, receipt, value } = exit.value
-        const outcome = encode(codec, value)
+        const outcome = encode(schema, value)
         if (outcome === undefined) return unfit(name)
         return store({ step, outcome, call, startedAt, finishedAt, ...defined({ receipt }) }, exit, restore)
       }
@@ -116,8 +115,10 @@ export const makeStep = ({ clock, draining, lease, leave, record }: StepsOptions
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** What is stored of a value; `undefined` if it does not fit. */
-const encode = <A>(codec: Schema.Codec<A, string>, value: A): string | undefined =>
-  Option.getOrUndefined(Schema.encodeOption(codec)(value))
+const encode = <A, I>(schema: Schema.Codec<A, I>, value: A): string | undefined => {
+  const encoded = Schema.encodeExit(schema)(value)
+  return Exit.isSuccess(encoded) ? JSON.stringify(encoded.value) : undefined
+}
 
 const callOf = (cause: Cause.Cause<unknown>) => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))

@@ -1,5 +1,19 @@
 /** Jobs as their owners use them: enqueue, look, wait, follow, cancel. Each call sees only its own tenant's. */
-import { Array, Clock, Context, DateTime, Duration, Effect, Layer, Option, Schema, Stream, type Tracer } from "effect"
+import {
+  Array,
+  Clock,
+  Context,
+  Data,
+  DateTime,
+  Duration,
+  Effect,
+  Exit,
+  Layer,
+  Option,
+  Schema,
+  Stream,
+  type Tracer,
+} from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient, type SqlError } from "effect/sql"
 import { AgentId, AgentNotFound, type TenantId } from "../../domain/agent.ts"
@@ -25,6 +39,7 @@ import { encodeAgent } from "../agents/storedAgents.ts"
 import { makeBatched } from "../batched.ts"
 import { givenRows, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { spanned } from "../spans.ts"
+import { makeAlarms } from "../upstream/Alarms.ts"
 import { databaseTime } from "./databaseTime.ts"
 import { makeIdempotency } from "./Idempotency.ts"
 import { jobEnded, jobEnqueued, type QueueState } from "./JobMetrics.ts"
@@ -59,12 +74,15 @@ export class Jobs extends Context.Service<
       filter?: JobFilter,
       page?: PageRequest,
     ) => Effect.Effect<Page<Job>, CursorInvalid | StorageUnavailable>
-    /** The job once it has ended, or as it is when `patience` runs out, or `enough` says so before. */
+    /**
+     * The job once it has ended, or as it is when `patience` runs out, or what `onEnough` was given is called before. That
+     * returns how to take it back.
+     */
     readonly wait: (
       tenant: TenantId,
       id: string,
       patience: Duration.Input,
-      enough?: Effect.Effect<void>,
+      onEnough?: (call: () => void) => () => void,
     ) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
     /** Every step with an id above `after` (all by default) as it finishes, then the ended job, then the end. */
     readonly events: (
@@ -95,6 +113,7 @@ export class Jobs extends Context.Service<
       const { retention } = yield* JobSettings
       const worst = yield* WorstPrice
       const once = makeIdempotency(sql)
+      const alarms = yield* makeAlarms
       const now = databaseTime(sql)
       const { list, read, receipts, state, steps } = yield* makeJobReads(sql, yield* Ledger)
 
@@ -179,7 +198,7 @@ export class Jobs extends Context.Service<
         receipts: Effect.fn("Jobs.receipts")(receipts, unavailable),
 
         wait: Effect.fnUntraced(
-          function* (tenant, id, patience, enough = Effect.never) {
+          function* (tenant, id, patience, onEnough = () => () => undefined) {
             const subscription = yield* signals.subscribe(`ended:${id}`)
             const { status } = yield* state(tenant, id)
             if (isEnded(status)) return yield* read(tenant, id)
@@ -190,11 +209,23 @@ export class Jobs extends Context.Service<
                 if (isEnded(job.status)) return job
               }
             })
-            const ended = yield* Effect.raceAllFirst([
+            const until = alarms.now() + Duration.toMillis(Duration.fromInputUnsafe(patience))
+            let isEnough = false
+            let takeBack: () => void = () => undefined
+            const waited = alarms.watched(
               untilEnded,
-              Effect.as(Effect.sleep(patience), undefined),
-              Effect.as(enough, undefined),
-            ])
+              (moment) => (isEnough || moment >= until ? ENOUGH : until),
+              (lookNow) => {
+                takeBack = onEnough(() => {
+                  isEnough = true
+                  lookNow()
+                })
+              },
+            )
+            const ended = yield* Effect.ensuring(
+              Effect.catchTag(waited, "Enough", () => Effect.undefined),
+              Effect.sync(() => takeBack()),
+            )
             return ended ?? (yield* read(tenant, id))
           },
           Effect.scoped,
@@ -259,6 +290,10 @@ export class Jobs extends Context.Service<
     }),
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
+
+/** Who waits for a job has waited for long enough. */
+class Enough extends Data.TaggedError("Enough") {}
+const ENOUGH = Exit.fail(new Enough())
 
 /** Jobs that are written together at most. */
 const MOST = 64

@@ -19,9 +19,12 @@ export class FirstTokenTimes {
   /** Notes a time in milliseconds; `Infinity` for a call that failed before any output, so that it counts against. */
   add(target: TargetName, ms: number, now: number): void {
     const key = keyOf(target)
-    const kept = this.fresh(target, now)
-    kept.push({ at: now, ms })
-    this.measurements.set(key, kept.slice(-WINDOW))
+    const kept = this.measurements.get(key)
+    if (kept === undefined) this.measurements.set(key, [{ at: now, ms }])
+    else {
+      kept.push({ at: now, ms })
+      if (kept.length > WINDOW) kept.shift()
+    }
   }
 
   /** The median in milliseconds, `undefined` as long as there are not enough fresh measurements. */

@@ -12,7 +12,6 @@ import { TargetName } from "../../../../domain/targets.ts"
 import type { Ledger } from "../../../routing/Ledger.ts"
 import type { Router } from "../../../routing/Router.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
-import { jsonOf } from "../../../storedRows.ts"
 import type { StepsBegun } from "../../StepsBegun.ts"
 import { isLimited, limitReached, emptyAnswer, refusal, routingFailure } from "./jobFailures.ts"
 import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
@@ -186,8 +185,8 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
     schema: Schema.Codec<A, I>,
     callWith: (form: string) => Call,
   ) {
-    const document = jsonSchemaOf(schema)
-    const call = callWith(shape(document))
+    const { document, form } = jsonSchemaOf(schema)
+    const call = callWith(form)
     const format: ResponseFormat = {
       type: "json_schema",
       json_schema: { name: step.kind, strict: true, schema: document },
@@ -224,24 +223,30 @@ export const counts = (said: ModelAnswer): boolean => !said.refused && !saysNoth
 
 /** The value in an answer, or `undefined`. */
 const decodeAnswer = <A, I>(schema: Schema.Codec<A, I>, said: ModelAnswer): A | undefined => {
-  const json = said.refused || isEcho(said) ? undefined : jsonIn(said.text)
-  return json === undefined ? undefined : Option.getOrUndefined(Schema.decodeOption(jsonOf(schema))(json))
+  const value = said.refused || isEcho(said) ? undefined : jsonIn(said.text)
+  return value === undefined ? undefined : Option.getOrUndefined(Schema.decodeUnknownOption(schema)(value))
 }
 
 /** Bounds that some providers refuse to be sent; they are checked here when the answer is decoded. */
 const NOT_SENT = new Set(["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"])
 
-/** What was worked out for a schema, which is the same for every job. */
-const documents = new WeakMap<object, Readonly<Record<string, unknown>>>()
+/** A schema as providers take it, and in words. */
+interface Form {
+  readonly document: Readonly<Record<string, unknown>>
+  readonly form: string
+}
 
-/** The schema as providers take it. */
-const jsonSchemaOf = <A, I>(schema: Schema.Codec<A, I>): Readonly<Record<string, unknown>> => {
-  const known = documents.get(schema)
+/** What was worked out for a schema, which is the same for every job. */
+const forms = new WeakMap<object, Form>()
+
+const jsonSchemaOf = <A, I>(schema: Schema.Codec<A, I>): Form => {
+  const known = forms.get(schema)
   if (known !== undefined) return known
-  const document = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
-  const sent = Object.fromEntries(Object.entries(document.schema).map(([name, value]) => [name, withoutBounds(value)]))
-  documents.set(schema, sent)
-  return sent
+  const { schema: whole } = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
+  const document = Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, withoutBounds(value)]))
+  const form: Form = { document, form: shape(document) }
+  forms.set(schema, form)
+  return form
 }
 
 const withoutBounds = (schema: unknown): unknown => {

@@ -10,28 +10,28 @@ export const MAX_JSON_CHARS = 1024 * 1024
 const MAX_BEGINNINGS = 16
 
 /**
- * The first JSON object in a text, wherever it stands: models fence and introduce JSON even when told not to.
+ * The value of the first JSON object in a text, wherever it stands: models fence and introduce JSON even when told not to.
  * `undefined` if there is none, or too much to search. Linear: the text is read at most {@link MAX_BEGINNINGS} times.
  */
-export const jsonIn = (text: string): string | undefined => {
+export const jsonIn = (text: string): unknown => {
   if (text.length > MAX_JSON_CHARS) return undefined
   let begin = text.indexOf("{")
   for (let tried = 0; begin >= 0 && tried < MAX_BEGINNINGS; tried++) {
     const end = endOfObject(text, begin)
-    const json = end === undefined ? undefined : text.slice(begin, end)
-    if (json !== undefined && isJson(json)) return json
+    const value = end === undefined ? undefined : valueOf(text.slice(begin, end))
+    if (value !== undefined) return value
     begin = text.indexOf("{", begin + 1)
   }
   return undefined
 }
 
-const isJson = (text: string): boolean => {
-  if (jsonFault(text, JSON_LIMITS) !== undefined) return false
+/** What JSON of an object says; `undefined` if it is none, or more than is read. */
+const valueOf = (text: string): unknown => {
+  if (jsonFault(text, JSON_LIMITS) !== undefined) return undefined
   try {
-    JSON.parse(text)
-    return true
+    return JSON.parse(text)
   } catch {
-    return false
+    return undefined
   }
 }
 
