@@ -36,8 +36,8 @@ interface SealerInput {
 const FIRST_BLOCK = Uint8Array.of(1)
 
 /** How many blocks of the hash are kept while the response is sealed, and how many only to begin. */
-const KEPT = 2
-const TRANSIENT = 4
+const KEPT = 3
+const TRANSIENT = 3
 
 export class ResponseSealer {
   readonly responseNonce: Bytes
@@ -48,7 +48,11 @@ export class ResponseSealer {
   private readonly secrets = secretBytes(KEPT * HASH_BYTES)
   private readonly key = this.secrets.subarray(0, responseKeys.key.length)
   private readonly baseNonce = this.secrets.subarray(HASH_BYTES, HASH_BYTES + responseKeys.nonce.length)
-  private readonly responseMac: Hmac
+  private readonly commitKey = this.secrets.subarray(2 * HASH_BYTES)
+  /** Of a stream, from its first frame on. */
+  private streamMac: Hmac | undefined
+  /** Of a complete answer, once its one data frame is sealed. */
+  private answerMac: Bytes | undefined
   private chain: Bytes
   private dataChain: Bytes
   private frames = 0
@@ -69,15 +73,14 @@ export class ResponseSealer {
     }
     derive(at(this.secrets, 0), responseKeys.key)
     derive(at(this.secrets, 1), responseKeys.nonce)
-    const commitKey = derive(at(transient, 1), responseKeys.commit)
-    const credential = derive(at(transient, 2), responseKeys.credential)
-    const commitment = at(transient, 3)
+    derive(this.commitKey, responseKeys.commit)
+    const credential = derive(at(transient, 1), responseKeys.credential)
+    const commitment = at(transient, 2)
     hmacSha256(credential, credential, input.request.credential)
-    hmacSha256(commitment, commitKey, requestCommitmentPrefix, credential, input.request.payload)
+    hmacSha256(commitment, this.commitKey, requestCommitmentPrefix, credential, input.request.payload)
     this.requestCommitment = encodeBase64Url(commitment)
     this.responseNonce = input.responseNonce
     this.requestHash = input.requestHash
-    this.responseMac = createHmac("sha256", commitKey).update(responseCommitmentPrefix)
     this.chain = sha256(chainSeed(input.requestHash, input.responseNonce))
     this.dataChain = this.chain
     transient.fill(0)
@@ -100,7 +103,7 @@ export class ResponseSealer {
     block.fill(0)
     this.chain = sha256(chainLink(this.chain, index, final, sha256(ciphertext)))
     if (!final) {
-      this.responseMac.update(commitmentLength(payload)).update(payload)
+      this.commit(form, payload)
       this.dataChain = this.chain
       this.dataFrames++
     }
@@ -112,13 +115,26 @@ export class ResponseSealer {
     return {
       root: encodeBase64Url(this.dataChain),
       count: this.dataFrames,
-      response_commitment: this.responseMac.digest("base64url"),
+      response_commitment:
+        this.answerMac === undefined ? this.macOfStream().digest("base64url") : encodeBase64Url(this.answerMac),
     }
   }
 
   /** The chain after all frames sealed so far and how many there were: for the terminal proof. */
   summary() {
     return { root: encodeBase64Url(this.chain), count: this.frames }
+  }
+
+  /** A complete answer has one data frame, so that its MAC is made at once. */
+  private commit(form: Form, payload: Uint8Array): void {
+    if (form === "stream") return void this.macOfStream().update(commitmentLength(payload)).update(payload)
+    if (this.answerMac !== undefined) throw new Error("a complete answer has one data frame")
+    this.answerMac = new Uint8Array(HASH_BYTES)
+    hmacSha256(this.answerMac, this.commitKey, responseCommitmentPrefix, commitmentLength(payload), payload)
+  }
+
+  private macOfStream(): Hmac {
+    return (this.streamMac ??= createHmac("sha256", this.commitKey).update(responseCommitmentPrefix))
   }
 
   /** Overwrites the keys. Nothing can be sealed afterwards. */

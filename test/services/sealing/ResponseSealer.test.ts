@@ -24,7 +24,9 @@ const forms = fc.constantFrom<Form>("complete", "stream")
 describe("the sealer", () => {
   it("seals, links and commits to any frames as the reference does", () => {
     fc.assert(
-      fc.property(inputs, frames, forms, (input, payloads, form) => {
+      fc.property(inputs, frames, forms, (input, some, form) => {
+        // A complete answer has one data frame.
+        const payloads = form === "complete" ? some.slice(0, 2) : some
         const { enc, request, requestHash, responseNonce, secret } = input
         const keys = reference.responseKeys(secret, enc, responseNonce)
         const exchange = {
