@@ -10,7 +10,7 @@ import type { Call, ChunkReader } from "../shared/WireFormat.ts"
 import { TextDigest } from "./TextDigest.ts"
 import { ToolCalls } from "./ToolCalls.ts"
 import * as Wire from "./Wire.ts"
-import { isPlainChunk } from "./plainChunk.ts"
+import { isPlainChunk } from "./plain.ts"
 import { argumentsOf, finishOf, messageOf, secondsOr } from "./fromResponse.ts"
 import { usageOf } from "./usage.ts"
 

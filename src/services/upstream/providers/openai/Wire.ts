@@ -54,6 +54,7 @@ export const Completion = open({
     }),
   ),
 })
+export type Completion = typeof Completion.Type
 
 const ToolCallPiece = open({
   index: optional(Index),

@@ -1,6 +1,7 @@
 /** Usage of OpenAI-compatible servers. */
 import { Option, Schema } from "effect"
 import { Usage } from "../../../../domain/chat.ts"
+import { isPlainUsage } from "./plain.ts"
 import * as Wire from "./Wire.ts"
 
 const decodeWire = Schema.decodeUnknownOption(Wire.Usage)
@@ -9,6 +10,7 @@ const decode = Schema.decodeUnknownOption(Usage)
 /** The usage in `value`; `null` if there is none, or if it does not say what the prompt and the answer cost. */
 export const usageOf = (value: unknown): Usage | null => {
   if (value == null) return null
+  if (isPlainUsage(value)) return value
   const wire = Option.getOrUndefined(decodeWire(value))
   if (wire?.prompt_tokens == null || wire.completion_tokens == null) return null
   const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details, ...rest } = wire
