@@ -2,7 +2,7 @@
  * The sender's KEM of each suite: the platform's own where it has one, else a portable one, several times slower. Those take
  * some tens of kilobytes, so they are loaded only where needed.
  */
-import { DhkemX25519HkdfSha256 as NativeX25519, type KemInterface } from "@hpke/core"
+import type { KemInterface } from "@hpke/core"
 import type { SuiteName } from "../domain/suites.ts"
 import { nodeCrypto } from "./nodeCrypto.ts"
 
@@ -13,8 +13,7 @@ const x25519 = async (): Promise<KemInterface> => {
     () => true,
     () => false,
   )
-  if (native) return new NativeX25519()
-  const { DhkemX25519HkdfSha256 } = await import("@hpke/dhkem-x25519")
+  const { DhkemX25519HkdfSha256 } = await (native ? import("@hpke/core") : import("@hpke/dhkem-x25519"))
   return new DhkemX25519HkdfSha256()
 }
 

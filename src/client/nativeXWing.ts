@@ -1,5 +1,5 @@
 /** The sender's half of X-Wing (draft-connolly-cfrg-xwing-kem-08) on the primitives of Node's crypto library. */
-import { type KemInterface, NotSupportedError } from "@hpke/core"
+import type { KemInterface } from "@hpke/core"
 import { type Bytes, concat, decodeBase64Url } from "../domain/bytes.ts"
 import { ML_KEM_768, X_WING } from "../domain/suites.ts"
 import { type NodeCrypto, type NodeKey, SPKI_PREFIX } from "./nodeCrypto.ts"
@@ -16,7 +16,7 @@ interface RecipientKey {
 }
 
 const refuse = async (): Promise<never> => {
-  throw new NotSupportedError("this side only encapsulates")
+  throw new TypeError("this side only encapsulates")
 }
 
 export const nativeXWing = (crypto: NodeCrypto): KemInterface => {

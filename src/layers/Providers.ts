@@ -1,6 +1,5 @@
 /** The providers that the environment configures, behind the fault policy; the built-in echo when there are none. */
 import { Effect, Layer } from "effect"
-import { fetch as fetchWithDispatcher } from "undici"
 import { hostName, isLoopback } from "../domain/hostName.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../services/upstream/UpstreamSettings.ts"
 import { makeDispatcher, type NetworkProxies, ProviderHttp } from "../services/upstream/ProviderHttp.ts"
@@ -60,6 +59,7 @@ const fetchThrough = Effect.fnUntraced(function* (configured: UpstreamConfigurat
   const proxies = proxiesOf(configured)
   if (proxies === undefined) return undefined
   const dispatcher = yield* makeDispatcher(configured.connectTimeout, proxies)
+  const { fetch: fetchWithDispatcher } = yield* Effect.promise(() => import("undici"))
   // undici's `fetch` is the code of Node's own, but its types have other names.
   const through = fetchWithDispatcher as unknown as (url: string, init: object) => Promise<Response>
   return (url: string, init: RequestInit) => through(url, { ...init, dispatcher })

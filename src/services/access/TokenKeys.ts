@@ -5,7 +5,9 @@
 import { readFile } from "node:fs/promises"
 import { Clock, Duration, Effect, FiberHandle, Redacted, Schema } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientError } from "effect/http"
-import { createLocalJWKSet, type CryptoKey, errors, type JSONWebKeySet, type JWSHeaderParameters } from "jose"
+import type { CryptoKey, JSONWebKeySet, JWSHeaderParameters } from "jose"
+import { JWKSInvalid, JWKSNoMatchingKey } from "jose/errors"
+import { createLocalJWKSet } from "jose/jwks/local"
 import { connectionReason, fileReason } from "../../domain/systemErrors.ts"
 import { TokenKeysUnavailable, TokenRefused } from "../../domain/identity.ts"
 
@@ -143,9 +145,9 @@ export const jwksKeys = Effect.fnUntraced(function* (location: JwksLocation) {
     Effect.tryPromise({
       try: () => keys(header),
       catch: (error) =>
-        error instanceof errors.JWKSNoMatchingKey
+        error instanceof JWKSNoMatchingKey
           ? ("unknown" as const)
-          : error instanceof errors.JWKSInvalid
+          : error instanceof JWKSInvalid
             ? new TokenKeysUnavailable()
             : new TokenRefused(),
     })

@@ -5,7 +5,9 @@
 import { hash } from "node:crypto"
 import { Clock, Context, Effect, Layer, Redacted, Schema } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { type CryptoKey, decodeProtectedHeader, jwtVerify } from "jose"
+import type { CryptoKey } from "jose"
+import { decodeProtectedHeader } from "jose/decode/protected_header"
+import { jwtVerify } from "jose/jwt/verify"
 import {
   ClaimedTenant,
   type Identity,

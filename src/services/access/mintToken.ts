@@ -1,7 +1,7 @@
 /** Makes tokens for development, tests and first steps; production has an identity provider for that. */
 import { Clock, Duration, Effect, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { SignJWT } from "jose"
+import { SignJWT } from "jose/jwt/sign"
 import { defined } from "../../domain/defined.ts"
 
 interface MintOptions {

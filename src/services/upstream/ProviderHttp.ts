@@ -3,8 +3,8 @@
  * directly, because every completion and every chunk passes here, and the request, response and stream objects of a
  * general client cost several times what the exchange does.
  */
-import { Context, Duration, Effect, Layer, Redacted, type Scope } from "effect"
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from "undici"
+import { Context, Duration, Effect, Layer, Redacted, Scope } from "effect"
+import type { Dispatcher } from "undici"
 import { defined } from "../../domain/defined.ts"
 import { hostName, isLoopback } from "../../domain/hostName.ts"
 import { traceContextOf } from "../../domain/traceContext.ts"
@@ -40,6 +40,7 @@ export const makeDispatcher = Effect.fnUntraced(function* (
   connect: Duration.Duration,
   proxies: NetworkProxies | undefined,
 ) {
+  const { Agent, EnvHttpProxyAgent } = yield* Effect.promise(() => import("undici"))
   const timeout = Duration.toMillis(connect)
   const options = {
     connect: { timeout },
@@ -97,8 +98,17 @@ export class ProviderHttp extends Context.Service<
     Layer.effect(
       ProviderHttp,
       Effect.gen(function* () {
-        const agent = yield* makeDispatcher(connect, proxies)
-        const post = (request: ProviderRequest) => send(agent, request)
+        const scope = yield* Effect.scope
+        // Made for the first call, because its library takes longer to load than any other at a start. All calls wait for the
+        // same one, so that one which is given up does not give it up for the others.
+        let agent: Dispatcher | undefined
+        const make = yield* Effect.cached(
+          Effect.uninterruptible(
+            Effect.map(Scope.provide(makeDispatcher(connect, proxies), scope), (made) => (agent = made)),
+          ),
+        )
+        const post = (request: ProviderRequest) =>
+          agent === undefined ? Effect.flatMap(make, (made) => send(made, request)) : send(agent, request)
         return ProviderHttp.of({
           post: traceHeaders ? (request) => Effect.flatMap(traced(request), post) : post,
         })
