@@ -30,7 +30,8 @@ export class CollectedBytes {
     return this.#bytes.length
   }
 
-  add(piece: Uint8Array): void {
+  /** Copies a piece, whose memory is let go of if it is all of its buffer. */
+  add(piece: Uint8Array<ArrayBuffer>): void {
     const needed = this.#length + piece.length
     if (needed > this.#bytes.length) {
       const roomy = Math.max(needed, 2 * this.#bytes.length, FIRST)
@@ -42,6 +43,7 @@ export class CollectedBytes {
     }
     this.#bytes.set(piece, this.#length)
     this.#length = needed
+    if (piece.length === piece.buffer.byteLength) letGo(piece)
   }
 
   /** Hands out all bytes and keeps none of them here. */

@@ -4,6 +4,7 @@
  */
 import { type Bytes, concat, fromUtf8, utf8 } from "./bytes.ts"
 import { type JsonObject, parseJson } from "./json.ts"
+import { letGo } from "./letGo.ts"
 import { skipSpace } from "./jsonTokens.ts"
 
 /** From the first byte to the one behind the last. */
@@ -83,7 +84,7 @@ export class RawObject {
       pieces.push(this.bytes.subarray(done, from), utf8(text))
       done = to
     }
-    this.changed?.fill(0)
+    this.forgetChanged()
     this.changed = concat(...pieces, this.bytes.subarray(done))
     return this.changed
   }
@@ -91,6 +92,10 @@ export class RawObject {
   /** Overwrites it with zeros, and what was made of it last. */
   overwrite(): void {
     this.bytes.fill(0)
-    this.changed?.fill(0)
+    this.forgetChanged()
+  }
+
+  private forgetChanged(): void {
+    if (this.changed !== undefined) letGo(this.changed.fill(0))
   }
 }

@@ -50,7 +50,7 @@ const readBytes = (request: Request, { hold, maxBodyBytes }: BodyLimits) =>
       source.pause()
       resume(outcome)
     }
-    const take = (piece: Uint8Array) => {
+    const take = (piece: Uint8Array<ArrayBuffer>) => {
       if (body.length + piece.length > maxBodyBytes) return refuse(Effect.fail(unreadable(request, "BodyTooLarge")))
       body.add(piece)
       held.holds(body.held)

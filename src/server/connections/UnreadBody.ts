@@ -11,7 +11,7 @@ export class UnreadBody extends IncomingMessage {
   #ended = false
   #isRead = false
 
-  override push(piece: Uint8Array | null): boolean {
+  override push(piece: Uint8Array<ArrayBuffer> | null): boolean {
     if (this.#isRead) return super.push(piece)
     if (piece === null) this.#ended = true
     else this.#unread.add(piece)

@@ -140,9 +140,11 @@ interface Held {
 // This stands here because a closure keeps all that others beside it use, which in there is the whole ciphertext.
 const overwrite = (held: Held) =>
   Effect.sync(() => {
-    held.opened?.plaintext.fill(0)
-    held.opened?.secret.fill(0)
     held.sealer?.destroy()
+    if (held.opened === undefined) return
+    held.opened.secret.fill(0)
+    // It ran last of the scope: what was made of the request and overwrote its own part of it is done.
+    letGo(held.opened.plaintext.fill(0))
   })
 
 const METRIC_REASON = {

@@ -1,16 +1,41 @@
 /** One POST to a model provider, and its answer as it arrives. */
+import type { Readable } from "node:stream"
 import { Data, Effect, Exit, Scope } from "effect"
 import type { Dispatcher } from "undici"
+import type { Bytes } from "../../domain/bytes.ts"
+import { lend } from "../../domain/letGo.ts"
 
 /** How many bytes of a body may wait for their reader before reading from the connection pauses. */
 const MAX_WAITING_BYTES = 64 * 1024
+
+/** From so many bytes on, more than a socket takes at once, a body is lent to its connection until it was written. */
+const LARGE_BODY = 128 * 1024
 
 /** A request with a JSON text as its body, or the UTF-8 of one. */
 export interface ProviderRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | Uint8Array
+  readonly body: string | Bytes
 }
+
+/** Is asked for more once the connection wrote `bytes` out, or closed: `undici` has the socket drain after each piece. */
+async function* lending(bytes: Bytes): AsyncGenerator<Bytes> {
+  const giveBack = lend(bytes)
+  try {
+    yield bytes
+  } finally {
+    giveBack()
+  }
+}
+
+const bodyOf = ({ body, headers }: ProviderRequest): Pick<Dispatcher.DispatchOptions, "body" | "headers"> =>
+  typeof body === "string" || body.length < LARGE_BODY
+    ? { headers, body }
+    : {
+        headers: { ...headers, "content-length": `${body.length}` },
+        // It takes all that can be iterated over, which its types leave out.
+        body: lending(body) as unknown as Readable,
+      }
 
 /** What came since it was last asked for, as soon as there is something; `undefined` at the end. */
 export type Next<A, E> = Effect.Effect<A | undefined, E>
@@ -39,7 +64,7 @@ export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<{
 /** Sends a request. Its connection closes with the scope, unless the response was read to its end. */
 export const send = (
   agent: Dispatcher,
-  { body, headers, url }: ProviderRequest,
+  request: ProviderRequest,
 ): Effect.Effect<ProviderResponse, ConnectionFailed, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) => {
     const exchange = new Exchange()
@@ -51,8 +76,8 @@ export const send = (
       ),
       Effect.callback<ProviderResponse, ConnectionFailed>((resume) => {
         exchange.onHead = resume
-        const { origin, pathname, search } = new URL(url)
-        agent.dispatch({ origin, path: pathname + search, method: "POST", headers, body }, exchange)
+        const { origin, pathname, search } = new URL(request.url)
+        agent.dispatch({ origin, path: pathname + search, method: "POST", ...bodyOf(request) }, exchange)
       }),
     )
   })

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { utf8 } from "../../../src/domain/bytes.ts"
+import { type Bytes, utf8 } from "../../../src/domain/bytes.ts"
+import { lend } from "../../../src/domain/letGo.ts"
 import { floorOf, paceOf } from "../../../src/domain/pace.ts"
 import { FLOOR } from "../../../src/domain/padding.ts"
 import { type Suite, SUITES, X25519 } from "../../../src/domain/suites.ts"
@@ -274,6 +275,24 @@ describe("open", () => {
       const opened = yield* Effect.scoped(exchange.open(request.envelope))
       assert.isTrue(opened.request.payload.every((byte) => byte === 0))
       assert.throws(() => opened.sealer.seal("complete", PAYLOAD, false))
+    }).pipe(Effect.provide(layer)),
+  )
+
+  it.effect("overwrites a large plaintext before its memory is given back", () =>
+    Effect.gen(function* () {
+      const { offer } = yield* begin()
+      const large = Buffer.alloc(50_000, " ")
+      const open = (yield* SealedExchange).open
+      const payloadOf = Effect.fnUntraced(function* (look: (payload: Bytes) => void) {
+        const { envelope } = yield* Effect.promise(() => sealPayload(offer, large))
+        const { payload } = (yield* Effect.scoped(
+          Effect.tap(open(envelope), ({ request }) => Effect.sync(() => look(request.payload))),
+        )).request
+        return payload
+      })
+      assert.lengthOf(yield* payloadOf(() => {}), 0)
+      const lent = yield* payloadOf((payload) => void lend(payload))
+      assert.deepStrictEqual(lent, new Uint8Array(large.length))
     }).pipe(Effect.provide(layer)),
   )
 })

@@ -1,0 +1,85 @@
+import { createHash, randomBytes } from "node:crypto"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Scope } from "effect"
+import { Agent } from "undici"
+import type { Bytes } from "../../../src/domain/bytes.ts"
+import { letGo } from "../../../src/domain/letGo.ts"
+import { send } from "../../../src/services/upstream/HttpExchange.ts"
+
+/** More than the buffers of two sockets take. */
+const LENGTH = 32 * 1024 * 1024
+
+const aBody = (): Bytes => {
+  const bytes = new Uint8Array(new ArrayBuffer(LENGTH))
+  bytes.set(randomBytes(1024), LENGTH - 1024)
+  return bytes
+}
+
+const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex")
+
+/** A server that has a request told of and nothing of its body read, and an agent to ask it with. */
+const asked = Effect.gen(function* () {
+  const { promise, resolve } = Promise.withResolvers<readonly [IncomingMessage, ServerResponse]>()
+  const server = yield* Effect.acquireRelease(
+    Effect.promise(
+      () =>
+        new Promise<ReturnType<typeof createServer>>((listening) => {
+          const server = createServer((request, response) => resolve([request, response]))
+          server.listen(0, "127.0.0.1", () => listening(server))
+        }),
+    ),
+    (server) => Effect.sync(() => server.close().closeAllConnections()),
+  )
+  const agent = yield* Effect.acquireRelease(
+    Effect.sync(() => new Agent()),
+    (agent) => Effect.promise(() => agent.destroy()),
+  )
+  // Listening on a port, so the address is one.
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  return { url, agent, request: Effect.promise(() => promise) }
+})
+
+describe("a large body", () => {
+  it.live("is sent as it is, and can be let go of once it was written and not before", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, request, url } = yield* asked
+        const body = aBody()
+        const hash = hashOf(body)
+        const answer = yield* Effect.forkScoped(send(agent, { url, headers: {}, body }))
+        const [incoming, outgoing] = yield* request
+        letGo(body)
+        assert.lengthOf(body, LENGTH)
+        const received = createHash("sha256")
+        yield* Effect.promise(async () => {
+          for await (const piece of incoming) received.update(piece)
+        })
+        assert.strictEqual(received.digest("hex"), hash)
+        assert.strictEqual(incoming.headers["content-length"], `${LENGTH}`)
+        assert.isUndefined(incoming.headers["transfer-encoding"])
+        outgoing.end()
+        assert.strictEqual((yield* Fiber.join(answer)).status, 200)
+        letGo(body)
+        assert.lengthOf(body, 0)
+      }),
+    ),
+  )
+
+  it.live("is not let go of by who gives up while it is written", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, request, url } = yield* asked
+        const body = aBody()
+        const scope = yield* Scope.make()
+        const sending = send(agent, { url, headers: {}, body })
+        yield* Effect.forkScoped(Scope.provide(sending, scope))
+        yield* request
+        yield* Scope.close(scope, Exit.void)
+        letGo(body)
+        assert.lengthOf(body, LENGTH)
+      }),
+    ),
+  )
+})
