@@ -1,6 +1,8 @@
 /** What can be seen from outside of an opened request is the same whatever becomes of it. */
+import { setImmediate } from "node:timers/promises"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { utf8 } from "../../src/domain/bytes.ts"
 import { FLOOR, pad } from "../../src/domain/padding.ts"
 import { joinContent } from "../../src/domain/sealedContent.ts"
@@ -70,18 +72,39 @@ it.effect("complete answers, failures of providers, faults and requests that are
   }),
 )
 
-it.live("so do paced streams of an answer and of a failure", () =>
+it.effect("so do paced streams of an answer and of a failure", () =>
   Effect.gen(function* () {
-    const proxy = yield* startProxy({ upstream })
-    yield* Effect.promise(async () => {
-      const session = await beginSession(proxy)
-      const paced = async (prompt: string) => {
-        const { body } = await seal(session, { prompt, stream: true }, { pace: 20 })
-        return seen(await post(proxy, "/v1/completions", body))
-      }
-      const [answer, failure] = [await paced("hello"), await paced("slow")]
-      assert.strictEqual(answer, failure)
-      assert.include(answer, "x-accel-buffering")
+    let ended = Deferred.makeUnsafe<void>()
+    const telling = Layer.effect(
+      Upstream,
+      Effect.map(Effect.service(Upstream), (failing) =>
+        Upstream.of({
+          ...failing,
+          events: (request) => Stream.ensuring(failing.events(request), Deferred.succeed(ended, undefined)),
+        }),
+      ),
+    ).pipe(Layer.provide(upstream))
+    const proxy = yield* startProxy({ upstream: telling })
+    const session = yield* Effect.promise(() => beginSession(proxy))
+    // All that the provider says is known before the first tick.
+    const paced = Effect.fnUntraced(function* (prompt: string) {
+      ended = Deferred.makeUnsafe()
+      const { body } = yield* Effect.promise(() => seal(session, { prompt, stream: true }, { pace: 20 }))
+      const answer = yield* Effect.forkChild(
+        Effect.promise(async () => seen(await post(proxy, "/v1/completions", body))),
+      )
+      yield* Deferred.await(ended)
+      const tick = Effect.andThen(
+        TestClock.adjust("20 millis"),
+        Effect.promise(() => setImmediate()),
+      )
+      const ticking = yield* Effect.forkChild(Effect.forever(tick))
+      const outside = yield* Fiber.join(answer)
+      yield* Fiber.interrupt(ticking)
+      return outside
     })
+    const [answer, failure] = [yield* paced("hello"), yield* paced("slow")]
+    assert.strictEqual(answer, failure)
+    assert.include(answer, "x-accel-buffering")
   }),
 )

@@ -2,6 +2,7 @@
 import { performance } from "node:perf_hooks"
 import type { Job, JobEvent } from "../../client/GatewayJobs.ts"
 import { stepLabel } from "../../domain/modes.ts"
+import { DEFAULT_WIDTH } from "../help/layout.ts"
 import { printableLine } from "../printable.ts"
 import { dimOnStderr } from "../terminal.ts"
 
@@ -24,8 +25,11 @@ const CLEAR_LINE = "\r\u001b[K"
 const statusLine = (text: () => string) => {
   if (!process.stderr.isTTY) return { show: () => undefined, hide: () => undefined, stop: () => undefined }
   const hide = () => void process.stderr.write(CLEAR_LINE)
-  const show = () =>
-    void process.stderr.write(CLEAR_LINE + dimOnStderr(printableLine(text()).slice(0, process.stderr.columns - 1)))
+  const show = () => {
+    // A terminal that was told no size says that it has no columns.
+    const width = process.stderr.columns || DEFAULT_WIDTH
+    process.stderr.write(CLEAR_LINE + dimOnStderr(printableLine(text()).slice(0, width - 1)))
+  }
   const timer = setInterval(show, SECOND)
   return {
     show,

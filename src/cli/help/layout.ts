@@ -1,6 +1,6 @@
 /** Text in lines and columns that fit a terminal. */
 
-const DEFAULT_WIDTH = 80
+export const DEFAULT_WIDTH = 80
 const MIN_WIDTH = 40
 /** Longer lines are hard to read, however wide the terminal is. */
 const MAX_WIDTH = 100

@@ -4,7 +4,8 @@
  */
 import { createHash, createPublicKey, diffieHellman, encapsulate, generateKeyPairSync } from "node:crypto"
 import { Aes256Gcm, CipherSuite, HkdfSha256, type KemInterface, NotSupportedError } from "@hpke/core"
-import { type Bytes, concat, u64, utf8 } from "../../domain/bytes.ts"
+import { type Bytes, concat, utf8 } from "../../domain/bytes.ts"
+import { u16 } from "../../domain/hpke.ts"
 import { ML_KEM_768, type Suite, X25519 } from "../../domain/suites.ts"
 import { KEY_BYTES } from "../../domain/transcript.ts"
 import { LabeledKdf } from "../../services/sealing/LabeledKdf.ts"
@@ -33,7 +34,7 @@ interface Encapsulated {
 /** DHKEM (RFC 9180 §4.1). */
 const dhkem = (recipient: Bytes): Encapsulated => {
   const { agreed, spelled } = agree(recipient)
-  const kdf = new LabeledKdf(concat(utf8("KEM"), u64(X25519.id.kem).subarray(6)))
+  const kdf = new LabeledKdf(concat(utf8("KEM"), u16(X25519.id.kem)))
   const prk = kdf.extract(new Uint8Array(), utf8("eae_prk"), agreed)
   const sharedSecret = kdf.expand(prk, utf8("shared_secret"), concat(spelled, recipient), KEY_BYTES)
   return { enc: spelled, sharedSecret }

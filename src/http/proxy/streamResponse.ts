@@ -7,6 +7,7 @@ import { Clock, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { encodeBase64Url } from "../../domain/bytes.ts"
 import { MEDIA_TYPE } from "../../domain/transcript.ts"
+import { momentOf } from "../../services/moments.ts"
 import type { SealedAnswer } from "../../services/sealing/SealedCompletions.ts"
 import type { SealedEvent } from "../../services/sealing/sealStream.ts"
 import { COMMENT, keepAlive, renderEvent } from "../shared/EventStream.ts"
@@ -26,7 +27,7 @@ const renderSealedEvent = (event: SealedEvent): string =>
 /** A sealed stream, from its opening on. While the reader is slow, at most what was written last waits for the connection. */
 export const streamResponse = Effect.fnUntraced(function* (answer: Extract<SealedAnswer, { readonly _tag: "Stream" }>) {
   const clock = yield* Clock.Clock
-  let lastSent = clock.currentTimeMillisUnsafe()
+  let lastSent = momentOf(clock)
   let isReady = false
   let goOn: (() => void) | undefined
   const read = () => {
@@ -36,7 +37,7 @@ export const streamResponse = Effect.fnUntraced(function* (answer: Extract<Seale
   const body = new Readable({ highWaterMark: 1, read })
   const push = (text: string | null): void => {
     isReady = false
-    lastSent = clock.currentTimeMillisUnsafe()
+    lastSent = momentOf(clock)
     body.push(text, "latin1")
   }
   push(renderEvent("open", `{"response_nonce":"${encodeBase64Url(answer.responseNonce)}"}`))
@@ -51,7 +52,7 @@ export const streamResponse = Effect.fnUntraced(function* (answer: Extract<Seale
     const comment = () => {
       // A slow reader has enough to read, so the comment is not needed.
       if (isReady) push(COMMENT)
-      else lastSent = clock.currentTimeMillisUnsafe()
+      else lastSent = momentOf(clock)
     }
     yield* Effect.forkScoped(keepAlive(() => lastSent, comment))
   }

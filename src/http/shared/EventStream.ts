@@ -6,6 +6,7 @@
 import { Cause, Clock, Duration, Effect, Latch, Queue, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { describeCause } from "../../domain/defect.ts"
+import { momentOf } from "../../services/moments.ts"
 
 /** How long nothing may be sent before a comment is sent. */
 const KEEP_ALIVE = Duration.seconds(15)
@@ -25,11 +26,11 @@ export const renderEvent = (event: string, data: string, id?: string): string =>
 const tell = (cause: Cause.Cause<never>): Effect.Effect<void> =>
   Cause.hasDies(cause) ? Effect.logError("stream failed", describeCause(cause)) : Effect.void
 
-/** Calls whenever nothing was sent for a while. `comment` changes what `lastSent` gives. */
+/** Calls whenever nothing was sent for a while. `lastSent` gives a moment, which `comment` changes. */
 export const keepAlive = (lastSent: () => number, comment: () => void): Effect.Effect<never> =>
   Effect.clockWith((clock) =>
     Effect.suspend(() => {
-      const left = Duration.toMillis(KEEP_ALIVE) - (clock.currentTimeMillisUnsafe() - lastSent())
+      const left = Duration.toMillis(KEEP_ALIVE) - (momentOf(clock) - lastSent())
       if (left > 0) return Effect.sleep(left)
       comment()
       return Effect.void
@@ -59,9 +60,9 @@ const queueEvents = (events: Stream.Stream<string>, room: Latch.Latch, cameIn: (
   Stream.callback<string>(
     Effect.fnUntraced(function* (queue) {
       const clock = yield* Clock.Clock
-      let lastSent = clock.currentTimeMillisUnsafe()
+      let lastSent = momentOf(clock)
       const sent = () => {
-        lastSent = clock.currentTimeMillisUnsafe()
+        lastSent = momentOf(clock)
       }
       const send = (text: string) =>
         Effect.suspend(() => {

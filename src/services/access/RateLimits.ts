@@ -2,8 +2,9 @@
  * Token buckets per caller and class of request. In one process the buckets are held in a table of bounded size; with
  * Redis they are shared between processes, and that table stands in for it while it is away.
  */
-import { Clock, Context, Data, Duration, Effect, Layer } from "effect"
+import { Context, Data, Duration, Effect, Layer } from "effect"
 import { RateLimiter } from "effect/persistence"
+import { thisMoment } from "../moments.ts"
 
 /**
  * The bucket is empty. `retryAfterMs` is when the next request would be let through. It is no `Error`, because to note
@@ -59,8 +60,8 @@ const UNLIMITED = Effect.succeed<Allowance>({ limit: 0, remaining: Infinity, res
 
 /** What became of a request that left `left` tokens, fewer than none if it found none, `elapsedMs` after the last one came. */
 const outcome = (limit: number, left: number, elapsedMs: number): Effect.Effect<Allowance, RateLimited> => {
-  /** Until a bucket with `tokens` less than it should have has them again. */
-  const until = (tokens: number) => Math.max(0, (tokens * Duration.toMillis(WINDOW)) / limit - elapsedMs)
+  /** Until a bucket with `tokens` less than it should have has them again, in whole milliseconds. */
+  const until = (tokens: number) => Math.max(0, Math.ceil((tokens * Duration.toMillis(WINDOW)) / limit - elapsedMs))
   return left < 0
     ? Effect.fail(new RateLimited({ limit, retryAfterMs: until(-left) }))
     : Effect.succeed({ limit, remaining: left, resetAfterMs: until(limit - left) })
@@ -128,8 +129,7 @@ const buckets = (): { readonly takeHere: Take; readonly lookHere: Take } => {
     (key, limit) =>
       limit === 0
         ? UNLIMITED
-        : Clock.clockWith((clock) => {
-            const now = clock.currentTimeMillisUnsafe()
+        : Effect.flatMap(thisMoment, (now) => {
             const bucket = refilled(key, limit, now)
             const left = bucket.tokens - 1
             if (left >= 0) bucket.tokens -= taken

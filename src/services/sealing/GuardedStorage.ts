@@ -90,6 +90,7 @@ const makeStorage = (sodium: Sodium): KeyStorage => {
 
   /** A slot with `given`, which is overwritten, or random bytes. */
   const filledSlot = (slotBytes: number, given: Bytes | undefined) => {
+    if (wiped) throw new Error("a key was asked for after all were wiped")
     const slot = new Slot(slotBytes, SLOTS_PER_SLAB)
     slot.write((bytes) => {
       if (given === undefined) return sodium.randombytes_buf(bytes)

@@ -28,9 +28,11 @@ const x25519PublicKey = (secret: Bytes): Bytes => withPrivateKey("x25519", secre
 
 export const plainStorage = (): KeyStorage => {
   const held = new Set<Bytes>()
+  let wiped = false
 
   /** A copy of `given`, which is overwritten, or random bytes. */
   const hold = (length: number, given: Bytes | undefined) => {
+    if (wiped) throw new Error("a key was asked for after all were wiped")
     const secret = secretBytes(length)
     if (given === undefined) randomFillSync(secret)
     else {
@@ -86,6 +88,7 @@ export const plainStorage = (): KeyStorage => {
       }
     },
     wipe: () => {
+      wiped = true
       for (const secret of held) secret.fill(0)
       held.clear()
     },

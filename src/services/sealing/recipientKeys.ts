@@ -1,6 +1,7 @@
 /** Session keys, a kind for each suite: what of them is secret stays in the vault, where it is used. */
 import { createHash, hash } from "node:crypto"
-import { type Bytes, concat, u64, utf8 } from "../../domain/bytes.ts"
+import { type Bytes, concat, utf8 } from "../../domain/bytes.ts"
+import { u16 } from "../../domain/hpke.ts"
 import { ML_KEM_768, type Suite, X25519, X_WING } from "../../domain/suites.ts"
 import { KEY_BYTES } from "../../domain/transcript.ts"
 import type { HybridKey, KeyStorage } from "./KeyStorage.ts"
@@ -21,7 +22,7 @@ type Vault = Pick<KeyStorage, "agreementKey" | "hybridKey">
 
 const EMPTY = new Uint8Array(0)
 /** Of DHKEM (RFC 9180 §4.1). */
-const KEM_SUITE_ID = concat(utf8("KEM"), u64(X25519.id.kem).subarray(6))
+const KEM_SUITE_ID = concat(utf8("KEM"), u16(X25519.id.kem))
 const EAE_PRK = utf8("eae_prk")
 const SHARED_SECRET = utf8("shared_secret")
 /** Of X-Wing: `\\.//^\\`. */

@@ -1,5 +1,5 @@
 /** A provider's stream as sealed events, up to the end record and the terminal proof. */
-import { Effect, Fiber, Latch, Metric, type Scope, Stream } from "effect"
+import { Context, Effect, Fiber, Latch, Metric, Scope, Stream } from "effect"
 import type { Bytes } from "../../domain/bytes.ts"
 import { floorOf, UNPACED } from "../../domain/pace.ts"
 import type { EndStatus } from "../../domain/transcript.ts"
@@ -62,7 +62,8 @@ export const sealStream = Effect.fnUntraced(function* (
   asked: Asked,
   ticker: Ticker,
 ) {
-  const context = yield* Effect.context<never>()
+  const context = yield* Effect.context<Scope.Scope>()
+  const scope = Context.get(context, Scope.Scope)
   const { sealer } = opened
   const { pace } = asked
   const isPaced = pace !== UNPACED
@@ -158,15 +159,15 @@ export const sealStream = Effect.fnUntraced(function* (
         }),
       ),
     )
-    const finish = (before: Events, how: Outcome) =>
+    const finish = (how: Outcome) =>
       Effect.map(end(how), (last) => {
-        outlet.write([...before, ...last])
+        outlet.write(last)
         outlet.end()
       }).pipe(Effect.catchDefect((defect) => Effect.sync(() => outlet.fail(defect))))
 
     const serving = yield* listen.pipe(
       Effect.andThen(isSent.await),
-      Effect.andThen(Effect.suspend(() => Effect.uninterruptible(finish([], outcome ?? COMPLETE)))),
+      Effect.andThen(Effect.suspend(() => Effect.uninterruptible(finish(outcome ?? COMPLETE)))),
       Effect.forkScoped,
     )
     /** The rest is sent at once when the proxy is shutting down. */
@@ -174,9 +175,11 @@ export const sealStream = Effect.fnUntraced(function* (
       // Who was called last is known only now.
       yield* Fiber.interrupt(serving)
       if (hasEnded) return
+      // Written in the step that seals it: a tick in between would write what it seals first.
       const left = isPaced && seq === 0 ? [dataFrame()] : []
       while (!backlog.isEmpty) left.push(dataFrame())
-      yield* finish(left, outcome ?? ABORTED)
+      if (left.length > 0) outlet.write(left)
+      yield* finish(outcome ?? ABORTED)
     })
     yield* Effect.forkScoped(Effect.catch(drain.aborted, () => lastWords))
     if (isPaced) yield* beat(send)
@@ -196,9 +199,15 @@ export const sealStream = Effect.fnUntraced(function* (
         })
       }
       let cancel = next()
-      return Effect.addFinalizer(() => Effect.sync(cancel))
+      return Scope.addFinalizer(
+        scope,
+        Effect.sync(() => cancel()),
+      )
     })
 
-  yield* Effect.addFinalizer(() => (hasEnded ? Effect.void : Metric.update(sealedResponses("stream", "abandoned"), 1)))
+  yield* Scope.addFinalizer(
+    scope,
+    Effect.suspend(() => (hasEnded ? Effect.void : Metric.update(sealedResponses("stream", "abandoned"), 1))),
+  )
   return begin
 })

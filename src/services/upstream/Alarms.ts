@@ -3,7 +3,7 @@
  * two fibers for each would be for nothing.
  */
 import { Clock, Duration, Effect, type Exit, Fiber } from "effect"
-import { momentOf } from "./Deadline.ts"
+import { momentOf } from "../moments.ts"
 
 /** What to do at a moment: fail with this, or look again at a later moment. */
 export type Verdict<E> = Exit.Exit<never, E> | number

@@ -1,6 +1,7 @@
 /** How many calls one provider serves at a time, so that a slow provider cannot take up the whole process. */
 import { Duration, Effect, Schema, Semaphore } from "effect"
-import { OutOfTime, thisMoment } from "./Deadline.ts"
+import { thisMoment } from "../moments.ts"
+import { OutOfTime } from "./Deadline.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
 /** All places at a provider were taken, and none became free in time. */

@@ -1,15 +1,8 @@
 /**
  * The time limit of a request as a moment. Whatever waits on its way waits no longer than that, so nothing has to race
- * against the whole of it. Moments are told in milliseconds by a clock that nobody sets back.
+ * against the whole of it.
  */
-import { Clock, Data, Effect } from "effect"
-
-const NANOS_PER_MS = 1_000_000
-
-export const momentOf = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / NANOS_PER_MS
-
-/** The present moment. */
-export const thisMoment: Effect.Effect<number> = Effect.map(Clock.Clock, momentOf)
+import { Data } from "effect"
 
 /** The time of the request is over. It says nothing about the target that was being called. */
 export class OutOfTime extends Data.TaggedError("OutOfTime") {}

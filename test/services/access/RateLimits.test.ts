@@ -29,6 +29,18 @@ it.layer(RateLimits.layer)((it) => {
     }),
   )
 
+  it.effect("a bucket fills also when the clock was set back", () =>
+    Effect.gen(function* () {
+      yield* TestClock.adjust("2 hours")
+      const take = allowed("set back", 1)
+      assert.isTrue(yield* take)
+      yield* TestClock.setTime(0)
+      assert.strictEqual(yield* take, 60_000)
+      yield* TestClock.adjust("1 minute")
+      assert.isTrue(yield* take)
+    }),
+  )
+
   it.effect("callers do not share, and a limit of 0 is none", () =>
     Effect.gen(function* () {
       assert.isTrue(yield* allowed("a", 1))

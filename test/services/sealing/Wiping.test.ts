@@ -180,6 +180,8 @@ describe.each([
     storage.wipe()
     assert.throws(() => agreement.agree(new Uint8Array(32).fill(9)), /destroyed/)
     assert.throws(() => signing.sign(new Uint8Array(1)), /destroyed/)
+    assert.throws(() => storage.agreementKey(), /after all were wiped/)
+    assert.throws(() => storage.hybridKey(), /after all were wiped/)
   })
 })
 

@@ -69,6 +69,18 @@ const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
       kind: "rate-limited",
       retryAfterMs: 1234,
     },
+    ...[
+      { "retry-after": "86401" },
+      { "retry-after-ms": "9".repeat(30) },
+      { "retry-after": "Wed, 31 Dec 2031 23:59:59 GMT" },
+    ].map((headers): Row => ({
+      name: `rate limit for longer than a day in ${Object.entries(headers).join()}`,
+      status: 429,
+      headers,
+      body: openai("tokens", "rate_limit_exceeded"),
+      kind: "rate-limited",
+      retryAfterMs: 86_400_000,
+    })),
     {
       name: "rate limit until a date",
       status: 429,

@@ -3,6 +3,9 @@ import { Clock, Duration, Effect, Result } from "effect"
 import { Headers } from "effect/http"
 import type { ResponseHeaders } from "../../HttpExchange.ts"
 
+/** The longest that is passed on: limits of providers are of a day at most, and more digits are no time that anybody meant. */
+const LONGEST_MS = Duration.toMillis(Duration.days(1))
+
 /** {@link retryAfterMs} from now. */
 export const retryAfterNow = (headers: ResponseHeaders): Effect.Effect<number | undefined> =>
   // Nearly no answer has one of them.
@@ -12,9 +15,15 @@ export const retryAfterNow = (headers: ResponseHeaders): Effect.Effect<number | 
 
 /**
  * Milliseconds from `now` (ms since the epoch) until another try is welcome: from `retry-after-ms`, or from
- * `Retry-After` in seconds or as a date (RFC 9110 §10.2.3). `undefined` without a usable value; never negative.
+ * `Retry-After` in seconds or as a date (RFC 9110 §10.2.3). `undefined` without a usable value; never
+ * negative, and a day at most.
  */
 export const retryAfterMs = (headers: ResponseHeaders, now: number): number | undefined => {
+  const asked = askedMs(headers, now)
+  return asked === undefined ? undefined : Math.min(asked, LONGEST_MS)
+}
+
+const askedMs = (headers: ResponseHeaders, now: number): number | undefined => {
   const milliseconds = number(headers["retry-after-ms"])
   if (milliseconds !== undefined) return milliseconds
   const value = headers["retry-after"]
