@@ -2,7 +2,7 @@ import { text } from "node:stream/consumers"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { SealgateError } from "../client/errors.ts"
-import { SealedClient } from "../client/SealedClient.ts"
+import type { SealedClient as Client } from "../client/SealedClient.ts"
 import { CHAT_APIS, Conversation } from "./chat/Conversation.ts"
 import { greeting, interactive } from "./chat/interactive.ts"
 import { explained, summary } from "./chat/answerText.ts"
@@ -26,12 +26,7 @@ const attempt = <A>(f: (signal: AbortSignal) => Promise<A>) => Effect.tryPromise
  * Asks once. On a terminal the answer is shown as it comes; anything else gets it after it was verified, because there
  * is no taking back what another program has read.
  */
-const once = Effect.fnUntraced(function* (
-  conversation: Conversation,
-  client: SealedClient,
-  question: string,
-  json: boolean,
-) {
+const once = Effect.fnUntraced(function* (conversation: Conversation, client: Client, question: string, json: boolean) {
   const live = process.stdout.isTTY && !json
   const show = {
     text: (piece: string) => {
@@ -89,6 +84,7 @@ export const chatCommand = Command.make(
   },
   Effect.fn(function* (input) {
     const { pins, proxy } = yield* trustedProxy(input)
+    const { SealedClient } = yield* Effect.promise(() => import("../client/SealedClient.ts"))
     const client = new SealedClient({
       baseUrl: proxy,
       pins,

@@ -1,14 +1,8 @@
-import { getCACertificates, setDefaultCACertificates } from "node:tls"
-import { Console, Effect, FileSystem, Option } from "effect"
+import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { CommandFailed, unusable } from "./CommandFailed.ts"
-import { SealedClient } from "../client/SealedClient.ts"
-import { credentialFileFlag, credentialFrom, ENVIRONMENT } from "./credential.ts"
-import { type Finding, warning } from "./doctor/Finding.ts"
-import { examineCalls } from "./doctor/examineCalls.ts"
-import { examineReadiness } from "./doctor/examineReadiness.ts"
-import { examineSession } from "./doctor/examineSession.ts"
-import { examineTransport } from "./doctor/examineTransport.ts"
+import { CommandFailed } from "./CommandFailed.ts"
+import { credentialFileFlag, ENVIRONMENT } from "./credential.ts"
+import { type Finding, isWell } from "./doctor/Finding.ts"
 import { jsonFlag, pinsFlag, proxyFlag } from "./flags.ts"
 import { UrlText } from "../layers/config/codecs.ts"
 import { proxyAndPins, trustedProxy } from "./settings/proxyAddress.ts"
@@ -29,26 +23,6 @@ const verdict = (findings: ReadonlyArray<Finding>): string => {
   if (errors > 0) return bold(red(`${errors} to mend${warnings > 0 ? `, ${warnings} to consider` : ""}.`))
   return bold(warnings > 0 ? `It works; ${warnings} to consider.` : "All is well.")
 }
-
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
-
-const isWell = (findings: ReadonlyArray<Finding>): boolean => findings.every(({ level }) => level !== "error")
-
-/** Believes the authorities in a file, beside those that this process believes anyway, until the scope closes. */
-const alsoTrust = Effect.fnUntraced(function* (file: string) {
-  const files = yield* FileSystem.FileSystem
-  const pem = yield* Effect.mapError(files.readFileString(file), () => unusable("The file of --ca cannot be read."))
-  const certificates = pem.match(CERTIFICATE)
-  if (certificates === null) return yield* unusable("The file of --ca holds no certificate in PEM form.")
-  const before = getCACertificates("default")
-  yield* Effect.acquireRelease(
-    Effect.sync(() => setDefaultCACertificates([...before, ...certificates])),
-    () => Effect.sync(() => setDefaultCACertificates(before)),
-  )
-})
-
-/** The proxy's address as the base of its paths. */
-const asBase = (proxy: URL): URL => new URL(proxy.href.endsWith("/") ? proxy.href : `${proxy.href}/`)
 
 export const doctorCommand = Command.make(
   "doctor",
@@ -78,30 +52,17 @@ export const doctorCommand = Command.make(
     json: jsonFlag("Print JSON"),
   },
   Effect.fn(function* (input) {
-    if (Option.isSome(input.ca)) yield* alsoTrust(input.ca.value)
-    const { pins, proxy: given } = yield* input.call
-      ? trustedProxy({ ...input, trustOnFirstUse: false })
-      : proxyAndPins(input)
-    const proxy = asBase(given)
-    const { findings, reached } = yield* examineTransport(proxy)
-    if (reached) {
-      findings.push(...(yield* examineSession(proxy, pins)))
-      findings.push(...(yield* examineReadiness(proxy, Option.map(input.operator, asBase))))
-    }
-    if (input.call && isWell(findings)) {
-      const client = new SealedClient({ baseUrl: given, pins, ...(yield* credentialFrom(input.credentialFile)) })
-      findings.push(...(yield* examineCalls(proxy, client)))
-    } else if (input.call) {
-      findings.push(warning("calls", "No provider was called.", "Mend what was found first."))
-    }
+    const { pins, proxy } = yield* input.call ? trustedProxy({ ...input, trustOnFirstUse: false }) : proxyAndPins(input)
+    const { examineDeployment } = yield* Effect.promise(() => import("./doctor/examineDeployment.ts"))
+    const findings = yield* examineDeployment({ ...input, proxy, pins })
     const well = isWell(findings)
     yield* Console.log(
       input.json
-        ? printableJson({ proxy: given, ok: well, findings })
+        ? printableJson({ proxy, ok: well, findings })
         : [...findings.map(describe), "", verdict(findings)].join("\n"),
     )
     if (!well) return yield* new CommandFailed({ message: "", exitCode: 1 })
-  }, Effect.scoped),
+  }),
 ).pipe(
   Command.withShortDescription("Examine a deployment of the proxy"),
   Command.withDescription(

@@ -5,7 +5,6 @@ import { DurationText } from "../layers/config/codecs.ts"
 import { mintSettings } from "../layers/config/gatewaySettings.ts"
 import { ConfigurationMistakes } from "../domain/configuration.ts"
 import { decodeSettings } from "../layers/config/Setting.ts"
-import { mintToken } from "../services/access/mintToken.ts"
 import { unusable } from "./CommandFailed.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
 import { defined } from "../domain/defined.ts"
@@ -57,6 +56,7 @@ export const tokenCommand = Command.make(
       )
     }
     const expires = DateTime.addDuration(yield* DateTime.now, input.ttl)
+    const { mintToken } = yield* Effect.promise(() => import("../services/access/mintToken.ts"))
     const token = Redacted.value(
       yield* mintToken({
         secret: jwtSecret,

@@ -25,3 +25,6 @@ type Check = Finding["check"]
 export const ok = (check: Check, says: string): Finding => ({ check, level: "ok", says })
 export const warning = (check: Check, says: string, fix: string): Finding => ({ check, level: "warning", says, fix })
 export const error = (check: Check, says: string, fix: string): Finding => ({ check, level: "error", says, fix })
+
+/** Whether nothing has to be mended. */
+export const isWell = (findings: ReadonlyArray<Finding>): boolean => findings.every(({ level }) => level !== "error")

@@ -2,7 +2,6 @@
 import { Effect, type Option, Redacted } from "effect"
 import { Flag } from "effect/cli"
 import { GatewayProblem, SealgateError, Unreachable } from "../../client/errors.ts"
-import { GatewayClient } from "../../client/GatewayClient.ts"
 import type { Page } from "../../client/gatewayCalls.ts"
 import { clientSettings } from "../../layers/config/clientSettings.ts"
 import { UrlText } from "../../layers/config/codecs.ts"
@@ -50,6 +49,7 @@ export const connect = Effect.fnUntraced(function* (given: Option.Option<URL>) {
       "SEALGATE_TOKEN is not set. Put your bearer token there: `sealgate gateway --dev` prints one, `sealgate token` makes one.",
     )
   }
+  const { GatewayClient } = yield* Effect.promise(() => import("../../client/GatewayClient.ts"))
   return new GatewayClient({ baseUrl: url.href, token: Redacted.value(token) })
 })
 

@@ -1,0 +1,59 @@
+/** Everything that `sealgate doctor` looks at, one after the other. Loaded by that command alone: it brings TLS and a client along. */
+import { getCACertificates, setDefaultCACertificates } from "node:tls"
+import { Effect, FileSystem, Option } from "effect"
+import { SealedClient } from "../../client/SealedClient.ts"
+import { unusable } from "../CommandFailed.ts"
+import { credentialFrom } from "../credential.ts"
+import { examineCalls } from "./examineCalls.ts"
+import { examineReadiness } from "./examineReadiness.ts"
+import { examineSession } from "./examineSession.ts"
+import { examineTransport } from "./examineTransport.ts"
+import { isWell, warning } from "./Finding.ts"
+
+interface Deployment {
+  readonly proxy: URL
+  readonly pins: ReadonlyArray<string>
+  /** A PEM file of authorities to believe. */
+  readonly ca: Option.Option<string>
+  /** Where the operator's listener is. */
+  readonly operator: Option.Option<URL>
+  /** Whether each provider is called once. */
+  readonly call: boolean
+  readonly credentialFile: Option.Option<string>
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+
+/** Believes the authorities in a file, beside those that this process believes anyway, until the scope closes. */
+const alsoTrust = Effect.fnUntraced(function* (file: string) {
+  const files = yield* FileSystem.FileSystem
+  const pem = yield* Effect.mapError(files.readFileString(file), () => unusable("The file of --ca cannot be read."))
+  const certificates = pem.match(CERTIFICATE)
+  if (certificates === null) return yield* unusable("The file of --ca holds no certificate in PEM form.")
+  const before = getCACertificates("default")
+  yield* Effect.acquireRelease(
+    Effect.sync(() => setDefaultCACertificates([...before, ...certificates])),
+    () => Effect.sync(() => setDefaultCACertificates(before)),
+  )
+})
+
+/** The proxy's address as the base of its paths. */
+const asBase = (proxy: URL): URL => new URL(proxy.href.endsWith("/") ? proxy.href : `${proxy.href}/`)
+
+export const examineDeployment = Effect.fn(function* (given: Deployment) {
+  if (Option.isSome(given.ca)) yield* alsoTrust(given.ca.value)
+  const proxy = asBase(given.proxy)
+  const { findings, reached } = yield* examineTransport(proxy)
+  if (reached) {
+    findings.push(...(yield* examineSession(proxy, given.pins)))
+    findings.push(...(yield* examineReadiness(proxy, Option.map(given.operator, asBase))))
+  }
+  if (given.call && isWell(findings)) {
+    const credential = yield* credentialFrom(given.credentialFile)
+    const client = new SealedClient({ baseUrl: given.proxy, pins: given.pins, ...credential })
+    findings.push(...(yield* examineCalls(proxy, client)))
+  } else if (given.call) {
+    findings.push(warning("calls", "No provider was called.", "Mend what was found first."))
+  }
+  return findings
+}, Effect.scoped)
