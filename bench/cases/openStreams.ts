@@ -6,7 +6,7 @@ import { memoryOf } from "../harness/processTimes.ts"
 import { runSealgate, runServer } from "../harness/servers.ts"
 import type { FramesLoad } from "../loads/frames.ts"
 
-const STREAMS = [100, 250]
+const STREAMS = [100, 250, 500]
 const PACE_MS = 100
 /** Three tokens at a time: to write and read 60,000 pieces a second would keep the cores busy by itself. */
 const UPSTREAM = { WORDS: "1000000", WORDS_PER_SECOND: "60", WRITES_PER_SECOND: "20" }

@@ -57,7 +57,7 @@ export const unpacedStream = streamCase(
   "stream",
   `Streams of ${CHUNKS} chunks, unpaced, 8 connections, upstream as fast as it can`,
   8,
-  { lanes: 8, pace: 0, tokensPerSecond: 0, perSecond: 300 },
+  { lanes: 8, pace: 0, tokensPerSecond: 0, perSecond: 800 },
 )
 
 export const pacedStream = streamCase(
