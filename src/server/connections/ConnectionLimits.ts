@@ -2,7 +2,7 @@
  * The limits of connections: their number in all and per address, how long nothing may move, how slowly an answer may
  * be read, how much may wait to be read, and how input that is not HTTP is refused.
  */
-import type { Server } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Server as HttpsServer } from "node:https"
 import type { Socket } from "node:net"
 import { Duration, Result } from "effect"
@@ -126,6 +126,16 @@ const ignoreUpgrades = (server: AnyServer): void => {
   })
 }
 
+/**
+ * What a client expects, beside leave to send a body, keeps it from nothing, as RFC 9110 §10.1.1 permits: Node would refuse it
+ * out of turn, and without a word why.
+ */
+const ignoreExpectations = (server: AnyServer): void => {
+  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
+    server.emit("request", request, response),
+  )
+}
+
 /** Puts all of these limits on a server that does not listen yet. */
 export const limitConnections = (server: AnyServer, limits: ConnectionLimits): void => {
   const answers = makeAnswerMemory(limits.maxAnswerMemory)
@@ -134,6 +144,7 @@ export const limitConnections = (server: AnyServer, limits: ConnectionLimits): v
   cutStalled(server, limits, serving)
   answerClientErrors(server, serving)
   ignoreUpgrades(server)
+  ignoreExpectations(server)
   const cutSlow = slowReaders(limits)
   const timer = setInterval(() => {
     answers.look(serving.keys())

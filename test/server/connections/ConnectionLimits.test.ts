@@ -174,6 +174,25 @@ describe("requests of one connection", () => {
     }),
   )
 
+  it.live("have their turn whatever they expect", () =>
+    Effect.gen(function* () {
+      const { begun, listener } = onDemand()
+      const { port } = yield* serve({}, listener)
+      const expecting = "GET /2 HTTP/1.1\r\nhost: localhost\r\nexpect: miracles\r\nconnection: close\r\n\r\n"
+      const socket = yield* openSocket(port, get("/1") + expecting)
+      while (begun.length === 0) yield* Effect.sleep("1 millis")
+      yield* Effect.sleep("20 millis")
+      assert.deepStrictEqual(
+        begun.map(({ url }) => url),
+        ["/1"],
+      )
+      begun[0]?.answer()
+      while (begun.length === 1) yield* Effect.sleep("1 millis")
+      begun[1]?.answer()
+      assert.match(yield* Effect.promise(() => socket.ended), /answer to \/1[^]*200 OK[^]*answer to \/2$/)
+    }),
+  )
+
   it.live("are remembered for as long as the connection is there", () =>
     Effect.gen(function* () {
       const server = createServer(ok)
