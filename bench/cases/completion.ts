@@ -10,7 +10,7 @@ const LANES = 32
 const PER_SECOND = 2000
 
 /** Nothing that speaks the protocol can cost less on Node. */
-const FLOOR = "node:http pass-through, an exchange's cryptography"
+const FLOOR = "the same with an exchange's crypto"
 
 const body = {
   model: "gpt-4o",
