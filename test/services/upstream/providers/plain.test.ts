@@ -17,7 +17,12 @@ const decodeUsage = Schema.decodeUnknownOption(Usage)
 /** What may stand in a member that should be something else. */
 const ODD: ReadonlyArray<unknown> = [null, "text", "", 1, -1, 0.5, 2 ** 53, true, [], {}]
 
-const oneOf = (...values: ReadonlyArray<unknown>) => fc.constantFrom<unknown>(...values, ...ODD)
+/** Mostly one of `values`, so that many of what is made of them are plain. */
+const oneOf = (...values: ReadonlyArray<unknown>) =>
+  fc.oneof(
+    { weight: values.length === 0 ? 0 : 8, arbitrary: fc.constantFrom<unknown>(...values, null) },
+    { weight: 1, arbitrary: fc.constantFrom(...ODD) },
+  )
 
 /** Objects with some of these members. */
 const object = (members: Readonly<Record<string, fc.Arbitrary<unknown>>>) => fc.record(members, { requiredKeys: [] })
@@ -37,22 +42,25 @@ const answerOf = (member: string) =>
     usage: oneOf({ prompt_tokens: 1 }),
     more: oneOf(),
     choices: fc.oneof(
-      oneOf(),
-      fc.array(
-        fc.oneof(
-          {
-            weight: 5,
-            arbitrary: object({
-              index: oneOf(0),
-              finish_reason: oneOf("stop"),
-              logprobs: oneOf(),
-              [member]: fc.oneof({ weight: 5, arbitrary: said }, oneOf()),
-            }),
-          },
-          { weight: 1, arbitrary: oneOf() },
+      { weight: 1, arbitrary: oneOf() },
+      {
+        weight: 5,
+        arbitrary: fc.array(
+          fc.oneof(
+            {
+              weight: 5,
+              arbitrary: object({
+                index: oneOf(0),
+                finish_reason: oneOf("stop"),
+                logprobs: oneOf(),
+                [member]: fc.oneof({ weight: 5, arbitrary: said }, oneOf()),
+              }),
+            },
+            { weight: 1, arbitrary: oneOf() },
+          ),
+          { maxLength: 3 },
         ),
-        { maxLength: 3 },
-      ),
+      },
     ),
   })
 
