@@ -1,7 +1,7 @@
 /** The AI SDK, sealed, with a tool. */
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { generateText, isStepCount, jsonSchema, streamText, tool } from "ai"
-import { createSealedFetch } from "sealgate/client"
+import { createSealedFetch } from "sealgate-client"
 
 const sealed = createOpenAICompatible({
   name: "sealed",

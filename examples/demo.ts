@@ -2,7 +2,7 @@
  * `npm run demo`: the sealed proxy from start to stop, with a chat, a stream, proofs, and somebody on the path; then a coding
  * agent's call through a connector, and the agent gateway with one task in each of its modes.
  */
-import { type ChatInput, type Fetch, proveExchange, SealedClient, verifyReceipt } from "sealgate/client"
+import { type ChatInput, type Fetch, proveExchange, SealedClient, verifyReceipt } from "sealgate-client"
 import { cuttingFetch, flippingFetch, recordingFetch } from "./demo/attacker.ts"
 import { demoAgent } from "./demo/agent.ts"
 import { demoGateway } from "./demo/gateway.ts"

@@ -6,7 +6,7 @@ import { Effect, Layer, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { Attestation, Gateway, SealedProxy, Upstream } from "sealgate"
-import { SealedClientService } from "sealgate/client"
+import { SealedClientService } from "sealgate/effect"
 
 const folder = mkdtempSync(join(tmpdir(), "sealgate-embedding-"))
 const here = { host: "127.0.0.1", port: 0 }

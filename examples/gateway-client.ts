@@ -1,5 +1,5 @@
 /** The gateway's typed client: an agent, a task, its steps as they finish, and what it cost. */
-import { GatewayClient } from "sealgate/client"
+import { GatewayClient } from "sealgate/gateway-client"
 
 const gateway = new GatewayClient({
   baseUrl: process.env["SEALGATE_GATEWAY"] ?? "http://localhost:3000",

@@ -1,5 +1,5 @@
 /** The client itself: a streamed answer, and what is left of it that proves it. */
-import { proveExchange, SealedClient } from "sealgate/client"
+import { proveExchange, SealedClient } from "sealgate-client"
 
 const proxy = process.env["SEALGATE_PROXY"] ?? "http://localhost:3001"
 const pin = process.env["SEALGATE_PIN"] ?? ""

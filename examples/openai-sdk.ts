@@ -1,6 +1,6 @@
 /** The OpenAI SDK, sealed: only `fetch` is new. */
 import OpenAI, { NotFoundError } from "openai"
-import { createSealedFetch } from "sealgate/client"
+import { createSealedFetch } from "sealgate-client"
 
 const fetch = createSealedFetch({
   baseUrl: process.env["SEALGATE_PROXY"] ?? "http://localhost:3001",

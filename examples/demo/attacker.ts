@@ -1,5 +1,5 @@
 /** Somebody on the path between client and proxy who can change, cut, keep and repeat what passes, but not read it. */
-import type { Fetch } from "sealgate/client"
+import type { Fetch } from "sealgate-client"
 
 /** Replaces one base64url character of the first frame that passes. */
 const flip = (text: string): string =>

@@ -1,5 +1,5 @@
 /** The second half of the demo: an agent, one task in each mode, and what it cost. */
-import { GatewayClient, type Job } from "sealgate/client"
+import { GatewayClient, type Job } from "sealgate/gateway-client"
 import { FakeUpstream } from "../../test/support/FakeUpstream.ts"
 import { alpha, beta, gamma } from "./models.ts"
 import { startGateway } from "./serverProcess.ts"

@@ -1,7 +1,7 @@
 /** Opens the frames of one response and follows its chain (sealed protocol §4.3 to §5). */
 import { type Bytes, encodeBase64Url, fromUtf8, utf8 } from "../domain/bytes.ts"
 import { endRecordLength, FLOOR, unpad } from "../domain/padding.ts"
-import type { Problem } from "../domain/problem.ts"
+import type { Problem } from "../domain/problemTypes.ts"
 import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
 import {
   chainLink,

@@ -1,12 +1,13 @@
 /** The client of the sealed proxy, for Node and browsers. */
 import { type ApiName, apiOf, CHAT_COMPLETIONS } from "../domain/apis.ts"
-import type { ChatCompletion, ChatInput } from "../domain/chat.ts"
+import type { ChatCompletion, ChatInput } from "../domain/chatTypes.ts"
 import type { PublicJwk, ReceiptClaims } from "../domain/statement.ts"
 import type { SuiteName } from "../domain/suites.ts"
 import { floorOf, paceOf } from "../domain/pace.ts"
 import { type Form, MEDIA_TYPE } from "../domain/transcript.ts"
 import { parseStatement } from "../domain/statement.ts"
 import { string, strings } from "./decode.ts"
+import { deferred } from "./deferred.ts"
 import { isObject, type JsonObject, parseJson } from "../domain/json.ts"
 import { deliver } from "./delivery.ts"
 import { NoPins, PinMismatch, SealedProblem, SealgateError, StreamTruncated, Tampered } from "./errors.ts"
@@ -22,7 +23,6 @@ import { type Fetch, hangUp, readAnswer, Transport } from "./transport.ts"
 import { keysByThumbprint, publicJwk, type TrustedKeys } from "./trust.ts"
 import type { RevealedExchange } from "./verify.ts"
 import { defined } from "../domain/defined.ts"
-import type { TraceContext } from "../domain/traceContext.ts"
 
 export type { Fetch } from "./transport.ts"
 
@@ -80,7 +80,7 @@ export interface RequestOptions {
   /** A UUID that names the request in the receipt; made up when absent. */
   readonly requestId?: string
   /** The trace that the request belongs to. It goes under the seal: what headers say of one is not taken up. */
-  readonly trace?: TraceContext
+  readonly trace?: { readonly traceparent: string; readonly tracestate?: string | undefined }
   /** Called with every frame of the answer once it was verified, before what it holds is handed out. */
   readonly onFrame?: (frame: VerifiedFrame) => void
 }
@@ -392,7 +392,7 @@ const onlySealed = async (response: Answer, mediaType: string): Promise<Answer> 
 /** `promise`, unless `signal` fires first. */
 const orAbort = <A>(promise: Promise<A>, signal: AbortSignal | undefined): Promise<A> => {
   if (signal === undefined) return promise
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const { promise: aborted, reject } = deferred<never>()
   const abort = () => reject(signal.reason)
   if (signal.aborted) abort()
   signal.addEventListener("abort", abort, { once: true })

@@ -1,7 +1,7 @@
 /** The sealed client for programs in Effect: the same client as a service, with its errors in the error channel. */
 import { Context, Data, Effect, Layer, Stream } from "effect"
 import type { ApiName } from "../domain/apis.ts"
-import type { ChatChunk, ChatInput } from "../domain/chat.ts"
+import type { ChatChunk, ChatInput } from "../domain/chatTypes.ts"
 import type { JsonObject } from "../domain/json.ts"
 import { SealgateError } from "./errors.ts"
 import type { ChatEnd } from "./joins.ts"

@@ -9,6 +9,7 @@ import {
   Tampered,
   type VerifiedPrefix,
 } from "./errors.ts"
+import { deferred } from "./deferred.ts"
 import type { ResponseOpener, VerifiedEnd } from "./ResponseOpener.ts"
 import type { ServerSentEvent } from "./serverSentEvents.ts"
 import { frameOf, partsOf, proofOf, type StreamPart } from "./streamParts.ts"
@@ -44,7 +45,7 @@ export class SealedStream<Chunk extends JsonObject, End extends StreamEnd> imple
   private taken = false
 
   constructor(open: OpenStream, join: () => Join<Chunk, End>, options: StreamOptions = {}) {
-    const { promise, reject, resolve } = Promise.withResolvers<End>()
+    const { promise, reject, resolve } = deferred<End>()
     // A caller that only iterates learns of a failure there, so a rejection of `end` need not be handled as well.
     promise.catch(() => undefined)
     this.end = promise

@@ -5,7 +5,7 @@
 import { type Bytes, decodeBase64Url } from "../domain/bytes.ts"
 import { NotIJson, parseIJson } from "../domain/iJson.ts"
 import { isObject, type JsonObject } from "../domain/json.ts"
-import type { Problem } from "../domain/problem.ts"
+import type { Problem } from "../domain/problemTypes.ts"
 import { Tampered } from "./errors.ts"
 
 const wrong = (what: string, expected: string) => new Tampered(`${what} is not ${expected}.`)

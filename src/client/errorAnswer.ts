@@ -1,6 +1,6 @@
 /** Failures as they are told to SDKs, before a vendor's form is given to them. */
 import { isObject, type JsonObject } from "../domain/json.ts"
-import type { Problem } from "../domain/problem.ts"
+import type { Problem } from "../domain/problemTypes.ts"
 import { AnswerIncomplete, SealedProblem, type SealgateError, type SealgateErrorCode } from "./errors.ts"
 
 export interface ErrorAnswer {

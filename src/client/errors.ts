@@ -1,6 +1,6 @@
 /** What can go wrong for a client, each with a stable `code` to switch on. */
 import type { JsonObject } from "../domain/json.ts"
-import type { Problem } from "../domain/problem.ts"
+import type { Problem } from "../domain/problemTypes.ts"
 import type { ReceiptClaims } from "../domain/statement.ts"
 
 export type SealgateErrorCode =
@@ -177,18 +177,5 @@ export class Unreachable extends SealgateError {
   constructor(message: string, options?: ErrorOptions, mayHaveBeenServed = true) {
     super(message, options)
     this.mayHaveBeenServed = mayHaveBeenServed
-  }
-}
-
-/** The gateway refused the request; `problem` says why, and whether repeating it may help. */
-export class GatewayProblem extends SealgateError {
-  readonly code = "problem"
-  readonly problem: Problem
-  /** Milliseconds after which to try again, if the gateway said so. */
-  readonly retryAfterMs: number | undefined
-  constructor(problem: Problem, retryAfterMs?: number) {
-    super(problem.detail === undefined ? problem.title : `${problem.title} ${problem.detail}`)
-    this.problem = problem
-    this.retryAfterMs = retryAfterMs
   }
 }

@@ -1,6 +1,6 @@
 /** A sealed stream as the server-sent events of the API that was asked for. */
 import { type ApiName, apiOf, CHAT_COMPLETIONS } from "../domain/apis.ts"
-import type { ChatChunk } from "../domain/chat.ts"
+import type { ChatChunk } from "../domain/chatTypes.ts"
 import { isObject, type JsonObject } from "../domain/json.ts"
 import type { ErrorAnswer } from "./errorAnswer.ts"
 import type { EventStream } from "./joins.ts"

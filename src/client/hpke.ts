@@ -1,5 +1,4 @@
 /** The sender's side of HPKE (RFC 9180, mode base, HKDF-SHA256, AES-256-GCM) for one message. */
-import type { KemInterface } from "@hpke/core"
 import { type Bytes, concat } from "../domain/bytes.ts"
 import { defined } from "../domain/defined.ts"
 import { HPKE_LABELS, HPKE_VERSION, hpkeSuiteId, MODE_BASE, u16 } from "../domain/hpke.ts"
@@ -7,6 +6,7 @@ import type { Suite, SuiteName } from "../domain/suites.ts"
 import { EXPORT_BYTES, KEY_BYTES, NONCE_BYTES, responseExportContext } from "../domain/transcript.ts"
 import { loadKem } from "./kems.ts"
 import { expander, hmac, sealGcm } from "./primitives.ts"
+import type { SenderKem } from "./SenderKem.ts"
 import type { Eventual } from "./webPrimitives.ts"
 
 const EMPTY = new Uint8Array(0)
@@ -16,7 +16,7 @@ const NO_SALT = new Uint8Array(HASH_BYTES)
 
 /** A suite's KEM, and `LabeledExtract` and `LabeledExpand` (§4) with it. */
 interface Schedule {
-  readonly kem: KemInterface
+  readonly kem: SenderKem
   readonly extract: (salt: Bytes, label: Bytes, ikm: Bytes) => Promise<Bytes>
   readonly expander: (prk: Bytes) => Promise<(label: Bytes, info: Bytes, length: number) => Eventual<Bytes>>
   /** Of the id of no key, which is what mode base has. */
@@ -52,7 +52,7 @@ const scheduleOf = (suite: Suite): Promise<Schedule> => {
 /** Keys of sessions as the platform takes them: each is read once, and goes with the bytes that it was read from. */
 const recipients = new WeakMap<Bytes, Promise<CryptoKey>>()
 
-const recipientOf = (kem: KemInterface, publicKey: Bytes): Promise<CryptoKey> => {
+const recipientOf = (kem: SenderKem, publicKey: Bytes): Promise<CryptoKey> => {
   const known = recipients.get(publicKey)
   if (known !== undefined) return known
   const read = kem.deserializePublicKey(publicKey)

@@ -1,17 +1,13 @@
 /**
- * `sealgate/client`: talk to a sealed proxy or an agent gateway from Node or a browser, and verify what the proxy signed,
- * also offline.
+ * `sealgate-client`: talk to a sealed proxy from Node, Bun, Deno or a browser, and verify what it signed, also offline. It loads
+ * neither Effect nor the servers.
  */
-export type { ChatChunk, ChatCompletion, ChatInput, Message, Tool, ToolCall, Usage } from "../domain/chat.ts"
-export type { Problem } from "../domain/problem.ts"
+export type { ChatChunk, ChatCompletion, ChatInput, Message, Tool, ToolCall, Usage } from "../domain/chatTypes.ts"
+export type { Problem } from "../domain/problemTypes.ts"
 export type { ProofClaims, PublicJwk, ReceiptClaims } from "../domain/statement.ts"
 export type { ApiName } from "../domain/apis.ts"
 export { accumulate } from "../domain/chatStream.ts"
 export * from "./errors.ts"
-export { type Agent, GatewayClient, type RoutingSettings, type RoutingStats } from "./GatewayClient.ts"
-export type { Page } from "./gatewayCalls.ts"
-export type { Job, JobEvent, JobHandle, Step } from "./GatewayJobs.ts"
-export { type GatewayClientOptions, GatewayClientService } from "./GatewayClientService.ts"
 export type { VerifiedFrame } from "./ResponseOpener.ts"
 export {
   type Fetch,
@@ -23,7 +19,6 @@ export {
   type SealedCompletion,
 } from "./SealedClient.ts"
 export { createSealedFetch, type SealedFetchOptions, type VerifiedAnswer } from "./sealedFetch.ts"
-export { SealedClientError, SealedClientService, type StreamElement } from "./SealedClientService.ts"
 export { deltaText } from "./deltaText.ts"
 export type { ChatEnd, ChatStream, EventStream } from "./joins.ts"
 export type { SealedStream, StreamEnd } from "./SealedStream.ts"

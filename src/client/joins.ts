@@ -1,5 +1,5 @@
 /** What the streams of each API are joined to. */
-import type { ChatChunk, ChatCompletion } from "../domain/chat.ts"
+import type { ChatChunk, ChatCompletion } from "../domain/chatTypes.ts"
 import { ChatAccumulator } from "../domain/chatStream.ts"
 import type { JsonObject } from "../domain/json.ts"
 import { deltaText } from "./deltaText.ts"

@@ -1,11 +1,10 @@
 /** The sender's half of X-Wing (draft-connolly-cfrg-xwing-kem-08) on the primitives of Node's crypto library. */
-import type { KemInterface } from "@hpke/core"
 import { type Bytes, concat, decodeBase64Url } from "../domain/bytes.ts"
-import { ML_KEM_768, X_WING } from "../domain/suites.ts"
+import { ML_KEM_768 } from "../domain/suites.ts"
 import { type NodeCrypto, type NodeKey, SPKI_PREFIX } from "./nodeCrypto.ts"
+import type { SenderKem } from "./SenderKem.ts"
 
 const LABEL = new Uint8Array([0x5c, 0x2e, 0x2f, 0x2f, 0x5e, 0x5c])
-const SECRET_BYTES = 32
 
 /** A recipient's key as Node's crypto takes it. */
 interface RecipientKey {
@@ -15,30 +14,12 @@ interface RecipientKey {
   readonly keyX: Bytes
 }
 
-const refuse = async (): Promise<never> => {
-  throw new TypeError("this side only encapsulates")
-}
-
-export const nativeXWing = (crypto: NodeCrypto): KemInterface => {
+export const nativeXWing = (crypto: NodeCrypto): SenderKem => {
   const publicKeyOf = (prefix: Bytes, key: Bytes) =>
     crypto.createPublicKey({ key: concat(prefix, key), format: "der", type: "spki" })
   return {
-    id: X_WING.id.kem,
-    secretSize: SECRET_BYTES,
-    encSize: X_WING.encBytes,
-    publicKeySize: X_WING.publicKeyBytes,
-    privateKeySize: SECRET_BYTES,
-    serializePublicKey: refuse,
-    serializePrivateKey: refuse,
-    deserializePrivateKey: refuse,
-    importKey: refuse,
-    generateKeyPair: refuse,
-    deriveKeyPair: refuse,
-    decap: refuse,
     deserializePublicKey: async (key) => {
-      const bytes = concat(
-        ArrayBuffer.isView(key) ? new Uint8Array(key.buffer, key.byteOffset, key.byteLength) : new Uint8Array(key),
-      )
+      const bytes = concat(key)
       const [keyM, keyX] = [bytes.subarray(0, ML_KEM_768.publicKeyBytes), bytes.subarray(ML_KEM_768.publicKeyBytes)]
       const recipient: RecipientKey = {
         mlKem: publicKeyOf(SPKI_PREFIX.mlKem, keyM),

@@ -4,6 +4,7 @@
  */
 import { builtinModule } from "./builtinModule.ts"
 import type { Answer, AnswerBody, Piece, Sent } from "./answer.ts"
+import { deferred, type Deferred } from "./deferred.ts"
 
 /** The few parts that are used of Node's modules, whose types browsers do not have. */
 interface Emitter<Events> {
@@ -60,7 +61,7 @@ const MAX_UNREAD = 2
 /** Reads a body as it comes. It costs less than Node's own iterator, which makes a dozen objects for each body. */
 const readerOf = (message: Message): ReturnType<AnswerBody["getReader"]> => {
   const unread: Array<Uint8Array> = []
-  let waiting: PromiseWithResolvers<Piece> | undefined
+  let waiting: Deferred<Piece> | undefined
   let ended = false
   let failure: Error | undefined
   const go = () => {
@@ -90,7 +91,7 @@ const readerOf = (message: Message): ReturnType<AnswerBody["getReader"]> => {
   })
   return {
     read: () => {
-      waiting = Promise.withResolvers()
+      waiting = deferred()
       const { promise } = waiting
       go()
       return promise

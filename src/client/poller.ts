@@ -3,7 +3,8 @@
  * repeated, because it says nothing about what is waited for.
  */
 import { Clock, Duration, Effect, Random } from "effect"
-import { GatewayProblem, Unreachable } from "./errors.ts"
+import { Unreachable } from "./errors.ts"
+import { GatewayProblem } from "./GatewayProblem.ts"
 import { withErrors } from "./gatewayCalls.ts"
 
 /** Requests begin at least this far apart, and twice as far after each pause that this takes. In milliseconds. */

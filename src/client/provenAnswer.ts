@@ -1,6 +1,6 @@
 /** The answer that a revealed exchange shows, of whichever API: what stands in it that its receipt says, too. */
 import { CHAT_COMPLETIONS } from "../domain/apis.ts"
-import type { ChatChunk, ChatCompletion } from "../domain/chat.ts"
+import type { ChatChunk, ChatCompletion } from "../domain/chatTypes.ts"
 import { accumulate, UNFINISHED } from "../domain/chatStream.ts"
 import type { ReceiptClaims } from "../domain/statement.ts"
 import { isObject, type JsonObject } from "../domain/json.ts"

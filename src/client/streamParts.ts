@@ -1,5 +1,5 @@
 /** What a sealed stream consists of: its events on the wire, and the payloads of its data frames (sealed protocol §5). */
-import type { ChatChunk } from "../domain/chat.ts"
+import type { ChatChunk } from "../domain/chatTypes.ts"
 import { integer, parseObject, string } from "./decode.ts"
 import { isObject, type JsonObject } from "../domain/json.ts"
 import { Tampered } from "./errors.ts"

@@ -1,6 +1,6 @@
 /** HTTP to one proxy: what was asked, what came back, and what is known about a request that got no answer. */
 import { joined } from "../domain/bytes.ts"
-import type { Problem } from "../domain/problem.ts"
+import type { Problem } from "../domain/problemTypes.ts"
 import { withoutSlashes } from "../domain/url.ts"
 import { parseObject, problemFrom } from "./decode.ts"
 import type { JsonObject } from "../domain/json.ts"

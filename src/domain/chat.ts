@@ -3,6 +3,7 @@
  * does not know are kept, so that they reach OpenAI-compatible providers untouched.
  */
 import { Schema } from "effect"
+import type * as Types from "./chatTypes.ts"
 
 const open = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(Schema.String, Schema.Unknown)])
@@ -11,17 +12,17 @@ const NonNegativeInt = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
 
 export const TextPart = open({ type: Schema.Literal("text"), text: Schema.String })
-export type TextPart = typeof TextPart.Type
+export type TextPart = Types.TextPart
 
 /** `image_url.url` is an `https:` URL or a `data:` URL with base64 content. */
 export const ImagePart = open({
   type: Schema.Literal("image_url"),
   image_url: open({ url: Schema.NonEmptyString, detail: Schema.optionalKey(Schema.String) }),
 })
-export type ImagePart = typeof ImagePart.Type
+export type ImagePart = Types.ImagePart
 
 export const RefusalPart = open({ type: Schema.Literal("refusal"), refusal: Schema.String })
-export type RefusalPart = typeof RefusalPart.Type
+export type RefusalPart = Types.RefusalPart
 
 const KNOWN_PARTS: ReadonlySet<string> = new Set(["text", "image_url", "refusal"])
 
@@ -33,24 +34,24 @@ const OtherPart = open({
 })
 
 export const ContentPart = Schema.Union([TextPart, ImagePart, RefusalPart, OtherPart])
-export type ContentPart = typeof ContentPart.Type
+export type ContentPart = Types.ContentPart
 
 const Content = Schema.Union([Schema.String, Schema.Array(ContentPart)])
 
 /** `arguments` is JSON text, as the model wrote it. */
 export const FunctionCall = open({ name: Schema.NonEmptyString, arguments: Schema.String })
-export type FunctionCall = typeof FunctionCall.Type
+export type FunctionCall = Types.FunctionCall
 
 export const ToolCall = open({
   id: Schema.NonEmptyString,
   type: Schema.Literal("function"),
   function: FunctionCall,
 })
-export type ToolCall = typeof ToolCall.Type
+export type ToolCall = Types.ToolCall
 
 const SystemMessage = open({ role: Schema.Literals(["system", "developer"]), content: Content })
 const UserMessage = open({ role: Schema.Literal("user"), content: Content })
-type UserMessage = typeof UserMessage.Type
+type UserMessage = Types.UserMessage
 export const AssistantMessage = open({
   role: Schema.Literal("assistant"),
   content: Schema.optionalKey(Schema.NullOr(Content)),
@@ -59,23 +60,23 @@ export const AssistantMessage = open({
   /** Legacy single call, from before `tool_calls`. */
   function_call: Schema.optionalKey(Schema.NullOr(FunctionCall)),
 })
-export type AssistantMessage = typeof AssistantMessage.Type
+export type AssistantMessage = Types.AssistantMessage
 export const ToolMessage = open({
   role: Schema.Literal("tool"),
   tool_call_id: Schema.NonEmptyString,
   content: Content,
 })
-export type ToolMessage = typeof ToolMessage.Type
+export type ToolMessage = Types.ToolMessage
 /** Legacy result of a `function_call`. */
 export const FunctionMessage = open({
   role: Schema.Literal("function"),
   name: Schema.NonEmptyString,
   content: Schema.NullOr(Schema.String),
 })
-export type FunctionMessage = typeof FunctionMessage.Type
+export type FunctionMessage = Types.FunctionMessage
 
 export const Message = Schema.Union([SystemMessage, UserMessage, AssistantMessage, ToolMessage, FunctionMessage])
-export type Message = typeof Message.Type
+export type Message = Types.Message
 
 /** `parameters` is a JSON Schema. */
 const FunctionDefinition = open({
@@ -86,13 +87,13 @@ const FunctionDefinition = open({
 })
 
 export const Tool = open({ type: Schema.Literal("function"), function: FunctionDefinition })
-export type Tool = typeof Tool.Type
+export type Tool = Types.Tool
 
 export const ToolChoice = Schema.Union([
   Schema.Literals(["none", "auto", "required"]),
   open({ type: Schema.Literal("function"), function: open({ name: Schema.NonEmptyString }) }),
 ])
-export type ToolChoice = typeof ToolChoice.Type
+export type ToolChoice = Types.ToolChoice
 
 export const ResponseFormat = Schema.Union([
   open({ type: Schema.Literals(["text", "json_object"]) }),
@@ -106,7 +107,7 @@ export const ResponseFormat = Schema.Union([
     }),
   }),
 ])
-export type ResponseFormat = typeof ResponseFormat.Type
+export type ResponseFormat = Types.ResponseFormat
 
 const options = {
   model: Schema.optionalKey(Schema.NonEmptyString),
@@ -143,7 +144,7 @@ export const ChatRequest = open({
   prompt: absent("Give either messages or a prompt"),
   system: absent("system goes with prompt alone; put it into messages"),
 })
-export type ChatRequest = typeof ChatRequest.Type
+export type ChatRequest = Types.ChatRequest
 
 /** The shorthand: one `prompt`, optionally under a `system` message, in place of `messages`. */
 const PromptRequest = open({
@@ -152,11 +153,11 @@ const PromptRequest = open({
   system: Schema.optionalKey(Schema.String),
   messages: absent("Give either messages or a prompt"),
 })
-type PromptRequest = typeof PromptRequest.Type
+type PromptRequest = Types.PromptRequest
 
 /** What a caller may send: messages, or the prompt shorthand, never both. */
 export const ChatInput = Schema.Union([ChatRequest, PromptRequest], { mode: "oneOf" })
-export type ChatInput = typeof ChatInput.Type
+export type ChatInput = Types.ChatInput
 
 const isPrompt = (input: ChatInput): input is PromptRequest => input["messages"] === undefined
 
@@ -184,11 +185,11 @@ export const Usage = open({
   ),
   completion_tokens_details: Schema.optionalKey(Schema.NullOr(open({ reasoning_tokens: TokenCount }))),
 })
-export type Usage = typeof Usage.Type
+export type Usage = Types.Usage
 
 /** OpenAI's finish reasons are `stop`, `length`, `tool_calls`, `content_filter` and `function_call`. */
 export const FinishReason = Schema.NonEmptyString
-export type FinishReason = typeof FinishReason.Type
+export type FinishReason = Types.FinishReason
 
 const Choice = open({
   index: NonNegativeInt,
@@ -205,7 +206,7 @@ export const ChatCompletion = open({
   choices: Schema.Array(Choice).check(Schema.isMinLength(1)),
   usage: Schema.optionalKey(Schema.NullOr(Usage)),
 })
-export type ChatCompletion = typeof ChatCompletion.Type
+export type ChatCompletion = Types.ChatCompletion
 
 /** One piece of a tool call; pieces with the same `index` belong together, their `arguments` are concatenated. */
 export const ToolCallDelta = open({
@@ -216,7 +217,7 @@ export const ToolCallDelta = open({
     open({ name: Schema.optionalKey(Schema.String), arguments: Schema.optionalKey(Schema.String) }),
   ),
 })
-export type ToolCallDelta = typeof ToolCallDelta.Type
+export type ToolCallDelta = Types.ToolCallDelta
 
 export const Delta = open({
   role: Schema.optionalKey(Schema.String),
@@ -228,7 +229,7 @@ export const Delta = open({
     Schema.NullOr(open({ name: Schema.optionalKey(Schema.String), arguments: Schema.optionalKey(Schema.String) })),
   ),
 })
-export type Delta = typeof Delta.Type
+export type Delta = Types.Delta
 
 /** One piece of a streamed answer (`chat.completion.chunk`). */
 export const ChatChunk = open({
@@ -241,4 +242,4 @@ export const ChatChunk = open({
   ),
   usage: Schema.optionalKey(Schema.NullOr(Usage)),
 })
-export type ChatChunk = typeof ChatChunk.Type
+export type ChatChunk = Types.ChatChunk

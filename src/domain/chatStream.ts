@@ -1,6 +1,6 @@
 /** Joins the pieces of a streamed answer into the whole answer. Pure, and free of imports: browsers run it too. */
 import { isObject } from "./json.ts"
-import type { AssistantMessage, ChatChunk, ChatCompletion, Delta, FunctionCall, ToolCall, Usage } from "./chat.ts"
+import type { AssistantMessage, ChatChunk, ChatCompletion, Delta, FunctionCall, ToolCall, Usage } from "./chatTypes.ts"
 
 /** The finish reason of a choice that the chunks leave unfinished; no provider reports it. */
 export const UNFINISHED = "unfinished"

@@ -2,7 +2,7 @@
  * Merges consecutive chunks of a stream into one where they only continue the same text, so that the number of tokens
  * does not show in the number of frames (sealed protocol §5).
  */
-import type { ChatChunk } from "./chat.ts"
+import type { ChatChunk } from "./chatTypes.ts"
 
 type Json = Readonly<Record<string, unknown>>
 type Choice = ChatChunk["choices"][number]

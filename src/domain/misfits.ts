@@ -4,7 +4,7 @@
  * mistake.
  */
 import { Array as Arr, Order, SchemaAST, SchemaIssue } from "effect"
-import type { ProblemIssue } from "./problem.ts"
+import type { ProblemIssue } from "./problemTypes.ts"
 
 type Issue = SchemaIssue.Issue
 

@@ -3,7 +3,7 @@
  * tokens, so no amount ever passes through a fraction. An amount that is not known is `null`, never 0.
  */
 import { Schema } from "effect"
-import type { Usage } from "./chat.ts"
+import type { Usage } from "./chatTypes.ts"
 
 /** Prices are quoted for this many tokens. */
 const TOKENS_PER_PRICE = 1_000_000n

@@ -3,12 +3,13 @@
  * programs, `detail` says what was wrong and what to do, `retryable` whether the same request may succeed later.
  */
 import { Schema } from "effect"
+import type * as Types from "./problemTypes.ts"
 
 export const PROBLEM_CONTENT_TYPE = "application/problem+json"
 
 /** One member of a request that did not fit, and why. */
 export const ProblemIssue = Schema.Struct({ path: Schema.String, message: Schema.String })
-export type ProblemIssue = typeof ProblemIssue.Type
+export type ProblemIssue = Types.ProblemIssue
 
 export const Problem = Schema.Struct({
   type: Schema.String,
@@ -26,7 +27,7 @@ export const Problem = Schema.Struct({
   provider_error: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
   provider_status: Schema.optionalKey(Schema.Int),
 }).annotate({ identifier: "Problem" })
-export type Problem = typeof Problem.Type
+export type Problem = Types.Problem
 
 /** The problem type of a code: a URN, because a problem type names a problem and need not be a page. */
 export const problemType = <Code extends string>(code: Code) => `urn:sealgate:problem:${code}` as const

@@ -1,5 +1,5 @@
 /** Whether a routing configuration can work, and the problems of one that cannot. */
-import type { ProblemIssue } from "./problem.ts"
+import type { ProblemIssue } from "./problemTypes.ts"
 import { Refusal } from "./refusal.ts"
 import { Role, type RoutingSettings } from "./routing.ts"
 import { permits, sameTarget, type TargetName } from "./targets.ts"

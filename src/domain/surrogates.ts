@@ -3,7 +3,7 @@
  * between the two. Half of a pair is not I-JSON (RFC 7493 §2.1), so halves are joined here, or become U+FFFD.
  */
 import { isObject, type JsonObject } from "./json.ts"
-import type { ChatChunk, Delta } from "./chat.ts"
+import type { ChatChunk, Delta } from "./chatTypes.ts"
 import { WHOLE } from "./chatStream.ts"
 
 /** How `JSON.stringify` writes half of a pair. The same characters may also stand in a string, which does no harm. */

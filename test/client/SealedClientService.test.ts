@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
-import { NoPins, SealedClientService, StreamTruncated } from "../../src/client/index.ts"
+import { SealedClientService } from "../../src/client/effect.ts"
+import { NoPins, StreamTruncated } from "../../src/client/index.ts"
 import { FakeProxy, HANG } from "../support/protocol/FakeProxy.ts"
 
 const PROMPT = { prompt: "one two three" }

@@ -10,7 +10,7 @@ import {
 } from "../../src/client/errors.ts"
 import { type Evidence, type Fetch, SealedClient, verifyEvidence } from "../../src/client/index.ts"
 import { exchangeNamed, negatives, published, sessionOf, unhex } from "../support/protocol/published.ts"
-import { ephemeralPrivateKey, fromB64u, fromHex, publicKeyOf } from "../support/protocol/reference.ts"
+import { ephemeralPrivateKey, fromB64u } from "../support/protocol/reference.ts"
 
 type Outcome = "attack" | "answer" | "failure" | "refusal" | "break"
 type Session = (typeof published.sessions)["X25519"]
@@ -26,16 +26,6 @@ const outcomeOf = (error: unknown): Outcome => {
   if (!(error instanceof SealedProblem)) throw error
   if (error.sealed) return "failure"
   return error.problem.code === "unknown" ? "break" : "refusal"
-}
-
-/** A key pair of X25519 as WebCrypto has it. */
-const keyPair = async (secret: Buffer): Promise<CryptoKeyPair> => {
-  const pkcs8 = new Uint8Array(Buffer.concat([fromHex("302e020100300506032b656e04220420"), secret]))
-  const publicKey = new Uint8Array(publicKeyOf("X25519", secret))
-  return {
-    privateKey: await crypto.subtle.importKey("pkcs8", pkcs8, "X25519", true, ["deriveBits"]),
-    publicKey: await crypto.subtle.importKey("raw", publicKey, "X25519", true, []),
-  }
 }
 
 /** Gives `fetch` what is said for each path, and keeps what was asked. */
@@ -67,10 +57,9 @@ afterEach(() => {
 const nonceOf = ({ request_body }: Session): Buffer =>
   fromB64u((JSON.parse(request_body) as { readonly client_nonce: string }).client_nonce)
 
-const fixNonce = (session: Session): void => {
-  vi.setSystemTime(session.begun_at_ms)
+const fixRandom = (bytes: Uint8Array): void => {
   vi.spyOn(crypto, "getRandomValues").mockImplementation((array) => {
-    new Uint8Array(array.buffer).set(nonceOf(session))
+    new Uint8Array(array.buffer).set(bytes.subarray(0, array.byteLength))
     return array
   })
 }
@@ -78,7 +67,8 @@ const fixNonce = (session: Session): void => {
 describe("offers", () => {
   const begin = async (offer: Offer) => {
     const session = published.sessions[offer.session as keyof typeof published.sessions]
-    fixNonce(session)
+    fixRandom(nonceOf(session))
+    vi.setSystemTime(session.begun_at_ms)
     const { fetch, to } = answering({
       "/v1/init": () =>
         new Response(offer.body, { status: offer.status, headers: { "content-type": offer.content_type } }),
@@ -124,14 +114,16 @@ describe("answers", () => {
         readonly body: { readonly prompt: string }
       }
       const ikm = "ephemeral_ikm" in request ? unhex(request.ephemeral_ikm) : unhex("")
-      const pair = await keyPair(await ephemeralPrivateKey(ikm))
-      fixNonce(session)
-      vi.spyOn(crypto.subtle, "generateKey").mockImplementation(() => Promise.resolve(pair) as never)
+      const ephemeral = await ephemeralPrivateKey(ikm)
+      fixRandom(nonceOf(session))
+      vi.setSystemTime(session.begun_at_ms)
       const { fetch, to } = answering({
-        "/v1/init": (call) =>
-          call === 1
+        "/v1/init": (call) => {
+          fixRandom(ephemeral)
+          return call === 1
             ? new Response(JSON.stringify({ attestation: session.attestation }), { headers: JSON_TYPE })
-            : new Response("", { status: 500 }),
+            : new Response("", { status: 500 })
+        },
         "/v1/keys": () => {
           // The client adds half a second to the time that a session states.
           vi.setSystemTime(exchange.received_at_ms - 500)

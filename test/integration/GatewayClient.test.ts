@@ -3,13 +3,8 @@ import { getEventListeners } from "node:events"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { Gateway } from "../../src/index.ts"
-import {
-  GatewayClient,
-  GatewayClientService,
-  GatewayProblem,
-  type JobEvent,
-  Unreachable,
-} from "../../src/client/index.ts"
+import { GatewayClientService } from "../../src/client/effect.ts"
+import { GatewayClient, GatewayProblem, type JobEvent, Unreachable } from "../../src/client/gateway.ts"
 import { IdempotencyInFlight } from "../../src/domain/job.ts"
 import { PROBLEM_CONTENT_TYPE } from "../../src/domain/problem.ts"
 import { sqlite } from "../support/databases.ts"

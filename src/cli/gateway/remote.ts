@@ -1,7 +1,8 @@
 /** A running gateway, as commands reach it. */
 import { Effect, type Option, Redacted } from "effect"
 import { Flag } from "effect/cli"
-import { GatewayProblem, SealgateError, Unreachable } from "../../client/errors.ts"
+import { SealgateError, Unreachable } from "../../client/errors.ts"
+import { GatewayProblem } from "../../client/GatewayProblem.ts"
 import type { Page } from "../../client/gatewayCalls.ts"
 import { clientSettings } from "../../layers/config/clientSettings.ts"
 import { UrlText } from "../../layers/config/codecs.ts"

@@ -11,7 +11,7 @@ class NotSealed extends Refusal<NotSealed>()("NotSealed", {
   title: "This is a sealed proxy: it takes nothing that is not sealed to it.",
   detail:
     "Run `sealgate connect --proxy <this address> --pin <its pin>` beside your program and point its base URL there, or give your " +
-    "SDK the sealed fetch: createSealedFetch of sealgate/client.",
+    "SDK the sealed fetch: createSealedFetch of sealgate-client.",
 }) {}
 
 /** Paths of vendors' APIs that cannot be sealed. */

@@ -1,5 +1,6 @@
 /** Why something did not work, in words for the person who has to do something about it. */
-import { GatewayProblem, SealgateError, Unreachable } from "../../client/errors.ts"
+import { SealgateError, Unreachable } from "../../client/errors.ts"
+import { GatewayProblem } from "../../client/GatewayProblem.ts"
 import type { Problem, ProblemIssue } from "../../domain/problem.ts"
 import { defined } from "../../domain/defined.ts"
 

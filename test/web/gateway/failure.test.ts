@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { GatewayProblem, Unreachable } from "../../../src/client/errors.ts"
+import { Unreachable } from "../../../src/client/errors.ts"
+import { GatewayProblem } from "../../../src/client/GatewayProblem.ts"
 import { makeProblem } from "../../../src/domain/problem.ts"
 import { explain, failureOf, isSignedOut, renewed } from "../../../src/web/gateway/failure.ts"
 

@@ -2,7 +2,7 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type { BrowserContextOptions, Page } from "playwright-core"
-import { GatewayClient } from "../../../src/client/index.ts"
+import { GatewayClient } from "../../../src/client/gateway.ts"
 import type { CallRecord } from "../../../src/services/routing/CallRecord.ts"
 import { openPage } from "../../support/browser.ts"
 import { tokenFor } from "../../support/gateway.ts"

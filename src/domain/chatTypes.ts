@@ -1,0 +1,206 @@
+/**
+ * Chat Completions as plain types, for the client's package, which comes without Effect. `chat.ts` has the schemas that decode
+ * them; a test holds both against each other. Members that this product does not know are kept, hence {@link Open}.
+ */
+
+interface Open {
+  readonly [member: string]: unknown
+}
+
+export interface TextPart extends Open {
+  readonly type: "text"
+  readonly text: string
+}
+
+/** `image_url.url` is an `https:` URL or a `data:` URL with base64 content. */
+export interface ImagePart extends Open {
+  readonly type: "image_url"
+  readonly image_url: Open & { readonly url: string; readonly detail?: string }
+}
+
+export interface RefusalPart extends Open {
+  readonly type: "refusal"
+  readonly refusal: string
+}
+
+/** A content part of another type, such as audio or a file. */
+export interface OtherPart extends Open {
+  readonly type: string
+}
+
+export type ContentPart = TextPart | ImagePart | RefusalPart | OtherPart
+export type Content = string | ReadonlyArray<ContentPart>
+
+/** `arguments` is JSON text, as the model wrote it. */
+export interface FunctionCall extends Open {
+  readonly name: string
+  readonly arguments: string
+}
+
+export interface ToolCall extends Open {
+  readonly id: string
+  readonly type: "function"
+  readonly function: FunctionCall
+}
+
+export interface SystemMessage extends Open {
+  readonly role: "system" | "developer"
+  readonly content: Content
+}
+
+export interface UserMessage extends Open {
+  readonly role: "user"
+  readonly content: Content
+}
+
+export interface AssistantMessage extends Open {
+  readonly role: "assistant"
+  readonly content?: Content | null
+  readonly refusal?: string | null
+  readonly tool_calls?: ReadonlyArray<ToolCall>
+  /** Legacy single call, from before `tool_calls`. */
+  readonly function_call?: FunctionCall | null
+}
+
+export interface ToolMessage extends Open {
+  readonly role: "tool"
+  readonly tool_call_id: string
+  readonly content: Content
+}
+
+/** Legacy result of a `function_call`. */
+export interface FunctionMessage extends Open {
+  readonly role: "function"
+  readonly name: string
+  readonly content: string | null
+}
+
+export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage | FunctionMessage
+
+type Record = Readonly<globalThis.Record<string, unknown>>
+
+/** `parameters` is a JSON Schema. */
+export interface FunctionDefinition extends Open {
+  readonly name: string
+  readonly description?: string
+  readonly parameters?: Record
+  readonly strict?: boolean | null
+}
+
+export interface Tool extends Open {
+  readonly type: "function"
+  readonly function: FunctionDefinition
+}
+
+export type ToolChoice =
+  | "none"
+  | "auto"
+  | "required"
+  | (Open & { readonly type: "function"; readonly function: Open & { readonly name: string } })
+
+export type ResponseFormat =
+  | (Open & { readonly type: "text" | "json_object" })
+  | (Open & {
+      readonly type: "json_schema"
+      readonly json_schema: Open & {
+        readonly name: string
+        readonly description?: string
+        readonly schema?: Record
+        readonly strict?: boolean | null
+      }
+    })
+
+interface ChatOptions extends Open {
+  readonly model?: string
+  readonly stream?: boolean | null
+  readonly stream_options?: Record | null
+  readonly tools?: ReadonlyArray<Tool>
+  readonly tool_choice?: ToolChoice
+  readonly parallel_tool_calls?: boolean
+  readonly response_format?: ResponseFormat
+  readonly stop?: string | ReadonlyArray<string> | null
+  readonly max_tokens?: number | null
+  readonly max_completion_tokens?: number | null
+  readonly temperature?: number | null
+  readonly top_p?: number | null
+  readonly seed?: number | null
+  readonly n?: number | null
+  /** Legacy tool definitions and choice. */
+  readonly functions?: ReadonlyArray<FunctionDefinition>
+  readonly function_call?: "none" | "auto" | (Open & { readonly name: string })
+}
+
+/** A Chat Completions request in its one normal form: with `messages`. */
+export interface ChatRequest extends ChatOptions {
+  readonly messages: ReadonlyArray<Message>
+  readonly prompt?: never
+  readonly system?: never
+}
+
+/** The shorthand: one `prompt`, optionally under a `system` message, in place of `messages`. */
+export interface PromptRequest extends ChatOptions {
+  readonly prompt: string
+  readonly system?: string
+  readonly messages?: never
+}
+
+/** A request with either messages or the prompt shorthand. */
+export type ChatInput = ChatRequest | PromptRequest
+
+/**
+ * Token counts. The counts in the details are part of `prompt_tokens` and of `completion_tokens`: tokens read from and
+ * written to the prompt cache, and tokens the model spent on reasoning.
+ */
+export interface Usage extends Open {
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly total_tokens: number
+  readonly prompt_tokens_details?:
+    | (Open & { readonly cached_tokens?: number | null; readonly cache_write_tokens?: number | null })
+    | null
+  readonly completion_tokens_details?: (Open & { readonly reasoning_tokens?: number | null }) | null
+}
+
+/** OpenAI's finish reasons are `stop`, `length`, `tool_calls`, `content_filter` and `function_call`. */
+export type FinishReason = string
+
+/** A finished answer (`chat.completion`). `created` is in seconds since the epoch. */
+export interface ChatCompletion extends Open {
+  readonly id: string
+  readonly object: "chat.completion"
+  readonly created: number
+  readonly model: string
+  readonly choices: ReadonlyArray<
+    Open & { readonly index: number; readonly message: AssistantMessage; readonly finish_reason: FinishReason }
+  >
+  readonly usage?: Usage | null
+}
+
+/** One piece of a tool call; pieces with the same `index` belong together, their `arguments` are concatenated. */
+export interface ToolCallDelta extends Open {
+  readonly index: number
+  readonly id?: string
+  readonly type?: "function"
+  readonly function?: Open & { readonly name?: string; readonly arguments?: string }
+}
+
+export interface Delta extends Open {
+  readonly role?: string
+  readonly content?: string | null
+  readonly refusal?: string | null
+  readonly tool_calls?: ReadonlyArray<ToolCallDelta>
+  /** Legacy single call, in pieces like a tool call. */
+  readonly function_call?: (Open & { readonly name?: string; readonly arguments?: string }) | null
+}
+
+/** One piece of a streamed answer (`chat.completion.chunk`). */
+export interface ChatChunk extends Open {
+  readonly id: string
+  readonly object: "chat.completion.chunk"
+  readonly created: number
+  readonly model: string
+  readonly choices: ReadonlyArray<
+    Open & { readonly index: number; readonly delta: Delta; readonly finish_reason?: FinishReason | null }
+  >
+  readonly usage?: Usage | null
+}
