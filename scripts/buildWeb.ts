@@ -13,9 +13,14 @@ const place = (path: string, text: string): void => {
 
 const source = (path: string): string => readFileSync(pathOf(`src/web/${path}`), "utf8")
 
-for (const page of ["proxy", "gateway", "reference"]) {
+const folderOf = (page: string): string => {
   const target = pathOf(`dist/web/${page}`)
   mkdirSync(target, { recursive: true })
+  return target
+}
+
+for (const page of ["proxy", "gateway"]) {
+  const target = folderOf(page)
   const bundle = await rolldown({
     input: pathOf(`src/web/${page}/main.tsx`),
     platform: "browser",
@@ -31,3 +36,16 @@ for (const page of ["proxy", "gateway", "reference"]) {
   place(`${target}/style.css`, `${source("shared/base.css")}\n${source(`${page}/${page}.css`)}`)
   place(`${target}/icon.svg`, source("shared/icon.svg"))
 }
+
+// The API's page is Swagger UI, in the copy that Effect ships. Effect's own layer for it would put the document into the page and
+// take a policy without restrictions on scripts.
+const swagger: { readonly css: string; readonly javascript: string } = await import(
+  pathOf("node_modules/effect/dist/http-api/internal/httpApiSwagger.js")
+)
+const START = 'SwaggerUIBundle({ url: "openapi.json", dom_id: "#app", deepLinking: true })'
+const target = folderOf("reference")
+place(`${target}/main.js`, `${swagger.javascript}\n${START}\n`)
+place(`${target}/style.css`, swagger.css)
+place(`${target}/index.html`, source("reference/index.html"))
+place(`${target}/icon.svg`, source("shared/icon.svg"))
+place(`${target}/licences.txt`, `swagger-ui\n\n${readFileSync(pathOf("LICENSE"), "utf8")}`)

@@ -69,8 +69,9 @@ describe("assets", () => {
       for (const path of PATHS) {
         const { headers } = yield* rawGet(proxy.url + path)
         const policy = String(headers["content-security-policy"])
-        assert.match(policy, /^default-src 'none'; script-src 'self';/, path)
-        assert.notInclude(policy, "unsafe", path)
+        assert.match(policy, /^default-src 'none'; script-src 'self'; connect-src 'self';/, path)
+        if (!path.startsWith("/docs"))
+          assert.match(policy, /style-src 'self'; .*; require-trusted-types-for 'script'/, path)
         assert.strictEqual(headers["x-content-type-options"], "nosniff", path)
       }
     }),

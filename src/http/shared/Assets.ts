@@ -12,18 +12,27 @@ import { pathOf } from "./RouteTable.ts"
 export interface Asset {
   readonly path: `/${string}`
   readonly contentType: string
+  /** Default: `strict`. */
+  readonly policy?: keyof typeof POLICIES
   /** Run once, when the asset is first requested. */
   readonly content: Effect.Effect<string | Uint8Array>
 }
 
+/** Forbids other origins, inline code, frames and forms that send elsewhere. */
+const COMMON_POLICY =
+  "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+
 /**
- * Forbids other origins, inline code, frames, forms that send elsewhere, and scripts that turn text into markup. Every
- * asset has this policy, so that it also holds when the asset is opened by itself.
+ * Content security policies. `strict` also forbids scripts to turn text into markup. `swagger` allows the inline styles, the
+ * `data:` images and the markup from text that Swagger UI needs.
  */
+const POLICIES = {
+  strict: `${COMMON_POLICY}style-src 'self'; img-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`,
+  swagger: `${COMMON_POLICY}style-src 'self' 'unsafe-inline'; img-src 'self' data:`,
+}
+
+/** Every asset has the policy, so that it also holds when the asset is opened by itself. */
 const HEADERS = {
-  "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
-    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
@@ -65,13 +74,13 @@ export const acceptsGzip = (header: string | undefined): boolean => {
 }
 
 const answer = (
-  { contentType, path }: Asset,
+  { contentType, path, policy = "strict" }: Asset,
   { etag, gzipped, plain }: Prepared,
   request: HttpServerRequest.HttpServerRequest,
 ): HttpServerResponse.HttpServerResponse => {
   // A page names its files relative to itself, so that it works below any prefix, and so it must have one name.
   if (pathOf(request.url).endsWith("/")) return HttpServerResponse.redirect(`..${path}`)
-  const headers = { ...HEADERS, etag }
+  const headers = { ...HEADERS, "content-security-policy": POLICIES[policy], etag }
   const known = request.headers["if-none-match"]?.split(",").some((tag) => tag.trim() === etag)
   if (known === true) return HttpServerResponse.empty({ status: 304, headers })
   return acceptsGzip(request.headers["accept-encoding"])

@@ -21,16 +21,17 @@ export interface Page {
   readonly path: `/${string}`
   /** Where its files are in `dist/web`. */
   readonly folder: string
+  readonly policy?: Asset["policy"]
 }
 
 /** The paths of a page, for tables of routes. */
 export const pageRoutes = ({ path }: Page) => FILES.map(({ below }) => ["GET", `${path}${below}`] as const)
 
-const load = ({ folder, path }: Page) =>
+const load = ({ folder, path, policy = "strict" }: Page) =>
   Effect.forEach(FILES, ({ below, contentType, file }) =>
     Effect.tryPromise(async (): Promise<Asset> => {
       const content = await readFile(fileURLToPath(new URL(`${folder}/${file}`, WEB)))
-      return { path: `${path}${below}`, contentType, content: Effect.succeed(content) }
+      return { path: `${path}${below}`, contentType, policy, content: Effect.succeed(content) }
     }),
   )
 

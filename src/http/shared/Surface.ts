@@ -80,7 +80,7 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
   { component, continuesTraces, jsonLimits, kindOf, malformed, namesRequest, settings, ...rest }: SurfaceOptions,
 ) => {
   const pages: ReadonlyArray<Page> = [
-    { path: "/docs", folder: "reference" },
+    { path: "/docs", folder: "reference", policy: "swagger" },
     ...(settings.console ? [{ path: "/console", folder: component } as const] : []),
   ]
   const description: Asset = {
