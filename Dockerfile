@@ -1,5 +1,5 @@
 # The proxy by default, the gateway with `docker run … sealgate gateway`. Runs with a read-only root: what it writes
-# goes to /var/lib/sealgate (the attestation key, the embedded database).
+# goes to /var/lib/sealgate/.sealgate (the attestation key, the embedded database).
 
 FROM node:26.10.0-slim AS build
 WORKDIR /build
@@ -11,15 +11,14 @@ COPY src src
 RUN node scripts/build.ts && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
 
 FROM node:26.10.0-slim
-ENV NODE_ENV=production \
-    ATTESTATION_KEY_FILE=/var/lib/sealgate/attestation.pem \
-    DATABASE_URL=/var/lib/sealgate/gateway.db
+ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /build/node_modules node_modules
 COPY --from=build /build/dist dist
 COPY package.json LICENSE ./
 RUN install -d -o node -g node -m 700 /var/lib/sealgate
 USER node
+WORKDIR /var/lib/sealgate
 VOLUME /var/lib/sealgate
 EXPOSE 3000 3001
 STOPSIGNAL SIGTERM

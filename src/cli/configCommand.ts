@@ -1,6 +1,6 @@
-import { Console, Effect, Option, Redacted, Schema } from "effect"
+import { Console, Effect, Option, Redacted } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { findSettings, type FoundSetting } from "../layers/config/Setting.ts"
+import { decodeText, findSettings, type FoundSetting } from "../layers/config/Setting.ts"
 import { CommandFailed } from "./CommandFailed.ts"
 import { jsonFlag } from "./flags.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
@@ -31,7 +31,7 @@ const isSecret = (value: unknown): boolean =>
   (typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).some(isSecret))
 
 const rowOf = Effect.fnUntraced(function* ({ from, setting, text }: FoundSetting) {
-  const decoded = text === undefined ? undefined : yield* Effect.result(Schema.decodeUnknownEffect(setting.codec)(text))
+  const decoded = text === undefined ? undefined : yield* Effect.result(decodeText(setting, text))
   const wrong = decoded?._tag === "Failure"
   // What cannot be read may be a secret all the same.
   const secret = decoded?._tag === "Success" && isSecret(decoded.success)
@@ -41,7 +41,7 @@ const rowOf = Effect.fnUntraced(function* ({ from, setting, text }: FoundSetting
     secret,
     variable: from?.variable ?? null,
     from: from?.origin ?? "default",
-    mistake: wrong ? (decoded.failure.message.split("\n")[0] ?? "") : null,
+    mistake: wrong ? decoded.failure : null,
   }
   return row
 })
@@ -87,8 +87,8 @@ export const configCommand = Command.make(
 ).pipe(
   Command.withShortDescription("Show which settings are in force, and where they are from"),
   Command.withDescription(
-    `Shows the settings that commands run here would have: what is set, where it was found (the environment, a file of
---env-file, or sealgate.config.json), and what is mistaken. Secrets are not shown.`,
+    `Shows the settings that commands run here would have: what is set, where it was found (the environment, or a file
+of --config), and what is mistaken. Secrets are not shown.`,
   ),
   Command.withExamples([
     { command: "sealgate config", description: "What is set, of servers and clients" },

@@ -1,8 +1,11 @@
 /** What `sealgate proxy` does. It is loaded only then, because it leads to all of the server. */
+import { existsSync } from "node:fs"
 import { Effect, Layer, type Option } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
+import { ConfigurationMistakes } from "../domain/configuration.ts"
 import { proxySettings } from "../layers/config/proxySettings.ts"
+import { findSettings } from "../layers/config/Setting.ts"
 import { OperatorListener } from "../layers/OperatorListener.ts"
 import { type ProxySettings, SealedProxy } from "../layers/Proxy.ts"
 import { urlOf } from "../server/serverUrl.ts"
@@ -13,6 +16,20 @@ import { Upstream } from "../services/upstream/Upstream.ts"
 import { reportProviders } from "./reportProviders.ts"
 import { givenOf } from "./flags.ts"
 import { layerLastResort } from "./runUntilSignal.ts"
+
+/** A mistyped path must not become a new identity, which every client would refuse. Only the default file is made. */
+const requireNamedKey = Effect.fnUntraced(function* ({ attestationKeyFile }: ProxySettings) {
+  const [key] = yield* findSettings([proxySettings.attestationKeyFile])
+  if (key?.from === undefined || existsSync(attestationKeyFile)) return
+  return yield* new ConfigurationMistakes({
+    mistakes: [
+      {
+        variable: proxySettings.attestationKeyFile.variable,
+        problem: `${attestationKeyFile}: there is no such file; check the path, or make a key there with \`sealgate keygen\``,
+      },
+    ],
+  })
+})
 
 /** Says what an operator and their clients need to know once the proxy listens. */
 const announce = Effect.fnUntraced(function* (settings: ProxySettings) {
@@ -44,6 +61,7 @@ interface ProxyFlags {
 
 export const serveProxy = Effect.fnUntraced(function* (flags: ProxyFlags) {
   const settings = yield* SealedProxy.settings(givenOf(flags))
+  yield* requireNamedKey(settings)
   const beside = Layer.merge(Layer.effectDiscard(announce(settings)), layerLastResort(settings.shutdownGrace))
   return yield* Layer.launch(SealedProxy.layerWith(settings, beside))
 })

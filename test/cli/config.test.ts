@@ -1,11 +1,16 @@
 /** Where settings come from, the same for every command. */
 import { writeFileSync } from "node:fs"
+import { createServer } from "node:http"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result } from "effect"
+import { Config, ConfigProvider, Effect, Option, Result } from "effect"
+import { parseEnvFile } from "../../src/cli/settings/envFile.ts"
 import { nearest } from "../../src/cli/settings/nearest.ts"
-import { readConfig } from "../../src/cli/settings/sources.ts"
+import { layerSources, readConfig } from "../../src/cli/settings/sources.ts"
 import { VARIABLES } from "../../src/cli/settings/knownSettings.ts"
+import { decodeTextFile } from "../../src/cli/settings/textFile.ts"
+import { proxySettings } from "../../src/layers/config/proxySettings.ts"
+import { decodeSettings } from "../../src/layers/config/Setting.ts"
 import * as Processes from "../support/processes.ts"
 import { temporaryFolder } from "../support/proxy.ts"
 
@@ -25,17 +30,17 @@ const ended = Effect.fnUntraced(function* (
 
 describe("settings of every command", () => {
   it.live(
-    "come from the environment, else a file of --env-file, else sealgate.config.json; and are told with that",
+    "come from the environment, else the first file of --config that has them; and are told with that",
     () =>
       Effect.gen(function* () {
         const folder = yield* temporaryFolder
         const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
         write(
-          "sealgate.config.json",
+          "settings.json",
           JSON.stringify({ PORT: 1, HOST: "::1", LOG_LEVEL: "warn", ALLOWED_HOSTS: ["a", "b"] }),
         )
         write(".env", `export PORT=2\nHOST='127.0.0.2'\nPROVIDER1_API_KEY="${KEY}"\n`)
-        const args = ["config", "proxy", "--env-file", ".env", "--json"]
+        const args = ["config", "proxy", "--config", ".env", "--config=settings.json", "--json"]
         const shown = yield* ended(folder, args, { PORT: "3", HOST: " " })
         assert.strictEqual(shown.code, 0, shown.stderr)
         assert.notInclude(shown.stdout, KEY)
@@ -46,12 +51,12 @@ describe("settings of every command", () => {
           [
             ["PORT", "3", false, "the environment"],
             ["HOST", "127.0.0.2", false, ".env"],
-            ["ALLOWED_HOSTS", "a,b", false, "sealgate.config.json"],
-            ["LOG_LEVEL", "warn", false, "sealgate.config.json"],
+            ["ALLOWED_HOSTS", "a,b", false, "settings.json"],
+            ["LOG_LEVEL", "warn", false, "settings.json"],
             ["PROVIDER1_API_KEY", null, true, ".env"],
           ],
         )
-        const people = yield* ended(folder, ["config", "proxy", "--env-file=.env"])
+        const people = yield* ended(folder, ["config", "proxy", "--config=.env"])
         assert.include(people.stdout, "(secret, not shown)")
         assert.notInclude(people.stdout, KEY)
         for (const url of [`https://someone:${KEY}@gateway.test`, `https://gateway.test/v1?key=${KEY}`]) {
@@ -94,32 +99,167 @@ describe("settings of every command", () => {
     }).pipe(Effect.scoped),
   )
 
+  it.live("never come from the current folder unless --config names the file; a notice says so", () =>
+    Effect.gen(function* () {
+      const heard: Array<string> = []
+      const stranger = createServer((request, response) => {
+        heard.push(`${request.url} ${JSON.stringify(request.headers)}`)
+        response.end()
+      })
+      yield* Effect.acquireRelease(
+        Effect.promise(() => new Promise<void>((resolve) => stranger.listen(0, "127.0.0.1", resolve))),
+        () => Effect.sync(() => void stranger.close()),
+      )
+      const bound = stranger.address()
+      const url = `http://127.0.0.1:${typeof bound === "object" ? bound?.port : ""}`
+      const folder = yield* temporaryFolder
+      const addresses = { SEALGATE_PROXY: url, SEALGATE_PIN: PIN, SEALGATE_GATEWAY: url, PROVIDER1_BASE_URL: url }
+      writeFileSync(join(folder, "sealgate.config.json"), JSON.stringify(addresses))
+      writeFileSync(
+        join(folder, ".env"),
+        Object.entries(addresses)
+          .map(([name, value]) => `${name}=${value}\n`)
+          .join(""),
+      )
+      const own = { SEALGATE_CREDENTIAL: KEY, SEALGATE_TOKEN: KEY, PROVIDER1_API_KEY: KEY }
+      for (const args of [["chat", "Hi", "--pin", PIN], ["agents"], ["models"]]) {
+        const { stderr } = yield* ended(folder, args, own)
+        assert.include(stderr, "sealgate.config.json in this folder is not used")
+      }
+      const shown = yield* ended(folder, ["config"], own)
+      assert.notInclude(shown.stdout, url)
+      assert.deepStrictEqual(heard, [])
+      const named = yield* ended(folder, ["agents", "--config", "sealgate.config.json"], own)
+      assert.notInclude(named.stderr, "is not used")
+      assert.strictEqual(heard.length, 1)
+    }).pipe(Effect.scoped),
+  )
+
   it.live("stop a command where a file of them is wrong, and not its help", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
-      const file = join(folder, "sealgate.config.json")
+      const file = join(folder, "settings")
       const wrong = { PROT: 3001, OPENAI_API_KEY: KEY, LOG_LEVEL: { is: "warn" } }
       for (const [text, says] of [
         [
           JSON.stringify(wrong),
           ["PROT: there is no such setting; did you mean PORT?", "PROVIDER1_API_KEY?", "LOG_LEVEL: expected"],
         ],
-        ["PORT=3001", ["is not JSON of settings"]],
+        ["{PORT=3001", ["is not JSON of settings"]],
+        [`# fine\nPORT=1\n${KEY}\nHOST="::1\n`, ["line 3: expected NAME=value", "line 4: the quotes around"]],
       ] as const) {
         writeFileSync(file, text)
-        const failed = yield* ended(folder, ["pin"])
+        const failed = yield* ended(folder, ["pin", "--config", "settings"])
         assert.strictEqual(failed.code, 2)
         for (const part of says) assert.include(failed.stderr, part)
         assert.notInclude(failed.stderr, KEY)
         assert.strictEqual((yield* ended(folder, ["pin", "--help"])).code, 0)
       }
-      // Node looks for this file before the command does.
-      const missing = yield* ended(folder, ["pin", "--env-file", "none.env"])
-      assert.notStrictEqual(missing.code, 0)
-      assert.include(missing.stderr, "none.env")
       const config = yield* ended(folder, ["pin", "--config", "none.json"])
       assert.deepStrictEqual([config.code, config.stderr], [2, "none.json: there is no such file. Check --config."])
     }).pipe(Effect.scoped),
+  )
+})
+
+describe("names of settings", () => {
+  const read = (env: Readonly<Record<string, string>>) =>
+    Effect.gen(function* () {
+      return Option.getOrUndefined(yield* Config.option(Config.String("PORT")))
+    }).pipe(Effect.provide(layerSources([], env)), Effect.result)
+
+  it.effect("that begin with PROVIDER or SEALGATE and are none are refused with the one that was meant", () =>
+    Effect.gen(function* () {
+      for (const [typed, meant] of [
+        ["PROVIDER1_APIKEY", "PROVIDER1_API_KEY"],
+        ["PROVIDER_API_KEY", "PROVIDER1_API_KEY"],
+        ["PROVIDER1_URL", "PROVIDER1_MODEL"],
+        ["SEALGATE_PINS", "SEALGATE_PIN"],
+        ["provider1_api_key", "PROVIDER1_API_KEY"],
+      ] as const) {
+        const result = yield* read({ [typed]: KEY })
+        assert.isTrue(Result.isFailure(result), typed)
+        if (!Result.isFailure(result)) continue
+        assert.include(result.failure.message, `${typed}: there is no such setting; did you mean`)
+        if (typed !== "PROVIDER1_URL") assert.include(result.failure.message, `did you mean ${meant}?`)
+        assert.notInclude(result.failure.message, KEY)
+        assert.isTrue(Result.isFailure(readConfig("f", `${typed}=${KEY}`)))
+      }
+    }),
+  )
+
+  it.effect("of other programs, empty ones, and what Kubernetes sets for a service called sealgate are passed over", () =>
+    Effect.gen(function* () {
+      const result = yield* read({
+        PORT: "1",
+        PROVIDER: "aws",
+        POSTGRES_PASSWORD: "x",
+        PROVIDER5_API_KEY: " ",
+        SEALGATE_PROXY_SERVICE_HOST: "10.0.0.1",
+        SEALGATE_PROXY_SERVICE_PORT_HTTP: "3001",
+        SEALGATE_PROXY_PORT: "tcp://10.0.0.1:3001",
+        SEALGATE_PROXY_PORT_3001_TCP_ADDR: "10.0.0.1",
+      })
+      assert.deepStrictEqual(result, Result.succeed("1"))
+    }),
+  )
+})
+
+describe("files of NAME=value lines", () => {
+  it("may be UTF-8 or UTF-16, with a byte order mark or without", () => {
+    const utf16 = Buffer.from("\ufeffPORT=1\r\n", "utf16le")
+    for (const bytes of [
+      Buffer.from("PORT=1\n"),
+      Buffer.from("\ufeffPORT=1\n"),
+      utf16,
+      Buffer.from(utf16).swap16(),
+    ]) {
+      const text = decodeTextFile(bytes)
+      assert.deepStrictEqual(parseEnvFile(text ?? ""), { values: { PORT: "1" }, mistakes: [] })
+    }
+    for (const bytes of [utf16.subarray(2), Buffer.from([0x50, 0xff])]) assert.isUndefined(decodeTextFile(bytes))
+  })
+
+  it("have values in quotes or without, comments behind a space, and export before a name", () => {
+    const { mistakes, values } = parseEnvFile(
+      "\n # a comment\nexport A=1\nB = two words # comment\nC='#x' # comment\nD=\"it's\"\nE=a#b\nF=\nG=a=b\r\nH=x'y\n",
+    )
+    assert.deepStrictEqual(mistakes, [])
+    assert.deepStrictEqual(values, {
+      A: "1",
+      B: "two words",
+      C: "#x",
+      D: "it's",
+      E: "a#b",
+      F: "",
+      G: "a=b",
+      H: "x'y",
+    })
+  })
+
+  it("are refused by the numbers of their lines where they hold anything else", () => {
+    const { mistakes } = parseEnvFile(`PORT=1\n${KEY}\nA B=1\n=1\nC="x\nD='x'y\n`)
+    assert.deepStrictEqual(
+      mistakes.map((mistake) => mistake.slice(0, 7)),
+      ["line 2:", "line 3:", "line 4:", "line 5:", "line 6:"],
+    )
+    assert.notInclude(mistakes.join(""), KEY)
+  })
+})
+
+describe("a value of a setting", () => {
+  it.effect("is refused in quotes, which Docker's --env-file takes as part of it", () =>
+    Effect.gen(function* () {
+      for (const text of [`"${KEY}"`, `'${KEY}'`]) {
+        const error = yield* Effect.flip(decodeSettings({ key: proxySettings.provider1ApiKey })).pipe(
+          Effect.provideService(
+            ConfigProvider.ConfigProvider,
+            ConfigProvider.fromEnvRecord({ PROVIDER1_API_KEY: text }),
+          ),
+        )
+        assert.include(error.message, "PROVIDER1_API_KEY: expected no quotes around the value")
+        assert.notInclude(error.message, KEY)
+      }
+    }),
   )
 })
 

@@ -1,6 +1,6 @@
 /** The files for deployments, held to what the product needs. */
 import { execFile, spawnSync } from "node:child_process"
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect } from "effect"
@@ -103,15 +103,17 @@ describe.each(UNITS)("the unit of the $command", ({ command, settings }) => {
     assert.deepStrictEqual(complaints, [])
   })
 
-  // A folder in which nobody can write anything, root included.
+  // /proc is a folder in which nobody can write anything, root included.
   it.live.skipIf(!existsSync("/proc/self"))(
-    "starts with its environment where the current folder cannot be written to",
+    "starts with its environment in its state folder, or where the current folder cannot be written to",
     () =>
       Effect.gen(function* () {
         const state = yield* temporaryFolder
         const env = Object.fromEntries(environment.map(([name = "", value = ""]) => [name, value.replace("%S", state)]))
+        const [folder = "/proc"] = valuesOf("WorkingDirectory").map((path) => path.replace("%S", state))
+        mkdirSync(folder, { recursive: true })
         const server = yield* run([command], {
-          folder: "/proc",
+          folder,
           env: { ...env, PORT: "0", HOST: "127.0.0.1", JWT_SECRET: SECRET },
         })
         yield* Effect.promise(() => server.line((line) => (line.includes("listening on") ? true : undefined)))

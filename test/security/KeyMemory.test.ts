@@ -126,9 +126,9 @@ describe.runIf(process.platform === "linux")("the identity key", () => {
   it.live("is in guarded memory alone, when it was made and when it was read", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
-      const keyFile = join(folder, "key.pem")
+      const keyFile = join(folder, ".sealgate", "attestation.pem")
       for (const _ of ["made", "read"]) {
-        const proxy = yield* runProxy({ folder, env: { ATTESTATION_KEY_FILE: keyFile } })
+        const proxy = yield* runProxy({ folder })
         const der = createPrivateKey(readFileSync(keyFile)).export({ format: "der", type: "pkcs8" })
         const places = findInMemory(proxy.pid, [
           ["seed", der.subarray(-32)],

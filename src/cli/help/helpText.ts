@@ -81,7 +81,7 @@ export const helpText = (doc: HelpDoc.HelpDoc, width: number): string => {
     ...section("ARGUMENTS", columns((doc.args ?? []).map(argumentRow), width, green)),
     ...section("FLAGS", columns(doc.flags.map(flagRow), width, green)),
     ...section("ENVIRONMENT", columns(guide.environment ?? [], width, green)),
-    ...section("SETTINGS (environment, --env-file or sealgate.config.json; empty is absent)", settingsOf(guide, width)),
+    ...section("SETTINGS (environment, or a file of --config; empty is absent)", settingsOf(guide, width)),
     ...section("WORDS", columns(guide.words ?? [], width, green)),
     ...section("EXIT CODES", exitsOf(guide, width)),
     ...section("NEXT", guide.next === undefined ? "" : indented(wrap(guide.next, width - INDENT), INDENT)),

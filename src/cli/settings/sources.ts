@@ -1,52 +1,57 @@
 /**
- * Where every command finds its settings: the environment, else a file of `--env-file`, else sealgate.config.json. What
- * is empty counts as absent in each of them.
+ * Where every command finds its settings: the environment, else the files of `--config`, in their order. No file counts
+ * that nobody named: whoever wrote the current folder could have secrets sent to addresses of their own.
  */
-import { readFileSync } from "node:fs"
-import { parseEnv } from "node:util"
-import { ConfigProvider, Effect, Layer, Result } from "effect"
+import { existsSync, readFileSync } from "node:fs"
+import { resolve } from "node:path"
+import { ConfigProvider, Console, Effect, Layer, Result } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
 import { isObject, parseJson } from "../../domain/json.ts"
+import { fileReason } from "../../domain/systemErrors.ts"
 import { SettingOrigin } from "../../layers/config/Setting.ts"
 import { type CommandFailed, unusable } from "../CommandFailed.ts"
+import { dimOnStderr } from "../terminal.ts"
+import { parseEnvFile } from "./envFile.ts"
 import { ownNameOf, VARIABLES } from "./knownSettings.ts"
 import { nearest } from "./nearest.ts"
+import { decodeTextFile } from "./textFile.ts"
 
-/** Read where it is, and missed by nobody where it is not. */
+/** The name that people expect to be read by itself. */
 const CONFIG_FILE = "sealgate.config.json"
 
-const fileFlag = (name: string, description: string) =>
-  Flag.String(name).pipe(Flag.withMetavar("file"), Flag.withDescription(description), Flag.optional)
+const FLAG = "--config"
 
 /** For help and for the parser; the files are read before it, because the parser may need what is in them. */
 export const SOURCE_FLAGS = [
-  GlobalFlag.Setting("env-file")({
-    flag: fileFlag("env-file", "File of settings as NAME=value lines, for what the environment does not have"),
-  }),
   GlobalFlag.Setting("config")({
-    flag: fileFlag("config", `JSON file of settings, for what neither has (default ${CONFIG_FILE}, if it is there)`),
+    flag: Flag.String("config").pipe(
+      Flag.withMetavar("file"),
+      Flag.withDescription(
+        "File of settings for what the environment does not have: NAME=value lines, or JSON; may be repeated",
+      ),
+      Flag.atLeast(0),
+    ),
   }),
 ]
 
-/** The value of a flag that may stand anywhere. */
-const flagIn = (args: ReadonlyArray<string>, name: string): string | undefined => {
-  const at = args.indexOf(name)
-  return at >= 0 ? args[at + 1] : args.find((arg) => arg.startsWith(`${name}=`))?.slice(name.length + 1)
-}
+/** The values of a flag that may stand anywhere. */
+const flagsIn = (args: ReadonlyArray<string>, name: string): ReadonlyArray<string> =>
+  args.flatMap((arg, i) =>
+    arg.startsWith(`${name}=`) ? [arg.slice(name.length + 1)] : i > 0 && args[i - 1] === name ? [arg] : [],
+  )
 
-const NOTHING_THERE = "ENOENT"
-
-const textOf = (file: string, flag: string | undefined): Effect.Effect<string | undefined, CommandFailed> =>
-  Effect.suspend(() => {
-    try {
-      return Effect.succeed(readFileSync(file, "utf8"))
-    } catch (error) {
-      const missing = error instanceof Error && "code" in error && error.code === NOTHING_THERE
-      if (missing && flag === undefined) return Effect.succeed(undefined)
-      const why = missing ? "there is no such file" : "it cannot be read"
-      return Effect.fail(unusable(`${file}: ${why}.${flag === undefined ? "" : ` Check ${flag}.`}`))
-    }
-  })
+const readText = (file: string): Result.Result<string, CommandFailed> =>
+  Result.try({
+    try: () => readFileSync(file),
+    catch: (error) => unusable(`${file}: ${fileReason(error)}. Check ${FLAG}.`),
+  }).pipe(
+    Result.flatMap((bytes) => {
+      const text = decodeTextFile(bytes)
+      return text === undefined
+        ? Result.fail(unusable(`${file} is not text in UTF-8 or UTF-16. Check ${FLAG}.`))
+        : Result.succeed(text)
+    }),
+  )
 
 /** The text that a value of the JSON file is as a variable. */
 const asText = (value: unknown): string | undefined => {
@@ -55,34 +60,9 @@ const asText = (value: unknown): string | undefined => {
   return Array.isArray(value) && value.every((part) => typeof part === "string") ? value.join(",") : undefined
 }
 
-const mistakeOf = (name: string, value: unknown): string | undefined => {
-  if (!VARIABLES.has(name)) {
-    const meant = ownNameOf(name) ?? nearest(name, [...VARIABLES])
-    return `there is no such setting${meant === undefined ? "; `sealgate config --all` lists them" : `; did you mean ${meant}?`}`
-  }
-  return asText(value) === undefined ? "expected a text, a number, true or false, or a list of texts" : undefined
-}
-
-/** What a configuration file says. Each of its members is checked, because one that nobody reads would be a mistake unseen. */
-export const readConfig = (
-  file: string,
-  text: string,
-): Result.Result<Readonly<Record<string, string>>, CommandFailed> => {
-  const value = parseJson(text)
-  if (!isObject(value)) {
-    return Result.fail(unusable(`${file} is not JSON of settings: expected an object such as {"PORT": 3001}.`))
-  }
-  const mistakes = Object.entries(value).flatMap(([name, member]) => {
-    const mistake = mistakeOf(name, member)
-    return mistake === undefined ? [] : [`  ${name}: ${mistake}`]
-  })
-  return mistakes.length === 0
-    ? Result.succeed(Object.fromEntries(Object.entries(value).map(([name, member]) => [name, asText(member) ?? ""])))
-    : Result.fail(
-        unusable(
-          `${file} has ${mistakes.length === 1 ? "a mistake" : `${mistakes.length} mistakes`}:\n${mistakes.join("\n")}`,
-        ),
-      )
+const unknownName = (name: string): string => {
+  const meant = ownNameOf(name) ?? nearest(name, [...VARIABLES])
+  return `there is no such setting${meant === undefined ? "; `sealgate config --all` lists them" : `; did you mean ${meant}?`}`
 }
 
 interface Source {
@@ -90,18 +70,79 @@ interface Source {
   readonly values: Readonly<Record<string, string | undefined>>
 }
 
+type Values = Readonly<Record<string, string>>
+
+const orMistakes = <A>(
+  where: string,
+  value: A,
+  mistakes: ReadonlyArray<string>,
+): Result.Result<A, CommandFailed> =>
+  mistakes.length === 0
+    ? Result.succeed(value)
+    : Result.fail(
+        unusable(
+          `${where} has ${mistakes.length === 1 ? "a mistake" : `${mistakes.length} mistakes`}:\n  ${mistakes.join("\n  ")}`,
+        ),
+      )
+
+const readJson = (file: string, text: string): Result.Result<Values, CommandFailed> => {
+  const value = parseJson(text)
+  if (!isObject(value)) {
+    return Result.fail(unusable(`${file} is not JSON of settings: expected an object such as {"PORT": 3001}.`))
+  }
+  const members = Object.entries(value)
+  const mistakes = members.flatMap(([name, member]) => {
+    if (!VARIABLES.has(name)) return [`${name}: ${unknownName(name)}`]
+    if (asText(member) !== undefined) return []
+    return [`${name}: expected a text, a number, true or false, or a list of texts`]
+  })
+  return orMistakes(file, Object.fromEntries(members.map(([name, member]) => [name, asText(member) ?? ""])), mistakes)
+}
+
+/** Names that are meant for sealgate. In the environment and in files of lines are those of other programs, too. */
+const OWN_NAME = /^(PROVIDER|SEALGATE)[_\d]/i
+
+const SERVICE_HOST = "SERVICE_HOST"
+
+/** Kubernetes sets `<SERVICE>_SERVICE_…` and `<SERVICE>_PORT…` for each service, which may be called sealgate. */
+const isServiceLink = (name: string, names: ReadonlyArray<string>): boolean =>
+  names.some((each) => {
+    if (!each.endsWith(`_${SERVICE_HOST}`)) return false
+    const service = each.slice(0, -SERVICE_HOST.length)
+    return name.startsWith(`${service}SERVICE_`) || name.startsWith(`${service}PORT`)
+  })
+
+const isEmpty = (value: string | undefined): boolean => value === undefined || value.trim() === ""
+
+const mistypedIn = (values: Source["values"]): ReadonlyArray<string> => {
+  const names = Object.keys(values).filter((name) => !isEmpty(values[name]))
+  return names
+    .filter((name) => OWN_NAME.test(name) && !VARIABLES.has(name) && !isServiceLink(name, names))
+    .map((name) => `${name}: ${unknownName(name)}`)
+}
+
+/** What a file of settings says. Names that nobody reads are mistakes: all in JSON, sealgate's own in lines. */
+export const readConfig = (file: string, text: string): Result.Result<Values, CommandFailed> => {
+  if (text.trimStart().startsWith("{")) return readJson(file, text)
+  const { mistakes, values } = parseEnvFile(text)
+  return orMistakes(file, values, [...mistakes, ...mistypedIn(values)])
+}
+
 const ENVIRONMENT = "the environment"
 
 const sourcesOf = Effect.fnUntraced(function* (args: ReadonlyArray<string>, env: Source["values"]) {
+  yield* Effect.fromResult(orMistakes("The environment", env, mistypedIn(env)))
   const sources: Array<Source> = [{ origin: ENVIRONMENT, values: env }]
-  const envFile = flagIn(args, "--env-file")
-  if (envFile !== undefined) {
-    sources.push({ origin: envFile, values: parseEnv((yield* textOf(envFile, "--env-file")) ?? "") })
+  const files = flagsIn(args, FLAG)
+  for (const file of files) {
+    const text = yield* Effect.fromResult(readText(file))
+    sources.push({ origin: file, values: yield* Effect.fromResult(readConfig(file, text)) })
   }
-  const given = flagIn(args, "--config")
-  const config = given ?? CONFIG_FILE
-  const text = yield* textOf(config, given === undefined ? undefined : "--config")
-  if (text !== undefined) sources.push({ origin: config, values: yield* Effect.fromResult(readConfig(config, text)) })
+  if (existsSync(CONFIG_FILE) && !files.some((file) => resolve(file) === resolve(CONFIG_FILE))) {
+    yield* Console.error(
+      dimOnStderr(`(${CONFIG_FILE} in this folder is not used; if you trust it: ${FLAG} ${CONFIG_FILE})`),
+    )
+  }
   return sources
 })
 
@@ -119,7 +160,7 @@ export const layerSources = (args: ReadonlyArray<string>, env: Source["values"] 
       const origins = new Map<string, string>()
       for (const source of sources) {
         for (const [name, value] of Object.entries(source.values)) {
-          if (value === undefined || value.trim() === "" || origins.has(name)) continue
+          if (value === undefined || isEmpty(value) || origins.has(name)) continue
           values[name] = value
           origins.set(name, source.origin)
         }

@@ -78,8 +78,14 @@ const find = Effect.fnUntraced(function* (
   return undefined
 })
 
-const decodeText = <A>({ codec }: Setting<A>, text: string) =>
-  Effect.mapError(Schema.decodeUnknownEffect(codec)(text), (error) => firstLine(error.message))
+/** Docker's `--env-file` takes quotes as part of the value, which no setting has. */
+const QUOTED = /^(".*"|'.*')$/s
+
+/** The value that a setting's text stands for; fails with what was expected. */
+export const decodeText = <A>({ codec }: Setting<A>, text: string): Effect.Effect<A, string> =>
+  QUOTED.test(text)
+    ? Effect.fail("expected no quotes around the value; Docker's --env-file, for one, takes them as part of it")
+    : Effect.mapError(Schema.decodeUnknownEffect(codec)(text), (error) => firstLine(error.message))
 
 const read = Effect.fnUntraced(
   function* (setting: Setting<unknown>, withAliases: boolean) {

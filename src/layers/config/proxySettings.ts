@@ -21,7 +21,7 @@ export const proxySettings = {
     "ATTESTATION_KEY_FILE",
     PlainText,
     "./.sealgate/attestation.pem",
-    "Ed25519 key that signs every statement; made when absent, refused when others can read it",
+    "Ed25519 key that signs every statement, refused when others can read it; a file named here must exist, the default one is made",
   ),
   sessionTtl: setting("SESSION_TTL", TimerText, "300s", "How long a session's key lives"),
   sessionMaxRequests: setting("SESSION_MAX_REQUESTS", intText(1, 65_536), "256", "Requests per session"),
