@@ -17,11 +17,13 @@ const describe = ({ fix, level, says }: Finding): string => {
   return fix === undefined ? what : `${what}\n  ${dim(`→ ${printableLine(fix)}`)}`
 }
 
-const verdict = (findings: ReadonlyArray<Finding>): string => {
+/** Without a call nothing is known of the way from the proxy to its providers, such as a network proxy there. */
+const verdict = (findings: ReadonlyArray<Finding>, called: boolean): string => {
   const count = (level: Finding["level"]) => findings.filter((finding) => finding.level === level).length
   const [errors, warnings] = [count("error"), count("warning")]
   if (errors > 0) return bold(red(`${errors} to mend${warnings > 0 ? `, ${warnings} to consider` : ""}.`))
-  return bold(warnings > 0 ? `It works; ${warnings} to consider.` : "All is well.")
+  if (warnings > 0) return bold(`It works; ${warnings} to consider.`)
+  return bold(called ? "All is well." : "The proxy is well; whether its providers answer, --call finds out.")
 }
 
 export const doctorCommand = Command.make(
@@ -59,7 +61,7 @@ export const doctorCommand = Command.make(
     yield* Console.log(
       input.json
         ? printableJson({ proxy, ok: well, findings })
-        : [...findings.map(describe), "", verdict(findings)].join("\n"),
+        : [...findings.map(describe), "", verdict(findings, input.call)].join("\n"),
     )
     if (!well) return yield* new CommandFailed({ message: "", exitCode: 1 })
   }),

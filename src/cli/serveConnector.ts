@@ -4,6 +4,10 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { isLoopback } from "../domain/hostName.ts"
 import { Connector, type ConnectorSettings } from "../layers/Connector.ts"
+import { CommandFailed } from "./CommandFailed.ts"
+import { examineSession } from "./doctor/examineSession.ts"
+import { asBase } from "./doctor/probe.ts"
+import { printableLine } from "./printable.ts"
 import { layerLogging, type LoggingSettings } from "../server/telemetry/Logging.ts"
 
 const announce = (settings: ConnectorSettings) =>
@@ -22,9 +26,22 @@ const announce = (settings: ConnectorSettings) =>
     }
   })
 
+/**
+ * Begins a session once. A wrong pin ends the connector: no request could ever succeed. Anything else may pass, such as
+ * a proxy that starts later.
+ */
+const examineProxy = Effect.fnUntraced(function* ({ sealed }: ConnectorSettings) {
+  const proxy = asBase(new URL(sealed.baseUrl))
+  const wrong = (yield* examineSession(proxy, sealed.pins ?? [])).find(({ level }) => level === "error")
+  if (wrong === undefined) return
+  const says = printableLine(`${wrong.says} ${wrong.fix ?? ""}`.trimEnd())
+  if (wrong.check === "pin") return yield* new CommandFailed({ message: says, exitCode: 1 })
+  yield* Effect.logWarning(`no session with ${proxy.href} can be begun, so requests will fail: ${says}`)
+})
+
 export const serveConnector = (settings: ConnectorSettings, logging: LoggingSettings) =>
   Layer.launch(
-    Layer.effectDiscard(announce(settings)).pipe(
+    Layer.effectDiscard(Effect.andThen(announce(settings), examineProxy(settings))).pipe(
       Layer.provideMerge(Connector.layer(settings)),
       Layer.provide(layerLogging(logging)),
     ),

@@ -16,6 +16,8 @@ export type SealgateErrorCode =
 /** Base of every error this client throws itself; an abort throws the signal's reason. */
 export abstract class SealgateError extends Error {
   abstract readonly code: SealgateErrorCode
+  /** Written out in each class, because bundlers shorten the names of classes. */
+  abstract override readonly name: string
   /**
    * Whether a provider may have worked on the request, and be paid for it, although no answer can be used. `false`:
    * the request was not served, so to ask again repeats nothing. It says nothing about whether asking again will help.
@@ -23,14 +25,11 @@ export abstract class SealgateError extends Error {
    * somebody on the path can let a request through and answer in the proxy's place that it was refused.
    */
   readonly mayHaveBeenServed: boolean = true
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = new.target.name
-  }
 }
 
 /** The client has neither pins nor permission to trust on first use, so it seals nothing. */
 export class NoPins extends SealgateError {
+  override readonly name = "NoPins"
   readonly code = "no-pins"
   override readonly mayHaveBeenServed = false
   constructor() {
@@ -50,6 +49,7 @@ const unfitPin = (pins: ReadonlyArray<string>): string => {
 
 /** The session offer is signed by a key that is not pinned. Nothing was sealed. */
 export class PinMismatch extends SealgateError {
+  override readonly name = "PinMismatch"
   readonly code = "pin-mismatch"
   /** Key ids that are pinned. */
   readonly pins: ReadonlyArray<string>
@@ -67,6 +67,7 @@ export class PinMismatch extends SealgateError {
 
 /** A statement is signed by a pinned key whose public part is missing, so it can be neither verified nor refuted. */
 export class KeyMissing extends SealgateError {
+  override readonly name = "KeyMissing"
   readonly code = "key-missing"
   /** The key id that is pinned. */
   readonly kid: string
@@ -84,11 +85,13 @@ export interface VerifiedPrefix {
 
 /** Something was changed, repeated, left out, added or forged between the proxy and here. */
 export class Tampered extends SealgateError {
+  override readonly name: "Tampered" | "StreamTruncated" = "Tampered"
   readonly code: "tampered" | "stream-truncated" = "tampered"
 }
 
 /** The stream ended before its final frame and proof. `prefix` is genuine, but it is not the answer. */
 export class StreamTruncated extends Tampered {
+  override readonly name = "StreamTruncated"
   override readonly code = "stream-truncated"
   readonly prefix: VerifiedPrefix
   constructor(prefix: VerifiedPrefix, options?: ErrorOptions) {
@@ -99,6 +102,7 @@ export class StreamTruncated extends Tampered {
 
 /** The proxy itself says, signed, that the answer is not complete: the provider failed or the proxy shut down. */
 export class AnswerIncomplete extends SealgateError {
+  override readonly name = "AnswerIncomplete"
   readonly code = "answer-incomplete"
   readonly status: "failed" | "aborted"
   readonly problem: Problem | undefined
@@ -140,6 +144,7 @@ const beforeOpening = ({ code, status }: Problem): boolean =>
 
 /** The proxy refused the request, or says that nothing came of it. */
 export class SealedProblem extends SealgateError {
+  override readonly name = "SealedProblem"
   readonly code = "problem"
   readonly problem: Problem
   /**
@@ -172,6 +177,7 @@ export class SealedProblem extends SealgateError {
 
 /** No answer of the server was received. */
 export class Unreachable extends SealgateError {
+  override readonly name = "Unreachable"
   readonly code = "unreachable"
   override readonly mayHaveBeenServed: boolean
   constructor(message: string, options?: ErrorOptions, mayHaveBeenServed = true) {

@@ -64,7 +64,9 @@ export class Transport {
       const { problem, retryAfterMs, status } = await readRefusal(response, NOT_SERVING)
       throw new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, false)
     }
-    return parseObject(await readBytes(response, NOT_SERVING), `the answer of ${this.baseUrl}`)
+    const answer = objectIn(await readBytes(response, NOT_SERVING))
+    if (answer === undefined) throw new Tampered(`What answers at ${this.baseUrl} does not answer as a sealed proxy.`)
+    return answer
   }
 
   /** Posts something that may be served, and paid for, by the time that sending it fails. */

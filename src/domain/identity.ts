@@ -44,7 +44,7 @@ const challenge = (error?: string) => ({
 export class TokenRefused extends Refusal<TokenRefused>()("TokenRefused", {
   code: "unauthorized",
   status: 401,
-  title: "A valid bearer token is needed.",
+  title: "A valid key or token is needed.",
   headers: challenge("invalid_token"),
 }) {
   /** Without any token at all. */

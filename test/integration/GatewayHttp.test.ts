@@ -258,7 +258,7 @@ describe("what the gateway refuses", () => {
           const headers: Record<string, string> = authorization === undefined ? {} : { authorization }
           const answer = yield* call(gateway, method, path, { headers, ...(method === "GET" ? {} : { body: "{" }) })
           const problem = checked(answer, path)
-          assert.deepInclude(problem, { status: 401, code: "unauthorized", title: "A valid bearer token is needed." })
+          assert.deepInclude(problem, { status: 401, code: "unauthorized", title: "A valid key or token is needed." })
           assert.sameMembers(Object.keys(problem), [
             "code",
             "instance",

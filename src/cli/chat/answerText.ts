@@ -1,5 +1,5 @@
 /** How answers look on a terminal. */
-import { AnswerIncomplete, type SealgateError, SealedProblem, Unreachable } from "../../client/errors.ts"
+import { AnswerIncomplete, type SealgateError, SealedProblem, Tampered, Unreachable } from "../../client/errors.ts"
 import type { StreamEnd } from "../../client/SealedStream.ts"
 import { Option, Schema } from "effect"
 import { Usage } from "../../domain/chat.ts"
@@ -10,6 +10,7 @@ import { usd } from "../../domain/dollars.ts"
 import { printableLine } from "../printable.ts"
 import { tokensText } from "../tokensText.ts"
 
+const UNAUTHORIZED = 401
 const NOT_FOUND = 404
 
 /** By what the proxy's operator finds the request in the log, where the proxy says so under the seal. */
@@ -26,7 +27,11 @@ export const explained = (error: SealgateError): string => {
       ? "\nCheck --proxy, or SEALGATE_PROXY; `sealgate doctor` finds out more."
       : error instanceof SealedProblem && error.problem.status === NOT_FOUND
         ? "\nIs this a sealed proxy? `sealgate proxy` listens on port 3001, the gateway on 3000."
-        : ""
+        : error instanceof SealedProblem && error.problem.status === UNAUTHORIZED
+          ? "\nThe proxy serves callers that it knows: put the key or token that its operator gave you into SEALGATE_CREDENTIAL, or a file for --credential-file."
+          : error instanceof Tampered && !error.mayHaveBeenServed
+            ? "\nIs this a sealed proxy? `sealgate doctor` says what answers there."
+            : ""
   return printableLine(error.message) + hint + traceOf(error)
 }
 

@@ -4,7 +4,7 @@ import { SealedProblem, SealgateError } from "../../client/errors.ts"
 import type { SealedClient } from "../../client/SealedClient.ts"
 import { ProviderId } from "../../domain/upstream.ts"
 import { error, type Finding, ok } from "./Finding.ts"
-import { type NoAnswer, probe } from "./probe.ts"
+import { type NoAnswer, probe, reasonOf } from "./probe.ts"
 import { seen } from "./seen.ts"
 
 /** It takes some twenty tokens. What a model makes of it does not matter. */
@@ -17,6 +17,8 @@ const SECOND = 1000
 
 const FIXES: Readonly<Record<string, string>> = {
   "upstream-unauthorized": "Check the provider's key and account at the proxy.",
+  "upstream-unavailable":
+    "Check at the proxy: the provider's address, HTTPS_PROXY if its network has one, and the provider's status page.",
   "unknown-model": "Check the provider's model at the proxy, such as PROVIDER1_MODEL.",
   unauthorized: "Say who calls: --credential-file, or SEALGATE_CREDENTIAL.",
 }
@@ -65,7 +67,7 @@ export const examineCalls = Effect.fnUntraced(
     }
     return yield* Effect.forEach(models.value.data, ({ id, owned_by }) => callOne(client, owned_by, id))
   },
-  Effect.catch(({ reason }: NoAnswer) =>
-    Effect.succeed([error("calls", `The connection broke: ${reason}.`, "Look at the proxy's log.")]),
+  Effect.catch((failure: NoAnswer) =>
+    Effect.succeed([error("calls", `The connection broke: ${reasonOf(failure)}.`, "Look at the proxy's log.")]),
   ),
 )

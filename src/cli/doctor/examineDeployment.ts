@@ -9,6 +9,7 @@ import { examineReadiness } from "./examineReadiness.ts"
 import { examineSession } from "./examineSession.ts"
 import { examineTransport } from "./examineTransport.ts"
 import { isWell, warning } from "./Finding.ts"
+import { asBase } from "./probe.ts"
 
 interface Deployment {
   readonly proxy: URL
@@ -36,9 +37,6 @@ const alsoTrust = Effect.fnUntraced(function* (file: string) {
     () => Effect.sync(() => setDefaultCACertificates(before)),
   )
 })
-
-/** The proxy's address as the base of its paths. */
-const asBase = (proxy: URL): URL => new URL(proxy.href.endsWith("/") ? proxy.href : `${proxy.href}/`)
 
 export const examineDeployment = Effect.fn(function* (given: Deployment) {
   if (Option.isSome(given.ca)) yield* alsoTrust(given.ca.value)

@@ -2,7 +2,7 @@
 import { Effect, Option, Result, Schema } from "effect"
 import { type ConfiguredProvider, PublicReadiness, Readiness } from "../../domain/readiness.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
-import { probe } from "./probe.ts"
+import { probe, reasonOf } from "./probe.ts"
 import { seen } from "./seen.ts"
 
 const list = (providers: ReadonlyArray<ConfiguredProvider>): string =>
@@ -66,7 +66,7 @@ const publicly = ({ mtls, providers, status }: PublicReadiness): ReadonlyArray<F
     ? ok("ready", "The proxy says that it is ready.")
     : error("ready", "The proxy says that it is not ready.", "Its operator learns why with --operator."),
   providers === "ok"
-    ? ok("providers", "The proxy says that its providers are well.")
+    ? ok("providers", "No circuit of a provider is open, as far as the proxy was used; --call tries each.")
     : providers === "none"
       ? ONLY_ECHO
       : warning("providers", "The circuit of a provider is open, because calls failed lately.", PROVIDER_FIX),
@@ -75,7 +75,7 @@ const publicly = ({ mtls, providers, status }: PublicReadiness): ReadonlyArray<F
 
 const readAs = Effect.fnUntraced(function* <A>(schema: Schema.Decoder<A>, url: URL) {
   const answer = yield* Effect.result(probe(url))
-  if (Result.isFailure(answer)) return Result.fail(`there was no answer: ${answer.failure.reason}.`)
+  if (Result.isFailure(answer)) return Result.fail(`${reasonOf(answer.failure)}.`)
   const decoded = Schema.decodeUnknownOption(schema)(answer.success.body)
   return Result.fromOption(decoded, () => seen(answer.success))
 })

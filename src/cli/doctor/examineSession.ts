@@ -8,7 +8,7 @@ import { parseStatement } from "../../domain/statement.ts"
 import { SUITES } from "../../domain/suites.ts"
 import { MAX_SKEW_MS } from "../../domain/transcript.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
-import { type NoAnswer, probe, type Probed } from "./probe.ts"
+import { type NoAnswer, probe, type Probed, reasonOf } from "./probe.ts"
 import { inItsPlace, isOurs, seen } from "./seen.ts"
 
 /** The clock difference, in milliseconds, that is worth reporting: the network and rounding explain smaller ones. */
@@ -135,7 +135,7 @@ export const examineSession = Effect.fnUntraced(
     Effect.succeed([
       "check" in failure
         ? failure
-        : error("session", `The connection broke: ${failure.reason}.`, "Look at the proxy's log."),
+        : error("session", `There is no answer: ${reasonOf(failure)}.`, "Check the address, and the proxy's log."),
     ]),
   ),
 )

@@ -1,5 +1,6 @@
 /** One request for the doctor: it looks at a certificate instead of failing on it, and sends nothing secret. */
 import { parseJson } from "../../domain/json.ts"
+import { connectionReason } from "../../domain/systemErrors.ts"
 import { type IncomingHttpHeaders, request as plainRequest } from "node:http"
 import { request as tlsRequest } from "node:https"
 import { TLSSocket } from "node:tls"
@@ -29,10 +30,15 @@ export class NoAnswer extends Schema.TaggedError<NoAnswer>()("NoAnswer", {
   reason: Schema.String,
 }) {}
 
+const UNKNOWN = "UNKNOWN"
+
+/** Why there was no answer, in words of this program where it knows the code. */
+export const reasonOf = ({ code, reason }: NoAnswer): string => (code === UNKNOWN ? reason : connectionReason({ code }))
+
 const TIMEOUT_MS = 10_000
 const MAX_BODY_BYTES = 1024 * 1024
 
-const codeOf = (error: Error): string => ("code" in error && typeof error.code === "string" ? error.code : "UNKNOWN")
+const codeOf = (error: Error): string => ("code" in error && typeof error.code === "string" ? error.code : UNKNOWN)
 
 const certificateOf = (socket: unknown): CertificateSeen | undefined => {
   if (!(socket instanceof TLSSocket)) return undefined
@@ -73,6 +79,9 @@ const send = (url: URL, body: string | undefined) =>
     request.end(body)
     return Effect.sync(() => void request.destroy())
   })
+
+/** A server's address as the base of its paths. */
+export const asBase = (server: URL): URL => new URL(server.href.endsWith("/") ? server.href : `${server.href}/`)
 
 /** `POST` with a `body`, which is JSON, else `GET`. */
 export const probe = Effect.fnUntraced(function* (url: URL, body?: string) {

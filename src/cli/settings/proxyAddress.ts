@@ -11,13 +11,14 @@ import { attestationKeyFile, pinOfFile } from "./ownKey.ts"
 const DEFAULT_PROXY = "http://localhost:3001"
 export const DEFAULT_GATEWAY = "http://localhost:3000"
 
-const PAGES: ReadonlySet<string> = new Set(["console", "docs"])
+/** First names of paths below a server's address: its pages, and its APIs. */
+const BELOW: ReadonlySet<string> = new Set(["console", "docs", "v1", "api"])
 
-/** A server's address, from that of a page on it: consoles are what one has in the clipboard. */
+/** A server's address, from that of a page or an API on it: consoles and base URLs are what one has in the clipboard. */
 const serverOf = (url: URL): URL => {
   const server = new URL(url)
   const names = url.pathname.split("/")
-  const page = names.findIndex((name) => PAGES.has(name))
+  const page = names.findIndex((name) => BELOW.has(name))
   if (page >= 0) server.pathname = `${names.slice(0, page).join("/")}/`
   server.search = ""
   server.hash = ""

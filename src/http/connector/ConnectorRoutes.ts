@@ -15,7 +15,7 @@ import { clientErrorAnswer, type ErrorAnswer, problemAnswer } from "../../client
 import { SealgateError } from "../../client/errors.ts"
 import { apiAt, vendorAsked } from "../../client/vendors/endpoints.ts"
 import { errorReply } from "../../client/vendors/Vendor.ts"
-import { describeCause } from "../../domain/defect.ts"
+import { logFault } from "../../services/logFault.ts"
 import { CALLED_BY_SEALGATE, isOurServer, SOFTWARE } from "../../domain/software.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { type HostRules, hostRefusal } from "../shared/Hosts.ts"
@@ -169,7 +169,7 @@ const rescued = (request: Request, app: ReturnType<typeof handle>) =>
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause)
-        : Effect.as(Effect.logError("request failed", describeCause(cause)), refuse(request, failureAnswer(undefined))),
+        : Effect.as(logFault("request failed", cause), refuse(request, failureAnswer(undefined))),
     ),
   )
 

@@ -5,7 +5,7 @@
  */
 import { Cause, Clock, Duration, Effect, Latch, Queue, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { describeCause } from "../../domain/defect.ts"
+import { logFault } from "../../services/logFault.ts"
 import { momentOf } from "../../services/moments.ts"
 
 /** How long nothing may be sent before a comment is sent. */
@@ -24,7 +24,7 @@ export const renderEvent = (event: string, data: string, id?: string): string =>
 
 /** Logged here, because the status was sent long ago: otherwise only the reader would know that the stream broke. */
 const tell = (cause: Cause.Cause<never>): Effect.Effect<void> =>
-  Cause.hasDies(cause) ? Effect.logError("stream failed", describeCause(cause)) : Effect.void
+  Cause.hasDies(cause) ? logFault("stream failed", cause) : Effect.void
 
 /** Calls whenever nothing was sent for a while. `lastSent` gives a moment, which `comment` changes. */
 export const keepAlive = (lastSent: () => number, comment: () => void): Effect.Effect<never> =>

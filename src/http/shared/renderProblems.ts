@@ -16,7 +16,7 @@ import {
   UnsupportedMediaType,
 } from "../../api/problems.ts"
 import { defined } from "../../domain/defined.ts"
-import { describeCause } from "../../domain/defect.ts"
+import { logFault } from "../../services/logFault.ts"
 import { misfits } from "../../domain/misfits.ts"
 import { type Problem, PROBLEM_CONTENT_TYPE } from "../../domain/problem.ts"
 import { isRefusal, type Refusal } from "../../domain/refusal.ts"
@@ -152,7 +152,7 @@ export const renderProblems =
           const rendered = refusalOf(response.status, request, options, defined({ errors }))
           const answer = refuse(request, rendered, options)
           return rendered.status === 500
-            ? Effect.andThen(Effect.logError("request failed", describeCause(cause)), answer)
+            ? Effect.andThen(logFault("request failed", cause), answer)
             : answer
         })
       },

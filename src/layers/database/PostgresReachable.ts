@@ -1,6 +1,26 @@
-/** Whether there is a Postgres to start on, so that a start that cannot succeed says why. */
+/** Whether Postgres answers: at the start, so that one that cannot succeed says why, and later, for the log. */
 import { Duration, Effect, Layer, Predicate, Redacted, Schedule, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { connectionReason } from "../../domain/systemErrors.ts"
+
+/** Postgres' error codes that a start meets, in words. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  "28P01": "it refuses the user or the password",
+  "28000": "it refuses the user",
+  "3D000": "it has no database of that name",
+  "42501": "the user lacks a right that is needed",
+  "53300": "it has no connection left",
+  "57P03": "it is starting up or shutting down",
+}
+
+const TIMEOUT = "Timeout"
+
+/** Why there is no answer, for people. */
+const wordsOf = (reason: string): string => {
+  if (reason === TIMEOUT) return "there was no answer in time"
+  if (/^[0-9A-Z]{5}$/.test(reason)) return `${REFUSALS[reason] ?? "it refuses"} (${reason})`
+  return connectionReason({ code: reason })
+}
 
 /** The database that the configuration names cannot be used. */
 export class DatabaseUnreachable extends Schema.TaggedError<DatabaseUnreachable>()("DatabaseUnreachable", {
@@ -11,7 +31,7 @@ export class DatabaseUnreachable extends Schema.TaggedError<DatabaseUnreachable>
 }) {
   override get message(): string {
     return (
-      `The database at ${this.place} cannot be used (${this.reason}). ` +
+      `The database at ${this.place} cannot be used: ${wordsOf(this.reason)}. ` +
       "Check that it runs, and DATABASE_URL: host, port, user, password and name of the database."
     )
   }
@@ -38,19 +58,61 @@ const placeOf = (url: Redacted.Redacted): string => {
   return `${host}${pathname}`
 }
 
-/** Fails unless the database answers; waits a while for one that may be about to. */
+const reasonOf = ({ reason }: SqlError.SqlError): string => codeOf(reason) ?? reason._tag
+
+/** How often a database that a server has started on is looked at, and how long that may take. */
+const LOOK_EVERY = Duration.seconds(5)
+
+/** Logs when the database stops answering and when it answers again, each once. */
+const watch = Effect.fnUntraced(function* (place: string, every: Duration.Input) {
+  const sql = yield* SqlClient.SqlClient
+  let isAway = false
+  const look = sql`SELECT 1`.pipe(
+    Effect.mapError(reasonOf),
+    Effect.timeoutOrElse({ duration: every, orElse: () => Effect.fail(TIMEOUT) }),
+    Effect.matchEffect({
+      onFailure: (reason) => {
+        if (isAway) return Effect.void
+        isAway = true
+        return Effect.logError(`The database at ${place} does not answer: ${wordsOf(reason)}`)
+      },
+      onSuccess: () => {
+        if (!isAway) return Effect.void
+        isAway = false
+        return Effect.logInfo(`The database at ${place} is back`)
+      },
+    }),
+  )
+  return yield* Effect.forever(Effect.andThen(Effect.sleep(every), look))
+})
+
+/** Fails unless the database answers; waits a while for one that may be about to, and then keeps looking. */
 export const layerPostgresReachable = (options: {
   readonly url: Redacted.Redacted
   readonly patience?: Duration.Input | undefined
+  readonly lookEvery?: Duration.Input | undefined
 }): Layer.Layer<never, DatabaseUnreachable, SqlClient.SqlClient> =>
   Layer.effectDiscard(
-    SqlClient.SqlClient.use((sql) => sql`SELECT 1`).pipe(
-      Effect.retry({
-        while: mayPass,
-        schedule: Schedule.spaced(RETRY_EVERY).pipe(Schedule.upTo({ duration: options.patience ?? PATIENCE })),
-      }),
-      Effect.mapError(
-        ({ reason }) => new DatabaseUnreachable({ place: placeOf(options.url), reason: codeOf(reason) ?? reason._tag }),
-      ),
-    ),
+    Effect.gen(function* () {
+      const { lookEvery = LOOK_EVERY, patience = PATIENCE } = options
+      const place = placeOf(options.url)
+      let told = false
+      const tellWait = (error: SqlError.SqlError) => {
+        if (told || !mayPass(error)) return Effect.void
+        told = true
+        const limit = Duration.format(Duration.fromInputUnsafe(patience))
+        return Effect.logWarning(
+          `waiting up to ${limit} for the database at ${place}: ${wordsOf(reasonOf(error))}`,
+        )
+      }
+      yield* SqlClient.SqlClient.use((sql) => sql`SELECT 1`).pipe(
+        Effect.tapError(tellWait),
+        Effect.retry({
+          while: mayPass,
+          schedule: Schedule.spaced(RETRY_EVERY).pipe(Schedule.upTo({ duration: patience })),
+        }),
+        Effect.mapError((error) => new DatabaseUnreachable({ place, reason: reasonOf(error) })),
+      )
+      yield* Effect.forkScoped(watch(place, lookEvery))
+    }),
   )

@@ -5,6 +5,7 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Redacted, References, Scope } from "effect"
 import { Redis } from "effect/persistence"
+import { systemCode } from "../../domain/systemErrors.ts"
 import { redisObserved, RedisStatus } from "../../services/lifecycle/RedisStatus.ts"
 
 /** Half of how long a command may take. Only the commands under way when Redis hangs ever wait for that long. */
@@ -90,11 +91,13 @@ const command = <A>({ client, lost }: Connection, parts: ReadonlyArray<string>):
 /** What kind of failure it was: a system error's code, or the first word of what Redis replied (`WRONGPASS`, `OOM`). */
 const kindOf = ({ cause }: Redis.RedisError): string => {
   if (!(cause instanceof Error)) return "unknown"
-  if ("code" in cause && typeof cause.code === "string") return cause.code
+  const code = systemCode(cause)
+  if (code !== undefined) return code
   return /^[A-Z]{2,}\b/.exec(cause.message)?.[0] ?? cause.message
 }
 
 const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
+  const { host } = new URL(Redacted.value(url))
   let current: Connection | undefined
   let toldAt = -Infinity
   let untold = false
@@ -107,12 +110,12 @@ const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
     untold = true
     yield* Effect.logWarning(
       `Redis does not answer (${kindOf(error)}): until it does, this process counts rate limits and circuits by itself`,
-    )
+    ).pipe(Effect.annotateLogs({ host }))
   })
   const tellReturn = Effect.suspend(() => {
     if (!untold) return Effect.void
     untold = false
-    return Effect.logInfo("Redis answers: rate limits and circuits are shared")
+    return Effect.logInfo("Redis answers: rate limits and circuits are shared").pipe(Effect.annotateLogs({ host }))
   })
 
   /** Connects, and fails when the connection is lost. */

@@ -1,5 +1,6 @@
 /** Logs when telemetry stops getting through to the collector, once, and when it does again. */
 import { Effect, Metric } from "effect"
+import { systemCode } from "../../domain/systemErrors.ts"
 import { counter } from "../../services/metrics.ts"
 import type { Signal } from "./TelemetrySettings.ts"
 
@@ -19,7 +20,7 @@ interface Exporter<Items> {
 
 /** What the log says of a failed export: the HTTP status or the system's error code, but not the collector's answer. */
 const reasonOf = (error: Error | undefined): string => {
-  const code: unknown = error === undefined ? undefined : Reflect.get(error, "code")
+  const code: unknown = systemCode(error) ?? (error === undefined ? undefined : Reflect.get(error, "code"))
   return typeof code === "string" || typeof code === "number" ? String(code) : (error?.name ?? "unknown")
 }
 
@@ -44,7 +45,7 @@ export const watchExports = Effect.fnUntraced(function* <Items, E extends Export
       ? Effect.logWarning(
           "Telemetry does not reach its collector and is dropped; it is sent as JSON over OTLP/HTTP, usually to port 4318",
         ).pipe(Effect.annotateLogs({ signal, host: new URL(url).host, reason: reasonOf(error) }))
-      : Effect.logInfo("Telemetry reaches its collector again").pipe(Effect.annotateLogs({ signal }))
+      : Effect.logInfo("Telemetry reaches its collector again").pipe(Effect.annotateLogs({ signal, host: new URL(url).host }))
   })
 
   const send = exporter.export.bind(exporter)

@@ -86,7 +86,7 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
     // logged once.
     if (problem === error && !isAsked) return
     error = problem
-    yield* Effect.logError("TLS certificate not reloaded, the old one stays in use", problem)
+    yield* Effect.logError(`TLS certificate not reloaded, the old one stays in use: ${problem}`)
   })
 
   const watch = Effect.gen(function* () {
@@ -108,7 +108,7 @@ export const keepTlsFresh = Effect.fnUntraced(function* (
   })
 
   const problem = outsideValidity(first, yield* DateTime.now)
-  if (problem !== undefined) yield* Effect.logWarning("clients will refuse this server", problem)
+  if (problem !== undefined) yield* Effect.logWarning(`clients will refuse this server: ${problem}`)
   yield* Metric.update(certificateExpiry, DateTime.toEpochMillis(first.expiresAt) / 1000)
   // Both series exist from the start: one that began with its first failure would show no increase.
   for (const outcome of ["success", "failure"]) yield* Metric.update(reloads({ outcome }), 0)

@@ -111,7 +111,7 @@ export const callerKeys = Effect.fnUntraced(function* (file: string) {
     let seen = first.digest
     let told: string | undefined
     const refuse = Effect.fnUntraced(function* (id: string, { message }: CallerKeysUnusable) {
-      if (told !== id) yield* Effect.logError("callers' keys not reloaded, the old ones stay in use", message)
+      if (told !== id) yield* Effect.logError(`callers' keys not reloaded, the old ones stay in use: ${message}`)
       told = id
     })
     while (true) {

@@ -1,6 +1,6 @@
 /** Why an opened request is not served, or not completely, as the client is told under the seal. */
 import { Cause, Effect, Redacted, Schema } from "effect"
-import { describeCause } from "../../domain/defect.ts"
+import { logFault } from "../logFault.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
 import { failureCodes } from "../../domain/failures.ts"
 import type { ProviderError } from "../../domain/providerError.ts"
@@ -33,7 +33,7 @@ export type ServingError = Refused | UpstreamError | Aborted
 export const notingDefects = <A, E, R>(serving: Effect.Effect<A, E, R>): Effect.Effect<A, E | Refused, R> =>
   Effect.catchDefect(serving, (defect) =>
     Effect.andThen(
-      Effect.logError("request failed", describeCause(Cause.die(defect))),
+      logFault("request failed", Cause.die(defect)),
       Effect.fail(
         new Refused({
           status: 500,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Redacted } from "effect"
+import { Effect, Fiber, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../../src/layers/database/Database.ts"
 import { layerPostgresClient } from "../../../src/layers/database/PostgresClient.ts"
@@ -9,6 +9,17 @@ import { freePort } from "../../support/freePort.ts"
 
 /** A database of one's own starts and stops, on a machine that may be busy. */
 const TEST_MS = 120_000
+
+/** What is logged, in order. */
+const heard = () => {
+  const lines: Array<string> = []
+  return { lines, logger: Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]) }
+}
+
+const until = (isSo: () => boolean) =>
+  Effect.gen(function* () {
+    while (!isSo()) yield* Effect.sleep("20 millis")
+  })
 
 const reach = (url: string) =>
   Effect.scoped(
@@ -26,6 +37,7 @@ describe("a start on Postgres", () => {
         reason: "ECONNREFUSED",
       })
       assert.include(error.message, "DATABASE_URL")
+      assert.include(error.message, "nothing listens there")
       assert.notInclude(error.message, "canary")
     }),
   )
@@ -55,6 +67,49 @@ describe("a start on Postgres", () => {
           )
         }),
       ),
+    TEST_MS,
+  )
+
+  it.live("says at once what it waits for", () =>
+    Effect.gen(function* () {
+      const place = `127.0.0.1:${yield* Effect.promise(freePort)}/jobs`
+      const { lines, logger } = heard()
+      const url = Redacted.make(`postgres://alice:canary@${place}`)
+      const starting = yield* Effect.forkChild(
+        Effect.void.pipe(
+          Effect.provide(layerPostgresReachable({ url }).pipe(Layer.provide(layerPostgresClient({ url })))),
+          Effect.provide(logger),
+        ),
+      )
+      yield* until(() => lines.length > 0)
+      yield* Fiber.interrupt(starting)
+      assert.deepStrictEqual(lines, [`waiting up to 10s for the database at ${place}: nothing listens there`])
+    }),
+  )
+})
+
+describe("a Postgres that was started on", () => {
+  it.live.runIf(postgresCanStart)(
+    "goes and comes back, each of which is logged once with its place",
+    () =>
+      Effect.gen(function* () {
+        const postgres = yield* privatePostgres
+        const { host, pathname } = new URL(postgres.url)
+        const url = Redacted.make(postgres.url)
+        const { lines, logger } = heard()
+        yield* Layer.build(
+          layerPostgresReachable({ url, lookEvery: "100 millis" }).pipe(
+            Layer.provide(layerPostgresClient({ url })),
+            Layer.provide(logger),
+          ),
+        )
+        yield* postgres.stop("fast")
+        yield* until(() => lines.length > 0)
+        yield* postgres.start
+        yield* until(() => lines.length > 1)
+        assert.match(lines[0] ?? "", new RegExp(`^The database at ${RegExp.escape(host + pathname)} does not answer: `))
+        assert.deepStrictEqual(lines.slice(1), [`The database at ${host}${pathname} is back`])
+      }).pipe(Effect.scoped),
     TEST_MS,
   )
 })
