@@ -3,6 +3,7 @@ import { SealgateError } from "./errors.ts"
 
 /** The gateway refused the request; `problem` says why, and whether repeating it may help. */
 export class GatewayProblem extends SealgateError {
+  override readonly name = "GatewayProblem"
   readonly code = "problem"
   readonly problem: Problem
   /** Milliseconds after which to try again, if the gateway said so. */

@@ -64,9 +64,8 @@ export class Transport {
       const { problem, retryAfterMs, status } = await readRefusal(response, NOT_SERVING)
       throw new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, false)
     }
-    const answer = objectIn(await readBytes(response, NOT_SERVING))
-    if (answer === undefined) throw new Tampered(`What answers at ${this.baseUrl} does not answer as a sealed proxy.`)
-    return answer
+    const what = `${this.baseUrl} does not answer as a sealed proxy: its answer`
+    return parseObject(await readBytes(response, NOT_SERVING), what)
   }
 
   /** Posts something that may be served, and paid for, by the time that sending it fails. */

@@ -5,6 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { chatCommand } from "../../src/cli/chatCommand.ts"
 import { verifyCommand } from "../../src/cli/verifyCommand.ts"
+import { tokensText } from "../../src/cli/tokensText.ts"
 import { run } from "../support/cli.ts"
 import { claudeMessage, GPT_USAGE, gptResponse, numbered } from "../support/nativeAnswers.ts"
 import { namedEvents } from "../support/nativeUpstream.ts"
@@ -86,4 +87,8 @@ describe("sealgate chat over another API", () => {
       assert.strictEqual(native.requests.length, 0)
     }).pipe(Effect.scoped),
   )
+})
+
+it("counts one token as one", () => {
+  assert.strictEqual(tokensText({ prompt_tokens: 1, completion_tokens: 2 }), "1 token in, 2 out")
 })

@@ -29,41 +29,36 @@ const ended = Effect.fnUntraced(function* (
 })
 
 describe("settings of every command", () => {
-  it.live(
-    "come from the environment, else the first file of --config that has them; and are told with that",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* temporaryFolder
-        const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
-        write(
-          "settings.json",
-          JSON.stringify({ PORT: 1, HOST: "::1", LOG_LEVEL: "warn", ALLOWED_HOSTS: ["a", "b"] }),
-        )
-        write(".env", `export PORT=2\nHOST='127.0.0.2'\nPROVIDER1_API_KEY="${KEY}"\n`)
-        const args = ["config", "proxy", "--config", ".env", "--config=settings.json", "--json"]
-        const shown = yield* ended(folder, args, { PORT: "3", HOST: " " })
-        assert.strictEqual(shown.code, 0, shown.stderr)
-        assert.notInclude(shown.stdout, KEY)
-        const rows = (JSON.parse(shown.stdout) as { readonly proxy: ReadonlyArray<Readonly<Record<string, unknown>>> })
-          .proxy
-        assert.deepStrictEqual(
-          rows.map(({ from, secret, setting, value }) => [setting, value, secret, from]),
-          [
-            ["PORT", "3", false, "the environment"],
-            ["HOST", "127.0.0.2", false, ".env"],
-            ["ALLOWED_HOSTS", "a,b", false, "settings.json"],
-            ["LOG_LEVEL", "warn", false, "settings.json"],
-            ["PROVIDER1_API_KEY", null, true, ".env"],
-          ],
-        )
-        const people = yield* ended(folder, ["config", "proxy", "--config=.env"])
-        assert.include(people.stdout, "(secret, not shown)")
-        assert.notInclude(people.stdout, KEY)
-        for (const url of [`https://someone:${KEY}@gateway.test`, `https://gateway.test/v1?key=${KEY}`]) {
-          const { code, stdout } = yield* ended(folder, ["config", "proxy"], { PROVIDER1_BASE_URL: url })
-          assert.deepStrictEqual([code, stdout.includes("PROVIDER1_BASE_URL"), stdout.includes(KEY)], [0, true, false])
-        }
-      }).pipe(Effect.scoped),
+  it.live("come from the environment, else the first file of --config that has them; and are told with that", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
+      write("settings.json", JSON.stringify({ PORT: 1, HOST: "::1", LOG_LEVEL: "warn", ALLOWED_HOSTS: ["a", "b"] }))
+      write(".env", `export PORT=2\nHOST='127.0.0.2'\nPROVIDER1_API_KEY="${KEY}"\n`)
+      const args = ["config", "proxy", "--config", ".env", "--config=settings.json", "--json"]
+      const shown = yield* ended(folder, args, { PORT: "3", HOST: " " })
+      assert.strictEqual(shown.code, 0, shown.stderr)
+      assert.notInclude(shown.stdout, KEY)
+      const rows = (JSON.parse(shown.stdout) as { readonly proxy: ReadonlyArray<Readonly<Record<string, unknown>>> })
+        .proxy
+      assert.deepStrictEqual(
+        rows.map(({ from, secret, setting, value }) => [setting, value, secret, from]),
+        [
+          ["PORT", "3", false, "the environment"],
+          ["HOST", "127.0.0.2", false, ".env"],
+          ["ALLOWED_HOSTS", "a,b", false, "settings.json"],
+          ["LOG_LEVEL", "warn", false, "settings.json"],
+          ["PROVIDER1_API_KEY", null, true, ".env"],
+        ],
+      )
+      const people = yield* ended(folder, ["config", "proxy", "--config=.env"])
+      assert.include(people.stdout, "(secret, not shown)")
+      assert.notInclude(people.stdout, KEY)
+      for (const url of [`https://someone:${KEY}@gateway.test`, `https://gateway.test/v1?key=${KEY}`]) {
+        const { code, stdout } = yield* ended(folder, ["config", "proxy"], { PROVIDER1_BASE_URL: url })
+        assert.deepStrictEqual([code, stdout.includes("PROVIDER1_BASE_URL"), stdout.includes(KEY)], [0, true, false])
+      }
+    }).pipe(Effect.scoped),
   )
 
   it.live("name one key file for keygen, pin and the commands that ask the proxy of this folder", () =>
@@ -81,7 +76,7 @@ describe("settings of every command", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("stand for flags of clients, a console's link for address and pin", () =>
+  it.live("stand for flags of clients, a console's link for address and pin, a base URL for the address", () =>
     Effect.gen(function* () {
       const proxy = yield* Processes.runProxy()
       const folder = yield* temporaryFolder
@@ -90,6 +85,7 @@ describe("settings of every command", () => {
       assert.deepStrictEqual([answered.code, answered.stdout], [0, "Hello there"])
       const link = `${proxy.url}/console#pin=${proxy.kid}`
       for (const args of [
+        ["chat", "Hello there", "--proxy", `${proxy.url}/v1`, "--pin", proxy.kid],
         ["chat", "Hello there", "--proxy", link],
         ["doctor", "--proxy", link],
       ]) {
@@ -187,32 +183,29 @@ describe("names of settings", () => {
     }),
   )
 
-  it.effect("of other programs, empty ones, and what Kubernetes sets for a service called sealgate are passed over", () =>
-    Effect.gen(function* () {
-      const result = yield* read({
-        PORT: "1",
-        PROVIDER: "aws",
-        POSTGRES_PASSWORD: "x",
-        PROVIDER5_API_KEY: " ",
-        SEALGATE_PROXY_SERVICE_HOST: "10.0.0.1",
-        SEALGATE_PROXY_SERVICE_PORT_HTTP: "3001",
-        SEALGATE_PROXY_PORT: "tcp://10.0.0.1:3001",
-        SEALGATE_PROXY_PORT_3001_TCP_ADDR: "10.0.0.1",
-      })
-      assert.deepStrictEqual(result, Result.succeed("1"))
-    }),
+  it.effect(
+    "of other programs, empty ones, and what Kubernetes sets for a service called sealgate are passed over",
+    () =>
+      Effect.gen(function* () {
+        const result = yield* read({
+          PORT: "1",
+          PROVIDER: "aws",
+          POSTGRES_PASSWORD: "x",
+          PROVIDER5_API_KEY: " ",
+          SEALGATE_PROXY_SERVICE_HOST: "10.0.0.1",
+          SEALGATE_PROXY_SERVICE_PORT_HTTP: "3001",
+          SEALGATE_PROXY_PORT: "tcp://10.0.0.1:3001",
+          SEALGATE_PROXY_PORT_3001_TCP_ADDR: "10.0.0.1",
+        })
+        assert.deepStrictEqual(result, Result.succeed("1"))
+      }),
   )
 })
 
 describe("files of NAME=value lines", () => {
   it("may be UTF-8 or UTF-16, with a byte order mark or without", () => {
     const utf16 = Buffer.from("\ufeffPORT=1\r\n", "utf16le")
-    for (const bytes of [
-      Buffer.from("PORT=1\n"),
-      Buffer.from("\ufeffPORT=1\n"),
-      utf16,
-      Buffer.from(utf16).swap16(),
-    ]) {
+    for (const bytes of [Buffer.from("PORT=1\n"), Buffer.from("\ufeffPORT=1\n"), utf16, Buffer.from(utf16).swap16()]) {
       const text = decodeTextFile(bytes)
       assert.deepStrictEqual(parseEnvFile(text ?? ""), { values: { PORT: "1" }, mistakes: [] })
     }

@@ -8,6 +8,7 @@ import { ConfigProvider, Effect } from "effect"
 import { connectCommand } from "../../src/cli/connectCommand.ts"
 import { joinPins } from "../../src/cli/flags.ts"
 import { run } from "../support/cli.ts"
+import { run as runProcess } from "../support/processes.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
 
 const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname
@@ -34,6 +35,23 @@ describe("sealgate connect", () => {
         assert.include(stdout + stderr, says)
       }
     }),
+  )
+
+  it.live("ends with 1 if the proxy has another key, and warns if there is no proxy yet", () =>
+    Effect.gen(function* () {
+      const { kid, url } = yield* startProxy()
+      const args = (proxy: string) => ["connect", "--port", "0", "--pin", PIN, "--proxy", proxy]
+      const wrong = yield* runProcess(args(url))
+      assert.strictEqual(yield* Effect.promise(() => wrong.exit), 1)
+      assert.include(wrong.stderr.join("\n"), `identifies itself as ${kid}, which is not pinned`)
+      const early = yield* runProcess(args("http://127.0.0.1:9"))
+      const warning = yield* Effect.promise(() =>
+        early.line((line) => (line.includes("no session with") ? line : undefined)),
+      )
+      assert.include(warning, "nothing listens there")
+      early.kill("SIGTERM")
+      assert.strictEqual(yield* Effect.promise(() => early.exit), 0)
+    }).pipe(Effect.scoped),
   )
 
   it.live("says where it listens and whom it came to trust, warns of others, and stops with 0", () =>

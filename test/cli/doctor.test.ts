@@ -266,6 +266,17 @@ describe("sealgate doctor", () => {
   )
 })
 
+describe("sealgate doctor without --call", () => {
+  it.live("does not say that providers are well, which it has not tried", () =>
+    Effect.gen(function* () {
+      const { proxy } = yield* sealedSetup()
+      const { stdout } = yield* run(doctorCommand, ["--proxy", proxy.url, "--pin", proxy.kid])
+      assert.notInclude(stdout, "All is well")
+      assert.include(stdout, "whether its providers answer, --call finds out")
+    }).pipe(Effect.scoped),
+  )
+})
+
 describe("sealgate doctor --call", () => {
   it.live("asks each provider, and sends nothing to a proxy that is not pinned", () =>
     Effect.gen(function* () {
@@ -278,6 +289,16 @@ describe("sealgate doctor --call", () => {
       assert.deepStrictEqual([code, errors], [0, []])
       assert.match(says("calls"), /^provider1 \(model-1\) answered a sealed request in \d+\.\d s\.$/)
       assert.strictEqual(fake.requests.length, 1)
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("names what may stand between the proxy and a provider that cannot be reached", () =>
+    Effect.gen(function* () {
+      const { fake, proxy } = yield* sealedSetup()
+      fake.always(fault.status(503, { body: { error: "no" } }))
+      const { errors, told } = yield* examine(proxy.url, "--pin", proxy.kid, "--call")
+      assert.deepStrictEqual(errors, ["calls"])
+      assert.include(told.findings.at(-1)?.fix, "HTTPS_PROXY")
     }).pipe(Effect.scoped),
   )
 

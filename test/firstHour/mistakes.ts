@@ -6,7 +6,7 @@ export interface Mistake {
   readonly env?: Readonly<Record<string, string>>
   readonly stdin?: string
   /** Files that are in the folder. */
-  readonly files?: Readonly<Record<string, string>>
+  readonly files?: Readonly<Record<string, string | Buffer>>
   /** Whoever reads its output has left before there is any, as `| head` may have. */
   readonly unread?: boolean
   readonly code: 0 | 1 | 2
@@ -25,13 +25,19 @@ const setting = (command: string, env: Readonly<Record<string, string>>, ...says
   code: 1,
   says,
 })
+const file = (content: string | Buffer, ...says: ReadonlyArray<string>): Mistake => ({
+  args: ["pin", "--config", "settings"],
+  files: { settings: content },
+  code: 2,
+  says,
+})
 const client = (args: ReadonlyArray<string>, code: 1 | 2, ...says: ReadonlyArray<string>): Mistake => ({
   args,
   env: { SEALGATE_TOKEN: "{token}", SEALGATE_GATEWAY: "{gateway}" },
   code,
   says,
 })
-const sealed = (args: ReadonlyArray<string>, code: 1 | 2, ...says: ReadonlyArray<string>): Mistake => ({
+const sealed = (args: ReadonlyArray<string>, code: 0 | 1 | 2, ...says: ReadonlyArray<string>): Mistake => ({
   args,
   env: { SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "{pin}" },
   code,
@@ -132,18 +138,40 @@ const SETTINGS: ReadonlyArray<Mistake> = [
   setting("token --sub a --tenant b", {}, "JWT_SECRET: is missing"),
   setting("pin", {}, "there is no such file", "ATTESTATION_KEY_FILE"),
   {
-    args: ["proxy"],
-    files: { "sealgate.config.json": '{"PROT": 1}' },
-    code: 2,
-    says: ["PROT: there is no such setting; did you mean PORT?"],
+    args: ["config", "clients"],
+    files: { "sealgate.config.json": `{"SEALGATE_PROXY": "https://${SECRET}.example.com"}` },
+    code: 0,
+    says: ["sealgate.config.json in this folder is not used", "--config sealgate.config.json"],
   },
+  file('{"PROT": 1}', "PROT: there is no such setting; did you mean PORT?"),
+  file(`{"OPENAI_API_KEY": "${SECRET}"}`, "did you mean PROVIDER1_API_KEY?"),
+  file('{"PORT" 3001}', "is not JSON of settings"),
+  file(`PORT=1\n${SECRET}\n`, "line 2: expected NAME=value"),
+  file(`JWT_SECRET="${SECRET}\n`, "line 1: the quotes around the value of JWT_SECRET do not match"),
+  file(`PROVIDER1_APIKEY=${SECRET}\n`, "did you mean PROVIDER1_API_KEY?"),
+  file(Buffer.from([0x50, 0x00, 0xff, 0xfe]), "is not text in UTF-8 or UTF-16"),
+  file(Buffer.from(`\ufeffPROVIDER1_APIKEY=${SECRET}\r\n`, "utf16le"), "did you mean PROVIDER1_API_KEY?"),
+  file(`\ufeffPROVIDER1_APIKEY=${SECRET}\n`, "PROVIDER1_APIKEY: there is no such setting"),
   {
-    args: ["pin"],
-    files: { "sealgate.config.json": `{"OPENAI_API_KEY": "${SECRET}"}` },
+    args: ["proxy"],
+    env: { PROVIDER1_APIKEY: SECRET },
     code: 2,
-    says: ["did you mean PROVIDER1_API_KEY?"],
+    says: ["PROVIDER1_APIKEY: there is no such setting; did you mean PROVIDER1_API_KEY?"],
   },
-  { args: ["pin"], files: { "sealgate.config.json": "PORT=3001" }, code: 2, says: ["is not JSON of settings"] },
+  { args: ["chat", "hi"], env: { SEALGATE_PINS: PIN }, code: 2, says: ["did you mean SEALGATE_PIN?"] },
+  setting("proxy", { PROVIDER1_API_KEY: `"${SECRET}"` }, "PROVIDER1_API_KEY: expected no quotes", "Docker"),
+  setting(
+    "proxy",
+    { PORT: "0", ATTESTATION_KEY_FILE: "mistyped.pem" },
+    "ATTESTATION_KEY_FILE: mistyped.pem: there is no such file",
+    "sealgate keygen",
+  ),
+  setting(
+    "gateway --dev",
+    { PORT: "0", DATABASE_URL: `postgres://u:${SECRET}@127.0.0.1:{closedPort}/jobs` },
+    "waiting up to 10s for the database at 127.0.0.1:{closedPort}/jobs: nothing listens there",
+    "cannot be used: nothing listens there",
+  ),
   { args: ["pin", "--config", "none.json"], code: 2, says: ["none.json: there is no such file. Check --config."] },
   { args: ["config"], env: { PORT: "x" }, code: 1, says: ["✗ expected a whole number"] },
   {
@@ -194,8 +222,16 @@ const ASKED: ReadonlyArray<Mistake> = [
   sealed(["chat", "hi", "--proxy", "{closed}"], 1, "nothing listens there", "SEALGATE_PROXY", "sealgate doctor"),
   sealed(["chat", "hi", "--proxy", "{otherTls}"], 1, "it does not speak TLS; use http://"),
   sealed(["chat", "hi", "--proxy", "http://nowhere.invalid"], 1, "nobody knows a host of that name"),
-  sealed(["chat", "hi", "--proxy", "{other}"], 1, "{other}"),
+  sealed(["chat", "hi", "--proxy", "{other}"], 1, "{other} does not answer as a sealed proxy", "sealgate doctor"),
   sealed(["chat", "hi", "--proxy", "{gateway}"], 1, "Is this a sealed proxy?"),
+  sealed(["chat", "hi", "--proxy", "{proxy}/v1"], 0, "verified"),
+  sealed(["chat", "hi", "--proxy", "{strict}", "--pin", "{strictPin}"], 1, "SEALGATE_CREDENTIAL", "--credential-file"),
+  sealed(["connect", "--port", "0", "--pin", PIN], 1, "which is not pinned ("),
+  sealed(
+    ["doctor", "--proxy", "{unreachable}", "--pin", "{unreachablePin}"],
+    0,
+    "whether its providers answer, --call finds out",
+  ),
   {
     args: ["chat", "hi"],
     env: { SEALGATE_PROXY: "{proxy}", SEALGATE_PIN: "short" },

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { createKeyFile } from "../../src/services/sealing/AttestationKeyFile.ts"
 import { freePort } from "../support/freePort.ts"
 import { hasNginx, NO_NGINX, runNginx, TAGS } from "../support/nginx.ts"
 import { runProxy, type RunningProxyProcess } from "../support/processes.ts"
@@ -19,6 +20,7 @@ const CONCURRENCY = 24
 const start = Effect.gen(function* () {
   const provider = yield* runProvider
   const keyFile = join(yield* temporaryFolder, "attestation.pem")
+  yield* createKeyFile(keyFile)
   const startProxy = (tag: string, port: number) =>
     runProxy({
       env: {

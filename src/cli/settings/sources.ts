@@ -72,11 +72,7 @@ interface Source {
 
 type Values = Readonly<Record<string, string>>
 
-const orMistakes = <A>(
-  where: string,
-  value: A,
-  mistakes: ReadonlyArray<string>,
-): Result.Result<A, CommandFailed> =>
+const orMistakes = <A>(where: string, value: A, mistakes: ReadonlyArray<string>): Result.Result<A, CommandFailed> =>
   mistakes.length === 0
     ? Result.succeed(value)
     : Result.fail(

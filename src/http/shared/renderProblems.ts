@@ -151,9 +151,7 @@ export const renderProblems =
         return Effect.flatMap(HttpServerError.causeResponse(cause), ([response]) => {
           const rendered = refusalOf(response.status, request, options, defined({ errors }))
           const answer = refuse(request, rendered, options)
-          return rendered.status === 500
-            ? Effect.andThen(logFault("request failed", cause), answer)
-            : answer
+          return rendered.status === 500 ? Effect.andThen(logFault("request failed", cause), answer) : answer
         })
       },
     })

@@ -101,9 +101,7 @@ export const layerPostgresReachable = (options: {
         if (told || !mayPass(error)) return Effect.void
         told = true
         const limit = Duration.format(Duration.fromInputUnsafe(patience))
-        return Effect.logWarning(
-          `waiting up to ${limit} for the database at ${place}: ${wordsOf(reasonOf(error))}`,
-        )
+        return Effect.logWarning(`waiting up to ${limit} for the database at ${place}: ${wordsOf(reasonOf(error))}`)
       }
       yield* SqlClient.SqlClient.use((sql) => sql`SELECT 1`).pipe(
         Effect.tapError(tellWait),

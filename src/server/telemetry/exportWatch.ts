@@ -45,7 +45,9 @@ export const watchExports = Effect.fnUntraced(function* <Items, E extends Export
       ? Effect.logWarning(
           "Telemetry does not reach its collector and is dropped; it is sent as JSON over OTLP/HTTP, usually to port 4318",
         ).pipe(Effect.annotateLogs({ signal, host: new URL(url).host, reason: reasonOf(error) }))
-      : Effect.logInfo("Telemetry reaches its collector again").pipe(Effect.annotateLogs({ signal, host: new URL(url).host }))
+      : Effect.logInfo("Telemetry reaches its collector again").pipe(
+          Effect.annotateLogs({ signal, host: new URL(url).host }),
+        )
   })
 
   const send = exporter.export.bind(exporter)

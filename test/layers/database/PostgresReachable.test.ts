@@ -77,8 +77,9 @@ describe("a start on Postgres", () => {
       const url = Redacted.make(`postgres://alice:canary@${place}`)
       const starting = yield* Effect.forkChild(
         Effect.void.pipe(
-          Effect.provide(layerPostgresReachable({ url }).pipe(Layer.provide(layerPostgresClient({ url })))),
-          Effect.provide(logger),
+          Effect.provide(
+            layerPostgresReachable({ url }).pipe(Layer.provide(layerPostgresClient({ url })), Layer.provide(logger)),
+          ),
         ),
       )
       yield* until(() => lines.length > 0)

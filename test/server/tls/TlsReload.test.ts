@@ -179,6 +179,9 @@ describe.runIf(hasOpenssl)("certificates that change", () => {
         const before = told().length
         for (let second = 0; second < 15; second++) yield* passSecond
         assert.strictEqual(told().length, before)
+        for (const line of told()) {
+          assert.match(JSON.parse(line).message, /^TLS certificate not reloaded, the old one stays in use: (the|TLS_)/)
+        }
 
         install(second, used)
         yield* passUntil(async () => (await shownBy(server)) === fingerprintOf(second))
