@@ -9,7 +9,7 @@ describe("errors of the client", () => {
     await bundle.close()
     const { SealgateError, ...errors } = await import(`data:text/javascript,${encodeURIComponent(output[0].code)}`)
     assert.notStrictEqual(SealgateError.name, "SealgateError")
-    assert.isAbove(Object.keys(errors).length, 8)
+    assert.isAbove(Object.keys(errors).length, 5)
     for (const [name, Class] of Object.entries<typeof Error>(errors)) {
       // Whatever an error is about, these are members enough to make one.
       const about = { title: "", detail: "", status: 0, length: 1, find: () => "", join: () => "", receipt: {} }

@@ -100,6 +100,7 @@ describe("a collector", () => {
           await working(without, failed(without, 3))
           assert.deepStrictEqual(signalsOf(lines(without, WARNING)), [...SIGNALS].sort())
           assert.match(lines(without, WARNING).join(), /ECONNREFUSED/)
+          assert.notMatch(lines(without, WARNING).join(), /"reason":"(Error|unknown)"/)
           await stop(without)
 
           const paths = () => new Set(hanging.requests.map(({ path }) => path))

@@ -18,10 +18,19 @@ interface Exporter<Items> {
   export: (items: Items, done: (result: ExportResult) => void) => void
 }
 
+/** What the SDK fails with where there is neither a status nor a system error. */
+const SDK_REASONS: Readonly<Record<string, string>> = {
+  "Request timed out": "no answer in time",
+  "Concurrent export limit reached": "no answer yet to the export before",
+  "Export failed with retryable status": "it asks to try again later",
+}
+
 /** What the log says of a failed export: the HTTP status or the system's error code, but not the collector's answer. */
 const reasonOf = (error: Error | undefined): string => {
   const code: unknown = systemCode(error) ?? (error === undefined ? undefined : Reflect.get(error, "code"))
-  return typeof code === "string" || typeof code === "number" ? String(code) : (error?.name ?? "unknown")
+  return typeof code === "string" || typeof code === "number"
+    ? String(code)
+    : (SDK_REASONS[error?.message ?? ""] ?? error?.name ?? "unknown")
 }
 
 /**

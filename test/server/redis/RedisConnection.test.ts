@@ -14,8 +14,8 @@ const SOON = Duration.seconds(20)
 /** One process that shares: its limits, its circuits, what it says of Redis, and its warnings. */
 const process = Effect.fnUntraced(function* (redis: Pick<PrivateRedis, "url">) {
   const warnings: Array<string> = []
-  const logger = Logger.make(({ logLevel, message }) => {
-    if (logLevel === "Warn") warnings.push(String(message))
+  const logger = Logger.make((entry) => {
+    if (entry.logLevel === "Warn") warnings.push(Logger.formatJson.log(entry))
   })
   const url = Redacted.make(redis.url)
   const context = yield* Layer.build(
@@ -142,6 +142,7 @@ describe.runIf(redisCanStart)("when Redis", () => {
         assert.strictEqual(yield* a.status, "down")
         assert.strictEqual(a.warnings.length, 1, a.warnings.join("\n"))
         assert.include(a.warnings[0], "ECONNREFUSED")
+        assert.include(a.warnings[0], `"host":"${new URL(redis.url).host}"`)
         assert.strictEqual(yield* a.take("x"), 2)
         assert.strictEqual(yield* b.take("x"), 2)
         yield* redis.start
