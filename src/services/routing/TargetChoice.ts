@@ -79,11 +79,15 @@ const kinship = (target: TargetName, other: TargetName): number => {
   return target.provider === other.provider ? 1 : 0
 }
 
-/** The targets that have least in common with any of `others` first, else in the order they are in. */
+/**
+ * The targets that have least in common with any of `others` first, then those that have least in common with all of them,
+ * else in the order they are in. Who is named more often counts for more.
+ */
 export const leastRelatedFirst = (
   targets: ReadonlyArray<Target>,
   others: ReadonlyArray<TargetName>,
 ): ReadonlyArray<Target> => {
   const closest = (target: Target) => Math.max(0, ...others.map((other) => kinship(target, other)))
-  return targets.toSorted((a, b) => closest(a) - closest(b))
+  const total = (target: Target) => others.reduce((sum, other) => sum + kinship(target, other), 0)
+  return targets.toSorted((a, b) => closest(a) - closest(b) || total(a) - total(b))
 }
