@@ -38,7 +38,6 @@ const roundsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): nu
 export const worstCalls = (job: Pick<JobContext, "agent" | "options">): Calls => ({
   perTier: { proposer: 1 + 2 * roundsOf(job), critic: 2 * roundsOf(job), judge: 2 * 2 },
   besides: { proposer: 0, critic: 0, judge: 0 },
-  parallel: 1,
 })
 
 const debate = Effect.fnUntraced(function* (context: JobContext, asking: Asking, tier: number) {

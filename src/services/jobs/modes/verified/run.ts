@@ -55,7 +55,6 @@ export const worstCalls = (job: Pick<JobContext, "agent" | "options">): Calls =>
     besides: thorough
       ? { proposer: 1, critic: 2 + MAX_QUESTIONS, judge: 2 * 2 + 2 }
       : { proposer: 0, critic: 0, judge: 0 },
-    parallel: thorough ? MAX_QUESTIONS : 1,
   }
 }
 
