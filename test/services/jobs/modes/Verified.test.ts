@@ -91,6 +91,18 @@ describe("verdicts", () => {
     }),
   )
 
+  it.effect("corrected: of two models, one judges and the other writes", () =>
+    Effect.gen(function* () {
+      const { result, steps } = yield* verifying(
+        { ...undecided, propose: proposals("40", "41"), reconcile: reconcile(null, [], []), correct: "42" },
+        { options: { samples: 1 } },
+      )
+      assert.deepInclude(result, { verdict: "corrected", independent: true, answer: "42" })
+      const models = ["reconcile", "correct"].map((name) => steps.get(name)?.call?.model)
+      assert.deepStrictEqual(models, ["large", "small"])
+    }),
+  )
+
   it.effect.each<readonly [string, unknown]>([
     ["is refused", { refusal: "I will not." }],
     ["is empty", " \n"],

@@ -148,10 +148,14 @@ describe("what is left of a limit", () => {
   it.effect("is not sent where the context of the model ends an answer before", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
-      provider.script([role, text("42"), ...says().slice(1)])
       provider.always([fails("content-filtered")])
-      yield* runJob(provider, { max_tokens: 1_000_000 })
-      assert.deepStrictEqual(sent(provider)[0], [undefined, undefined])
+      const small = { targets: targets.map((target) => ({ ...target, max_context_tokens: 2000 })) }
+      for (const max_tokens of [1_000_000, 2000, 1999]) yield* runJob(provider, { max_tokens }, small)
+      assert.deepStrictEqual(sent(provider), [
+        [undefined, undefined],
+        [undefined, undefined],
+        [1990, undefined],
+      ])
     }),
   )
 
@@ -165,6 +169,14 @@ describe("what is left of a limit", () => {
         [181, undefined],
         [71, undefined],
       ])
+      const paid = scripted("provider1")
+      paid.always([role, text("x".repeat(300)), usage(10, 1), fails("truncated")])
+      yield* runJob(paid, { max_cost_micro_usd: 10_000 })
+      // Each is charged for 10 tokens in and 100 out.
+      assert.deepStrictEqual(
+        sent(paid),
+        [10_000, 5900, 1800].map((left) => [Math.floor((left - 90) / 40), undefined]),
+      )
     }),
   )
 
