@@ -34,6 +34,8 @@ describe("the worst price", () => {
       const mode = "adversarial"
       const limited = yield* worstOf({ mode, task: "x", limits: { max_cost_micro_usd: 100 } }, one)
       assert.strictEqual(limited?.cost_micro_usd, 100)
+      const free = { targets: [target("provider1/large", { prices: prices(0, 0) })] }
+      assert.strictEqual((yield* worstOf({ mode, task: "x" }, free))?.cost_micro_usd, 0)
       const few = yield* worstOf({ mode, task: "x", limits: { max_calls: 2 } }, one)
       assert.deepStrictEqual(few, { calls: 2, cost_micro_usd: 2 * 9955 })
       const unpriced = { targets: [...one.targets, target("provider2/unpriced")] }

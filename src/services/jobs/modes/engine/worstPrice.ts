@@ -44,9 +44,10 @@ export const worstPrice = (settings: RoutingSettings, { agent, task }: Planned, 
     cost += times * (most ?? 0)
     one = Math.max(one, most ?? 0)
   }
-  const { max_calls = Infinity, max_cost_micro_usd = Infinity } = limits
-  const most = Math.min(unpriced ? Infinity : Math.min(cost, max_calls * one), max_cost_micro_usd)
-  return { calls: Math.min(count, max_calls), cost_micro_usd: most === Infinity ? null : most }
+  const { max_calls, max_cost_micro_usd = Infinity } = limits
+  const byCalls = max_calls === undefined ? cost : Math.min(cost, max_calls * one)
+  const most = Math.min(unpriced ? Infinity : byCalls, max_cost_micro_usd)
+  return { calls: Math.min(count, max_calls ?? Infinity), cost_micro_usd: most === Infinity ? null : most }
 }
 
 const inputOf = (task: JobTask): number =>
