@@ -90,6 +90,8 @@ const NOTHING_SPENT = Effect.succeed(() => ({
   output_tokens: 0,
   cached_tokens: 0,
   cost: 0,
+  charged_tokens: 0,
+  charged_cost: 0,
   unpriced: 0,
 }))
 

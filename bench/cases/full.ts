@@ -26,9 +26,9 @@ const fill = Effect.fnUntraced(function* (calls: number, jobs: number) {
   yield* sql`${numbers(3 * jobs)} INSERT INTO job_steps (job_id, event, name, step, status, outcome, started_at, finished_at)
     SELECT 'job-' || (i / 3), i % 3 + 1, 'step-' || (i % 3), '{}', 'completed', '"x"', ${now}, ${now} FROM n`
   yield* sql`${numbers(calls)} INSERT INTO ledger_calls (id, at, request_id, first_of_request, tenant, job_id, agent_id,
-      mode, strategy, role, provider, model, cost, baseline, latency_ms, outcome)
+      mode, strategy, role, provider, model, cost, charged_tokens, charged_cost, baseline, latency_ms, outcome)
     SELECT 'call-' || i, ${now} - i * 2000, 'call-' || i, 1, 'tenant-' || (i % 20), 'job-' || (i / 10), 'agent',
-      'adversarial', 'cost', 'proposer', 'provider1', 'm', 1, 2, 1000, 'success' FROM n`
+      'adversarial', 'cost', 'proposer', 'provider1', 'm', 1, 1, 1, 2, 1000, 'success' FROM n`
   yield* sql`ANALYZE`
 })
 

@@ -51,6 +51,7 @@ const callAt = (i: number, rows: number): CallRecord => {
     tokens: { input: 500 + (i % 1000), output: 100 + (i % 300), cached: i % 400 },
     priceVersion: "bench",
     cost: i % 97 === 0 ? null : 100 + (i % 1000),
+    charged: { tokens: 600, cost: 100 + (i % 1000) },
     baseline: failed ? 0 : 500 + (i % 2000),
     latency: 1000,
     ttft: 300,

@@ -36,6 +36,7 @@ const callAt = (at: number, job: string): CallRecord => {
     tokens: { input: 500, output: 100, cached: 0 },
     priceVersion: "bench",
     cost: 100,
+    charged: { tokens: 100, cost: 100 },
     baseline: 500,
     latency: 1000,
     ttft: 300,

@@ -60,6 +60,8 @@ const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
 const TimeoutSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_TIMEOUT_SECONDS }))
 
 const limits = {
+  /** Calls of models that one job may make, those included that failed. */
+  max_calls: Schema.optionalKey(PositiveInt),
   /** Tokens, input and output together, that one job may use. */
   max_tokens: Schema.optionalKey(PositiveInt),
   /** What one job may cost, in millionths of a US dollar. */
@@ -81,6 +83,7 @@ const PartialLimits = Schema.Struct({
 
 const ChangedLimits = Schema.Struct({
   ...PartialLimits.fields,
+  max_calls: Schema.optionalKey(Schema.NullOr(PositiveInt)),
   max_tokens: Schema.optionalKey(Schema.NullOr(PositiveInt)),
   max_cost_micro_usd: Schema.optionalKey(Schema.NullOr(PositiveInt)),
 })

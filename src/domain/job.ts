@@ -70,7 +70,7 @@ const JobUsage = Schema.Struct({ ...TokenUsage.fields, calls: NonNegativeInt })
 /**
  * What a job can come to, known before it starts: its calls if everything is asked that its mode may ask, and what they
  * cost if each fills the context of the dearest model that it may use, or the agent's limits end it. `null` where such a
- * model has no price. Calls that fail and are made again come on top.
+ * model has no price. Calls that fail and are made again come on top, up to the limits.
  */
 export const AtMost = Schema.Struct({ calls: NonNegativeInt, cost_micro_usd: Schema.NullOr(NonNegativeInt) })
 export type AtMost = typeof AtMost.Type

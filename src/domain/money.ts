@@ -51,6 +51,11 @@ export const tokensOf = (usage: Usage | null | undefined): Tokens | null =>
         cached: Math.min(usage.prompt_tokens_details?.cached_tokens ?? 0, usage.prompt_tokens),
       }
 
+const ratesOf = (prices: Prices, input: number): Pick<Prices, keyof typeof rates> => {
+  const long = prices.long_context
+  return long !== undefined && input > long.above_input_tokens ? long : prices
+}
+
 /**
  * The cost of one call in micro-USD: uncached input, cached input and output, each at its price, summed exactly and
  * then rounded once, half a micro-USD up. So one call is off by at most half a micro-USD, and sums of calls are exact
@@ -58,14 +63,24 @@ export const tokensOf = (usage: Usage | null | undefined): Tokens | null =>
  */
 export const costOf = (prices: Prices | null, tokens: Tokens | null): number | null => {
   if (prices === null || tokens === null) return null
-  const long = prices.long_context
-  const { input, output, cached_input } = long !== undefined && tokens.input > long.above_input_tokens ? long : prices
+  const { input, output, cached_input } = ratesOf(prices, tokens.input)
   const exact =
     BigInt(tokens.input - tokens.cached) * BigInt(input) +
     BigInt(tokens.cached) * BigInt(cached_input) +
     BigInt(tokens.output) * BigInt(output)
   const rounded = Number((exact + TOKENS_PER_PRICE / 2n) / TOKENS_PER_PRICE)
   return Number.isSafeInteger(rounded) ? rounded : null
+}
+
+/**
+ * The longest output in whole tokens with which a call of `input` tokens costs no more than `cost`, `Infinity` where output is
+ * free, and negative where its input alone costs more.
+ */
+export const outputWithin = (prices: Prices, input: number, cost: number): number => {
+  const rates = ratesOf(prices, input)
+  const left = BigInt(Math.floor(cost)) * TOKENS_PER_PRICE - BigInt(input) * BigInt(rates.input)
+  if (left < 0n) return -1
+  return rates.output === 0 ? Infinity : Number(left / BigInt(rates.output))
 }
 
 /** The sum of two amounts; what is unknown makes the sum unknown. */

@@ -50,6 +50,10 @@ export interface CallOptions {
    * breaks after output began fails at once with `upstream-interrupted`.
    */
   readonly restart?: boolean | undefined
+  /** Asked after a call that failed whether another may be made. */
+  readonly mayCallAgain?: (() => boolean) | undefined
+  /** Members that bound the output of the next call of a target, in place of the request's. */
+  readonly outputLimit?: ((target: Pick<UpstreamTarget, "provider" | "model">) => Partial<ChatRequest>) | undefined
   /** Told of every call as it ends, also when the caller goes away: for whoever has to account for all of them. */
   readonly onAttempt?: ((attempt: Attempt) => void) | undefined
 }

@@ -152,6 +152,7 @@ describe("text of a gateway", () => {
       answer: "391 = 17 · 23",
       verdict: "verified",
       confidence: 0.9,
+      independent: true,
       agreement: 1,
       answers: [],
       checks: [],

@@ -97,6 +97,7 @@ export const answer = (text: string): JobResult => ({
   answer: text,
   verdict: "upheld",
   confidence: null,
+  independent: true,
   calibrated: false,
   objections: [],
   rounds: [],

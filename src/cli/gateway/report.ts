@@ -12,8 +12,9 @@ export const report = ({ cost_micro_usd, problem, result, status, usage }: Job):
   const cost = dim(`${usage.calls} call${usage.calls === 1 ? "" : "s"} of models, ${usd(cost_micro_usd)}`)
   if (result != null) {
     const sureness = result.confidence === null ? "" : `, confidence ${result.confidence.toFixed(2)}`
+    const alone = result.independent ? "" : ", not independent"
     const note = result.note === undefined ? "" : `\n${printableLine(result.note)}`
-    return `${printable(result.answer)}\n\n${bold(`Verdict: ${result.verdict}`)}${sureness}\n${verdictMeaning(result).meaning}${note}\n${cost}`
+    return `${printable(result.answer)}\n\n${bold(`Verdict: ${result.verdict}`)}${sureness}${alone}\n${verdictMeaning(result).meaning}${note}\n${cost}`
   }
   const why = problem?.detail ?? problem?.title ?? (ENDED.has(status) ? "no result" : "no result yet")
   return `${bold(status)}: ${printableLine(why)}\n${cost}`

@@ -48,7 +48,8 @@ const Verdict = Schema.Literals(["upheld", "revised", "rejected", "inconclusive"
 
 /**
  * `calibrated`: it was measured how often this judge is right when it reports such a confidence, and `confidence` is
- * that measurement.
+ * that measurement. `independent`: another target than the author's judged the answer, or criticised it without being
+ * contradicted; without that, no verdict is better than `inconclusive`.
  */
 export const AdversarialResult = Schema.Struct({
   mode: Schema.Literal("adversarial"),
@@ -57,6 +58,7 @@ export const AdversarialResult = Schema.Struct({
   proposal: Schema.optionalKey(Schema.String),
   verdict: Verdict,
   confidence: Schema.NullOr(Fraction),
+  independent: Schema.Boolean,
   calibrated: Schema.Boolean,
   objections: Schema.Array(Objection),
   rounds: Schema.Array(Round),

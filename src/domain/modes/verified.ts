@@ -15,6 +15,8 @@ export const Speaker = Schema.Struct({
   role: Schema.Literals(["proposer", "judge"]),
   provider: Schema.String,
   model: Schema.String,
+  /** Its words, where they are not those of the candidate. */
+  answer: Schema.optionalKey(Schema.String),
 })
 export type Speaker = typeof Speaker.Type
 
@@ -39,13 +41,15 @@ const Verdict = Schema.Literals(["verified", "corrected", "refuted", "inconclusi
 
 /**
  * `confidence` is the probability that the answer is right, or `null` if no answer counted. `agreement` is the share of
- * all answers, refusals included, that are the same as this one.
+ * all answers, refusals included, that are the same as this one. `independent`: at least two targets gave or chose the
+ * answer, or another than its author found all others wrong; without that, no verdict is better than `inconclusive`.
  */
 export const VerifiedResult = Schema.Struct({
   mode: Schema.Literal("verified"),
   answer: Schema.String,
   verdict: Verdict,
   confidence: Schema.NullOr(Fraction),
+  independent: Schema.Boolean,
   agreement: Fraction,
   answers: Schema.Array(Candidate),
   checks: Schema.Array(Check),
@@ -59,7 +63,7 @@ export const verified = {
   option: { name: "samples", label: "Independent samples, at most", unit: "sample", minimum: 1, maximum: 5 },
   depth: { low: 2, medium: 3, high: 5 },
   verdicts: {
-    verified: { tone: "good", meaning: "Enough independent answers say the same." },
+    verified: { tone: "good", meaning: "Enough answers say the same, of two models or more." },
     corrected: { tone: "good", meaning: "The first draft was outvoted or found wrong; this is the better answer." },
     refuted: { tone: "bad", meaning: "The draft was found wrong, and nothing better is sure. Do not rely on it." },
     inconclusive: INCONCLUSIVE,

@@ -67,6 +67,7 @@ const completed = {
     answer: "443",
     verdict: "verified",
     confidence: 0.97,
+    independent: true,
     agreement: 1,
     answers: [
       {

@@ -19,6 +19,9 @@ export interface Account {
   readonly extra: boolean
 }
 
+/** A call, and what it counts against its job's limits. */
+export interface ChargedAttempt extends Attempt, Pick<CallRecord, "charged"> {}
+
 /** The tokens of a call. A call that failed before a model ran used none, unless the provider reports some. */
 const tokensUsed = ({ outcome, usage }: Attempt): Tokens | null =>
   tokensOf(usage) ?? (ruleOf(outcome)?.billed === false ? NO_TOKENS : null)
@@ -30,7 +33,7 @@ const tokensUsed = ({ outcome, usage }: Attempt): Tokens | null =>
 export const recordsOf = (
   settings: RoutingSettings,
   account: Account,
-  attempts: ReadonlyArray<Attempt>,
+  attempts: ReadonlyArray<ChargedAttempt>,
 ): ReadonlyArray<CallRecord> => {
   const requestId = SecureRandom.uuidV7Unsafe()
   return attempts.map((attempt, index): CallRecord => {
@@ -55,6 +58,7 @@ export const recordsOf = (
       tokens,
       priceVersion: quote?.version ?? null,
       cost: costOf(quote?.prices ?? null, tokens),
+      charged: attempt.charged,
       baseline: costOf(baseline, counts ? tokens : NO_TOKENS),
       latency: attempt.finishedAt - attempt.startedAt,
       ttft: attempt.timeToFirstTokenMs,

@@ -1,5 +1,6 @@
 /** Puts a streamed answer together; streamed, because only a stream shows when its first token came. */
 import type { StreamEvent } from "../../domain/upstream.ts"
+import { tokensOfBytes } from "./TokenEstimate.ts"
 
 /** What a model wrote. `text` is its refusal if it refused. */
 export interface Answer {
@@ -12,6 +13,7 @@ export interface Answer {
 export class AnswerDraft {
   private content = ""
   private refusal = ""
+  private bytes = 0
 
   readonly add = (event: StreamEvent): void => {
     if (event._tag === "Restarted") this.content = this.refusal = ""
@@ -20,7 +22,13 @@ export class AnswerDraft {
       if (index !== 0) continue
       this.content += delta.content ?? ""
       this.refusal += delta.refusal ?? ""
+      this.bytes += Buffer.byteLength(delta.content ?? "") + Buffer.byteLength(delta.refusal ?? "")
     }
+  }
+
+  /** Estimated tokens of all that came, also of what was void later. */
+  get received(): number {
+    return tokensOfBytes(this.bytes)
   }
 
   /** The answer, once its stream has ended like this. */

@@ -25,6 +25,8 @@ export interface CallRecord {
   readonly tokens: Tokens | null
   readonly priceVersion: string | null
   readonly cost: number | null
+  /** What it counts against its job's limits, where its tokens or its cost are not known as an estimate. */
+  readonly charged: { readonly tokens: number; readonly cost: number }
   /** The same tokens at the baseline; 0 for a call that the baseline would not have made. */
   readonly baseline: number | null
   readonly latency: number

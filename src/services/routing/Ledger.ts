@@ -18,9 +18,14 @@ const sums = {
   output_tokens: Schema.Int,
   cached_tokens: Schema.Int,
   cost: Schema.Int,
+  charged_tokens: Schema.Int,
+  charged_cost: Schema.Int,
 }
 const Spent = Schema.Struct(sums)
-/** What a job has used so far. `cost` is the known part of it; `unpriced` counts the calls whose cost is not known. */
+/**
+ * What a job has used so far. `cost` is the known part of it, and `unpriced` counts the calls whose cost is not known; what is
+ * charged against its limits has estimates for them.
+ */
 export type Spent = typeof Spent.Type
 
 const SpentRow = Schema.Struct({ job_id: Schema.String, ...sums })
@@ -31,6 +36,8 @@ export const NOTHING_SPENT: Spent = {
   output_tokens: 0,
   cached_tokens: 0,
   cost: 0,
+  charged_tokens: 0,
+  charged_cost: 0,
 }
 const decodeSpent = decodeRows("ledger_calls", SpentRow)
 
@@ -106,7 +113,9 @@ export class Ledger extends Context.Service<
             CAST(COALESCE(SUM(input_tokens), 0) AS BIGINT) AS input_tokens,
             CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT) AS output_tokens,
             CAST(COALESCE(SUM(cached_tokens), 0) AS BIGINT) AS cached_tokens,
-            CAST(COALESCE(SUM(cost), 0) AS BIGINT) AS cost
+            CAST(COALESCE(SUM(cost), 0) AS BIGINT) AS cost,
+            CAST(COALESCE(SUM(charged_tokens), 0) AS BIGINT) AS charged_tokens,
+            CAST(COALESCE(SUM(charged_cost), 0) AS BIGINT) AS charged_cost
           FROM ledger_calls WHERE job_id IN ${sql.in(jobs)} GROUP BY job_id`
         const byJob = new Map((yield* decodeSpent(rows)).map(({ job_id, ...spent }) => [job_id, spent]))
         return (job: string) => byJob.get(job) ?? NOTHING_SPENT
@@ -144,6 +153,8 @@ const CALL_COLUMNS = {
   cached_tokens: "BIGINT",
   price_version: "TEXT",
   cost: "BIGINT",
+  charged_tokens: "BIGINT",
+  charged_cost: "BIGINT",
   baseline: "BIGINT",
   latency_ms: "BIGINT",
   ttft_ms: "BIGINT",
@@ -189,6 +200,8 @@ const columnsOf = (row: CallRecord) => ({
   cached_tokens: row.tokens?.cached ?? null,
   price_version: row.priceVersion,
   cost: row.cost,
+  charged_tokens: row.charged.tokens,
+  charged_cost: row.charged.cost,
   baseline: row.baseline,
   latency_ms: row.latency,
   ttft_ms: row.ttft,

@@ -4,7 +4,6 @@
  */
 import { Cause, Clock, Context, Effect, Layer, Option, Schedule } from "effect"
 import type { Mode } from "../../domain/modes.ts"
-import type { ChatRequest } from "../../domain/chat.ts"
 import type { KeptReceipt } from "../../domain/keptReceipt.ts"
 import type { StepCall } from "../../domain/job.ts"
 import type { RoutingSettings, Target } from "../../domain/routing.ts"
@@ -14,18 +13,21 @@ import type { Attempt } from "../../domain/upstream.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
 import { retryAfterFailure } from "../storedRows.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { type Account, recordsOf, stepCallOf } from "./Accounting.ts"
+import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
+import { Spending, UNLIMITED } from "./Allowance.ts"
 import { type Answer, AnswerDraft } from "./AnswerDraft.ts"
+import { type Dialect, Dialects, inDialect, limitMembers, nameOf } from "./Dialects.ts"
 import { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { Ledger } from "./Ledger.ts"
+import { priceOf } from "./Prices.ts"
 import { RoutingConfig } from "./RoutingConfig.ts"
 import { CallFailed, type RouterError } from "./RoutingErrors.ts"
 import { countRecords } from "./RoutingMetrics.ts"
 import { chooseTargets, leastRelatedFirst, type TargetRequirements } from "./TargetChoice.ts"
 import { defined } from "../../domain/defined.ts"
 
-/** `policy` is the agent's; `pricedOnly` is for whoever has a cost limit to keep. A `model` in `completion` is
- * ignored; a target that refuses its `response_format` is asked without, and that is remembered. */
+/** `policy` is the agent's, `allowance` what is left of a job's limits. A `model` in `completion` is ignored; a target that
+ * refuses its `response_format`, or the output limit that it is sent, is asked otherwise, and that is remembered. */
 export interface RouterRequest extends TargetRequirements {
   readonly tenant: string
   readonly job?: string | undefined
@@ -66,11 +68,10 @@ export class Router extends Context.Service<
       const upstream = yield* Upstream
       const clock = yield* Clock.Clock
       const times = new FirstTokenTimes()
-      /** Targets that answered what they had refused, as soon as it was asked without `response_format`. */
-      const formless = new Set<string>()
+      const dialects = new Dialects()
 
       /** Enters the calls of a request wherever they count. */
-      const account = (settings: RoutingSettings, request: RouterRequest, attempts: ReadonlyArray<Attempt>) => {
+      const account = (settings: RoutingSettings, request: RouterRequest, attempts: ReadonlyArray<ChargedAttempt>) => {
         for (const attempt of attempts) noteFirstToken(times, attempt)
         const records = recordsOf(settings, accountOf(request), attempts)
         return Effect.contextWith((context: Context.Context<never>) =>
@@ -87,19 +88,29 @@ export class Router extends Context.Service<
         request: RouterRequest,
         targets: ReadonlyArray<Target>,
         escalateBelow: number | null,
-        completion: ChatRequest,
+        spending: Spending,
+        dialect: Dialect,
       ): Effect.Effect<Routed, CallFailed | StorageUnavailable> => {
-        const attempts: Array<Attempt> = []
+        const attempts: Array<ChargedAttempt> = []
         const draft = new AnswerDraft()
+        let charged = 0
+        const isLimited = request.allowance !== undefined
         const told = upstream.listen(
           {
-            completion,
+            completion: inDialect(request.completion, dialect),
             targets: targets.map((target) => ({
               ...target,
               contextTokens: target.max_context_tokens,
               firstTokenMs: target.first_token_ms,
             })),
-            onAttempt: (attempt) => attempts.push(attempt),
+            ...(isLimited && {
+              mayCallAgain: () => spending.mayCall(targets),
+              outputLimit: (target) => limitMembers(dialect, spending.limitOf(targets, target)),
+            }),
+            onAttempt: (attempt) => {
+              attempts.push({ ...attempt, charged: spending.charge(attempt, draft.received - charged) })
+              charged = draft.received
+            },
           },
           draft.add,
         )
@@ -142,20 +153,28 @@ export class Router extends Context.Service<
         const tier = isCascade ? Math.min(request.tier ?? 0, last) : 0
         const targets = leastRelatedFirst(fitting.slice(tier), request.independentOf ?? [])
         const escalateBelow = isCascade && tier < last ? (settings.cascade?.escalate_below ?? null) : null
-        const asking = (completion: ChatRequest) => ask(settings, request, targets, escalateBelow, completion)
-        const { response_format, ...plain } = request.completion
         const [first] = targets
-        const { onChosen } = request
+        const { allowance, completion, onChosen } = request
         const answered = Effect.suspend(() => {
-          if (response_format === undefined || first === undefined) return asking(request.completion)
-          if (formless.has(nameOf(first))) return asking(plain)
-          return Effect.catchTag(asking(request.completion), "CallFailed", (failed) => {
-            const refused = (failed.error.attempts ?? []).filter(({ outcome }) => FORM_REFUSED.has(outcome)).map(nameOf)
-            if (refused.length === 0) return Effect.fail(failed)
-            return Effect.tap(asking(plain), ({ target }) =>
-              Effect.sync(() => refused.includes(nameOf(target)) && formless.add(nameOf(target))),
-            )
-          })
+          const now = clock.currentTimeMillisUnsafe()
+          const pricesOf = (target: TargetName, served?: string | null) =>
+            priceOf(settings, target, now, served)?.prices ?? null
+          const spending = new Spending(allowance ?? UNLIMITED, completion, pricesOf)
+          const asking = (dialect: Dialect) => ask(settings, request, targets, escalateBelow, spending, dialect)
+          const known = dialects.of(first)
+          const limit = first === undefined ? undefined : spending.limitOf(targets, first)
+          const others = dialects.others(known, completion.response_format !== undefined, limit)
+          return others.reduce(
+            (tried, dialect) =>
+              Effect.catchTag(tried, "CallFailed", (failed) => {
+                const refused = (failed.error.attempts ?? []).filter(({ outcome }) => REFUSED.has(outcome)).map(nameOf)
+                if (refused.length === 0 || !spending.mayCall(targets)) return Effect.fail(failed)
+                return Effect.tap(asking(dialect), ({ target }) =>
+                  Effect.sync(() => refused.includes(nameOf(target)) && dialects.learn(target, dialect)),
+                )
+              }),
+            asking(known),
+          )
         })
         const told =
           onChosen === undefined || first === undefined ? answered : Effect.andThen(onChosen(first), answered)
@@ -179,10 +198,8 @@ export class Router extends Context.Service<
   )
 }
 
-/** How a target refuses a request for a reason that may be its `response_format`. */
-const FORM_REFUSED: ReadonlySet<Attempt["outcome"]> = new Set(["invalid-request", "unsupported"])
-
-const nameOf = ({ model, provider }: TargetName): string => `${provider}/${model}`
+/** How a target refuses a request for a reason that may be its `response_format` or its output limit. */
+const REFUSED: ReadonlySet<Attempt["outcome"]> = new Set(["invalid-request", "unsupported"])
 
 /** A call that is paid for is worth some patience with the database: without its row the job would pay for it again. */
 const WRITE_AGAIN = Schedule.exponential("50 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))

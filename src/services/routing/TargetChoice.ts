@@ -5,6 +5,7 @@ import { costOf } from "../../domain/money.ts"
 import type { Role, RoutingSettings, Target } from "../../domain/routing.ts"
 import { permits, sameTarget, type TargetFilter, type TargetName } from "../../domain/targets.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
+import { type Allowance, longestOutput, UNLIMITED } from "./Allowance.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { priceOf } from "./Prices.ts"
 import { NoTarget } from "./RoutingErrors.ts"
@@ -16,7 +17,8 @@ export interface TargetRequirements {
   readonly role: Role
   readonly completion: ChatRequest
   readonly policy?: TargetFilter | undefined
-  readonly pricedOnly?: boolean | undefined
+  /** What its calls may use. A limit of cost leaves out targets without a price. */
+  readonly allowance?: Allowance | undefined
 }
 
 /** What is known of the targets at this moment, `now` in milliseconds since the epoch. */
@@ -33,21 +35,23 @@ interface TargetConditions {
  */
 export const chooseTargets = (
   settings: RoutingSettings,
-  { completion, policy, pricedOnly, role }: TargetRequirements,
+  { allowance = UNLIMITED, completion, policy, role }: TargetRequirements,
   { now, times, upstream }: TargetConditions,
 ): Effect.Effect<ReadonlyArray<Target>, NoTarget> =>
   Effect.flatMap(upstream.configured, (configured) => {
     const input = estimateInput(completion)
     const output = expectedOutput(completion)
-    const estimateOf = (target: Target) =>
-      costOf(priceOf(settings, target, now)?.prices ?? null, { input, output, cached: 0 })
+    const pricesOf = (target: Target) => priceOf(settings, target, now)?.prices ?? null
+    const estimateOf = (target: Target) => costOf(pricesOf(target), { input, output, cached: 0 })
     const roleFilter = settings.roles?.[role]
 
     const rules: ReadonlyArray<readonly [NoTarget["reason"], (target: Target) => boolean]> = [
       ["configured", (target) => configured.has(target.provider)],
       ["policy", (target) => permits(policy, target) && permits(roleFilter, target)],
       ["context", (target) => input + output <= target.max_context_tokens],
-      ["price", (target) => pricedOnly !== true || estimateOf(target) !== null],
+      ["price", (target) => allowance.cost === Infinity || estimateOf(target) !== null],
+      ["tokens", () => input + 1 <= allowance.tokens],
+      ["cost", (target) => longestOutput(allowance, pricesOf(target), input) >= 1],
     ]
     let fitting = settings.targets
     for (const [reason, fits] of rules) {
@@ -79,11 +83,15 @@ const kinship = (target: TargetName, other: TargetName): number => {
   return target.provider === other.provider ? 1 : 0
 }
 
-/** The targets that have least in common with any of `others` first, else in the order they are in. */
+/**
+ * The targets that have least in common with any of `others` first, then those that have least in common with all of them,
+ * else in the order they are in. Who is named more often counts for more.
+ */
 export const leastRelatedFirst = (
   targets: ReadonlyArray<Target>,
   others: ReadonlyArray<TargetName>,
 ): ReadonlyArray<Target> => {
   const closest = (target: Target) => Math.max(0, ...others.map((other) => kinship(target, other)))
-  return targets.toSorted((a, b) => closest(a) - closest(b))
+  const total = (target: Target) => others.reduce((sum, other) => sum + kinship(target, other), 0)
+  return targets.toSorted((a, b) => closest(a) - closest(b) || total(a) - total(b))
 }

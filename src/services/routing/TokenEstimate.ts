@@ -1,7 +1,7 @@
 /**
  * How long a request is, before anybody counted. Tokenizers differ, so this errs on the long side: three bytes of UTF-8
  * per token where English text has about four and Chinese about three, so what is estimated to fit fits. Costs that are
- * estimated from it are only ever compared with each other; what is billed is counted by the provider.
+ * estimated from it are compared with each other, and charged to a job's limits where the provider counts nothing.
  */
 import type { ChatRequest, Message } from "../../domain/chat.ts"
 
@@ -13,7 +13,9 @@ const TOKENS_PER_IMAGE = 1500
 /** Assumed length of an answer whose length the request does not limit. */
 const EXPECTED_OUTPUT_TOKENS = 1000
 
-const tokensOfText = (text: string): number => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
+export const tokensOfBytes = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN)
+
+const tokensOfText = (text: string): number => tokensOfBytes(Buffer.byteLength(text))
 
 const tokensOfContent = (content: Message["content"]): number => {
   if (content == null) return 0

@@ -96,7 +96,7 @@ const MAX_HELD = 16
  */
 export const streamCall = <Piece>(
   question: Pick<Question<unknown, Piece>, "stream" | "reading">,
-  { restart = true }: Pick<CallOptions, "restart">,
+  { mayCallAgain = () => true, restart = true }: Pick<CallOptions, "mayCallAgain" | "restart">,
   emit: (events: ReadonlyArray<StreamEvent<Piece>>) => Effect.Effect<unknown>,
 ): Call<Served> => {
   let emitted = false
@@ -191,5 +191,5 @@ export const streamCall = <Piece>(
       )
   }
 
-  return { once, mayGoOn: () => restart || !emitted }
+  return { once, mayGoOn: () => (restart || !emitted) && mayCallAgain() }
 }

@@ -4,7 +4,7 @@ import { CHAT_COMPLETIONS } from "../../domain/apis.ts"
 import type { ChatChunk, ChatCompletion, ChatRequest } from "../../domain/chat.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { iJsonOf } from "../../domain/surrogates.ts"
-import type { ApiRequest } from "../../domain/upstream.ts"
+import type { ApiRequest, CallOptions } from "../../domain/upstream.ts"
 import { streamReading } from "./apis/readings.ts"
 import type { AnswerReading } from "./apis/AnswerReading.ts"
 import { ChatReading, saidIn } from "./apis/ChatReading.ts"
@@ -22,12 +22,21 @@ const withModel = (request: ChatRequest, model: string): ChatRequest =>
   request.model === model ? request : { ...request, model }
 
 /** A chat of this product's own. */
-export const chatQuestion = (request: ChatRequest): Question<ChatCompletion, ChatChunk> => ({
-  complete: ({ model, provider }) =>
-    Effect.map(provider.complete(withModel(request, model)), (answer) => [answer, saidIn(answer)] as const),
-  stream: ({ model, provider }, watch) => provider.stream(withModel(request, model), watch),
-  reading: () => new ChatReading(),
-})
+export const chatQuestion = (
+  request: ChatRequest,
+  outputLimit?: CallOptions["outputLimit"],
+): Question<ChatCompletion, ChatChunk> => {
+  const to = ({ model, provider }: Target): ChatRequest =>
+    outputLimit === undefined
+      ? withModel(request, model)
+      : { ...request, model, ...outputLimit({ provider: provider.id, model }) }
+  return {
+    complete: (target) =>
+      Effect.map(target.provider.complete(to(target)), (answer) => [answer, saidIn(answer)] as const),
+    stream: (target, watch) => target.provider.stream(to(target), watch),
+    reading: () => new ChatReading(),
+  }
+}
 
 /** A request as its caller wrote it. Targets that do not speak its API get a translation. */
 export const apiQuestion = (request: ApiRequest): Question<string, JsonObject> => {

@@ -86,17 +86,20 @@ export class Upstream extends Context.Service<
         return Effect.void
       }
       return Effect.map(
-        policy.serve(request, streamCall(chatQuestion(request.completion), request, hear)),
+        policy.serve(request, streamCall(chatQuestion(request.completion, request.outputLimit), request, hear)),
         ({ attempts, value }): Finished => ({ _tag: "Finished", served: value, attempts }),
       )
     }
     return Upstream.of({
       complete: (request) =>
-        Effect.map(whole(request, chatQuestion(request.completion)), ({ answer: completion, ...rest }) => ({
-          completion,
-          ...rest,
-        })),
-      stream: (request) => streamed(request, chatQuestion(request.completion)),
+        Effect.map(
+          whole(request, chatQuestion(request.completion, request.outputLimit)),
+          ({ answer: completion, ...rest }) => ({
+            completion,
+            ...rest,
+          }),
+        ),
+      stream: (request) => streamed(request, chatQuestion(request.completion, request.outputLimit)),
       listen,
       answer: (request) =>
         Effect.map(whole(request, apiQuestion(request)), ({ answer: json, ...rest }) => ({ json, ...rest })),

@@ -119,15 +119,15 @@ describeDatabases("agents", (database) => {
       Effect.gen(function* () {
         const agents = yield* Agents
         const tenant = yield* newTenant
-        const limits = { max_rounds: 1, timeout_seconds: 60, max_tokens: 9, max_cost_micro_usd: 8 }
+        const limits = { max_rounds: 1, timeout_seconds: 60, max_calls: 7, max_tokens: 9, max_cost_micro_usd: 8 }
         const agent = yield* agents.create(tenant, { name: "a", limits })
         const update = (limits: unknown) =>
           Effect.flatMap(Schema.decodeUnknownEffect(UpdateAgent)({ limits }), (change) =>
             agents.update(tenant, agent.id, change),
           )
         const less = yield* update({ max_tokens: null, max_rounds: 2 })
-        assert.deepStrictEqual(less.limits, { max_rounds: 2, timeout_seconds: 60, max_cost_micro_usd: 8 })
-        const none = yield* update({ max_cost_micro_usd: null })
+        assert.deepStrictEqual(less.limits, { max_rounds: 2, timeout_seconds: 60, max_calls: 7, max_cost_micro_usd: 8 })
+        const none = yield* update({ max_calls: null, max_cost_micro_usd: null })
         assert.deepStrictEqual(none.limits, { max_rounds: 2, timeout_seconds: 60 })
         assert.deepStrictEqual(yield* agents.get(tenant, agent.id), none)
         // Every agent has these.

@@ -73,6 +73,8 @@ describe("the rows of a request", () => {
         price_version: "config-1",
         // 200 × 10 + 800 × 1 + 100 × 40, the baseline's own price
         cost: 6800,
+        charged_tokens: 1100,
+        charged_cost: 6800,
         baseline: 6800,
         latency_ms: 100,
         ttft_ms: 40,

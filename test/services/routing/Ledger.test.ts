@@ -14,7 +14,7 @@ describeDatabases("Ledger", (database) => {
       yield* ledger.record(calls)
       yield* ledger.record(calls)
       yield* ledger.record([callRecord({ job: "job", cost: 5 })])
-      const tokens = { input_tokens: 30, output_tokens: 15, cached_tokens: 0 }
+      const tokens = { input_tokens: 30, output_tokens: 15, cached_tokens: 0, charged_tokens: 45, charged_cost: 3 }
       assert.deepStrictEqual((yield* ledger.spent(["job"]))("job"), { calls: 3, unpriced: 0, ...tokens, cost: 12 })
       const sums = yield* sql<{ calls: number; cost: number }>`SELECT calls, cost FROM ledger_hours WHERE tenant = ''`
       assert.deepStrictEqual(

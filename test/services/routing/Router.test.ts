@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import type { RoutingSettingsInput } from "../../../src/domain/routing.ts"
+import { UNLIMITED } from "../../../src/services/routing/Allowance.ts"
 import type { Router } from "../../../src/services/routing/Router.ts"
 import { call, completion, drawing, prices, routing, settings, target } from "./RouterFixture.ts"
 import { ScriptedUpstream, status } from "./ScriptedUpstream.ts"
@@ -111,9 +112,11 @@ describe("who is asked", () => {
     { targets: [target("provider1/large", { prices: prices(10, 40) }), target("provider2/unpriced")] },
     (upstream) =>
       Effect.gen(function* () {
-        yield* call({ pricedOnly: true, policy: { allow: ["*"] } })
+        yield* call({ allowance: { ...UNLIMITED, cost: 1_000_000 }, policy: { allow: ["*"] } })
         assert.deepStrictEqual(upstream.offered, [["provider1/large"]])
-        const error = yield* Effect.flip(call({ pricedOnly: true, policy: { deny: ["provider1"] } }))
+        const error = yield* Effect.flip(
+          call({ allowance: { ...UNLIMITED, cost: 1_000_000 }, policy: { deny: ["provider1"] } }),
+        )
         assert.deepInclude(error, { _tag: "NoTarget", reason: "price" })
       }),
   )

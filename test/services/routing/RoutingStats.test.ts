@@ -339,13 +339,19 @@ describeDatabases("RoutingStats", (database) => {
       yield* ledger.record([
         callRecord({ job: "job-1", cost: 7 }),
         callRecord({ job: "job-1", cost: 5, outcome: "truncated" }),
-        callRecord({ job: "job-1", cost: null, tokens: null, outcome: "interrupted" }),
+        callRecord({
+          job: "job-1",
+          cost: null,
+          tokens: null,
+          outcome: "interrupted",
+          charged: { tokens: 1000, cost: 90 },
+        }),
         callRecord({ job: "job-2" }),
       ])
       const spent = yield* ledger.spent(["job-1", "job-3"])
-      const tokens = { input_tokens: 20, output_tokens: 10, cached_tokens: 0 }
+      const tokens = { input_tokens: 20, output_tokens: 10, cached_tokens: 0, charged_tokens: 1030, charged_cost: 92 }
       assert.deepStrictEqual(spent("job-1"), { calls: 3, unpriced: 1, ...tokens, cost: 12 })
-      const none = { input_tokens: 0, output_tokens: 0, cached_tokens: 0 }
+      const none = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, charged_tokens: 0, charged_cost: 0 }
       assert.deepStrictEqual(spent("job-3"), { calls: 0, unpriced: 0, ...none, cost: 0 })
     }),
   )

@@ -5,7 +5,7 @@ import { RoutingConfig } from "../../../src/services/routing/RoutingConfig.ts"
 import { RoutingTrials } from "../../../src/services/routing/RoutingTrials.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { callRecord } from "./callRecords.ts"
-import { prices, settings, target } from "./RouterFixture.ts"
+import { drawing, prices, settings, target } from "./RouterFixture.ts"
 import { ScriptedUpstream, status } from "./ScriptedUpstream.ts"
 
 const HOUR_MS = 3_600_000
@@ -79,14 +79,46 @@ describeDatabases("RoutingTrials", (database) => {
   )
 
   test(
+    "orders by the times to the first token of these calls where the strategy is latency",
+    Effect.gen(function* () {
+      const slow = { provider: "provider1", model: "reader", ttft: 500 } as const
+      const fast = { provider: "provider2", model: "writer", ttft: 100 } as const
+      const at = Date.now() - 1000
+      yield* Ledger.use(({ record }) =>
+        record([slow, slow, slow, fast, fast, fast].map((call) => callRecord({ at, tokens: reading, ...call }))),
+      )
+      const tried = (first: typeof reader, second: typeof reader) =>
+        RoutingTrials.use(({ run }) =>
+          run(settings({ strategy: "latency", baseline: writer, targets: [first, second] })),
+        )
+      for (const { by_target } of [yield* tried(reader, writer), yield* tried(writer, reader)]) {
+        const calls = by_target.map(({ model, trial_calls }) => [model, trial_calls])
+        assert.sameDeepMembers(calls, [
+          ["reader", 0],
+          ["writer", 6],
+        ])
+      }
+    }).pipe(drawing(0.5)),
+  )
+
+  test(
     "counts what nobody would take, refuses what cannot work, and changes nothing",
     Effect.gen(function* () {
       const trials = yield* RoutingTrials
       yield* Ledger.use(({ record }) =>
         record([callRecord({ at: Date.now() - 1000, tokens: { input: 4000, output: 1, cached: 0 } })]),
       )
+      const now = Date.now() - 1000
       const small = yield* trials.run(settings({ strategy: "fallback", baseline: reader, targets: [reader] }))
       assert.deepInclude(small, { tried_calls: 1, unserved_calls: 1, actual_micro_usd: 0, trial_micro_usd: 0 })
+      // Two more, of which one fills the context of 3,000 tokens with its answer, and the other exceeds it.
+      const full = { input: 2900, output: 100, cached: 900 }
+      yield* Ledger.use(({ record }) =>
+        record([callRecord({ at: now, tokens: full }), callRecord({ at: now, tokens: { ...full, output: 101 } })]),
+      )
+      const cached = { ...reader, prices: prices(1, 10, 0) }
+      const more = yield* trials.run(settings({ strategy: "fallback", baseline: cached, targets: [cached] }))
+      assert.deepInclude(more, { tried_calls: 3, unserved_calls: 2, trial_micro_usd: 2000 + 1000 })
       const refused = yield* Effect.flip(trials.run(settings({ strategy: "quality", targets: [reader] })))
       assert.strictEqual(refused._tag, "RoutingSettingsInvalid")
     }),

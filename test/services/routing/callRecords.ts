@@ -21,6 +21,7 @@ export const callRecord = (members: Partial<CallRecord>): CallRecord => {
     tokens: { input: 10, output: 5, cached: 0 },
     priceVersion: "test",
     cost: 1,
+    charged: { tokens: 15, cost: 1 },
     baseline: 2,
     latency: 100,
     ttft: null,

@@ -62,6 +62,7 @@ export const says = (...words: ReadonlyArray<string>): Script => [role, ...words
 
 export interface Called {
   readonly model: string | undefined
+  readonly request: ChatRequest
   readonly at: number
   endedAt: number | undefined
   ended: "success" | "failure" | "interrupted" | undefined
@@ -82,7 +83,7 @@ export const scripted = (id: ProviderId, defaultModel = `${id}-model`): Scripted
 
   const begin = (request: ChatRequest) =>
     Effect.map(Clock.currentTimeMillis, (at) => {
-      const call: Called = { model: request.model, at, endedAt: undefined, ended: undefined }
+      const call: Called = { model: request.model, request, at, endedAt: undefined, ended: undefined }
       calls.push(call)
       return { call, script: scripts.shift() ?? otherwise }
     })

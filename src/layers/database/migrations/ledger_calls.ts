@@ -2,7 +2,8 @@
  * One row per upstream call, and per hour the sums over them: `ledger_hours` has a row for every tenant and one, with
  * the empty tenant, for all of them, so that neither question reads more rows than it has to. Every process has rows of its
  * own among them (`writer`), so that processes which enter calls at the same time do not wait for each other. `hour` counts
- * hours since the epoch. What is not known is NULL in the ledger and left out of the sums, and `unpriced` counts how often.
+ * hours since the epoch. What is not known is NULL in the ledger and left out of the sums, and `unpriced` counts how often;
+ * what a call is charged against its job's limits is estimated then.
  */
 export const ledgerCalls: ReadonlyArray<string> = [
   `CREATE TABLE ledger_calls (
@@ -24,6 +25,8 @@ export const ledgerCalls: ReadonlyArray<string> = [
     cached_tokens BIGINT,
     price_version TEXT,
     cost BIGINT,
+    charged_tokens BIGINT NOT NULL,
+    charged_cost BIGINT NOT NULL,
     baseline BIGINT,
     latency_ms BIGINT NOT NULL,
     ttft_ms BIGINT,

@@ -19,6 +19,7 @@ export const limitsOf = ({ limits }: Agent): string =>
     plural(limits.max_rounds, "round"),
     `${limits.timeout_seconds} s`,
     ...(limits.max_cost_micro_usd === undefined ? [] : [usdPlain(limits.max_cost_micro_usd)]),
+    ...(limits.max_calls === undefined ? [] : [`${plural(limits.max_calls, "call")}`]),
     ...(limits.max_tokens === undefined ? [] : [`${plural(limits.max_tokens, "token")}`]),
   ].join(", ")
 

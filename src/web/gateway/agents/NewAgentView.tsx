@@ -93,6 +93,9 @@ export const NewAgentView = () => {
             <Field {...field("tokens", "Tokens (optional)", "In and out together.")}>
               <input type="text" inputMode="numeric" {...text("tokens")} />
             </Field>
+            <Field {...field("calls", "Calls of models (optional)", "Those that failed count.")}>
+              <input type="text" inputMode="numeric" {...text("calls")} />
+            </Field>
           </div>
         </fieldset>
         {failure !== undefined && <Problem failure={failure} />}

@@ -14,6 +14,7 @@ export interface AgentFields {
   readonly rounds: string
   readonly timeout: string
   readonly tokens: string
+  readonly calls: string
   /** In US dollars. */
   readonly cost: string
 }
@@ -27,6 +28,7 @@ export const NEW_AGENT: AgentFields = {
   rounds: String(DEFAULT_LIMITS.max_rounds),
   timeout: String(DEFAULT_LIMITS.timeout_seconds),
   tokens: "",
+  calls: "",
   cost: "",
 }
 
@@ -65,6 +67,8 @@ export const checkAgent = (fields: AgentFields): Checked<CreateAgent, AgentField
   if (timeout_seconds === undefined) mistakes.timeout = `Seconds, from 1 to ${MAX_TIMEOUT_SECONDS}.`
   const max_tokens = whole(fields.tokens, 1, Number.MAX_SAFE_INTEGER)
   if (fields.tokens.trim() !== "" && max_tokens === undefined) mistakes.tokens = "A whole number, or nothing."
+  const max_calls = whole(fields.calls, 1, Number.MAX_SAFE_INTEGER)
+  if (fields.calls.trim() !== "" && max_calls === undefined) mistakes.calls = "A whole number, or nothing."
   const cost = Math.round(Number(fields.cost.trim().replace(/^\$/, "")) * MICRO)
   const hasCost = fields.cost.trim() !== ""
   if (hasCost && !(Number.isSafeInteger(cost) && cost > 0)) mistakes.cost = "US dollars, such as 0.50, or nothing."
@@ -82,7 +86,7 @@ export const checkAgent = (fields: AgentFields): Checked<CreateAgent, AgentField
       limits: {
         max_rounds,
         timeout_seconds,
-        ...defined({ max_tokens }),
+        ...defined({ max_calls, max_tokens }),
         ...(hasCost ? { max_cost_micro_usd: cost } : {}),
       },
     },

@@ -46,6 +46,7 @@ describe("verdicts", () => {
         answer: "42",
         verdict: "upheld",
         confidence: 0.9,
+        independent: true,
         calibrated: false,
         objections: [
           { id: 1, round: 1, claim: "too short", evidence: "", severity: "minor", status: "open", replies: [] },
@@ -54,7 +55,7 @@ describe("verdicts", () => {
         participants: [
           { role: "proposer", provider: "provider1", model: "large", independent: false },
           { role: "critic", provider: "provider2", model: "small", independent: true },
-          { role: "judge", provider: "provider1", model: "large", independent: false },
+          { role: "judge", provider: "provider2", model: "small", independent: false },
         ],
       })
       assert.deepStrictEqual([...steps.keys()], ["propose", "critique-1", "judge"])
@@ -310,6 +311,32 @@ describe("objections", () => {
   )
 })
 
+describe("one model", () => {
+  const alone = { policy: { allow: ["large"] } }
+
+  it.effect.each<readonly [string, unknown]>([
+    ["finds nothing wrong with its own answer", critique([])],
+    ["rebuts its own objection", critique([{ claim: "it is 43", evidence: "", severity: "major" }])],
+  ])("that %s has settled nothing", ([, said]) =>
+    Effect.gen(function* () {
+      const answers = { propose: "42", critique: said, respond: rebut("No.", 1), judge: judge("sound", 0.9, [1]) }
+      const { result } = yield* debating(answers, { ...alone, options: { rounds: 1 } })
+      assert.deepInclude(result, { verdict: "inconclusive", independent: false, answer: "42" })
+      assert.include(result.note, "second target")
+      const { result: both } = yield* debating(answers, { options: { rounds: 1 } })
+      assert.deepInclude(both, { verdict: "upheld", independent: true })
+    }),
+  )
+
+  it.effect("that finds its own answer flawed rejects it", () =>
+    Effect.gen(function* () {
+      const { result } = yield* debating({ propose: "42", critique: critique([]), judge: judge("flawed", 0.9) }, alone)
+      assert.deepInclude(result, { verdict: "rejected", independent: false })
+      assert.isUndefined(result.note)
+    }),
+  )
+})
+
 describe("the judge", () => {
   const contested = { propose: "42", critique: critique([major("it is 43")]), respond: rebut("no", 1) }
 
@@ -344,7 +371,7 @@ describe("the judge", () => {
         models: {},
         sameWrong: {},
         others: { accuracy: 0.8, difficulty: 0.7, sameWrong: 0.7 },
-        judges: { large: [{ upTo: 1, right: 60, total: 90 }] },
+        judges: { small: [{ upTo: 1, right: 60, total: 90 }] },
       }
       const { result } = yield* debating({ propose: "42", critique: critique(), judge: judge("sound", 1) }).pipe(
         Effect.provideService(Measured, measured),

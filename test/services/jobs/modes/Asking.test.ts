@@ -209,7 +209,9 @@ describe("a target without `response_format`", () => {
           asked.push(`${request.targets?.[0]?.model} ${request.completion.response_format?.type ?? "text"}`)
           if (refuses(request)) return new UpstreamError({ code: "invalid-request", attempts })
           if (request.completion.response_format !== undefined) return answering(request, index)
-          return { text: JSON.stringify(request.completion).includes("You examine") ? JSON.stringify(critique) : "42" }
+          const said = JSON.stringify(request.completion)
+          if (said.includes("You examine")) return { text: JSON.stringify(critique) }
+          return { text: said.includes("You decide") ? JSON.stringify(judge) : "42" }
         },
         times: 2,
       })
@@ -219,10 +221,10 @@ describe("a target without `response_format`", () => {
         "large text",
         "small json_schema",
         "small text",
-        "large json_schema",
+        "small text",
         "large text",
         "small text",
-        "large json_schema",
+        "small text",
       ])
     }),
   )
@@ -270,11 +272,11 @@ describe("the ledger", () => {
       const figures = rows.map((row) => [row["role"], row["model"], row["cost"], row["baseline"]])
       assert.deepStrictEqual(figures, [
         ["proposer", "small", 30, 300],
-        ["proposer", "small", 30, 300],
-        ["judge", "large", 300, 300],
+        ["proposer", "large", 300, 300],
+        ["judge", "small", 30, 300],
         // Escalated: draft and sample again, and nothing more, because they say the same.
         ["proposer", "large", 300, 0],
-        ["proposer", "large", 300, 0],
+        ["proposer", "small", 30, 0],
       ])
     }),
   )

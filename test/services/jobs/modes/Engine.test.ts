@@ -27,7 +27,7 @@ const engine = (database: TestDatabase, upstream: ScriptedUpstream) =>
 
 describeDatabases("modes as durable jobs", (database) => {
   it.live.each<readonly [Mode, number, number]>([
-    ["adversarial", 3, 300 + 30 + 300],
+    ["adversarial", 3, 300 + 30 + 30],
     ["verified", 2, 300 + 30],
   ])("a %s job ends with its verdict, its steps and what they cost", ([mode, calls, cost]) => {
     const upstream = new ScriptedUpstream([status("provider1"), status("provider2")], replying(answers))
@@ -53,7 +53,7 @@ describeDatabases("modes as durable jobs", (database) => {
     return Effect.gen(function* () {
       const { agent, tenant } = yield* makeAgent()
       const job = yield* ended(tenant, yield* (yield* Jobs).enqueue(tenant, agent.id, { task: "What is 6 × 7?" }))
-      assert.deepInclude(job, { status: "completed", attempt: 2, cost_micro_usd: 630 })
+      assert.deepInclude(job, { status: "completed", attempt: 2, cost_micro_usd: 360 })
       assert.strictEqual(upstream.requests.length, 4)
     }).pipe(Effect.provide(engine(database, upstream)))
   })
@@ -116,7 +116,7 @@ describeDatabases("modes as durable jobs", (database) => {
     return Effect.gen(function* () {
       const { agent, tenant } = yield* makeAgent({ max_tokens: 20 })
       const job = yield* ended(tenant, yield* (yield* Jobs).enqueue(tenant, agent.id, { task: "What is 6 × 7?" }))
-      assert.deepInclude(job, { status: "failed", cost_micro_usd: 330 })
+      assert.deepInclude(job, { status: "failed", cost_micro_usd: 300 })
       assert.deepInclude(job.problem, { code: "token-limit-reached", retryable: false })
     }).pipe(Effect.provide(engine(database, upstream)))
   })

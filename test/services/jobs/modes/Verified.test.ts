@@ -32,12 +32,13 @@ const asked = (upstream: ScriptedUpstream, kind: string) =>
 describe("verdicts", () => {
   it.effect("verified: two models say the same, and nothing more is paid for", () =>
     Effect.gen(function* () {
-      const { result, steps } = yield* verifying({ propose: proposals("It is 42.", "it  is 42") })
+      const { result, steps } = yield* verifying({ propose: proposals("It is 42.", "It  is 42") })
       const { answers, confidence, ...rest } = result
       assert.deepStrictEqual(rest, {
         mode: "verified",
         answer: "It is 42.",
         verdict: "verified",
+        independent: true,
         agreement: 1,
         checks: [],
       })
@@ -48,7 +49,7 @@ describe("verdicts", () => {
           probability: confidence ?? 0,
           said_by: [
             { role: "proposer", provider: "provider1", model: "large" },
-            { role: "proposer", provider: "provider2", model: "small" },
+            { role: "proposer", provider: "provider2", model: "small", answer: "It  is 42" },
           ],
         },
       ])
@@ -87,6 +88,18 @@ describe("verdicts", () => {
       assert.deepInclude(result, { verdict: "corrected", answer: "42" })
       assert.include(result.note, "not verified again")
       assert.include(JSON.stringify(upstream.requests.at(-1)?.completion.messages), "What is 36 + 6?\\nAnswer: 42")
+    }),
+  )
+
+  it.effect("corrected: of two models, one judges and the other writes", () =>
+    Effect.gen(function* () {
+      const { result, steps } = yield* verifying(
+        { ...undecided, propose: proposals("40", "41"), reconcile: reconcile(null, [], []), correct: "42" },
+        { options: { samples: 1 } },
+      )
+      assert.deepInclude(result, { verdict: "corrected", independent: true, answer: "42" })
+      const models = ["reconcile", "correct"].map((name) => steps.get(name)?.call?.model)
+      assert.deepStrictEqual(models, ["large", "small"])
     }),
   )
 
@@ -172,8 +185,40 @@ describe("samples", () => {
       })
       assert.strictEqual(result.verdict, "verified")
       assert.strictEqual(asked(upstream, "compare").length, 1)
-      const numbers = yield* verifying({ ...undecided, propose: proposals("42", "$42.00", "41", "1,000") })
+      const numbers = yield* verifying({ ...undecided, propose: proposals("42", "42.00", "41", "1,000") })
       assert.strictEqual(asked(numbers.upstream, "compare").length, 0)
+    }),
+  )
+
+  it.effect.each<readonly [string, string]>([
+    ["5 mW", "5 MW"],
+    ["$20", "20%"],
+    ["€100", "$100"],
+    ["1,5", "15"],
+    ["1234567890123456789012", "1234567890123456789013"],
+    ["9007199254740992", "9007199254740993"],
+  ])("%j and %j are not verified, and both stay in the result", ([draft, sample]) =>
+    Effect.gen(function* () {
+      const { result } = yield* verifying(
+        { propose: proposals(draft, sample), compare: { same_as: null } },
+        { options: { effort: "low", samples: 1 } },
+      )
+      assert.strictEqual(result.verdict, "inconclusive")
+      assert.deepStrictEqual(
+        result.answers.map(({ answer }) => answer),
+        [draft, sample],
+      )
+    }),
+  )
+
+  it.effect("that a judge calls the same keep their own words", () =>
+    Effect.gen(function* () {
+      const { result } = yield* verifying({ propose: proposals("5 mW", "5 milliwatts"), compare: { same_as: 1 } })
+      assert.strictEqual(result.verdict, "verified")
+      assert.deepStrictEqual(
+        result.answers[0]?.said_by.map(({ answer }) => answer),
+        [undefined, "5 milliwatts"],
+      )
     }),
   )
 
@@ -200,6 +245,41 @@ describe("samples", () => {
         propose: (_: unknown, index: number) => (index === 0 ? "42" : new UpstreamError({ code: "overloaded" })),
       })
       assert.strictEqual((yield* Effect.flip(failing)).problem.code, "overloaded")
+    }),
+  )
+})
+
+describe("one model", () => {
+  const alone = { policy: { allow: ["large"] } }
+
+  it.effect("that says the same again has not verified it, and is not asked a third time", () =>
+    Effect.gen(function* () {
+      const { result, upstream } = yield* verifying({ propose: "42" }, alone)
+      assert.deepInclude(result, { verdict: "inconclusive", independent: false, agreement: 1, answer: "42" })
+      assert.include(result.note, "second target")
+      const { result: both } = yield* verifying({ propose: "42" })
+      assert.deepInclude(both, { verdict: "verified", independent: true })
+      assert.strictEqual(upstream.requests.length, 2)
+    }),
+  )
+
+  it.effect("that says something else most often has not corrected its draft", () =>
+    Effect.gen(function* () {
+      const { result } = yield* verifying({ ...undecided, propose: proposals("41", "42") }, alone)
+      assert.deepInclude(result, { verdict: "inconclusive", independent: false, answer: "42" })
+    }),
+  )
+
+  it.effect("that finds all of its answers wrong and writes another has corrected nothing", () =>
+    Effect.gen(function* () {
+      const answers = {
+        ...undecided,
+        propose: proposals("40", "41"),
+        reconcile: reconcile(null, [], []),
+        correct: "42",
+      }
+      const { result } = yield* verifying(answers, { ...alone, options: { samples: 1 } })
+      assert.deepInclude(result, { verdict: "inconclusive", independent: false, answer: "42" })
     }),
   )
 })
@@ -294,7 +374,7 @@ describe("cascade", () => {
     ],
   }
 
-  it.effect("samples one target, and goes one up when its answers differ", () =>
+  it.effect("samples one target, another at last, and goes one up when their answers differ", () =>
     Effect.gen(function* () {
       const { result, steps, upstream } = yield* verifying(
         { ...undecided, propose: proposals("40", "41", "43", "44", "42") },
@@ -305,16 +385,21 @@ describe("cascade", () => {
       assert.include(result.note, "from target 2")
       assert.deepStrictEqual(
         asked(upstream, "propose").map(({ targets }) => targets?.[0]?.model),
-        [...Array(4).fill("small"), "large", "large"],
+        [...Array(3).fill("small"), "large", "large", "small"],
       )
       assert.isTrue(steps.has("draft-tier-2"))
     }),
   )
 
-  it.effect("stays where they agree", () =>
+  it.effect("stays where they agree, and hears another target before it calls that verified", () =>
     Effect.gen(function* () {
-      const { steps } = yield* verifying({ propose: "42" }, {}, cascade)
+      const { result, steps, upstream } = yield* verifying({ propose: "42" }, {}, cascade)
       assert.isFalse(steps.has("draft-tier-2"))
+      assert.deepInclude(result, { verdict: "verified", independent: true })
+      assert.deepStrictEqual(
+        upstream.requests.map(({ targets }) => targets?.[0]?.model),
+        ["small", "small", "large"],
+      )
     }),
   )
 })

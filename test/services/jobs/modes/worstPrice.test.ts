@@ -29,16 +29,20 @@ describe("the worst price", () => {
     }),
   )
 
-  it.effect("is bounded by the agent's limit and the calls that may be under way, and unknown without a price", () =>
+  it.effect("is bounded by the agent's limits, and unknown without a price", () =>
     Effect.gen(function* () {
       const mode = "adversarial"
       const limited = yield* worstOf({ mode, task: "x", limits: { max_cost_micro_usd: 100 } }, one)
-      assert.strictEqual(limited?.cost_micro_usd, 100 + 9955)
+      assert.strictEqual(limited?.cost_micro_usd, 100)
+      const free = { targets: [target("provider1/large", { prices: prices(0, 0) })] }
+      assert.strictEqual((yield* worstOf({ mode, task: "x" }, free))?.cost_micro_usd, 0)
+      const few = yield* worstOf({ mode, task: "x", limits: { max_calls: 2 } }, one)
+      assert.deepStrictEqual(few, { calls: 2, cost_micro_usd: 2 * 9955 })
       const unpriced = { targets: [...one.targets, target("provider2/unpriced")] }
       assert.isNull((yield* worstOf({ mode, task: "x" }, unpriced))?.cost_micro_usd)
       // A limit of cost keeps calls away from models without a price.
       const safe = yield* worstOf({ mode, task: "x", limits: { max_cost_micro_usd: 100 } }, unpriced)
-      assert.strictEqual(safe?.cost_micro_usd, 100 + 9955)
+      assert.strictEqual(safe?.cost_micro_usd, 100)
     }),
   )
 

@@ -23,22 +23,24 @@ describe("the form of an agent", () => {
       instructions: "i",
       mode: "verified",
       tokens: "9",
+      calls: "5",
       cost: "$0.5",
     })
     assert.isTrue(full.ok)
     if (!full.ok) return
     assert.deepInclude(full.value, { role: "r", instructions: "i", default_mode: "verified" })
-    assert.deepInclude(full.value.limits, { max_tokens: 9, max_cost_micro_usd: 500_000 })
+    assert.deepInclude(full.value.limits, { max_calls: 5, max_tokens: 9, max_cost_micro_usd: 500_000 })
     Schema.decodeUnknownSync(CreateAgent)(full.value, { onExcessProperty: "error" })
   })
 
   it("says what is wrong with each field", () => {
-    const checked = checkAgent({ ...NEW_AGENT, rounds: "4", timeout: "1.5", tokens: "0", cost: "free" })
+    const checked = checkAgent({ ...NEW_AGENT, rounds: "4", timeout: "1.5", tokens: "0", calls: "x", cost: "free" })
     assert.deepStrictEqual(checked.ok ? [] : Object.keys(checked.mistakes), [
       "name",
       "rounds",
       "timeout",
       "tokens",
+      "calls",
       "cost",
     ])
     for (const cost of ["-1", "0", "0.0000001", "1e99"])

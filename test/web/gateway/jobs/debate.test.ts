@@ -51,6 +51,7 @@ describe("a debate", () => {
       answer: "",
       verdict: "inconclusive",
       confidence: null,
+      independent: false,
       objections,
       rounds: [{ round: 1, response: "inconclusive" }],
       participants: [],

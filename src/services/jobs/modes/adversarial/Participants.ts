@@ -1,7 +1,7 @@
 /** Who took part in a debate, each once. */
 import type { Participant } from "../../../../domain/modes/adversarial.ts"
 import type { Role } from "../../../../domain/routing.ts"
-import type { TargetName } from "../../../../domain/targets.ts"
+import { sameTarget, type TargetName } from "../../../../domain/targets.ts"
 import { isEcho, type ModelAnswer } from "../engine/Asking.ts"
 
 export class Participants {
@@ -24,6 +24,19 @@ export class Participants {
       // A proposer is not independent of itself; critics and judges are if the router found them others.
       independent: role !== "proposer" && independent,
     }))
+  }
+
+  /**
+   * Whether another target than the author's stands behind a judgement: every judge, or where critic and author agree,
+   * every critic.
+   */
+  isIndependent(contested: boolean): boolean {
+    const authors = this.of("proposer")
+    const areOthers = (role: Role) => {
+      const targets = this.of(role)
+      return targets.length > 0 && !targets.some((target) => authors.some((author) => sameTarget(author, target)))
+    }
+    return areOthers("judge") || (!contested && areOthers("critic"))
   }
 
   get echo(): boolean {

@@ -38,7 +38,6 @@ const roundsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): nu
 export const worstCalls = (job: Pick<JobContext, "agent" | "options">): Calls => ({
   perTier: { proposer: 1 + 2 * roundsOf(job), critic: 2 * roundsOf(job), judge: 2 * 2 },
   besides: { proposer: 0, critic: 0, judge: 0 },
-  parallel: 1,
 })
 
 const debate = Effect.fnUntraced(function* (context: JobContext, asking: Asking, tier: number) {
@@ -99,6 +98,7 @@ const debate = Effect.fnUntraced(function* (context: JobContext, asking: Asking,
   let judge: string | undefined
   // When both sides agree, there are no sides to exchange, so their order cannot influence the judge.
   const orders = objections.all.some(isContested) ? [1, 2] : [1]
+  const authors = participants.of("proposer")
   for (const order of decided && says ? orders : []) {
     const sides = [{ title: "answer", text: answer }, objections.section("objections and replies")]
     const step = { kind: "judge", ...(order > 1 && { order }) }
@@ -106,7 +106,8 @@ const debate = Effect.fnUntraced(function* (context: JobContext, asking: Asking,
       role: "judge",
       instruction: prompts.judge,
       sections: order === 1 ? sides : sides.toReversed(),
-      independentOf: [...participants.of("proposer"), ...participants.of("critic")],
+      // Where there is no third target, the critic judges, and not the author.
+      independentOf: [...authors, ...authors, ...participants.of("critic")],
       extra,
     })
     participants.add("judge", judgement.said)
@@ -120,6 +121,9 @@ const debate = Effect.fnUntraced(function* (context: JobContext, asking: Asking,
   const whole = judgements.length === orders.length || judged?.verdict === "undecided"
   objections.resolve(judged?.resolved ?? [])
   const verdict = whole ? verdictOf(judged, objections.open.some(isMaterial), answer !== proposal.text) : "inconclusive"
+  const independent = participants.isIndependent(orders.length > 1)
+  // A model that approves its own answer has settled nothing.
+  const isAlone = !independent && (verdict === "upheld" || verdict === "revised")
   const { calibrated, confidence } =
     judged === undefined || judge === undefined || !whole
       ? { confidence: null, calibrated: false }
@@ -128,8 +132,9 @@ const debate = Effect.fnUntraced(function* (context: JobContext, asking: Asking,
     mode: "adversarial",
     answer,
     ...defined({ proposal: answer === proposal.text ? undefined : proposal.text }),
-    verdict: says ? verdict : "rejected",
+    verdict: says ? (isAlone ? "inconclusive" : verdict) : "rejected",
     confidence,
+    independent,
     calibrated,
     objections: objections.all,
     rounds: history,
@@ -138,6 +143,7 @@ const debate = Effect.fnUntraced(function* (context: JobContext, asking: Asking,
       tier,
       cut: proposal.cut && answer === proposal.text,
       echo: participants.echo,
+      alone: says && isAlone,
       more: says ? undefined : SAYS_NOTHING,
     }),
   }

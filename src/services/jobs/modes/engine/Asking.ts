@@ -2,18 +2,28 @@
  * How a mode asks models. Every call is one durable step: it keeps to the agent's limits and policy, and what came back
  * is stored before anything builds on it, so a job that resumes finds the same answers and pays for none of them again.
  */
-import { DateTime, Effect, Option, Schema } from "effect"
+import { DateTime, Effect, Option, Schema, Semaphore } from "effect"
 import type { Message, ResponseFormat } from "../../../../domain/chat.ts"
 import { defined } from "../../../../domain/defined.ts"
 import type { JobStepBegun } from "../../../../domain/job.ts"
 import type { Role } from "../../../../domain/routing.ts"
 import { type Step, stepName } from "../../../../domain/step.ts"
 import { TargetName } from "../../../../domain/targets.ts"
+import type { Allowance } from "../../../routing/Allowance.ts"
 import type { Ledger } from "../../../routing/Ledger.ts"
 import type { Router } from "../../../routing/Router.ts"
+import type { RouterError } from "../../../routing/RoutingErrors.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import type { StepsBegun } from "../../StepsBegun.ts"
-import { isLimited, limitReached, emptyAnswer, refusal, routingFailure } from "./jobFailures.ts"
+import {
+  allowanceOf,
+  emptyAnswer,
+  isLimited,
+  limitFailure,
+  limitReached,
+  refusal,
+  routingFailure,
+} from "./jobFailures.ts"
 import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
 import { persona, REPAIR, shape } from "./prompts.ts"
 import { picturesOf, quoted, type Section, taskSections } from "./quoted.ts"
@@ -124,19 +134,36 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
     }
   }
 
-  const withinLimits = isLimited(agent.limits)
-    ? Effect.flatMap(Effect.mapError(ledger.spent([jobId]), routingFailure), (spent) => {
-        const limit = limitReached(agent.limits, spent(jobId))
-        return limit === undefined ? Effect.void : Effect.fail(limit)
-      })
-    : undefined
+  const { limits } = agent
+  const spent = Effect.map(Effect.mapError(ledger.spent([jobId]), routingFailure), (spent) => spent(jobId))
+  // Calls of a limited job are made one after the other, so that each knows what is left.
+  const turns = Semaphore.makeUnsafe(1)
+
+  /** Calls with what is left of the limits, and tells a call that used them up from one that only failed. */
+  const withinLimits = <A>(call: (allowance?: Allowance) => Effect.Effect<A, RouterError>) => {
+    if (!isLimited(limits)) return Effect.mapError(call(), routingFailure)
+    const limited = Effect.flatMap(spent, (before) => {
+      const allowance = allowanceOf(limits, before)
+      const limit = limitReached(allowance)
+      if (limit !== undefined) return Effect.fail(limitFailure(limits, before, limit))
+      return Effect.catch(call(allowance), (error) =>
+        Effect.flatMap(spent, (after) => {
+          const none = error._tag === "NoTarget" && (error.reason === "tokens" || error.reason === "cost")
+          const reached = none ? error.reason : limitReached(allowanceOf(limits, after))
+          if (reached === undefined) return Effect.fail(routingFailure(error))
+          return Effect.fail(limitFailure(limits, after, reached, error._tag === "CallFailed" ? error.call : undefined))
+        }),
+      )
+    })
+    return turns.withPermit(limited)
+  }
 
   const ask = (
     step: Step,
     { extra, independentOf, messages, optional, role, tier }: Call,
     response_format?: ResponseFormat,
   ) => {
-    const asked = Effect.suspend(() => {
+    const asked = (allowance?: Allowance) => {
       let underWay: JobStepBegun | undefined
       const call = router.call({
         tenant,
@@ -145,7 +172,7 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
         mode,
         role,
         policy: agent.model_policy,
-        pricedOnly: agent.limits.max_cost_micro_usd !== undefined,
+        allowance,
         completion: { messages, ...defined({ response_format }) },
         independentOf,
         tier,
@@ -161,10 +188,10 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
         if (underWay !== undefined) begun.end(jobId, underWay)
         return undefined
       })
-    })
-    const answered = Effect.matchEffect(asked, {
-      onFailure: (error) => Effect.fail(routingFailure(error)),
-      onSuccess: ({ call, cut, escalateBelow, independent, receipt, refused, target, text }) => {
+    }
+    const answered = Effect.flatMap(
+      Effect.suspend(() => withinLimits(asked)),
+      ({ call, cut, escalateBelow, independent, receipt, refused, target, text }) => {
         if (optional !== true && response_format === undefined) {
           if (refused) return Effect.fail(refusal(text, call))
           if (text.trim() === "") return Effect.fail(emptyAnswer(call))
@@ -172,12 +199,8 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
         const value = { text, refused, cut, target, model: call.model, independent, escalateBelow }
         return Effect.succeed({ value, call, receipt })
       },
-    })
-    return context.step(
-      step,
-      ModelAnswer,
-      withinLimits === undefined ? answered : Effect.andThen(withinLimits, answered),
     )
+    return context.step(step, ModelAnswer, answered)
   }
 
   const valueOf = Effect.fnUntraced(function* <A, I>(

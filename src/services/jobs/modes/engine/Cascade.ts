@@ -27,6 +27,8 @@ export const notesOf = (facts: {
   readonly tier: number
   readonly cut: boolean
   readonly echo: boolean
+  /** Whether the verdict is `inconclusive` only because one model examined itself. */
+  readonly alone: boolean
   /** What only this mode can tell. */
   readonly more?: string | undefined
 }): { readonly note?: string } => {
@@ -38,6 +40,9 @@ export const notesOf = (facts: {
       ? `Cheaper targets stayed below the cascade's threshold; this is from target ${facts.tier + 1}.`
       : "",
     facts.cut ? "The answer was cut off at the longest output of its model." : "",
+    facts.alone
+      ? "One model examined its own work, so nothing independent stands behind the answer; allow the agent a second target."
+      : "",
     facts.more ?? "",
   ].filter((note) => note !== "")
   return notes.length === 0 ? {} : { note: notes.join(" ") }

@@ -5,6 +5,7 @@ import type { StepCall } from "../../../../domain/job.ts"
 import { failureCodes } from "../../../../domain/failures.ts"
 import { makeProblem } from "../../../../domain/problem.ts"
 import type { UpstreamError } from "../../../../domain/upstream.ts"
+import type { Allowance } from "../../../routing/Allowance.ts"
 import type { Spent } from "../../../routing/Ledger.ts"
 import type { RouterError } from "../../../routing/RoutingErrors.ts"
 import { JobFailure } from "../../JobProgram.ts"
@@ -55,25 +56,44 @@ export const emptyAnswer = (call: StepCall): JobFailure =>
   })
 
 /** Whether there is anything to look at before a call. */
-export const isLimited = ({ max_cost_micro_usd, max_tokens }: AgentLimits): boolean =>
-  max_cost_micro_usd !== undefined || max_tokens !== undefined
+export const isLimited = ({ max_calls, max_cost_micro_usd, max_tokens }: AgentLimits): boolean =>
+  max_calls !== undefined || max_cost_micro_usd !== undefined || max_tokens !== undefined
 
-/** A limit of the agent is reached; `undefined` if none is. */
-export const limitReached = (limits: AgentLimits, spent: Spent): JobFailure | undefined => {
-  const { max_cost_micro_usd = Infinity, max_tokens = Infinity } = limits
-  const cost = `${spent.cost} micro-USD${spent.unpriced === 0 ? "" : ` and ${spent.unpriced} calls of unknown cost`}`
-  const tokens = spent.input_tokens + spent.output_tokens
-  const used = `Spent so far: ${tokens} tokens in ${spent.calls} calls, ${cost}.`
-  const failure = (code: string, title: string, limit: string) =>
-    new JobFailure({
-      problem: makeProblem({ code, status: 422, title, detail: `${limit} ${used}`, retryable: false }),
-    })
-  if (tokens >= max_tokens) {
-    return failure("token-limit-reached", "The job used up its tokens.", `limits.max_tokens is ${max_tokens}.`)
-  }
-  if (spent.cost >= max_cost_micro_usd) {
-    const limit = `limits.max_cost_micro_usd is ${max_cost_micro_usd}.`
-    return failure("cost-limit-reached", "The job used up its budget.", limit)
-  }
-  return undefined
+/** What is left of the limits. */
+export const allowanceOf = (limits: AgentLimits, spent: Spent): Allowance => ({
+  calls: (limits.max_calls ?? Infinity) - spent.calls,
+  tokens: (limits.max_tokens ?? Infinity) - spent.charged_tokens,
+  cost: (limits.max_cost_micro_usd ?? Infinity) - spent.charged_cost,
+})
+
+/** The limit that is used up; `undefined` if none is. */
+export const limitReached = ({ calls, cost, tokens }: Allowance): keyof Allowance | undefined => {
+  if (calls < 1) return "calls"
+  if (tokens < 1) return "tokens"
+  return cost < 1 ? "cost" : undefined
+}
+
+const LIMITS = {
+  calls: { member: "max_calls", code: "call-limit-reached", title: "The job used up its calls." },
+  tokens: { member: "max_tokens", code: "token-limit-reached", title: "The job used up its tokens." },
+  cost: { member: "max_cost_micro_usd", code: "cost-limit-reached", title: "The job used up its budget." },
+} as const
+
+/** The job may not make another call; `call` is the one that used up its limit, where it failed. */
+export const limitFailure = (
+  limits: AgentLimits,
+  spent: Spent,
+  limit: keyof Allowance,
+  call?: StepCall | undefined,
+): JobFailure => {
+  const { code, member, title } = LIMITS[limit]
+  const isEstimated =
+    spent.charged_tokens !== spent.input_tokens + spent.output_tokens || spent.charged_cost !== spent.cost
+  const used = `${spent.charged_tokens} tokens in ${spent.calls} calls, ${spent.charged_cost} micro-USD`
+  const estimated = isEstimated ? ", in part estimated because a provider did not say" : ""
+  const detail = `limits.${member} is ${limits[member]}. Spent so far: ${used}${estimated}.`
+  return new JobFailure({
+    problem: makeProblem({ code, status: 422, title, detail, retryable: false }),
+    ...defined({ call }),
+  })
 }

@@ -1,26 +1,86 @@
-/** Which answers are the same and which are not, as far as that needs no model. */
+/**
+ * Which answers are the same and which differ, as far as that needs no model. Both are said only where there is no doubt:
+ * `5 mW` and `5 MW`, `1,5` and `15` or `3.10` and `3.1` are neither, so a model compares them.
+ */
 
-/** White space, case and a full stop at the end do not make another answer; nor do the marks around a number. */
+/** A number with its unit, exactly as it was written. */
+interface Quantity {
+  readonly sign: string
+  readonly currency: string
+  /** Without separators of thousands. */
+  readonly whole: string
+  readonly fraction: string
+  readonly unit: string
+  /** Whether a comma separates thousands: some would read a single one as the decimal separator. */
+  readonly separated: boolean
+}
+
+/** Case counts in units: `m` is a thousandth and `M` a million. */
+const QUANTITY =
+  /^(?<sign>[-−]?)(?<before>\p{Sc}?)(?<whole>0|[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*)(?:\.(?<fraction>\d+))? ?(?<unit>\p{Sc}|[\p{L}%‰°][^\s,.]*|)$/u
+
+const quantityIn = (text: string): Quantity | undefined => {
+  const { before = "", fraction = "", sign, unit = "", whole = "" } = QUANTITY.exec(text)?.groups ?? {}
+  const after = /^\p{Sc}$/u.test(unit)
+  if (whole === "" || (after && before !== "")) return undefined
+  return {
+    sign: sign === "" ? "" : "-",
+    currency: after ? unit : before,
+    whole: whole.replaceAll(",", ""),
+    fraction,
+    unit: after ? "" : unit,
+    separated: whole.includes(","),
+  }
+}
+
+const CHOICES: ReadonlyArray<ReadonlyArray<string>> = [
+  ["yes", "no"],
+  ["true", "false"],
+]
+
+/** One line without superfluous spaces and its full stop. White space of several lines may be code, so it stays. */
+const wordsOf = (text: string): string => {
+  const trimmed = text.trim()
+  if (/[\n\r]/.test(trimmed)) return trimmed
+  const words = trimmed.replaceAll(/\s+/g, " ")
+  return words.endsWith(".") ? words.slice(0, -1) : words
+}
+
+/** A text that equal answers share: quantities in one way of writing, yes and no in lower case, other words as they are. */
 export const plain = (text: string): string => {
-  const words = text.trim().replaceAll(/\s+/g, " ").toLowerCase()
-  const short = words.endsWith(".") ? words.slice(0, -1) : words
-  const number = numberIn(short)
-  return number === undefined ? short : String(number)
+  const words = wordsOf(text)
+  const choice = words.toLowerCase()
+  if (CHOICES.some((pair) => pair.includes(choice))) return choice
+  const quantity = quantityIn(words)
+  if (quantity === undefined) return words
+  const { currency, fraction, sign, unit, whole } = quantity
+  const decimals = /^0*$/.test(fraction) ? "" : `.${fraction}`
+  return `${sign}${currency}${whole}${decimals}${unit === "" ? "" : ` ${unit}`}`
 }
 
-const MAX_NUMBER_CHARS = 40
-
-/** The number that a text is, with or without `$`, `%` and separators of thousands. */
-const numberIn = (text: string): number | undefined => {
-  if (text.length > MAX_NUMBER_CHARS) return undefined
-  const digits = text.replaceAll(/[$€£,%]/g, "").trim()
-  const number = Number(digits)
-  return digits !== "" && Number.isFinite(number) ? number : undefined
+/** Whether two answers are certainly different: two quantities of one unit, two letters, yes and no. */
+export const differ = (a: string, b: string): boolean => {
+  const [one, other] = [wordsOf(a), wordsOf(b)]
+  const choices = [one.toLowerCase(), other.toLowerCase()]
+  if (CHOICES.some((pair) => pair.every((choice) => choices.includes(choice)))) return true
+  const letters = choices.every((choice) => /^[a-z]$/.test(choice))
+  if (letters) return choices[0] !== choices[1]
+  const [x, y] = [quantityIn(one), quantityIn(other)]
+  if (x === undefined || y === undefined || x.currency !== y.currency || x.unit !== y.unit) return false
+  const isAmbiguous = (x.separated || y.separated) && digitsOf(x) === digitsOf(y)
+  return !isAmbiguous && valueOf(x) !== valueOf(y)
 }
 
-const CHOICES: ReadonlySet<string> = new Set(["yes", "no", "true", "false"])
+const valueOf = ({ fraction, sign, whole }: Quantity): string => {
+  const value = `${whole}.${withoutZeros(fraction)}`
+  return value === "0." ? value : `${sign}${value}`
+}
 
-const isChoice = (words: string): boolean => words.length === 1 || CHOICES.has(words) || numberIn(words) !== undefined
+/** The digits that count, wherever the decimal separator stands. */
+const digitsOf = ({ fraction, whole }: Quantity): string => withoutZeros(`${whole}${fraction}`)
 
-/** Whether two answers, as {@link plain} gives them, are certainly different: two numbers, two letters, yes and no. */
-export const differ = (a: string, b: string): boolean => a !== b && isChoice(a) && isChoice(b)
+const withoutZeros = (digits: string): string => {
+  let end = digits.length
+  while (digits[end - 1] === "0") end--
+  return digits.slice(0, end)
+}

@@ -1,5 +1,4 @@
 /** The most that a job can cost: every call that its mode may make, each with the dearest model that may serve it. */
-import type { AgentLimits } from "../../../../domain/agent.ts"
 import type { AtMost, JobTask } from "../../../../domain/job.ts"
 import { costOf } from "../../../../domain/money.ts"
 import { Role, type RoutingSettings, type Target } from "../../../../domain/routing.ts"
@@ -12,8 +11,6 @@ import type { Planned } from "../../WorstPrice.ts"
 export interface Calls {
   readonly perTier: Readonly<Record<Role, number>>
   readonly besides: Readonly<Record<Role, number>>
-  /** Calls that may be under way when a limit is reached. */
-  readonly parallel: number
 }
 
 /** `now` in milliseconds since the epoch. */
@@ -29,8 +26,9 @@ export const worstPrice = (settings: RoutingSettings, { agent, task }: Planned, 
     return all === null || long === null ? null : Math.max(all, long)
   }
   let count = 0
-  let cost: number | null = 0
+  let cost = 0
   let one = 0
+  let unpriced = false
   for (const role of Role.literals) {
     const allowed = settings.targets.filter(
       (target) => permits(model_policy, target) && permits(settings.roles?.[role], target),
@@ -42,15 +40,15 @@ export const worstPrice = (settings: RoutingSettings, { agent, task }: Planned, 
     count += times
     if (times === 0) continue
     const most = costs.includes(null) ? null : Math.max(0, ...costs.map((each) => each ?? 0))
-    cost = cost === null || most === null ? null : cost + times * most
+    unpriced ||= most === null
+    cost += times * (most ?? 0)
     one = Math.max(one, most ?? 0)
   }
-  return { calls: count, cost_micro_usd: within(limits, cost, one * calls.parallel) }
+  const { max_calls, max_cost_micro_usd = Infinity } = limits
+  const byCalls = max_calls === undefined ? cost : Math.min(cost, max_calls * one)
+  const most = Math.min(unpriced ? Infinity : byCalls, max_cost_micro_usd)
+  return { calls: Math.min(count, max_calls ?? Infinity), cost_micro_usd: most === Infinity ? null : most }
 }
-
-/** Limits are checked before a call, so the calls under way when one is reached are added. */
-const within = ({ max_cost_micro_usd }: AgentLimits, cost: number | null, underWay: number): number | null =>
-  max_cost_micro_usd === undefined ? cost : Math.min(cost ?? Infinity, max_cost_micro_usd + underWay)
 
 const inputOf = (task: JobTask): number =>
   estimateInput({ messages: typeof task === "string" ? [{ role: "user", content: task }] : task })

@@ -1,4 +1,5 @@
 /** All answers to one task: which are the same, who gave each, and how probable each is. */
+import { defined } from "../../../../domain/defined.ts"
 import type { Candidate, Speaker } from "../../../../domain/modes/verified.ts"
 import { sameTarget, type TargetName } from "../../../../domain/targets.ts"
 import type { ModelAnswer } from "../engine/Asking.ts"
@@ -8,7 +9,8 @@ import { differ, plain } from "../engine/sameAnswer.ts"
 
 interface Answer {
   readonly said: ModelAnswer
-  readonly plain: string
+  /** Every way in which it was put, the first as in `said`. */
+  readonly wordings: Array<string>
   readonly by: Array<Speaker>
 }
 
@@ -41,8 +43,9 @@ export class Ballot {
   /** Adds an answer to its group, or to a new one, and returns the group. */
   add(said: ModelAnswer, group = this.groups.length): number {
     this.asked.push(said.target)
-    this.groups[group] ??= { said, plain: plain(said.text), by: [] }
-    this.vote(said, group, "proposer")
+    const known = (this.groups[group] ??= { said, wordings: [], by: [] })
+    known.wordings.push(said.text)
+    this.vote(said, group, "proposer", said.text === known.said.text ? undefined : said.text)
     return group
   }
 
@@ -55,18 +58,18 @@ export class Ballot {
     else this.vote(said, group, "judge")
   }
 
-  private vote({ model, target }: ModelAnswer, group: number, role: Speaker["role"]): void {
-    this.groups[group]?.by.push({ role, provider: target.provider, model })
+  private vote({ model, target }: ModelAnswer, group: number, role: Speaker["role"], answer?: string): void {
+    this.groups[group]?.by.push({ role, provider: target.provider, model, ...defined({ answer }) })
     this.votes.push({ target, group })
   }
 
   /** The group with the same words; `undefined` where a model has to tell, among `candidates`. */
   find(text: string): { readonly group: number | undefined; readonly candidates: ReadonlyArray<number> } {
     const words = plain(text)
-    const group = this.groups.findIndex((known) => known.plain === words)
+    const group = this.groups.findIndex(({ wordings }) => wordings.some((known) => plain(known) === words))
     return {
       group: group < 0 ? undefined : group,
-      candidates: this.groups.flatMap((known, i) => (differ(known.plain, words) ? [] : [i])),
+      candidates: this.groups.flatMap(({ wordings }, i) => (wordings.some((known) => differ(known, text)) ? [] : [i])),
     }
   }
 
@@ -92,6 +95,12 @@ export class Ballot {
     return said === undefined
       ? undefined
       : { group, said, probability: posterior(this.measured, this.votes)[group] ?? 0 }
+  }
+
+  /** The targets that gave this answer or chose it, each once. */
+  behind(group: number): ReadonlyArray<TargetName> {
+    const targets = this.votes.filter((vote) => vote.group === group).map(({ target }) => target)
+    return targets.filter((target, i) => targets.findIndex((other) => sameTarget(other, target)) === i)
   }
 
   private leaderOf(votes: ReadonlyArray<Vote>): Leader | undefined {

@@ -14,6 +14,7 @@ import {
   type VerifiedResult,
 } from "../../../../domain/modes/verified.ts"
 import { atTier } from "../../../../domain/step.ts"
+import { sameTarget, type TargetName } from "../../../../domain/targets.ts"
 import { spanned } from "../../../spans.ts"
 import type { JobContext } from "../../JobProgram.ts"
 import { type Asking, counts, isEcho, type ModelAnswer } from "../engine/Asking.ts"
@@ -54,7 +55,6 @@ export const worstCalls = (job: Pick<JobContext, "agent" | "options">): Calls =>
     besides: thorough
       ? { proposer: 1, critic: 2 + MAX_QUESTIONS, judge: 2 * 2 + 2 }
       : { proposer: 0, critic: 0, judge: 0 },
-    parallel: thorough ? MAX_QUESTIONS : 1,
   }
 }
 
@@ -65,17 +65,25 @@ export const run = Effect.fnUntraced(function* (context: JobContext, asking: Ask
   const first = ballot.leader
   const open = plan.thorough && ballot.isSplit && first !== undefined && first.probability < SURE
   const { checks, correction, others, refuted } = open ? yield* decided(asking, ballot, tier) : NOTHING
+  const corrected = correction !== undefined
 
   // Answers that the judge found wrong in every order give way to the answer that the findings led to.
-  const leader = correction === undefined ? ballot.leader : ballot.at(correction)
+  const leader = corrected ? ballot.at(correction.group) : ballot.leader
   const final = leader?.said ?? draft
   const probability = leader !== undefined && ballot.isCompared ? leader.probability : null
   const replaced = final !== draft
+  const independent = corrected
+    ? !sameTarget(correction.judge, final.target)
+    : leader !== undefined && ballot.behind(leader.group).length > 1
+  const found = verdictOf({ probability, replaced, refuted, corrected })
+  // One model that agrees with itself, or corrects itself, has settled nothing.
+  const isAlone = !independent && (found === "verified" || found === "corrected")
   const result: VerifiedResult = {
     mode: "verified",
     answer: final.text,
-    verdict: verdictOf({ probability, replaced, refuted, corrected: correction !== undefined }),
+    verdict: isAlone ? "inconclusive" : found,
     confidence: probability,
+    independent,
     agreement: leader === undefined ? 0 : ballot.agreement(leader.group),
     answers: ballot.candidates,
     checks: checks.map(({ fits, ...check }): Check => ({
@@ -86,7 +94,8 @@ export const run = Effect.fnUntraced(function* (context: JobContext, asking: Ask
       tier,
       cut: final.cut,
       echo: isEcho(draft) || others.some(isEcho),
-      more: noteOf(refuted, correction !== undefined),
+      alone: isAlone,
+      more: noteOf(refuted, corrected),
     }),
   }
   return result
@@ -109,20 +118,26 @@ const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, tier: n
   if (usable(draft)) ballot.add(draft)
   else ballot.abstain(draft)
 
+  /** Whether a target was asked again although another was wanted: there is none. */
+  let alone = false
   for (let sample = 1; sample <= plan.samples; sample++) {
     const left = plan.samples - sample + 1
     const leader = ballot.leader
-    if (leader !== undefined && ballot.isCompared) {
-      if (leader.probability >= plan.sure) break
+    const isSure = leader !== undefined && ballot.isCompared && leader.probability >= plan.sure
+    const behind = leader === undefined ? [] : ballot.behind(leader.group)
+    if (isSure && (alone || behind.length > 1)) break
+    if (leader !== undefined && ballot.isCompared && !isSure) {
       const { change, settle } = ballot.couldStill(left, SURE)
       if (!settle && !(plan.thorough && change)) break
     }
+    // A cascade samples its cheap target until that is sure of its answer; then, or at last, another one is heard.
+    const others = isSure ? behind : draft.escalateBelow === null || left === 1 ? ballot.heard : []
     const said = yield* asking.propose(atTier(tier, { kind: "sample", sample }), {
-      ...routing,
-      // In a cascade, dearer targets are asked only if the cheaper ones did not decide.
-      independentOf: draft.escalateBelow === null ? ballot.heard : [],
+      ...(others.length === 0 ? routing : { ...routing, tier: 0 }),
+      independentOf: others,
       optional: true,
     })
+    alone ||= others.length === 1 && !said.independent
     yield* entered(asking, ballot, said, tier, usable(said), sample)
   }
   const measure = ballot.isCompared ? (ballot.leader?.probability ?? 0) : 0
@@ -180,8 +195,8 @@ interface Decision {
   readonly checks: ReadonlyArray<Finding>
   /** Whether the judge found all answers wrong. */
   readonly refuted: boolean
-  /** The group of the answer that was written then. */
-  readonly correction?: number | undefined
+  /** The group of the answer that was written then, and who found the others wrong. */
+  readonly correction?: { readonly group: number; readonly judge: TargetName } | undefined
   readonly others: ReadonlyArray<ModelAnswer>
 }
 
@@ -251,6 +266,7 @@ const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ballot, tie
   const correction = yield* asking.propose(atTier(tier, { kind: "correct" }), {
     about: { instruction: prompts.correct, sections: [...answers, ...findings] },
     tier,
+    independentOf: [first.said.target],
     // The findings are worth more than a failed job.
     optional: true,
   })
@@ -260,7 +276,7 @@ const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ballot, tie
     checks,
     refuted: true,
     others,
-    correction: group === undefined || group < answers.length ? undefined : group,
+    correction: group === undefined || group < answers.length ? undefined : { group, judge: first.said.target },
   }
 })
 

@@ -20,6 +20,7 @@ export const Verification = ({ result }: { readonly result: VerifiedResult }) =>
     <div class="stack tight">
       <h4>
         {plural(result.answers.length, "different answer")}: agreement {fraction(result.agreement)}
+        {result.independent ? "" : ", of one model only"}
       </h4>
       <ol class="moments">
         {result.answers.map(({ answer, probability, said_by }, i) => (
@@ -30,6 +31,15 @@ export const Verification = ({ result }: { readonly result: VerifiedResult }) =>
               probability {fraction(probability)}, said by{" "}
               {said_by.map(({ model, provider, role }) => `${model} at ${provider}${JUDGE[role]}`).join(", ")}
             </p>
+            {said_by.map(
+              ({ answer, model }, j) =>
+                answer !== undefined && (
+                  <div key={j}>
+                    <p class="small">in the words of {model}:</p>
+                    <Whole text={answer} />
+                  </div>
+                ),
+            )}
           </li>
         ))}
       </ol>

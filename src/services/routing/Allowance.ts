@@ -1,0 +1,83 @@
+/**
+ * What the calls of a request may use. A provider is sent what is left as its output limit, and a call of which it reports no
+ * usage is charged what it is estimated to have used.
+ */
+import type { ChatRequest } from "../../domain/chat.ts"
+import { ruleOf } from "../../domain/failures.ts"
+import { costOf, outputWithin, type Prices, type Tokens, tokensOf } from "../../domain/money.ts"
+import { sameTarget, type TargetName } from "../../domain/targets.ts"
+import type { Target } from "../../domain/routing.ts"
+import type { Attempt } from "../../domain/upstream.ts"
+import type { CallRecord } from "./CallRecord.ts"
+import { estimateInput, expectedOutput } from "./TokenEstimate.ts"
+
+/** `Infinity` where there is no limit. `cost` is in micro-USD. */
+export interface Allowance {
+  readonly calls: number
+  readonly tokens: number
+  readonly cost: number
+}
+
+export const UNLIMITED: Allowance = { calls: Infinity, tokens: Infinity, cost: Infinity }
+
+/** The longest output that a call may have; below 1, none may be made. */
+export const longestOutput = ({ cost, tokens }: Allowance, prices: Prices | null, input: number): number => {
+  const paid = cost === Infinity ? Infinity : prices === null ? 0 : outputWithin(prices, input, cost)
+  return Math.min(tokens - input, paid)
+}
+
+/** Keeps the calls of one request within its allowance, and says what each of them is charged. */
+export class Spending {
+  private left: Allowance
+  private readonly input: number
+  private readonly expected: number
+  private readonly pricesOf: (target: TargetName, served?: string | null) => Prices | null
+
+  constructor(
+    allowance: Allowance,
+    completion: ChatRequest,
+    pricesOf: (target: TargetName, served?: string | null) => Prices | null,
+  ) {
+    this.left = allowance
+    this.input = estimateInput(completion)
+    this.expected = expectedOutput(completion)
+    this.pricesOf = pricesOf
+  }
+
+  /** Whether any of these targets may be called. */
+  mayCall(targets: ReadonlyArray<Target>): boolean {
+    return this.left.calls >= 1 && targets.every((target) => this.outputOf(target) >= 1)
+  }
+
+  /** The output limit to send; `undefined` where the target's context ends an answer before. */
+  limitOf(targets: ReadonlyArray<Target>, name: TargetName): number | undefined {
+    const context = targets.find((target) => sameTarget(target, name))?.max_context_tokens ?? Infinity
+    const limit = this.outputOf(name)
+    return limit >= context - this.input ? undefined : Math.max(1, limit)
+  }
+
+  /**
+   * Charges a call of whose answer `received` tokens came. What is reported of a call that broke off may be what it had
+   * used at its beginning, so what came counts at least.
+   */
+  charge(attempt: Attempt, received: number): CallRecord["charged"] {
+    const { outcome, servedModel, usage } = attempt
+    const reported = tokensOf(usage)
+    const isFree = ruleOf(outcome)?.billed === false
+    const output = Math.max(received, reported?.output ?? Math.min(this.expected, Math.max(1, this.outputOf(attempt))))
+    const estimate: Tokens = { cached: 0, ...reported, input: reported?.input ?? this.input, output }
+    const tokens = outcome === "success" ? (reported ?? estimate) : isFree ? reported : estimate
+    const prices = this.pricesOf(attempt, servedModel)
+    const charged = {
+      tokens: (tokens?.input ?? 0) + (tokens?.output ?? 0),
+      cost: tokens === null ? 0 : (costOf(prices, tokens) ?? 0),
+    }
+    const { calls, cost, tokens: all } = this.left
+    this.left = { calls: calls - 1, cost: cost - charged.cost, tokens: all - charged.tokens }
+    return charged
+  }
+
+  private outputOf(target: TargetName): number {
+    return longestOutput(this.left, this.pricesOf(target), this.input)
+  }
+}
