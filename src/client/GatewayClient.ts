@@ -9,7 +9,6 @@ import type { Interval } from "../domain/intervals.ts"
 import { type ExecuteRequest, IdempotencyKey } from "../domain/job.ts"
 import { PricedRoutingSettings, type RoutingSettingsInput } from "../domain/routing.ts"
 import { routingETag } from "../domain/routingChecks.ts"
-import { RoutingTrial as RoutingTrialSchema } from "../domain/routingTrial.ts"
 import { RoutingStatsReport } from "../domain/savings.ts"
 import {
   type CallOptions,
@@ -29,12 +28,10 @@ import { encodeJob, JobHandle, JobsClient } from "./GatewayJobs.ts"
 
 export type Agent = typeof AgentSchema.Encoded
 export type RoutingSettings = typeof PricedRoutingSettings.Encoded
-export type RoutingTrial = typeof RoutingTrialSchema.Encoded
 export type RoutingStats = typeof RoutingStatsReport.Encoded
 
 const encodeAgent = Schema.encodeSync(AgentSchema)
 const encodeSettings = Schema.encodeSync(PricedRoutingSettings)
-const encodeTrial = Schema.encodeSync(RoutingTrialSchema)
 const encodeStats = Schema.encodeSync(RoutingStatsReport)
 
 const toTime = (time: string | Date | undefined) => (time === undefined ? undefined : DateTime.makeUnsafe(time))
@@ -128,11 +125,6 @@ class RoutingClient {
     const headers = ifVersion(options, routingETag)
     const { body } = await run(this.connection.api.routing.putConfig({ headers, payload }), options)
     return encodeSettings(body)
-  }
-
-  /** What a configuration would have done with the calls of the last 24 hours. Nothing is changed. */
-  async trial(payload: RoutingSettingsInput, options?: CallOptions): Promise<RoutingTrial> {
-    return encodeTrial(await run(this.connection.repeatable.routing.trial({ payload }), options))
   }
 }
 

@@ -27,7 +27,6 @@ import { Ledger } from "../services/routing/Ledger.ts"
 import { Router } from "../services/routing/Router.ts"
 import { RoutingConfig } from "../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../services/routing/RoutingStats.ts"
-import { RoutingTrials } from "../services/routing/RoutingTrials.ts"
 import { gatewayRules, type GatewaySettings, gatewaySettings } from "./config/gatewaySettings.ts"
 import { decodeSettings } from "./config/Setting.ts"
 import { tokenSettingsOf } from "./config/tokenSettings.ts"
@@ -52,12 +51,7 @@ const layerServices = (settings: GatewaySettings) =>
     Layer.provide(Modes.layer),
     Layer.provide(Router.layer),
     Layer.provideMerge(
-      Layer.mergeAll(
-        Layer.provide(Jobs.layer, Modes.layerWorstPrice),
-        JobLeases.layer,
-        RoutingStats.layer,
-        RoutingTrials.layer,
-      ),
+      Layer.mergeAll(Layer.provide(Jobs.layer, Modes.layerWorstPrice), JobLeases.layer, RoutingStats.layer),
     ),
     Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer)),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),

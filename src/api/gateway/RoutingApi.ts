@@ -7,7 +7,7 @@ import { RoutingSettingsInvalid, RoutingSettingsStale } from "../../domain/routi
 import { StorageUnavailable } from "../../domain/storage.ts"
 import { BODY_PROBLEMS, Refusals } from "../problems.ts"
 import { AdminOnly, Authorization } from "./Authorization.ts"
-import { RoutingSettings, RoutingStats, RoutingTrial } from "./resources.ts"
+import { RoutingSettings, RoutingStats } from "./resources.ts"
 
 const MAX_TIME = 64
 const Time = Schema.String.check(Schema.isMaxLength(MAX_TIME)).pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
@@ -56,19 +56,6 @@ export class RoutingApi extends HttpApiGroup.make("routing")
           summary: "Replace the routing configuration",
           description:
             "Checked as a whole, then in force from the next call on. Earlier versions are kept. `effective_prices` may be sent back and change nothing; prices of your own belong into `targets`.",
-        }),
-      ),
-    HttpApiEndpoint.post("trial", "/trial", {
-      payload: RoutingSettingsInput,
-      success: RoutingTrial,
-      error: [...BODY_PROBLEMS, RoutingSettingsInvalid, StorageUnavailable],
-    })
-      .middleware(AdminOnly)
-      .annotateMerge(
-        OpenApi.annotations({
-          summary: "Try a routing configuration",
-          description:
-            "What it would have done with the calls of all tenants in the last 24 hours. Checked as a whole, and nothing is changed.",
         }),
       ),
   )

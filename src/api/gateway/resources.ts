@@ -2,11 +2,9 @@
 import { Agent as AgentSchema } from "../../domain/agent.ts"
 import { Job as JobSchema } from "../../domain/job.ts"
 import { PricedRoutingSettings } from "../../domain/routing.ts"
-import { RoutingTrial as RoutingTrialSchema } from "../../domain/routingTrial.ts"
 import { RoutingStatsReport } from "../../domain/savings.ts"
 
 export const Agent = AgentSchema.annotate({ identifier: "Agent" })
 export const Job = JobSchema.annotate({ identifier: "Job" })
 export const RoutingSettings = PricedRoutingSettings.annotate({ identifier: "RoutingSettings" })
 export const RoutingStats = RoutingStatsReport.annotate({ identifier: "RoutingStats" })
-export const RoutingTrial = RoutingTrialSchema.annotate({ identifier: "RoutingTrial" })

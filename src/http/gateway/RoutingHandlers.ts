@@ -7,7 +7,6 @@ import { routingETag } from "../../domain/routingChecks.ts"
 import { effectivePrices } from "../../services/routing/Prices.ts"
 import { RoutingConfig } from "../../services/routing/RoutingConfig.ts"
 import { RoutingStats } from "../../services/routing/RoutingStats.ts"
-import { RoutingTrials } from "../../services/routing/RoutingTrials.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
 import { CurrentAdmin, CurrentUser, RequestInvalid } from "../../api/gateway/Authorization.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
@@ -33,7 +32,6 @@ export const RoutingHandlers = layerHandlers(
   Effect.fn(function* (handlers) {
     const routing = yield* RoutingConfig
     const stats = yield* RoutingStats
-    const trials = yield* RoutingTrials
 
     const report = Effect.fnUntraced(function* (query: StatsRequest) {
       const { roles, tenant } = yield* CurrentUser
@@ -61,7 +59,6 @@ export const RoutingHandlers = layerHandlers(
         const { subject } = yield* CurrentAdmin
         return yield* withTag(yield* routing.put(payload, { by: subject, ifMatch: headers["if-match"] }))
       }),
-      trial: ({ payload }) => Effect.andThen(CurrentAdmin, trials.run(payload)),
     })
   }),
 )

@@ -2,7 +2,6 @@
 import type { Agent, CreateAgent, UpdateAgent } from "../../domain/agent.ts"
 import type { ExecuteRequest, Job, JobReceipt, JobStep } from "../../domain/job.ts"
 import type { PricedRoutingSettings, RoutingSettingsInput } from "../../domain/routing.ts"
-import { type RoutingTrial, TRIAL_METHOD } from "../../domain/routingTrial.ts"
 import { METHOD, type RoutingStatsReport } from "../../domain/savings.ts"
 import type { Examples } from "../shared/description/showExample.ts"
 import { SYSTEM_EXAMPLES } from "../shared/description/systemExamples.ts"
@@ -140,19 +139,6 @@ const stats = {
   method: METHOD,
 } satisfies typeof RoutingStatsReport.Encoded
 
-const trial = {
-  from: "2026-11-19T09:30:00.000Z",
-  to: TIME,
-  tried_calls: 40,
-  other_calls: 2,
-  actual_micro_usd: 2840,
-  trial_micro_usd: 2310,
-  unpriced_calls: 0,
-  unserved_calls: 0,
-  by_target: [{ provider: "provider1", model: "gpt-5-mini", actual_calls: 40, trial_calls: 40, trial_micro_usd: 2310 }],
-  method: TRIAL_METHOD,
-} satisfies typeof RoutingTrial.Encoded
-
 const receipt = {
   step: "draft",
   receipt: "eyJhbGciOiJFZERTQSJ9.eyJzdGF0dXMiOiJjb21wbGV0ZSJ9.c2lnbmF0dXJl",
@@ -198,5 +184,4 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, Examples>> = {
     body: routing,
     answer: { ...pricedRouting, version: 2 },
   },
-  "routing.trial": { body: routing, answer: trial },
 }

@@ -228,18 +228,6 @@ const STATS: Glossary = {
   over_time: "The same sums per interval, oldest first, when they were asked for.",
 }
 
-const TRIALS: Glossary = {
-  tried_calls: "The calls of the span that succeeded and whose tokens are known: the newest 10,000 of all tenants.",
-  other_calls: "Calls of the span that were not tried.",
-  "RoutingTrial.actual_micro_usd": "The known cost of the tried calls.",
-  trial_micro_usd: "What the same tokens would have cost at the targets that would have served them.",
-  "RoutingTrial.unpriced_calls": "Tried calls without a price on one of the two sides; they are in neither sum.",
-  unserved_calls: "Tried calls that no target would have taken, because of its context or the filter of the role.",
-  by_target: "The targets of the configuration, and those that served.",
-  actual_calls: "Tried calls that it served.",
-  trial_calls: "Tried calls that it would have served.",
-}
-
 export const GATEWAY_GLOSSARY: Glossary = {
   ...SHARED_GLOSSARY,
   ...PARAMETERS,
@@ -249,5 +237,4 @@ export const GATEWAY_GLOSSARY: Glossary = {
   ...CONVERSATIONS,
   ...ROUTING,
   ...STATS,
-  ...TRIALS,
 }

@@ -41,8 +41,6 @@ export class RoutingConfig extends Context.Service<
   {
     /** What holds for the next call; derived from the configured providers as long as nothing is stored. */
     readonly current: Effect.Effect<RoutingSettings, StorageUnavailable>
-    /** Refuses a configuration that cannot work, with everything that is wrong with it. */
-    readonly check: (input: RoutingSettingsInput) => Effect.Effect<void, RoutingSettingsInvalid>
     /** Replaces the whole configuration, or refuses it with everything that is wrong with it. */
     readonly put: (
       input: RoutingSettingsInput,
@@ -143,7 +141,7 @@ export class RoutingConfig extends Context.Service<
             : yield* new RoutingSettingsStale({ headers: { etag: routingETag(settings) } })
         }, unavailable)
 
-        return RoutingConfig.of({ current: unavailableUnlimited(current), check, put })
+        return RoutingConfig.of({ current: unavailableUnlimited(current), put })
       }),
     )
 }

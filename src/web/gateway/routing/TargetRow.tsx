@@ -10,13 +10,12 @@ interface TargetRowProps {
   readonly effective: RoutingSettings["effective_prices"]
   readonly mistakes: Mistakes
   readonly onChange: (target: TargetFields) => void
-  /** Absent for the only one. */
+  /** Absent for the last remaining target. */
   readonly onRemove: (() => void) | undefined
 }
 
 const MICRO = 1_000_000
 
-/** One model that may serve calls, with what the strategy looks at. */
 export const TargetRow = ({ effective, mistakes, onChange, onRemove, providers, strategy, target }: TargetRowProps) => {
   const known = effective.find((price) => nameOf(price) === nameOf(target))?.prices
   const field = (name: Exclude<keyof TargetFields, "key" | "provider">, label: string, hint = "") => {
@@ -37,7 +36,7 @@ export const TargetRow = ({ effective, mistakes, onChange, onRemove, providers, 
     )
   }
   const price = (value: number | undefined) =>
-    value === undefined ? "No price is known." : `${value / MICRO} if left empty.`
+    value === undefined ? "No price is known." : `${value / MICRO} if empty.`
   return (
     <li class="card stack tight">
       <div class="view-head">
@@ -47,7 +46,7 @@ export const TargetRow = ({ effective, mistakes, onChange, onRemove, providers, 
         </button>
       </div>
       <div class="columns thin">
-        <Field id={`target-${target.key}-provider`} label="Provider" hint="" mistake={undefined}>
+        <Field id={`target-${target.key}-provider`} label="Provider">
           <select
             value={target.provider}
             onChange={({ currentTarget: { value } }) => onChange({ ...target, provider: value })}
@@ -62,14 +61,14 @@ export const TargetRow = ({ effective, mistakes, onChange, onRemove, providers, 
         </Field>
         {field("model", "Model")}
         {field("context", "Context, tokens")}
-        {strategy === "weighted" && field("weight", "Weight", "1 if left empty.")}
+        {strategy === "weighted" && field("weight", "Weight", "1 if empty.")}
         {strategy === "quality" && field("quality", "Quality", "0 to 1.")}
-        {field("input", "In, $ per million", price(known?.input))}
-        {field("output", "Out, $ per million", price(known?.output))}
+        {field("input", "Input, $ per million", price(known?.input))}
+        {field("output", "Output, $ per million", price(known?.output))}
         {field(
           "cached",
-          "Cached, $ per million",
-          target.input === "" ? price(known?.cached_input) : "As in, if left empty.",
+          "Cached input, $ per million",
+          target.input === "" ? price(known?.cached_input) : "Same as input if empty.",
         )}
       </div>
     </li>

@@ -1,4 +1,4 @@
-/** The routing configuration as a form: what people write, and what it is for the gateway. */
+/** Converts the routing configuration to text fields and back. */
 import type { RoutingSettings } from "../../../client/GatewayClient.ts"
 import type { RoutingSettingsInput, Strategy } from "../../../domain/routing.ts"
 import { defined } from "../../../domain/defined.ts"
@@ -6,9 +6,9 @@ import { defined } from "../../../domain/defined.ts"
 type Target = RoutingSettingsInput["targets"][number]
 type Prices = NonNullable<Target["prices"]>
 
-/** One target. Prices are US dollars per million tokens; empty ones are those that the gateway knows. */
+/** One target. Prices are US dollars per million tokens; the gateway's own apply where they are empty. */
 export interface TargetFields {
-  /** Stays the same while rows come and go. */
+  /** Identifies the row while others are added and removed. */
   readonly key: number
   readonly provider: string
   readonly model: string
@@ -20,7 +20,7 @@ export interface TargetFields {
   readonly cached: string
 }
 
-interface RoutingFields {
+export interface RoutingFields {
   readonly strategy: Strategy
   readonly escalateBelow: string
   readonly baseline: string
@@ -52,15 +52,28 @@ export const fieldsOf = ({ baseline, cascade, strategy, targets }: RoutingSettin
   })),
 })
 
+/** A new row for `provider`. */
+export const emptyTarget = (targets: ReadonlyArray<TargetFields>, provider: string): TargetFields => ({
+  key: Math.max(...targets.map(({ key }) => key)) + 1,
+  provider,
+  model: "",
+  context: "",
+  weight: "",
+  quality: "",
+  input: "",
+  output: "",
+  cached: "",
+})
+
 export type Mistakes = Readonly<Record<string, string>>
 
-/** A number in `written`, or a mistake for the field named `at`; nothing where nothing is written. */
+/** Parses `written`. Records a mistake for the field `at` if it is not a number; empty text is `undefined`. */
 const numberIn = (written: string, at: string, mistakes: Record<string, string>): number | undefined => {
   const trimmed = written.trim()
   if (trimmed === "") return undefined
   const value = Number(trimmed)
   if (Number.isFinite(value) && value >= 0) return value
-  mistakes[at] = "A number of 0 or more, with a point for decimals."
+  mistakes[at] = "Enter a number of 0 or more, with a point for decimals."
   return undefined
 }
 
@@ -69,7 +82,8 @@ const pricesIn = (fields: TargetFields, known: Target | undefined, mistakes: Rec
   const [input, output, cached] = [read("input"), read("output"), read("cached")]
   if (input === undefined && output === undefined && cached === undefined) return undefined
   if (input === undefined || output === undefined) {
-    mistakes[`${fields.key}.${input === undefined ? "input" : "output"}`] ??= "Own prices need both, in and out."
+    mistakes[`${fields.key}.${input === undefined ? "input" : "output"}`] ??=
+      "Enter both the input and the output price."
     return undefined
   }
   const micro = (usd: number) => Math.round(usd * MICRO)
@@ -77,7 +91,7 @@ const pricesIn = (fields: TargetFields, known: Target | undefined, mistakes: Rec
   return { ...prices, ...defined({ long_context: known?.prices?.long_context }) }
 }
 
-/** What the fields make of `settings`; what the form does not show stays as it is. Or what is wrong, by field. */
+/** Applies the fields to `settings`, keeping members that the form does not show; or returns mistakes by field. */
 export const settingsOf = (
   fields: RoutingFields,
   settings: RoutingSettings,
@@ -91,8 +105,8 @@ export const settingsOf = (
     const { context, key, model, quality, weight } = target
     const provider = providers.get(target.provider)
     const max_context_tokens = numberIn(context, `${key}.context`, mistakes)
-    if (model.trim() === "") mistakes[`${key}.model`] = "The model's name at its provider."
-    if (max_context_tokens === undefined) mistakes[`${key}.context`] ??= "How many tokens it takes at most."
+    if (model.trim() === "") mistakes[`${key}.model`] = "Enter the model's name at its provider."
+    if (max_context_tokens === undefined) mistakes[`${key}.context`] ??= "Enter the largest context in tokens."
     const known = settings.targets.find((other) => nameOf(other) === nameOf(target))
     const read = {
       weight: numberIn(weight, `${key}.weight`, mistakes),
