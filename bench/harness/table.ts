@@ -1,23 +1,30 @@
 /** Results as Markdown. */
-import type { Figure, Measure, Outcome } from "./Case.ts"
+import type { Case, Figure, Measure, Outcome } from "./Case.ts"
+import type { Results } from "./results.ts"
 
 const number = (value: number): string =>
   value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)
 
-export const isReached = ({ atLeast, atMost, value }: Figure): boolean =>
+const isReached = ({ atLeast, atMost, value }: Figure): boolean =>
   (atMost === undefined || value <= atMost) && (atLeast === undefined || value >= atLeast)
 
 const row = (...cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 
+const head = (...cells: ReadonlyArray<string>): ReadonlyArray<string> => [
+  row(...cells),
+  `|${"---|".repeat(cells.length)}`,
+]
+
 const measureRow = ({ cpu, p50, p99, perSecond, spread, subject }: Measure): string =>
   row(subject, number(perSecond), `${number(cpu)} (${spread.map(number).join(" to ")})`, number(p50), number(p99))
 
-const reachOf = ({ atLeast, atMost, unit }: Figure): string =>
+const targetOf = ({ atLeast, atMost, unit }: Figure): string =>
   atMost !== undefined ? `≤ ${atMost} ${unit}` : atLeast !== undefined ? `≥ ${atLeast} ${unit}` : "–"
 
 const figureRow = (figure: Figure): string =>
-  row(figure.what, `${number(figure.value)} ${figure.unit}`, reachOf(figure), isReached(figure) ? "✓" : "✗")
+  row(figure.what, `${number(figure.value)} ${figure.unit}`, targetOf(figure), isReached(figure) ? "✓" : "✗")
 
+/** One result in full, for the terminal. */
 export const tableOf = (title: string, unit: string, { figures, measures = [] }: Outcome): string =>
   [
     `### ${title}`,
@@ -25,13 +32,43 @@ export const tableOf = (title: string, unit: string, { figures, measures = [] }:
     ...(measures.length === 0
       ? []
       : [
-          row("subject", "per second", `CPU of ${unit}, ms (rounds)`, "p50, ms", "p99, ms"),
-          "|---|---|---|---|---|",
+          ...head("subject", "per second", `CPU of ${unit}, ms (rounds)`, "p50, ms", "p99, ms"),
           ...measures.map(measureRow),
           "",
         ]),
-    row("figure", "measured", "reach", ""),
-    "|---|---|---|---|",
+    ...head("figure", "measured", "target", ""),
     ...figures.map(figureRow),
     "",
   ].join("\n")
+
+/** All results in two tables, for the page: without the spread of rounds, and only figures that have a target. */
+export const summaryOf = (cases: ReadonlyArray<Case>, results: Results): string => {
+  const known = cases.flatMap(({ name }) => {
+    const result = results[name]
+    return result === undefined ? [] : [{ name, ...result }]
+  })
+  const runs = new Set(known.map(({ measured: { date, machine, node } }) => `${date}, Node ${node}, ${machine}`))
+  return [
+    `Measured ${[...runs].join("; ")}. The full results are in [bench/results.json](../bench/results.json).`,
+    "",
+    ...head("", "per second", "CPU, ms", "p50, ms", "p99, ms"),
+    ...known.flatMap(({ measures = [], name, title, unit }) =>
+      measures.length === 0
+        ? []
+        : [
+            row(`**${title}** (\`${name}\`; per ${unit.replace(/^an? /, "")})`, "", "", "", ""),
+            ...measures.map(({ cpu, p50, p99, perSecond, subject }) =>
+              row(subject, ...[perSecond, cpu, p50, p99].map(number)),
+            ),
+          ],
+    ),
+    "",
+    ...head("case", "figure", "measured", "target", ""),
+    ...known.flatMap(({ figures, name }) =>
+      figures
+        .filter(({ atLeast, atMost }) => atLeast !== undefined || atMost !== undefined)
+        .map((figure) => `| \`${name}\` ${figureRow(figure)}`),
+    ),
+    "",
+  ].join("\n")
+}
