@@ -1,6 +1,7 @@
 /**
- * `npm run bench`: what the hot paths cost, each beside a peer or a floor in the same run. Server, upstream and load are
- * processes of their own. It writes bench/results.json and docs/performance.md. `-- --list` names the cases, `-- <case> …` runs some, `-- --quick` takes seconds for each.
+ * `npm run bench`: measures the hot paths, each beside a peer or a floor in the same run. Server, upstream and load are
+ * separate processes. Writes bench/results.json and docs/performance.md. `-- --list` lists the cases, `-- <case> …` runs
+ * some, `-- --quick` takes seconds for each.
  */
 import { Effect, Exit, Scope } from "effect"
 import { setup } from "../test/support/builds.ts"
@@ -37,7 +38,7 @@ const measure = async (chosen: Case): Promise<void> => {
 }
 
 if (unknown.length > 0) {
-  console.error(`Not known: ${unknown.join(", ")}. \`npm run bench -- --list\` names the cases.`)
+  console.error(`Unknown arguments: ${unknown.join(", ")}. \`npm run bench -- --list\` lists the cases.`)
   process.exit(2)
 }
 if (args.includes("--list")) {

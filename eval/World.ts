@@ -1,4 +1,4 @@
-/** What an evaluation asks, and what every model answers to it. */
+/** The questions of an evaluation and every model's answers. */
 import type { Measurements } from "../src/services/jobs/modes/engine/errorModel.ts"
 import { plain } from "../src/services/jobs/modes/engine/sameAnswer.ts"
 
@@ -6,18 +6,18 @@ export interface Question {
   readonly id: string
   readonly task: string
   readonly right: string
-  /** What a model answers when it is asked for the nth time, from 0; empty where it gives no answer. */
+  /** The model's nth answer, from 0; empty if it gives none. */
   readonly said: (model: string, nth: number) => string
-  /** What was measured of the models on other questions than this one. */
+  /** Measurements of the models on other questions. */
   readonly measured: Measurements
 }
 
 export interface World {
   readonly name: string
-  /** In the order in which they are asked; the strongest is the first. */
+  /** In the order they are asked; the strongest comes first. */
   readonly models: ReadonlyArray<string>
   readonly questions: ReadonlyArray<Question>
-  /** Whether a model may answer otherwise when it is asked again. */
+  /** Whether a model may give another answer when asked again. */
   readonly resamples: boolean
 }
 

@@ -1,4 +1,4 @@
-/** How models err together, from how often each pair of them is right together and wrong alike. */
+/** Fits how models err together, from how often each pair is right together and wrong alike. */
 import type { ErrorModel, Measurements } from "../src/services/jobs/modes/engine/errorModel.ts"
 import { pairName } from "../src/services/jobs/modes/engine/measured.ts"
 import { inverseNormal, normal } from "../src/services/jobs/modes/engine/posterior.ts"
@@ -6,7 +6,7 @@ import { inverseNormal, normal } from "../src/services/jobs/modes/engine/posteri
 export interface Pair {
   readonly models: readonly [string, string]
   readonly bothRight: number
-  /** Of the questions to which both gave a wrong answer. */
+  /** Share of the questions that both answered wrongly. */
   readonly sameWrong: number
 }
 
@@ -21,7 +21,7 @@ const median = (values: ReadonlyArray<number>): number => {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2
 }
 
-/** Fits how much of each model's luck is shared difficulty, by least squares over the pairs, one model at a time. */
+/** Fits the share of each model's errors due to common difficulty: least squares over pairs, one model at a time. */
 export const fit = (accuracies: ReadonlyMap<string, number>, pairs: ReadonlyArray<Pair>): Measurements => {
   const names = [...accuracies.keys()]
   const loading = new Map(names.map((name) => [name, LOADING.start]))

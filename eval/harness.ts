@@ -1,4 +1,4 @@
-/** Runs a mode as a job does, over models that are functions: no network, no database, and every call counted. */
+/** Runs a mode as a job does, with functions as models: no network, no database, every call counted. */
 import { DateTime, Effect, Layer } from "effect"
 import { AgentId, DEFAULT_LIMITS, TenantId } from "../src/domain/agent.ts"
 import type { Message } from "../src/domain/chat.ts"
@@ -15,7 +15,7 @@ import { type Routed, Router, type RouterRequest } from "../src/services/routing
 import { leastRelatedFirst } from "../src/services/routing/TargetChoice.ts"
 import { estimateInput } from "../src/services/routing/TokenEstimate.ts"
 
-/** One call. `kind` is what kind of value is asked for, and absent where it is text. */
+/** One call. `kind` names the requested type of value; absent for text. */
 export interface Call {
   readonly target: Target
   readonly role: RouterRequest["role"]
@@ -23,14 +23,14 @@ export interface Call {
   readonly kind: string | undefined
 }
 
-/** What a model answers; an empty text is no answer. */
+/** A model's answer; empty text means none. */
 export type Play = (call: Call) => string
 
 export interface Run {
   readonly mode: Mode
   readonly task: JobTask
   readonly options?: JobOptions | undefined
-  /** The models in the order in which they are asked. */
+  /** The models in the order they are asked. */
   readonly targets: ReadonlyArray<Target>
   readonly play: Play
   readonly measured?: Measurements | undefined
@@ -39,11 +39,11 @@ export interface Run {
 export interface Ran {
   readonly result: JobResult
   readonly calls: ReadonlyArray<Call>
-  /** Estimated, as before a call. */
+  /** Estimated before the call. */
   readonly tokens: number
 }
 
-/** A target of the evaluation, whose models have no provider. */
+/** A target whose models need no provider. */
 export const targetOf = (model: string): Target => ({ provider: "provider1", model, max_context_tokens: 1_000_000 })
 
 /** Runs a job of `mode` to its end. */
@@ -97,7 +97,7 @@ const NOTHING_SPENT = Effect.succeed(() => ({
 
 const ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 
-/** A job of an agent without instructions, whose steps are not stored: an evaluation that breaks off begins again. */
+/** A job of an agent without instructions. Its steps are not stored: an interrupted evaluation starts over. */
 export const jobContext = (
   { mode, options = {}, task }: Pick<Run, "mode" | "options" | "task">,
   jobId: JobId = JobId.make(ID),

@@ -1,6 +1,6 @@
 /**
- * The same with real models: jobs run over the router and the providers that the environment configures, on a ledger in
- * memory that says what they cost.
+ * Evaluates real models: runs jobs over the router and the providers configured in the environment, with a ledger in memory
+ * that records their cost.
  */
 import { readFileSync } from "node:fs"
 import { Console, Effect, Layer, Schema } from "effect"
@@ -36,7 +36,7 @@ const layer = Layer.unwrap(
   ),
 )
 
-/** What a judge stated, and whether it was right. */
+/** A judge's stated confidence, and whether it was right. */
 interface Judged {
   readonly judge: string
   readonly stated: number
@@ -127,7 +127,7 @@ const outcomeOf = (
 
 const BINS = [0.5, 0.7, 0.8, 0.9, 0.95, 1]
 
-/** How often each judge was right, by what it stated. */
+/** Counts how often each judge was right, by stated confidence. */
 export const binsOf = (judged: ReadonlyArray<Judged>): Readonly<Record<string, ReadonlyArray<Bin>>> =>
   Object.fromEntries(
     [...Map.groupBy(judged, ({ judge }) => judge)].map(([judge, own]) => [

@@ -1,11 +1,11 @@
 /**
- * `npm run eval`: the modes beside what they have to be better than.
+ * `npm run eval`: compares the modes with simpler strategies.
  *
- *   npm run eval                              over recorded and simulated models
- *   npm run eval -- --write                   the same, and writes docs/modes.md and the shipped measurements
- *   npm run eval -- --live set.jsonl [n]      over the providers that the environment configures, the first n questions
+ *   npm run eval                              runs over recorded and simulated models
+ *   npm run eval -- --write                   also writes docs/modes.md and the shipped measurements
+ *   npm run eval -- --live set.jsonl [n]      runs the first n questions over the configured providers
  *
- * A live run costs what its calls cost; it enters how far its judges can be believed into the shipped measurements.
+ * A live run costs money for its calls. It updates the calibration of the judges in the shipped measurements.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Console, Effect } from "effect"
@@ -36,7 +36,7 @@ const modes = (efforts: ReadonlyArray<"low" | "medium" | "high">): ReadonlyArray
 
 const offline = Effect.fnUntraced(function* (write: boolean) {
   const worlds = [
-    // Recorded models have one answer each, so nothing is learned by asking one of them again, as high effort does.
+    // A recorded model has one answer, so high effort, which asks a model again, gains nothing.
     [recorded(), [strongest, plainVote(2), plainVote(3), plainVote(4), ...modes(["low", "medium"])]],
     [
       simulated(SIMULATED_QUESTIONS),

@@ -1,12 +1,11 @@
 /**
- * What models do that have only ever answered questions, when they are asked to examine answers: each sticks to what it
- * would answer itself. So an examiner who has not answered yet is worth one more vote, and nothing more; whether real
- * ones are worth more, only a live run can tell.
+ * Lets models with only recorded answers examine other answers: each sticks to its own answer. So an examiner that has not
+ * answered yet is worth one more vote. Whether real examiners are worth more only a live run can show.
  */
 import type { Call, Play } from "./harness.ts"
 import { isRight, type Question } from "./World.ts"
 
-/** The one-line sections of the quoted document whose titles match, by their number. */
+/** Returns the one-line sections of the quoted document whose titles match, by number. */
 const sections = ({ messages }: Call, title: RegExp): ReadonlyArray<readonly [number, string]> =>
   messages.flatMap(({ content }) =>
     typeof content !== "string"
@@ -28,7 +27,7 @@ export const playing = (question: Question): Play => {
         if (call.role !== "proposer") return own(call)
         const nth = times.get(model) ?? 0
         times.set(model, nth + 1)
-        // No answer; an empty one would end the job.
+        // Stands for no answer; an empty one would end the job.
         return question.said(model, nth) || ":"
       }
       case "compare":

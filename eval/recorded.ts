@@ -1,6 +1,6 @@
 /**
- * Four models whose answers to GSM8K were recorded. What is known of them when a question is asked was measured on the
- * half of the questions that it does not belong to.
+ * Four models with recorded answers to GSM8K. Their measurements for a question come from the half of the questions that it
+ * does not belong to.
  */
 import { readFileSync } from "node:fs"
 import { Schema } from "effect"
@@ -21,7 +21,7 @@ const Row = Schema.fromJsonString(
 )
 type Row = typeof Row.Type
 
-/** The large ones first, as an operator would configure them who knows their size. */
+/** Largest first, as an operator would order them. */
 const MODELS = ["175b_verification", "175b_finetuning", "6b_verification", "6b_finetuning"] as const
 type Model = (typeof MODELS)[number]
 
@@ -58,7 +58,7 @@ export const recorded = (count = Infinity): World => {
       id: String(row.question),
       task: `Question ${row.question}`,
       right: String(row.answer),
-      // Text is what a model wrote where it gave no number.
+      // Text, if the model gave no number.
       said: (model) => {
         const answer = Object.entries(row).find(([name]) => name === model)?.[1]
         return typeof answer === "number" ? String(answer) : ""

@@ -1,4 +1,4 @@
-/** What outcomes come to: rates with 95 % intervals, and how far stated confidences are from what happened. */
+/** Summarizes outcomes: rates with 95 % intervals, and calibration of stated confidences. */
 import type { Outcome } from "./strategies.ts"
 
 const Z95 = 1.96
@@ -15,7 +15,7 @@ export const interval = (hits: number, total: number): readonly [number, number]
 
 const BINS = 10
 
-/** Expected calibration error: over ten bins of confidence, how far its mean is from the part that was right. */
+/** Expected calibration error over ten bins: mean confidence against the share that was right. */
 export const calibrationError = (outcomes: ReadonlyArray<Outcome>): number | undefined => {
   const stated = outcomes.flatMap(({ confidence, right }) => (confidence === undefined ? [] : [{ confidence, right }]))
   if (stated.length === 0) return undefined
@@ -33,11 +33,11 @@ export interface Summary {
   readonly questions: number
   readonly accuracy: number
   readonly accuracyInterval: readonly [number, number]
-  /** The part that is called one to be relied upon, and how much of that is right. */
+  /** Share of answers marked reliable, and share of those that are right. */
   readonly coverage: number
   readonly precision: number | undefined
   readonly precisionInterval: readonly [number, number]
-  /** The part of all that is wrong and called one to be relied upon. */
+  /** Share of all answers that are wrong but marked reliable. */
   readonly wrongAndSure: number
   readonly calls: number
   readonly tokens: number | undefined
@@ -87,7 +87,7 @@ const HEAD = [
   "calibration error",
 ]
 
-/** Summaries as a table in Markdown; figures per question. */
+/** Formats summaries as a Markdown table; figures are per question. */
 export const table = (summaries: ReadonlyArray<Summary>): string =>
   [
     HEAD,

@@ -1,7 +1,7 @@
 /**
- * Models that err alike: nine current ones, as how often each is right on MMLU, how often two of them are right together
- * and how often they give the same wrong answer were measured. What one model answers to the same question again was
- * not, so that is an assumption: 70 % of what is not shared difficulty stays, and so do 85 % of its wrong answers.
+ * Simulates nine current models that err alike, from measurements on MMLU: how often each is right, how often two are right
+ * together, and how often they give the same wrong answer. Repeated answers of one model were not measured. The assumption:
+ * asked again, a model keeps 70 % of its individual luck, and 85 % of its wrong answers.
  */
 import { readFileSync } from "node:fs"
 import type { Measurements } from "../src/services/jobs/modes/engine/errorModel.ts"
@@ -28,13 +28,13 @@ const readPairs = () => {
   return { accuracies, pairs }
 }
 
-/** What the table says of current models. */
+/** Measurements of current models. */
 export const measureMmlu = (): Measurements => {
   const { accuracies, pairs } = readPairs()
   return fit(accuracies, pairs)
 }
 
-/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
+/** Seeded random numbers from 0 to 1 (mulberry32). */
 const randomFrom = (seed: number) => {
   let state = seed
   return (): number => {
@@ -48,8 +48,8 @@ const randomFrom = (seed: number) => {
 const ROUNDS = 100
 
 /**
- * How often a wrong model falls for the misconception of a question; otherwise it gives any of the three wrong letters.
- * Two wrong models then agree in 1/3 + 2/3·f·g of the questions, to which f and g are fitted, one model at a time.
+ * Fits how often a wrong model falls for the question's misconception; otherwise it picks any of the three wrong letters.
+ * Two wrong models then agree in 1/3 + 2/3·f·g of the questions. Fits f and g one model at a time.
  */
 const misconceptions = (models: ReadonlyArray<string>, { sameWrong }: Measurements): ReadonlyMap<string, number> => {
   const falls = new Map(models.map((model) => [model, 0.7]))
@@ -109,5 +109,5 @@ export const simulated = (count: number, seed = 1): World => {
   return { name: "simulated", models, questions, resamples: true }
 }
 
-/** No strategy asks one model more often about one question. */
+/** Most times a strategy asks one model about one question. */
 const MOST_SAMPLES = 8

@@ -1,4 +1,4 @@
-/** The ways to answer that are compared: the modes, and what they have to be better than. */
+/** The strategies compared: the modes and their baselines. */
 import { Effect } from "effect"
 import type { JobOptions, Mode } from "../src/domain/modes.ts"
 import { plain } from "../src/services/jobs/modes/engine/sameAnswer.ts"
@@ -8,12 +8,12 @@ import { isRight, type Question, type World } from "./World.ts"
 
 export interface Outcome {
   readonly right: boolean
-  /** Whether the answer is called one to be relied upon. */
+  /** Whether the answer is marked reliable. */
   readonly sure: boolean
-  /** The probability that it is right, where one is stated. */
+  /** Stated probability that the answer is right, if any. */
   readonly confidence: number | undefined
   readonly calls: number
-  /** `undefined` where nobody counts them. */
+  /** `undefined` if not counted. */
   readonly tokens?: number | undefined
   /** In micro-USD. */
   readonly cost?: number | undefined
@@ -24,7 +24,7 @@ export interface Strategy {
   readonly answer: (world: World, question: Question) => Effect.Effect<Outcome>
 }
 
-/** The answer that was given most, of equals the one that was given first. */
+/** Returns the most frequent answer; ties go to the earliest. */
 const vote = (answers: ReadonlyArray<string>) => {
   const said = answers.filter((answer) => answer !== "")
   const groups = [...Map.groupBy(said, plain).values()]
@@ -66,7 +66,7 @@ export const modeAt = (mode: Mode, options: JobOptions): Strategy => ({
   name: `${mode}, ${options.effort ?? "medium"}`,
   answer: ({ models }, question) =>
     Effect.map(
-      // Of what a recorded model may say to anything but its question, nothing can fail.
+      // Calls of recorded models cannot fail.
       Effect.orDie(
         runMode({
           mode,

@@ -1,4 +1,4 @@
-/** Puts what was measured where it is used and where it is told. */
+/** Writes the measurements into the source and into docs/modes.md. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"

@@ -9,7 +9,7 @@ const sealed = createOpenAICompatible({
   fetch: createSealedFetch({
     baseUrl: process.env["SEALGATE_PROXY"] ?? "http://localhost:3001",
     pins: [process.env["SEALGATE_PIN"] ?? ""],
-    // Tools act on what a model says, so nothing is handed out before all of it was verified.
+    // Tools act on the model's words, so nothing is returned before everything is verified.
     release: "verified",
   }),
 })

@@ -34,6 +34,6 @@ with ask({"messages": messages, "stream": True}) as response:
             for choice in chunk["choices"]:
                 print(choice["delta"].get("content") or "", end="", flush=True)
     print()
-    # The connector sends [DONE] only after receipt and proof were verified. Without it, this is not the answer.
+    # The connector sends [DONE] only after verifying receipt and proof. Without it, discard the answer.
     if not done:
         raise RuntimeError("the stream ended before its end was verified")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Any program that can be given a base URL, sealed: start `sealgate connect` first.
+# Seals any program with a configurable base URL. Start `sealgate connect` first.
 set -euo pipefail
 base="${OPENAI_BASE_URL:-http://127.0.0.1:8787/v1}"
 

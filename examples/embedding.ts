@@ -15,14 +15,14 @@ const urlOf = ({ address }: HttpServer.HttpServer["Service"]) =>
   `http://${NetAddress.isInetAddress(address) ? NetAddress.formatInet(address) : ""}`
 
 const program = Effect.gen(function* () {
-  // What is given here counts in place of what the environment says.
+  // These settings override the environment.
   const proxy = yield* SealedProxy.settings({ ...here, attestationKeyFile: join(folder, "key.pem") })
   const gateway = yield* Gateway.settings({
     ...here,
     jwtSecret: Redacted.make("a secret of at least thirty-two bytes"),
     databaseUrl: { kind: "sqlite", filename: join(folder, "gateway.db") },
   })
-  // Any layer that provides `Upstream` will do: here the built-in echo, in place of the configured providers.
+  // Any layer that provides `Upstream` works; this is the built-in echo.
   const proxyContext = yield* Layer.build(SealedProxy.layerNoDeps(proxy).pipe(Layer.provide(Upstream.layerEcho)))
   const gatewayContext = yield* Layer.build(Gateway.layerNoDeps(gateway).pipe(Layer.provide(Upstream.layerEcho)))
   console.log(`gateway on ${yield* Effect.provideContext(Effect.map(HttpServer.HttpServer, urlOf), gatewayContext)}`)

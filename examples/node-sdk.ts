@@ -1,4 +1,4 @@
-/** The client itself: a streamed answer, and what is left of it that proves it. */
+/** The sealed client: streams an answer and keeps the evidence that proves it. */
 import { proveExchange, SealedClient } from "sealgate-client"
 
 const proxy = process.env["SEALGATE_PROXY"] ?? "http://localhost:3001"
@@ -16,6 +16,6 @@ console.log()
 const { evidence, proof, receipt } = await stream.end
 console.log(`served by ${receipt.provider}/${receipt.model}, ${proof.count} frames`)
 
-// Later, anywhere, without the proxy: this prompt, and this answer.
+// Later and offline: proves this prompt and this answer.
 const proven = await proveExchange(evidence, { pins: [pin], keys: client.keySet })
 console.log(`proven: ${proven.responses.length} pieces of the answer to request ${proven.receipt.jti}`)

@@ -7,7 +7,7 @@ const fetch = createSealedFetch({
   pins: [process.env["SEALGATE_PIN"] ?? ""],
 })
 
-// Nothing is sent to this host, and the key goes nowhere.
+// Neither host nor key is used.
 const openai = new OpenAI({ fetch, baseURL: "https://sealed.invalid/v1", apiKey: "unused" })
 const model = (await openai.models.list()).data[0]?.id ?? ""
 
@@ -19,7 +19,7 @@ stream.on("content", (piece) => process.stdout.write(piece))
 await stream.finalChatCompletion()
 console.log()
 
-// What cannot be sealed is not sent.
+// Requests that cannot be sealed are not sent.
 try {
   await openai.moderations.create({ input: "secret" })
   process.exitCode = 1

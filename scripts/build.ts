@@ -1,4 +1,4 @@
-/** `npm run build`: emits JavaScript and types for publishing. Nothing else needs it: Node runs the sources directly. */
+/** `npm run build`: emits JavaScript and types for publishing. Otherwise Node runs the sources directly. */
 import { spawnSync } from "node:child_process"
 import { rmSync } from "node:fs"
 

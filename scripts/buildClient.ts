@@ -1,6 +1,6 @@
 /**
- * `npm run build:client`: builds the package `sealgate-client` in packages/client from `src/client/index.ts`. The package's
- * dependencies stay outside of the bundle, where audits find them.
+ * `npm run build:client`: builds the package `sealgate-client` in packages/client from `src/client/index.ts`. Its
+ * dependencies are not bundled, so that audits find them.
  */
 import { spawnSync } from "node:child_process"
 import { readFileSync, rmSync } from "node:fs"

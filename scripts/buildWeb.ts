@@ -1,10 +1,10 @@
-/** `npm run build:web`: bundles the pages that the servers show into dist/web, where they find them. */
+/** `npm run build:web`: bundles the pages into dist/web, where the servers find them. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { rolldown } from "rolldown"
 import { licencesOf } from "./licences.ts"
 import { pathOf } from "./paths.ts"
 
-/** Puts a file in place at once, so that a server which starts meanwhile never reads half of one. */
+/** Replaces a file atomically, so that a starting server never reads half of it. */
 const place = (path: string, text: string): void => {
   const draft = `${path}.${process.pid}`
   writeFileSync(draft, text)
@@ -27,7 +27,7 @@ for (const page of ["proxy", "gateway"]) {
     tsconfig: pathOf("src/web/tsconfig.json"),
     logLevel: "warn",
   })
-  // A page uses at once what other programs load later, and it is served as one file.
+  // The page needs lazily loaded modules at once and is served as one file.
   const { output } = await bundle.generate({ format: "esm", minify: true, codeSplitting: false })
   await bundle.close()
   place(`${target}/main.js`, output[0].code)
@@ -37,8 +37,8 @@ for (const page of ["proxy", "gateway"]) {
   place(`${target}/icon.svg`, source("shared/icon.svg"))
 }
 
-// The API's page is Swagger UI, in the copy that Effect ships. Effect's own layer for it would put the document into the page and
-// take a policy without restrictions on scripts.
+// The API page is Swagger UI in the copy that Effect ships. Effect's layer for it embeds the document in the page and would
+// need a policy that allows inline scripts.
 const swagger: { readonly css: string; readonly javascript: string } = await import(
   pathOf("node_modules/effect/dist/http-api/internal/httpApiSwagger.js")
 )

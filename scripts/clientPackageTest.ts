@@ -1,6 +1,6 @@
 /**
- * `npm run test:client-package`: packs `sealgate-client`, installs it into an empty project, and runs the `ts` blocks of its README
- * and of this one's first pages there, on every runtime that the registry has.
+ * `npm run test:client-package`: packs `sealgate-client`, installs it into an empty project, and runs the `ts` blocks of its
+ * README and of the main README there, on every runtime available from the registry.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
@@ -30,7 +30,7 @@ const bytesIn = (folder: string): number =>
     .filter((entry) => entry.isFile())
     .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0)
 
-/** The runtimes by the names that npm has them under, each with the arguments before a program's file. */
+/** npm package names of the runtimes, each with the arguments before a program's file. */
 const RUNTIMES: ReadonlyArray<readonly [name: string, spec: string, command: string, ...args: ReadonlyArray<string>]> =
   [
     ["Node 20", "node20@npm:node@20", "node20/bin/node"],
@@ -39,7 +39,7 @@ const RUNTIMES: ReadonlyArray<readonly [name: string, spec: string, command: str
     ["Deno", "deno@2", ".bin/deno", "run", "--allow-all"],
   ]
 
-/** Programs, by a name each, with the text that their output must have. */
+/** Programs by name, with text that their output must contain. */
 const PROGRAMS: Readonly<Record<string, { readonly source: string; readonly shows: string }>> = {
   "stream.mjs": {
     source: `import { proveExchange, SealedClient } from "sealgate-client"
@@ -72,10 +72,10 @@ await client.complete({ prompt: "Hello" }).catch((error) => console.log(error.co
   },
 }
 
-/** The first `ts` block of the package's README as JavaScript: it has no types. */
+/** The first `ts` block of the package's README; it has no types, so it is JavaScript. */
 const [, snippet = ""] = /```ts\n([^]*?)```/.exec(readFileSync(pathOf("packages/client/README.md"), "utf8")) ?? []
 
-/** The files of a browser bundle; the first has the entry, and those that it cannot do without count as loaded with it. */
+/** The files of a browser bundle. The first is the entry; its static imports count as loaded with it. */
 const bundle = async (entry: string) => {
   const build = await rolldown({ input: entry, platform: "browser", logLevel: "silent" })
   const { output } = await build.generate({ format: "esm", minify: true })
@@ -112,7 +112,7 @@ try {
     join(folder, "types.ts"),
     `import { type ChatInput, SealedClient } from "sealgate-client"
 const input: ChatInput = { prompt: "Hello" }
-// @ts-expect-error: a prompt is text
+// @ts-expect-error: the prompt must be text
 const wrong: ChatInput = { prompt: 1 }
 export const answer = new SealedClient({ baseUrl: "http://x", pins: [] }).complete(input ?? wrong)
 `,

@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { startGateway, startProxy } from "../examples/demo/serverProcess.ts"
 
-/** How long one example may take, in milliseconds. */
+/** Time limit of one example, in milliseconds. */
 const TIMEOUT_MS = 60_000
 const ROOT = new URL("..", import.meta.url).pathname
 const COMMAND = join(ROOT, "src/cli/main.ts")
@@ -16,7 +16,7 @@ interface Example {
   readonly name: string
   readonly command: string
   readonly args: ReadonlyArray<string>
-  /** What its output must hold. */
+  /** Text that its output must contain. */
   readonly shows: string
 }
 
@@ -27,7 +27,7 @@ const node = (file: string, shows: string): Example => ({
   shows,
 })
 
-/** A Python that has the one package which the protocol needs: the first in the PATH, or the system's. */
+/** Finds a Python with the package that the example needs: the first in PATH, or the system's. */
 const PYTHON = ["python3", "/usr/bin/python3"].find(
   (command) => spawnSync(command, ["-c", "import cryptography"]).status === 0,
 )
@@ -118,7 +118,7 @@ try {
   }
   tell("the connector stops in order", (await stop(connector.child)) === 0 ? undefined : "another exit code than 0")
 
-  // What the connector kept of the examples is genuine, and the doctor finds the proxy well.
+  // The connector's evidence of the examples verifies, and `doctor` passes.
   const [receipt] = readdirSync(receipts).map((name) => join(receipts, name))
   for (const args of [
     ["verify", receipt ?? "", "--pin", proxy.kid],

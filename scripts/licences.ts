@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** The licences of the packages that `modules` are of, which have to go with every copy of them. */
+/** Returns the licences of the packages of `modules`, which must accompany every copy. */
 export const licencesOf = (modules: ReadonlyArray<string>): string => {
   const folders = modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0] ?? [])
   return [...new Set(folders)]

@@ -1,6 +1,6 @@
 /**
- * `npm run test:package`: packs the package, installs it into an empty project, and uses it there as its users would:
- * the command, the servers embedded, and the gateway's client with its types.
+ * `npm run test:package`: packs the package, installs it into an empty project, and uses the command, the embedded servers,
+ * and the gateway's client with its types.
  */
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"

@@ -1,4 +1,4 @@
 import { fileURLToPath } from "node:url"
 
-/** Where a file of this checkout is. */
+/** Absolute path of a file in this checkout. */
 export const pathOf = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))

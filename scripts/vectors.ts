@@ -1,6 +1,6 @@
 /**
- * `node scripts/vectors.ts` writes the vectors in docs/protocol; with `--check` it writes nothing and fails when a file is
- * not what it would write. The values come from the reference implementation, never from the product.
+ * `node scripts/vectors.ts` writes the vectors in docs/protocol; with `--check` it only fails if a file differs. The values
+ * come from the reference implementation, never from the product.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { SOFTWARE } from "../src/domain/software.ts"

@@ -1,4 +1,4 @@
-/** What it takes to accept a task, which is on disk when the caller hears of it. Nobody works on any meanwhile. */
+/** Cost of accepting a task, which is stored before the answer. No workers run. */
 import { postgresDatabase, postgresIsThere, sqliteFile } from "../../test/support/databases.ts"
 import type { Case } from "../harness/Case.ts"
 import { compare } from "../harness/compare.ts"

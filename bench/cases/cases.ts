@@ -1,4 +1,4 @@
-/** Every case, in the order in which it is run and shown. */
+/** All cases, in the order they run and appear. */
 import type { Case } from "../harness/Case.ts"
 import { accept } from "./accept.ts"
 import { client } from "./client.ts"

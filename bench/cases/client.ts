@@ -1,4 +1,4 @@
-/** What a completion costs whoever asks for it. */
+/** Cost of a completion for the client. */
 import type { Case } from "../harness/Case.ts"
 import { COMPILED, compare, warm } from "../harness/compare.ts"
 import { startLoad } from "../harness/Load.ts"

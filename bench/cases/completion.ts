@@ -1,4 +1,4 @@
-/** Short completions with the post-quantum suite, beside what passes them on unsealed. */
+/** Short completions with the post-quantum suite, beside unsealed pass-throughs. */
 import type { Bench, Case } from "../harness/Case.ts"
 import { COMPILED, compare, warm } from "../harness/compare.ts"
 import { startLoad } from "../harness/Load.ts"
@@ -9,7 +9,7 @@ import type { SealedLoad } from "../loads/sealed.ts"
 const LANES = 32
 const PER_SECOND = 2000
 
-/** Nothing that speaks the protocol can cost less on Node. */
+/** The floor of any implementation of the protocol on Node. */
 const FLOOR = "the same with an exchange's crypto"
 
 const body = {
@@ -25,7 +25,7 @@ const subjectsOf = async (bench: Bench, perSecond: number) => {
     return { subject, pid: server.pid, load: await bench.use(startLoad("plain", load)) }
   }
   const sealgate = await bench.use(runSealgate(upstream))
-  // Answers are not opened under load.
+  // Answers are not opened under load, so check one here.
   const { completion } = await sealgate.client().complete(body)
   if (completion.choices[0]?.message.content !== "A short answer.") throw new Error("the proxy answers something else")
   const payload = { api: "chat.completions", body: { ...body, stream: false } }

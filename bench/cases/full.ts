@@ -1,4 +1,4 @@
-/** Whether a job costs the same in a database that has seen a lot: a million calls in the ledger, 100,000 ended jobs. */
+/** Compares the cost of a job in an empty database and in one with a million ledger calls and 100,000 ended jobs. */
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgres, layerSqlite } from "../../src/layers/database/Database.ts"
@@ -12,7 +12,7 @@ const LANES = 16
 const CALLS = 1_000_000
 const JOBS = 100_000
 
-/** Rows as a gateway leaves them, ten calls and three steps to a job. */
+/** Inserts rows as a gateway leaves them: ten calls and three steps per job. */
 const fill = Effect.fnUntraced(function* (calls: number, jobs: number) {
   const sql = yield* SqlClient.SqlClient
   const numbers = (count: number) =>

@@ -1,4 +1,4 @@
-/** Durable jobs of three calls beside DBOS with the same calls on the same Postgres: accepted over HTTP, waited for. */
+/** Durable jobs of three calls over HTTP, beside DBOS with the same calls on the same Postgres. */
 import { postgresDatabase, postgresIsThere, sqliteFile } from "../../test/support/databases.ts"
 import type { Case } from "../harness/Case.ts"
 import { compare, warm } from "../harness/compare.ts"
@@ -9,7 +9,7 @@ import { callsOf, runDbos, runGateway, runServer, VERDICT } from "../harness/ser
 const LANES = 32
 const CONNECTIONS = 10
 const CALLS_PER_JOB = 3
-/** Until then a gateway still compiles; DBOS, whose code is less, is done sooner. */
+/** Jobs before measuring: a gateway still compiles until then. DBOS has less code and needs fewer. */
 const WARM = 1500
 
 export const jobs: Case = {
@@ -30,7 +30,7 @@ export const jobs: Case = {
     const subjects = [await start("SQLite"), await start("Postgres"), await start("DBOS")] as const
     const [sqlite, postgres] = subjects
 
-    // The same calls, counted.
+    // Checks that both make the same number of calls.
     for (const { load, subject, upstream } of subjects) {
       const before = await callsOf(upstream)
       const { units } = await load.run({ seconds: 0.2, lanes: 4 })
@@ -39,7 +39,7 @@ export const jobs: Case = {
         throw new Error(`${subject} made ${calls} calls for a job instead of ${CALLS_PER_JOB}`)
     }
     await warm(bench, LANES, subjects, bench.count(WARM, 10))
-    // What blocked a young process is forgotten.
+    // Resets the delays of the warm-up.
     await Promise.all([ask(sqlite.server), ask(postgres.server)])
     const { measures, ratio } = await compare(bench, LANES, subjects)
     const blocked = { sqlite: (await ask(sqlite.server)).blocked, postgres: (await ask(postgres.server)).blocked }

@@ -1,4 +1,4 @@
-/** What the report of a month costs with 1,000,000 calls in the embedded database: from hourly sums, beside its rows. */
+/** Cost of a month's report over 1,000,000 calls in the embedded database, from hourly sums and from the rows. */
 import { deepStrictEqual } from "node:assert/strict"
 import { join } from "node:path"
 import { DateTime, Effect, Layer } from "effect"
@@ -29,7 +29,7 @@ const TARGETS = [
 ] as const
 const TENANTS = 5
 
-/** The same calls in every run, spread over the month. */
+/** Generates the same calls in every run, spread over the month. */
 const callAt = (i: number, rows: number): CallRecord => {
   const [provider, model] = TARGETS[i % TARGETS.length] ?? TARGETS[0]
   const id = SecureRandom.uuidV7Unsafe()
@@ -66,14 +66,14 @@ const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     return { value, ms: performance.now() - began }
   })
 
-/** The median of several runs, in milliseconds. */
+/** Returns the median time of several runs, in milliseconds. */
 const medianOf = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
   const times: Array<number> = []
   for (let run = 0; run < RUNS; run++) times.push((yield* timed(effect)).ms)
   return median(times)
 })
 
-/** The sums of all rows of a span, from the rows themselves. */
+/** Sums a span from its rows. */
 const sumsOfRows = Effect.fnUntraced(function* ({ from, tenant, to }: StatsQuery) {
   const sql = yield* SqlClient.SqlClient
   const sums = sql.literal(SUM_COLUMNS.map((name) => `SUM(${SUMS_OF_CALLS[name]}) AS ${name}`).join(", "))
@@ -93,7 +93,7 @@ const program = Effect.fnUntraced(function* (rows: number) {
   )
   const one = medianOf(Effect.suspend(() => ledger.record([{ ...callAt(0, rows), at: START }])))
   const entered = yield* one
-  // Half an hour into the first hour and out of the last, so that both ends are hours in part.
+  // Begins and ends half past the hour, so that both ends cover part of an hour.
   const month: StatsQuery = {
     from: DateTime.makeUnsafe(START + HOUR_MS / 2),
     to: DateTime.makeUnsafe(START + HOURS * HOUR_MS - HOUR_MS / 2),
@@ -105,7 +105,7 @@ const program = Effect.fnUntraced(function* (rows: number) {
   ] as const) {
     const scan = yield* timed(sumsOfRows(query))
     const { actual_micro_usd: cost, baseline_micro_usd: baseline, calls } = yield* stats.report(query)
-    // Both come to the same.
+    // Both reports must be equal.
     deepStrictEqual(
       { calls, cost, baseline },
       { calls: scan.value?.calls, cost: scan.value?.cost, baseline: scan.value?.baseline },

@@ -1,4 +1,4 @@
-/** A long turn of a coding agent: some 200,000 tokens in many messages, beside what passes it on unsealed. */
+/** A long turn of a coding agent: about 200,000 tokens in many messages, beside an unsealed pass-through. */
 import { globSync, readFileSync } from "node:fs"
 import type { Case } from "../harness/Case.ts"
 import { compare } from "../harness/compare.ts"
@@ -7,12 +7,12 @@ import { runSealgate, runServer } from "../harness/servers.ts"
 import type { PlainLoad } from "../loads/plain.ts"
 import type { SealedLoad } from "../loads/sealed.ts"
 
-/** Four characters are some one token. */
+/** About four characters per token. */
 const CHARACTERS = 800_000
 const MESSAGES = 101
 const PER_SECOND = 300
 
-/** What agents send: code, with the line ends and quotes that JSON escapes. */
+/** Code, as agents send it, with line ends and quotes that JSON escapes. */
 const messages = () => {
   const code = globSync("src/**/*.ts")
     .sort()

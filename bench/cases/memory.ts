@@ -1,4 +1,4 @@
-/** Whether memory stays where it is, however many exchanges and streams there were. */
+/** Checks that memory stays flat over many exchanges and streams. */
 import type { Case, Figure } from "../harness/Case.ts"
 import { median } from "../harness/compare.ts"
 import { startLoad } from "../harness/Load.ts"
@@ -8,11 +8,11 @@ import { runSealgate, runServer } from "../harness/servers.ts"
 import type { SealedLoad } from "../loads/sealed.ts"
 
 const LANES = 16
-/** Seconds of one round, for which requests are sealed before it. */
+/** Length of one round in seconds; its requests are sealed before it. */
 const ROUND = 3
 /**
- * What keeps requests from being served twice is kept for so long and two minutes more. With the default it would still be
- * growing at the end, by design; so it is as much as it becomes before the end, and let go of as fast as it grows.
+ * Replay records live for the session time plus two minutes. With the default time they would still grow at the end;
+ * with this one they reach their steady state.
  */
 const SESSION_TTL = "20s"
 
@@ -34,7 +34,7 @@ export const memory: Case = {
         return (await load.run({ seconds: ROUND, lanes: LANES })).units
       }
       const all = tenth * 10
-      /** What is resident after each round, while so many are served. */
+      /** Serves this many in rounds and returns resident memory after each. */
       const serve = async (units: number): Promise<ReadonlyArray<number>> => {
         const resident = []
         for (let served = 0; served < units;) {
@@ -43,7 +43,7 @@ export const memory: Case = {
         }
         return resident
       }
-      // A process takes a tenth of them to compile what it needs and to become as large as it will be.
+      // During the first tenth a process compiles and grows to its final size.
       await serve(tenth)
       const before = await ask(sealgate)
       const second = median(await serve(tenth))

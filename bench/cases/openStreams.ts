@@ -1,4 +1,4 @@
-/** Many streams open at once, each with a provider behind it that says 60 tokens a second, and a frame by the clock. */
+/** Many open paced streams, each from a provider at 60 tokens a second. */
 import type { Case } from "../harness/Case.ts"
 import { compare } from "../harness/compare.ts"
 import { startLoad } from "../harness/Load.ts"
@@ -8,7 +8,7 @@ import type { FramesLoad } from "../loads/frames.ts"
 
 const STREAMS = [100, 250, 500]
 const PACE_MS = 100
-/** Three tokens at a time: to write and read 60,000 pieces a second would keep the cores busy by itself. */
+/** Three tokens per write, because 60,000 writes a second would keep the cores busy on their own. */
 const UPSTREAM = { WORDS: "1000000", WORDS_PER_SECOND: "60", WRITES_PER_SECOND: "20" }
 
 export const openStreams: Case = {

@@ -1,4 +1,4 @@
-/** What opening and sealing cost beside the primitives that they cannot do without. */
+/** Cost of opening and sealing, beside the bare primitives they need. */
 import type { Case } from "../harness/Case.ts"
 import { compare } from "../harness/compare.ts"
 import { startLoad } from "../harness/Load.ts"

@@ -1,4 +1,4 @@
-/** What a stranger can make the proxy spend without anything that is sealed to it. */
+/** Cost of requests that are refused before anything is opened. */
 import type { Case } from "../harness/Case.ts"
 import { compare } from "../harness/compare.ts"
 import { startLoad } from "../harness/Load.ts"
@@ -20,7 +20,7 @@ export const refusal: Case = {
   unit: "a request",
   run: async (bench) => {
     const upstream = await bench.use(runServer("upstream"))
-    /** The one of this minute. */
+    /** Uses up the one request that the limit allows per minute. */
     const spend = async (url: string) => void (await fetch(url, { method: "POST", body: "{}" }))
     const start = async (subject: string, env: Readonly<Record<string, string>>, load: Omit<PlainLoad, "url">) => {
       const proxy = await bench.use(runSealgate(upstream, env))

@@ -1,4 +1,4 @@
-/** What sessions take: to begin, and of memory while they live. */
+/** Cost of beginning sessions, and memory of live ones. */
 import type { Case } from "../harness/Case.ts"
 import { compare } from "../harness/compare.ts"
 import { startLoad } from "../harness/Load.ts"
@@ -13,12 +13,12 @@ export const sessions: Case = {
   unit: "a session",
   run: async (bench) => {
     const upstream = await bench.use(runServer("upstream"))
-    // Only live sessions are counted: none is let go of meanwhile.
+    // No session expires during the measurement.
     const env = { ...preload, SESSION_MAX_LIVE: "1000000", SESSION_TTL: "30min" }
     const sealgate = await bench.use(runSealgate(upstream, env))
     const load = await bench.use(startLoad("init", { url: sealgate.url }))
     const { measures } = await compare(bench, LANES, [{ subject: "sealgate", pid: sealgate.pid, load }])
-    // What is begun first pays for what is done once. What is resident holds garbage, too, however many sessions live.
+    // After a warm-up, so that one-time costs do not count. Not resident memory, which includes garbage.
     const before = await ask(sealgate)
     const { units } = await load.run({ seconds: bench.count(6, 1), lanes: LANES })
     const kilobytes = (((await ask(sealgate)).held - before.held) * 1024 * 1024) / 1000 / units

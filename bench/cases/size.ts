@@ -1,4 +1,4 @@
-/** How the cost of a sealed completion grows with the size of its prompt. */
+/** Cost of a sealed completion by prompt size. */
 import type { Case } from "../harness/Case.ts"
 import { compare } from "../harness/compare.ts"
 import { startLoad } from "../harness/Load.ts"
@@ -7,7 +7,7 @@ import type { SealedLoad } from "../loads/sealed.ts"
 
 const LANES = 4
 const KB = 1000
-/** Bytes of the prompt, and how many requests of that size a second may need. */
+/** Prompt sizes in bytes, each with the most requests that one second can need. */
 const SIZES = [
   ["1 kB", KB, 1500],
   ["64 kB", 64 * KB, 1000],

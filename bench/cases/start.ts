@@ -1,4 +1,4 @@
-/** How long until a server is there, what it takes while it idles, and how long the command needs for its help. */
+/** Start time and idle memory of the servers, and the time of `sealgate --help`. */
 import { Effect, Exit, Scope } from "effect"
 import { freePort } from "../../test/support/freePort.ts"
 import { run, type Running } from "../../test/support/processes.ts"
@@ -13,7 +13,7 @@ interface Started {
   readonly memory: number
 }
 
-/** Starts a process several times in a folder of its own, each until `ready`. */
+/** Starts a process several times, each in a new folder, until `ready`. */
 const startOften = async (bench: Bench, ready: (scope: Scope.Scope) => Promise<Running>): Promise<Started> => {
   const all: Array<Started> = []
   for (let time = 0; time < bench.count(7, 2); time++) {

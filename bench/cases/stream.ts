@@ -1,4 +1,4 @@
-/** Streams of 100 chunks, beside a bare pass-through of the same: all at once unpaced, and at 60 tokens/s by the clock. */
+/** Streams of 100 chunks beside a bare pass-through: unpaced, and paced at 60 tokens/s. */
 import type { Bench, Case } from "../harness/Case.ts"
 import { type Compared, compare } from "../harness/compare.ts"
 import { startLoad } from "../harness/Load.ts"

@@ -1,6 +1,5 @@
 /**
- * What gateways that share a Postgres cost each other: eight of them write steps of jobs into one database, or each into
- * a schema of its own, where they have nothing in common but the server.
+ * Contention of gateways on one Postgres: eight write job steps into one database, or each into a separate schema.
  */
 import { postgresIsThere, postgresSchema } from "../../test/support/databases.ts"
 import type { Case } from "../harness/Case.ts"

@@ -1,21 +1,21 @@
-/** What a benchmark is, and what comes out of it. */
+/** Benchmark cases and their results. */
 import type { Effect, Scope } from "effect"
 
 export interface Bench {
-  /** Acquires something that is released when the case has ended. */
+  /** Acquires a resource that is released when the case ends. */
   readonly use: <A, E>(effect: Effect.Effect<A, E, Scope.Scope>) => Promise<A>
-  /** Length of one round in seconds, and how many rounds there are. */
+  /** Length of one round in seconds, and number of rounds. */
   readonly seconds: number
   readonly rounds: number
   /** `few` with `--quick`, else `many`. */
   readonly count: (many: number, few: number) => number
 }
 
-/** One subject of a case. Times are in milliseconds; each is the median of the rounds. */
+/** One subject of a case. Times are medians over the rounds, in milliseconds. */
 export interface Measure {
   readonly subject: string
   readonly perSecond: number
-  /** Processor time of the measured process for one unit. */
+  /** CPU time of the measured process per unit. */
   readonly cpu: number
   /** Lowest and highest `cpu` of a round. */
   readonly spread: readonly [number, number]
@@ -23,7 +23,7 @@ export interface Measure {
   readonly p99: number
 }
 
-/** A bound that is to be kept, and what was measured. */
+/** A measured value and its target, if any. */
 export interface Figure {
   readonly what: string
   readonly unit: string
@@ -38,10 +38,10 @@ export interface Outcome {
 }
 
 export interface Case {
-  /** How it is asked for: `npm run bench -- <name>`. */
+  /** The argument of `npm run bench -- <name>`. */
   readonly name: string
   readonly title: string
-  /** Of what `cpu` is measured, such as "a job". */
+  /** The unit of `cpu`, such as "a job". */
   readonly unit: string
   readonly run: (bench: Bench) => Promise<Outcome>
 }

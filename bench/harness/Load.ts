@@ -1,25 +1,25 @@
-/** A process that puts load on a server, driven from here: see `loadProcess.ts`. */
+/** Drives a load process (`loadProcess.ts`). */
 import { type ChildProcess, fork } from "node:child_process"
 import { once } from "node:events"
 import { Effect } from "effect"
 
-/** What a module of `bench/loads/` makes. */
+/** A load, made by a module of `bench/loads/`. */
 export interface Work {
-  /** Makes ready, outside of the time that is measured, what a round needs. */
+  /** Prepares a round outside the measured time. */
   readonly prepare?: (round: Round) => Promise<void>
-  /** One unit, in the lane of this number. What it took is what it says in milliseconds, or how long it was. */
+  /** Runs one unit in a lane. Resolves with its latency in milliseconds, or with nothing to use the elapsed time. */
   readonly unit: (lane: number) => Promise<number | void>
 }
 
 export interface Round {
   readonly seconds: number
-  /** Units at once. */
+  /** Concurrent units. */
   readonly lanes: number
 }
 
 export interface Lap {
   readonly units: number
-  /** From the first unit's beginning to the last one's end, in milliseconds. */
+  /** From the start of the first unit to the end of the last, in milliseconds. */
   readonly ms: number
   readonly p50: number
   readonly p99: number
@@ -43,7 +43,7 @@ type Gone = Promise<readonly [Reply]>
 
 const ask = async (child: ChildProcess, gone: Gone, command: Command): Promise<Lap | undefined> => {
   child.send(command)
-  // What it sends is what `loadProcess.ts` replies.
+  // `loadProcess.ts` sends only replies of this type.
   const [reply] = (await Promise.race([
     new Promise((resolve) => child.once("message", (reply) => resolve([reply]))),
     gone,

@@ -1,4 +1,4 @@
-/** The processor time of one unit of each case as bars, as an SVG. */
+/** Draws the CPU time per unit of each case as a bar chart in SVG. */
 import type { Results } from "./results.ts"
 
 const WIDTH = 760
@@ -13,7 +13,7 @@ const escaped = (text: string): string => text.replace(/&/g, "&amp;").replace(/<
 const text = (x: number, y: number, content: string, more = ""): string =>
   `<text x="${x}" y="${y}"${more}>${escaped(content)}</text>`
 
-/** A chart of the cases that compare subjects; each case has a scale of its own. */
+/** Charts the given cases; each case has its own scale. */
 export const chartOf = (results: Results, names: ReadonlyArray<string>): string => {
   const parts: Array<string> = []
   let y = 10

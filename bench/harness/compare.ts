@@ -1,4 +1,4 @@
-/** Subjects side by side: rounds in turn, A B C A B C …, because the speed of a shared machine drifts. */
+/** Compares subjects in alternating rounds, A B C A B C …, because the speed of a shared machine drifts. */
 import type { Bench, Measure } from "./Case.ts"
 import type { Lap, Load } from "./Load.ts"
 import { cpuOf } from "./processTimes.ts"
@@ -6,13 +6,13 @@ import { cpuOf } from "./processTimes.ts"
 export interface Subject {
   readonly subject: string
   readonly load: Load
-  /** Whose processor time is measured. */
+  /** The process whose CPU time is measured. */
   readonly pid: number
 }
 
 export interface Compared {
   readonly measures: ReadonlyArray<Measure>
-  /** Median, over neighbouring rounds, of what `of` is for one subject to what it is for the other. */
+  /** Returns the median ratio of `of` between two subjects, over neighbouring rounds. */
   readonly ratio: (subject: string, to: string, of: "cpu" | "perSecond" | "p99") => number
   readonly measure: (subject: string) => Measure
 }
@@ -32,10 +32,10 @@ const measureRound = async ({ load, pid }: Subject, seconds: number, lanes: numb
   return { ...lap, cpu: (cpuOf(pid) - before) / lap.units, perSecond: (lap.units * 1000) / lap.ms }
 }
 
-/** Completions after which a process has compiled what they need. A subject that is slow has not served as many in the same time. */
+/** Completions before measuring, so that every subject has compiled its hot code, slow ones included. */
 export const COMPILED = 5000
 
-/** Has each subject serve so many units, for those that are measured in a state which so many bring them to. */
+/** Lets each subject serve this many units before the first round. */
 export const warm = async (
   { seconds }: Bench,
   lanes: number,
@@ -54,7 +54,7 @@ export const compare = async (
 ): Promise<Compared> => {
   const results = new Map<string, Array<Result>>(subjects.map(({ subject }) => [subject, []]))
   const of = (subject: string): ReadonlyArray<Result> => results.get(subject) ?? []
-  // What runs for the first time is slow: the compiler has yet to see what is hot.
+  // The first run is slow because nothing is compiled yet.
   for (let warm = 0; warm < rounds; warm += 2) {
     for (const subject of subjects) await measureRound(subject, seconds, lanes)
   }

@@ -1,4 +1,4 @@
-/** The process of a load: makes it, and runs its units in lanes until the time of a round is over. */
+/** The load process: creates a load and runs its units in lanes until the round is over. */
 import type { Command, Lap, Reply, Round, Work } from "./Load.ts"
 
 const percentile = (sorted: Float64Array, part: number): number =>
@@ -30,7 +30,7 @@ let work: Work | undefined
 
 const obey = async (command: Command): Promise<Reply> => {
   if (command.type === "make") {
-    // Every module of bench/loads/ exports this.
+    // Every module in bench/loads/ exports this.
     const { make } = (await import(command.module)) as { readonly make: (options: object) => Promise<Work> }
     work = await make(command.options)
     return {}

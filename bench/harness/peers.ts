@@ -1,11 +1,11 @@
-/** The peers are no dependency of the product: the benchmark installs them for itself, at the versions of its lock file. */
+/** Installs the peers from the benchmark's own lock file, because the product does not depend on them. */
 import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
 const FOLDER = fileURLToPath(new URL("..", import.meta.url))
 
-/** Where a file of a peer is. */
+/** Path of a peer's file. */
 export const peerFile = (path: string): string => `${FOLDER}/node_modules/${path}`
 
 const PEERS = ["@dbos-inc/dbos-sdk", "@portkey-ai/gateway"]

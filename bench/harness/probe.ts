@@ -1,4 +1,4 @@
-/** What a process knows of itself: `preload` goes into its environment, `ask` asks it with a signal. */
+/** Reads metrics that only the process itself knows. Put `preload` into its environment; `ask` queries it by signal. */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { monitorEventLoopDelay } from "node:perf_hooks"
@@ -15,11 +15,11 @@ const VARIABLE = "BENCH_PROBE"
 export const preload = { NODE_OPTIONS: `--import=${import.meta.url}`, [VARIABLE]: "1" }
 
 export interface Probed {
-  /** How long its event loop was blocked, in milliseconds, at the 99.9th percentile since it was asked last. */
+  /** 99.9th percentile of event loop delay since the last query, in milliseconds. */
   readonly blocked: number
-  /** MiB that it holds, in the heap and outside of it, once its garbage was collected. */
+  /** Heap and external memory after a collection, in MiB. */
   readonly held: number
-  /** Resident memory after that, in MiB. */
+  /** Resident memory after the collection, in MiB. */
   readonly resident: number
 }
 
@@ -35,11 +35,11 @@ if (process.env[VARIABLE] === "1") {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   histogram.enable()
   setFlagsFromString("--expose-gc")
-  // The flag makes this function for contexts that are new.
+  // The flag only exposes `gc` in new contexts.
   const collect = runInNewContext("gc") as () => void
   process.on("SIGUSR2", async () => {
     const blocked = Math.max(0, histogram.percentile(99.9) / 1e6 - RESOLUTION_MS)
-    // What a collection finalizes is freed after it, and more with it the next time.
+    // Finalizers run after a collection, so memory they release is only freed by the next one.
     for (let time = 0; time < 3; time++) {
       collect()
       await sleep(50)

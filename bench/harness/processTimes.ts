@@ -1,10 +1,10 @@
-/** What a process has taken of the machine so far, from /proc: so for Linux. */
+/** Reads CPU time and memory of a process from /proc (Linux). */
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 
 const TICKS_PER_SECOND = Number(execFileSync("getconf", ["CLK_TCK"]))
 
-/** Processor time of all its threads, in milliseconds. */
+/** CPU time of all threads, in milliseconds. */
 export const cpuOf = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /s, "")

@@ -1,4 +1,4 @@
-/** What was measured last, kept in `bench/results.json`: a case that is run alone replaces its own part. */
+/** Stores the latest results in `bench/results.json`; running one case replaces only its part. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import type { Case, Outcome } from "./Case.ts"
@@ -18,7 +18,7 @@ const machine = (): string => `${cpus().length} × ${cpus()[0]?.model ?? "unknow
 
 export const readResults = (): Results => {
   try {
-    // Written below, and by nobody else.
+    // Only `keep` writes this file.
     return JSON.parse(readFileSync(FILE, "utf8")) as Results
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return {}
@@ -26,7 +26,7 @@ export const readResults = (): Results => {
   }
 }
 
-/** To three digits that mean something. */
+/** Rounds numbers to three significant digits. */
 const short = (_: string, value: unknown): unknown => (typeof value === "number" ? Number(value.toPrecision(3)) : value)
 
 export const keep = ({ name, title, unit }: Case, outcome: Outcome): Results => {

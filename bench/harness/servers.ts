@@ -1,4 +1,4 @@
-/** The servers that cases start, each in a process of its own. */
+/** Starts the servers of the cases, each as a separate process. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, type Scope } from "effect"
 import { freePort } from "../../test/support/freePort.ts"
@@ -24,10 +24,10 @@ const listening = (running: Running) =>
 export const runServer = (name: string, env: Environment = {}): Effect.Effect<Server, never, Scope.Scope> =>
   Effect.flatMap(run([], { env, module: new URL(`../servers/${name}.ts`, import.meta.url).pathname }), listening)
 
-/** What a gateway's provider says in each step of the adversarial mode, so that it takes three. */
+/** Provider answer that makes an adversarial job take exactly three steps. */
 export const VERDICT = '{"resolved":[],"objections":[],"verdict":"undecided","confidence":0.9}'
 
-/** How many calls an upstream had. */
+/** Returns the number of calls an upstream received. */
 export const callsOf = async ({ url }: Pick<Server, "url">): Promise<number> => {
   const { calls } = (await (await fetch(`${url}/count`)).json()) as { readonly calls: number }
   return calls
@@ -35,7 +35,7 @@ export const callsOf = async ({ url }: Pick<Server, "url">): Promise<number> => 
 
 const TASK = { task: "What is a seal?" }
 
-/** A gateway, and how jobs of three calls are put to it. */
+/** Starts a gateway and returns how to post jobs of three calls to it. */
 export const runGateway = Effect.fnUntraced(function* (database: string, upstream: Server, env: Environment = {}) {
   const gateway = yield* Effect.flatMap(
     run(["gateway"], {
@@ -72,7 +72,7 @@ export const runGateway = Effect.fnUntraced(function* (database: string, upstrea
   return { ...gateway, jobs }
 })
 
-/** DBOS, and how workflows of three calls are put to it. */
+/** Starts DBOS and returns how to post workflows of three calls to it. */
 export const runDbos = Effect.fnUntraced(function* (database: string, upstream: Server, connections: number) {
   const dbos = yield* runServer("dbos", { DATABASE: database, UPSTREAM: upstream.url, CONNECTIONS: `${connections}` })
   const jobs: JobsLoad = {
@@ -86,7 +86,7 @@ export const runDbos = Effect.fnUntraced(function* (database: string, upstream: 
   return { ...dbos, jobs }
 })
 
-/** A proxy without limits in front of a provider. */
+/** Starts a proxy without limits in front of a provider. */
 export const runSealgate = (upstream: Server, env: Environment = {}) =>
   runProxy({
     env: {
@@ -102,7 +102,7 @@ export const runSealgate = (upstream: Server, env: Environment = {}) =>
     },
   })
 
-/** Portkey's gateway, and the headers by which it asks `upstream`. */
+/** Starts Portkey's gateway and returns the headers that route to `upstream`. */
 export const runPortkey = Effect.fnUntraced(function* (upstream: Server) {
   const port = yield* Effect.promise(freePort)
   const module = peerFile("@portkey-ai/gateway/build/start-server.js")
@@ -117,7 +117,7 @@ export const runPortkey = Effect.fnUntraced(function* (upstream: Server) {
   return { ...running, url, headers }
 })
 
-/** Waits until a server answers, whatever it says. */
+/** Waits until a server answers with any status. */
 export const answers = async (url: string): Promise<void> => {
   for (;;) {
     const isThere = await fetch(url).then(

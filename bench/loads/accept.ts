@@ -1,4 +1,4 @@
-/** One unit is a job that was accepted, and not waited for. */
+/** One unit is an accepted job, without waiting for its end. */
 import type { Work } from "../harness/Load.ts"
 import { jsonOf, makeAsk } from "./http.ts"
 import type { JobsLoad } from "./jobs.ts"

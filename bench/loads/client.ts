@@ -1,4 +1,4 @@
-/** One unit is a completion by the client: sealed, sent, opened, verified. */
+/** One unit is a completion by the sealed client: seal, send, open, verify. */
 import { SealedClient } from "../../src/client/SealedClient.ts"
 import type { Work } from "../harness/Load.ts"
 

@@ -1,6 +1,5 @@
 /**
- * Streams that stay open, one for each lane. One unit is a frame that came; what it took is how much longer than the pace it was
- * since the one before it.
+ * Keeps one stream open per lane. One unit is a frame; its latency is the time since the previous frame beyond the pace.
  */
 import { Agent, request } from "node:http"
 import type { Work } from "../harness/Load.ts"
@@ -17,7 +16,7 @@ export interface FramesLoad {
 const FRAME = Buffer.from("event: frame")
 const MAX_OPENING = 50
 
-/** Frames of one stream as they come. */
+/** Yields the frames of one stream as they arrive. */
 class Frames {
   private readonly late: Array<number> = []
   private waiting: ((late: number) => void) | undefined
@@ -48,7 +47,7 @@ class Frames {
     })
   }
 
-  /** What came while nobody measured. */
+  /** Frames that arrived between rounds. */
   forget(): void {
     this.late.length = 0
   }

@@ -1,4 +1,4 @@
-/** Requests over kept connections with Node's own client, which is the cheapest there is. */
+/** Sends requests over kept connections with Node's client, the cheapest one. */
 import { Agent, type IncomingHttpHeaders, request } from "node:http"
 
 export interface HttpAnswer {
@@ -41,7 +41,7 @@ export const makeAsk = (): Ask => {
     })
 }
 
-/** The members of a JSON answer, which has to have this status. */
+/** Parses a JSON answer and checks its status. */
 export const jsonOf = ({ body, status }: HttpAnswer, expected: number): Readonly<Record<string, unknown>> => {
   if (status !== expected) throw new Error(`answered with ${status}: ${body.toString()}`)
   return JSON.parse(body.toString())

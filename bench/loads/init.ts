@@ -1,4 +1,4 @@
-/** One unit is a session that was begun, with the post-quantum suite. */
+/** One unit is a new session with the post-quantum suite. */
 import { sessionRequest } from "../../src/client/session.ts"
 import type { Work } from "../harness/Load.ts"
 import { jsonOf, makeAsk } from "./http.ts"

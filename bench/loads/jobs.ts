@@ -1,14 +1,14 @@
-/** One unit is a job that was accepted and waited for. */
+/** One unit is a job, from its post to its end. */
 import type { Work } from "../harness/Load.ts"
 import { jsonOf, makeAsk } from "./http.ts"
 
 export interface JobsLoad {
-  /** Where a job is posted, and where one is waited for, with `{id}` for its id. */
+  /** URLs to post a job and to wait for it; `{id}` is its id. */
   readonly accept: string
   readonly wait: string
   readonly body: object
   readonly headers: Readonly<Record<string, string>>
-  /** Status of an accepted job, and the `status` of one that ended well. */
+  /** HTTP status of an accepted job, and `status` of a successful one. */
   readonly accepted: number
   readonly completed: string
 }

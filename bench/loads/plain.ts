@@ -1,4 +1,4 @@
-/** One unit is a request that is not sealed, and its whole answer. */
+/** One unit is an unsealed request and its whole answer. */
 import type { Work } from "../harness/Load.ts"
 import { makeAsk } from "./http.ts"
 
@@ -7,7 +7,7 @@ export interface PlainLoad {
   readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly status?: number
-  /** What the answer ends with. */
+  /** Expected end of the answer. */
   readonly ending?: string
 }
 

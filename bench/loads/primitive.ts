@@ -1,4 +1,4 @@
-/** One unit is so many calls of something that the hot path is made of, or of the bare primitives that it cannot do without. */
+/** One unit is a batch of calls of a hot-path operation, or of the bare primitives it needs. */
 import {
   createCipheriv,
   createDecipheriv,
@@ -31,7 +31,7 @@ const makeSealer = () =>
 
 const delta = utf8(JSON.stringify({ delta: { choices: [{ index: 0, delta: { content: "word " } }] } }))
 
-/** As long as this process. */
+/** Lives as long as this process. */
 const open = Scope.makeUnsafe()
 
 const opening = async (suite: Suite) => {
@@ -68,7 +68,7 @@ const sealing = async (before: number) => {
   }
 }
 
-/** One AES-256-GCM over a block of the same size, and the two hashes that a chain cannot do without. */
+/** AES-256-GCM over a block of the same size, and the two hashes of the chain. */
 const bareSealing = async () => {
   const key = bytes(32)
   const aad = bytes(60)
@@ -102,5 +102,5 @@ export const make = async ({ name }: { readonly name: string }): Promise<Work> =
   }
 }
 
-/** Calls of one unit: one by one, they would cost less than the load does. */
+/** Calls per unit: a single call would cost less than the load itself. */
 export const CALLS = 50

@@ -1,6 +1,6 @@
 /**
- * One unit is a sealed request and its whole answer. Requests are sealed before a round, and answers are not opened, so that
- * the load costs what it costs beside peers: whoever uses this opens one by the client first.
+ * One unit is a sealed request and its whole answer. Requests are sealed before a round and answers are not opened, so the
+ * load costs the same as for peers. Cases check one answer with the client first.
  */
 import type { Work } from "../harness/Load.ts"
 import { makeAsk } from "./http.ts"
@@ -9,9 +9,9 @@ import { type Payload, sealingTo } from "./sealing.ts"
 export interface SealedLoad {
   readonly url: string
   readonly payload: Payload
-  /** What the answer ends with. */
+  /** Expected end of the answer. */
   readonly ending: string
-  /** Requests per second that a round may need at most. */
+  /** Most requests per second that a round can need. */
   readonly perSecond: number
 }
 
@@ -21,7 +21,7 @@ export const make = async ({ ending, payload, perSecond, url }: SealedLoad): Pro
   const ready: Array<Buffer> = []
   return {
     prepare: async ({ lanes, seconds }) => {
-      // What is left of the last round gets old.
+      // Requests left from the last round expire.
       ready.length = 0
       const seal = await sealingTo(ask, url)
       while (ready.length < perSecond * seconds + 2 * lanes) ready.push(await seal(payload))

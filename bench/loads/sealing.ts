@@ -5,10 +5,10 @@ import { sealRequest } from "../../src/client/sealRequest.ts"
 import { type ClientSession, sessionRequest, verifySession } from "../../src/client/session.ts"
 import { type Ask, jsonOf } from "./http.ts"
 
-/** What is sealed, beside an id and the time. */
+/** The payload, besides an id and the time. */
 export type Payload = object
 
-/** A function that seals to a session of its own, begun now. */
+/** Begins a session and returns a function that seals to it. */
 export const sealingTo = async (ask: Ask, url: string): Promise<(payload: Payload) => Promise<Buffer>> => {
   const keys = await keysByThumbprint(jsonOf(await ask("GET", `${url}/v1/keys`), 200))
   const begin = async (): Promise<ClientSession> => {

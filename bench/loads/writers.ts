@@ -1,6 +1,6 @@
 /**
- * Gateways that write what a step comes to: a call in the ledger and an outcome. One unit is one step; the lanes are dealt
- * out to the gateways, each with connections of its own.
+ * Gateways that write the results of steps: a ledger call and an outcome. One unit is one step; the lanes are divided among
+ * the gateways, each with its own connections.
  */
 import { Context, Effect, Exit, Layer, Redacted, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -44,7 +44,7 @@ const callAt = (at: number, job: string): CallRecord => {
   }
 }
 
-/** A gateway without workers, and what writes a step of a job in each of its lanes. */
+/** Creates a gateway without workers, and one step writer per lane. */
 const makeWriter = async (url: string): Promise<(lane: number) => Promise<void>> => {
   const layer = JobLeases.layer.pipe(
     Layer.provideMerge(Jobs.layer),

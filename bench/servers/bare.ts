@@ -1,6 +1,6 @@
 /**
- * The floor: Node's own server and client passing requests and answers on, and nothing else. UPSTREAM is where to. With
- * CRYPTOGRAPHY it also computes what a sealed exchange asks for.
+ * The floor: Node's server and client pass requests to UPSTREAM and answers back. With CRYPTOGRAPHY it also performs the
+ * cryptography of a sealed exchange.
  */
 import { Agent, createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -25,6 +25,6 @@ const server = createServer((incoming, outgoing) => {
   incoming.pipe(sent)
 })
 server.listen(0, "127.0.0.1", () => {
-  // Listening on a port, so the address is one.
+  // A server that listens on a port has an address object.
   console.log(`listening on http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 })

@@ -1,6 +1,6 @@
 /**
- * What the sealed protocol asks for in one exchange with the suite MLKEM768-X25519, on bare primitives: no keys are guarded or
- * overwritten, nothing is encoded, and the inputs stay the same, because the time does not depend on them.
+ * The cryptography of one exchange with the suite MLKEM768-X25519 on bare primitives. Keys are neither guarded nor
+ * overwritten, nothing is encoded, and inputs stay the same, because the time does not depend on them.
  */
 import {
   createCipheriv,
@@ -16,7 +16,7 @@ import {
   randomBytes,
 } from "node:crypto"
 
-/** What is used of `sodium-native`, which has no types: it agrees and signs in half of the time that Node's own library takes. */
+/** The part of `sodium-native` used here (it has no types). It agrees and signs in half the time of Node's library. */
 interface Sodium {
   readonly crypto_scalarmult: (shared: Uint8Array, secret: Uint8Array, peer: Uint8Array) => void
   readonly crypto_scalarmult_base: (publicKey: Uint8Array, secret: Uint8Array) => void
@@ -26,7 +26,7 @@ interface Sodium {
 
 const KEY = randomBytes(32)
 const NONCE = randomBytes(12)
-/** About what the labelled inputs of HPKE's key schedule and the protocol's hashes are. */
+/** Typical sizes of the labelled inputs to HPKE's key schedule and the protocol's hashes. */
 const INPUT = randomBytes(100)
 const REQUEST = 512
 const ANSWER = 512
@@ -51,12 +51,12 @@ const times = (count: number, run: () => void): void => {
 const mac = () => void createHmac("sha256", KEY).update(INPUT).digest()
 const digest = () => void hash("sha256", INPUT, "buffer")
 
-/** Makes a session's and the identity's keys, and gives what one exchange computes with them. */
+/** Creates the keys of a session and of the identity, and returns a function that computes one exchange. */
 export const makeCryptography = async (): Promise<() => void> => {
-  // The name is in a variable, so that the type checker does not look for types.
+  // A variable, so that the type checker does not look for types.
   const name: string = "sodium-native"
   const { default: sodium } = (await import(name)) as { readonly default: Sodium }
-  // A session holds the seed of its key, which is 64 bytes, so each request imports it.
+  // A session holds the 64-byte seed of its key, so each request imports it.
   const seed = generateKeyPairSync("ml-kem-768").privateKey.export({ format: "der", type: "pkcs8" })
   const { ciphertext } = encapsulate(createPublicKey(createPrivateKey({ key: seed, format: "der", type: "pkcs8" })))
   const secret = new Uint8Array(randomBytes(32))
@@ -69,18 +69,18 @@ export const makeCryptography = async (): Promise<() => void> => {
   const signature = new Uint8Array(64)
   const request = seal(REQUEST)
   return () => {
-    // The session is looked up by a hash, then opened: X-Wing and HPKE's key schedule.
+    // Look up the session by a hash, then open: X-Wing and HPKE's key schedule.
     digest()
     decapsulate(createPrivateKey({ key: seed, format: "der", type: "pkcs8" }), ciphertext)
     sodium.crypto_scalarmult(shared, secret, peer)
     createHash("sha3-256").update(INPUT).digest()
     times(6, mac)
     open(request)
-    // The request's hash, the response's keys, its commitments, and the chain's beginning.
+    // Request hash, response keys, commitments, and the start of the chain.
     times(3, digest)
     randomBytes(32)
     times(8, mac)
-    // The answer and the end record, with two links of the chain, and the signed receipt.
+    // Answer and end record, two links of the chain, and the signed receipt.
     seal(ANSWER)
     sodium.crypto_sign_detached(signature, receipt, identity)
     seal(END_RECORD)

@@ -1,6 +1,6 @@
 /**
- * Three calls of a provider as a DBOS workflow of three steps, over HTTP: `POST /jobs` starts one, `GET /jobs/{id}` waits
- * for it. In the environment: DATABASE, UPSTREAM, CONNECTIONS.
+ * Three provider calls as a DBOS workflow of three steps: `POST /jobs` starts one, `GET /jobs/{id}` waits for it.
+ * Environment: DATABASE, UPSTREAM, CONNECTIONS.
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -11,7 +11,7 @@ interface Handle {
   readonly getResult: () => Promise<unknown>
 }
 
-/** What of it is used: its own types are there only once it was installed. */
+/** The part of DBOS used here; its types exist only once it is installed. */
 interface Dbos {
   readonly setConfig: (config: object) => void
   readonly launch: () => Promise<void>
@@ -52,7 +52,7 @@ DBOS.setConfig({
 })
 await DBOS.launch()
 
-/** By id: a handle of this process hears of the end at once, where any other would ask the database every second. */
+/** Handles by id: a handle of this process resolves at once; others poll the database every second. */
 const handles = new Map<string, Handle>()
 
 const server = createServer((request, response) => {
@@ -85,6 +85,6 @@ const server = createServer((request, response) => {
   })
 })
 server.listen(0, "127.0.0.1", () => {
-  // Listening on a port, so the address is one.
+  // A server that listens on a port has an address object.
   console.log(`listening on http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 })

@@ -1,4 +1,4 @@
-/** The least that a proxy on Effect does: its router, its client, the body read and the answer passed on. UPSTREAM is where to. */
+/** Minimal proxy on Effect: reads the body and passes the answer of UPSTREAM on. */
 import { createServer } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"

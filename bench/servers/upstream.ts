@@ -1,7 +1,7 @@
 /**
- * A provider that speaks OpenAI's format and answers at once. A stream has so many words at such a rate, or, without WORDS,
- * the whole answer in one piece. `GET /count` says how many calls there were. In the environment: ANSWER, WORDS,
- * WORDS_PER_SECOND (0: as fast as it can, each on its own), WRITES_PER_SECOND (default: one for each word).
+ * A provider in OpenAI's format that answers at once. A stream sends WORDS words, or without WORDS the whole answer in one
+ * piece. `GET /count` returns the number of calls. Environment: ANSWER, WORDS, WORDS_PER_SECOND (0: as fast as possible, one
+ * write per word), WRITES_PER_SECOND (default: one per word).
  */
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -44,7 +44,7 @@ interface Open {
 }
 const open = new Set<Open>()
 
-/** One timer for all streams: what a stream costs here is what it takes from the server that is measured. */
+/** One timer for all streams, because CPU used here is taken from the measured server. */
 const writeDue = (): void => {
   const now = performance.now()
   for (const stream of open) {
@@ -65,7 +65,7 @@ const stream = async (response: ServerResponse): Promise<void> => {
   response.write(first)
   if (rate > 0) return void open.add({ response, began: performance.now(), sent: 0 })
   for (let sent = 0; sent < words && !response.destroyed; sent++) {
-    // Written at once, they would be one piece.
+    // Written in one turn, they would arrive as one piece.
     await yieldNow()
     response.write(word)
   }
@@ -89,9 +89,9 @@ const server = createServer((request, response) => {
     response.end(whole)
   })
 })
-// Longer than a subject waits for its next round.
+// Outlasts the pause between two rounds of a subject.
 server.keepAliveTimeout = 60_000
 server.listen(0, "127.0.0.1", () => {
-  // Listening on a port, so the address is one.
+  // A server that listens on a port has an address object.
   console.log(`listening on http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 })

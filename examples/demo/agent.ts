@@ -1,4 +1,4 @@
-/** A program that knows only Anthropic's API, as coding agents do, sealed by a connector beside it. */
+/** A program that speaks only Anthropic's API, as coding agents do, sealed by a local connector. */
 import Anthropic from "@anthropic-ai/sdk"
 import { FakeUpstream } from "../../test/support/FakeUpstream.ts"
 import { startConnector, startProxy } from "./serverProcess.ts"

@@ -1,7 +1,7 @@
-/** Somebody on the path between client and proxy who can change, cut, keep and repeat what passes, but not read it. */
+/** An attacker between client and proxy who can change, cut, keep and repeat messages, but not read them. */
 import type { Fetch } from "sealgate-client"
 
-/** Replaces one base64url character of the first frame that passes. */
+/** Replaces one base64url character of the first frame. */
 const flip = (text: string): string =>
   text.replace(
     /("ciphertext":"|"frames":\[")(.)/,
@@ -15,7 +15,7 @@ export const flippingFetch: Fetch = async (url, init) => {
   return new Response(flip(await response.text()), { status: response.status, headers: response.headers })
 }
 
-/** Lets the first `events` events of a stream pass and then ends it, politely. */
+/** Ends a stream cleanly after `events` events. */
 export const cuttingFetch =
   (events: number): Fetch =>
   async (url, init) => {
@@ -25,7 +25,7 @@ export const cuttingFetch =
     return new Response(`${passed}\n\n`, { status: response.status, headers: response.headers })
   }
 
-/** Lets everything pass and keeps the last sealed request, to send it again later. */
+/** Passes everything on and keeps the last sealed request, to replay it later. */
 export const recordingFetch = () => {
   let last: { readonly url: string; readonly init: RequestInit } | undefined
   const record: Fetch = (url, init) => {

@@ -1,2 +1,2 @@
-/** Preloaded into a child: however its parent ends, the pipe between them closes, and with it the child stops in order. */
+/** Preloaded into a child process: stops it gracefully when the pipe to its parent closes. */
 process.stdin.on("end", () => process.kill(process.pid, "SIGTERM")).resume()

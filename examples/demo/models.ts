@@ -1,6 +1,6 @@
 /**
- * Three models, played by a script on this machine: alpha counts carelessly, beta and gamma count letter by letter.
- * What a call is for shows in the JSON Schema that its answer has to follow.
+ * Three scripted models: alpha counts carelessly, beta and gamma count letter by letter. The requested JSON Schema shows the
+ * purpose of a call.
  */
 import type { Asked, Reply } from "../../test/support/FakeUpstream.ts"
 
@@ -10,7 +10,7 @@ const RIGHT = 'There are 3 letters "r" in "strawberry": st-r-awbe-r-r-y.'
 const members = (schema: unknown): ReadonlyArray<string> =>
   typeof schema === "object" && schema !== null && "properties" in schema ? Object.keys(schema.properties ?? {}) : []
 
-/** A JSON answer for the schema that was asked for, or undefined for plain text. */
+/** Returns a JSON answer for the requested schema, or undefined for plain text. */
 const structured = ({ json, text }: Asked): object | undefined => {
   const asked = members(json)
   const sound = text.includes("There are 3")

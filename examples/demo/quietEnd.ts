@@ -1,4 +1,4 @@
-/** Ends the process where its reader has left, as `head` does once it has had enough. */
+/** Ends the process quietly when its reader closes the pipe, as `head` does. */
 export const endQuietly = (): void => {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error

@@ -1,4 +1,4 @@
-/** The product's servers in processes of their own, as an operator would run them, on free ports of this machine. */
+/** Starts the servers as separate processes on free ports, as an operator would. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -16,7 +16,7 @@ interface Started {
   readonly stop: () => Promise<number>
 }
 
-/** Starts `sealgate ...args` in an empty folder and waits until it has printed everything that is looked for. */
+/** Starts `sealgate ...args` in an empty folder and waits until its output matches every pattern. */
 const start = async (
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>>,
@@ -25,7 +25,7 @@ const start = async (
   const folder = await mkdtemp(join(tmpdir(), "sealgate-demo-"))
   const child = spawn(process.execPath, ["--import", ENDS_WITH_PARENT, COMMAND, ...args], {
     cwd: folder,
-    // Nothing of the caller's environment, so that no provider key of theirs is used.
+    // A clean environment, so that no provider key of the caller is used.
     env: { PATH: process.env["PATH"], PORT: "0", HOST: "127.0.0.1", LOG_FORMAT: "json", ...env },
     stdio: ["pipe", "pipe", "inherit"],
   })
@@ -49,20 +49,20 @@ const start = async (
   }
 }
 
-/** A sealed proxy, by default with the built-in echo; `kid` is what clients pin, as the operator reads it from the first lines. */
+/** Starts a sealed proxy, by default with the built-in echo. `kid` is the pin, read from its output. */
 export const startProxy = async (env: Readonly<Record<string, string>> = {}) => {
   const { found, stop } = await start(["proxy"], env, [/listening on ([\d.:]+)/, /identity to pin: ([\w-]+)/])
   return { url: `http://${found[0]}`, kid: found[1] ?? "", stop }
 }
 
-/** A connector that seals to a proxy; `url` is what stands before the `/v1` of base URLs. */
+/** Starts a connector that seals to a proxy. `url` is the base URL without `/v1`. */
 export const startConnector = async (proxy: { readonly url: string; readonly kid: string }) => {
   const env = { SEALGATE_PROXY: proxy.url, SEALGATE_PIN: proxy.kid }
   const { found, stop } = await start(["connect", "--port", "0"], env, [/listening on (http:[\d.:/]+)\/v1/])
   return { url: found[0] ?? "", stop }
 }
 
-/** An agent gateway in development mode; `token` is the admin token that it prints. */
+/** Starts an agent gateway in development mode. `token` is the admin token that it prints. */
 export const startGateway = async (env: Readonly<Record<string, string>>) => {
   const { found, stop } = await start(["gateway", "--dev"], env, [
     /listening on (http:[^"\s]+)/,

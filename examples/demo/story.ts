@@ -1,4 +1,4 @@
-/** How the demo tells what happens: numbered chapters with lines that say what was done and what came of it. */
+/** Prints the demo: numbered chapters with actions and results. */
 import { styleText } from "node:util"
 
 const style = (format: Parameters<typeof styleText>[0], text: string): string =>
@@ -16,14 +16,14 @@ export const fact = (name: string, value: string): void => console.log(`   ${sty
 
 export const good = (text: string): void => console.log(`   ${style("green", "✓")} ${text}`)
 
-/** Says that an attack failed, and how the client put it. */
+/** Prints that an attack failed, with the client's message. */
 export const caught = (attack: string, error: unknown): void => {
   const [name, message] = error instanceof Error ? [error.name, error.message] : ["?", String(error)]
   console.log(`   ${style("green", "✓")} ${attack}: ${style("yellow", name)}`)
   console.log(`     ${style("dim", message)}`)
 }
 
-/** The error that `promise` ends with; it must not succeed. */
+/** Returns the error of `promise`; throws if it succeeds. */
 export const failureOf = async (promise: Promise<unknown>): Promise<unknown> => {
   try {
     await promise

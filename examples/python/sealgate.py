@@ -188,7 +188,7 @@ def hpke_export(exporter, context, length):
     return labeled_expand(HPKE_SUITE, exporter, b"sec", context, length)
 
 
-# Points that no honest key is
+# Points of small order, which no honest key uses
 
 
 P = 2**255 - 19
@@ -335,7 +335,7 @@ class Response:
             "response_commitment": to_b64u(response_commitment),
         }
         if claims.get("jti") is not None or end.get("status") != "failed":
-            # What the proxy could not read has no id that it knows of.
+            # The proxy does not know the id of a request that it could not read.
             expected["jti"] = self.request.asks("request_id")
         for name, value in expected.items():
             if claims.get(name) != value:
@@ -469,7 +469,7 @@ def verify_offer(body, asked, suites, identity):
     member(claims, "max_request_bytes", int)
     if len(from_b64u(member(claims, "session_id", str))) != 16:
         raise Tampered("a session_id of another length")
-    # The one suite that this file has.
+    # The only suite implemented here.
     check_point(from_b64u(member(claims, "public_key", str)), SMALL_ORDER_U, False)
     return attestation, claims
 
@@ -504,7 +504,7 @@ def begin_session(base_url, identity):
     if answer.status != 200:
         raise Refused(f"no session: {answer.status}")
     attestation, claims = verify_offer(answer.read(), asked, [SUITE], identity)
-    # The proxy truncates its clock to seconds, which half a second evens out.
+    # The proxy truncates its clock to seconds; half a second compensates on average.
     return attestation, claims, claims["iat"] + 0.5 - asked_at
 
 

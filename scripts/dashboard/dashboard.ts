@@ -8,7 +8,7 @@ import { sealing } from "./rows/sealing.ts"
 import { traffic } from "./rows/traffic.ts"
 import { upstream } from "./rows/upstream.ts"
 
-/** From what is looked at first to what explains it. */
+/** From the overview to the details. */
 const rows = [now, traffic, upstream, sealing, jobs, savings, server]
 
 const COLUMNS = 24
@@ -26,7 +26,7 @@ const variable = (name: string, label: string, query: string) => ({
   current: { text: "All", value: "$__all" },
 })
 
-/** Rows and panels one below the other, each row as wide as the grid. */
+/** Lays rows and panels out below each other; each row is as wide as the grid. */
 const placed = () => {
   const panels: Array<object> = []
   let y = 0

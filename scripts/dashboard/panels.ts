@@ -1,8 +1,8 @@
-/** Panels of Grafana, as its JSON model wants them. */
+/** Panels in Grafana's JSON model. */
 
 export interface Query {
   readonly expr: string
-  /** As Grafana's legends are written: `{{route}}`. */
+  /** Grafana legend template: `{{route}}`. */
   readonly legend?: string
 }
 
@@ -14,12 +14,12 @@ export interface Panel {
   readonly description: string
   readonly unit: Unit
   readonly queries: ReadonlyArray<Query>
-  /** In the grid's 24 columns. */
+  /** Width in the grid's 24 columns. */
   readonly width: number
-  /** Values from which it turns orange and red; descending where less is worse. */
+  /** Thresholds of orange and red; descending if lower is worse. */
   readonly alarm?: readonly [orange: number, red: number]
   readonly stacked?: boolean
-  /** Words for values. */
+  /** Text shown in place of values. */
   readonly words?: Readonly<Record<string, string>>
 }
 
@@ -85,7 +85,7 @@ const mappings = (words: Panel["words"]) =>
         },
       ]
 
-/** A panel's JSON, with the place in the grid that it was given. */
+/** A panel's JSON at its place in the grid. */
 export const panelJson = (
   { alarm, description, queries, stacked, title, type, unit, words }: Panel,
   id: number,

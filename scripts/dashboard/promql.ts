@@ -1,4 +1,4 @@
-/** PromQL about this product's metrics. Names and labels that do not exist do not compile. */
+/** Builds PromQL. Unknown metrics and labels do not compile. */
 import type { Label, MetricName, Named } from "../../src/services/metrics.ts"
 
 /** Matchers by label, each with its operator, such as `{ status: '=~"5.."' }`. */
@@ -9,7 +9,7 @@ interface Options<Name extends MetricName> {
   readonly by?: ReadonlyArray<Label<Name> | "instance">
 }
 
-/** What Grafana's variables choose. */
+/** Matchers for Grafana's variables. */
 const CHOSEN = 'job=~"$job",instance=~"$instance"'
 
 const selector = (name: string, where: object = {}): string =>
@@ -29,24 +29,24 @@ export const increase = <Name extends Named<"counter">>(
   { by = [], where }: Options<Name> = {},
 ): string => sumBy(by, `increase(${selector(name, where)}[${range}])`)
 
-/** Gauges of several processes together. */
+/** The sum of a gauge over processes. */
 export const total = <Name extends Named<"gauge">>(name: Name, { by = [], where }: Options<Name> = {}): string =>
   sumBy(by, selector(name, where))
 
-/** The highest of several processes: for what all of them see alike, and for the one that is worst off. */
+/** The maximum over processes: for shared state, and for the worst process. */
 export const highest = <Name extends Named<"gauge">>(name: Name, { by = [], where }: Options<Name> = {}): string =>
   by.length === 0 ? `max(${selector(name, where)})` : `max by (${by.join(", ")}) (${selector(name, where)})`
 
-/** Processes that show the gauge. */
+/** Number of processes that report the gauge. */
 export const processes = <Name extends Named<"gauge">>(name: Name): string => `count(${selector(name)})`
 
 export const lowest = <Name extends Named<"gauge">>(name: Name): string => `min(${selector(name)})`
 
-/** How often a gauge took another value within `range`, the processes together. */
+/** Number of changes of a gauge within `range`, over all processes. */
 export const changes = <Name extends Named<"gauge">>(name: Name, range: string): string =>
   `sum(changes(${selector(name)}[${range}]))`
 
-/** The value below which the share `q` of a histogram's observations lies. */
+/** The `q` quantile of a histogram. */
 export const quantile = <Name extends Named<"histogram">>(
   q: number,
   name: Name,
@@ -54,5 +54,5 @@ export const quantile = <Name extends Named<"histogram">>(
 ): string =>
   `histogram_quantile(${q}, ${sumBy(["le", ...by], `rate(${selector(`${name}_bucket`, where)}[$__rate_interval])`)})`
 
-/** One rate as a share of another; nothing at all counts as none. */
+/** One rate as a share of another; 0 if there is no data. */
 export const share = (part: string, whole: string): string => `(${part} or vector(0)) / (${whole})`

@@ -99,7 +99,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       const kept = () => page.evaluate<string | null>(`sessionStorage.getItem("sealgate.token")`)
       await page.goto(consoleUrl)
       await page.getByLabel("Token").fill(`Bearer ${token}`)
-      await page.getByLabel("Stay signed in when the page is loaded again").check()
+      await page.getByLabel("Stay signed in when the page reloads").check()
       await page.getByRole("button", { name: "Sign in" }).click()
       await page.getByText("No agents yet.").waitFor()
       assert.strictEqual(await kept(), token)

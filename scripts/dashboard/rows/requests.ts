@@ -1,7 +1,7 @@
-/** Requests as people make them, in several rows. */
+/** User requests, shared by several rows. */
 import { quantile, rate } from "../promql.ts"
 
-/** Requests of people, not of probes and scrapers. */
+/** Matches user requests, without probes and scrapers. */
 export const asked = { route: '!~"/health|/ready|/metrics"' }
 export const failed = { ...asked, status: '=~"5.."' }
 export const requests = rate("sealgate_http_requests_total", { where: asked })

@@ -1,4 +1,4 @@
-/** What routing cost and saved. */
+/** Cost and savings of routing. */
 import { graph, type Row } from "../panels.ts"
 import { rate } from "../promql.ts"
 

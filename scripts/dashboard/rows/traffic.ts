@@ -1,4 +1,4 @@
-/** Who asks for what, and what they get. */
+/** Requests and answers. */
 import { graph, type Row } from "../panels.ts"
 import { quantile, rate } from "../promql.ts"
 import { asked, failed, latency, percentile, QUANTILES } from "./requests.ts"

@@ -9,7 +9,7 @@ const SECTIONS = [
   { section: "routing", label: "Routing" },
 ] as const
 
-/** The parts of the console, and who is looking at them. */
+/** Links to the sections, and the signed-in user. */
 export const Navigation = ({
   onSignOut,
   owner,
@@ -22,7 +22,7 @@ export const Navigation = ({
   <>
     <nav class="sections" aria-label="Console">
       {SECTIONS.filter(({ section }) => section !== "routing" || owner.admin).map(({ label, section }) => {
-        // On a view within a section, that section is marked as current, but its link leads to another page.
+        // Within a section, `aria-current` is "true", because the link leads to another page.
         const here = route.view === section ? "page" : sectionOf(route) === section ? "true" : undefined
         return (
           <a key={section} href={hrefOf({ view: section })} aria-current={here}>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact"
 import { useLayoutEffect, useRef } from "preact/hooks"
 import type { Failure } from "./failure.ts"
 
-/** One view: its heading gets the focus when it is newly shown, so that keyboards and screen readers start there. */
+/** A view. Its heading takes the focus when shown, so that keyboard and screen reader start there. */
 export const View = ({
   actions,
   children,
@@ -13,7 +13,7 @@ export const View = ({
   readonly children: ComponentChildren
 }) => {
   const heading = useRef<HTMLHeadingElement>(null)
-  // In a layout effect, so that no one meets the view without its title, or with the focus where the last view had it.
+  // In a layout effect, so that the view never appears without its title or with the focus of the last view.
   useLayoutEffect(() => heading.current?.focus(), [])
   useLayoutEffect(() => {
     document.title = `${title} · sealgate gateway`
@@ -31,10 +31,10 @@ export const View = ({
   )
 }
 
-/** Shown until the first answer arrives, after a delay, so that quick answers do not flicker. */
+/** Shown until the first answer, after a delay, so that quick answers do not flicker. */
 export const Loading = ({ what }: { readonly what: string }) => <p class="muted loading">Loading {what}…</p>
 
-/** What an empty list could contain, and how to get it. */
+/** Explains an empty list and how to fill it. */
 export const Empty = ({ children, title }: { readonly title: string; readonly children: ComponentChildren }) => (
   <div class="card empty">
     <p>
@@ -44,7 +44,7 @@ export const Empty = ({ children, title }: { readonly title: string; readonly ch
   </div>
 )
 
-/** Why something failed, what to do, and by what it can be found in the logs. */
+/** Shows why something failed, what to do, and the trace id for the logs. */
 export const Problem = ({
   failure,
   onRetry,

@@ -1,4 +1,4 @@
-/** Why something did not work, in words for the person who has to do something about it. */
+/** Explains failures to the user, with advice. */
 import { SealgateError, Unreachable } from "../../client/errors.ts"
 import { GatewayProblem } from "../../client/GatewayProblem.ts"
 import type { Problem, ProblemIssue } from "../../domain/problem.ts"
@@ -8,12 +8,11 @@ export interface Failure {
   readonly title: string
   readonly detail?: string
   readonly issues: ReadonlyArray<ProblemIssue>
-  /** What to do now. */
   readonly advice: string
   /** The id to search the gateway's logs and traces for. */
   readonly traceId?: string
   readonly code?: string
-  /** Trying again is useless: somebody else has to act, or the thing does not exist. */
+  /** Retrying cannot help. */
   readonly final?: true
 }
 
@@ -23,15 +22,15 @@ const adviceFor = ({ code, retryable, status }: Pick<Problem, "code" | "retryabl
   if (status === 401) return "Sign in again with a token that is valid now."
   if (status === 403) return "Sign in with a token whose roles contain admin."
   if (status === 404) return "It may have been deleted, or belong to another tenant. Go back to the list."
-  if (status === 412) return "Somebody changed it meanwhile. Load it again."
+  if (status === 412) return "Someone else changed it. Load it again."
   if (status === 413) return "Make the text shorter."
-  if (status === 429) return "Wait a little; the gateway allows so much per minute."
+  if (status === 429) return "Wait a little: the gateway limits requests per minute."
   if (code === "cursor-invalid") return "Start again from the first page."
-  if (status === 400 || status === 422) return "Correct what is named and send it again."
+  if (status === 400 || status === 422) return "Correct the fields named above and send it again."
   return retryable ? "Try again in a moment." : "If it happens again, look for the trace id in the gateway's log."
 }
 
-/** A problem document, as it was answered or as it is part of a job. */
+/** Explains a problem document, from an answer or a job. */
 export const failureOf = (problem: Problem): Failure => ({
   title: problem.title,
   ...defined({ detail: problem.detail }),
@@ -42,11 +41,11 @@ export const failureOf = (problem: Problem): Failure => ({
   ...(FINAL.has(problem.status) ? { final: true } : {}),
 })
 
-/** What a call of the client rejected with. */
+/** Explains the rejection of a client call. */
 export const explain = (error: unknown): Failure => {
   if (error instanceof GatewayProblem) return failureOf(error.problem)
   if (error instanceof Unreachable) {
-    const advice = "Check that it is running and that this machine reaches it, then try again."
+    const advice = "Check that it is running and reachable from this machine, then try again."
     return { title: "The gateway did not answer.", issues: [], advice }
   }
   if (error instanceof SealgateError) return { title: error.message, issues: [], advice: "Try again in a moment." }
@@ -54,11 +53,11 @@ export const explain = (error: unknown): Failure => {
   return { title: "Something went wrong in this page.", detail, issues: [], advice: "Load the page again." }
 }
 
-/** `next`, or `known` if they differ only in their trace, so that the same text is not announced again. */
+/** Returns `known` if `next` differs only in its trace, so that the same text is not announced again. */
 export const renewed = (known: Failure | undefined, next: Failure): Failure =>
   known !== undefined && withoutTrace(known) === withoutTrace(next) ? known : next
 
 const withoutTrace = (failure: Failure): string => JSON.stringify({ ...failure, traceId: undefined })
 
-/** Whether the gateway refused the token, so that only another token helps. */
+/** Whether the gateway refused the token. */
 export const isSignedOut = (error: unknown): boolean => error instanceof GatewayProblem && error.problem.status === 401

@@ -1,4 +1,4 @@
-/** Which view the address shows. Nothing but the view's name and an id is ever in it. */
+/** Routes in the URL fragment: a view and at most an id. */
 import { useEffect, useState } from "preact/hooks"
 
 export type Route =
@@ -16,12 +16,12 @@ const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text)
   } catch {
-    // Not what `hrefOf` writes, so it names nothing; the gateway says so.
+    // `hrefOf` never writes this. The gateway will answer that the id does not exist.
     return text
   }
 }
 
-/** The route that a hash stands for; `undefined` for a place within the page, such as `#main`. */
+/** Parses a hash; `undefined` for an anchor within the page, such as `#main`. */
 export const routeOf = (hash: string): Route | undefined => {
   if (hash === "" || hash === "#") return HOME
   if (!hash.startsWith("#/")) return undefined
@@ -55,7 +55,7 @@ export const hrefOf = (route: Route): string => {
   }
 }
 
-/** The part of the console that a view belongs to. */
+/** Returns the section of a view. */
 export const sectionOf = (route: Route): "agents" | "jobs" | "savings" | "routing" => {
   switch (route.view) {
     case "agent":
@@ -68,7 +68,7 @@ export const sectionOf = (route: Route): "agents" | "jobs" | "savings" | "routin
   }
 }
 
-/** The route in the address. Places within the page leave it as it is. */
+/** Returns the route in the address; anchors within the page do not change it. */
 export const useRoute = (): Route => {
   const [route, setRoute] = useState(() => routeOf(location.hash) ?? HOME)
   useEffect(() => {

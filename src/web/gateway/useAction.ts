@@ -1,4 +1,4 @@
-/** Something that a person asks for and the gateway does: once at a time, with what went wrong. */
+/** Runs one user action at a time and keeps its failure. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks"
 import { explain, type Failure } from "./failure.ts"
 
@@ -12,7 +12,7 @@ interface Action {
 export const useAction = (): Action => {
   const [busy, setBusy] = useState(false)
   const [failure, setFailure] = useState<Failure>()
-  // A second click can come before the page has been drawn anew.
+  // A ref, because a second click can come before the next render.
   const running = useRef(false)
   const shown = useRef(true)
   useLayoutEffect(

@@ -1,27 +1,27 @@
-/** Reading from the gateway: what was read stays on the page until there is something newer. */
+/** Reads from the gateway; the last value stays until a newer one arrives. */
 import { useEffect, useState } from "preact/hooks"
 import { explain, type Failure, renewed } from "./failure.ts"
 
 interface Loaded<A> {
   readonly value: A | undefined
-  /** Why the last attempt failed; `value` is then from before. */
+  /** Why the last attempt failed; `value` is then an earlier one. */
   readonly failure: Failure | undefined
-  /** Whether the latest request is still under way: `value` and `failure` are then those of the one before. */
+  /** Whether a request is running; `value` and `failure` are then from the one before. */
   readonly busy: boolean
   readonly reload: () => void
 }
 
 interface LoadOptions {
-  /** Reads again so many milliseconds after the last answer, while the page is seen. */
+  /** Milliseconds after an answer until the next read, while the page is visible. */
   readonly every?: number
 }
 
 interface Answered<A> extends Pick<Loaded<A>, "value" | "failure"> {
-  /** What it was an answer to, good or bad; empty before the first one. */
+  /** The inputs of the last answer or failure; empty before the first. */
   readonly answered: ReadonlyArray<unknown>
 }
 
-/** Reads whenever `inputs` change, and again as `options` say. */
+/** Reads whenever `inputs` change, and again every `every` milliseconds. */
 export const useLoad = <A>(
   load: (signal: AbortSignal) => Promise<A>,
   inputs: ReadonlyArray<unknown>,
@@ -67,10 +67,10 @@ export const useLoad = <A>(
       clearTimeout(timer)
       document.removeEventListener("visibilitychange", seen)
     }
-    // `load` is new at every render; what it depends on is named by `inputs`.
+    // `load` is new at every render; `inputs` lists its dependencies.
   }, [...asked, every])
 
-  // Set as soon as the inputs change, not only when reading begins.
+  // True as soon as the inputs change, before the effect starts reading.
   const busy = asked.length !== answered.length || asked.some((input, i) => input !== answered[i])
   return { value, failure, busy, reload: () => setTurn((turn) => turn + 1) }
 }

@@ -7,7 +7,7 @@ interface AnotherIdentityProps {
   readonly onTake: () => void
 }
 
-/** Asks what to do when a link names another identity than the one that is pinned, which stays in force meanwhile. */
+/** Asks what to do when a link names other pins. The current ones stay in force meanwhile. */
 export const AnotherIdentity = ({ offered, onKeep, onTake, pinned }: AnotherIdentityProps) => (
   <section class="card stack" aria-label="Another identity">
     <h2>This link names another identity than the one that is pinned.</h2>

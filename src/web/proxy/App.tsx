@@ -40,7 +40,7 @@ const hintFor = (state: ProxyState | undefined): string =>
     ? "No provider key is set, so the built-in echo answers with your own words. Everything else is real."
     : "Each question is sealed in this page; each piece of the answer is checked before you see it."
 
-/** What has been heard of those who are believed now, as the last question tells that came to an end. */
+/** Derives from the last ended exchange who answered for the current pins. */
 const heardOf = (exchanges: ReadonlyArray<Exchange>, pins: ReadonlyArray<string>): Heard => {
   const ended = exchanges.findLast((exchange) => exchange.pins === pins && exchange.status !== "asking")
   if (ended?.status === "verified" || ended?.failure?.kind === "refusal") return "them"
@@ -62,7 +62,7 @@ export const App = () => {
   const wire = useRef<HTMLHeadingElement>(null)
   const focusNext = useFocusNext()
 
-  // Whoever pinned an identity, or kept one, can ask now; the field takes the focus once it is enabled.
+  // The question field takes the focus once it is enabled.
   const pinAndAsk = (next: Pinned) => {
     pin(next)
     if (next.pins.length > 0) focusNext(question)
@@ -103,7 +103,7 @@ export const App = () => {
             }}
             onClear={() => {
               clear()
-              // The button that had the focus goes with the conversation.
+              // The focused button disappears with the conversation.
               question.current?.focus()
             }}
           />
@@ -131,7 +131,7 @@ export const App = () => {
   )
 }
 
-/** Goes to an element that is out of sight, as it is on a phone; where it is seen anyway, nothing moves. */
+/** Scrolls to and focuses an element that is out of view, as on a phone. */
 const showWhereItIs = (element: HTMLElement | null): void => {
   const { bottom = 0, top = 0 } = element?.getBoundingClientRect() ?? {}
   if (element === null || (top >= 0 && bottom <= innerHeight)) return

@@ -52,7 +52,7 @@ const ExchangeView = ({ exchange, onShow, shown }: ExchangeViewProps) => (
   </li>
 )
 
-/** What to say to those who do not see the page, once per exchange. */
+/** The screen reader announcement of an exchange. */
 const announcement = (exchange: Exchange | undefined): string => {
   if (exchange === undefined) return ""
   if (exchange.status === "verified") return `Answer verified: ${exchange.answer}`
@@ -70,21 +70,20 @@ interface ChatProps {
 }
 
 /**
- * Keeps an element in view while what comes before it changes with `inputs`: for who looks at it, and for who has just
- * asked, which makes `asked` grow.
+ * Keeps an element in view while the content before it changes with `inputs`, if it was in view or `asked` has just grown.
  */
 const useFollowed = (asked: number, inputs: ReadonlyArray<unknown>) => {
   const element = useRef<HTMLDivElement>(null)
   const seen = useRef(false)
   const before = useRef(asked)
-  // Asked after scrolling and not at every change: where things are costs a layout of the page.
+  // Measured after scrolling and not at every change, because measuring forces a layout.
   useLayoutEffect(() => {
     const look = () => {
       const { bottom = -1, top = -1 } = element.current?.getBoundingClientRect() ?? {}
       seen.current = top >= 0 && bottom <= innerHeight
     }
     look()
-    // What scrolls is the page or a part of it, whose events are heard on their way down alone.
+    // Captured, because scroll events of elements do not bubble.
     addEventListener("scroll", look, true)
     return () => removeEventListener("scroll", look, true)
   }, [])

@@ -2,7 +2,6 @@ import type { RefObject } from "preact"
 import { useId, useState } from "preact/hooks"
 
 interface ComposerProps {
-  /** Of the question. */
   readonly field: RefObject<HTMLTextAreaElement | null>
   readonly busy: boolean
   readonly disabled: boolean
@@ -10,7 +9,6 @@ interface ComposerProps {
   readonly onStop: () => void
 }
 
-/** Where questions are written. It stays in reach however long the conversation and the wire are. */
 export const Composer = ({ busy, disabled, field, onAsk, onStop }: ComposerProps) => {
   const [question, setQuestion] = useState("")
   const questionField = useId()
@@ -46,7 +44,7 @@ export const Composer = ({ busy, disabled, field, onAsk, onStop }: ComposerProps
           send()
         }}
       />
-      {/* Both stay, also when they cannot be used, so that neither is pressed for the other or takes the focus away. */}
+      {/* Both buttons stay, so that neither is pressed by mistake nor loses the focus. */}
       <button type="button" aria-disabled={!busy} onClick={onStop}>
         Stop
       </button>

@@ -16,7 +16,7 @@ interface ReceiptProps {
   readonly end: StreamEnd
 }
 
-/** What the proxy signed about an answer, and how to keep it. */
+/** The receipt and proof of an answer, with downloads. */
 export const Receipt = ({ end, exchange }: ReceiptProps) => {
   const { proof, receipt } = end
   return (
@@ -47,7 +47,7 @@ export const Receipt = ({ end, exchange }: ReceiptProps) => {
           {plural(proof.count, "frame")}, chain ends in <code>{proof.root.slice(0, 12)}…</code>
         </dd>
         <dt>Prompt kept?</dt>
-        <dd>No, says the operator. That is their word, not a proof.</dd>
+        <dd>No, according to the operator. This is a claim, not a proof.</dd>
       </dl>
       <div class="row">
         <button
@@ -62,8 +62,8 @@ export const Receipt = ({ end, exchange }: ReceiptProps) => {
         </button>
       </div>
       <p class="small muted">
-        Anybody can check them, offline: <code>{`sealgate verify receipt-….json --pin ${receipt.iss}`}</code>. The first
-        file reveals nothing of what was said; the second one proves it, word for word.
+        Anyone can verify them offline: <code>{`sealgate verify receipt-….json --pin ${receipt.iss}`}</code>. The first
+        file does not reveal the conversation; the second proves it word for word.
       </p>
     </section>
   )

@@ -5,9 +5,9 @@ import { plural } from "../shared/format.ts"
 import type { Exchange, Link, WireItem } from "./exchanges.ts"
 import { INTRUSIONS, type Intrusion } from "./intruder.ts"
 
-/** How much of what crossed is shown before it is asked for, in characters. */
+/** Length of a folded message, in characters. */
 const EXCERPT = 64
-/** How many links of the chain are drawn; earlier ones are counted. */
+/** Number of chain links shown; earlier ones are only counted. */
 const LINKS = 60
 
 const STATES = {
@@ -17,7 +17,7 @@ const STATES = {
   signed: { mark: "…", words: "signed, not checked yet" },
   verified: { mark: "✓", words: "verified" },
   refused: { mark: "✕", words: "refused" },
-  unread: { mark: "–", words: "not looked at" },
+  unread: { mark: "–", words: "not read" },
 } as const
 
 const Item = ({ item }: { readonly item: WireItem }) => {
@@ -52,17 +52,17 @@ const Item = ({ item }: { readonly item: WireItem }) => {
   )
 }
 
-/** How many frames have come, and that a clock sent them. */
+/** Describes the number of frames and their pace. */
 const ticksOf = (links: ReadonlyArray<Link>): string => {
   const ticks = links.filter(({ final }) => !final).length
-  return `${plural(ticks, "frame")} came by the clock, one every ${DEFAULT_PACE / 1000} s whether or not there was something to say: nobody on the way can count tokens.`
+  return `${plural(ticks, "frame")} came by the clock, one every ${DEFAULT_PACE / 1000} s, with or without new text, so that observers cannot count tokens.`
 }
 
 const Chain = ({ links, proven }: { readonly links: ReadonlyArray<Link>; readonly proven: boolean }) => (
   <figure class="stack">
     <figcaption class="small muted">
-      Each link hashes the one before and the next frame, so a frame that is missing, changed or moved breaks it. Shown
-      are the first characters of each.
+      Each link hashes the one before and the next frame, so a missing, changed or moved frame breaks the chain. Each
+      shows its first characters.
     </figcaption>
     <ol class="chain" aria-label={`Chain of ${plural(links.length, "verified frame")}${proven ? ", proven" : ""}`}>
       {links.length > LINKS && <li class="earlier">{links.length - LINKS} earlier</li>}
@@ -80,7 +80,7 @@ const Chain = ({ links, proven }: { readonly links: ReadonlyArray<Link>; readonl
   </figure>
 )
 
-/** What will be seen, in the order in which it comes. */
+/** The messages to expect, in order. */
 const PREVIEW = [
   ["you → proxy", "Asks for a session", "in the clear: a random number"],
   ["proxy → you", "The offer of a session", "signed by the identity that you pin"],
@@ -92,8 +92,8 @@ const PREVIEW = [
 const Preview = () => (
   <>
     <p class="muted">
-      Ask something, and see here what anybody on the way between you and the proxy could record: beside it, what only
-      you and the proxy know that it means.
+      Ask something to see what an observer between you and the proxy could record, and beside it the meaning that only
+      you and the proxy know.
     </p>
     <ol class="stack crossings preview">
       {PREVIEW.map(([direction, title, meaning]) => (
@@ -115,7 +115,7 @@ interface IntruderProps {
   readonly onIntrusion: (intrusion: Intrusion) => void
 }
 
-/** Who is on the way when the next question is asked. */
+/** Chooses the attacker for the next question. */
 const Intruder = ({ intrusion, onIntrusion }: IntruderProps) => {
   const field = useId()
   return (
@@ -139,11 +139,10 @@ const Intruder = ({ intrusion, onIntrusion }: IntruderProps) => {
 interface TrafficProps extends IntruderProps {
   readonly heading: RefObject<HTMLHeadingElement | null>
   readonly exchange: Exchange | undefined
-  /** Leads back to the conversation, where that is out of sight. */
   readonly onBack: () => void
 }
 
-/** What crossed the wire for one exchange, beside what it means. */
+/** The messages of one exchange beside their meaning. */
 export const Traffic = ({ exchange, heading, onBack, ...intruder }: TrafficProps) => (
   <section class="card wire" aria-label="On the wire">
     <div class="row">

@@ -11,7 +11,7 @@ export const Pins = ({ pins }: { readonly pins: ReadonlyArray<string> }) => (
   </>
 )
 
-/** Who answered last, as far as signatures tell. */
+/** Who answered last, according to signatures. */
 export type Heard = "them" | "somebody else" | "somebody between" | "nobody"
 
 const badgeOf = (from: Pinned["from"], heard: Heard) => {
@@ -42,15 +42,17 @@ const Believed = ({ change, heard, onChange, onChecked, pinned }: BelievedProps)
     <Pins pins={pinned.pins} />
     {pinned.from === "link" && (
       <div class="row">
-        <p class="small">Whoever made the link chose it. Compare it with what the operator of this proxy told you.</p>
+        <p class="small">
+          The author of the link chose it. Compare it with the key id from the operator of this proxy.
+        </p>
         <button type="button" onClick={onChecked}>
           I checked it
         </button>
       </div>
     )}
     <p class="small muted">
-      Nothing is sealed to anybody else. This page comes from the proxy itself: it shows how sealing works, but against
-      a proxy that serves you another page only the <code>sealgate</code> command and the client library help.
+      Questions are sealed only to this identity. This page comes from the proxy itself: it shows how sealing works, but
+      only the <code>sealgate</code> command and the client library protect you from a proxy that serves another page.
     </p>
   </section>
 )
@@ -61,7 +63,7 @@ interface TrustProps {
   readonly onPin: (pinned: Pinned) => void
 }
 
-/** Which identity the reader believes, and how to say so. */
+/** Shows the pinned identities, and the form to change them. */
 export const Trust = ({ heard, onPin, pinned }: TrustProps) => {
   const { pins } = pinned
   const [changing, setChanging] = useState(false)
@@ -97,7 +99,7 @@ export const Trust = ({ heard, onPin, pinned }: TrustProps) => {
   }
   return (
     <section class="card stack trust" aria-label="Trust">
-      <h2>Whom do you believe?</h2>
+      <h2>Which identity do you trust?</h2>
       <p>
         A question is sealed only to a key that the proxy’s identity has signed. Ask its operator for the key id: the
         proxy logs it at start, and <code>sealgate pin</code> prints it.

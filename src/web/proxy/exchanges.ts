@@ -1,4 +1,4 @@
-/** What the console knows of its questions and answers, and how it learns it, step by step. */
+/** The state of questions and answers, and its reducer. */
 import type { VerifiedFrame } from "../../client/ResponseOpener.ts"
 import { deltaText } from "../../client/deltaText.ts"
 import type { StreamEnd } from "../../client/SealedStream.ts"
@@ -13,7 +13,7 @@ export interface WireItem extends Explained {
   readonly key: number
   readonly direction: "out" | "in"
   readonly text: string
-  /** Of frames: how long after the stream's opening it came, in milliseconds. */
+  /** For frames: milliseconds since the stream opened. */
   readonly after?: number
 }
 
@@ -27,32 +27,32 @@ export interface Failure {
   readonly title: string
   readonly detail: string
   /**
-   * `tampered`: something on the way was changed; `identity`: somebody else answers; `refusal`: the pinned proxy said so
-   * under seal, and proved it; `other`: nobody's ill will, and nobody's word.
+   * `tampered`: something was changed on the path; `identity`: another identity answered; `refusal`: sealed and proven
+   * by the pinned proxy; `other`: not attributable.
    */
   readonly kind: "tampered" | "identity" | "refusal" | "other"
 }
 
-/** Whether somebody tried to pass off something as an answer. */
+/** Whether the failure is an attack. */
 export const isTrick = (failure: Failure | undefined): boolean =>
   failure?.kind === "tampered" || failure?.kind === "identity"
 
 export interface Exchange {
   readonly id: number
   readonly question: string
-  /** The identities that were believed when it was asked. */
+  /** The pins when it was asked. */
   readonly pins: ReadonlyArray<string>
-  /** Verified frame by frame while it comes in; an answer only when `status` is `verified`. */
+  /** Verified frame by frame; complete only when `status` is `verified`. */
   readonly answer: string
-  /** Why what came before was void, if a provider failed in the middle. */
+  /** Why the answer restarted, if a provider failed midway. */
   readonly restarted?: string
   readonly status: "asking" | "verified" | "failed" | "stopped"
   readonly wire: ReadonlyArray<WireItem>
-  /** When its stream opened, by the clock of {@link Crossing}. */
+  /** When the stream opened, on the clock of {@link Crossing}. */
   readonly openedAt?: number
   readonly chain: ReadonlyArray<Link>
   readonly end?: StreamEnd
-  /** The public keys that the receipt and the proof were checked with. */
+  /** Public keys that verified receipt and proof. */
   readonly keys: ReadonlyArray<PublicJwk>
   readonly failure?: Failure
 }
@@ -84,12 +84,12 @@ const cross = (exchange: Exchange, crossing: Crossing): Exchange => {
     ...explain(crossing, exchange.question),
     ...defined({ after: event === "frame" && openedAt !== undefined ? at - openedAt : undefined }),
   }
-  // Nothing is sealed before the offer of the session was verified, so the sealed question vouches for it.
+  // The client seals only after verifying the offer, so a sealed question means that the offer was verified.
   const before = item.what === "question" ? settle(exchange, "signed", "verified") : exchange.wire
   return { ...exchange, ...defined({ openedAt }), wire: [...before, item] }
 }
 
-/** The frame that was opened is the oldest one that crossed and was not opened yet. */
+/** Marks the oldest unopened frame as verified. */
 const open = (exchange: Exchange, { chain, final, index, payload }: VerifiedFrame): Exchange => {
   const at = exchange.wire.findIndex(({ state, what }) => what === "frame" && state === "sealed")
   const meaning = final ? "The end record: how the answer ended, and the signed receipt." : meaningOf(payload)
@@ -105,11 +105,9 @@ const meaningOf = (payload: VerifiedFrame["payload"]): string => {
   const text = parts.map(textOf).join("")
   const said = text === "" ? "A part of the answer without text." : `“${text}”`
   if (parts.some(({ type }) => type === "restart")) {
-    return `A provider failed; another one starts over. What came before is void. ${text === "" ? "" : said}`.trim()
+    return `A provider failed and another one starts over. The text so far is void. ${text === "" ? "" : said}`.trim()
   }
-  return parts.length === 0
-    ? "Nothing new at this tick: frames come by the clock, so that nobody can count tokens."
-    : said
+  return parts.length === 0 ? "No new text: frames follow the clock, so that observers cannot count tokens." : said
 }
 
 const settle = (exchange: Exchange, from: WireItem["state"], to: WireItem["state"]): ReadonlyArray<WireItem> =>
@@ -148,16 +146,16 @@ const step = (exchange: Exchange, happening: Happening): Exchange => {
   }
 }
 
-/** A refusal under seal was verified like an answer, its proof included. */
+/** A sealed refusal is verified like an answer, including its proof. */
 const afterFailure = (exchange: Exchange, failure: Failure): ReadonlyArray<WireItem> => {
   if (isTrick(failure)) return blame(exchange)
   return failure.kind === "refusal" ? settle(exchange, "signed", "verified") : exchange.wire
 }
 
-const REFUSED = "Not what the pinned proxy would have sent here. The client stopped, and uses nothing of it."
-const UNREAD = "It came after what was refused."
+const REFUSED = "Not from the pinned proxy. The client stopped and discarded it."
+const UNREAD = "Arrived after the refused message."
 
-/** What was not verified when the client refused is what it refused; it looked at nothing after that. */
+/** Marks the first unverified item as refused, and later ones as unread, because the client stopped there. */
 const blame = (exchange: Exchange): ReadonlyArray<WireItem> => {
   const isUnchecked = ({ state }: WireItem) => state === "sealed" || state === "signed"
   const refused = exchange.wire.findIndex(isUnchecked)
@@ -176,7 +174,7 @@ export const follow = (exchanges: ReadonlyArray<Exchange>, happening: Happening)
   return exchanges.map((exchange) => (exchange.id === happening.id ? step(exchange, happening) : exchange))
 }
 
-/** What the next question follows on: exchanges that were verified, and no others. */
+/** Returns the messages of verified exchanges, as history for the next question. */
 export const historyOf = (exchanges: ReadonlyArray<Exchange>) =>
   exchanges
     .filter(({ status }) => status === "verified")

@@ -1,4 +1,4 @@
-/** What it means that something crossed the wire, in a sentence for somebody who never read the protocol. */
+/** Explains each message on the wire to a reader who does not know the protocol. */
 import { decodeBase64Url } from "../../domain/bytes.ts"
 import { parseStatement } from "../../domain/statement.ts"
 import { SUITES } from "../../domain/suites.ts"
@@ -10,8 +10,8 @@ export interface Explained {
   readonly title: string
   readonly meaning: string
   /**
-   * `open`: readable on the path, and meant to be; `own`: sealed here; `sealed`, `signed`: not checked yet; `verified`,
-   * `refused`: checked; `unread`: came after something was refused.
+   * `open`: public by design; `own`: sealed here; `sealed`, `signed`: not checked yet; `verified`, `refused`: checked;
+   * `unread`: arrived after a refused message.
    */
   readonly state: "open" | "own" | "sealed" | "signed" | "verified" | "refused" | "unread"
   /** Length on the wire, in bytes. */
@@ -20,7 +20,7 @@ export interface Explained {
 
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length
 
-/** The suite that a question was sealed in: the sizes of what encapsulates its key differ. */
+/** Infers the suite of a sealed question from the size of `enc`. */
 const suiteOf = (sealed: string): string => {
   const { enc } = objectIn(sealed)
   const length = typeof enc === "string" ? decodeBase64Url(enc)?.length : undefined
@@ -33,7 +33,7 @@ const asked = ({ path, text }: Crossing, question: string): Omit<Explained, "byt
       what: "request",
       title: "Asks for a session",
       meaning:
-        "A fresh random number, and the suites that will do. The offer that comes back has to be signed over both, so no old offer will do, and nobody can shorten the list.",
+        "A fresh random number and the accepted suites. The offer must be signed over both, so an old offer or a shortened list fails.",
       state: "open",
     }
   }
@@ -41,19 +41,19 @@ const asked = ({ path, text }: Crossing, question: string): Omit<Explained, "byt
     return {
       what: "request",
       title: "Asks for the public key",
-      meaning: "Only a key whose thumbprint is the pinned key id will be believed.",
+      meaning: "Only a key whose thumbprint is the pinned key id is trusted.",
       state: "open",
     }
   }
   return {
     what: "question",
     title: "The question, sealed",
-    meaning: `“${question}”, with everything said before, padded and sealed with HPKE to the session’s key, in the suite ${suiteOf(text)}.`,
+    meaning: `“${question}”, with the conversation so far, padded and sealed with HPKE to the session’s key, in the suite ${suiteOf(text)}.`,
     state: "own",
   }
 }
 
-/** The suite that an offer is for, as the statement says it, checked or not. */
+/** Reads the suite of an offer from its statement, without verifying it. */
 const suiteIn = (offer: string): string => {
   const { attestation } = objectIn(offer)
   const claims = typeof attestation === "string" ? parseStatement(attestation)?.claims : undefined
@@ -72,7 +72,7 @@ const answered = ({ path, status = 0, text }: Crossing): Omit<Explained, "bytes"
     return {
       what: "answer",
       title: "The offer of a session",
-      meaning: `A key of the suite ${suiteIn(text)} that lives for minutes, signed by the proxy's identity. Nothing is sealed unless that is pinned.`,
+      meaning: `A key of the suite ${suiteIn(text)} that lives for minutes, signed by the proxy's identity. The client seals only if that identity is pinned.`,
       state: "signed",
     }
   }
@@ -80,14 +80,14 @@ const answered = ({ path, status = 0, text }: Crossing): Omit<Explained, "bytes"
     return {
       what: "answer",
       title: "A sealed answer",
-      meaning: "Sealed whole, with its signed end: an answer, or why there is none.",
+      meaning: "Sealed as a whole with a signed end: an answer or a refusal.",
       state: "sealed",
     }
   }
   return {
     what: "answer",
     title: "The public key",
-    meaning: "Counted only because its thumbprint is the pinned key id, wherever it came from.",
+    meaning: "Trusted because its thumbprint is the pinned key id, wherever it came from.",
     state: "open",
   }
 }
@@ -99,8 +99,7 @@ const streamed = (event: string, text: string): Omit<Explained, "bytes"> => {
       return {
         what: "answer",
         title: "The stream opens",
-        meaning:
-          "A random number for the keys of this one answer. The chain begins with it and the hash of the question.",
+        meaning: "A random number for the keys of this answer. The chain begins with it and the hash of the question.",
         state: "open",
       }
     case "frame":
@@ -114,12 +113,11 @@ const streamed = (event: string, text: string): Omit<Explained, "bytes"> => {
       return {
         what: "proof",
         title: "The proof",
-        meaning:
-          "Signed over the whole chain: how many frames there were, which ones, in which order, and how it ended.",
+        meaning: "Signed over the whole chain: the number, content and order of frames, and how it ended.",
         state: "signed",
       }
     default:
-      return { what: "answer", title: event, meaning: "An event that the protocol does not know.", state: "open" }
+      return { what: "answer", title: event, meaning: "Not an event of the protocol.", state: "open" }
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Somebody on the path who can change what passes but not read it, played by the page itself between the network and the
- * sealed client, so that everybody can see what happens then. Each of them only takes away or spoils.
+ * Simulates attackers on the path, between the network and the sealed client, to show how the client reacts. They can only
+ * remove or change messages, not read them.
  */
 import { decodeBase64Url, encodeBase64Url, fromUtf8, utf8 } from "../../domain/bytes.ts"
 import { objectIn } from "./objectIn.ts"
@@ -17,13 +17,13 @@ export const INTRUSIONS = {
 } as const
 export type Intrusion = keyof typeof INTRUSIONS
 
-/** Which frame is interfered with: not the first, so that a verified beginning is seen. */
+/** Index of the attacked frame: not the first, so that a verified beginning is visible. */
 const VICTIM = 1
 
 const spoilt = (data: string): string =>
   data.replace(/("ciphertext":")(.)/, (_, before: string, first: string) => before + (first === "A" ? "B" : "A"))
 
-/** What passes on instead of the `frame`-th frame; `undefined` ends the stream. */
+/** Returns the events that replace the `frame`-th frame; `undefined` ends the stream. */
 export const passFrame = (
   intrusion: Intrusion,
   event: ServerSentEvent,
@@ -46,16 +46,16 @@ export const passFrame = (
   }
 }
 
-/** Sessions are begun with these, so whoever wants to interfere with that has to be there then. */
+/** Whether the attack targets the start of a session, which then needs a new session. */
 export const isAtBeginning = (intrusion: Intrusion): boolean => intrusion === "key" || intrusion === "suite"
 
-/** What passes on instead of the body that asks for a session. */
+/** Returns the body that replaces the session request. */
 export const passInit = (intrusion: Intrusion, body: string): string => {
   const { suites, ...rest } = objectIn(body)
   return intrusion === "suite" && Array.isArray(suites) ? JSON.stringify({ ...rest, suites: suites.slice(1) }) : body
 }
 
-/** What passes on instead of a session's offer. `theirs` is a key of 32 bytes in base64url. */
+/** Returns the body that replaces a session's offer. `theirs` is a 32-byte key in base64url. */
 export const passOffer = (intrusion: Intrusion, offer: string, theirs: string): string =>
   intrusion === "key"
     ? offer.replace(CLAIMS, (_, before: string, claims: string) => before + withKey(claims, theirs))

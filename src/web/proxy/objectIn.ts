@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, parseJson } from "../../domain/json.ts"
 
-/** The JSON object that `text` is, or an empty one. */
+/** Parses a JSON object; anything else becomes an empty one. */
 export const objectIn = (text: string): JsonObject => {
   const value = parseJson(text)
   return isObject(value) ? value : {}

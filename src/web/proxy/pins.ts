@@ -1,6 +1,5 @@
 /**
- * Which identities the console believes. Pins are public, so they are remembered: that a proxy shows another identity
- * than last time is what a reader of the page has to notice.
+ * The pinned identities. Pins are public, so the browser remembers them, which reveals a changed identity at the next visit.
  */
 import type { Store } from "../shared/store.ts"
 import { objectIn } from "./objectIn.ts"
@@ -9,10 +8,10 @@ import { objectIn } from "./objectIn.ts"
 const KEY_ID = /^[A-Za-z0-9_-]{43}$/
 const STORED_AS = "sealgate.pins"
 
-/** The identities that questions are sealed to, none at first, and on whose word. */
+/** The identities that questions are sealed to, and their origin. */
 export interface Pinned {
   readonly pins: ReadonlyArray<string>
-  /** `person`: somebody entered them here, or said that they are right; `link`: they came with the page's address. */
+  /** `person`: entered or confirmed by the user; `link`: from the page's address. */
   readonly from: "person" | "link"
 }
 
@@ -20,7 +19,7 @@ const NOTHING: Pinned = { pins: [], from: "person" }
 
 type ReadPins = { readonly pins: ReadonlyArray<string> } | { readonly mistake: string }
 
-/** Key ids out of what somebody pasted: separated by spaces, commas or lines. */
+/** Reads pasted key ids, separated by white space or commas. */
 export const readPins = (text: string): ReadPins => {
   const words = text.split(/[\s,]+/).filter((word) => word !== "")
   if (words.length === 0) return { mistake: "Paste the key id that the operator of this proxy gave you." }
@@ -30,13 +29,13 @@ export const readPins = (text: string): ReadPins => {
     : { mistake: `“${wrong.slice(0, 60)}” is not a key id: 43 letters, digits, - or _ are expected.` }
 }
 
-/** Pins in a link such as `/console#pin=KID`, which an operator hands out. The fragment is never sent anywhere. */
+/** Reads the pins of a link such as `/console#pin=KID`. Browsers never send the fragment. */
 export const pinsInLink = (fragment: string): ReadonlyArray<string> => {
   const read = readPins(new URLSearchParams(fragment.replace(/^#/, "")).getAll("pin").join(" "))
   return "pins" in read ? read.pins : []
 }
 
-/** What was kept last time. The store is the reader's to change, so it may hold anything. */
+/** Reads the remembered pins. The user can edit the store, so it may hold anything. */
 export const rememberedPins = (store: Store): Pinned => {
   const { from, pins } = objectIn(store.getItem(STORED_AS) ?? "")
   const read = readPins(Array.isArray(pins) ? pins.join(" ") : "")
@@ -52,8 +51,8 @@ const areSame = (some: ReadonlyArray<string>, others: ReadonlyArray<string>): bo
   some.length === others.length && some.every((pin) => others.includes(pin))
 
 /**
- * What a link with `linked` pins does to what is `pinned`: it fills a gap, and replaces nothing. Where it names others,
- * they are `offered` for somebody to decide.
+ * Applies a link with `linked` pins: it sets pins if there are none, and never replaces any. Other pins are `offered` for the
+ * user to decide.
  */
 export const followLink = (
   pinned: Pinned,

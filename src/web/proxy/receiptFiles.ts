@@ -1,9 +1,9 @@
-/** Files to keep: what `sealgate verify` takes. */
+/** Files for `sealgate verify`. */
 import type { StreamEnd } from "../../client/SealedStream.ts"
 import type { Exchange } from "./exchanges.ts"
 import { objectIn } from "./objectIn.ts"
 
-/** Receipt, proof, the public keys to check them with, and the sealed stream that the proof is about. No plaintext. */
+/** Receipt, proof, public keys, and the sealed stream. Contains no plaintext. */
 export const receiptFile = (exchange: Exchange, end: StreamEnd): string => {
   const opening = exchange.wire.find(({ title }) => title === "The stream opens")
   return JSON.stringify(
@@ -20,6 +20,6 @@ export const receiptFile = (exchange: Exchange, end: StreamEnd): string => {
   )
 }
 
-/** What proves question and answer to somebody else, and so reveals both. */
+/** Evidence that proves question and answer to others, and so reveals both. */
 export const revealedFile = (exchange: Exchange, end: StreamEnd): string =>
   JSON.stringify({ evidence: end.evidence, keys: exchange.keys }, undefined, 2)

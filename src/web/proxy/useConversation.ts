@@ -1,4 +1,4 @@
-/** The conversation: asks the proxy through the sealed client, one question at a time, and follows what happens. */
+/** Asks the proxy through the sealed client, one question at a time, and tracks each exchange. */
 import { useMemo, useReducer, useRef } from "preact/hooks"
 import { PinMismatch, SealedProblem, SealgateError, Tampered, Unreachable } from "../../client/errors.ts"
 import { SealedClient } from "../../client/SealedClient.ts"
@@ -16,7 +16,7 @@ const failureOf = (error: unknown): Failure => {
     }
   }
   if (error instanceof Tampered) {
-    return { kind: "tampered", title: "Somebody interfered. This is not an answer.", detail: error.message }
+    return { kind: "tampered", title: "Somebody changed the traffic. This is not an answer.", detail: error.message }
   }
   if (error instanceof SealedProblem) {
     const { detail, title } = error.problem
@@ -28,14 +28,14 @@ const failureOf = (error: unknown): Failure => {
     return {
       kind: "other",
       title: "The proxy does not answer.",
-      detail: "Check that it runs and that this machine reaches it, then ask again.",
+      detail: "Check that it is running and reachable from this machine, then ask again.",
     }
   }
   if (error instanceof SealgateError) return { kind: "other", title: "There is no answer.", detail: error.message }
   return { kind: "other", title: "Something went wrong in this page.", detail: String(error) }
 }
 
-/** Runs `ask` questions against the proxy that serves this page, believing `pins`. */
+/** Asks the proxy that serves this page, trusting `pins`. */
 export const useConversation = (pins: ReadonlyArray<string>) => {
   const [exchanges, happen] = useReducer<ReadonlyArray<Exchange>, Happening>(follow, [])
   const tap = useRef<Tap>({ intrusion: "none", heard: () => undefined })
@@ -71,7 +71,6 @@ export const useConversation = (pins: ReadonlyArray<string>) => {
     exchanges,
     ask,
     stop: () => asking.current?.abort(),
-    /** Forgets everything said so far. */
     clear: () => {
       asking.current?.abort()
       happen({ type: "cleared" })

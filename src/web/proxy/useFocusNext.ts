@@ -1,7 +1,7 @@
 import type { RefObject } from "preact"
 import { useLayoutEffect, useRef } from "preact/hooks"
 
-/** Gives the focus to an element as soon as what is about to change is on the page: whatever has it now may go then. */
+/** Focuses an element after the next render, which may remove the element that has the focus now. */
 export const useFocusNext = (): ((element: RefObject<HTMLElement | null>) => void) => {
   const next = useRef<RefObject<HTMLElement | null> | undefined>(undefined)
   useLayoutEffect(() => {

@@ -4,7 +4,7 @@ import { followLink, type Pinned, pinsInLink, rememberedPins, rememberPins } fro
 
 const store = storeOf(() => localStorage)
 
-/** What is pinned, kept in the browser; and what the link offers instead of it, until somebody decides. */
+/** The pins, stored in the browser, and the pins that a link offers until the user decides. */
 export const usePins = () => {
   const [state, setState] = useState(() => followLink(rememberedPins(store), pinsInLink(location.hash)))
   const { offered, pinned } = state
@@ -21,7 +21,7 @@ export const usePins = () => {
     pinned,
     offered,
     pin: (next: Pinned) => setState({ pinned: next }),
-    /** Keeps what is pinned, and takes what was offered out of the page's address so that a reload does not ask again. */
+    /** Keeps the pins, and removes the offer from the address so that a reload does not ask again. */
     decline: () => {
       history.replaceState(history.state, "", location.pathname + location.search)
       setState({ pinned })

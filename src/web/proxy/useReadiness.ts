@@ -1,19 +1,19 @@
-/** What the proxy says of itself. It is not signed: good to know, not to rely on. */
+/** Reads the proxy's status and models. They are not signed, so do not rely on them. */
 import { useEffect, useState } from "preact/hooks"
 import type { PublicReadiness } from "../../domain/readiness.ts"
 import type { Model } from "../../client/vendors/models.ts"
 import { baseUrl } from "../shared/render.tsx"
 
 export interface ProxyState extends Partial<Pick<PublicReadiness, "providers">> {
-  /** `silent`: it did not answer when it was asked last. */
+  /** `silent`: the last request got no answer. */
   readonly status: PublicReadiness["status"] | "silent"
   readonly models: ReadonlyArray<Model>
 }
 
-/** How often it is asked, while the page is seen. */
+/** Polling interval while the page is visible. */
 const EVERY_MS = 5000
 
-/** Asks now, whenever `occasion` changes, and every few seconds. */
+/** Polls now, whenever `occasion` changes, and every few seconds. */
 export const useReadiness = (occasion: unknown): ProxyState | undefined => {
   const [state, setState] = useState<ProxyState>()
   useEffect(() => {
@@ -24,11 +24,11 @@ export const useReadiness = (occasion: unknown): ProxyState | undefined => {
       if (document.hidden) return
       try {
         const [readiness, models] = await Promise.all([get("/ready"), get("/v1/models")])
-        // Shown and not acted upon, and the page came from the same server, so its shape is taken as it is.
+        // Only displayed, and from the server that sent this page, so its shape is not checked.
         const { data } = models as { readonly data: ReadonlyArray<Model> }
         setState({ ...(readiness as PublicReadiness), models: data })
       } catch {
-        // Whatever it was, there was no answer that this page can read.
+        // No readable answer.
         if (!signal.aborted) setState((known) => ({ status: "silent", models: known?.models ?? [] }))
       }
     }

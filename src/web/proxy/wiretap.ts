@@ -1,19 +1,19 @@
-/** The wire as somebody sees it who listens in: every request and answer, and the events of streams as they pass. */
+/** Records the traffic as an eavesdropper sees it: requests, answers and stream events. */
 import type { Fetch } from "../../client/SealedClient.ts"
 import { type ServerSentEvent, serverSentEvents } from "../../client/serverSentEvents.ts"
 import { encodeBase64Url } from "../../domain/bytes.ts"
 import { type Intrusion, passFrame, passInit, passOffer } from "./intruder.ts"
 
-/** Something that crossed the wire, as text. */
+/** A message on the wire, as text. */
 export interface Crossing {
   readonly direction: "out" | "in"
   readonly path: string
   readonly text: string
   /** HTTP status of an answer. */
   readonly status?: number
-  /** Name of the event, for those of a stream. */
+  /** Name of a stream event. */
   readonly event?: string
-  /** When, in milliseconds, by a clock that only runs forward. */
+  /** Time in milliseconds, on a monotonic clock. */
   readonly at: number
 }
 
@@ -58,7 +58,7 @@ async function* heardAs(
   }
 }
 
-/** A `fetch` whose traffic goes past `tap`, whatever that is at the moment. */
+/** Wraps `fetch` so that its traffic passes the current `tap`. */
 export const tapped =
   (tap: () => Tap): Fetch =>
   async (url, init) => {

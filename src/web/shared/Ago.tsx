@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks"
 import { age, moment } from "./format.ts"
 
-/** The time, as often as `every` milliseconds while `running`. */
+/** Returns the current time, updated every `every` milliseconds while `running`. */
 export const useNow = (every: number, running = true): number => {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {

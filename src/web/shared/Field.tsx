@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
 
-/** A field of a form with its name, what it is for, and what is wrong with it. */
+/** A form field with label, hint and mistake. */
 export const Field = ({
   children,
   hint,
@@ -8,7 +8,7 @@ export const Field = ({
   label,
   mistake,
 }: {
-  /** Of the control; its description is `id`-hint. */
+  /** Id of the control; its description has the id `id`-hint. */
   readonly id: string
   readonly label: string
   readonly hint?: string
@@ -24,14 +24,14 @@ export const Field = ({
   </div>
 )
 
-/** What ties a control to its {@link Field}. */
+/** Attributes that connect a control to its {@link Field}. */
 export const fieldProps = (id: string, mistake: string | undefined) => ({
   id,
   "aria-describedby": `${id}-hint`,
   "aria-invalid": mistake !== undefined,
 })
 
-/** Puts the focus on the first field that has a mistake, once it is marked. */
+/** Focuses the first field with a mistake, after the next render. */
 export const focusMistake = (form: HTMLFormElement): void => {
   requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
 }

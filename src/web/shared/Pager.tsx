@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks"
 
-/** Pages of a list that only knows the next one: the cursors of the pages so far, the first of which needs none. */
+/** Cursors of the pages visited so far, for a list that links only to the next page. */
 export const useCursors = () => {
   const [cursors, setCursors] = useState<ReadonlyArray<string | undefined>>([undefined])
   return {
@@ -12,7 +12,7 @@ export const useCursors = () => {
   }
 }
 
-/** Buttons that cannot be used stay in the order of the keyboard, so that the focus is not lost on the last page. */
+/** Unusable buttons stay focusable, so that the last page does not lose the focus. */
 const Step = ({ children, onStep }: { readonly children: string; readonly onStep: (() => void) | undefined }) => (
   <button type="button" aria-disabled={onStep === undefined} onClick={onStep}>
     {children}
@@ -26,11 +26,11 @@ export const Pager = ({
 }: {
   readonly pages: ReturnType<typeof useCursors>
   readonly next: string | undefined
-  /** Whether `next` follows on this page; until then it follows on the one that was shown before. */
+  /** Whether `next` belongs to this page and not to the one before. */
   readonly settled: boolean
 }) => {
   const shown = useRef(false)
-  // While a page loads the buttons stay, and with them the focus.
+  // Keeps the buttons, and their focus, while a page loads.
   if (settled) shown.current = pages.page > 1 || next !== undefined
   if (!shown.current) return null
   return (

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
 
-/** A wide table scrolls in a box of its own, also by keyboard. */
+/** Box in which a wide table scrolls, also by keyboard. */
 export const Scroll = ({ children, label }: { readonly label: string; readonly children: ComponentChildren }) => (
   <div class="scroll" role="region" aria-label={label} tabIndex={0}>
     {children}

@@ -1,12 +1,12 @@
-/** How counts and times are written for people. One notation everywhere: a point for decimals, UTC. */
+/** Formats counts and times: decimal point, UTC. */
 
 export const count = (n: number): string => n.toLocaleString("en-US")
 
-/** `saved_percent`: of the baseline; there may be none. */
+/** Formats `saved_percent`, which is null without a baseline. */
 export const percent = (value: number | null): string =>
   value === null ? "no baseline" : `${value < 0 ? "−" : ""}${Math.abs(value).toFixed(1)} %`
 
-/** A fraction from 0 to 1 as models state it. */
+/** Formats a fraction from 0 to 1. */
 export const fraction = (value: number | null): string => (value === null ? "none given" : value.toFixed(2))
 
 const SECOND = 1000
@@ -14,7 +14,7 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** How long something took. */
+/** Formats a duration. */
 export const duration = (ms: number): string => {
   if (ms < SECOND) return `${Math.max(0, Math.round(ms))} ms`
   if (ms < MINUTE) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`
@@ -22,10 +22,10 @@ export const duration = (ms: number): string => {
   return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`
 }
 
-/** The time between two times as the API writes them. */
+/** Milliseconds between two API times. */
 export const between = (from: string, to: string): number => Date.parse(to) - Date.parse(from)
 
-/** How long ago something was. The clocks of browser and gateway may differ a little. */
+/** Formats an age. Tolerates small clock differences between browser and gateway. */
 export const age = (time: string, now: number): string => {
   const ms = now - Date.parse(time)
   if (ms < 5 * SECOND) return "just now"
@@ -38,10 +38,10 @@ export const age = (time: string, now: number): string => {
 export const moment = (time: string | number): string =>
   `${new Date(time).toISOString().slice(0, -":00.000Z".length).replace("T", " ")} UTC`
 
-/** Ids of jobs that were made together begin alike, so both ends are shown. */
+/** Shows both ends of an id, because ids created together begin alike. */
 export const shortId = (id: string): string => `${id.slice(0, 8)}…${id.slice(-4)}`
 
-/** The beginning of a text, on one line. */
+/** Returns the beginning of a text on one line. */
 export const excerpt = (text: string, length: number): string => {
   const line = text.trim().replaceAll(/\s+/g, " ")
   const characters = [...line]

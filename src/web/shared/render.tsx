@@ -1,6 +1,5 @@
 import { type ComponentChild, render } from "preact"
 
-/** Puts the console into the page. */
 export const mount = (app: ComponentChild): void => {
   const root = document.getElementById("app")
   if (root === null) throw new Error("the page has no element with the id app")
@@ -9,7 +8,7 @@ export const mount = (app: ComponentChild): void => {
 
 const icon = (): string => document.querySelector<HTMLLinkElement>("link[rel=icon]")?.href ?? ""
 
-/** The bar at the top: what this is, and how it stands. */
+/** The bar at the top of a page. */
 export const Bar = ({ children, title }: { readonly title: string; readonly children?: ComponentChild }) => (
   <header class="bar">
     <a class="skip" href="#main">
@@ -21,5 +20,5 @@ export const Bar = ({ children, title }: { readonly title: string; readonly chil
   </header>
 )
 
-/** Where the server is that this page came from: the page is right below it, as `<base>/console` is. */
+/** Base URL of the server; the page is at `<base>/console`. */
 export const baseUrl = (): string => new URL(".", document.baseURI).href.replace(/\/$/, "")

@@ -2,8 +2,8 @@
 export type Store = Pick<Storage, "getItem" | "setItem" | "removeItem">
 
 /**
- * What `open` gives, or the page's memory from when that fails: a browser that denies storage throws when it is asked for
- * it, and one that has no room for more throws when something is kept.
+ * Wraps the store that `open` returns, and falls back to memory once it fails: browsers throw on access if storage is
+ * denied, and on writes if it is full.
  */
 export const storeOf = (open: () => Store): Store => {
   const memory = new Map<string, string>()

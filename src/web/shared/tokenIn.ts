@@ -1,4 +1,4 @@
-/** The token in what somebody pasted: alone, as a header, or as the line that the gateway prints. */
+/** Extracts a pasted token: alone, from a header, or from the line that the gateway prints. */
 export const tokenIn = (pasted: string): string =>
   pasted
     .trim()

@@ -22,7 +22,7 @@ describe("failures", () => {
       title: "The request does not have the expected shape.",
       detail: "Two members.",
       issues: [{ path: "payload.name", message: "missing" }],
-      advice: "Correct what is named and send it again.",
+      advice: "Correct the fields named above and send it again.",
       traceId: "abc",
       code: "invalid-request",
     })

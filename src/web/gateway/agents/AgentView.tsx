@@ -11,7 +11,7 @@ import { RunTask } from "./RunTask.tsx"
 
 const RECENT = 5
 
-/** One agent: what it is, a task for it, and what it did lately. */
+/** One agent: its settings, a form for a task, and its latest jobs. */
 export const AgentView = ({ id }: { readonly id: string }) => {
   const { gateway } = useSession()
   const now = useNow(30_000)

@@ -13,7 +13,7 @@ import { defined } from "../../../domain/defined.ts"
 
 const PAGE = 20
 
-/** What an agent may use, in one line. */
+/** Formats the limits of an agent in one line. */
 export const limitsOf = ({ limits }: Agent): string =>
   [
     plural(limits.max_rounds, "round"),
@@ -92,7 +92,7 @@ export const AgentsView = () => {
             setDoomed(undefined)
             if (!deleted) return
             announce(`${doomed.name} was deleted.`)
-            // The button that had the focus was deleted with its agent.
+            // The focused button is gone with its agent.
             list.current?.focus()
             reload()
           }}

@@ -4,7 +4,7 @@ import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
 import { Problem } from "../View.tsx"
 
-/** Asks before an agent is deleted. A modal dialog keeps the focus in itself, closes with Escape, and gives it back. */
+/** Confirms deleting an agent. The modal dialog traps the focus, closes with Escape, and restores the focus. */
 export const DeleteAgent = ({
   agent,
   onClose,
@@ -17,7 +17,7 @@ export const DeleteAgent = ({
   const deleted = useRef(false)
   const { busy, failure, run } = useAction()
 
-  // In a layout effect, because otherwise the page behind would get the next key that is pressed.
+  // In a layout effect, or the page behind would receive the next key.
   useLayoutEffect(() => dialog.current?.showModal(), [])
 
   const remove = () =>

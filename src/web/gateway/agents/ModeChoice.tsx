@@ -9,7 +9,7 @@ export const ModeChoice = ({
   value,
 }: {
   readonly legend: string
-  /** Of the radio buttons; different for every choice on a page. */
+  /** Name of the radio buttons, unique on the page. */
   readonly name: string
   readonly value: Mode
   readonly onChange: (mode: Mode) => void
@@ -41,7 +41,7 @@ export const EffortChoice = ({
   readonly value: Effort
   readonly onChange: (effort: Effort) => void
 }) => (
-  <Field id={id} label="Effort" hint="More of it takes more calls, and settles more." mistake={undefined}>
+  <Field id={id} label="Effort" hint="Higher effort makes more calls and leaves fewer answers undecided.">
     <select
       class="short"
       value={value}

@@ -10,7 +10,7 @@ import { Problem } from "../View.tsx"
 import { checkTask, type TaskFields } from "./forms.ts"
 import { EffortChoice, ModeChoice } from "./ModeChoice.tsx"
 
-/** A task for an agent; leads to its job. */
+/** Form that runs a task and opens its job. */
 export const RunTask = ({ agent }: { readonly agent: Agent }) => {
   const { gateway } = useSession()
   const form = useRef<HTMLFormElement>(null)
@@ -21,7 +21,7 @@ export const RunTask = ({ agent }: { readonly agent: Agent }) => {
   })
   const [mistakes, setMistakes] = useState<Partial<Record<keyof TaskFields, string>>>({})
   const { busy, failure, run } = useAction()
-  // A task that is sent again after a lost answer gets the job that the first request may have created.
+  // Sent again after a lost answer, a task reuses its idempotency key, so no second job is created.
   const attempt = useRef<{ readonly body: string; readonly idempotencyKey: string }>(null)
 
   const submit = (event?: Event) => {

@@ -1,4 +1,4 @@
-/** What people fill in, as the API wants it; what does not fit is said per field, before anything is sent. */
+/** Validates forms and converts them to API requests, with one message per invalid field. */
 import { DEFAULT_LIMITS, DEFAULT_MODE, type CreateAgent, MAX_NAME, MAX_TIMEOUT_SECONDS } from "../../../domain/agent.ts"
 import type { ExecuteRequest } from "../../../domain/job.ts"
 import { type Mode, MODES } from "../../../domain/modes.ts"
@@ -43,12 +43,12 @@ const MICRO = 1_000_000
 
 type Mistakes<Fields> = Partial<Record<keyof Fields, string>>
 
-/** What was filled in, or what is wrong with it by field. */
+/** The request, or the mistakes by field. */
 type Checked<A, Fields> =
   | { readonly ok: true; readonly value: A }
   | { readonly ok: false; readonly mistakes: Mistakes<Fields> }
 
-/** The whole number that a text is, if it is one between these. */
+/** Parses a whole number within bounds. */
 const whole = (text: string, minimum: number, maximum: number): number | undefined => {
   const number = Number(text.trim())
   return text.trim() !== "" && Number.isSafeInteger(number) && number >= minimum && number <= maximum
@@ -60,18 +60,20 @@ export const checkAgent = (fields: AgentFields): Checked<CreateAgent, AgentField
   const mistakes: Mistakes<AgentFields> = {}
   const name = fields.name.trim()
   if (name === "") mistakes.name = "Give the agent a name."
-  if (name.length > MAX_NAME) mistakes.name = `At most ${MAX_NAME} characters.`
+  if (name.length > MAX_NAME) mistakes.name = `Use at most ${MAX_NAME} characters.`
   const max_rounds = whole(fields.rounds, MIN_ROUNDS, MAX_ROUNDS)
-  if (max_rounds === undefined) mistakes.rounds = `A whole number from ${MIN_ROUNDS} to ${MAX_ROUNDS}.`
+  if (max_rounds === undefined) mistakes.rounds = `Enter a whole number from ${MIN_ROUNDS} to ${MAX_ROUNDS}.`
   const timeout_seconds = whole(fields.timeout, 1, MAX_TIMEOUT_SECONDS)
-  if (timeout_seconds === undefined) mistakes.timeout = `Seconds, from 1 to ${MAX_TIMEOUT_SECONDS}.`
+  if (timeout_seconds === undefined) mistakes.timeout = `Enter seconds from 1 to ${MAX_TIMEOUT_SECONDS}.`
   const max_tokens = whole(fields.tokens, 1, Number.MAX_SAFE_INTEGER)
-  if (fields.tokens.trim() !== "" && max_tokens === undefined) mistakes.tokens = "A whole number, or nothing."
+  if (fields.tokens.trim() !== "" && max_tokens === undefined)
+    mistakes.tokens = "Enter a whole number, or leave it empty."
   const max_calls = whole(fields.calls, 1, Number.MAX_SAFE_INTEGER)
-  if (fields.calls.trim() !== "" && max_calls === undefined) mistakes.calls = "A whole number, or nothing."
+  if (fields.calls.trim() !== "" && max_calls === undefined) mistakes.calls = "Enter a whole number, or leave it empty."
   const cost = Math.round(Number(fields.cost.trim().replace(/^\$/, "")) * MICRO)
   const hasCost = fields.cost.trim() !== ""
-  if (hasCost && !(Number.isSafeInteger(cost) && cost > 0)) mistakes.cost = "US dollars, such as 0.50, or nothing."
+  if (hasCost && !(Number.isSafeInteger(cost) && cost > 0))
+    mistakes.cost = "Enter US dollars, such as 0.50, or leave it empty."
   if (max_rounds === undefined || timeout_seconds === undefined || Object.keys(mistakes).length > 0) {
     return { ok: false, mistakes }
   }
@@ -95,5 +97,5 @@ export const checkAgent = (fields: AgentFields): Checked<CreateAgent, AgentField
 
 export const checkTask = ({ effort, mode, task }: TaskFields): Checked<ExecuteRequest, TaskFields> =>
   task.trim() === ""
-    ? { ok: false, mistakes: { task: "Say what is to be done." } }
+    ? { ok: false, mistakes: { task: "Enter a task." } }
     : { ok: true, value: { task: task.trim(), mode, options: { effort } } }

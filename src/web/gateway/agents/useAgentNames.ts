@@ -1,11 +1,11 @@
-/** Names of agents by id: jobs carry ids only. */
+/** Names of agents by id, because jobs carry only ids. */
 import { useEffect, useState } from "preact/hooks"
 import type { GatewayClient } from "../../../client/GatewayClient.ts"
 import { shortId } from "../../shared/format.ts"
 import { useSession } from "../session/SessionContext.ts"
 
 const PAGE = 100
-/** How many agents, the newest, are shown by name; the others are shown by id. */
+/** Limits the names read to the newest agents; older ones appear by id. */
 const MAX_PAGES = 10
 
 const known = new WeakMap<GatewayClient, Map<string, string>>()
@@ -22,7 +22,7 @@ const read = async (gateway: GatewayClient, signal: AbortSignal): Promise<Map<st
   return names
 }
 
-/** Reads the names when there are ids among these that no one has asked for yet; `undefined` until they were read once. */
+/** Returns names by id, reading them again for unknown ids; `undefined` until the first read. */
 export const useAgentNames = (ids: ReadonlyArray<string>): ReadonlyMap<string, string> | undefined => {
   const { gateway } = useSession()
   const [names, setNames] = useState<ReadonlyMap<string, string> | undefined>(() => known.get(gateway))
@@ -36,8 +36,7 @@ export const useAgentNames = (ids: ReadonlyArray<string>): ReadonlyMap<string, s
         known.set(gateway, names)
         setNames(names)
       },
-      // Names are only a convenience, so a failure to read them is ignored; what is wrong shows with the jobs
-      // themselves.
+      // Ignored, because names are a convenience and the jobs show the failure.
       () => {
         if (!controller.signal.aborted) setNames((names) => names ?? new Map())
       },
@@ -47,6 +46,6 @@ export const useAgentNames = (ids: ReadonlyArray<string>): ReadonlyMap<string, s
   return names
 }
 
-/** What an agent is called; nothing as long as its name may still come, so that no id flickers by. */
+/** Returns the name of an agent, or a placeholder while names load, so that ids do not flicker. */
 export const agentName = (names: ReadonlyMap<string, string> | undefined, id: string): string =>
   names === undefined ? "…" : (names.get(id) ?? shortId(id))

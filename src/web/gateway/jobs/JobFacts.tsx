@@ -7,7 +7,7 @@ import { between, count, duration, moment, plural } from "../../shared/format.ts
 import { agentName, useAgentNames } from "../agents/useAgentNames.ts"
 import { hrefOf } from "../route.ts"
 
-/** What was asked, what it took, and how to find it again. */
+/** Facts about a job: task, cost, times and ids. */
 export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: string }) => {
   const { agent_id, finished_at, started_at, usage } = job
   const ended = isEnded(job.status)
@@ -50,10 +50,10 @@ export const JobFacts = ({ job, task }: { readonly job: Job; readonly task: stri
         </dd>
         <dt>Calls</dt>
         <dd>{count(usage.calls)}</dd>
-        <dt>Made</dt>
+        <dt>Created</dt>
         <dd>{moment(job.created_at)}</dd>
         <dt>{ended ? "Took" : "Running for"}</dt>
-        <dd>{ran === undefined ? (ended ? "nothing: it never began" : "waiting for its turn") : duration(ran)}</dd>
+        <dd>{ran === undefined ? (ended ? "no time: it never started" : "waiting for its turn") : duration(ran)}</dd>
         {job.attempt > 1 && (
           <>
             <dt>Attempt</dt>

@@ -9,7 +9,6 @@ import { hrefOf } from "../route.ts"
 import { taskText } from "./jobState.ts"
 import { Badge, STATUS } from "./badges.tsx"
 
-/** Jobs, one a row. */
 export const JobTable = ({
   jobs,
   names,

@@ -18,7 +18,7 @@ import { StepTable } from "./StepTable.tsx"
 import { useJob } from "./useJob.ts"
 import { Verification } from "./verified/Verification.tsx"
 
-/** What a mode shows besides its answer. A new mode adds its part here. */
+/** The details of a mode besides its answer. A new mode adds its part here. */
 const Course = ({
   ended,
   job,
@@ -37,7 +37,7 @@ const Course = ({
   }
 }
 
-/** The final answer, and how far the models stand behind it. */
+/** The final answer with its verdict and confidence. */
 const Answer = ({ result }: { readonly result: JobResult }) => (
   <section class="card stack arriving" aria-labelledby="answer-title">
     <div class="view-head">
@@ -52,7 +52,7 @@ const Answer = ({ result }: { readonly result: JobResult }) => (
   </section>
 )
 
-/** Says what happens to the job, as it happens. */
+/** Announces status changes and finished steps to screen readers. */
 const useNews = (job: Job | undefined, steps: ReadonlyArray<Step>) => {
   const { announce } = useSession()
   const status = job?.status
@@ -62,7 +62,7 @@ const useNews = (job: Job | undefined, steps: ReadonlyArray<Step>) => {
   useLayoutEffect(() => {
     const last = steps.at(-1)
     if (last !== undefined && job !== undefined && !isEnded(job.status)) announce(endOf(job.mode, last))
-    // A step that is done again has the name of the one that failed.
+    // Counted, because a repeated step has the same name as the failed one.
   }, [steps.length])
 }
 

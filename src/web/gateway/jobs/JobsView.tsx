@@ -80,7 +80,7 @@ export const JobsView = () => {
         <Pager pages={pages} next={value?.next_cursor} settled={!busy && failure === undefined} />
         {jobs.length > 0 && (
           <p class="small muted">
-            {plural(jobs.length, "job")} shown, newest first; kept up to date while you look at this page.
+            {plural(jobs.length, "job")} shown, newest first; updated while this page is visible.
           </p>
         )}
       </div>

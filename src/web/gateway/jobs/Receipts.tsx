@@ -6,7 +6,7 @@ import { useSession } from "../session/SessionContext.ts"
 import { useLoad } from "../useLoad.ts"
 import { Problem } from "../View.tsx"
 
-/** Text among the claims of a statement, which nothing here has verified. */
+/** Reads a text claim of a statement, without verifying it. */
 const claimOf = (statement: string, name: string): string => {
   const claims: unknown = parseStatement(statement)?.claims
   const value: unknown = typeof claims === "object" && claims !== null ? Reflect.get(claims, name) : undefined
@@ -33,7 +33,7 @@ const ReceiptItem = ({ job, receipt }: { readonly job: Job; readonly receipt: Jo
   )
 }
 
-/** What sealed proxies signed of the job's calls; nothing where it asked none. */
+/** Receipts of sealed proxies for the job's calls, if any. */
 export const Receipts = ({ job }: { readonly job: Job }) => {
   const { gateway } = useSession()
   const { failure, reload, value } = useLoad((signal) => gateway.jobs.receipts(job.id, { signal }), [gateway, job.id])

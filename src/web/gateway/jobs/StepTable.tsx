@@ -9,7 +9,7 @@ import { timeline } from "./steps.ts"
 
 const BAR = { width: 120, height: 10 }
 
-/** When a step was under way, within the whole. The figures beside it say the same. */
+/** Draws a step on the job's time line. Hidden from screen readers, because the table has the figures. */
 const Span = ({ length, offset }: { readonly offset: number; readonly length: number }) => (
   <svg class="span" width={BAR.width} height={BAR.height} aria-hidden="true">
     <rect class="span-whole" width={BAR.width} height={BAR.height} rx="3" />
@@ -23,7 +23,7 @@ const Span = ({ length, offset }: { readonly offset: number; readonly length: nu
   </svg>
 )
 
-/** Every step as it begins and as it finishes: who does it, how long it took and what it cost. */
+/** The steps with model, duration, tokens and cost, and those in progress. */
 export const StepTable = ({
   begun,
   mode,
@@ -52,7 +52,7 @@ export const StepTable = ({
             />
             <tbody>
               {steps.map((step, i) => (
-                // A failed step and its successor have the same name, so steps are told apart by their place.
+                // Keyed by index, because a failed step and its repetition have the same name.
                 <tr key={i} class="arriving">
                   <td class="nowrap">
                     {stepLabel(mode, step)}
@@ -83,14 +83,12 @@ export const StepTable = ({
       {running &&
         (begun.length === 0 ? (
           <p class="muted pulse">
-            {steps.length === 0
-              ? "The first step is under way or waiting for its turn…"
-              : "The next step is under way…"}
+            {steps.length === 0 ? "The first step is running or waiting for a worker…" : "The next step is running…"}
           </p>
         ) : (
           begun.map((step) => (
             <p key={`${step.name} ${step.started_at}`} class="muted pulse">
-              {stepLabel(mode, step)} is under way: {step.model}, since {moment(step.started_at)}
+              {stepLabel(mode, step)} is running: {step.model}, since {moment(step.started_at)}
             </p>
           ))
         ))}

@@ -1,4 +1,4 @@
-/** The badges of states and verdicts: a word, a mark that works without colour, and a colour. */
+/** Badges of states and verdicts: a word, a mark that works without colour, and a colour. */
 import type { JobStatus } from "../../../domain/job.ts"
 import { type JobResult, verdictMeaning } from "../../../domain/modes.ts"
 import type { Severity } from "../../../domain/modes/adversarial.ts"
@@ -44,7 +44,7 @@ export const OBJECTION: Readonly<Record<"resolved" | "open", BadgeStyle>> = {
   open: { word: "open", mark: "○", tone: "warn" },
 }
 
-/** Whether an answer agrees with the findings; `null` if that could not be decided. */
+/** Badge of a check; `null` means undecided. */
 export const agreementBadge = (consistent: boolean | null): BadgeStyle => {
   if (consistent === null) return { word: "undecided", mark: "?", tone: "warn" }
   return consistent ? { word: "consistent", mark: "✓", tone: "good" } : { word: "inconsistent", mark: "✕", tone: "bad" }

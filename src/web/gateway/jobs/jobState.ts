@@ -1,18 +1,18 @@
-/** A job as this page knows it: what was read last, and the steps that its event stream has brought since. */
+/** Merges a job that was read with the steps of its event stream. */
 import type { BegunStep, Job, JobEvent, Step } from "../../../client/GatewayJobs.ts"
 import { isEnded } from "../../../domain/job.ts"
 
 export interface JobState {
   readonly job: Job
   readonly streamed: ReadonlyArray<Step>
-  /** Steps that have begun, as far as the stream told; some of them may have finished. */
+  /** Steps that the stream reported as begun; some may have finished. */
   readonly begun: ReadonlyArray<BegunStep>
 }
 
 /** `following`: a new event stream begins, from the first step. */
 export type JobUpdate = { readonly type: "read"; readonly job: Job } | { readonly type: "following" } | JobEvent
 
-/** Applies updates in any order: one from before a step, or from before the end, takes nothing back. */
+/** Applies updates in any order: an older one never undoes a step or the end. */
 export const applyUpdate = (state: JobState | undefined, update: JobUpdate): JobState | undefined => {
   switch (update.type) {
     case "ended":
@@ -29,11 +29,11 @@ export const applyUpdate = (state: JobState | undefined, update: JobUpdate): Job
   }
 }
 
-/** The steps so far: both lists begin with the first step, so the longer one is newer. */
+/** Returns the steps so far: both lists begin with the first step, so the longer one is newer. */
 export const stepsOf = ({ job, streamed }: JobState): ReadonlyArray<Step> =>
   streamed.length > job.steps.length ? streamed : job.steps
 
-/** The steps that are under way: those that began and have not finished since. */
+/** Returns the running steps: begun and not finished since. */
 export const underWay = (state: JobState): ReadonlyArray<BegunStep> => {
   if (isEnded(state.job.status)) return []
   const finished = stepsOf(state)
@@ -43,7 +43,7 @@ export const underWay = (state: JobState): ReadonlyArray<BegunStep> => {
   )
 }
 
-/** The conversation or text of a task, as plain text. */
+/** Returns a task as plain text: for a conversation, its last user message. */
 export const taskText = (task: Job["task"]): string => {
   if (typeof task === "string") return task
   const last = task.findLast(({ role }) => role === "user") ?? task.at(-1)

@@ -1,12 +1,11 @@
-/** How the steps of a job ended, and where each of them lies in its time. */
 import type { Step } from "../../../client/GatewayJobs.ts"
 import { type Mode, stepLabel } from "../../../domain/modes.ts"
 
-/** How a step ended, in a sentence. */
+/** Describes the end of a step in a sentence. */
 export const endOf = (mode: Mode, step: Step): string =>
   `${stepLabel(mode, step)}: ${step.status === "failed" ? "failed" : "done"}.`
 
-/** Where each step lies between the first one's start and `end`: offset and length as parts of 1. */
+/** Places each step between the first start and the last end, as fractions of that span. */
 export const timeline = (
   steps: ReadonlyArray<Pick<Step, "started_at" | "finished_at">>,
 ): ReadonlyArray<{ readonly offset: number; readonly length: number }> => {

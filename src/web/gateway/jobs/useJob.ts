@@ -1,17 +1,17 @@
-/** One job, followed: looked at now and then, and by its event stream, which the client takes up again when it is cut. */
+/** Follows one job by polling and by its event stream, which the client resumes after a cut. */
 import { useEffect, useReducer, useState } from "preact/hooks"
 import { isEnded } from "../../../domain/job.ts"
 import { explain, type Failure, renewed } from "../failure.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { type JobUpdate, type JobState, applyUpdate } from "./jobState.ts"
 
-/** How often a job is read: the stream is silent before the first step, and when it fails. */
+/** Polling interval, because the stream is silent before the first step and after a failure. */
 const EVERY_MS = 2000
 
 interface FollowedJob {
   readonly state: JobState | undefined
   readonly failure: Failure | undefined
-  /** Begins anew after a failure. */
+  /** Starts over after a failure. */
   readonly retry: () => void
   readonly hear: (update: JobUpdate) => void
 }
@@ -49,7 +49,7 @@ export const useJob = (id: string): FollowedJob => {
       hear({ type: "following" })
       for await (const event of gateway.jobs.events(id, { signal })) {
         heard(event)
-        // Status, attempt and cost are the job's own.
+        // The event lacks status, attempt and cost.
         if (event.type === "step") read().catch(failed)
       }
       clearTimeout(timer)

@@ -4,7 +4,6 @@ import { usd } from "../../../domain/dollars.ts"
 import { count, percent } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 
-/** The cost by model. */
 export const SavingsByModel = ({ stats }: { readonly stats: RoutingStats }) => (
   <section class="card stack tight" aria-labelledby="models-title">
     <h3 id="models-title">By model</h3>

@@ -7,7 +7,7 @@ import { SavingsTable } from "./SavingsTable.tsx"
 
 const HEIGHT = 260
 
-/** The width of an element, now and whenever it changes. */
+/** Observes the width of an element. */
 const useWidth = () => {
   const box = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(0)
@@ -28,7 +28,7 @@ type Part = NonNullable<RoutingStats["over_time"]>[number]
 const Readout = ({ part, range }: { readonly part: Part | undefined; readonly range: Range }) => (
   <p class="small muted readout" aria-hidden="true">
     {part === undefined
-      ? "Times are UTC; the last column is still going on."
+      ? "Times are UTC. The last column is not complete yet."
       : `${columnLabel(part.from, RANGES[range].interval)} UTC: ${usd(part.actual_micro_usd)} actual, ` +
         `${usd(part.baseline_micro_usd)} baseline, ${usd(part.saved_micro_usd)} saved`}
   </p>

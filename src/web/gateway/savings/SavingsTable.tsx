@@ -7,7 +7,7 @@ import { Scroll } from "../../shared/Scroll.tsx"
 
 const FIGURES = ["Calls", "Failed", "Unpriced", "Actual", "Baseline", "Saved"]
 
-/** The figures of the chart, to the last micro-USD. */
+/** The figures of the chart, to the micro-USD. */
 export const SavingsTable = ({
   interval,
   parts,

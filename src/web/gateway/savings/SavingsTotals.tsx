@@ -21,7 +21,7 @@ const Figure = ({
   </div>
 )
 
-/** The figures of the whole span. */
+/** Totals of the whole span. */
 export const SavingsTotals = ({ stats }: { readonly stats: RoutingStats }) => {
   const lost = stats.saved_micro_usd < 0
   return (

@@ -11,7 +11,7 @@ import { SavingsTotals } from "./SavingsTotals.tsx"
 
 const EVERY_MS = 30_000
 
-// Object.entries forgets which keys an object literal has.
+// Object.entries loses the key type.
 const CHOICES = Object.entries(RANGES) as ReadonlyArray<[Range, (typeof RANGES)[Range]]>
 
 export const SavingsView = () => {
@@ -79,8 +79,8 @@ export const SavingsView = () => {
         <div class="stack" aria-busy={busy}>
           {value.stats.calls === 0 ? (
             <Empty title={`No calls in ${RANGES[value.range].label}.`}>
-              What every call cost, and what it would have cost at the baseline, appears here.{" "}
-              <a href={hrefOf({ view: "agents" })}>Run a task with an agent</a>, or choose a longer time.
+              The cost of every call and its cost at the baseline appear here.{" "}
+              <a href={hrefOf({ view: "agents" })}>Run a task with an agent</a>, or choose a longer span.
             </Empty>
           ) : (
             <>

@@ -1,4 +1,4 @@
-/** The geometry of the savings chart, in pixels: two bars per interval, what it cost beside what the baseline would have. */
+/** Lays out the savings chart in pixels: per interval one bar for the cost and one for the baseline. */
 
 interface Bar {
   readonly x: number
@@ -20,12 +20,12 @@ interface Chart {
     readonly width: number
     readonly actual: Bar
     readonly baseline: Bar
-    /** Where the middle of its label is; `undefined` where there is no room for one. */
+    /** Centre of the label; `undefined` if there is no room. */
     readonly labelX: number | undefined
   }>
 }
 
-/** How wide a character of the axis is at most, and the room that a label below the axis needs. */
+/** Widest character of an axis label, and the width reserved for a label below the axis. */
 const CHARACTER_PX = 7.2
 const LABEL_PX = 60
 const HALF_LABEL_PX = 21
@@ -33,7 +33,6 @@ const TOP_PX = 10
 const BOTTOM_PX = 26
 const GAP_PX = 8
 const RIGHT_PX = 4
-/** Bars are not wider, however few there are. */
 const MAX_BAR_PX = 26
 const MICRO = 1_000_000
 const KILO = 1000 * MICRO
@@ -46,12 +45,12 @@ export const tickStep = (max: number, parts: number): number => {
   return Math.max(1, Math.round(factor * power))
 }
 
-/** An amount on the axis, with the decimals that its steps need. */
+/** Formats an amount on the axis, with the decimals that its steps need. */
 export const tickLabel = (microUsd: number, step: number): string => {
   if (microUsd === 0) return "$0"
   if (step >= KILO) return `$${(microUsd / KILO).toLocaleString("en-US")}k`
   const decimals = step >= MICRO ? 0 : Math.ceil(-Math.log10(step / MICRO) - 1e-9)
-  // Cents are written as people write them.
+  // Cents always have two decimals.
   return `$${(microUsd / MICRO).toLocaleString("en-US", {
     minimumFractionDigits: decimals === 1 ? 2 : decimals,
     maximumFractionDigits: decimals === 1 ? 2 : decimals,

@@ -1,4 +1,4 @@
-/** The spans of time that savings are shown for. They begin with a whole UTC hour or day, so that columns compare. */
+/** Time ranges of the savings view. They begin at a full UTC hour or day, so that columns are comparable. */
 import type { RoutingStats } from "../../../client/GatewayClient.ts"
 import type { Interval } from "../../../domain/intervals.ts"
 import { usd } from "../../../domain/dollars.ts"
@@ -11,13 +11,13 @@ export const RANGES = {
 } as const satisfies Record<string, { label: string; interval: Interval; length: number; unitMs: number }>
 export type Range = keyof typeof RANGES
 
-/** From when on a range is asked for: its last interval is the one that is going on now. */
+/** Returns the start of a range whose last interval is the current one. */
 export const beginOf = (range: Range, now: number): number => {
   const { length, unitMs } = RANGES[range]
   return (Math.floor(now / unitMs) - length + 1) * unitMs
 }
 
-/** What a column is called: `14:00` or `Nov 21`, in UTC. */
+/** Labels a column in UTC: `14:00` or `Nov 21`. */
 export const columnLabel = (time: string, interval: Interval): string =>
   new Date(time).toLocaleString("en-US", {
     timeZone: "UTC",
@@ -26,7 +26,7 @@ export const columnLabel = (time: string, interval: Interval): string =>
       : { month: "short", day: "numeric" }),
   })
 
-/** The chart in words, for those who do not see it. */
+/** Describes the chart in words, for screen readers. */
 export const inWords = (stats: RoutingStats, range: Range): string => {
   const { interval, label } = RANGES[range]
   const dearest = (stats.over_time ?? []).reduce<{ from: string; actual_micro_usd: number } | undefined>(
@@ -38,7 +38,7 @@ export const inWords = (stats: RoutingStats, range: Range): string => {
       ? `${usd(-stats.saved_micro_usd)} more than the baseline`
       : `${usd(stats.saved_micro_usd)} less than the baseline (${percent(stats.saved_percent)})`
   const peak =
-    dearest === undefined ? "" : ` The dearest ${interval} began at ${columnLabel(dearest.from, interval)} UTC.`
+    dearest === undefined ? "" : ` The most expensive ${interval} began at ${columnLabel(dearest.from, interval)} UTC.`
   return (
     `Cost per ${interval} over ${label}: ${plural(stats.calls, "call")} cost ${usd(stats.actual_micro_usd)}; ` +
     `those with a known baseline cost ${saved}, which is ${usd(stats.baseline_micro_usd)}.${peak} ` +

@@ -1,4 +1,4 @@
-/** What every view needs: the gateway, whose token it is, and a way to say things to those who do not see the page. */
+/** Session context of all views: the client, the owner of the token, and screen reader announcements. */
 import { createContext } from "preact"
 import { useContext } from "preact/hooks"
 import type { GatewayClient } from "../../../client/GatewayClient.ts"
@@ -7,7 +7,7 @@ import type { Owner } from "./token.ts"
 interface Session {
   readonly gateway: GatewayClient
   readonly owner: Owner
-  /** Has a screen reader announce something after its current announcement. */
+  /** Queues a screen reader announcement. */
   readonly announce: (text: string) => void
 }
 
@@ -15,6 +15,6 @@ export const SessionContext = createContext<Session | undefined>(undefined)
 
 export const useSession = (): Session => {
   const session = useContext(SessionContext)
-  if (session === undefined) throw new Error("a view was shown to nobody")
+  if (session === undefined) throw new Error("a view needs a SessionContext")
   return session
 }

@@ -5,7 +5,7 @@ import { Problem } from "../View.tsx"
 import { forgetToken, keepToken, type SignedIn, signIn } from "./signedIn.ts"
 import type { Owner } from "./token.ts"
 
-/** Asks for a token. The field holds it until it is tried, and nothing else ever does but the session. */
+/** Asks for a token. Only the input field and the session hold it. */
 export const SignIn = ({
   onEnd,
   onSignedIn,
@@ -49,8 +49,8 @@ export const SignIn = ({
     <main id="main" class="sign-in stack" tabIndex={-1}>
       <h2>Sign in</h2>
       <p class="muted">
-        Agents, their jobs and what routing saved, for the tenant that your token names. The token stays in this page's
-        memory unless you have it kept.
+        Shows the agents, jobs and savings of your token's tenant. The token stays in this page's memory unless you
+        choose to keep it.
       </p>
       {failure !== undefined && <Problem failure={failure} />}
       <form class="card stack" onSubmit={(event) => void submit(event)}>
@@ -67,17 +67,17 @@ export const SignIn = ({
             aria-describedby="token-hint"
           />
           <p id="token-hint" class="small muted">
-            A JSON Web Token, alone or with what it was printed with.
+            A JSON Web Token, alone or with the text around it that a command printed.
           </p>
         </div>
         <div class="field">
           <label class="choice" for="keep">
             <input id="keep" type="checkbox" ref={keep} aria-describedby="keep-hint" />
-            Stay signed in when the page is loaded again
+            Stay signed in when the page reloads
           </label>
           <p id="keep-hint" class="small muted">
-            Keeps the token in this tab's session storage until you sign out or close the tab. Whoever can run a script
-            on this page, or uses this tab after you, could read it there.
+            Keeps the token in this tab's session storage until you sign out or close the tab. A script on this page, or
+            the next user of this tab, could read it there.
           </p>
         </div>
         <button type="submit" class="primary" aria-disabled={busy}>
@@ -89,15 +89,15 @@ export const SignIn = ({
         <dl class="facts ways">
           <dt>To try it</dt>
           <dd>
-            <code>sealgate gateway --dev</code> prints a token when it starts, good until it stops.
+            <code>sealgate gateway --dev</code> prints a token at start that is valid until it stops.
           </dd>
           <dt>With a secret</dt>
           <dd>
-            <code>JWT_SECRET=… sealgate token --sub you --tenant yours --role admin</code> makes one that is good for an
-            hour.
+            <code>JWT_SECRET=… sealgate token --sub you --tenant yours --role admin</code> creates one that is valid for
+            an hour.
           </dd>
           <dt>In production</dt>
-          <dd>Your identity provider issues it; ask whoever set the gateway up.</dd>
+          <dd>Your identity provider issues it. Ask the operator of the gateway.</dd>
         </dl>
       </section>
     </main>

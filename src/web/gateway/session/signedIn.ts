@@ -1,4 +1,4 @@
-/** Signing in: a token is tried on the gateway, and from then on lives in this page's memory, or in its tab if asked to. */
+/** Signs in: checks a token at the gateway, then keeps it in memory, or in session storage if the user wants. */
 import { GatewayClient } from "../../../client/GatewayClient.ts"
 import { moment } from "../../shared/format.ts"
 import { storeOf } from "../../shared/store.ts"
@@ -14,26 +14,25 @@ export interface SignedIn {
 const STORED_AS = "sealgate.token"
 const store = storeOf(() => sessionStorage)
 
-/** The token that somebody had kept in this tab, until it is closed or they sign out. */
+/** The token kept in this tab. */
 export const keptToken = (): string | undefined => store.getItem(STORED_AS) ?? undefined
 
 export const keepToken = (pasted: string): void => store.setItem(STORED_AS, tokenIn(pasted))
 
 export const forgetToken = (): void => store.removeItem(STORED_AS)
 
-/** The token will not do, now or later. */
 const refused = (title: string, advice: string): Failure => ({ title, issues: [], advice, final: true })
 
-const MINT = "Below is where to get one."
+const MINT = "See below where to get one."
 
-/** Why the gateway may have refused a token, as far as the token itself tells. */
+/** Guesses from the token why the gateway refused it. */
 const whyRefused = (owner: Owner, now: number): Failure =>
   owner.expires <= now
     ? refused(`This token expired on ${moment(owner.expires)}.`, MINT)
     : refused(
         "The gateway does not accept this token.",
         owner.tenant === undefined
-          ? `It names no tenant, as a token has to unless the gateway takes users for tenants. ${MINT}`
+          ? `It names no tenant. That works only if the gateway treats users as tenants. ${MINT}`
           : `It was signed with another secret or for another issuer or audience, or the gateway was restarted with --dev since. ${MINT}`,
       )
 
@@ -44,11 +43,11 @@ export const whyEnded = (owner: Owner, now: number): Failure => {
     : refused("You were signed out.", `${title} ${advice}`)
 }
 
-/** What is said of a kept token that was refused when the page was loaded again. */
+/** Explains that a kept token was refused after a reload. */
 export const whyForgotten = ({ advice, title }: Failure): Failure =>
-  refused("You were signed out, and the token that this tab kept was forgotten.", `${title} ${advice}`)
+  refused("You were signed out, and the token kept in this tab was removed.", `${title} ${advice}`)
 
-/** Resolves with a session, or with why there is none. `onEnd` hears when the gateway refuses the token later. */
+/** Resolves with a session or a failure. Calls `onEnd` if the gateway refuses the token later. */
 export const signIn = async (
   pasted: string,
   baseUrl: string,
@@ -58,7 +57,7 @@ export const signIn = async (
   if (token === "") return refused("Paste a token first.", MINT)
   const owner = ownerOf(token)
   if (owner === undefined) {
-    return refused("This is not a token of the gateway.", `A token is three parts with dots between them. ${MINT}`)
+    return refused("This is not a token of the gateway.", `A token has three parts, separated by dots. ${MINT}`)
   }
   let accepted = false
   const gateway = new GatewayClient({

@@ -1,4 +1,4 @@
-/** What a token says of its owner. Read for display only: whether it counts is for the gateway to say. */
+/** Reads the claims of a token for display. Only the gateway verifies it. */
 import { Option, Schema } from "effect"
 import { ADMIN_ROLE } from "../../../domain/identity.ts"
 
@@ -11,15 +11,15 @@ const Claims = Schema.Struct({
 
 export interface Owner {
   readonly subject: string
-  /** `undefined` where the token names none: then it counts only at a gateway whose users are tenants. */
+  /** `undefined` if the token names none, which only a gateway that treats users as tenants accepts. */
   readonly tenant: string | undefined
   readonly roles: ReadonlyArray<string>
   readonly admin: boolean
-  /** Milliseconds since the epoch, and a moment that a `Date` can be: tokens may name one far beyond. */
+  /** Milliseconds since the epoch, clamped to the range of `Date`. */
   readonly expires: number
 }
 
-/** The last moment that a `Date` can be, in milliseconds since the epoch; the first one is as far on the other side. */
+/** The latest `Date`, in milliseconds since the epoch; the earliest is its negative. */
 const LAST_MOMENT = 8.64e15
 
 const decodeClaims = Schema.decodeUnknownOption(Schema.fromJsonString(Claims))
@@ -29,12 +29,12 @@ const utf8 = (base64Url: string): string | undefined => {
     const binary = atob(base64Url.replaceAll("-", "+").replaceAll("_", "/"))
     return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(binary, (byte) => byte.charCodeAt(0)))
   } catch {
-    // Not base64url of UTF-8, so not a part of a token.
+    // Not base64url of UTF-8.
     return undefined
   }
 }
 
-/** Who a token is for; `undefined` if it is not a JSON Web Token with the claims that the gateway asks for. */
+/** Returns the owner of a token; `undefined` if it is no JSON Web Token with the required claims. */
 export const ownerOf = (token: string): Owner | undefined => {
   const [, payload, signature, ...rest] = token.split(".")
   if (payload === undefined || signature === undefined || rest.length > 0) return undefined

@@ -61,7 +61,7 @@ describe("the form of a task", () => {
     if (checked.ok) Schema.decodeUnknownSync(ExecuteRequest)(checked.value, { onExcessProperty: "error" })
     assert.deepStrictEqual(checkTask({ ...fields, task: "  " }), {
       ok: false,
-      mistakes: { task: "Say what is to be done." },
+      mistakes: { task: "Enter a task." },
     })
   })
 })

@@ -4,7 +4,7 @@ import { between, duration, fraction } from "../../../shared/format.ts"
 import { debateOf, type DebateRound } from "./debate.ts"
 import { Badge, OBJECTION, SEVERITY, verdictBadge } from "../badges.tsx"
 
-/** Who did something, and how long it took. */
+/** The model of a step, and its duration. */
 const By = ({ step }: { readonly step: Step | undefined }) =>
   step === undefined ? null : (
     <span class="small muted">
@@ -17,7 +17,7 @@ const By = ({ step }: { readonly step: Step | undefined }) =>
     </span>
   )
 
-/** What the debate is about. Results of older gateways do not have it where it was changed. */
+/** The original proposal. Results of older gateways lack it. */
 const Proposal = ({ result }: { readonly result: AdversarialResult }) => {
   if (result.proposal !== undefined) return <blockquote class="plain">{result.proposal}</blockquote>
   return result.rounds.some(({ response }) => response === "revised" || response === "mixed") ? null : (
@@ -29,8 +29,8 @@ const RESPONSES: Readonly<Record<Round["response"], string>> = {
   revised: "The proposer revised the answer.",
   rebutted: "The proposer defended the answer as it was.",
   mixed: "The proposer met some objections and defended the answer against others.",
-  accepted: "No objection of weight was left, so the answer stayed and the rounds ended.",
-  inconclusive: "What came back could not be read as a critique or a response, so the debate ended undecided.",
+  accepted: "No major objection remained, so the answer stayed and the rounds ended.",
+  inconclusive: "The reply could not be read as a critique or a response, so the debate ended undecided.",
 }
 
 const ObjectionItem = ({ claim, evidence, replies, severity, status }: Objection) => (
@@ -56,7 +56,7 @@ const RoundItem = ({ critique, objections, outcome, response, round }: DebateRou
       <By step={critique} />
     </div>
     {objections === undefined && critique !== undefined && (
-      <p class="small muted">Done. What was objected is shown when the job has ended.</p>
+      <p class="small muted">Done. The objections appear when the job has ended.</p>
     )}
     {objections?.length === 0 && <p>No new objections.</p>}
     {objections !== undefined && objections.length > 0 && (
@@ -75,7 +75,7 @@ const RoundItem = ({ critique, objections, outcome, response, round }: DebateRou
   </li>
 )
 
-/** The debate in its order: live as far as its steps tell, with what was said once there is a result. */
+/** The debate in order: from the steps while it runs, with texts once there is a result. */
 export const DebateRounds = ({
   ended,
   result,
@@ -129,7 +129,7 @@ export const DebateRounds = ({
         )}
         {!ended && debate.proposal !== undefined && debate.judgement === undefined && (
           <li class="moment pending">
-            <p class="muted">Under way…</p>
+            <p class="muted">In progress…</p>
           </li>
         )}
       </ol>

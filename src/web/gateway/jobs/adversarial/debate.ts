@@ -1,4 +1,4 @@
-/** The course of a debate, from its steps while it runs and from its result once there is one. */
+/** Assembles a debate from steps while it runs, and from the result afterwards. */
 import type { Step } from "../../../../client/GatewayJobs.ts"
 import type { AdversarialResult, Objection, Round } from "../../../../domain/modes/adversarial.ts"
 
@@ -6,7 +6,7 @@ export interface DebateRound {
   readonly round: number
   readonly critique: Step | undefined
   readonly response: Step | undefined
-  /** What was objected and how it was met: known when the job has ended. */
+  /** Known when the job has ended. */
   readonly objections: ReadonlyArray<Objection> | undefined
   readonly outcome: Round["response"] | undefined
 }
@@ -17,12 +17,12 @@ interface Debate {
   readonly judgement: Step | undefined
 }
 
-/** In a cascade, the debate is that of the last target: what came before it was given up. */
+/** In a cascade, returns the debate of the last target; earlier ones were abandoned. */
 export const debateOf = (steps: ReadonlyArray<Step>, result: AdversarialResult | undefined): Debate => {
   const done = steps.filter(({ status }) => status === "completed")
   const tier = Math.max(1, ...done.map(({ tier }) => tier ?? 1))
   const last = done.filter((step) => (step.tier ?? 1) === tier)
-  // The last one of a kind is the one that counted: a repair comes after what it repairs.
+  // The last step of a kind counts, because a repair follows the step that it repairs.
   const find = (kind: string, round?: number) => last.findLast((step) => step.kind === kind && step.round === round)
   const count = Math.max(
     0,

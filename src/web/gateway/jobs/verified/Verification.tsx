@@ -2,7 +2,7 @@ import type { VerifiedResult } from "../../../../domain/modes/verified.ts"
 import { excerpt, fraction, plural } from "../../../shared/format.ts"
 import { agreementBadge, Badge } from "../badges.tsx"
 
-/** A text in full, folded where it is long. */
+/** A text, folded if long. */
 const Whole = ({ text }: { readonly text: string }) =>
   text.length <= EXCERPT ? (
     <blockquote class="plain">{text}</blockquote>
@@ -13,7 +13,7 @@ const Whole = ({ text }: { readonly text: string }) =>
     </details>
   )
 
-/** Who said what, how probable each answer is, and the questions that decided where they differ. */
+/** The different answers with probabilities and models, and the check questions. */
 export const Verification = ({ result }: { readonly result: VerifiedResult }) => (
   <section class="card stack arriving" aria-labelledby="checks-title">
     <h3 id="checks-title">Verification</h3>
@@ -24,11 +24,11 @@ export const Verification = ({ result }: { readonly result: VerifiedResult }) =>
       </h4>
       <ol class="moments">
         {result.answers.map(({ answer, probability, said_by }, i) => (
-          // Answers have no identity but their place.
+          // Answers have no id.
           <li key={i} class="moment">
             <Whole text={answer} />
             <p class="small">
-              probability {fraction(probability)}, said by{" "}
+              probability {fraction(probability)}, given by{" "}
               {said_by.map(({ model, provider, role }) => `${model} at ${provider}${JUDGE[role]}`).join(", ")}
             </p>
             {said_by.map(
@@ -58,11 +58,11 @@ export const Verification = ({ result }: { readonly result: VerifiedResult }) =>
         ))}
       </ol>
     )}
-    {result.checks.length === 0 && <p class="muted">No questions were needed, or none could be made.</p>}
+    {result.checks.length === 0 && <p class="muted">No check questions were needed, or none could be made.</p>}
   </section>
 )
 
-/** Characters of an answer that are shown beside others before it is asked for. */
+/** Length of a folded answer, in characters. */
 const EXCERPT = 300
 
 const JUDGE = { proposer: "", judge: " as judge" } as const
