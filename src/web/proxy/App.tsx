@@ -48,6 +48,12 @@ const heardOf = (exchanges: ReadonlyArray<Exchange>, pins: ReadonlyArray<string>
   return ended?.failure?.kind === "tampered" ? "somebody between" : "nobody"
 }
 
+const InsecureContext = () => (
+  <p class="note bad" role="alert">
+    Browsers offer cryptography only to pages from https or from this machine (localhost). Open this console over https.
+  </p>
+)
+
 export const App = () => {
   const { decline, offered, pin, pinned } = usePins()
   const [chosen, setChosen] = useState<number>()
@@ -74,12 +80,7 @@ export const App = () => {
       </Bar>
       <main id="main" class="split" tabIndex={-1}>
         <div class="talk">
-          {globalThis.isSecureContext || (
-            <p class="note bad" role="alert">
-              Browsers offer cryptography only to pages from https or from this machine (localhost). Open this console
-              over https.
-            </p>
-          )}
+          {globalThis.isSecureContext || <InsecureContext />}
           {offered !== undefined && (
             <AnotherIdentity
               pinned={pinned.pins}

@@ -57,30 +57,102 @@ const Believed = ({ change, heard, onChange, onChecked, pinned }: BelievedProps)
   </section>
 )
 
+interface PinFormProps {
+  readonly text: string
+  readonly input: RefObject<HTMLInputElement | null>
+  readonly onText: (text: string) => void
+  readonly onPins: (pins: ReadonlyArray<string>) => void
+  /** Absent if nothing is pinned yet. */
+  readonly cancel: { readonly onKeep: () => void; readonly onForget: () => void } | undefined
+}
+
+const PinForm = ({ cancel, input, onPins, onText, text }: PinFormProps) => {
+  const [mistake, setMistake] = useState<string>()
+  const field = useId()
+  const hint = useId()
+  const submit = (event: Event) => {
+    event.preventDefault()
+    const read = readPins(text)
+    if ("mistake" in read) return setMistake(read.mistake)
+    setMistake(undefined)
+    onPins(read.pins)
+  }
+  return (
+    <form class="stack" onSubmit={submit}>
+      <div class="field">
+        <label for={field}>Key id to pin</label>
+        <input
+          id={field}
+          ref={input}
+          type="text"
+          class="mono"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck={false}
+          placeholder="43 characters, such as GjmHpv0u…"
+          value={text}
+          aria-describedby={hint}
+          aria-invalid={mistake !== undefined}
+          onInput={(event) => onText(event.currentTarget.value)}
+        />
+        <p
+          id={hint}
+          class={mistake === undefined ? "small muted" : "note bad"}
+          role={mistake === undefined ? undefined : "alert"}
+        >
+          {mistake ?? "During a key rotation, several separated by spaces."}
+        </p>
+      </div>
+      <div class="row">
+        <button type="submit" class="primary">
+          Pin this identity
+        </button>
+        {cancel !== undefined && (
+          <>
+            <button type="button" onClick={cancel.onKeep}>
+              Keep it as it is
+            </button>
+            <button
+              type="button"
+              onClick={() => {
+                setMistake(undefined)
+                cancel.onForget()
+              }}
+            >
+              Forget
+            </button>
+          </>
+        )}
+      </div>
+    </form>
+  )
+}
+
 interface TrustProps {
   readonly pinned: Pinned
   readonly heard: Heard
   readonly onPin: (pinned: Pinned) => void
 }
 
-/** Shows the pinned identities, and the form to change them. */
+/** Shows the pinned identities, or the form to change them. */
 export const Trust = ({ heard, onPin, pinned }: TrustProps) => {
   const { pins } = pinned
   const [changing, setChanging] = useState(false)
   const [text, setText] = useState("")
-  const [mistake, setMistake] = useState<string>()
   const change = useRef<HTMLButtonElement>(null)
   const input = useRef<HTMLInputElement>(null)
   const focusNext = useFocusNext()
-  const field = useId()
-  const hint = useId()
+  const pin = (next: ReadonlyArray<string>) => {
+    setChanging(false)
+    onPin({ pins: next, from: "person" })
+  }
   if (pins.length > 0 && !changing) {
     return (
       <Believed
         pinned={pinned}
         heard={heard}
         change={change}
-        onChecked={() => onPin({ pins, from: "person" })}
+        onChecked={() => pin(pins)}
         onChange={() => {
           setText(pins.join(" "))
           setChanging(true)
@@ -89,14 +161,6 @@ export const Trust = ({ heard, onPin, pinned }: TrustProps) => {
       />
     )
   }
-  const submit = (event: Event) => {
-    event.preventDefault()
-    const read = readPins(text)
-    if ("mistake" in read) return setMistake(read.mistake)
-    setMistake(undefined)
-    setChanging(false)
-    onPin({ pins: read.pins, from: "person" })
-  }
   return (
     <section class="card stack trust" aria-label="Trust">
       <h2>Which identity do you trust?</h2>
@@ -104,63 +168,27 @@ export const Trust = ({ heard, onPin, pinned }: TrustProps) => {
         A question is sealed only to a key that the proxy’s identity has signed. Ask its operator for the key id: the
         proxy logs it at start, and <code>sealgate pin</code> prints it.
       </p>
-      <form class="stack" onSubmit={submit}>
-        <div class="field">
-          <label for={field}>Key id to pin</label>
-          <input
-            id={field}
-            ref={input}
-            type="text"
-            class="mono"
-            autocomplete="off"
-            autocapitalize="off"
-            spellcheck={false}
-            placeholder="43 characters, such as GjmHpv0u…"
-            value={text}
-            aria-describedby={hint}
-            aria-invalid={mistake !== undefined}
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-          <p
-            id={hint}
-            class={mistake === undefined ? "small muted" : "note bad"}
-            role={mistake === undefined ? undefined : "alert"}
-          >
-            {mistake ?? "Several, separated by spaces, while a key is being rotated."}
-          </p>
-        </div>
-        <div class="row">
-          <button type="submit" class="primary">
-            Pin this identity
-          </button>
-          {pins.length > 0 && (
-            <>
-              <button
-                type="button"
-                onClick={() => {
-                  setMistake(undefined)
+      <PinForm
+        text={text}
+        input={input}
+        onText={setText}
+        onPins={pin}
+        cancel={
+          pins.length === 0
+            ? undefined
+            : {
+                onKeep: () => {
                   setChanging(false)
                   focusNext(change)
-                }}
-              >
-                Keep it as it is
-              </button>
-              <button
-                type="button"
-                onClick={() => {
-                  setMistake(undefined)
-                  setChanging(false)
+                },
+                onForget: () => {
                   setText("")
-                  onPin({ pins: [], from: "person" })
+                  pin([])
                   focusNext(input)
-                }}
-              >
-                Forget
-              </button>
-            </>
-          )}
-        </div>
-      </form>
+                },
+              }
+        }
+      />
     </section>
   )
 }

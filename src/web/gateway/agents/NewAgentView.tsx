@@ -12,6 +12,32 @@ type TextFields = Exclude<keyof AgentFields, "mode" | "effort">
 
 const ROUNDS = MODES.adversarial.option
 
+interface TextInput {
+  readonly name: TextFields
+  readonly label: string
+  readonly hint: string
+  readonly inputMode?: "text" | "numeric" | "decimal"
+}
+
+const DESCRIPTION: ReadonlyArray<TextInput> = [
+  { name: "name", label: "Name", hint: "Need not be unique." },
+  { name: "role", label: "Role (optional)", hint: "For example: a careful reviewer of contracts." },
+  { name: "instructions", label: "Instructions (optional)", hint: "Apply to every task." },
+]
+
+const LIMITS: ReadonlyArray<TextInput> = [
+  { name: "rounds", label: "Rounds of debate", hint: `${ROUNDS.minimum} to ${ROUNDS.maximum}`, inputMode: "numeric" },
+  { name: "timeout", label: "Working time, seconds", hint: "Waiting does not count.", inputMode: "numeric" },
+  {
+    name: "cost",
+    label: "Cost, US dollars (optional)",
+    hint: "For example 0.50. Excludes models without a price.",
+    inputMode: "decimal",
+  },
+  { name: "tokens", label: "Tokens (optional)", hint: "Input and output together.", inputMode: "numeric" },
+  { name: "calls", label: "Calls of models (optional)", hint: "Includes failed calls.", inputMode: "numeric" },
+]
+
 export const NewAgentView = () => {
   const { announce, gateway } = useSession()
   const form = useRef<HTMLFormElement>(null)
@@ -27,43 +53,40 @@ export const NewAgentView = () => {
     run(
       () => gateway.agents.create(checked.value),
       (agent) => {
-        announce(`${agent.name} was made.`)
+        announce(`${agent.name} was created.`)
         location.hash = hrefOf({ view: "agent", id: agent.id })
       },
     )
   }
-  /** What a text field has in common with every other. */
-  const text = (name: TextFields) => ({
-    ...fieldProps(`agent-${name}`, mistakes[name]),
-    value: fields[name],
-    autocomplete: "off",
-    onInput: (event: { readonly currentTarget: { readonly value: string } }) => {
-      const { value } = event.currentTarget
-      setFields((known) => ({ ...known, [name]: value }))
-    },
-  })
-  const field = (name: TextFields, label: string, hint: string) => ({
-    id: `agent-${name}`,
-    label,
-    hint,
-    mistake: mistakes[name],
-  })
+  const input = ({ hint, inputMode = "text", label, name }: TextInput) => {
+    const id = `agent-${name}`
+    const props = {
+      ...fieldProps(id, mistakes[name]),
+      value: fields[name],
+      autocomplete: "off",
+      onInput: (event: { readonly currentTarget: { readonly value: string } }) => {
+        const { value } = event.currentTarget
+        setFields((known) => ({ ...known, [name]: value }))
+      },
+    }
+    return (
+      <Field key={name} id={id} label={label} hint={hint} mistake={mistakes[name]}>
+        {name === "instructions" ? (
+          <textarea rows={4} {...props} />
+        ) : (
+          <input type="text" inputMode={inputMode} required={name === "name"} {...props} />
+        )}
+      </Field>
+    )
+  }
 
   return (
     <View title="New agent">
       <form ref={form} class="card stack narrow" noValidate onSubmit={submit}>
-        <Field {...field("name", "Name", "What you call it; others may have the same.")}>
-          <input type="text" required {...text("name")} />
-        </Field>
-        <Field {...field("role", "Role (optional)", "Who it is, such as: a careful reviewer of contracts.")}>
-          <input type="text" {...text("role")} />
-        </Field>
-        <Field {...field("instructions", "Instructions (optional)", "What it keeps to in every task.")}>
-          <textarea rows={4} {...text("instructions")} />
-        </Field>
+        {DESCRIPTION.map(input)}
         <ModeChoice
           name="agent-mode"
-          legend="How it answers, unless a task says otherwise"
+          legend="Default mode of its tasks"
           value={fields.mode}
           onChange={(mode: Mode) => setFields((known) => ({ ...known, mode }))}
         />
@@ -74,29 +97,7 @@ export const NewAgentView = () => {
         />
         <fieldset class="stack">
           <legend>Limits of one job</legend>
-          <div class="columns">
-            <Field {...field("rounds", "Rounds of debate", `${ROUNDS.minimum} to ${ROUNDS.maximum}`)}>
-              <input type="text" inputMode="numeric" {...text("rounds")} />
-            </Field>
-            <Field {...field("timeout", "Working time, seconds", "Waiting does not count.")}>
-              <input type="text" inputMode="numeric" {...text("timeout")} />
-            </Field>
-            <Field
-              {...field(
-                "cost",
-                "Cost, US dollars (optional)",
-                "Such as 0.50; models without a price are then left out.",
-              )}
-            >
-              <input type="text" inputMode="decimal" {...text("cost")} />
-            </Field>
-            <Field {...field("tokens", "Tokens (optional)", "In and out together.")}>
-              <input type="text" inputMode="numeric" {...text("tokens")} />
-            </Field>
-            <Field {...field("calls", "Calls of models (optional)", "Those that failed count.")}>
-              <input type="text" inputMode="numeric" {...text("calls")} />
-            </Field>
-          </div>
+          <div class="columns">{LIMITS.map(input)}</div>
         </fieldset>
         {failure !== undefined && <Problem failure={failure} />}
         <div class="row">

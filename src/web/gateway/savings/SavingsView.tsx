@@ -14,10 +14,60 @@ const EVERY_MS = 30_000
 // Object.entries loses the key type.
 const CHOICES = Object.entries(RANGES) as ReadonlyArray<[Range, (typeof RANGES)[Range]]>
 
+type Scope = "tenant" | "all"
+
+interface RangeChoiceProps {
+  readonly range: Range
+  readonly onChange: (range: Range) => void
+}
+
+const RangeChoice = ({ onChange, range }: RangeChoiceProps) => {
+  const { announce } = useSession()
+  return (
+    <div class="segments" role="group" aria-label="Time">
+      {CHOICES.map(([name, { label }]) => (
+        <button
+          key={name}
+          type="button"
+          aria-pressed={range === name}
+          onClick={() => {
+            onChange(name)
+            announce(`Savings of ${label}`)
+          }}
+        >
+          {label}
+        </button>
+      ))}
+    </div>
+  )
+}
+
+interface ScopeChoiceProps {
+  readonly scope: Scope
+  readonly onChange: (scope: Scope) => void
+}
+
+const ScopeChoice = ({ onChange, scope }: ScopeChoiceProps) => (
+  <>
+    <label for="scope" class="visually-hidden">
+      Whose calls
+    </label>
+    <select
+      id="scope"
+      class="short"
+      value={scope}
+      onChange={(event) => onChange(event.currentTarget.value === "all" ? "all" : "tenant")}
+    >
+      <option value="tenant">my tenant</option>
+      <option value="all">all tenants</option>
+    </select>
+  </>
+)
+
 export const SavingsView = () => {
-  const { announce, gateway, owner } = useSession()
+  const { gateway, owner } = useSession()
   const [range, setRange] = useState<Range>("day")
-  const [scope, setScope] = useState<"tenant" | "all">("tenant")
+  const [scope, setScope] = useState<Scope>("tenant")
   const { busy, failure, reload, value } = useLoad(
     async (signal) => {
       const now = Date.now()
@@ -39,37 +89,8 @@ export const SavingsView = () => {
       title="Savings"
       actions={
         <>
-          <div class="segments" role="group" aria-label="Time">
-            {CHOICES.map(([name, { label }]) => (
-              <button
-                key={name}
-                type="button"
-                aria-pressed={range === name}
-                onClick={() => {
-                  setRange(name)
-                  announce(`Savings of ${label}`)
-                }}
-              >
-                {label}
-              </button>
-            ))}
-          </div>
-          {owner.admin && (
-            <>
-              <label for="scope" class="visually-hidden">
-                Whose calls
-              </label>
-              <select
-                id="scope"
-                class="short"
-                value={scope}
-                onChange={(event) => setScope(event.currentTarget.value === "all" ? "all" : "tenant")}
-              >
-                <option value="tenant">my tenant</option>
-                <option value="all">all tenants</option>
-              </select>
-            </>
-          )}
+          <RangeChoice range={range} onChange={setRange} />
+          {owner.admin && <ScopeChoice scope={scope} onChange={setScope} />}
         </>
       }
     >

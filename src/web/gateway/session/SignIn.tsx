@@ -5,6 +5,26 @@ import { Problem } from "../View.tsx"
 import { forgetToken, keepToken, type SignedIn, signIn } from "./signedIn.ts"
 import type { Owner } from "./token.ts"
 
+/** Ways to get a token. */
+const Sources = () => (
+  <section class="stack small" aria-labelledby="where">
+    <h3 id="where">Where to get one</h3>
+    <dl class="facts ways">
+      <dt>To try it</dt>
+      <dd>
+        <code>sealgate gateway --dev</code> prints a token at start that is valid until it stops.
+      </dd>
+      <dt>With a secret</dt>
+      <dd>
+        <code>JWT_SECRET=… sealgate token --sub you --tenant yours --role admin</code> creates one that is valid for an
+        hour.
+      </dd>
+      <dt>In production</dt>
+      <dd>Your identity provider issues it. Ask the operator of the gateway.</dd>
+    </dl>
+  </section>
+)
+
 /** Asks for a token. Only the input field and the session hold it. */
 export const SignIn = ({
   onEnd,
@@ -84,22 +104,7 @@ export const SignIn = ({
           {busy ? "Signing in…" : "Sign in"}
         </button>
       </form>
-      <section class="stack small" aria-labelledby="where">
-        <h3 id="where">Where to get one</h3>
-        <dl class="facts ways">
-          <dt>To try it</dt>
-          <dd>
-            <code>sealgate gateway --dev</code> prints a token at start that is valid until it stops.
-          </dd>
-          <dt>With a secret</dt>
-          <dd>
-            <code>JWT_SECRET=… sealgate token --sub you --tenant yours --role admin</code> creates one that is valid for
-            an hour.
-          </dd>
-          <dt>In production</dt>
-          <dd>Your identity provider issues it. Ask the operator of the gateway.</dd>
-        </dl>
-      </section>
+      <Sources />
     </main>
   )
 }
