@@ -16,7 +16,7 @@ const failureOf = (error: unknown): Failure => {
     }
   }
   if (error instanceof Tampered) {
-    return { kind: "tampered", title: "Somebody changed the traffic. This is not an answer.", detail: error.message }
+    return { kind: "tampered", title: "Somebody interfered. This is not an answer.", detail: error.message }
   }
   if (error instanceof SealedProblem) {
     const { detail, title } = error.problem

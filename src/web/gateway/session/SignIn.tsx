@@ -25,17 +25,15 @@ const Sources = () => (
   </section>
 )
 
-/** Asks for a token. Only the input field and the session hold it. */
-export const SignIn = ({
-  onEnd,
-  onSignedIn,
-  reason,
-}: {
+interface SignInProps {
   /** Why the last session ended. */
   readonly reason: Failure | undefined
   readonly onSignedIn: (session: SignedIn) => void
   readonly onEnd: (owner: Owner) => void
-}) => {
+}
+
+/** Asks for a token. Only the input field and the session hold it. */
+export const SignIn = ({ onEnd, onSignedIn, reason }: SignInProps) => {
   const field = useRef<HTMLInputElement>(null)
   const keep = useRef<HTMLInputElement>(null)
   const [failure, setFailure] = useState(reason)
