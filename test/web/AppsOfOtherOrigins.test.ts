@@ -1,4 +1,4 @@
-/** The clients in a page of another origin, in a real browser: served when its origin is allowed, and told when not. */
+/** The clients in a page of another origin, in a real browser: served if the origin is allowed, refused with a reason if not. */
 import { createServer } from "node:http"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
@@ -11,7 +11,7 @@ import { databaseUrl, startGateway, tokenFor } from "../support/gateway.ts"
 import { startProxy } from "../support/proxy.ts"
 import { INIT, post } from "../support/sealing.ts"
 
-/** What an application imports, as its bundler makes it: files by their paths, of which one is loaded only when it is used. */
+/** Bundles the clients as an application would: files by path, one of them loaded lazily. */
 const bundled = Effect.promise(async () => {
   const bundle = await rolldown({
     input: fileURLToPath(new URL("../../src/client/index.ts", import.meta.url)),
@@ -25,7 +25,7 @@ const bundled = Effect.promise(async () => {
   return files
 })
 
-/** An application that has nothing but the clients, on an origin of its own. */
+/** Serves an application with only the clients, on another origin. */
 const startApp = Effect.gen(function* () {
   const files = yield* bundled
   const server = createServer((request, response) => {
@@ -39,7 +39,7 @@ const startApp = Effect.gen(function* () {
   )
   const address = server.address()
   if (address === null || typeof address === "string") return yield* Effect.die(new Error("no port"))
-  // The servers are 127.0.0.1, which is another site.
+  // The servers are at 127.0.0.1, which is another site.
   return `http://localhost:${address.port}`
 })
 
@@ -50,7 +50,7 @@ interface Failed {
   readonly retryAfterMs: number | undefined
 }
 
-/** Runs code of the application, which sees the clients and what it was given. */
+/** Runs code in the application, with the clients and the given values in scope. */
 const inPage = async <A>(page: Page, given: object, code: string): Promise<A> => {
   await page.waitForFunction("globalThis.clients !== undefined")
   return page.evaluate<A>(
@@ -93,7 +93,7 @@ describe.runIf(hasBrowser)("an application of another origin", () => {
     }),
   )
 
-  it.live("works at a gateway that allows it", () =>
+  it.live("uses a gateway that allows it", () =>
     Effect.gen(function* () {
       const origin = yield* startApp
       const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), {
@@ -120,7 +120,7 @@ describe.runIf(hasBrowser)("an application of another origin", () => {
     }),
   )
 
-  it.live("gets nothing from servers that do not, and is told what may be the matter", () =>
+  it.live("gets nothing from servers that do not allow it, and an error that names possible causes", () =>
     Effect.gen(function* () {
       const origin = yield* startApp
       const proxy = yield* startProxy({ settings: { allowedOrigins: ["https://app.example.com"], rateLimitInit: 1 } })
@@ -131,7 +131,7 @@ describe.runIf(hasBrowser)("an application of another origin", () => {
         const seen = await inPage<ReadonlyArray<Failed>>(
           page,
           { proxy: proxy.url, pin: proxy.kid, gateway: gateway.url, token: "x" },
-          `// What a page can send without asking, and whose answer it cannot read.
+          `// Requests without preflight, whose answers the page cannot read.
           for (let i = 0; i < 3; i++) await fetch(proxy + "/v1/init", { method: "POST", mode: "no-cors" })
           return [
             await failed(new SealedClient({ baseUrl: proxy, pins: [pin] }).complete({ prompt: "x" })),
@@ -142,7 +142,7 @@ describe.runIf(hasBrowser)("an application of another origin", () => {
           assert.strictEqual(name, "Unreachable")
           assert.include(message, `add ${origin} to ALLOWED_ORIGINS`)
         }
-        // None of it was counted.
+        // Nothing was counted.
         assert.strictEqual((await post(proxy, "/v1/init", INIT)).status, 200)
       })
     }),

@@ -1,4 +1,4 @@
-/** The gateway's console in a real browser, on a real gateway whose models play a part. */
+/** The gateway's console in a real browser, on a real gateway with scripted models. */
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Redacted } from "effect"
 import type { Locator, Page } from "playwright-core"
@@ -15,7 +15,7 @@ import { startProxy } from "../support/proxy.ts"
 import { scene } from "./gateway/scene.ts"
 import { DETAIL, OBJECTION, PROPOSAL, REVISION, TASK } from "./gateway/stage.ts"
 
-/** Presses Tab until the focus is where it should be; a keyboard that cannot get there is what a test is to find. */
+/** Presses Tab until the element has the focus; fails if the keyboard cannot reach it. */
 const tabTo = async (page: Page, role: "link" | "button" | "textbox", name: string | RegExp): Promise<void> => {
   const wanted = page.getByRole(role, { name }).first()
   for (let presses = 0; presses < 40; presses++) {
@@ -25,7 +25,7 @@ const tabTo = async (page: Page, role: "link" | "button" | "textbox", name: stri
   assert.fail(`no way to ${name} by keyboard`)
 }
 
-/** Waits until something is on the page once and has all of these texts in it. */
+/** Waits until exactly one element contains all these texts. */
 const says = (what: Locator, parts: ReadonlyArray<string>): Promise<void> =>
   soon(async () => {
     const texts = await what.allInnerTexts()
@@ -40,7 +40,7 @@ const hasFocus = (page: Page, name: string): Promise<void> =>
   soon(async () => assert.include(await focused(page), name))
 
 describe.runIf(hasBrowser)("the gateway's console", () => {
-  it.live("lets in who has a token, tells others why not, and keeps the token to itself", () =>
+  it.live("signs in with a valid token, explains refusals, and does not leak the token", () =>
     Effect.gen(function* () {
       const stranger = yield* mintToken({
         secret: Redacted.make("the secret of some other gateway, not this"),
@@ -94,7 +94,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
-  it.live("keeps the token in its tab for who ticks that, until they sign out", () =>
+  it.live("keeps the token in its tab on request, until sign-out", () =>
     scene(async ({ consoleUrl, page, token }) => {
       const kept = () => page.evaluate<string | null>(`sessionStorage.getItem("sealgate.token")`)
       await page.goto(consoleUrl)
@@ -107,7 +107,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await page.evaluate(`location.hash = "#/jobs"`)
       await page.getByText("No jobs yet.").waitFor()
       await page.reload()
-      // The same view, too.
+      // Also shows the same view.
       await page.getByText("No jobs yet.").waitFor()
       await page.getByRole("button", { name: "Sign out" }).click()
       assert.isNull(await kept())
@@ -116,7 +116,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
-  it.live("forgets a kept token that is refused when the page is loaded again, and says so", () =>
+  it.live("removes a kept token that is refused after a reload, and says so", () =>
     scene(async ({ consoleUrl, page, token }) => {
       const kept = () => page.evaluate<string | null>(`sessionStorage.getItem("sealgate.token")`)
       await page.goto(consoleUrl)
@@ -133,7 +133,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
-  it.live("runs a task again that failed, with what it was given", () =>
+  it.live("runs a failed task again with the same options", () =>
     scene(async ({ client, enter, fake, page }) => {
       const { id } = await client.agents.create({ name: "a" })
       fake.when((asked) => asked.text.includes("moody")).script(fault.invalidRequest())
@@ -151,7 +151,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
-  it.live("shows what sealed proxies signed of a job, to be kept and verified", () =>
+  it.live("shows the receipts of sealed proxies, to download and verify", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const gateway = yield* startGateway(
@@ -185,7 +185,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
-  it.live("goes back to signing in when the token is refused later, and says so", () =>
+  it.live("returns to sign-in when the token is refused later, and says so", () =>
     scene(async ({ enter, page }) => {
       await enter()
       await page.route("**/api/v1/jobs*", async (route) => {
@@ -198,7 +198,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
-  it.live("goes from signing in to the result by keyboard, and shows the steps while they happen", () =>
+  it.live("leads from sign-in to the result by keyboard, and shows steps live", () =>
     scene(async ({ consoleUrl, fake, gate, page, token }) => {
       await page.goto(consoleUrl)
       await page.getByLabel("Token").waitFor()
@@ -214,7 +214,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
 
       await tabTo(page, "button", "Create agent")
       await page.keyboard.press("Enter")
-      // The focus goes to what is missing.
+      // The focus goes to the missing field.
       await page.locator('#agent-name:focus[aria-invalid="true"]').waitFor()
       await page.keyboard.insertText("Reviewer")
       await tabTo(page, "textbox", /^Cost/)
@@ -223,7 +223,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await page.getByRole("heading", { name: "Reviewer" }).waitFor()
 
       gate.hold()
-      // Reading the job again tells nothing new here, so whatever is new came as an event.
+      // Polling is disabled here, so news came as an event.
       let first: string | undefined
       await page.route(/\/api\/v1\/jobs\/[0-9a-f-]{36}$/, async (route) => {
         first ??= await (await route.fetch()).text()
@@ -306,7 +306,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
-  it.live("asks before it deletes, and gives the focus back", () =>
+  it.live("asks before deleting, and restores the focus", () =>
     scene(async ({ client, enter, page }) => {
       await client.agents.create({ name: "First" })
       await client.agents.create({ name: "Second" })
@@ -315,7 +315,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await page.keyboard.press("Enter")
       const dialog = page.getByRole("dialog", { name: "Delete Second?" })
       await dialog.waitFor()
-      // What is chosen by pressing Enter at once does no harm.
+      // Pressing Enter at once is harmless.
       await hasFocus(page, "Keep it")
       await page.keyboard.press("Escape")
       await dialog.waitFor({ state: "detached" })
@@ -334,7 +334,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
-  it.live("lists jobs by status and page, keeps the list up to date, and rests while nobody looks", () =>
+  it.live("lists jobs by status and page, updates the list, and pauses while hidden", () =>
     scene(async ({ client, enter, gate, page }) => {
       const { id } = await client.agents.create({ name: "Reviewer" })
       const done = await client.agents.execute(id, { task: "one that is done" })
@@ -387,10 +387,10 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     callRecord({ at: NOW - 2 * HOUR, cost: 11, baseline: 12, tenant: "umbrella" }),
   ]
 
-  it.live("shows savings as the API has them, in a chart, in figures and in words", () =>
+  it.live("shows the API's savings in a chart, in figures and in words", () =>
     scene(
       async ({ client, enter, page }) => {
-        // Page and test ask about the same time, also when an hour ends in between.
+        // Page and test use the same time, also if an hour ends in between.
         await page.clock.setFixedTime(NOW)
         await enter()
         await page.getByRole("link", { name: "Savings" }).click()
@@ -469,7 +469,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     ),
   )
 
-  it.live("says what to do where there is nothing yet, and shows problems with their trace", () =>
+  it.live("explains empty views, and shows problems with their trace", () =>
     scene(async ({ enter, page }) => {
       await enter()
       await page.getByText("No agents yet.").waitFor()
@@ -487,7 +487,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
-  it.live("shows what people and models write as text, whatever it is", () =>
+  it.live("renders the words of users and models as text, never as markup", () =>
     scene(async ({ client, enter, page }) => {
       const markup = `<img src=x onerror="document.title='run'"><b>bold</b> javascript:alert(1)`
       const { id } = await client.agents.create({ name: markup, instructions: markup })
@@ -508,7 +508,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
-  it.live("makes one job of a task that is run again because its answer was lost", () =>
+  it.live("creates one job for a task that is sent again after a lost answer", () =>
     scene(async ({ client, enter, page }) => {
       const { id } = await client.agents.create({ name: "Reviewer" })
       await enter()
@@ -530,7 +530,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
     }),
   )
 
-  it.live("works where the browser has no secure context", () =>
+  it.live("works without a secure context", () =>
     scene(async ({ client, enter, page }) => {
       await page.addInitScript("delete Crypto.prototype.randomUUID; delete Crypto.prototype.subtle")
       const { id } = await client.agents.create({ name: "Reviewer" })

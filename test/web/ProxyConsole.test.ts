@@ -1,4 +1,4 @@
-/** The proxy's console in a real browser: seals there, shows what crosses the wire, refuses what was tampered with. */
+/** The proxy's console in a real browser: seals, shows the traffic, refuses changed answers. */
 import { readFile } from "node:fs/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -19,7 +19,7 @@ const ask = async (page: Page, question: string): Promise<void> => {
   await page.getByLabel("Your question").press("Enter")
 }
 
-/** Waits until something is on the page with this text in it. */
+/** Waits until an element contains this text. */
 const says = (what: Locator, text: string | RegExp): Promise<void> =>
   what.filter({ hasText: text }).waitFor({ state: "attached" })
 
@@ -33,14 +33,14 @@ const exchangeOf = (page: Page, question: string) => page.locator(".exchange", {
 
 const refused = (page: Page, question: string) => exchangeOf(page, question).getByText("✕ Refused", { exact: true })
 
-/** What a page asks a session with, its list of suites changed. */
+/** A session request with a changed list of suites. */
 const withSuites = (route: Route, change: (suites: ReadonlyArray<unknown>) => ReadonlyArray<unknown>): string => {
   const body = JSON.parse(route.request().postData() ?? "") as { readonly suites: ReadonlyArray<unknown> }
   return JSON.stringify({ ...body, suites: change(body.suites) })
 }
 
 describe.runIf(hasBrowser)("the proxy's console", () => {
-  it.live("seals a chat, shows the wire beside its meaning, and nothing of it is readable on the path", () =>
+  it.live("seals a chat, shows the traffic with its meaning, and reveals nothing on the path", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const { complaints, page } = yield* openPage()
@@ -48,7 +48,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         const sent: Array<string> = []
         page.on("request", (request) => sent.push(`${request.url()} ${request.postData() ?? ""}`))
         await page.goto(`${proxy.url}/console`)
-        // Without a pin there is nothing to ask.
+        // Nothing can be asked without a pin.
         await soon(async () => assert.isTrue(await page.getByLabel("Your question").isDisabled()))
         await page.getByLabel("Key id to pin").fill("nonsense")
         await page.getByRole("button", { name: "Pin this identity" }).click()
@@ -60,7 +60,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         await page.getByText(ANSWER_VERIFIED).waitFor()
         await page.getByText("✓ Pinned, and it answers").waitFor()
         await says(page.locator(".answer"), /^The model answered: purple elephants$/)
-        // Every crossing was verified or is not a secret, and the chain has a link per frame and the proof.
+        // Every message is verified or public, and the chain has a link per frame plus the proof.
         await soon(async () => {
           const states = await page.locator(".crossing .state").allTextContents()
           assert.deepStrictEqual([...new Set(states)].sort(), ["○ in the clear", "● sealed here", "✓ verified"].sort())
@@ -68,13 +68,13 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           assert.isAtLeast(frames, 2)
           assert.strictEqual(await page.locator(".chain li").count(), frames + 1)
         })
-        // The suite, and the ticks of the clock that the frames came by.
+        // The suite, and the pace of the frames.
         await says(page.locator(".crossing", { hasText: "The question, sealed" }), "in the suite MLKEM768-X25519.")
         await says(page.locator(".crossing", { hasText: "Frame 0" }), /after 0\.\d s/)
         await says(page.getByLabel("On the wire"), /frames? came by the clock, one every 0\.1 s/)
         await says(page.locator(".crossings"), "“purple")
 
-        // The conversation goes on, in the same session.
+        // The conversation continues in the same session.
         await ask(page, "and more")
         await page.getByText(ANSWER_VERIFIED).nth(1).waitFor()
         assert.strictEqual(sent.filter((request) => request.includes("/v1/init")).length, 1)
@@ -126,20 +126,20 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           await page.goto("about:blank")
           await page.goto(`${proxy.url}/console${fragment}`)
         }
-        // With nothing to lose a link is believed, but it stays the link's word, now and at the next visit.
+        // Without a pin, the link's pin is used but stays marked as unchecked, now and at the next visit.
         await open(`#pin=${proxy.kid}`)
         await unchecked.waitFor()
         await open()
         await unchecked.waitFor()
         await counts(checked, 0)
-        // It counts as checked when a person says so; after that the same link changes nothing.
+        // The user marks it as checked; after that the same link changes nothing.
         await press("I checked it")
         await checked.waitFor()
         await open(`#pin=${proxy.kid}`)
         await checked.waitFor()
         await counts(question, 0)
 
-        // Another identity is shown beside the pinned one, which stays in force until somebody decides.
+        // Another identity appears beside the pinned one, which stays in force until the user decides.
         await open(`#pin=${OTHER_PIN}`)
         await says(question, proxy.kid)
         await says(question, OTHER_PIN)
@@ -153,7 +153,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         await checked.waitFor()
         await counts(question, 0)
 
-        // A link that is opened while the page is there asks, too.
+        // A link opened in the loaded page asks, too.
         await page.goto(`${proxy.url}/console#pin=${OTHER_PIN}`)
         await says(question, OTHER_PIN)
         await press("Pin what the link names")
@@ -166,7 +166,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
-  it.live("shows that somebody on the path changed an answer", () =>
+  it.live("shows that an answer was changed on the path", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const { page } = yield* openPage()
@@ -183,22 +183,22 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         await refused(page, "one two three").waitFor()
         await says(page.locator(".exchange"), "Somebody changed the traffic. This is not an answer.")
         await says(page.locator(".crossing.refused"), "Frame 1")
-        // What was refused is said to those who do not see it as well, and is no part of the conversation.
+        // The refusal is announced to screen readers, and not part of the conversation.
         await says(page.getByRole("status"), "Somebody interfered")
         await counts(page.getByRole("button", { name: /Download/ }), 0)
       })
     }),
   )
 
-  it.live("seals nothing where somebody on the path takes the post-quantum suite away", () =>
+  it.live("seals nothing if an attacker removes the post-quantum suite", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const classical = JSON.stringify({ ...INIT, suites: [X25519.id] })
       const attacks: ReadonlyArray<(route: Route) => Promise<void>> = [
-        // Out of what the page asks for: what is sent of it is another body, also where only the order changes.
+        // A changed request: the body differs, also if only the order changes.
         (route) => route.continue({ postData: withSuites(route, (suites) => suites.slice(1)) }),
         (route) => route.continue({ postData: withSuites(route, (suites) => suites.toReversed()) }),
-        // In the place of the offer comes a genuine one, of a session that was asked for with X25519 alone.
+        // A replaced offer: a genuine one for a session requested with X25519 only.
         async (route) => route.fulfill({ response: await route.fetch({ postData: classical }) }),
       ]
       for (const attack of attacks) {
@@ -220,7 +220,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
-  it.live("lets its reader play the one on the path, and refuses every trick", () =>
+  it.live("lets the user simulate an attacker, and refuses every attack", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const { complaints, page } = yield* openPage()
@@ -249,7 +249,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
-  it.live("gives out receipts that `sealgate verify` accepts, and with them reveals nothing unasked", () =>
+  it.live("downloads receipts that `sealgate verify` accepts and that reveal nothing by default", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const { page } = yield* openPage()
@@ -277,7 +277,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
-  it.live("tells of problems, stops on request, and goes on after both", () =>
+  it.live("shows problems, stops on request, and continues after both", () =>
     Effect.gen(function* () {
       const upstream = yield* FakeUpstream.make()
       const proxy = yield* startProxy({ settings: behind(upstream) })
@@ -287,7 +287,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         upstream.script(fault.invalidRequest())
         await ask(page, "unwelcome")
         await page.getByText("✕ No answer").waitFor()
-        // It came under seal and is proven, so nothing of it is left unchecked or called readable.
+        // Sealed and proven, so no item is unchecked or marked as readable.
         await says(exchangeOf(page, "unwelcome"), "The pinned proxy said so under seal.")
         await says(page.locator(".crossing.verified"), "The proof")
         await counts(page.locator(".crossing .state", { hasText: "not checked" }), 0)
@@ -304,7 +304,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
-  it.live("keeps the focus of who works by keyboard, and asks once however often Enter is pressed", () =>
+  it.live("keeps the keyboard focus, and asks once however often Enter is pressed", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const { page } = yield* openPage()
@@ -337,7 +337,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         await page.keyboard.press("Enter")
         await hasFocus(page, "Your question")
         await page.keyboard.press("Enter")
-        // Wherever it is pressed: what sends never becomes what stops.
+        // The send button never becomes the stop button.
         await page.getByRole("button", { name: "Seal and send" }).press("Enter")
         await held.one()
         await page.getByRole("button", { name: "Stop" }).focus()
@@ -358,7 +358,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
-  it.live("scrolls to what is new only for who asked it or reads there", () =>
+  it.live("scrolls to new text only after a question or at the end", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const { page } = yield* openPage({ viewport: PHONE })
@@ -374,14 +374,14 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         await ask(page, `first ${long}`)
         await held.one()
         await soon(async () => assert.isAbove(await top(), 0))
-        // A page hears of scrolling with its next frame.
+        // Scroll events arrive with the next animation frame.
         await page.evaluate("scrollTo(0, 0)")
         await page.evaluate("new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
         held.next()
         await page.getByText(ANSWER_VERIFIED).waitFor()
         assert.strictEqual(await top(), 0)
 
-        // Whoever is at the end stays there.
+        // At the end, the view follows.
         await ask(page, `second ${long}`)
         await held.one()
         await soon(async () => assert.isAbove(await top(), 0))
@@ -396,7 +396,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
-  it.live("leads to the wire and back on a phone, with the composer in reach all the while", () =>
+  it.live("leads to the traffic and back on a phone, with the composer always visible", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const { page } = yield* openPage({ viewport: PHONE })
@@ -423,7 +423,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
-  it.live("says that the proxy does not answer any more, and that it does again", () =>
+  it.live("shows that the proxy stopped answering, and that it answers again", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const { page } = yield* openPage()
@@ -441,7 +441,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     }),
   )
 
-  it.live("works where the browser denies storage, and then remembers nothing", () =>
+  it.live("works without browser storage, and then remembers nothing", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       for (const denial of [
@@ -483,7 +483,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           await page.goto(`${proxy.url}/console`)
           await page.getByText("✓ ready").waitFor()
           await look()
-          // By keyboard alone: past the link that skips, into the field, pin, ask.
+          // By keyboard alone: past the skip link, into the field, pin, ask.
           await page.getByLabel("Key id to pin").focus()
           await page.keyboard.type(proxy.kid)
           await page.keyboard.press("Enter")
@@ -506,7 +506,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
     )
   }
 
-  it.live("is not there when it is switched off", () =>
+  it.live("is absent if switched off", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy({ settings: { console: false } })
       for (const path of ["/console", "/console/main.js"]) {

@@ -1,4 +1,4 @@
-/** The page at /docs in a real browser, of both servers. */
+/** The API page at /docs of both servers, in a real browser. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"

@@ -1,6 +1,6 @@
 /**
- * Every state of both consoles, wide and on a phone, light and dark: nothing scrolls sideways, axe finds nothing. With
- * SCREENSHOTS=folder each is also kept as a picture, for a person to look at.
+ * Checks every state of both consoles, wide and on a phone, light and dark: no sideways scrolling, no finding of axe. With
+ * SCREENSHOTS=folder, saves a screenshot of each.
  */
 import { mkdirSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
@@ -18,7 +18,7 @@ if (FOLDER !== undefined) mkdirSync(FOLDER, { recursive: true })
 
 const SIZES = { 1280: DESKTOP, 390: PHONE } as const
 
-/** Looks at the page as it is in every size and colour. */
+/** Checks the current page in every size and colour scheme. */
 const looker =
   (page: Page, console: string, fillsThePage = false) =>
   async (state: string) => {
@@ -48,7 +48,7 @@ const LONG =
   "Sealing hides what is asked and answered from everybody between this page and the proxy. What remains visible is that there was a request, about when, and how many frames came back; and because frames come by the clock, their number says little about the answer."
 
 describe.runIf(hasBrowser)("every state of the proxy's console", () => {
-  it.live("looks right", () =>
+  it.live("fits and is accessible", () =>
     Effect.gen(function* () {
       const upstream = yield* FakeUpstream.make()
       const proxy = yield* startProxy({ settings: { ...behind(upstream), provider1Model: "gpt-6-sol" } })
@@ -136,7 +136,7 @@ const goTo = async (page: Page, hash: string, text: string | RegExp) => {
 }
 
 describe.runIf(hasBrowser)("every state of the gateway's console", () => {
-  it.live("looks right before there is anything", () =>
+  it.live("fits and is accessible while empty", () =>
     scene(
       async ({ consoleUrl, enter, page }) => {
         const look = looker(page, "gateway")
@@ -165,7 +165,7 @@ describe.runIf(hasBrowser)("every state of the gateway's console", () => {
     ),
   )
 
-  it.live("looks right at work", () =>
+  it.live("fits and is accessible in use", () =>
     scene(
       async ({ client, enter, fake, gate, page }) => {
         const look = looker(page, "gateway")

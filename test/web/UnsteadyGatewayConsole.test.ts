@@ -1,4 +1,4 @@
-/** The gateway's console when answers are slow, late or missing, and for people who do not see it. */
+/** The gateway's console with slow, late or missing answers, and for screen readers. */
 import { assert, describe, it } from "@effect/vitest"
 import { SignJWT } from "jose"
 import type { Page, Route } from "playwright-core"
@@ -11,7 +11,7 @@ const JOB = /\/api\/v1\/jobs\/[0-9a-f-]{36}$/
 const EVENTS = /\/api\/v1\/jobs\/[0-9a-f-]{36}\/events/
 const LISTS = /\/api\/v1\/(agents|jobs)(\?|$)/
 
-/** An outage, every answer of which has a trace of its own. `asked` counts what was refused. */
+/** An outage whose answers have distinct traces. `asked` counts refused requests. */
 const outage = () => {
   const state = { asked: 0, on: false }
   const answer = async (route: Route): Promise<void> => {
@@ -29,15 +29,15 @@ const pageIs = (page: Page, n: number): Promise<void> =>
     assert.include(await page.getByRole("navigation", { name: "Pages" }).allInnerTexts(), `Newer\nPage ${n}\nOlder`),
   )
 
-/** Lets time pass in the page until `enough`. */
+/** Advances the page's clock until `enough`. */
 const passing = (page: Page, ms: number, enough: () => void): Promise<void> =>
   soon(async () => {
     await page.clock.fastForward(ms)
     enough()
   })
 
-describe.runIf(hasBrowser)("the gateway's console, when not everything goes well,", () => {
-  it.live("lets in whoever has a token that never expires", () =>
+describe.runIf(hasBrowser)("the gateway's console under faults", () => {
+  it.live("accepts a token that never expires", () =>
     scene(async ({ enter, page }) => {
       const token = await new SignJWT({ tenant: "dana" })
         .setProtectedHeader({ alg: "HS256" })
@@ -51,11 +51,11 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
     }),
   )
 
-  it.live("names and focuses a view as soon as it is there", () =>
+  it.live("titles and focuses a view as soon as it appears", () =>
     scene(async ({ consoleUrl, page, token }) => {
       await page.goto(consoleUrl)
       await page.getByLabel("Token").waitFor()
-      // Hears of a heading before anything else can happen in the page.
+      // Observes a heading before anything else can happen in the page.
       await page.evaluate(`
         globalThis.seen = []
         new MutationObserver(() => {
@@ -79,7 +79,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
     }),
   )
 
-  it.live("turns one page at a time, however often it is told to while the page loads", () =>
+  it.live("turns one page at a time, however often the button is pressed while a page loads", () =>
     scene(async ({ client, enter, page }) => {
       for (let i = 0; i < 41; i++) await client.agents.create({ name: `agent ${i}` })
       await enter()
@@ -101,7 +101,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
     }),
   )
 
-  it.live("does not turn the page of other rows than are asked for, and keeps the focus on its buttons", () =>
+  it.live("pages only by the cursor of the current rows, and keeps the focus on its buttons", () =>
     scene(async ({ client, enter, gate, page }) => {
       const { id } = await client.agents.create({ name: "Reviewer" })
       gate.hold()
@@ -109,7 +109,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
       await enter()
       await page.getByRole("link", { name: "Jobs" }).click()
       await page.getByRole("link", { name: "open 20" }).waitFor()
-      // There and back: the last page knows of no next one while the first one loads.
+      // There and back: the last page has no next cursor while the first one loads.
       await page.getByRole("button", { name: "Older" }).press("Enter")
       await page.getByRole("link", { name: "open 0", exact: true }).waitFor()
       const held = new Held()
@@ -138,7 +138,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
     }),
   )
 
-  it.live("goes on with a job when an outage is over, and says once that there is one", () =>
+  it.live("resumes a job after an outage, and announces the outage once", () =>
     scene(async ({ client, enter, fake, gate, page }) => {
       const { id } = await client.agents.create({ name: "Reviewer" })
       gate.hold()
@@ -146,7 +146,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
       await fake.received(1)
       const { answer, state } = outage()
       await page.route(JOB, answer)
-      // Whatever is new is read, not heard.
+      // News arrives by polling, not by the stream.
       await page.route(EVENTS, () => undefined)
       await page.clock.install()
       await enter()
@@ -159,7 +159,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
       await alert.waitFor()
       const said = await alert.innerText()
       const before = state.asked
-      // A look asks three times before it gives up.
+      // A read makes three attempts before it fails.
       await passing(page, 2000, () => assert.isAbove(state.asked, before + 6))
       assert.strictEqual(await alert.innerText(), said)
       state.on = false
@@ -174,7 +174,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
     }),
   )
 
-  it.live("looks at a job that could not be read at first, but not at one that is not there", () =>
+  it.live("retries a job that could not be read at first, but not one that does not exist", () =>
     scene(async ({ client, enter, fake, gate, page }) => {
       const { id } = await client.agents.create({ name: "Reviewer" })
       gate.hold()
@@ -203,7 +203,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
     }),
   )
 
-  it.live("says once that a list cannot be read", () =>
+  it.live("announces once that a list cannot be read", () =>
     scene(async ({ enter, page }) => {
       await page.clock.install()
       await enter()
@@ -217,13 +217,13 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
       const before = state.asked
       await passing(page, 3000, () => assert.isAbove(state.asked, before + 6))
       assert.strictEqual(await alert.innerText(), said)
-      // Whoever tries again hears how that went.
+      // A manual retry announces its result.
       await page.getByRole("button", { name: "Try again" }).click()
       await soon(async () => assert.notInclude(await alert.allInnerTexts(), said))
     }),
   )
 
-  it.live("says of every step how it ended, also of one that is done again", () =>
+  it.live("announces how every step ended, also a repeated one", () =>
     scene(async ({ client, enter, fake, gate, page }) => {
       const { id } = await client.agents.create({ name: "Reviewer" })
       gate.hold()
@@ -259,7 +259,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
     }),
   )
 
-  it.live("leaves people where they went when an answer comes late", () =>
+  it.live("does not navigate when an answer comes late", () =>
     scene(async ({ client, enter, page }) => {
       const { id } = await client.agents.create({ name: "Reviewer" })
       await enter()
@@ -272,13 +272,13 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
       await page.getByRole("link", { name: "Jobs" }).click()
       await page.getByText("No jobs yet.").waitFor()
       held.letGo()
-      // It appears when the list is read again, which is after the late answer.
+      // It appears with the next read of the list, which is after the late answer.
       await page.getByRole("link", { name: "one that starts slowly" }).waitFor()
       assert.strictEqual(await page.evaluate("location.hash"), "#/jobs")
     }),
   )
 
-  it.live("does not end a session because of what an earlier one asked", () =>
+  it.live("does not end a session because of a late refusal to an earlier one", () =>
     scene(async ({ client, enter, page, token }) => {
       const { id } = await client.agents.create({ name: "Reviewer" })
       await enter()

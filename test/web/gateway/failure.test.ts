@@ -5,7 +5,7 @@ import { makeProblem } from "../../../src/domain/problem.ts"
 import { explain, failureOf, isSignedOut, renewed } from "../../../src/web/gateway/failure.ts"
 
 describe("failures", () => {
-  it("say what the problem says, and what to do", () => {
+  it("contain the problem and advice", () => {
     const failure = explain(
       new GatewayProblem(
         makeProblem({
@@ -28,7 +28,7 @@ describe("failures", () => {
     })
   })
 
-  it("have advice for whatever the gateway may answer", () => {
+  it("have advice for every status of the gateway", () => {
     const adviceOn = (status: number, code = "x") =>
       explain(new GatewayProblem(makeProblem({ code, status, title: "t" }))).advice
     const advice = [401, 403, 404, 412, 413, 422, 429, 500, 503].map((status) => adviceOn(status))
@@ -38,7 +38,7 @@ describe("failures", () => {
     assert.strictEqual(explain("odd").detail, "odd")
   })
 
-  it("stay as they were said when they only have another trace", () => {
+  it("stay the same object if only the trace differs", () => {
     const of = (trace_id: string, detail = "No database.") =>
       failureOf(makeProblem({ code: "unavailable", status: 503, title: "Come back later.", detail, trace_id }))
     const known = of("a")
@@ -48,7 +48,7 @@ describe("failures", () => {
     assert.strictEqual(renewed(undefined, known), known)
   })
 
-  it("are final when asking again is of no use", () => {
+  it("are final if a retry cannot help", () => {
     const problem = (status: number) => new GatewayProblem(makeProblem({ code: "x", status, title: "t" }))
     assert.deepStrictEqual(
       [401, 403, 404, 429, 500, 503].filter((status) => explain(problem(status)).final === true),
@@ -57,7 +57,7 @@ describe("failures", () => {
     assert.isUndefined(explain(new Unreachable("away")).final)
   })
 
-  it("tell a refused token from everything else", () => {
+  it("distinguish a refused token from other failures", () => {
     assert.isTrue(isSignedOut(new GatewayProblem(makeProblem({ code: "unauthorized", status: 401, title: "t" }))))
     assert.isFalse(isSignedOut(new GatewayProblem(makeProblem({ code: "forbidden", status: 403, title: "t" }))))
     assert.isFalse(isSignedOut(new Error("401")))

@@ -12,19 +12,19 @@ const routes: ReadonlyArray<readonly [Route, string]> = [
 ]
 
 describe("routes", () => {
-  it("come back from their addresses, and belong to a section", () => {
+  it("survive a round trip through their address, and belong to a section", () => {
     for (const [route, section] of routes) {
       assert.deepStrictEqual(routeOf(hrefOf(route)), route)
       assert.strictEqual(sectionOf(route), section)
     }
   })
 
-  it("are home when there is none, and unchanged by places within the page", () => {
+  it("default to home, and ignore anchors within the page", () => {
     for (const hash of ["", "#", "#/", "#/nowhere", "#/jobs/1/2"]) assert.deepStrictEqual(routeOf(hash), HOME, hash)
     assert.isUndefined(routeOf("#main"))
   })
 
-  it("take a broken escape as it is", () => {
+  it("keep a broken escape as text", () => {
     assert.deepStrictEqual(routeOf("#/jobs/%E0%"), { view: "job", id: "%E0%" })
   })
 })

@@ -1,4 +1,4 @@
-/** A signed-in person at the console of a gateway of their own. */
+/** A page at the console of a new gateway, with a user to sign in. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type { BrowserContextOptions, Page } from "playwright-core"
@@ -8,7 +8,7 @@ import { openPage } from "../../support/browser.ts"
 import { tokenFor } from "../../support/gateway.ts"
 import { setStage } from "./stage.ts"
 
-/** Said by the browser itself about answers that a test asks for. */
+/** Browser messages about answers that tests provoke. */
 const ASKED_FOR = /Failed to load resource: (the server responded with a status of (401|404|412|503)|net::ERR_FAILED)/
 
 type Stage = Effect.Success<ReturnType<typeof setStage>>
@@ -20,7 +20,7 @@ export interface Scene extends Stage {
   readonly enter: (token?: string) => Promise<void>
 }
 
-/** A page at the console of a gateway of its own. When the play is over, nothing may have been complained about. */
+/** Opens the console of a new gateway. Fails if the browser logged errors. */
 export const scene = (
   play: (scene: Scene) => Promise<void>,
   {

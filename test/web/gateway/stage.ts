@@ -1,4 +1,4 @@
-/** A gateway whose models play a prepared part, one answer at a time where a test wants to watch. */
+/** A gateway with scripted models; a gate can release their answers one at a time. */
 import { Array, Effect, Layer } from "effect"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"
 import type { CallRecord } from "../../../src/services/routing/CallRecord.ts"
@@ -18,7 +18,7 @@ export const DRAFT = "391 is not a prime: it is 17 × 23."
 
 export type Kind = "propose" | "critique" | "respond" | "judge" | "compare" | "questions" | "answer" | "reconcile"
 
-/** What a request is for, read from what it asks. */
+/** Detects the purpose of a request from its text. */
 const kindOf = ({ system, text: last }: Asked): Kind => {
   const text = `${system}\n${last}`
   if (text.includes("You examine an answer")) return "critique"
@@ -31,7 +31,7 @@ const kindOf = ({ system, text: last }: Asked): Kind => {
   return "propose"
 }
 
-/** One of three models is careless. */
+/** Answers of three models, one of them careless. */
 const answerOf = ({ model }: Asked): string => (model.startsWith("gemini") ? "391 is a prime." : DRAFT)
 
 const json = (value: unknown): Reply => ({
@@ -76,7 +76,7 @@ const partFor = (kind: Kind, asked: Asked, round: number): Reply => {
 
 const ROWS_PER_WRITE = 1000
 
-/** Answers wait here until they are let through. */
+/** Holds answers until they are released. */
 class Gate {
   private open = true
   private waiting: globalThis.Array<() => void> = []
@@ -85,7 +85,7 @@ class Gate {
     this.open = false
   }
 
-  /** Lets the first waiting answer through, when there is one. */
+  /** Releases the first waiting answer, if any. */
   next(): void {
     this.waiting.shift()?.()
   }
@@ -101,12 +101,12 @@ class Gate {
   }
 }
 
-/** A new gateway on a database that holds `calls`; the cheapest of three models is preferred, the first is the baseline. */
+/** Starts a gateway on a database with `calls`. It prefers the cheapest of three models; the first is the baseline. */
 export const setStage = Effect.fnUntraced(function* (calls: ReadonlyArray<CallRecord> = []) {
   const fake = yield* FakeUpstream.make()
   const gate = yield* Effect.acquireRelease(
     Effect.sync(() => new Gate()),
-    // The fake closes when all its answers are given.
+    // The fake closes only after all its answers.
     (gate) => Effect.sync(() => gate.release()),
   )
   let rounds = 0
@@ -121,7 +121,7 @@ export const setStage = Effect.fnUntraced(function* (calls: ReadonlyArray<CallRe
   const filename = yield* databaseUrl(sqlite)
   if (calls.length > 0) {
     yield* Ledger.use((ledger) =>
-      // A statement has only so many parameters.
+      // In chunks, because the parameters of a statement are limited.
       Effect.forEach(Array.chunksOf(calls, ROWS_PER_WRITE), ledger.record, { discard: true }),
     ).pipe(Effect.provide(Layer.provide(Ledger.layer, layerSqlite({ filename }))), Effect.orDie)
   }

@@ -10,7 +10,7 @@ const denied = (): never => {
   throw new Error("denied")
 }
 
-/** A browser's store that holds `kept`. */
+/** A browser store that holds `kept`. */
 const storing = (kept: Map<string, string>): Store => ({
   getItem: (name) => kept.get(name) ?? null,
   setItem: (name, value) => void kept.set(name, value),
@@ -18,7 +18,7 @@ const storing = (kept: Map<string, string>): Store => ({
 })
 
 describe("remembered pins", () => {
-  it("are in the browser's store, until they are forgotten", () => {
+  it("are kept in the browser's store until forgotten", () => {
     const kept = new Map<string, string>()
     for (const from of ["person", "link"] as const) {
       rememberPins(
@@ -32,7 +32,7 @@ describe("remembered pins", () => {
     }
   })
 
-  it("are in the page's memory when the browser has no store, none to read or none to write", () => {
+  it("are kept in memory if the store is missing, unreadable or unwritable", () => {
     const broken: ReadonlyArray<() => Store> = [
       denied,
       () => ({ getItem: denied, setItem: denied, removeItem: denied }),
@@ -48,7 +48,7 @@ describe("remembered pins", () => {
     }
   })
 
-  it("are none when the store holds something else", () => {
+  it("are empty if the store holds something else", () => {
     for (const text of ["", "{", "7", "[]", PIN, `{"pins":"${PIN}"}`, `{"pins":[7]}`, `{"pins":["${PIN}",null,{}]}`]) {
       assert.deepStrictEqual(rememberedPins(storing(new Map([["sealgate.pins", text]]))), NOTHING, text)
     }
@@ -58,16 +58,16 @@ describe("remembered pins", () => {
 describe("a link with pins", () => {
   const pinned: Pinned = { pins: [PIN, OTHER], from: "person" }
 
-  it("fills a gap, as what came from a link", () => {
+  it("sets pins if there are none, marked as from a link", () => {
     assert.deepStrictEqual(followLink(NOTHING, [PIN]), { pinned: { pins: [PIN], from: "link" } })
   })
 
-  it("changes nothing when it names what is pinned, in any order, or names nothing", () => {
+  it("changes nothing if it names the same pins in any order, or none", () => {
     for (const linked of [[PIN, OTHER], [OTHER, PIN], []])
       assert.deepStrictEqual(followLink(pinned, linked), { pinned })
   })
 
-  it("replaces, adds and removes nothing by itself", () => {
+  it("never replaces, adds or removes pins by itself", () => {
     for (const linked of [["C".repeat(43)], [PIN], [PIN, OTHER, "C".repeat(43)]]) {
       assert.deepStrictEqual(followLink(pinned, linked), { pinned, offered: linked })
     }

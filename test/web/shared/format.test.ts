@@ -11,15 +11,15 @@ import {
   shortId,
 } from "../../../src/web/shared/format.ts"
 
-describe("shares", () => {
-  it("have percentages with a sign that reads, or none", () => {
+describe("percent", () => {
+  it("formats signs readably, and a missing baseline in words", () => {
     assert.deepStrictEqual([62.849, -3, 0, null].map(percent), ["62.8 %", "−3.0 %", "0.0 %", "no baseline"])
     assert.deepStrictEqual([0.8, null].map(fraction), ["0.80", "none given"])
   })
 })
 
-describe("times", () => {
-  it("take as long as they take", () => {
+describe("durations and ages", () => {
+  it("formats durations in the unit that fits", () => {
     const written = [-5, 0, 999, 1000, 59_999, 61_000, 3_600_000, 90_000_000].map(duration)
     assert.deepStrictEqual(written, [
       "0 ms",
@@ -34,7 +34,7 @@ describe("times", () => {
     assert.strictEqual(between("2026-01-01T00:00:00.000Z", "2026-01-01T00:00:01.500Z"), 1500)
   })
 
-  it("are so long ago, also when the clocks differ", () => {
+  it("formats ages, also when the clocks differ", () => {
     const now = Date.parse("2026-11-21T12:00:00Z")
     const ago = (ms: number) => age(new Date(now - ms).toISOString(), now)
     assert.deepStrictEqual([-9000, 4999, 59_000, 3_599_000, 47 * 3_600_000, 48 * 3_600_000].map(ago), [
@@ -49,8 +49,8 @@ describe("times", () => {
   })
 })
 
-describe("texts", () => {
-  it("are cut on one line, at whole characters", () => {
+describe("excerpt", () => {
+  it("cuts texts to one line at whole characters", () => {
     assert.strictEqual(excerpt("  a\n\n b  ", 5), "a b")
     assert.strictEqual(excerpt("one two three", 8), "one two…")
     assert.strictEqual(excerpt("👩👩👩", 2), "👩…")

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { tokenIn } from "../../../src/web/shared/tokenIn.ts"
 
-it("tokens are found in what people paste", () => {
+it("extracts a token from pasted text", () => {
   for (const pasted of [
     "a.b.c",
     " a.b.c\n",

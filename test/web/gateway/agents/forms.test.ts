@@ -5,7 +5,7 @@ import { ExecuteRequest } from "../../../../src/domain/job.ts"
 import { checkAgent, checkTask, NEW_AGENT } from "../../../../src/web/gateway/agents/forms.ts"
 
 describe("the form of an agent", () => {
-  it("gives what the API takes, without what was left empty", () => {
+  it("converts to an API request without empty fields", () => {
     const plain = checkAgent({ ...NEW_AGENT, name: " a " })
     assert.deepStrictEqual(plain, {
       ok: true,
@@ -33,7 +33,7 @@ describe("the form of an agent", () => {
     Schema.decodeUnknownSync(CreateAgent)(full.value, { onExcessProperty: "error" })
   })
 
-  it("says what is wrong with each field", () => {
+  it("reports one mistake per invalid field", () => {
     const checked = checkAgent({ ...NEW_AGENT, rounds: "4", timeout: "1.5", tokens: "0", calls: "x", cost: "free" })
     assert.deepStrictEqual(checked.ok ? [] : Object.keys(checked.mistakes), [
       "name",
@@ -52,7 +52,7 @@ describe("the form of an agent", () => {
 describe("the form of a task", () => {
   const fields = { task: " do it ", mode: "verified", effort: "high" } as const
 
-  it("gives what the API takes, and needs a task", () => {
+  it("converts to an API request, and requires a task", () => {
     const checked = checkTask(fields)
     assert.deepStrictEqual(checked, {
       ok: true,

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { debateOf } from "../../../../src/web/gateway/jobs/adversarial/debate.ts"
 import { step } from "./examples.ts"
 
-describe("a debate", () => {
-  it("shows its rounds from its steps, before there is a result", () => {
+describe("debateOf", () => {
+  it("lists rounds from steps before there is a result", () => {
     const critique = step("critique", { round: 1, repair: true })
     const response = step("respond", { round: 1 })
     const second = step("critique", { round: 2 })
@@ -26,7 +26,7 @@ describe("a debate", () => {
     ])
   })
 
-  it("is that of the last target of a cascade", () => {
+  it("returns the debate of the last target of a cascade", () => {
     const steps = [
       step("propose"),
       step("critique", { round: 1 }),
@@ -41,7 +41,7 @@ describe("a debate", () => {
     })
   })
 
-  it("knows from the result what was objected", () => {
+  it("takes objections from the result", () => {
     const objections = [
       { id: 1, round: 1, claim: "wrong", evidence: "", severity: "major", status: "open", replies: [] },
     ] as const

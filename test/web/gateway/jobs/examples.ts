@@ -1,4 +1,4 @@
-/** A step and a job, as the API gives them. */
+/** Examples of a step and a job, as the API returns them. */
 import type { Job, Step } from "../../../../src/client/GatewayJobs.ts"
 
 export const step = (kind: string, members: Partial<Step> = {}): Step => ({

@@ -3,12 +3,12 @@ import { stepsOf, taskText, applyUpdate } from "../../../../src/web/gateway/jobs
 import { job, step } from "./examples.ts"
 
 describe("a followed job", () => {
-  it("keeps what is newest, in whatever order update come", () => {
+  it("keeps the newest state, in any order of updates", () => {
     const first = applyUpdate(undefined, { type: "read", job: job({ status: "queued" }) })
     const followed = applyUpdate(first, { type: "following" })
     const one = applyUpdate(followed, { type: "step", step: step("propose") })
     assert.deepStrictEqual(one === undefined ? [] : stepsOf(one).map(({ name }) => name), ["propose"])
-    // An answer that was under way when the step came.
+    // A read that was in flight when the step came.
     const late = applyUpdate(one, { type: "read", job: job() })
     assert.deepStrictEqual(late === undefined ? [] : stepsOf(late).map(({ name }) => name), ["propose"])
     const ended = applyUpdate(late, {
@@ -20,13 +20,13 @@ describe("a followed job", () => {
     assert.strictEqual(after === undefined ? 0 : stepsOf(after).length, 2)
   })
 
-  it("shows the steps that were read until the stream has caught up", () => {
+  it("shows the steps read until the stream has caught up", () => {
     const read = applyUpdate(undefined, { type: "read", job: job({ steps: [step("propose"), step("critique-1")] }) })
     const one = applyUpdate(applyUpdate(read, { type: "following" }), { type: "step", step: step("propose") })
     assert.strictEqual(one === undefined ? 0 : stepsOf(one).length, 2)
   })
 
-  it("has a task to read, also when it is a conversation", () => {
+  it("shows the last user message of a conversation as its task", () => {
     assert.strictEqual(taskText("do it"), "do it")
     assert.strictEqual(
       taskText([

@@ -4,7 +4,7 @@ import { endOf, timeline } from "../../../../src/web/gateway/jobs/steps.ts"
 import { step } from "./examples.ts"
 
 describe("steps", () => {
-  it("are called what they do", () => {
+  it("have labels that name their purpose", () => {
     const labels = [
       step("propose"),
       step("critique", { round: 2 }),
@@ -27,14 +27,14 @@ describe("steps", () => {
     assert.strictEqual(stepLabel("verified", step("answer", { question: 3 })), "Independent answer 3")
   })
 
-  it("are said to have failed when they have", () => {
+  it("are announced as failed if they failed", () => {
     assert.deepStrictEqual(
       [endOf("adversarial", step("propose", { status: "failed" })), endOf("adversarial", step("propose"))],
       ["Proposal: failed.", "Proposal: done."],
     )
   })
 
-  it("lie in their time, side by side where they were", () => {
+  it("lie on the time line at their time, also in parallel", () => {
     const at = (from: number, to: number) => ({
       started_at: new Date(from).toISOString(),
       finished_at: new Date(to).toISOString(),

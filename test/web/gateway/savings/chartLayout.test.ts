@@ -53,7 +53,7 @@ describe("the chart", () => {
           [column.baseline.height, pair.baseline_micro_usd],
         ] as const
         for (const [height, value] of bars) assert.strictEqual(height === 0, value === 0)
-        // What would be less than a pixel is drawn as one.
+        // Smaller bars are drawn one pixel high.
         return bars.flatMap(([height, value]) => (height > 1 ? [value / height] : []))
       })
       for (const scale of perPixel) assert.closeTo(scale, perPixel[0] ?? 0, (perPixel[0] ?? 0) * 1e-6)

@@ -3,7 +3,7 @@ import type { RoutingStats } from "../../../../src/client/GatewayClient.ts"
 import { beginOf, columnLabel, inWords } from "../../../../src/web/gateway/savings/ranges.ts"
 
 describe("ranges", () => {
-  it("begin with a whole UTC hour or day and end with the one that is going on", () => {
+  it("begin at a full UTC hour or day and end with the current one", () => {
     const now = Date.parse("2026-11-21T12:34:56Z")
     assert.strictEqual(new Date(beginOf("day", now)).toISOString(), "2026-11-20T13:00:00.000Z")
     assert.strictEqual(new Date(beginOf("week", now)).toISOString(), "2026-11-15T00:00:00.000Z")
@@ -12,7 +12,7 @@ describe("ranges", () => {
     assert.strictEqual(columnLabel("2026-11-20T00:00:00Z", "day"), "Nov 20")
   })
 
-  it("are told in words, savings and losses alike", () => {
+  it("are described in words, savings and losses alike", () => {
     const sums = {
       requests: 1,
       calls: 2,

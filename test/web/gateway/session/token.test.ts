@@ -8,7 +8,7 @@ const base64Url = (value: unknown): string => Buffer.from(JSON.stringify(value))
 const unsigned = (claims: unknown): string => `${base64Url({ alg: "HS256" })}.${base64Url(claims)}.c2ln`
 
 describe("tokens", () => {
-  it.effect("say whose they are, as the gateway reads them", () =>
+  it.effect("name the same owner as for the gateway", () =>
     Effect.gen(function* () {
       const own = ownerOf(yield* tokenFor("alice"))
       assert.deepInclude(own, { subject: "alice", tenant: "alice", roles: [], admin: false })
@@ -18,11 +18,11 @@ describe("tokens", () => {
     }),
   )
 
-  it("say when they expire, in milliseconds", () => {
+  it("have an expiry in milliseconds", () => {
     assert.strictEqual(ownerOf(unsigned({ sub: "a", exp: 1_700_000_000 }))?.expires, 1_700_000_000_000)
   })
 
-  it("expire at a moment that can be written, whatever they say", () => {
+  it("have an expiry clamped to the range of Date", () => {
     const expiry = (exp: number) => moment(ownerOf(unsigned({ sub: "a", exp }))?.expires ?? Number.NaN)
     assert.deepStrictEqual([9_999_999_999_999, Number.MAX_VALUE, -Number.MAX_VALUE, 0].map(expiry), [
       "+275760-09-13 00:00 UTC",
@@ -32,7 +32,7 @@ describe("tokens", () => {
     ])
   })
 
-  it("are none when a part is missing, unreadable or without the claims", () => {
+  it("are rejected if a part is missing, unreadable or lacks claims", () => {
     const broken = [
       "",
       "a.b",
