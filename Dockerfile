@@ -1,5 +1,5 @@
-# The proxy by default, the gateway with `docker run … sealgate gateway`. Runs with a read-only root: what it writes
-# goes to /var/lib/sealgate/.sealgate (the attestation key, the embedded database).
+# Runs the proxy by default, the gateway with `docker run … sealgate gateway`. Works with a read-only root: the attestation
+# key and the embedded database are in /var/lib/sealgate/.sealgate.
 
 FROM node:26.10.0-slim AS build
 WORKDIR /build
@@ -22,7 +22,7 @@ WORKDIR /var/lib/sealgate
 VOLUME /var/lib/sealgate
 EXPOSE 3000 3001
 STOPSIGNAL SIGTERM
-# With TLS the certificate is not looked at: it names the outside. Where clients must show one, probe from outside instead.
+# Ignores the certificate with TLS, because it names the public host. If clients need certificates, probe from outside instead.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s \
   CMD ["node", "--no-warnings", "-e", "const { PORT, TLS_CERT_FILE } = process.env; process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'; const ask = (port) => fetch(`${TLS_CERT_FILE ? 'https' : 'http'}://127.0.0.1:${port}/health`).then(({ ok }) => ok || Promise.reject()); Promise.any((PORT ? [PORT] : [3001, 3000]).map(ask)).then(() => process.exit(0), () => process.exit(1))"]
 ENTRYPOINT ["node", "/app/dist/cli/main.js"]

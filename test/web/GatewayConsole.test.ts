@@ -223,7 +223,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
       await page.getByRole("heading", { name: "Reviewer" }).waitFor()
 
       gate.hold()
-      // Polling is disabled here, so news came as an event.
+      // Polling always returns the first state here, so news came as events.
       let first: string | undefined
       await page.route(/\/api\/v1\/jobs\/[0-9a-f-]{36}$/, async (route) => {
         first ??= await (await route.fetch()).text()

@@ -49,7 +49,7 @@ describe("ranges", () => {
       ],
     })
     assert.include(inWords(stats(10_000), "day"), "$0.0100 less than the baseline (25.0 %)")
-    assert.include(inWords(stats(10_000), "day"), "The dearest hour began at 14:00 UTC.")
+    assert.include(inWords(stats(10_000), "day"), "The most expensive hour began at 14:00 UTC.")
     assert.include(inWords(stats(-10_000), "day"), "$0.0100 more than the baseline, which is $0.0300")
   })
 })
