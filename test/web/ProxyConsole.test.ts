@@ -181,7 +181,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
         await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
         await ask(page, "one two three")
         await refused(page, "one two three").waitFor()
-        await says(page.locator(".exchange"), "Somebody changed the traffic. This is not an answer.")
+        await says(page.locator(".exchange"), "Somebody interfered. This is not an answer.")
         await says(page.locator(".crossing.refused"), "Frame 1")
         // The refusal is announced to screen readers, and not part of the conversation.
         await says(page.getByRole("status"), "Somebody interfered")
@@ -213,7 +213,7 @@ describe.runIf(hasBrowser)("the proxy's console", () => {
           await page.goto(`${proxy.url}/console#pin=${proxy.kid}`)
           await ask(page, "a secret")
           await refused(page, "a secret").waitFor()
-          await says(page.locator(".exchange"), "Somebody changed the traffic. This is not an answer.")
+          await says(page.locator(".exchange"), "Somebody interfered. This is not an answer.")
         })
         assert.deepStrictEqual(sealed, [])
       }

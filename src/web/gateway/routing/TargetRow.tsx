@@ -67,7 +67,7 @@ export const TargetRow = ({ effective, mistakes, onChange, onRemove, providers, 
         {field("output", "Output, $ per million", price(known?.output))}
         {field(
           "cached",
-          "Cached input, $ per million",
+          "Cached, $ per million",
           target.input === "" ? price(known?.cached_input) : "Same as input if empty.",
         )}
       </div>
