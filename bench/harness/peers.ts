@@ -12,7 +12,7 @@ const PEERS = ["@dbos-inc/dbos-sdk", "@portkey-ai/gateway"]
 
 export const installPeers = (): void => {
   if (PEERS.every((peer) => existsSync(peerFile(peer)))) return
-  console.error("Installing what is measured beside (bench/package-lock.json) …")
+  console.error("Installing the peers (bench/package-lock.json) …")
   const { status } = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
     cwd: FOLDER,
     stdio: ["ignore", "ignore", "inherit"],

@@ -12,7 +12,7 @@ export const AnotherIdentity = ({ offered, onKeep, onTake, pinned }: AnotherIden
   <section class="card stack" aria-label="Another identity">
     <h2>This link names another identity than the one that is pinned.</h2>
     <p class="note warn" role="alert">
-      Anybody can make such a link. Keep what is pinned, unless the operator of this proxy told you of a new key id.
+      Anybody can make such a link. Keep the pinned identity, unless the operator of this proxy gave you a new key id.
     </p>
     <dl class="stack">
       <div class="stack tight">
