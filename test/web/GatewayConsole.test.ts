@@ -581,7 +581,7 @@ describe.runIf(hasBrowser)("the gateway's console", () => {
                 ["#/jobs", "newest first"],
                 [`#/jobs/${debate.id}`, "The job as JSON"],
                 [`#/jobs/${check.id}`, "Reconciliation"],
-                [`#/jobs/${open.id}`, "under way"],
+                [`#/jobs/${open.id}`, "is running:"],
                 ["#/savings", "Failed calls"],
               ] as const) {
                 await page.evaluate(`location.hash = "${hash}"`)
