@@ -11,6 +11,7 @@ import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
 import { StorageUnavailable } from "../../domain/storage.ts"
 import { storedSpan } from "../../domain/traceContext.ts"
+import type { TenantId } from "../../domain/agent.ts"
 import type { JobId } from "../../domain/job.ts"
 import { JobResult } from "../../domain/modes.ts"
 import { Drain } from "../lifecycle/Drain.ts"
@@ -153,8 +154,12 @@ const make = Effect.gen(function* () {
     mayHaveMore = true
     if (free === 0 || (yield* drain.draining)) return
     stoppedMeanwhile = new Set()
-    const claimed = yield* queue.claim(free)
-    mayHaveMore = claimed.length === free
+    const running = new Map<TenantId, number>()
+    const count = ({ job: { tenant } }: Lease) => running.set(tenant, (running.get(tenant) ?? 0) + 1)
+    for (const { lease } of working.values()) count(lease)
+    const claimed = yield* queue.claim(free, running)
+    claimed.forEach(count)
+    mayHaveMore = claimed.length === free || [...running.values()].some((jobs) => jobs >= settings.workersPerTenant)
     const now = yield* Clock.currentTimeMillis
     for (const lease of claimed) {
       const job = new Working(lease, now)
