@@ -12,6 +12,7 @@ import { makeProblem, type Problem } from "../../domain/problem.ts"
 import { storedSpan } from "../../domain/traceContext.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
 import { decodeAgent } from "../agents/storedAgents.ts"
+import { thisMoment } from "../moments.ts"
 import { givenRows, unavailable } from "../storedRows.ts"
 import { databaseTime } from "./databaseTime.ts"
 import { afterCrash } from "./delays.ts"
@@ -38,9 +39,10 @@ export class JobQueue extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<Lease>, StorageUnavailable>
     /**
      * Puts back the jobs of workers that died with them. Where too many died in a row with the same job, it waits for a
-     * while or, in the end, fails.
+     * while or, in the end, fails. `own` are the jobs of this process, whose workers live: their leases only seem to
+     * have run out when the clock was set forward or this process stood still.
      */
-    readonly takeBack: Effect.Effect<void, StorageUnavailable>
+    readonly takeBack: (own?: Iterable<JobId>) => Effect.Effect<void, StorageUnavailable>
     /** Tells this process, once the transaction commits, that a job is due. Others find it when they look. */
     readonly wake: Effect.Effect<void>
     /** Waits until it was told so since the last time. */
@@ -65,7 +67,10 @@ export class JobQueue extends Context.Service<
       })
 
       /** Running jobs whose workers died. Others who look at the same time get others. */
-      const abandoned = sql`SELECT id FROM jobs WHERE status = 'running' AND finished_at IS NULL AND due_at <= ${now}
+      const owned = givenRows(sql, { job_id: "TEXT" })
+      const abandoned = (own: ReadonlyArray<JobId>) => sql`SELECT id FROM jobs
+        WHERE status = 'running' AND finished_at IS NULL AND due_at <= ${now}
+          AND id NOT IN (SELECT job_id FROM ${owned(own.map((job_id) => ({ job_id })))})
         ORDER BY due_at, id LIMIT ${BATCH}`
       const skipLocked = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE SKIP LOCKED`, orElse: () => sql`` })
 
@@ -130,7 +135,7 @@ export class JobQueue extends Context.Service<
       })
 
       const claim = Effect.fnUntraced(function* (count: number, busy: ReadonlyMap<TenantId, number> = new Map()) {
-        const [token, startedAt] = [yield* random.uuidV4(), yield* Clock.currentTimeMillis]
+        const [token, startedAt, since] = [yield* random.uuidV4(), yield* Clock.currentTimeMillis, yield* thisMoment]
         const until = sql`${now} + ${Duration.toMillis(settings.lease)}`
         const taken = sql`SET status = 'running', lease = ${token}, due_at = ${until},
           started_at = COALESCE(started_at, ${startedAt})`
@@ -148,7 +153,7 @@ export class JobQueue extends Context.Service<
           Effect.map(decodeAgent(job.agent), (agent): Lease => ({
             job: { ...job, agent },
             token,
-            startedAt,
+            since,
             finished: new Map(steps.get(job.id)),
           })),
         )
@@ -169,10 +174,10 @@ export class JobQueue extends Context.Service<
         yield* sql.afterCommit(jobEnded(mode, "failed", Duration.millis(at - createdAt)))
       })
 
-      const takeBack = Effect.gen(function* () {
+      const takeBack = Effect.fnUntraced(function* (own: ReadonlyArray<JobId>) {
         const rows = yield* sql<{ id: JobId; crashes: number; mode: Mode; created_at: number; traceparent: string }>`
           UPDATE jobs SET status = 'queued', lease = NULL, crashes = crashes + 1, due_at = ${now}
-          WHERE id IN (${abandoned} ${skipLocked}) RETURNING id, crashes, mode, created_at, traceparent`
+          WHERE id IN (${abandoned(own)} ${skipLocked}) RETURNING id, crashes, mode, created_at, traceparent`
         for (const { crashes, created_at, id, mode, traceparent } of rows) {
           // Should its worker be alive after all, it lets go of the job now and not only with its next write.
           yield* signals.publish(stopped(id))
@@ -187,13 +192,14 @@ export class JobQueue extends Context.Service<
         }
         if (rows.length > 0) yield* wake
         return rows.length
-      }).pipe(sql.withTransaction)
+      }, sql.withTransaction)
 
       const wake = sql.afterCommit(Effect.asVoid(latch.open))
 
       return JobQueue.of({
         claim: Effect.fn("JobQueue.claim")(claim, unavailable),
-        takeBack: takeBack.pipe(Effect.repeat({ while: (found) => found === BATCH }), Effect.asVoid, unavailable),
+        takeBack: (own = []) =>
+          takeBack([...own]).pipe(Effect.repeat({ while: (found) => found === BATCH }), Effect.asVoid, unavailable),
         wake,
         woken: Effect.andThen(latch.await, latch.close),
       })

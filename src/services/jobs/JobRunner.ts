@@ -57,7 +57,7 @@ const make = Effect.gen(function* () {
   /** Lets go of those among these jobs that are no longer this process's. */
   const check = Effect.fnUntraced(function* (jobs: ReadonlyArray<Working>) {
     const renewed = yield* Effect.result(leases.renew(jobs.map(({ lease }) => lease)))
-    const now = yield* Clock.currentTimeMillis
+    const now = alarms.now()
     for (const job of jobs) {
       if (Result.isSuccess(renewed)) {
         if (renewed.success.has(job.lease.job.id)) job.heldAt = now
@@ -95,6 +95,8 @@ const make = Effect.gen(function* () {
       const look = (moment: number) => job.left ?? (moment < due ? due : TIMED_OUT)
       const watched: Effect.Effect<Outcome, Stopped | StorageUnavailable> = alarms.watched(ran, look, (lookNow) => {
         job.lookNow = lookNow
+        // It may have had to stop before it could be told to.
+        if (job.left !== undefined) lookNow()
       })
       return Effect.catchIf(
         watched,
@@ -160,7 +162,7 @@ const make = Effect.gen(function* () {
     const claimed = yield* queue.claim(free, running)
     claimed.forEach(count)
     mayHaveMore = claimed.length === free || [...running.values()].some((jobs) => jobs >= settings.workersPerTenant)
-    const now = yield* Clock.currentTimeMillis
+    const now = alarms.now()
     for (const lease of claimed) {
       const job = new Working(lease, now)
       const before = working.get(lease.job.id)
@@ -188,7 +190,10 @@ const make = Effect.gen(function* () {
 
   if (settings.workers > 0) {
     yield* Effect.raceFirst(Effect.forever(look), drain.begun).pipe(Effect.forkScoped)
-    yield* regularly(Effect.andThen(Effect.ignore(queue.takeBack), queue.wake), settings.poll)
+    yield* regularly(
+      Effect.suspend(() => Effect.andThen(Effect.ignore(queue.takeBack(working.keys())), queue.wake)),
+      settings.poll,
+    )
     yield* regularly(
       Effect.suspend(() => check([...working.values()])),
       settings.leaseRefresh,
@@ -209,7 +214,7 @@ const GONE: Exit.Exit<Left> = Exit.succeed("gone")
 /** A job that this process works on. */
 class Working {
   readonly lease: Lease
-  /** When it was last known to be, in milliseconds since the epoch. */
+  /** The moment at which it was last known to be. */
   heldAt: number
   /** Why its program has to stop; failed otherwise when nobody can tell whose it is, or a step could not be stored. */
   left: Exit.Exit<never, Stopped | StorageUnavailable> | undefined

@@ -123,6 +123,34 @@ describe("transactions that share a commit", () => {
     ),
   )
 
+  it.live("are answered while others follow without a pause", () =>
+    withNumbers(() =>
+      Effect.gen(function* () {
+        const seen: Array<string> = []
+        // Longer than the event loop needs to look whether anybody follows.
+        const pause = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
+        yield* Effect.forEach(
+          Array.from({ length: 10 }, (_, n) => n),
+          (n) =>
+            Effect.gen(function* () {
+              yield* inTransaction(
+                Effect.andThen(
+                  insert(n),
+                  Effect.andThen(
+                    Effect.sync(() => seen.push("began")),
+                    pause,
+                  ),
+                ),
+              )
+              seen.push("answered")
+            }),
+          { concurrency: "unbounded", discard: true },
+        )
+        assert.isAtMost(seen.indexOf("answered"), 2)
+      }),
+    ),
+  )
+
   it.live("fail together with the disk, and work again once it has room", () =>
     withNumbers((filename) =>
       Effect.gen(function* () {
