@@ -44,7 +44,9 @@ const make = Effect.gen(function* () {
   const workers = yield* Scope.fork(scope)
 
   /** A write is repeated for as long as a lease lasts; after that the job may be another worker's. */
-  const AGAIN = Schedule.exponential("100 millis").pipe(Schedule.upTo({ duration: settings.lease }))
+  const AGAIN = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced(MAX_WAIT)]).pipe(
+    Schedule.upTo({ duration: settings.lease }),
+  )
   const persistently = <A>(write: Effect.Effect<A, StorageUnavailable>) => retryAfterFailure(write, AGAIN)
 
   /** The jobs of this process, by id. */
@@ -232,6 +234,9 @@ class Working {
     this.lookNow()
   }
 }
+
+/** The longest wait for a database that may be back: workers do nothing else meanwhile. */
+const MAX_WAIT = Duration.seconds(1)
 
 const STOPPED = "stopped:"
 
