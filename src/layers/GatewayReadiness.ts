@@ -24,7 +24,7 @@ const ROOM = 8 * 1024 * 1024
 const hasRoom = (database: GatewaySettings["databaseUrl"]): Effect.Effect<boolean> => {
   if (database.kind !== "sqlite" || database.filename === ":memory:") return Effect.succeed(true)
   const space = Effect.tryPromise(() => statfs(database.filename))
-  return Effect.match(space, { onFailure: () => false, onSuccess: ({ bavail, bsize }) => bavail * bsize >= ROOM })
+  return Effect.match(space, { onFailure: () => true, onSuccess: ({ bavail, bsize }) => bavail * bsize >= ROOM })
 }
 
 /** Readiness, which includes an answer of the database, and the gauges of process and queue. */
