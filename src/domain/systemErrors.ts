@@ -70,3 +70,17 @@ export const fileReason = (error: unknown): string => {
   const code = systemCode(error)
   return code === undefined ? "it is not what it should be" : (FILES[code] ?? `the system says ${code}`)
 }
+
+/** By SQLite's primary result codes, which extended codes have in their lowest byte. */
+const SQLITE: Readonly<Record<number, string>> = {
+  5: "another process has it locked",
+  8: "it is read-only",
+  10: "the disk cannot be read or written",
+  11: "it is damaged",
+  13: "the disk is full",
+  14: "it cannot be opened",
+  26: "it is not a database of SQLite",
+}
+
+/** What a result code of SQLite means, if it is about the file and not about a statement. */
+export const sqliteReason = (code: number): string | undefined => SQLITE[code & 0xff]

@@ -1,7 +1,7 @@
 /** Tries a routing configuration on the calls of the last day, before anybody depends on it. */
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { costOf, type Tokens } from "../../domain/money.ts"
+import { costOf, sumOf, type Tokens } from "../../domain/money.ts"
 import { Role, type RoutingSettings, type RoutingSettingsInput, type Target } from "../../domain/routing.ts"
 import type { RoutingSettingsInvalid } from "../../domain/routingChecks.ts"
 import { MAX_TRIED_CALLS, type RoutingTrial, TRIAL_METHOD } from "../../domain/routingTrial.ts"
@@ -122,9 +122,9 @@ const tryOn = Effect.fnUntraced(function* (settings: RoutingSettings, calls: Rea
       sums.unpriced_calls++
       continue
     }
-    chosen.trial_micro_usd += first.estimate
-    sums.trial_micro_usd += first.estimate
-    sums.actual_micro_usd += call.cost
+    chosen.trial_micro_usd = sumOf(chosen.trial_micro_usd, first.estimate)
+    sums.trial_micro_usd = sumOf(sums.trial_micro_usd, first.estimate)
+    sums.actual_micro_usd = sumOf(sums.actual_micro_usd, call.cost)
   }
   return { ...sums, by_target: [...targets.values()] }
 })
