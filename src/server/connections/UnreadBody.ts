@@ -6,6 +6,8 @@ import { cutAtOnce } from "./cutAtOnce.ts"
 const FREE_CHUNKS = 64
 /** The average size of all further chunks has to be at least this, in bytes. */
 const MIN_CHUNK_BYTES = 256
+/** What the framing of chunks, extensions included, may take beside as many bytes as the body has. */
+const FREE_FRAMING_BYTES = 128 * 1024
 
 /**
  * A request whose body is kept in one buffer until it is read. Node buffers up to 64 KiB of a body before anybody reads
@@ -13,7 +15,8 @@ const MIN_CHUNK_BYTES = 256
  * request waits.
  *
  * Each chunk costs a call, however small it is: a megabyte per second in chunks of one byte takes a quarter of a
- * processor. So the connection is cut if the chunks are tiny, also while the body of a refused request is passed over.
+ * processor. So the connection is cut if the chunks are tiny or mostly extensions, also while the body of a refused
+ * request is passed over.
  */
 export class UnreadBody extends IncomingMessage {
   readonly #unread = new CollectedBytes(this.readableHighWaterMark)
@@ -21,6 +24,8 @@ export class UnreadBody extends IncomingMessage {
   #isRead = false
   #pieces = 0
   #received = 0
+  /** What the connection had brought when the body began. */
+  readonly #before = this.socket.bytesRead
 
   override push(piece: Uint8Array<ArrayBuffer> | null): boolean {
     if (piece !== null && this.#isTooFine(piece.length)) cutAtOnce(this.socket)
@@ -49,8 +54,9 @@ export class UnreadBody extends IncomingMessage {
   #isTooFine(bytes: number): boolean {
     this.#pieces += 1
     this.#received += bytes
-    return (
-      this.#received < (this.#pieces - FREE_CHUNKS) * MIN_CHUNK_BYTES && this.headers["transfer-encoding"] !== undefined
-    )
+    const further = this.#pieces - FREE_CHUNKS
+    if (further <= 0 || this.headers["transfer-encoding"] === undefined) return false
+    const onTheWire = this.socket.bytesRead - this.#before
+    return this.#received < further * MIN_CHUNK_BYTES || onTheWire > 2 * this.#received + FREE_FRAMING_BYTES
   }
 }

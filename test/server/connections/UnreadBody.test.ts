@@ -166,6 +166,21 @@ describe("a body in tiny chunks", () => {
     }),
   )
 
+  it.live("or with little beside extensions is cut before they are many times the body", () =>
+    Effect.gen(function* () {
+      const { heard, port } = yield* counting(read)
+      const chunk = (extension: number) => `100;${"x".repeat(extension)}\r\n${"y".repeat(256)}\r\n`
+      const client = yield* openSocket(port, `${POST}${framing}${chunk(2000).repeat(1000)}`)
+      yield* Effect.promise(() => client.ended)
+      assert.isBelow(heard.pieces, 200)
+      const modest = yield* openSocket(
+        port,
+        `${POST}connection: close\r\n${framing}${chunk(100).repeat(1000)}0\r\n\r\n`,
+      )
+      assert.match(yield* Effect.promise(() => modest.ended), /y{256}$/)
+    }),
+  )
+
   it.live("is taken up to 64 of them, and beyond when they are 256 bytes on average", () =>
     Effect.gen(function* () {
       const { heard, port } = yield* counting(read)
