@@ -33,12 +33,13 @@ const withinRate = async (bytes: number) => {
 }
 
 let over = false
+const isOver = () => over
 
 /** Does something again and again until the phase is over, whatever becomes of it. */
 const keepDoing = async (times: number, each: () => Promise<unknown>) => {
   await Promise.all(
     Array.from({ length: times }, async () => {
-      while (!over) {
+      while (!isOver()) {
         await each().catch(() => undefined)
         await setTimeout(1)
       }
@@ -62,7 +63,7 @@ const onConnections = (count: number, use: (socket: Socket) => Promise<unknown>,
 
 const write = async (socket: Socket, bytes: string | Uint8Array) => {
   await withinRate(bytes.length)
-  if (socket.destroyed || over || socket.write(bytes)) return
+  if (socket.destroyed || isOver() || socket.write(bytes)) return
   const waiting = new AbortController()
   const drained = new Promise<void>((resolve) => socket.once("drain", resolve).once("close", () => resolve()))
   await Promise.race([drained, setTimeout(1000, undefined, { signal: waiting.signal }).catch(() => undefined)])
@@ -71,7 +72,7 @@ const write = async (socket: Socket, bytes: string | Uint8Array) => {
 
 const writeOn = (head: string, piece: string | Uint8Array) => async (socket: Socket) => {
   await write(socket, head)
-  while (!over && !socket.destroyed) await write(socket, piece)
+  while (!isOver() && !socket.destroyed) await write(socket, piece)
 }
 
 const chunkedTo = (path: string) =>
@@ -96,7 +97,7 @@ const ATTACKS: Readonly<Record<string, () => Promise<unknown>>> = {
   "pipelined refusals": () => onConnections(200, writeOn("", REFUSED.repeat(16))),
   "refusals, one at a time": () =>
     onConnections(200, async (socket) => {
-      while (!over && !socket.destroyed) {
+      while (!isOver() && !socket.destroyed) {
         await write(socket, REFUSED)
         await new Promise<void>((resolve) => socket.once("data", () => resolve()).once("close", () => resolve()))
       }
@@ -107,7 +108,7 @@ const ATTACKS: Readonly<Record<string, () => Promise<unknown>>> = {
         socket,
         `POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${largeBody.length}\r\n\r\n`,
       )
-      for (let at = 0; at < largeBody.length && !over && !socket.destroyed; at += PIECE) {
+      for (let at = 0; at < largeBody.length && !isOver() && !socket.destroyed; at += PIECE) {
         await write(socket, largeBody.slice(at, at + PIECE))
       }
       await new Promise<void>((resolve) => socket.once("data", () => resolve()).once("close", () => resolve()))
@@ -117,14 +118,14 @@ const ATTACKS: Readonly<Record<string, () => Promise<unknown>>> = {
       200,
       async (socket) => {
         await write(socket, DOCUMENT.repeat(15))
-        while (!over && !socket.destroyed) await setTimeout(100)
+        while (!isOver() && !socket.destroyed) await setTimeout(100)
       },
       false,
     ),
   "sessions begun": () => {
     const request = postOf("/v1/init", INIT)
     return onConnections(100, async (socket) => {
-      while (!over && !socket.destroyed) {
+      while (!isOver() && !socket.destroyed) {
         await write(socket, request)
         await new Promise<void>((resolve) => socket.once("data", () => resolve()).once("close", () => resolve()))
       }
@@ -149,9 +150,7 @@ const ATTACKS: Readonly<Record<string, () => Promise<unknown>>> = {
       )
       await withinRate(JSON.stringify(body).length)
       const response = await post(proxy, "/v1/completions", body)
-      const reader = response.body?.getReader()
-      while (!over && reader !== undefined && !(await reader.read()).done);
-      await reader?.cancel()
+      for await (const piece of response.body ?? []) if (isOver() || piece === undefined) return
     })
   },
 }
