@@ -1,4 +1,4 @@
-/** Every attack in turn, from one address, while an honest client at another one goes on working. */
+/** Every attack in turn, each from one address, while an honest client at another one goes on working. */
 import { setTimeout } from "node:timers/promises"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -101,9 +101,18 @@ it.live("whatever one address sends, all requests of another are answered, and 9
       }
     }
     console.info(
-      `resident ${(base / MB).toFixed(0)} MB before, ${(peak / MB).toFixed(0)} MB at most; ${attacker.stdout.at(-1)}`,
+      `resident ${(base / MB).toFixed(0)} MB before, ${(peak / MB).toFixed(0)} MB at most; ${attacker.stdout.filter((line) => !line.startsWith("attack: ")).join(", ")}`,
     )
     assert.strictEqual(yield* Effect.promise(() => attacker.exit), 0, attacker.stderr.join("\n"))
+    assert.deepStrictEqual(
+      attacker.stdout.filter((line) => line.startsWith("failed")),
+      [],
+    )
+    // Attacks that are refused at the door would say nothing.
+    for (const attack of ["stale requests", "streams at pace 20"]) {
+      const line = attacker.stdout.find((line) => line.startsWith("opened: ") && line.endsWith(attack))
+      assert.isAtLeast(Number(/\d+/.exec(line ?? "")?.[0] ?? 0), 20, attack)
+    }
     for (const what of new Set(taken.map((each) => each.what))) {
       const times = taken.filter((each) => each.what === what).map(({ ms }) => ms)
       assert.isAbove(times.length, 100, what)

@@ -1,6 +1,7 @@
 /**
- * An attacker in a process of its own, with one address: one attack after the other, with at most 10 MB/s in all. Run with
- * the port of a proxy, how long each attack takes in milliseconds, and the names of the attacks; prints each as it begins.
+ * An attacker in a process of its own: one attack after the other, each from one address that has not used up any limit
+ * before, with at most 10 MB/s. Run with the port of a proxy, how long each attack takes in milliseconds, and the names of
+ * the attacks; prints each as it begins, and how many of its sealed requests were answered under the seal.
  */
 import { connect, type Socket } from "node:net"
 import { constants, setPriority } from "node:os"
@@ -11,12 +12,11 @@ import { postOf } from "../../support/sockets.ts"
 import { addressOf } from "./Attackers.ts"
 
 const [port = "", phaseMs = "", ...names] = process.argv.slice(2)
-const ADDRESS = addressOf(0)
+let address = addressOf(0)
 const proxy = { url: `http://127.0.0.1:${port}` }
 
 // The attacker computes on a machine of its own, as it were: it takes no processor time that the server wants.
 setPriority(constants.priority.PRIORITY_LOW)
-setGlobalDispatcher(new Agent({ localAddress: ADDRESS, bodyTimeout: 0, headersTimeout: 0 }))
 // Both are the fetch of the standard; their types come from different packages.
 globalThis.fetch = fetchWith as unknown as typeof fetch
 
@@ -34,6 +34,8 @@ const withinRate = async (bytes: number) => {
 
 let over = false
 const isOver = () => over
+/** Sealed requests that were answered under the seal. */
+let opened = 0
 
 /** Does something again and again until the phase is over, whatever becomes of it. */
 const keepDoing = async (times: number, each: () => Promise<unknown>) => {
@@ -50,7 +52,7 @@ const keepDoing = async (times: number, each: () => Promise<unknown>) => {
 /** Opens a connection, and another one whenever it was closed; `use` says what is sent. */
 const onConnections = (count: number, use: (socket: Socket) => Promise<unknown>, reads = true) =>
   keepDoing(count, async () => {
-    const socket = connect({ port: Number(port), host: "127.0.0.1", localAddress: ADDRESS })
+    const socket = connect({ port: Number(port), host: "127.0.0.1", localAddress: address })
     socket.on("error", () => undefined)
     const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()))
     if (reads) socket.resume()
@@ -86,6 +88,8 @@ const largeBody = JSON.stringify({
   ciphertext: "A".repeat(LARGE - 2000),
 })
 const PIECE = 64 * 1024
+/** The session has been used up. */
+const GONE = 410
 
 const ATTACKS: Readonly<Record<string, () => Promise<unknown>>> = {
   "one-byte chunks": () =>
@@ -132,16 +136,19 @@ const ATTACKS: Readonly<Record<string, () => Promise<unknown>>> = {
     })
   },
   "stale requests": async () => {
-    const session = await beginSession(proxy)
+    let session = await beginSession(proxy)
     await keepDoing(16, async () => {
       const { body } = await seal(session, { messages: [] }, { issued_at: 1 })
       await withinRate(JSON.stringify(body).length)
-      await (await post(proxy, "/v1/completions", body)).arrayBuffer()
+      const response = await post(proxy, "/v1/completions", body)
+      if (response.ok) opened += 1
+      if (response.status === GONE) session = await beginSession(proxy)
+      await response.arrayBuffer()
     })
   },
   // Last, because what it begins goes on for a while.
   "streams at pace 20": async () => {
-    const session = await beginSession(proxy)
+    let session = await beginSession(proxy)
     await keepDoing(64, async () => {
       const { body } = await seal(
         session,
@@ -150,20 +157,26 @@ const ATTACKS: Readonly<Record<string, () => Promise<unknown>>> = {
       )
       await withinRate(JSON.stringify(body).length)
       const response = await post(proxy, "/v1/completions", body)
+      if (response.ok) opened += 1
+      if (response.status === GONE) session = await beginSession(proxy)
       for await (const piece of response.body ?? []) if (isOver() || piece === undefined) return
     })
   },
 }
 
-for (const name of names.length > 0 ? names : Object.keys(ATTACKS)) {
+for (const [index, name] of (names.length > 0 ? names : Object.keys(ATTACKS)).entries()) {
   console.log(`attack: ${name}`)
   over = false
+  opened = 0
+  address = addressOf(index)
+  setGlobalDispatcher(new Agent({ localAddress: address, bodyTimeout: 0, headersTimeout: 0 }))
   const attack = ATTACKS[name]
   if (attack === undefined) throw new Error(`there is no attack ${name}`)
   const attacking = attack().catch((error: unknown) => console.log(`failed: ${String(error)}`))
   await setTimeout(Number(phaseMs))
   over = true
   await Promise.race([attacking, setTimeout(2000)])
+  if (opened > 0) console.log(`opened: ${opened} in ${name}`)
 }
 console.log(`done: ${sent} bytes`)
 process.exit(0)
