@@ -106,6 +106,8 @@ describe.each(KINDS)("the %s", (kind) => {
   it.live("demands one host, and a proper one", () =>
     Effect.gen(function* () {
       const port = yield* servers[kind]({ allowedHosts: ["*"] })
+      // A host that was allowed once is refused all the same beside another one.
+      assert.strictEqual((yield* health(port, "localhost")).status, 200)
       const bad = [
         "",
         "host: localhost\r\nhost: localhost\r\n",

@@ -184,8 +184,8 @@ it.live("/health and the operator's /ready tell how the proxy is, and ask no pro
 
 /** Everything the proxy answers, and with which statuses. */
 const CONTRACT: Readonly<Record<string, ReadonlyArray<number>>> = {
-  "post /v1/init": [200, 400, 403, 408, 413, 415, 421, 429, 500, 503],
-  "post /v1/completions": [200, 400, 403, 408, 409, 410, 413, 415, 421, 429, 500, 503],
+  "post /v1/init": [200, 400, 403, 408, 411, 413, 415, 421, 429, 500, 503],
+  "post /v1/completions": [200, 400, 403, 408, 409, 410, 411, 413, 415, 421, 429, 500, 503],
   "get /v1/keys": [200, 400, 403, 421, 429],
   "get /health": [200, 400, 403, 421, 429],
   "get /ready": [200, 400, 403, 421, 429, 503],

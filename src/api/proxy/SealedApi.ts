@@ -5,7 +5,8 @@ import { decodeBase64Url } from "../../domain/bytes.ts"
 import { MAX_SUITES, SUITES } from "../../domain/suites.ts"
 import { MEDIA_TYPE, SESSION_ID_BYTES } from "../../domain/transcript.ts"
 import { MaxBodyBytes } from "../MaxBodyBytes.ts"
-import { BODY_PROBLEMS, Draining, Internal, Refusals, TimedOut } from "../problems.ts"
+import { NeedsLength } from "../NeedsLength.ts"
+import { BODY_PROBLEMS, Draining, Internal, LengthRequired, Refusals, TimedOut } from "../problems.ts"
 import { CameBefore, NoCommonSuite, NoSession, NotOpened, Overloaded } from "./openingProblems.ts"
 
 /** Whether a text is the canonical base64url of a number of bytes within the given bounds. */
@@ -98,7 +99,7 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
     HttpApiEndpoint.post("init", "/v1/init", {
       payload: InitRequest,
       success: InitResponse,
-      error: [NoCommonSuite, TimedOut, ...BODY_PROBLEMS, Internal, Draining],
+      error: [NoCommonSuite, TimedOut, LengthRequired, ...BODY_PROBLEMS, Internal, Draining],
     })
       .annotateMerge(
         OpenApi.annotations({
@@ -107,18 +108,31 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
             "Offers a fresh key of the first suite that both ends have, in a statement of the proxy's attestation key. Verify `attestation` against your pins before sealing anything.",
         }),
       )
-      .annotate(MaxBodyBytes, MAX_INIT_BYTES),
+      .annotate(MaxBodyBytes, MAX_INIT_BYTES)
+      .annotate(NeedsLength, true),
     HttpApiEndpoint.post("completions", "/v1/completions", {
       payload: CompletionRequest,
       success: [SealedFrames, HttpApiSchema.StreamSse({ events: SealedStreamEvent })],
-      error: [TimedOut, NotOpened, CameBefore, NoSession, ...BODY_PROBLEMS, Internal, Draining, Overloaded],
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Send a sealed request",
-        description:
-          "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. What becomes of a request that was opened is for its sender alone to read: the status is 200, also of a failure. Behind a balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself does not read it.",
-      }),
-    ),
+      error: [
+        TimedOut,
+        LengthRequired,
+        NotOpened,
+        CameBefore,
+        NoSession,
+        ...BODY_PROBLEMS,
+        Internal,
+        Draining,
+        Overloaded,
+      ],
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Send a sealed request",
+          description:
+            "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. What becomes of a request that was opened is for its sender alone to read: the status is 200, also of a failure. Behind a balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself does not read it.",
+        }),
+      )
+      .annotate(NeedsLength, true),
     HttpApiEndpoint.get("keys", "/v1/keys", { success: PublicKeys }).annotateMerge(
       OpenApi.annotations({
         summary: "Attestation keys",
