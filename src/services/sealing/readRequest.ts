@@ -58,20 +58,22 @@ const refusedLimit = (error: RateLimited | TooManyInFlight) =>
     ...(error._tag === "RateLimited" ? { retryAfterMs: error.retryAfterMs } : {}),
   })
 
+/** The caller that the credential is of. If there is none, the request counts against its source as refused. */
+const identify = ({ callers }: Admission, { admit, request: { credential } }: Opened) =>
+  Effect.tap(callers.identify(fromUtf8(credential)), (caller) => Effect.sync(() => admit(caller !== undefined)))
+
 /**
  * Admits a caller whose credential is valid, who has requests left, and who has not used this request id before. Gives
  * what tells callers apart.
  */
-const admit = Effect.fnUntraced(function* (
-  { callers, requestIds }: Admission,
-  { credential }: SealedContent,
-  requestId: string,
-) {
-  const caller = yield* callers.identify(fromUtf8(credential)).pipe(
+const admit = Effect.fnUntraced(function* (admission: Admission, opened: Opened, requestId: string) {
+  const { callers, requestIds } = admission
+  const caller = yield* identify(admission, opened).pipe(
     Effect.tapErrorTag("TokenRefused", () => Metric.update(openingsFailed("unauthorized"), 1)),
     Effect.mapError(({ code, status, title }) => new Refused({ status, code, title })),
   )
-  if (!(yield* requestIds.claim(credential, requestId))) {
+  const source = yield* Source
+  if (!(yield* requestIds.claim(opened.request.credential, requestId, caller === undefined ? source : undefined))) {
     return yield* new Refused({
       status: 409,
       code: "replayed",
@@ -80,7 +82,7 @@ const admit = Effect.fnUntraced(function* (
     })
   }
   yield* Effect.mapError(callers.enter(caller), refusedLimit)
-  return caller?.id ?? (yield* Source)
+  return caller?.id ?? source
 })
 
 interface Payload {
@@ -123,8 +125,8 @@ const isStream = ({ body }: JsonObject): boolean => isObject(body) && body["stre
  * Reads the payload of a request, and overwrites what is not needed any more. Everything wrong with it is reported under the
  * seal.
  */
-export const readRequest = ({ request: content }: Opened, admission: Admission): Asked => {
-  const payload = parsePayload(content)
+export const readRequest = (opened: Opened, admission: Admission): Asked => {
+  const payload = parsePayload(opened.request)
   const members = Result.isSuccess(payload) && isObject(payload.success.value) ? payload.success.value : {}
   const { api, pace, request_id, traceparent, tracestate } = members
   return {
@@ -135,29 +137,40 @@ export const readRequest = ({ request: content }: Opened, admission: Admission):
     trace: Predicate.isString(traceparent)
       ? callerSpan(traceparent, Predicate.isString(tracestate) ? tracestate : undefined)
       : undefined,
-    request: Effect.flatMap(Effect.fromResult(payload), (payload) => checkRequest(payload, content, admission)),
+    request: checkRequest(payload, opened, admission),
   }
 }
 
+/** What of a request counts before its caller does: it can be read, and came in time. */
+const checkHead = Effect.fnUntraced(function* (payload: Result.Result<Payload, Refused>) {
+  const { body, value } = yield* Effect.fromResult(payload)
+  const { issued_at, request_id } = isRequestHead(value) ? value : yield* decodeHead(value)
+  if (Math.abs((yield* Clock.currentTimeMillis) - issued_at) > MAX_SKEW_MS) {
+    yield* Metric.update(openingsFailed("stale"), 1)
+    return yield* new Refused({
+      status: 400,
+      code: "stale",
+      title: "The request is too old or from the future.",
+      detail: Redacted.make("issued_at must be within 60 s of the proxy's clock; begin a new session to calibrate."),
+    })
+  }
+  return { raw: body, request_id, value }
+})
+
 const checkRequest = Effect.fnUntraced(
-  function* ({ body: raw, value }: Payload, content: SealedContent, admission: Admission) {
-    if (raw !== undefined) {
+  function* (payload: Result.Result<Payload, Refused>, opened: Opened, admission: Admission) {
+    if (Result.isSuccess(payload)) {
+      const { body } = payload.success
       yield* Scope.addFinalizer(
         yield* Effect.scope,
-        Effect.sync(() => raw.overwrite()),
+        Effect.sync(() => body?.overwrite()),
       )
     }
-    const { issued_at, request_id } = isRequestHead(value) ? value : yield* decodeHead(value)
-    if (Math.abs((yield* Clock.currentTimeMillis) - issued_at) > MAX_SKEW_MS) {
-      yield* Metric.update(openingsFailed("stale"), 1)
-      return yield* new Refused({
-        status: 400,
-        code: "stale",
-        title: "The request is too old or from the future.",
-        detail: Redacted.make("issued_at must be within 60 s of the proxy's clock; begin a new session to calibrate."),
-      })
-    }
-    const caller = yield* admit(admission, content, request_id)
+    // Whoever fails here has shown no credential yet: without a look at it, strangers could fail as often as they like.
+    const { raw, request_id, value } = yield* Effect.tapError(checkHead(payload), () =>
+      Effect.ignore(identify(admission, opened)),
+    )
+    const caller = yield* admit(admission, opened, request_id)
     const { api, body, headers = {}, provider, restart } = isUsualRequest(value) ? value : yield* decodeRequest(value)
     if (!isApiName(api)) {
       return yield* new Refused({
