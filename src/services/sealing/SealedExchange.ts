@@ -51,8 +51,10 @@ export interface Opened {
   readonly sessionId: string
   /** Milliseconds since the epoch, and not before the session began, however the clock was set meanwhile. */
   readonly receivedAt: number
-  /** Overwritten when the scope closes; overwrite it earlier if it is no longer needed. */
+  /** Overwritten when the scope closes, or by {@link Opened.forget}. */
   readonly request: SealedContent
+  /** Overwrites the request, and gives its memory back. */
+  readonly forget: () => void
   /** Notes that the request is from a caller who may ask, and whether its credential says which one. */
   readonly admit: (isKnown: boolean) => void
   /** Seals the response; its keys are overwritten when the scope closes. */
@@ -130,6 +132,7 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
       sessionId: session.id,
       receivedAt: Math.max(receivedAt, session.begunAt),
       request,
+      forget: forgetting(held),
       admit: admission(sessions, session, claim),
       sealer,
     }
@@ -151,11 +154,18 @@ interface Held {
 const overwrite = (held: Held) =>
   Effect.sync(() => {
     held.sealer?.destroy()
-    if (held.opened === undefined) return
-    held.opened.secret.fill(0)
-    // It ran last of the scope: what was made of the request and overwrote its own part of it is done.
-    letGo(held.opened.plaintext.fill(0))
+    forget(held)
   })
+
+const forgetting = (held: Held) => () => forget(held)
+
+const forget = (held: Held): void => {
+  const { opened } = held
+  if (opened === undefined) return
+  delete held.opened
+  opened.secret.fill(0)
+  letGo(opened.plaintext.fill(0))
+}
 
 // This stands here for the same reason.
 const admission =

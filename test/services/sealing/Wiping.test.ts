@@ -157,7 +157,10 @@ it.effect(
           requestHash: new Uint8Array(32),
           request,
         })
-        const asked = readRequest({ sessionId: "", receivedAt: 0, request, admit: () => undefined, sealer }, admission)
+        const asked = yield* readRequest(
+          { sessionId: "", receivedAt: 0, request, forget: () => undefined, admit: () => undefined, sealer },
+          admission,
+        )
         assert.strictEqual(Buffer.from(payload).toString().replaceAll("\0", ""), text.includes(body) ? body : "")
         const outcome = yield* Effect.exit(Effect.scoped(asked.request))
         assert.strictEqual(Exit.isSuccess(outcome), text === good)
