@@ -256,10 +256,11 @@ describe("an answer", () => {
   it.effect.each([false, true])(
     "tells when its request is needed no more, and overwrites it then (stream: %s)",
     (stream) => {
-      const gate = Latch.makeUnsafe()
+      const [asked, gate, answered] = [Latch.makeUnsafe(), Latch.makeUnsafe(), Latch.makeUnsafe()]
       let body: RawObject | undefined
       const refuse = (request: ApiRequest) => {
         body = request.body
+        asked.openUnsafe()
         return Effect.andThen(gate.await, Effect.fail(new UpstreamError({ code: "overloaded" })))
       }
       const upstream = Layer.mock(Upstream)({
@@ -272,15 +273,18 @@ describe("an answer", () => {
         const completion = { messages: [{ role: "user", content: "a secret" }], stream }
         const request = yield* sealChat(yield* beginSession(), completion)
         const collecting = yield* Effect.flatMap(
-          completions.handle(request.envelope, () => void times++),
+          completions.handle(request.envelope, () => {
+            times++
+            answered.openUnsafe()
+          }),
           collect,
         ).pipe(Effect.forkScoped)
-        while (body === undefined) yield* Effect.yieldNow
-        assert.include(body.text, "a secret")
+        yield* asked.await
+        assert.include(body?.text, "a secret")
         assert.strictEqual(times, 0)
         yield* gate.open
-        while (times === 0) yield* Effect.yieldNow
-        assert.notInclude(body.text, "a secret")
+        yield* answered.await
+        assert.notInclude(body?.text, "a secret")
         yield* TestClock.adjust("1 second")
         yield* Fiber.join(collecting)
         assert.strictEqual(times, 1)
