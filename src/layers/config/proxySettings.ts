@@ -60,7 +60,7 @@ export const proxySettings = {
     "RATE_LIMIT_REFUSED",
     RateText,
     "60",
-    "Refused credentials per minute and client, after which nothing of it is opened, counted by each process; 0 is no limit",
+    "Opened requests without a valid credential per minute and client; then nothing more of it is opened for a while. Counted by each process; 0 is no limit",
   ),
   maxConcurrentPerCaller: setting(
     "MAX_CONCURRENT_PER_CALLER",

@@ -1,6 +1,7 @@
 /** A provider's stream as sealed events, up to the end record and the terminal proof. */
 import { Context, Effect, Fiber, Latch, Metric, Scope, Stream } from "effect"
 import type { Bytes } from "../../domain/bytes.ts"
+import type { RawObject } from "../../domain/rawObject.ts"
 import { floorOf, UNPACED } from "../../domain/pace.ts"
 import type { EndStatus } from "../../domain/transcript.ts"
 import { type ApiEvent, UpstreamError } from "../../domain/upstream.ts"
@@ -51,7 +52,7 @@ const ABORTED: Outcome = { status: "aborted", error: new Aborted() }
 
 /**
  * How to begin a stream that is open already: whatever happens, its events say how it ended. One that does not come to its
- * end is counted as abandoned when the scope closes. What beginning returns is to be called when the outlet is ready again.
+ * end is counted as abandoned when the scope closes. `answered` is called once nothing more is asked of a provider. What beginning returns is to be called when the outlet is ready again.
  *
  * Frames are sealed and written right where the clock calls, or where a piece arrives, with no fiber to wake: what stands
  * between an arrival and its frame is paid for each token.
@@ -61,6 +62,7 @@ export const sealStream = Effect.fnUntraced(function* (
   opened: Opened,
   asked: Asked,
   ticker: Ticker,
+  answered: () => void,
 ) {
   const context = yield* Effect.context<Scope.Scope>()
   const scope = Context.get(context, Scope.Scope)
@@ -138,15 +140,17 @@ export const sealStream = Effect.fnUntraced(function* (
     }
     const sendUnpaced = isPaced ? () => undefined : send
 
-    const listen = Effect.flatMap(asked.request, (request) =>
-      Stream.runForEachArray(upstream.events({ ...request, onAttempt: calls.note }), (events) => {
+    let body: RawObject | undefined
+    const listen = Effect.flatMap(asked.request, (request) => {
+      body = request.body
+      return Stream.runForEachArray(upstream.events({ ...request, onAttempt: calls.note }), (events) => {
         for (const event of events) hear(event)
         sendUnpaced()
         if (hasRoom()) return Effect.void
         room.closeUnsafe()
         return room.await
-      }),
-    ).pipe(
+      })
+    }).pipe(
       // A provider whose stream ends without a finish has not answered.
       Effect.andThen(() =>
         outcome === undefined ? Effect.fail(new UpstreamError({ code: "upstream-truncated" })) : Effect.void,
@@ -166,7 +170,11 @@ export const sealStream = Effect.fnUntraced(function* (
       }).pipe(Effect.catchDefect((defect) => Effect.sync(() => outlet.fail(defect))))
 
     const serving = yield* listen.pipe(
-      Effect.andThen(isSent.await),
+      Effect.andThen(() => {
+        body?.overwrite()
+        answered()
+        return isSent.await
+      }),
       Effect.andThen(Effect.suspend(() => Effect.uninterruptible(finish(outcome ?? COMPLETE)))),
       Effect.forkScoped,
     )

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Layer, Metric, Redacted, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Latch, Layer, Metric, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatChunk, ChatCompletion } from "../../../src/domain/chat.ts"
 import { jsonFault } from "../../../src/domain/iJson.ts"
+import type { RawObject } from "../../../src/domain/rawObject.ts"
 import { type ApiEvent, type ApiRequest, UpstreamError } from "../../../src/domain/upstream.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
@@ -252,10 +253,50 @@ describe("an answer", () => {
     }).pipe(Effect.provide(layerSealing().pipe(Layer.provide(upstream))))
   })
 
+  it.effect.each([false, true])(
+    "tells when its request is needed no more, and overwrites it then (stream: %s)",
+    (stream) => {
+      const [asked, gate, answered] = [Latch.makeUnsafe(), Latch.makeUnsafe(), Latch.makeUnsafe()]
+      let body: RawObject | undefined
+      const refuse = (request: ApiRequest) => {
+        body = request.body
+        asked.openUnsafe()
+        return Effect.andThen(gate.await, Effect.fail(new UpstreamError({ code: "overloaded" })))
+      }
+      const upstream = Layer.mock(Upstream)({
+        answer: refuse,
+        events: (request) => Stream.fromEffect(refuse(request)),
+      })
+      return Effect.gen(function* () {
+        const completions = yield* SealedCompletions
+        let times = 0
+        const completion = { messages: [{ role: "user", content: "a secret" }], stream }
+        const request = yield* sealChat(yield* beginSession(), completion)
+        const collecting = yield* Effect.flatMap(
+          completions.handle(request.envelope, () => {
+            times++
+            answered.openUnsafe()
+          }),
+          collect,
+        ).pipe(Effect.forkScoped)
+        yield* asked.await
+        assert.include(body?.text, "a secret")
+        assert.strictEqual(times, 0)
+        yield* gate.open
+        yield* answered.await
+        assert.notInclude(body?.text, "a secret")
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.join(collecting)
+        assert.strictEqual(times, 1)
+      }).pipe(Effect.scoped, Effect.provide(Layer.provide(layerSealing(), upstream)))
+    },
+  )
+
   it.effect("asks for what the seal says", () => {
-    const asked: Array<ApiRequest> = []
-    const refuse = (request: ApiRequest) => {
-      asked.push(request)
+    const asked: Array<Pick<ApiRequest, "provider" | "restart"> & { readonly completion: unknown }> = []
+    const refuse = ({ body, provider, restart }: ApiRequest) => {
+      // It is overwritten once it was refused.
+      asked.push({ completion: JSON.parse(body.text), provider, restart })
       return Effect.fail(new UpstreamError({ code: "overloaded" }))
     }
     const upstream = Layer.mock(Upstream)({
@@ -266,32 +307,25 @@ describe("an answer", () => {
       const completion = { prompt: "hi", system: "brief", seed: 7, custom: { kept: true } }
       yield* exchange(yield* beginSession(), completion, { provider: "provider4" })
       yield* exchange(yield* beginSession(), { prompt: "hi", stream: true }, { restart: false })
-      assert.deepStrictEqual<unknown>(
-        asked.map(({ body, provider, restart }) => ({
-          completion: JSON.parse(body.text),
-          provider,
-          restart,
-        })),
-        [
-          {
-            provider: "provider4",
-            restart: true,
-            completion: {
-              seed: 7,
-              custom: { kept: true },
-              messages: [
-                { role: "system", content: "brief" },
-                { role: "user", content: "hi" },
-              ],
-            },
+      assert.deepStrictEqual<unknown>(asked, [
+        {
+          provider: "provider4",
+          restart: true,
+          completion: {
+            seed: 7,
+            custom: { kept: true },
+            messages: [
+              { role: "system", content: "brief" },
+              { role: "user", content: "hi" },
+            ],
           },
-          {
-            provider: undefined,
-            restart: false,
-            completion: { stream: true, messages: [{ role: "user", content: "hi" }] },
-          },
-        ],
-      )
+        },
+        {
+          provider: undefined,
+          restart: false,
+          completion: { stream: true, messages: [{ role: "user", content: "hi" }] },
+        },
+      ])
     }).pipe(Effect.provide(layerSealing().pipe(Layer.provide(upstream))))
   })
 })
