@@ -32,11 +32,25 @@ describeDatabases("Ledger", (database) => {
       const ledger = yield* Ledger
       const stats = yield* RoutingStats
       const most = Number.MAX_SAFE_INTEGER
-      const huge = { job: "job", tokens: { input: most, output: most, cached: most }, cost: most, baseline: most }
+      const charged = { tokens: most, cost: most }
+      const huge = {
+        job: "job",
+        tokens: { input: most, output: most, cached: most },
+        cost: most,
+        baseline: most,
+        charged,
+      }
       const capped = { input_tokens: most, output_tokens: most, cached_tokens: most }
       // Two thousand of them are beyond 64 bits.
       for (const calls of [1, 1, 2000]) yield* ledger.record(Array.from({ length: calls }, () => callRecord(huge)))
-      assert.deepStrictEqual((yield* ledger.spent(["job"]))("job"), { calls: 2002, unpriced: 0, ...capped, cost: most })
+      assert.deepStrictEqual((yield* ledger.spent(["job"]))("job"), {
+        calls: 2002,
+        unpriced: 0,
+        ...capped,
+        cost: most,
+        charged_tokens: most,
+        charged_cost: most,
+      })
       // A whole hour, which is answered from the sums, and a part, which is added up from the calls.
       for (const to of [HOUR_MS, 1]) {
         const query = { from: DateTime.makeUnsafe(0), to: DateTime.makeUnsafe(to), interval: "hour" as const }
