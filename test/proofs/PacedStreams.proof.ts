@@ -8,7 +8,7 @@ import { SealedCompletions } from "../../src/services/sealing/SealedCompletions.
 import { type ApiEvent } from "../../src/domain/upstream.ts"
 import { streamResponse } from "../../src/http/proxy/streamResponse.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
-import { beginSession, layerSealing, sealChat } from "../support/protocol/Sealing.ts"
+import { beginSession, layerSealing, openAnswer, type ReferenceRequest, sealChat } from "../support/protocol/Sealing.ts"
 
 const PACE = 100
 /** Streams of each length, and how many of all lengths run at once. */
@@ -41,7 +41,7 @@ interface Said {
   readonly perTick: number
 }
 
-/** Silence, then tokens of 1 to 6 letters in two packets a tick, then the end. */
+/** Silence, then tokens of 2 to 5 characters in two packets a tick, then the end. */
 const saying = ({ perTick, ticks, tokens }: Said): Stream.Stream<ApiEvent> => {
   const perPacket = perTick / 2
   const packets = Math.ceil(tokens / perPacket)
@@ -55,7 +55,7 @@ const saying = ({ perTick, ticks, tokens }: Said): Stream.Stream<ApiEvent> => {
         object: "chat.completion.chunk",
         created: 1,
         model: "model-1",
-        choices: [{ index: 0, delta: { content: "w".repeat(1 + upTo(6)) }, finish_reason: null }],
+        choices: [{ index: 0, delta: { content: `${"w".repeat(1 + upTo(4))}.` }, finish_reason: null }],
       },
     }))
   const finished: ApiEvent = {
@@ -77,7 +77,7 @@ const layer = layerSealing({ sessions: { maxRequests: 100_000 } }).pipe(
   Layer.provide(
     Layer.mock(Upstream)({
       events: ({ body }) => {
-        const said = script[Number(/"prompt":"(\d+)"/.exec(body.text)?.[1])]
+        const said = script[Number(/"content":"(\d+)"/.exec(body.text)?.[1])]
         return said === undefined ? Stream.die(new Error("nothing to say")) : saying(said)
       },
     }),
@@ -90,6 +90,7 @@ interface Seen {
   readonly ticks: number
   readonly pieces: Array<readonly [at: number, size: number]>
   frames: number
+  text: string
   ended: boolean
 }
 
@@ -101,28 +102,34 @@ const watch = Effect.fnUntraced(function* (
   const scope = yield* Scope.make()
   const offer = yield* beginSession()
   let now = 0
-  const watched: Array<{ readonly seen: Seen; readonly body: Readable }> = []
+  const watched: Array<{
+    readonly seen: Seen
+    readonly body: Readable
+    readonly request: ReferenceRequest
+    readonly responseNonce: Uint8Array<ArrayBuffer>
+    readonly tokens: number
+  }> = []
   for (const each of said) {
     const prompt = String(script.push(each) - 1)
-    const { envelope } = yield* sealChat(offer, { prompt, stream: true }, { pace: PACE })
-    const answer = yield* Scope.provide(completions.handle(envelope), scope)
+    const request = yield* sealChat(offer, { prompt, stream: true }, { pace: PACE })
+    const answer = yield* Scope.provide(completions.handle(request.envelope), scope)
     if (answer._tag !== "Stream") return assert.fail("no stream")
     const { body } = yield* Scope.provide(streamResponse(answer), scope)
     if (body._tag !== "Raw") return assert.fail("no body")
-    const seen: Seen = { length: each.length, ticks: each.ticks, pieces: [], frames: 0, ended: false }
+    const seen: Seen = { length: each.length, ticks: each.ticks, pieces: [], frames: 0, text: "", ended: false }
     const readable = body.body as Readable
     readable.on("data", (piece: Buffer) => {
       seen.pieces.push([now, piece.length])
-      seen.frames += piece.toString().split("event: frame").length - 1
+      seen.text += piece.toString()
     })
     readable.on("end", () => (seen.ended = true))
-    watched.push({ seen, body: readable })
+    watched.push({ seen, body: readable, request, responseNonce: answer.responseNonce, tokens: each.tokens })
   }
   yield* Effect.promise(() => setImmediate())
   const until = (stall?.[1] ?? 0) + (Math.max(...TICKS) + 3) * PACE
   for (; now < until && watched.some(({ seen }) => !seen.ended);) {
-    yield* TestClock.adjust(PACE / 4)
     now += PACE / 4
+    yield* TestClock.adjust(PACE / 4)
     for (const { body } of watched) {
       if (now === stall?.[0]) body.pause()
       if (now === stall?.[1]) body.resume()
@@ -130,7 +137,17 @@ const watch = Effect.fnUntraced(function* (
     yield* Effect.promise(() => setImmediate())
   }
   yield* Scope.close(scope, Exit.void)
-  for (const { seen } of watched) assert.isTrue(seen.ended)
+  for (const { request, responseNonce, seen, tokens } of watched) {
+    assert.isTrue(seen.ended)
+    const frames = [...seen.text.matchAll(/"ciphertext":"([\w-]+)"/g)].map(([, text = ""]) =>
+      Buffer.from(text, "base64url"),
+    )
+    const { payloads } = openAnswer(request, { form: "stream", responseNonce, frames, proof: undefined })
+    assert.strictEqual(payloads.at(-1)?.["status"], "complete")
+    const words = JSON.stringify(payloads).match(/w+[.]/g) ?? []
+    assert.lengthOf(words, tokens)
+    seen.frames = frames.length
+  }
   return watched.map(({ seen }) => seen)
 })
 
@@ -162,6 +179,8 @@ const guessed = (seen: ReadonlyArray<Seen>, feature: (seen: Seen) => string): nu
 describe.each(Object.entries(SPEEDS))("of answers of %s", (speed, perTick) => {
   it.effect.each(Object.entries(STALLS))("%s, the length cannot be guessed", ([reading, stall]) =>
     Effect.gen(function* () {
+      // Times in statements keep their number of digits meanwhile, as real ones do.
+      yield* TestClock.setTime(2_000_000)
       const seen: Array<Seen> = []
       for (let done = 0; done < STREAMS * LENGTHS.length; done += AT_ONCE) {
         const said = Array.from({ length: AT_ONCE }, (_, index) => {
