@@ -43,8 +43,8 @@ describe.skipIf(!hasNginx)(hasNginx ? "proxies behind nginx" : NO_NGINX, () => {
       for (const tag of TAGS) running.push([tag, yield* startProxy(tag, yield* Effect.promise(freePort), old)])
       const nginx = yield* runNginx(running.map(([, proxy]) => portOf(proxy)))
 
-      let done = 0
       const kids: Array<string> = []
+      const waiting: Array<{ readonly count: number; readonly resume: () => void }> = []
       const load = Effect.promise(() =>
         runLoad({
           url: nginx.url,
@@ -54,13 +54,13 @@ describe.skipIf(!hasNginx)(hasNginx ? "proxies behind nginx" : NO_NGINX, () => {
           sessions: SESSIONS,
           rounds: ROUNDS,
           concurrency: 8,
-          onProgress: (count) => (done = count),
+          onProgress: (done) => {
+            for (const { count, resume } of waiting) if (count <= done) resume()
+          },
         }),
       )
       const reached = (count: number) =>
-        Effect.promise(async () => {
-          while (done < count) await new Promise((resolve) => setTimeout(resolve, 5))
-        })
+        Effect.promise(() => new Promise<void>((resume) => void waiting.push({ count, resume })))
       const rotate = Effect.gen(function* () {
         for (const [index, [tag, proxy]] of running.entries()) {
           yield* reached(((index + 1) * SESSIONS * ROUNDS) / 5)

@@ -211,7 +211,7 @@ export const sealStream = Effect.fnUntraced(function* (
       if (isPaced && !isOver) fallDue()
       // Written in the step that seals it: a tick in between would write what it seals first.
       const left = takeDue(due.length)
-      while (!isPaced && !backlog.isEmpty) left.push(dataFrame())
+      if (!isPaced) while (!backlog.isEmpty) left.push(dataFrame())
       if (left.length > 0) outlet.write(left)
       yield* finish(backlog.isEmpty ? (outcome ?? ABORTED) : ABORTED)
     })
