@@ -46,8 +46,6 @@ export const InitRequest = Schema.Struct({
 /** Many times what a nonce and eight suites take, in whatever spacing. */
 const MAX_INIT_BYTES = 16 * 1024
 
-export const InitResponse = Schema.Struct({ attestation: Schema.String })
-
 const encBytes = SUITES.map((suite) => suite.encBytes)
 /** The lengths, in bytes, that an `enc` has at least and at most. */
 export const ENC_BYTES = [Math.min(...encBytes), Math.max(...encBytes)] as const
@@ -94,6 +92,8 @@ export const PublicKeys = Schema.Struct({
   ),
 })
 
+export const InitResponse = Schema.Struct({ attestation: Schema.String, ...PublicKeys.fields })
+
 export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
   .add(
     HttpApiEndpoint.post("init", "/v1/init", {
@@ -105,7 +105,7 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
         OpenApi.annotations({
           summary: "Begin a session",
           description:
-            "Offers a fresh key of the first suite that both ends have, in a statement of the proxy's attestation key. Verify `attestation` against your pins before sealing anything.",
+            "Offers a fresh key of the first suite that both ends have, in a statement of the proxy's attestation key, and that key. Verify `attestation` against your pins before sealing anything.",
         }),
       )
       .annotate(MaxBodyBytes, MAX_INIT_BYTES)

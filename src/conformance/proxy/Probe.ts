@@ -73,10 +73,15 @@ export class Probe {
   trusted(): Promise<TrustedKeys> {
     this.keys ??= this.wire.send("v1/keys", {}).then(async ({ body, status }) => {
       must(status === 200, `GET /v1/keys is answered with ${status}`)
-      const all = await believing(keysByThumbprint(parseIJson(body)))
-      return new Map([...all].filter(([kid]) => this.pins.includes(kid)))
+      return this.pinnedOf(parseIJson(body))
     })
     return this.keys
+  }
+
+  /** The pinned keys of a set. */
+  private async pinnedOf(set: unknown): Promise<TrustedKeys> {
+    const all = await believing(keysByThumbprint(set))
+    return new Map([...all].filter(([kid]) => this.pins.includes(kid)))
   }
 
   /** Sends a body that begins a session. */
@@ -97,7 +102,7 @@ export class Probe {
     const answer = parseIJson(received.body)
     must(isObject(answer) && typeof answer["attestation"] === "string", "the answer to init has no attestation")
     const attestation = answer["attestation"]
-    const session = await believing(verifySession(attestation, await this.trusted(), request, Date.now()))
+    const session = await believing(verifySession(attestation, await this.pinnedOf(answer), request, Date.now()))
     return { session, attestation }
   }
 

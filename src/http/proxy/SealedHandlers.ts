@@ -73,7 +73,7 @@ export const SealedHandlers = layerHandlers(
       const suite = suites.map(suiteWith).find((suite) => suite !== undefined)
       if (suite === undefined) return yield* new NoCommonSuite()
       const statement = yield* sessions.begin({ suite, initHash: encodeBase64Url(sha256(utf8(text))) })
-      return HttpServerResponse.jsonUnsafe({ attestation: statement }, { headers: NO_STORE })
+      return HttpServerResponse.jsonUnsafe({ attestation: statement, ...keys }, { headers: NO_STORE })
     })
 
     const complete = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {

@@ -8,7 +8,7 @@ import { type ApiEvent, UpstreamError } from "../../domain/upstream.ts"
 import { Aborted, type Drain } from "../lifecycle/Drain.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import type { Attestation } from "./Attestation.ts"
-import { Backlog } from "./Backlog.ts"
+import { Backlog, FULL } from "./Backlog.ts"
 import { CallLog } from "./CallLog.ts"
 import { endingNow, endRecord, terminalProof, traced } from "./EndRecord.ts"
 import type { Asked } from "./readRequest.ts"
@@ -47,6 +47,9 @@ interface Outcome {
   readonly error?: ServingError
 }
 
+/** How many frames that the transport was not ready for are sealed at once when it is. */
+const MOST_AT_ONCE = 64
+
 const COMPLETE: Outcome = { status: "complete" }
 const ABORTED: Outcome = { status: "aborted", error: new Aborted() }
 
@@ -70,17 +73,22 @@ export const sealStream = Effect.fnUntraced(function* (
   const { pace } = asked
   const isPaced = pace !== UNPACED
   const floor = floorOf(pace)
-  const backlog = new Backlog(asked.api)
+  const backlog = new Backlog(asked.api, isPaced)
+  /** Payloads of ticks that the transport has not taken yet, and their bytes. */
+  const due: Array<Bytes> = []
+  let dueBytes = 0
   const calls = new CallLog()
   const room = Latch.makeUnsafe(true)
   /** Opens once the answer is over and all of it was sent. */
   const isSent = Latch.makeUnsafe(false)
   let seq = 0
   let outcome: Outcome | undefined
+  /** Whether the tick of the final frame has come. */
+  let isOver = false
   let hasEnded = false
 
   /** What is not sent by a clock waits for its own frame, so that there is one for each arrival. */
-  const hasRoom = () => (isPaced ? !backlog.isFull : backlog.isEmpty)
+  const hasRoom = () => (isPaced ? backlog.size + dueBytes <= FULL : backlog.isEmpty)
   const hear = (event: ApiEvent): void => {
     calls.hear(event)
     if (event._tag === "Delta") backlog.add(event.chunk)
@@ -97,7 +105,22 @@ export const sealStream = Effect.fnUntraced(function* (
     framesSealed.updateUnsafe(1, context)
     return { _tag: "Frame", seq: seq++, final, ciphertext: sealer.seal("stream", payload, final, floor) }
   }
-  const dataFrame = (): SealedEvent => frame(backlog.take(isPaced), false)
+  const dataFrame = (): SealedEvent => frame(backlog.take(), false)
+  /** The frame of a tick, or the end: which of them depends on what has come, never on the transport. */
+  const fallDue = (): void => {
+    if (outcome !== undefined && backlog.isEmpty && seq + due.length > 0) {
+      isOver = true
+      return
+    }
+    const payload = backlog.take()
+    due.push(payload)
+    dueBytes += payload.length
+  }
+  const takeDue = (most: number): Array<SealedEvent> =>
+    due.splice(0, most).map((payload) => {
+      dueBytes -= payload.length
+      return frame(payload, false)
+    })
 
   const end = Effect.fnUntraced(function* ({ error, status }: Outcome) {
     const endedAt = yield* endingNow(opened)
@@ -118,26 +141,35 @@ export const sealStream = Effect.fnUntraced(function* (
   })
 
   const begin = Effect.fnUntraced(function* (outlet: Outlet) {
-    /** Seals what is due, if the last frame is gone. Returns whether more may be due. */
+    /** Seals what waits, if the last frame is gone. Returns whether more may wait. */
     const sendNext = (): boolean => {
       if (hasEnded || !outlet.isReady()) return false
-      if (outcome !== undefined && backlog.isEmpty && (seq > 0 || !isPaced)) {
+      if (isPaced ? isOver && due.length === 0 : outcome !== undefined && backlog.isEmpty) {
         isSent.openUnsafe()
         return false
       }
-      if (!isPaced && backlog.isEmpty) return false
-      outlet.write([dataFrame()])
+      if (isPaced ? due.length === 0 : backlog.isEmpty) return false
+      outlet.write(isPaced ? takeDue(MOST_AT_ONCE) : [dataFrame()])
       // Last, because it goes on at once.
       if (hasRoom()) room.openUnsafe()
-      return !isPaced
+      return true
     }
-    const send = (): void => {
+    const trying = (act: () => void) => (): void => {
       try {
-        while (sendNext());
+        act()
       } catch (defect) {
         outlet.fail(defect)
       }
     }
+    const send = trying(() => {
+      while (sendNext());
+    })
+    const tick = trying(() => {
+      if (isOver) return
+      fallDue()
+      if (hasRoom()) room.openUnsafe()
+      send()
+    })
     const sendUnpaced = isPaced ? () => undefined : send
 
     let body: RawObject | undefined
@@ -183,24 +215,26 @@ export const sealStream = Effect.fnUntraced(function* (
       // Who was called last is known only now.
       yield* Fiber.interrupt(serving)
       if (hasEnded) return
+      // One tick more: the number of frames must not tell how much is left out.
+      if (isPaced && !isOver) fallDue()
       // Written in the step that seals it: a tick in between would write what it seals first.
-      const left = isPaced && seq === 0 ? [dataFrame()] : []
-      while (!backlog.isEmpty) left.push(dataFrame())
+      const left = takeDue(due.length)
+      if (!isPaced) while (!backlog.isEmpty) left.push(dataFrame())
       if (left.length > 0) outlet.write(left)
-      yield* finish(outcome ?? ABORTED)
+      yield* finish(backlog.isEmpty ? (outcome ?? ABORTED) : ABORTED)
     })
     yield* Effect.forkScoped(Effect.catch(drain.aborted, () => lastWords))
-    if (isPaced) yield* beat(send)
-    return sendUnpaced
+    if (isPaced) yield* beat(tick)
+    return send
   })
 
-  /** Calls at each tick, until the scope closes. Ticks that passed meanwhile are skipped. */
+  /** Calls at each tick, until the scope closes. Ticks that passed meanwhile are made up for. */
   const beat = (call: () => void): Effect.Effect<void, never, Scope.Scope> =>
     Effect.suspend(() => {
       const openedAt = ticker.now()
       let tick = 0
       const next = () => {
-        tick = Math.max(tick, Math.floor((ticker.now() - openedAt) / pace)) + 1
+        tick += 1
         return ticker.callAt(openedAt + tick * pace, () => {
           call()
           if (!hasEnded) cancel = next()

@@ -95,8 +95,8 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
     name: "offers that may be stored",
     must: "P9",
     file: "http/proxy/SealedHandlers.ts",
-    from: "HttpServerResponse.jsonUnsafe({ attestation: statement }, { headers: NO_STORE })",
-    to: "HttpServerResponse.jsonUnsafe({ attestation: statement })",
+    from: "HttpServerResponse.jsonUnsafe({ attestation: statement, ...keys }, { headers: NO_STORE })",
+    to: "HttpServerResponse.jsonUnsafe({ attestation: statement, ...keys })",
   },
   {
     name: "a proof that says how it ended",

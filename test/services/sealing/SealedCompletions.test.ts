@@ -679,20 +679,104 @@ describe("a paced stream", () => {
     }).pipe(Effect.provide(layerStreaming(failing)))
   })
 
-  it.effect("spreads what does not fit into one block over the next ticks, and hurries when too much waits", () => {
+  it.effect("spreads what does not fit into one block over the next ticks, however much waits", () => {
     const long = (bytes: number, pieces: number) =>
       Stream.concat(
         Stream.fromIterable(Array.from({ length: pieces }, () => delta("y".repeat(bytes)))),
         Stream.make(finished),
       )
     return Effect.gen(function* () {
-      const few = yield* Effect.provide(watch(long(300, 6)), layerStreaming(long(300, 6)))
+      const few = yield* Effect.provide(watch(long(300, 6), 20), layerStreaming(long(300, 6)))
       assert.deepStrictEqual(new Set(few.seen.slice(0, -1).map(([, size]) => size)), new Set([FRAME]))
       assert.strictEqual(textOf(few.payloads), "y".repeat(1800))
-      const much = yield* Effect.provide(watch(long(500, 100)), layerStreaming(long(500, 100)))
-      assert.isAbove(Math.max(...much.seen.map(([, size]) => size)), 32 * 1024)
-      assert.strictEqual(textOf(much.payloads), "y".repeat(50_000))
+      for (const [bytes, pieces] of [
+        [1, 600],
+        [500, 60],
+        [30_000, 1],
+      ] as const) {
+        const much = yield* Effect.provide(watch(long(bytes, pieces), 20), layerStreaming(long(bytes, pieces)))
+        assert.deepStrictEqual(new Set(much.seen.slice(0, -1).map(([, size]) => size)), new Set([FRAME]))
+        assert.strictEqual(textOf(much.payloads), "y".repeat(bytes * pieces))
+      }
     })
+  })
+
+  it.effect.each([
+    [100, 1024 * 1024],
+    [0, 16 * 1024],
+  ] as const)("at pace %s has its provider read no further than %s bytes beyond what waits", ([pace, most]) => {
+    const size = 16 * 1024
+    let heard = 0
+    const endless = Stream.iterate(0, (n) => n + 1).pipe(
+      Stream.rechunk(1),
+      Stream.mapEffect(() => Effect.sync(() => ++heard)),
+      Stream.map(() => delta("y".repeat(size))),
+    )
+    return Effect.gen(function* () {
+      const completions = yield* SealedCompletions
+      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace })
+      const answer = yield* completions.handle(request.envelope)
+      if (answer._tag !== "Stream") return assert.fail("no stream")
+      yield* answer.begin({
+        isReady: () => false,
+        write: () => assert.fail("nothing can be written"),
+        end: () => undefined,
+        fail: (defect) => assert.fail(String(defect)),
+      })
+      yield* TestClock.adjust(2000)
+      assert.isAtLeast(heard * size, most * 0.9)
+      assert.isAtMost(heard * size, most + 2 * size)
+    }).pipe(Effect.scoped, Effect.provide(layerStreaming(endless)))
+  })
+
+  it.live("sends the frames of ticks that passed while the process was busy", () => {
+    const busy = Stream.concat(
+      Stream.fromEffectDrain(
+        Effect.sleep(50).pipe(
+          Effect.andThen(
+            Effect.sync(() => {
+              const until = performance.now() + 500
+              while (performance.now() < until);
+            }),
+          ),
+          Effect.andThen(Effect.sleep(100)),
+        ),
+      ),
+      Stream.make(finished),
+    )
+    return Effect.gen(function* () {
+      const { sizes } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true }, { pace: 20 })
+      assert.isAtLeast(sizes.length - 1, 650 / 20 - 1)
+    }).pipe(Effect.provide(layerStreaming(busy)))
+  })
+
+  it.effect("sends the frames that it owes once its reader goes on, in the number of the ticks", () => {
+    const said = saying(words(3), 300)
+    return Effect.gen(function* () {
+      const completions = yield* SealedCompletions
+      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace: 100 })
+      const answer = yield* completions.handle(request.envelope)
+      if (answer._tag !== "Stream") return assert.fail("no stream")
+      const sealed: Array<SealedEvent> = []
+      let isReady = false
+      const goOn = yield* answer.begin({
+        isReady: () => isReady,
+        write: (events) => void sealed.push(...events),
+        end: () => undefined,
+        fail: (defect) => assert.fail(String(defect)),
+      })
+      yield* TestClock.adjust(45_000)
+      assert.lengthOf(sealed, 0)
+      isReady = true
+      goOn()
+      yield* TestClock.adjust(0)
+      const { responseNonce } = answer
+      const { payloads, sizes } = openAnswer(request, { form: "stream", responseNonce, ...collectEvents(sealed) })
+      // The last word came after 900 ms: nine or ten ticks, and the end.
+      assert.isTrue(sizes.length === 10 || sizes.length === 11, String(sizes))
+      assert.deepStrictEqual(new Set(sizes.slice(0, -1)), new Set([FRAME]))
+      assert.strictEqual(textOf(payloads), words(3).join(""))
+    }).pipe(Effect.scoped, Effect.provide(layerStreaming(said)))
   })
 
   it.effect("sends of two restarts the last, without what it voids", () => {
