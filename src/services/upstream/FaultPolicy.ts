@@ -189,7 +189,10 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     )
     return Effect.matchEffect(guarded, {
       onSuccess: (value) =>
-        Effect.as(turn.answered(target, state.progress?.served(), hasFailed(state)), { value, attempts: state.attempts }),
+        Effect.as(turn.answered(target, state.progress?.served(), hasFailed(state)), {
+          value,
+          attempts: state.attempts,
+        }),
       onFailure: Effect.fnUntraced(function* (failure): Effect.fn.Return<ServedBy<A>, UpstreamError> {
         if (failure._tag === "OutOfTime") return yield* outOfTime(state.called, state.attempts)
         const failed = targetFailureOf(target, failure)

@@ -470,7 +470,10 @@ describe("a silent provider", () => {
       const upstream = yield* upstreamOf([provider], { timeouts })
       assert.include((yield* read(upstream)).seen, "finished by provider1")
       assert.strictEqual(yield* from([wait(1_000), thinks, hang], timeouts), 60_000)
-      assert.strictEqual(yield* from([wait(9_000), thinks, wait(50_000), thinks, wait(14_000), pings, hang], timeouts), 88_000)
+      assert.strictEqual(
+        yield* from([wait(9_000), thinks, wait(50_000), thinks, wait(14_000), pings, hang], timeouts),
+        88_000,
+      )
     }),
   )
 
