@@ -145,7 +145,10 @@ export const failureRules = table<FailureRule>()({
    * A sealed proxy or a connector answers where a provider should. Through it, requests may return to where they began.
    */
   misconfigured: { ...elsewhere, operator: true, code: "upstream-misconfigured" },
-  /** The provider does not have the model, or this product's account has no access to it. */
+  /**
+   * The provider does not have the model, or this product's account has no access to it. A model that only the caller named
+   * is the caller's mistake, so no other target is asked: another model would answer in its place.
+   */
   "unknown-model": { ...elsewhere, verdict: true, code: "unknown-model" },
   /** The request has something that the provider's format cannot express; nothing was sent. */
   unsupported: { ...elsewhere, heard: false, code: "unsupported" },

@@ -11,6 +11,8 @@ export interface Target {
   readonly model: string
   readonly contextTokens?: number | undefined
   readonly firstTokenMs?: number | undefined
+  /** Whether the caller named the model, and no setting does: if it is unknown, the caller made a mistake. */
+  readonly named?: boolean
 }
 
 /**
@@ -85,7 +87,7 @@ const candidates = (
   const defaults = providers.map((provider): Target => ({ provider, model: provider.defaultModel }))
   const home = defaults.find((target) => target.model === model) ?? defaults[0]
   if (home === undefined) return []
-  const first = { ...home, model: model ?? home.model }
+  const first: Target = model === undefined || model === home.model ? home : { ...home, model, named: true }
   const others = defaults.filter(
     (target) => target !== home && (hasSubstitutes(request) || target.model === first.model),
   )
