@@ -128,10 +128,15 @@ export const failureRules = table<FailureRule>()({
   slow: { ...elsewhere, against: "pace", heard: false, billed: true, code: "upstream-timeout" },
   /** No further chunk within the time limit. */
   timeout: { ...transient, retry: false, billed: true, code: "upstream-timeout" },
-  /** The answer ended before the provider said that it was finished. */
+  /** The answer was cut before the provider said that it was finished. */
   truncated: { ...transient, billed: true, code: "upstream-truncated" },
-  /** Not JSON, a wrong content type, a shape that the format does not allow, or an answer beyond the limits. */
-  garbage: { ...transient, billed: true, code: "upstream-protocol" },
+  /** The provider said that the answer has ended, and gave no finish reason. Servers that do so do it, and bill, each time. */
+  unfinished: { ...transient, retry: false, billed: true, code: "upstream-truncated" },
+  /**
+   * Not JSON, a wrong content type, a shape that the format does not allow, or an answer beyond the limits. It was paid for,
+   * and another one would most likely be the same.
+   */
+  garbage: { ...transient, retry: false, billed: true, code: "upstream-protocol" },
   /** A redirect, which is never followed: keys and prompts go only where the operator sends them. */
   redirected: { ...transient, retry: false, operator: true, code: "upstream-protocol" },
   "context-too-long": { ...elsewhere, code: "context-too-long" },

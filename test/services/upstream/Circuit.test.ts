@@ -61,6 +61,7 @@ describe("a circuit", () => {
     "unavailable",
     "timeout",
     "truncated",
+    "unfinished",
     "garbage",
     "redirected",
   ])

@@ -64,7 +64,7 @@ export const wholeResponse: ReadWhole = (answer, model) => {
   const said = saidIn(answer, model)
   return WHOLE.has(answer["status"])
     ? Result.succeed(said)
-    : Result.fail(failure("truncated", "a response that is not finished", { usage: said.usage ?? undefined }))
+    : Result.fail(failure("unfinished", "a response that is not finished", { usage: said.usage ?? undefined }))
 }
 
 /** Events with the whole response in them. */
@@ -100,7 +100,7 @@ export class ResponsesReading implements AnswerReading<JsonObject> {
       this.latest = saidIn({ status: ends, ...response }, this.latest.model)
       // The event says what servers leave out that write the response in short.
       if (ends !== undefined && !WHOLE.has(response["status"] ?? ends)) {
-        return failure("truncated", `${type} of a response that is not finished`)
+        return failure("unfinished", `${type} of a response that is not finished`)
       }
     } else if (!this.began) return garbage("an event before the response was created")
     this.began = true

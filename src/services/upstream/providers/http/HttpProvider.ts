@@ -12,7 +12,7 @@ import { saidIn } from "../../apis/ChatReading.ts"
 import { PassingReader } from "../../apis/PassingReader.ts"
 import type { NativeApis, Provider, ProviderFailure, StreamWatch } from "../../Provider.ts"
 import type { ConnectionFailed, ProviderRequest, ProviderResponse } from "../../HttpExchange.ts"
-import { ProviderHttp } from "../../ProviderHttp.ts"
+import { MAX_RESPONSE_HEADER_BYTES, ProviderHttp } from "../../ProviderHttp.ts"
 import { answerJson } from "./answerJson.ts"
 import { reportsError } from "./ErrorBody.ts"
 import { chunkStream, eventPieces } from "./chunkStream.ts"
@@ -181,9 +181,15 @@ const CONNECT_TIMEOUT_CODES: ReadonlySet<string> = new Set(["UND_ERR_CONNECT_TIM
 /** The error codes for a connection that broke, or did not carry HTTP: its server can be reached. */
 const BROKEN = /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|HPE_\w+)$/
 
+/** The error codes for response headers beyond the limit. */
+const TOO_LARGE: ReadonlySet<string> = new Set(["UND_ERR_HEADERS_OVERFLOW", "HPE_HEADER_OVERFLOW"])
+
 /** A call that got no response. */
 const unanswered = (error: ConnectionFailed): ProviderFailure => {
   const { code } = error
+  if (code !== undefined && TOO_LARGE.has(code)) {
+    return garbage(`response headers of more than ${MAX_RESPONSE_HEADER_BYTES} bytes`)
+  }
   const late = code !== undefined && CONNECT_TIMEOUT_CODES.has(code)
   const broken = code === undefined || BROKEN.test(code)
   return failure(late ? "connect-timeout" : broken ? "unavailable" : "unreachable", withCode("no answer", error))
