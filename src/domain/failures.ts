@@ -51,7 +51,7 @@ export const failureCodes = table<CodeRule>()({
   },
   "upstream-misconfigured": {
     status: 502,
-    title: "At the provider's address there is a sealgate, maybe this one itself; tell its operator.",
+    title: "There is no provider at its address, but another server, maybe this one itself; tell its operator.",
     lasting: true,
   },
   "content-filtered": {
@@ -101,7 +101,7 @@ interface FailureRule {
    */
   readonly verdict: boolean
   /**
-   * Whether only the operator can solve this, so that it is logged for them; all other failures are visible in metrics.
+   * Whether only the operator can solve this, so that it is a warning in the log and stands in `/ready` until it is solved.
    */
   readonly operator: boolean
 }
@@ -147,7 +147,8 @@ export const failureRules = table<FailureRule>()({
   /** This product's own credentials were refused, or its account has run dry. */
   unauthorized: { ...elsewhere, operator: true, code: "upstream-unauthorized" },
   /**
-   * A sealed proxy or a connector answers where a provider should. Through it, requests may return to where they began.
+   * A sealed proxy or a connector answers where a provider should, and requests may return through it to where they began;
+   * or nothing answers where a sealed proxy should.
    */
   misconfigured: { ...elsewhere, operator: true, code: "upstream-misconfigured" },
   /**

@@ -50,6 +50,12 @@ export const connectionReason = (error: unknown): string => {
   return CONNECTIONS[code] ?? (code.startsWith("HPE_") ? "it does not speak HTTP" : `there was no answer (${code})`)
 }
 
+/** A name that does not exist, or a failure of TLS. Other failures of connections may pass. */
+const LASTING = /^(ENOTFOUND|EPROTO|CERT_\w+|ERR_(TLS|SSL)_\w+|\w*SELF_SIGNED\w*|UNABLE_TO_\w+)$/
+
+/** Whether a connection will fail until somebody mends an address or a certificate. */
+export const lastsUntilMended = (error: unknown): boolean => LASTING.test(systemCode(error) ?? "")
+
 const FILES: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file",
   EACCES: "this user may not use it",

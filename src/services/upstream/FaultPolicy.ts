@@ -18,6 +18,7 @@ import { makeBulkhead } from "./Bulkhead.ts"
 import type { Call, CallLimits, Progress } from "./Calls.ts"
 import { type CircuitPermit, type Circuits, makeCircuits } from "./Circuits.ts"
 import { OutOfTime } from "./Deadline.ts"
+import { makeFaults } from "./Faults.ts"
 import { type FirstTokenLimits, makeFirstTokenLimits } from "./FirstTokenLimits.ts"
 import { brokenOff, errorOf, mayFit, type TargetFailure, targetFailureOf, outOfTime } from "./TargetFailures.ts"
 import type { Provider, ProviderFailure } from "./Provider.ts"
@@ -86,6 +87,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
   const book = new TargetRegistry(providers)
   const alarms = yield* makeAlarms
   const affinity = makeAffinity()
+  const faults = makeFaults()
   const firstTokenOf = makeFirstTokenLimits()
   const bulkheads = new Map(
     yield* Effect.forEach(providers, (provider) =>
@@ -130,7 +132,9 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
             state.firstToken.ended(recorded.attempt)
             countAttempt(recorded.attempt, recorded.model, context)
             if (span !== undefined) annotateCall(span, recorded)
-            return recorded.failure === undefined ? Effect.void : logFailure(recorded)
+            if (recorded.failure !== undefined) return logFailure(faults, target, recorded, recorded.failure)
+            if (recorded.attempt.outcome === "success") faults.succeeded(target.provider.id, model)
+            return Effect.void
           },
         ),
       )
@@ -227,7 +231,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     }).pipe(Effect.tapError((error) => countRequestFailed(error.code)))
 
   const status = Effect.flatMap(ScopedRef.get(current), ({ circuits }) =>
-    Effect.forEach(providers, (provider) => statusOf(provider, circuits, book)),
+    Effect.forEach(providers, (provider) => statusOf(provider, circuits, book, faults)),
   )
 
   const configure = Effect.fnUntraced(function* (settings: UpstreamSettings) {

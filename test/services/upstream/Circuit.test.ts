@@ -558,6 +558,7 @@ describe("status", () => {
           model: "provider2-model",
           circuit: "closed",
           lastSuccess: Option.none(),
+          fault: undefined,
           targets: [],
         },
         {
@@ -565,6 +566,7 @@ describe("status", () => {
           model: "provider1-model",
           circuit: "closed",
           lastSuccess: Option.none(),
+          fault: undefined,
           targets: [],
         },
       ])

@@ -6,6 +6,7 @@ import { failureRules } from "../../../../domain/failures.ts"
 import { accumulate } from "../../../../domain/chatStream.ts"
 import type { JsonObject } from "../../../../domain/json.ts"
 import type { RawObject } from "../../../../domain/rawObject.ts"
+import { connectionReason, lastsUntilMended } from "../../../../domain/systemErrors.ts"
 import { iJsonOf } from "../../../../domain/surrogates.ts"
 import { SOFTWARE } from "../../../../domain/software.ts"
 import { saidIn } from "../../apis/ChatReading.ts"
@@ -192,7 +193,10 @@ const unanswered = (error: ConnectionFailed): ProviderFailure => {
   }
   const late = code !== undefined && CONNECT_TIMEOUT_CODES.has(code)
   const broken = code === undefined || BROKEN.test(code)
-  return failure(late ? "connect-timeout" : broken ? "unavailable" : "unreachable", withCode("no answer", error))
+  return failure(late ? "connect-timeout" : broken ? "unavailable" : "unreachable", withCode("no answer", error), {
+    reason: connectionReason(error),
+    lasting: lastsUntilMended(error) || undefined,
+  })
 }
 
 /** The failure for a response without success. */
@@ -201,7 +205,8 @@ const refused = Effect.fnUntraced(function* (
   response: ProviderResponse,
   limits: Limits,
 ): Effect.fn.Return<never, ProviderFailure, Scope.Scope> {
-  if (response.status < 400) return yield* failure("redirected", whereTo(request, response))
+  const reason = `status ${response.status}`
+  if (response.status < 400) return yield* failure("redirected", whereTo(request, response), { reason })
   const text = yield* someText(response, limits.errorBytes)
   const after = yield* retryAfterNow(response.headers)
   const html = PAGE_TYPE.test(response.headers["content-type"] ?? "")

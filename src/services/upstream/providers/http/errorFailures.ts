@@ -19,7 +19,7 @@ const STATUS_OF_ERROR: ReadonlyMap<string, number> = new Map(
 /** The failure that an error response with `status` and the JSON value `body` is. */
 export const failureOfResponse = (status: number, body: unknown, retryAfterMs?: number): ProviderFailure => {
   const error = readErrorBody(body)
-  return failureOf(error, status, retryAfterMs, errorIn(body, error))
+  return failureOf(error, status, retryAfterMs, errorIn(body, error), `status ${status}`)
 }
 
 /**
@@ -37,10 +37,12 @@ const failureOf = (
   status: number | undefined,
   retryAfterMs: number | undefined,
   own: JsonObject | undefined,
+  reason?: string,
 ): ProviderFailure => {
   const after = retryAfterMs ?? error.retryAfterMs
   return failure(kindOf(status, error, after !== undefined), error.message, {
     retryAfterMs: after,
+    reason,
     // A page with a success status, for one, has no status of an error.
     said: own === undefined ? undefined : { ...defined({ status: isError(status) ? status : undefined }), error: own },
   })
