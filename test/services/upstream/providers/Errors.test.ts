@@ -477,6 +477,8 @@ describe("no response", () => {
             const failure = yield* Effect.flip(call)
             assert.strictEqual(failure.kind, kind)
             assert.strictEqual(detailOf(failure), detail, "callers learn nothing of where it is")
+            assert.strictEqual(failure.lasting === true, code === "ENOTFOUND" || code === "CERT_HAS_EXPIRED")
+            assert.isString(failure.reason)
           }
         }
       }),
