@@ -39,9 +39,18 @@ export class FirstTokenTimes {
     return sorted.length < ENOUGH_MEASUREMENTS ? undefined : sorted[Math.floor(sorted.length / 2)]
   }
 
-  /** Every time in milliseconds that counts, however old. */
-  latest(target: TargetName): ReadonlyArray<number> {
-    return (this.measurements.get(keyOf(target)) ?? []).map(({ ms }) => ms)
+  /** The longest of the latest times in milliseconds, however old; `undefined` if there was none or all calls failed. */
+  longest(target: TargetName): number | undefined {
+    let longest: number | undefined
+    for (const { ms } of this.measurements.get(keyOf(target)) ?? []) {
+      if (ms < Infinity && ms >= (longest ?? 0)) longest = ms
+    }
+    return longest
+  }
+
+  /** How many of the latest calls are known, failed ones included. */
+  count(target: TargetName): number {
+    return this.measurements.get(keyOf(target))?.length ?? 0
   }
 
   private fresh(target: TargetName, now: number): Array<Measurement> {

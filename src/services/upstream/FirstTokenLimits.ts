@@ -2,6 +2,7 @@
  * How long the first output of a stream may take: of a target that another one can stand in for, as long as its recent
  * calls suggest. A target that hangs is left after some 10 s, and a model that thinks in silence is not cut off.
  */
+import type { TargetName } from "../../domain/targets.ts"
 import type { ApiRequest, Attempt, UpstreamRequest } from "../../domain/upstream.ts"
 import { FirstTokenTimes } from "../routing/FirstTokenTimes.ts"
 import type { Target } from "./Targets.ts"
@@ -41,34 +42,31 @@ const bytesOf = (request: Request): number => {
 const asksToThink = (request: Request): boolean =>
   THINKING.some((name) => ("api" in request ? request.body.has(name) : request.completion[name] != null))
 
-const isAnswer = (ms: number): boolean => ms < Infinity
-
 /** Makes the limits of requests, from the times that their calls took. */
 export const makeFirstTokenLimits = (): ((request: Request) => FirstTokenLimits) => {
   const times = new FirstTokenTimes()
 
   return (request) => {
     const thinks = asksToThink(request)
-    const reading = readingMs(request)
     /** Calls that ask a model to think are measured apart. */
-    const nameOf = (provider: Attempt["provider"], model: string) => ({
+    const nameOf = (provider: Attempt["provider"], model: string): TargetName => ({
       provider,
       model: thinks ? `${model}#thinking` : model,
     })
     /** Without any time so far, the least, and twice as long after each call that had no output by then. */
-    const expected = (latest: ReadonlyArray<number>, most: number): number => {
-      const answered = latest.filter(isAnswer)
-      if (answered.length > 0) return Math.max(MARGIN * Math.max(...answered), LEAST_MS)
-      return thinks ? most : LEAST_MS * 2 ** latest.length
+    const expected = (target: TargetName, most: number): number => {
+      const longest = times.longest(target)
+      if (longest !== undefined) return Math.max(MARGIN * longest, LEAST_MS)
+      return thinks ? most : LEAST_MS * 2 ** times.count(target)
     }
     return {
       limit: ({ model, provider }, most) =>
-        Math.min(expected(times.latest(nameOf(provider.id, model)), most) + reading, most),
+        Math.min(expected(nameOf(provider.id, model), most) + readingMs(request), most),
       ended: ({ finishedAt, model, outcome, provider, timeToFirstTokenMs }) => {
         const name = nameOf(provider, model)
         if (timeToFirstTokenMs !== null) times.add(name, timeToFirstTokenMs, finishedAt)
         // A target that answered before gets no more time for hanging.
-        else if (outcome === "slow" && !times.latest(name).some(isAnswer)) times.add(name, Infinity, finishedAt)
+        else if (outcome === "slow" && times.longest(name) === undefined) times.add(name, Infinity, finishedAt)
       },
     }
   }
