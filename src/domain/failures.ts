@@ -148,7 +148,7 @@ export const failureRules = table<FailureRule>()({
   unauthorized: { ...elsewhere, operator: true, code: "upstream-unauthorized" },
   /**
    * A sealed proxy or a connector answers where a provider should, and requests may return through it to where they began;
-   * or nothing answers where a sealed proxy should.
+   * or the server there has no such path.
    */
   misconfigured: { ...elsewhere, operator: true, code: "upstream-misconfigured" },
   /**

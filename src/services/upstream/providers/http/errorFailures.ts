@@ -99,6 +99,9 @@ const missesModel = (message: string): boolean => {
   return false
 }
 
+/** How servers say that they have no such path, so that nothing in it is about a model: the base URL is wrong. */
+const NO_PATH = /^(404:? )?(page )?not found\.?$/i
+
 /** The codes of a sealed proxy and a connector that were configured as a provider. */
 const SEALGATE_CODES: ReadonlySet<string> = new Set([NOT_SEALED, CALLED_BY_SEALGATE])
 
@@ -145,7 +148,7 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
   if (ofRequest && (MODEL_MESSAGE.test(message) || missesModel(message))) return "unknown-model"
   if (status === undefined) return RATE_MESSAGE.test(message) ? "rate-limited" : "unavailable"
   if (UNAUTHORIZED_STATUS.has(status)) return "unauthorized"
-  if (status === 404) return "unknown-model"
+  if (status === 404) return NO_PATH.test(message.trim()) ? "misconfigured" : "unknown-model"
   if (status === 429) return "rate-limited"
   if (status === 503 || status === 529) return asksToWait ? "rate-limited" : "unavailable"
   if (status >= 500 || TRANSIENT_STATUS.has(status)) return "unavailable"
