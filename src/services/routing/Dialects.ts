@@ -54,7 +54,7 @@ const FORM_NAMES =
   /response_?(format|schema|mime_?type|json_?schema)|json_?(schema|object)|json mode|structured output/i
 
 /** What vendors call an output limit. */
-const LIMIT_NAMES = /max_?(completion_|output_|new_)?_?tokens/i
+const LIMIT_NAMES = /max_?(completion|output|new)?_?tokens/i
 
 /** Whether a refusal is about what `names` names. */
 const isAbout = (names: RegExp, { detail, said }: UpstreamError): boolean =>
