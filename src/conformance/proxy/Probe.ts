@@ -144,7 +144,17 @@ export class Probe {
     const requestHash = await sha256(requestTranscript(session.attestationHash, enc, await sha256(ciphertext)))
     const requestId = isObject(payload) ? String(payload["request_id"]) : ""
     return {
-      sent: { session, requestId, body, payload: bytes, credential, enc, secret, requestHash },
+      sent: {
+        session,
+        requestId,
+        body,
+        payload: bytes,
+        credential,
+        enc,
+        secret,
+        requestHash,
+        sealedAt: performance.now(),
+      },
       body: JSON.stringify(body),
     }
   }
