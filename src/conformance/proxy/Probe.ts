@@ -59,6 +59,8 @@ export const PROMPT = "Count from one to thirty in words, and say nothing else."
 export class Probe {
   readonly wire: Wire
   readonly credential: string
+  /** Whether the server is on this machine's loopback. */
+  readonly isLocal: boolean
   private readonly pins: ReadonlyArray<string>
   private keys: Promise<TrustedKeys> | undefined
   private readonly shared = new Map<string, Promise<Begun>>()
@@ -67,6 +69,7 @@ export class Probe {
     this.wire = new Wire(url, ca)
     this.credential = credential
     this.pins = pins
+    this.isLocal = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
   }
 
   /** The pinned keys that the server shows. */
@@ -149,7 +152,17 @@ export class Probe {
     const requestHash = await sha256(requestTranscript(session.attestationHash, enc, await sha256(ciphertext)))
     const requestId = isObject(payload) ? String(payload["request_id"]) : ""
     return {
-      sent: { session, requestId, body, payload: bytes, credential, enc, secret, requestHash },
+      sent: {
+        session,
+        requestId,
+        body,
+        payload: bytes,
+        credential,
+        enc,
+        secret,
+        requestHash,
+        sealedAt: performance.now(),
+      },
       body: JSON.stringify(body),
     }
   }
