@@ -51,7 +51,8 @@ export const connectionReason = (error: unknown): string => {
 }
 
 /** A name that does not exist, or a failure of TLS. Other failures of connections may pass. */
-const LASTING = /^(ENOTFOUND|EPROTO|CERT_\w+|ERR_(TLS|SSL)_\w+|\w*SELF_SIGNED\w*|UNABLE_TO_\w+)$/
+const LASTING =
+  /^(ENOTFOUND|EPROTO|CERT_\w+|ERR_(TLS|SSL)_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+)$/
 
 /** Whether a connection will fail until somebody mends an address or a certificate. */
 export const lastsUntilMended = (error: unknown): boolean => LASTING.test(systemCode(error) ?? "")

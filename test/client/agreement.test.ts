@@ -5,7 +5,7 @@ import type { ProvenExchange } from "../../src/client/provenAnswer.ts"
 
 /** A stream that failed after it had begun anew, of a request with these members. */
 const restarted = (request: object): ProvenExchange => ({
-  request: { request_id: "id", body: { stream: true }, ...request },
+  request: { request_id: "id", issued_at: 1, body: { stream: true }, ...request },
   receipt: {
     iss: "kid",
     version: 2,
