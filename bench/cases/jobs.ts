@@ -21,7 +21,7 @@ export const jobs: Case = {
     const start = async (subject: string) => {
       const upstream = await bench.use(runServer("upstream", { ANSWER: VERDICT }))
       const database = await bench.use(subject === "SQLite" ? sqliteFile : postgresDatabase({}))
-      const workers = { JOB_WORKERS: `${LANES}`, DATABASE_CONNECTIONS: `${CONNECTIONS}` }
+      const workers = { JOB_WORKERS: `${LANES}`, JOB_TENANT_PERCENT: "100", DATABASE_CONNECTIONS: `${CONNECTIONS}` }
       const server = await bench.use(
         subject === "DBOS" ? runDbos(database, upstream, CONNECTIONS) : runGateway(database, upstream, workers),
       )

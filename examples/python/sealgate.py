@@ -32,6 +32,7 @@ SUITE = {"kem": 32, "kdf": 1, "aead": 2}
 COMPLETE, STREAM = 1, 2
 MEDIA_TYPES = {COMPLETE: "application/vnd.sealgate.sealed+json", STREAM: "text/event-stream"}
 STATUSES = ("complete", "failed", "aborted")
+MAX_SKEW_SECONDS, MAX_SESSION_SECONDS = 60, 86_400
 FLOOR, UNPACED_FLOOR, END_RECORD_BLOCK = 1024, 512, 4096
 
 
@@ -254,6 +255,7 @@ class Request:
             ephemeral,
         )
         self.secret = hpke_export(exporter, label("response"), 32)
+        self.sealed_at = time.monotonic()
         self.hash = sha256(label("transcript") + attestation_hash + self.enc + sha256(self.ciphertext))
 
     def asks(self, member):
@@ -341,11 +343,54 @@ class Response:
             if claims.get(name) != value:
                 raise Tampered(f"the receipt disagrees about {name}")
         must_follow(self.request.claims["iat"], *(claims.get(name) for name in ("received_at", "completed_at", "iat")))
+        self.must_be_timely(claims, claims["iat"])
+        self.must_fit(claims)
         if end["status"] not in STATUSES:
             raise Tampered("a status that nobody knows")
         if end["status"] != "complete" and not isinstance(end.get("problem"), dict):
             raise Tampered("a failure that nothing is said of")
         return claims
+
+    def must_be_timely(self, receipt, issued_at):
+        """A statement is not made long after its client has it."""
+        if issued_at - receipt["received_at"] > time.monotonic() - self.request.sealed_at + MAX_SKEW_SECONDS:
+            raise Tampered("a statement from the future")
+
+    def must_fit(self, receipt):
+        """What the receipt says of question and answer stands in them, too."""
+        provider, complete = receipt.get("provider"), receipt.get("status") == "complete"
+        if complete and not isinstance(provider, str):
+            raise Tampered("a complete answer by nobody")
+        if provider is None:
+            return
+        if self.request.asks("provider") not in (None, provider):
+            raise Tampered("the receipt names another provider than was asked for")
+        issued_at = self.request.asks("issued_at")
+        if not isinstance(issued_at, int) or abs(receipt["received_at"] - issued_at / 1000) > MAX_SKEW_SECONDS + 1:
+            raise Tampered("a receipt of another time than the request")
+        if not complete or self.request.asks("api") != "chat.completions":
+            return
+        taken_over, said = None, []
+        for payload in map(from_json, self.data):
+            if self.form == STREAM and "restart" in payload:
+                taken_over, said = payload["restart"]["provider"], []
+            said += payload["deltas"] if self.form == STREAM else [payload]
+        if taken_over not in (None, provider):
+            raise Tampered("the receipt names another provider than took over")
+        models = [chunk["model"] for chunk in said if isinstance(chunk.get("model"), str)]
+        if models and receipt.get("model") not in models:
+            raise Tampered("the receipt names another model than the answer")
+        usage = [chunk["usage"] for chunk in said if chunk.get("usage") is not None]
+        if usage and receipt.get("usage") != usage[-1]:
+            raise Tampered("the receipt counts other tokens than the answer")
+        ends = {
+            choice.get("index", 0): choice["finish_reason"]
+            for chunk in said
+            for choice in chunk.get("choices") or []
+            if choice.get("finish_reason") is not None
+        }
+        if ends and receipt.get("finish_reasons") != [ends[index] for index in sorted(ends)]:
+            raise Tampered("the receipt names another end than the answer")
 
     def check_proof(self, proof, receipt, identity):
         claims = verify_statement(proof, "proof", identity)
@@ -359,6 +404,7 @@ class Response:
             if claims.get(name) != value:
                 raise Tampered(f"the proof disagrees about {name}")
         must_follow(receipt["iat"], claims.get("iat"))
+        self.must_be_timely(receipt, claims["iat"])
 
 
 def must_follow(*times):
@@ -464,8 +510,9 @@ def verify_offer(body, asked, suites, identity):
     claims = verify_statement(attestation, "session", identity)
     if claims.get("init_hash") != to_b64u(sha256(asked)) or claims.get("suite") not in suites:
         raise Tampered("an offer for another question")
-    if member(claims, "expires_at", int) <= member(claims, "iat", int) or member(claims, "max_requests", int) < 1:
-        raise Tampered("an offer that was over before it began")
+    lifetime = member(claims, "expires_at", int) - member(claims, "iat", int)
+    if not 0 < lifetime <= MAX_SESSION_SECONDS or member(claims, "max_requests", int) < 1:
+        raise Tampered("an offer that is over before it begins, or lasts too long")
     member(claims, "max_request_bytes", int)
     if len(from_b64u(member(claims, "session_id", str))) != 16:
         raise Tampered("a session_id of another length")

@@ -33,6 +33,14 @@ export class TimedOut extends Refusal<TimedOut>()("TimedOut", {
   headers: { connection: "close" },
 }) {}
 
+export class LengthRequired extends Refusal<LengthRequired>()("LengthRequired", {
+  code: "length-required",
+  status: 411,
+  title: "The request body does not announce its length.",
+  detail: "Send Content-Length instead of Transfer-Encoding.",
+  headers: { connection: "close" },
+}) {}
+
 export class TooLarge extends Refusal<TooLarge>()("TooLarge", {
   code: "too-large",
   status: 413,

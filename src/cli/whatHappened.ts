@@ -8,6 +8,7 @@ import { ConfigurationMistakes } from "../domain/configuration.ts"
 import { systemCode } from "../domain/systemErrors.ts"
 import { DatabaseFileUnusable } from "../layers/database/sqliteFile.ts"
 import { DatabaseUnreachable } from "../layers/database/PostgresReachable.ts"
+import { SchemaUnknown } from "../layers/database/migrations.ts"
 import { DatabaseInUse } from "../layers/database/SqliteOwner.ts"
 import { CannotListen } from "../server/CannotListen.ts"
 import { TlsError } from "../server/tls/Tls.ts"
@@ -29,6 +30,7 @@ const WRITTEN_HERE = [
   DatabaseFileUnusable,
   DatabaseUnreachable,
   DatabaseInUse,
+  SchemaUnknown,
 ]
 
 /** Where a fault of this program shows: the first place in its own code, such as `src/cli/chatCommand.ts:12`. */

@@ -12,10 +12,10 @@ import {
   frameNonce,
   RESPONSE_NONCE_BYTES,
 } from "../domain/transcript.ts"
-import { equalJson, mustAgree, mustBeSound } from "./agreement.ts"
+import { equalJson, mustAgree, mustBeSound, mustBeTimely, mustFit } from "./agreement.ts"
 import { proofClaimsFrom, receiptClaimsFrom, STATUSES } from "./claims.ts"
 import { answerFrom, decodeBytes, literal, objectMember, problemFrom, string } from "./decode.ts"
-import { isObject, type JsonObject } from "../domain/json.ts"
+import { isObject, type JsonObject, parseJson } from "../domain/json.ts"
 import { Tampered } from "./errors.ts"
 import { deriveResponseKeys, hmac, type ResponseKeys, sha256 } from "./primitives.ts"
 import type { SentRequest } from "./sealRequest.ts"
@@ -57,6 +57,8 @@ export class ResponseOpener {
   private readonly layout: Layout
   private readonly keys: ResponseKeys
   private readonly payloads: Array<Bytes> = []
+  /** The values of the data frames. */
+  private readonly answers: Array<JsonObject | null> = []
   private chain: Bytes
   /** The chain after the data frames alone, which the receipt covers. */
   private dataChain: Bytes
@@ -113,6 +115,7 @@ export class ResponseOpener {
       this.dataChain = this.chain
     }
     const answer = answerFrom(payload, `frame ${index}`)
+    if (!final) this.answers.push(answer)
     const chain = encodeBase64Url(this.chain)
     this.layout.onFrame?.({ index, final, size: ciphertext.length, chain, payload: answer })
     return answer
@@ -138,6 +141,7 @@ export class ResponseOpener {
     )
     this.must(status === "complete" || isObject(record["problem"]), "is of a failure that nothing is said of")
     mustBeSound(receipt, this.sent.session.begunAt)
+    mustBeTimely(receipt.received_at, receipt.iat, this.elapsed())
     this.must(receipt.count === this.payloads.length, "counts other frames than came")
     this.must(receipt.root === encodeBase64Url(this.dataChain), "covers other frames than came")
     this.must(
@@ -148,6 +152,9 @@ export class ResponseOpener {
       receipt.response_commitment === encodeBase64Url(await responseCommitment(commitKey, this.payloads)),
       "commits to another answer",
     )
+    const request = fromUtf8(this.sent.payload)
+    const asked = parseJson(request)
+    mustFit({ receipt, request: isObject(asked) ? asked : {}, responses: this.answers })
     return {
       status,
       receipt,
@@ -156,7 +163,7 @@ export class ResponseOpener {
         receipt: statement,
         commit_key: encodeBase64Url(commitKey),
         credential_commitment: encodeBase64Url(credential),
-        request: fromUtf8(this.sent.payload),
+        request,
         responses: this.payloads.map(fromUtf8),
       },
     }
@@ -167,10 +174,16 @@ export class ResponseOpener {
     const proof = proofClaimsFrom(await verifyStatement("proof", statement, this.trusted))
     // The receipt was compared with everything known here, so it suffices that the proof agrees with the receipt.
     mustAgree(end.receipt, proof)
+    mustBeTimely(end.receipt.received_at, proof.iat, this.elapsed())
     if (proof.root !== encodeBase64Url(this.chain)) {
       throw new Tampered("The terminal proof does not cover this stream.")
     }
     return proof
+  }
+
+  /** Since the request was sealed, in milliseconds. */
+  private elapsed(): number {
+    return performance.now() - this.sent.sealedAt
   }
 
   private must(holds: boolean, otherwise: string): void {

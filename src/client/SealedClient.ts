@@ -10,7 +10,7 @@ import { string, strings } from "./decode.ts"
 import { deferred } from "./deferred.ts"
 import { isObject, type JsonObject, parseJson } from "../domain/json.ts"
 import { deliver } from "./delivery.ts"
-import { NoPins, PinMismatch, SealedProblem, SealgateError, StreamTruncated, Tampered } from "./errors.ts"
+import { KeyMissing, NoPins, PinMismatch, SealedProblem, SealgateError, StreamTruncated, Tampered } from "./errors.ts"
 import { type Layout, ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
 import { type ChatStream, type EventStream, joinChat, joinEvents } from "./joins.ts"
 import { failureOf, type Join, nextEvent, SealedStream, type StreamEnd } from "./SealedStream.ts"
@@ -203,9 +203,6 @@ export class SealedClient {
       }
       const opened = await opener.openAnswer(answer)
       const end = await opener.end(await opener.open(last, true))
-      if ((opened !== null) !== (end.status === "complete")) {
-        throw new Tampered("A complete answer says that it is not complete, or the other way round.")
-      }
       if (opened !== null) {
         const { evidence, receipt } = end
         return { answer: opened, receipt, statements: { receipt: evidence.receipt }, evidence }
@@ -328,11 +325,12 @@ export class SealedClient {
   private async begin(): Promise<void> {
     if (this.pinned.length === 0 && !this.trustOnFirstUse) throw new NoPins()
     const request = sessionRequest(this.suites)
-    const attestation = string(await this.transport.ask("/v1/init", request.body), "attestation")
+    const answer = await this.transport.ask("/v1/init", request.body)
+    const attestation = string(answer, "attestation")
     const now = Date.now()
     const kid = signerOf(attestation)
     if (this.pinned.length > 0 && !this.pinned.includes(kid)) throw new PinMismatch(this.pinned, kid)
-    const keys = this.keys.has(kid) ? this.keys : await this.keysWith(kid)
+    const keys = this.keys.has(kid) ? this.keys : await this.keysWith(kid, answer)
     const session = await verifySession(attestation, keys, request, now)
     // Only now is it known that whoever shows this key also holds it.
     this.keys = keys
@@ -340,10 +338,18 @@ export class SealedClient {
     this.session = session
   }
 
-  /** The keys and one more, which is fetched; what was fetched counts only if it has the thumbprint `kid`. */
-  private async keysWith(kid: string): Promise<TrustedKeys> {
-    const publicKey = (await keysByThumbprint(await this.transport.ask("/v1/keys"))).get(kid)
-    if (publicKey === undefined) throw new Tampered(`The proxy does not show the key ${kid} that it signs with.`)
+  /** The keys and the one that `offer` is signed with; what comes beside the offer counts only by its thumbprint. */
+  private async keysWith(kid: string, offer: JsonObject): Promise<TrustedKeys> {
+    // A proxy that shows its key elsewhere may be several, of which another one answers.
+    const shown = offer["keys"] === undefined ? await this.transport.ask("/v1/keys") : offer
+    const publicKey = (await keysByThumbprint(shown)).get(kid)
+    if (publicKey === undefined) {
+      throw new KeyMissing(
+        kid,
+        `The proxy says that ${kid} signed its offer, and shows another key. ` +
+          "Ask its operator whether its key is being rotated; otherwise something on the path changes what it says.",
+      )
+    }
     return new Map([...this.keys, [kid, publicKey]])
   }
 }

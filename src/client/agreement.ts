@@ -6,6 +6,7 @@ import type { ProofClaims, ReceiptClaims } from "../domain/statement.ts"
 import { apiOf, isApiName } from "../domain/apis.ts"
 import { isObject, type JsonObject } from "../domain/json.ts"
 import { Tampered } from "./errors.ts"
+import { MAX_SKEW_MS } from "../domain/transcript.ts"
 import { type ProvenExchange, provenAnswer, restartOf } from "./provenAnswer.ts"
 
 /** Whether two JSON values are the same; the order of members means nothing. */
@@ -55,6 +56,32 @@ export const mustBeSound = (receipt: ReceiptClaims, begun = 0): void => {
   }
 }
 
+/** How far apart two clocks of one exchange may be, in seconds. */
+const MAX_SKEW_SECONDS = MAX_SKEW_MS / 1000
+
+/**
+ * A receipt, or a proof, from a client that knows how long the exchange took: it was not issued later than that.
+ *
+ * @param elapsed milliseconds since the request was sealed
+ */
+export const mustBeTimely = (receivedAt: number, issuedAt: number, elapsed: number): void => {
+  if (issuedAt - receivedAt > elapsed / 1000 + MAX_SKEW_SECONDS) {
+    throw new Tampered(
+      `The times contradict the exchange: it took ${Math.round(elapsed / 1000)} s, and ${issuedAt - receivedAt} s by its statements.`,
+    )
+  }
+}
+
+/** A request that a provider was called for was not stale: it came when it says that it was issued. */
+const mustBeFresh = ({ provider, received_at }: ReceiptClaims, { issued_at }: JsonObject): void => {
+  if (provider === null) return
+  if (typeof issued_at !== "number" || Math.abs(received_at - issued_at / 1000) > MAX_SKEW_SECONDS + 1) {
+    throw new Tampered(
+      `The receipt and the request contradict each other: received_at (${received_at} s) and issued_at (${String(issued_at)} ms) are more than ${MAX_SKEW_SECONDS} s apart.`,
+    )
+  }
+}
+
 /** A receipt and the proof of the same stream. */
 export const mustAgree = (receipt: ReceiptClaims, proof: ProofClaims): void => {
   mustBeSame(
@@ -76,7 +103,10 @@ const takesRestarts = ({ api, restart }: JsonObject): boolean =>
   restart !== false &&
   (restart === true || typeof api !== "string" || !isApiName(api) || apiOf(api).stream?.restart !== false)
 
-/** A receipt, and the question and answer that it was found to commit to. */
+/**
+ * A receipt, and the question and answer that it was found to commit to. Clients, `verify` and the conformance kit all
+ * ask this one function.
+ */
 export const mustFit = (exchange: ProvenExchange): void => {
   const { receipt, request } = exchange
   const asked = isObject(request["body"]) ? request["body"] : {}
@@ -85,6 +115,17 @@ export const mustFit = (exchange: ProvenExchange): void => {
     ["jti", receipt.jti ?? request["request_id"], request["request_id"]],
     ["form", receipt.form, asked["stream"] === true ? "stream" : "complete"],
   )
+  if (receipt.status === "complete" && receipt.provider === null) {
+    throw new Tampered("The receipt contradicts itself: the answer is complete, and nobody gave it.")
+  }
+  mustBeFresh(receipt, request)
+  // An incomplete answer may have been served by nobody.
+  const provider = receipt.status === "complete" ? receipt.provider : (receipt.provider ?? request["provider"])
+  mustBeSame("The receipt and the request contradict each other", [
+    "provider",
+    provider,
+    request["provider"] ?? provider,
+  ])
   const answer = provenAnswer(exchange)
   const restart = restartOf(exchange)
   if (restart !== undefined && !takesRestarts(request)) {
@@ -94,18 +135,13 @@ export const mustFit = (exchange: ProvenExchange): void => {
   }
   // For an incomplete answer, the receipt need not contain what its missing parts would have said.
   if (receipt.status !== "complete" || answer === undefined) return
-  mustBeSame("The receipt and the request contradict each other", [
-    "provider",
-    receipt.provider,
-    request["provider"] ?? receipt.provider,
-  ])
   const { finishReasons, models, usage } = answer
   mustBeSame(
     "The receipt and the answer contradict each other",
     ["provider", receipt.provider, restart?.provider ?? receipt.provider],
     // Some chunks name no model.
     ["model", receipt.model, models.includes(receipt.model) ? receipt.model : (models.at(-1) ?? receipt.model)],
-    ["finish_reasons", receipt.finish_reasons, finishReasons],
+    ["finish_reasons", receipt.finish_reasons, finishReasons.length > 0 ? finishReasons : receipt.finish_reasons],
     ["usage", receipt.usage, usage ?? receipt.usage],
   )
 }

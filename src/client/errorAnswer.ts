@@ -50,13 +50,14 @@ export const refusalAnswer = (error: SealedProblem | AnswerIncomplete): ErrorAns
     const retryable = error.sealed && error.problem.retryable
     return { ...problemAnswer(error.problem, error.retryAfterMs), retryable }
   }
+  const said = aboutCaller(error.problem)
   return {
-    status: error.status === "aborted" ? 503 : 502,
+    status: error.status === "aborted" ? 503 : errorStatus(said?.provider_status ?? error.problem?.status ?? 502),
     code: error.problem?.code ?? error.code,
     message: error.message,
     retryable: error.problem?.retryable ?? true,
     retryAfterMs: error.problem?.retry_after_ms,
-    providerError: aboutCaller(error.problem)?.provider_error,
+    providerError: said?.provider_error,
   }
 }
 

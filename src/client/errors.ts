@@ -65,14 +65,17 @@ export class PinMismatch extends SealgateError {
   }
 }
 
-/** A statement is signed by a pinned key whose public part is missing, so it can be neither verified nor refuted. */
+/** A statement names a key whose public part is missing, so it can be neither verified nor refuted. */
 export class KeyMissing extends SealgateError {
   override readonly name = "KeyMissing"
   readonly code = "key-missing"
-  /** The key id that is pinned. */
+  /** The key id that it names. */
   readonly kid: string
-  constructor(kid: string) {
-    super(`It says that ${kid} signed it, which is pinned, but \`keys\` lacks that key: add its public part, as a JWK.`)
+  constructor(
+    kid: string,
+    message = `It says that ${kid} signed it, which is pinned, but \`keys\` lacks that key: add its public part, as a JWK.`,
+  ) {
+    super(message)
     this.kid = kid
   }
 }

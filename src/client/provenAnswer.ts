@@ -74,7 +74,7 @@ const chatAnswer = (completion: ChatCompletion, named: ReadonlyArray<JsonObject>
   return {
     answer: completion,
     text: typeof message?.content === "string" ? message.content : JSON.stringify(message ?? null),
-    models: [...named.map(({ model }) => model), completion.model],
+    models: named.flatMap(({ model }) => (model === undefined ? [] : [model])),
     finishReasons: completion.choices.map((choice) => choice.finish_reason).filter((reason) => reason !== UNFINISHED),
     usage: completion.usage,
   }

@@ -24,6 +24,8 @@ export interface SentRequest {
   readonly enc: Bytes
   readonly secret: Bytes
   readonly requestHash: Bytes
+  /** When it was sealed, on the clock of `performance.now()`, in milliseconds. */
+  readonly sealedAt: number
 }
 
 /** What is sealed. */
@@ -83,5 +85,6 @@ export const sealRequest = async (
     enc,
     secret,
     requestHash: await sha256(requestTranscript(session.attestationHash, enc, await sha256(ciphertext))),
+    sealedAt: performance.now(),
   }
 }

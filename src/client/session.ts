@@ -1,7 +1,7 @@
 /** Sessions from the client's side: an offer is believed only after everything about it was checked (§3). */
 import { type Bytes, encodeBase64Url, utf8 } from "../domain/bytes.ts"
 import { type Suite, SUITES, type SuiteName, suiteWith } from "../domain/suites.ts"
-import { SESSION_ID_BYTES } from "../domain/transcript.ts"
+import { MAX_SESSION_SECONDS, SESSION_ID_BYTES } from "../domain/transcript.ts"
 import { sessionClaimsFrom } from "./claims.ts"
 import { decodeBytes } from "./decode.ts"
 import { Tampered } from "./errors.ts"
@@ -78,6 +78,9 @@ export const verifySession = async (
   if (!suite.isSoundKey(publicKey)) throw new Tampered("The session's public key is not valid for its suite.")
   const lifetime = (offer.expires_at - offer.iat) * 1000
   if (lifetime < SHORTEST_SESSION_MS) throw new Tampered("The session has expired before it could be used.")
+  if (lifetime > MAX_SESSION_SECONDS * 1000) {
+    throw new Tampered(`The session lasts longer than ${MAX_SESSION_SECONDS} s, which no session may.`)
+  }
   if (offer.max_requests === 0) throw new Tampered("The session allows no requests.")
   return {
     id: offer.session_id,

@@ -170,20 +170,25 @@ export const normalize = (input: ChatInput): ChatRequest => {
   return { ...rest, messages: system === undefined ? [user] : [{ role: "system", content: system }, user] }
 }
 
-const TokenCount = Schema.optionalKey(Schema.NullOr(NonNegativeInt))
+/** No call has this many tokens; a larger count is a mistake of the provider. */
+export const MAX_TOKENS = 1_000_000_000
+
+/** A plausible token count of one call. */
+export const TokenCount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: MAX_TOKENS }))
+const OptionalCount = Schema.optionalKey(Schema.NullOr(TokenCount))
 
 /**
  * Token counts. What the details count is part of `prompt_tokens` and of `completion_tokens`: tokens read from and
  * written to the prompt cache, and tokens the model spent on reasoning.
  */
 export const Usage = open({
-  prompt_tokens: NonNegativeInt,
-  completion_tokens: NonNegativeInt,
-  total_tokens: NonNegativeInt,
+  prompt_tokens: TokenCount,
+  completion_tokens: TokenCount,
+  total_tokens: TokenCount,
   prompt_tokens_details: Schema.optionalKey(
-    Schema.NullOr(open({ cached_tokens: TokenCount, cache_write_tokens: TokenCount })),
+    Schema.NullOr(open({ cached_tokens: OptionalCount, cache_write_tokens: OptionalCount })),
   ),
-  completion_tokens_details: Schema.optionalKey(Schema.NullOr(open({ reasoning_tokens: TokenCount }))),
+  completion_tokens_details: Schema.optionalKey(Schema.NullOr(open({ reasoning_tokens: OptionalCount }))),
 })
 export type Usage = Types.Usage
 

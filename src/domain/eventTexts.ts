@@ -2,6 +2,7 @@
  * The texts that grow from event to event in streams of the Messages and the Responses API, so that events which only
  * continue one another can be put together, and pairs of surrogates that are cut between them joined.
  */
+import { cutText } from "./cutText.ts"
 import { isObject, type JsonObject } from "./json.ts"
 import { isEmpty } from "./mergeChunks.ts"
 import { ENDS_IN_HALF, mayHoldHalf, REPLACEMENT, wellFormedObject } from "./surrogates.ts"
@@ -94,6 +95,16 @@ export const withTextAdded =
     const { sequence_number: number } = last
     // The later number, so that numbers still grow from event to event.
     return number === undefined ? grown : { ...grown, sequence_number: number }
+  }
+
+/** The reverse: `event` as several, none with a text longer than `most` bytes of JSON. */
+export const cutEvent =
+  (textOf: FindText) =>
+  (event: JsonObject, most: number): ReadonlyArray<JsonObject> => {
+    const growing = textOf(event)
+    if (growing === undefined || !isPlain(event)) return [event]
+    const pieces = cutText(growing.text, most)
+    return pieces.length === 1 ? [event] : pieces.map(growing.with)
   }
 
 /** Joins the pairs that are cut between the events of one stream. */

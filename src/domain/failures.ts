@@ -51,7 +51,7 @@ export const failureCodes = table<CodeRule>()({
   },
   "upstream-misconfigured": {
     status: 502,
-    title: "At the provider's address there is a sealgate, maybe this one itself; tell its operator.",
+    title: "There is no provider at its address, but another server, maybe this one itself; tell its operator.",
     lasting: true,
   },
   "content-filtered": {
@@ -101,7 +101,7 @@ interface FailureRule {
    */
   readonly verdict: boolean
   /**
-   * Whether only the operator can solve this, so that it is logged for them; all other failures are visible in metrics.
+   * Whether only the operator can solve this, so that it is a warning in the log and stands in `/ready` until it is solved.
    */
   readonly operator: boolean
 }
@@ -128,10 +128,15 @@ export const failureRules = table<FailureRule>()({
   slow: { ...elsewhere, against: "pace", heard: false, billed: true, code: "upstream-timeout" },
   /** No further chunk within the time limit. */
   timeout: { ...transient, retry: false, billed: true, code: "upstream-timeout" },
-  /** The answer ended before the provider said that it was finished. */
+  /** The answer was cut before the provider said that it was finished. */
   truncated: { ...transient, billed: true, code: "upstream-truncated" },
-  /** Not JSON, a wrong content type, a shape that the format does not allow, or an answer beyond the limits. */
-  garbage: { ...transient, billed: true, code: "upstream-protocol" },
+  /** The provider said that the answer has ended, and gave no finish reason. Servers that do so do it, and bill, each time. */
+  unfinished: { ...transient, retry: false, billed: true, code: "upstream-truncated" },
+  /**
+   * Not JSON, a wrong content type, a shape that the format does not allow, or an answer beyond the limits. It was paid for,
+   * and another one would most likely be the same.
+   */
+  garbage: { ...transient, retry: false, billed: true, code: "upstream-protocol" },
   /** A redirect, which is never followed: keys and prompts go only where the operator sends them. */
   redirected: { ...transient, retry: false, operator: true, code: "upstream-protocol" },
   "context-too-long": { ...elsewhere, code: "context-too-long" },
@@ -142,10 +147,14 @@ export const failureRules = table<FailureRule>()({
   /** This product's own credentials were refused, or its account has run dry. */
   unauthorized: { ...elsewhere, operator: true, code: "upstream-unauthorized" },
   /**
-   * A sealed proxy or a connector answers where a provider should. Through it, requests may return to where they began.
+   * A sealed proxy or a connector answers where a provider should, and requests may return through it to where they began;
+   * or the server there has no such path.
    */
   misconfigured: { ...elsewhere, operator: true, code: "upstream-misconfigured" },
-  /** The provider does not have the model, or this product's account has no access to it. */
+  /**
+   * The provider does not have the model, or this product's account has no access to it. A model that only the caller named
+   * is the caller's mistake, so no other target is asked: another model would answer in its place.
+   */
   "unknown-model": { ...elsewhere, verdict: true, code: "unknown-model" },
   /** The request has something that the provider's format cannot express; nothing was sent. */
   unsupported: { ...elsewhere, heard: false, code: "unsupported" },

@@ -6,6 +6,9 @@ export const hostName = (host: string): string => {
   return bracketed ?? plain ?? ""
 }
 
-/** Whether `name` is this machine and nothing else: `localhost` and what is below it, 127.0.0.0/8, ::1. */
+/**
+ * Whether `name` is this machine and nothing else: `localhost`, 127.0.0.0/8, ::1. Not every resolver keeps names below
+ * `localhost` on this machine (RFC 6761 §6.3), so they are names like any other.
+ */
 export const isLoopback = (name: string): boolean =>
-  /^(.+\.)?localhost\.?$/.test(name) || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name) || name === "::1"
+  name === "localhost" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name) || name === "::1"

@@ -54,11 +54,18 @@ export interface PlaceWatch {
 /** What is wrong with a text that is not JSON at all. */
 export const NOT_JSON = "It is not JSON."
 
+/** After how many bytes a step ends, at the next value. It takes some milliseconds where all of it is names of members. */
+const STEP_BYTES = 256 * 1024
+
 /**
- * What is wrong with the UTF-8 in `bytes`, as a sentence; `undefined` if it is I-JSON within `limits`. It looks at every byte
- * once, and keeps only the names of members. Where it finds values, it tells `watch`.
+ * Finds what is wrong with the UTF-8 in `bytes`, as a sentence; `undefined` if it is I-JSON within `limits`. It looks at every
+ * byte once, and keeps only the names of members. Where it finds values, it tells `watch`. It pauses after each step.
  */
-export const bytesFault = (bytes: Uint8Array, limits: JsonLimits, watch?: PlaceWatch): string | undefined => {
+export function* faultSteps(
+  bytes: Uint8Array,
+  limits: JsonLimits,
+  watch?: PlaceWatch,
+): Generator<void, string | undefined> {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return MARKED
   const tokens = new JsonTokens(bytes)
   const names = new MemberNames(bytes)
@@ -70,9 +77,14 @@ export const bytesFault = (bytes: Uint8Array, limits: JsonLimits, watch?: PlaceW
   const open: Array<number> = [0]
   const seen: Array<Map<string, number>> = []
   let i = skipSpace(bytes, 0)
+  let pause = STEP_BYTES
   // Each round reads what stands before a value, where there is a name, and the value or its opening bracket.
   let named = false
   for (;;) {
+    if (i > pause) {
+      pause = i + STEP_BYTES
+      yield
+    }
     if (named) {
       if (bytes[i] !== QUOTE) return NOT_JSON
       const end = tokens.endOfString(i + 1)
@@ -121,6 +133,15 @@ export const bytesFault = (bytes: Uint8Array, limits: JsonLimits, watch?: PlaceW
     }
     if (++values > limits.values) return tooComplex(limits)
     i = skipSpace(bytes, i + 1)
+  }
+}
+
+/** The outcome of {@link faultSteps}, all of them at once. */
+export const bytesFault = (bytes: Uint8Array, limits: JsonLimits, watch?: PlaceWatch): string | undefined => {
+  const steps = faultSteps(bytes, limits, watch)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
   }
 }
 

@@ -48,6 +48,8 @@ export class MemberNames {
       }
       if (name.length === to - from) return name
     }
+    const text = bytes.subarray(from, to)
+    if (!text.includes(BACKSLASH)) return fromUtf8(text)
     // Between quotes it is a string of JSON, as was found before.
     return JSON.parse(fromUtf8(bytes.subarray(from - 1, to + 1))) as string
   }

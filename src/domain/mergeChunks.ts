@@ -3,6 +3,7 @@
  * does not show in the number of frames (sealed protocol §5).
  */
 import type { ChatChunk } from "./chatTypes.ts"
+import { cutText } from "./cutText.ts"
 
 type Json = Readonly<Record<string, unknown>>
 type Choice = ChatChunk["choices"][number]
@@ -37,6 +38,20 @@ export const withAdded = (chunk: ChatChunk, { member, text }: Added): ChatChunk 
 export const mergeChunks = (first: ChatChunk, second: ChatChunk): ChatChunk | undefined => {
   const added = addedTo(first, second)
   return added === undefined ? undefined : withAdded(first, added)
+}
+
+/**
+ * The reverse of merging: `chunk` as several that say the same, none with a text longer than `most` bytes of JSON. All but
+ * the last have nothing but a piece of text. A text that its chunk cannot be told from is left whole.
+ */
+export const cutChunk = (chunk: ChatChunk, most: number): ReadonlyArray<ChatChunk> => {
+  const [choice] = chunk.choices
+  if (choice === undefined || chunk.choices.length > 1) return [chunk]
+  const [last = choice.delta, ...before] = cutDelta(choice.delta, most).toReversed()
+  if (before.length === 0) return [chunk]
+  const empty = Object.fromEntries(Object.entries(choice).filter(([, value]) => value == null))
+  const pieces = before.toReversed().map((delta) => ({ ...empty, index: choice.index, delta, finish_reason: null }))
+  return [...pieces, { ...choice, delta: last }].map((piece) => ({ ...chunk, choices: [piece] }))
 }
 
 /** The same without the padding members that some providers add. */
@@ -95,6 +110,37 @@ const deltaWith = (delta: Choice["delta"], member: string, text: string): Choice
   if (!isRecord(call) || !isRecord(call["function"])) return delta
   const piece = { ...call["function"], arguments: `${String(call["function"]["arguments"])}${text}` }
   return { ...delta, [CALLS]: [{ ...call, function: piece }] } as unknown as Choice["delta"]
+}
+
+const cutDelta = (delta: Choice["delta"], most: number): ReadonlyArray<Choice["delta"]> => {
+  const members: Json = delta
+  const empty = Object.fromEntries(Object.entries(members).filter(([, value]) => isEmpty(value)))
+  for (const member of Object.keys(members)) {
+    const pieces = piecesOf(member, members[member], most)
+    const [first, ...more] = pieces
+    const last = more.pop()
+    if (last === undefined) continue
+    const { role, ...rest } = delta
+    const begun = { ...empty, ...(role === undefined ? {} : { role }), [member]: first }
+    const others = more.map((piece) => ({ ...empty, [member]: piece }))
+    // Only texts in it are shorter, so each still has the shape of its type.
+    return [begun, ...others, ...cutDelta({ ...rest, [member]: last }, most)] as ReadonlyArray<Choice["delta"]>
+  }
+  return [delta]
+}
+
+/** The values of a member of a delta that grow to `value`. What names a tool call stands in the first of them alone. */
+const piecesOf = (member: string, value: unknown, most: number): ReadonlyArray<unknown> => {
+  if (TEXTS.has(member) && typeof value === "string") return cutText(value, most)
+  if (member !== CALLS || !Array.isArray(value) || value.length !== 1) return [value]
+  const [call]: ReadonlyArray<unknown> = value
+  const piece = isRecord(call) ? call["function"] : undefined
+  if (!isRecord(call) || !isRecord(piece) || typeof piece["arguments"] !== "string") return [value]
+  const [first, ...more] = cutText(piece["arguments"], most)
+  return [
+    [{ ...call, function: { ...piece, arguments: first } }],
+    ...more.map((text) => [{ index: call["index"], function: { arguments: text } }]),
+  ]
 }
 
 const isRecord = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)

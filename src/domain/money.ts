@@ -83,8 +83,15 @@ export const outputWithin = (prices: Prices, input: number, cost: number): numbe
   return rates.output === 0 ? Infinity : Number(left / BigInt(rates.output))
 }
 
+/** Sums of amounts and counts end here, the largest exact integer: no call can make the sum that it is in unreadable. */
+export const MAX_SUM = Number.MAX_SAFE_INTEGER
+
+/** The sum of two amounts or counts, at most {@link MAX_SUM}. */
+export const sumOf = (a: number, b: number): number => Math.min(a + b, MAX_SUM)
+
 /** The sum of two amounts; what is unknown makes the sum unknown. */
-export const addCost = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : a + b)
+export const addCost = (a: number | null, b: number | null): number | null =>
+  a === null || b === null ? null : sumOf(a, b)
 
 /** `saved` as a percentage of `baseline` with two decimals; `null` when there is no baseline to compare with. */
 export const percentOf = (saved: number, baseline: number): number | null =>

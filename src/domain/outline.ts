@@ -4,6 +4,7 @@
  */
 import type { Bytes } from "./bytes.ts"
 import type { PlaceWatch } from "./iJson.ts"
+import { skipSpace } from "./jsonTokens.ts"
 import { RawObject, type Span } from "./rawObject.ts"
 
 /** On which level the members of the text's own object are, and those of the object in it. */
@@ -45,6 +46,11 @@ export class Outline implements PlaceWatch {
       if (this.innerName !== undefined) this.inner.set(this.innerName, [this.innerFrom, end])
       this.innerName = undefined
     }
+  }
+
+  /** Whether the text's own value in `bytes` is an object. */
+  static isObject(bytes: Uint8Array): boolean {
+    return bytes[skipSpace(bytes, 0)] === OPEN_OBJECT
   }
 
   /** The members of the text's own object, if it is one. To be called once `bytes`, which were passed over, proved to be JSON. */

@@ -89,13 +89,14 @@ export class RawObject {
     return this.changed
   }
 
-  /** Overwrites it with zeros, and what was made of it last. */
+  /** Overwrites it with zeros, unless its memory was given back, and what was made of it last. */
   overwrite(): void {
-    this.bytes.fill(0)
+    if (this.bytes.length > 0) this.bytes.fill(0)
     this.forgetChanged()
   }
 
   private forgetChanged(): void {
     if (this.changed !== undefined) letGo(this.changed.fill(0))
+    this.changed = undefined
   }
 }

@@ -1,5 +1,6 @@
 /** What `/ready` reports: little to the public, and the rest to the operator. */
 import { Schema } from "effect"
+import { FailureKind } from "./failures.ts"
 import { ProviderId } from "./upstream.ts"
 
 /** A provider that is called, by its slot. */
@@ -11,6 +12,20 @@ const ConfiguredProvider = Schema.Struct({
   circuit: Schema.Literals(["closed", "open", "half-open"]),
   /** When a call last succeeded, as an RFC 3339 time. */
   last_success: Schema.NullOr(Schema.String),
+  /** What only the operator can mend, such as a refused key, until a call succeeds. */
+  fault: Schema.NullOr(
+    Schema.Struct({
+      /** As an RFC 3339 time. */
+      since: Schema.String,
+      /** The model that was called. */
+      model: Schema.String,
+      /** How the call ended, as metrics have it. */
+      outcome: FailureKind,
+      /** The status or what the connection ended with, where there was one. */
+      reason: Schema.NullOr(Schema.String),
+      fix: Schema.String,
+    }),
+  ),
 })
 export type ConfiguredProvider = typeof ConfiguredProvider.Type
 
@@ -34,7 +49,7 @@ export type TlsReadiness = typeof TlsReadiness.Type
 export const Readiness = Schema.Struct({
   /**
    * `unavailable`: requests should go elsewhere, because the server is shutting down or something of its own fails.
-   * `degraded`: the server works, but the circuit of a provider is open, which other processes would see as well.
+   * `degraded`: the server works, but a provider does not, which other processes would see as well.
    */
   status: Schema.Literals(["ready", "degraded", "unavailable"]),
   draining: Schema.Boolean,
@@ -58,21 +73,23 @@ export type Readiness = typeof Readiness.Type
  */
 export const PublicReadiness = Schema.Struct({
   status: Schema.Literals(["ready", "unavailable"]),
-  /** `degraded`: the circuit of a provider is open, because calls failed. `none`: only the built-in echo answers. */
+  /** `degraded`: a provider's circuit is open or its configuration is wrong. `none`: only the built-in echo answers. */
   providers: Schema.Literals(["ok", "degraded", "none"]),
   /** Whether clients must show a certificate. */
   mtls: Schema.Literals(["on", "off"]),
 })
 export type PublicReadiness = typeof PublicReadiness.Type
 
-const isLeftAlone = (provider: ProviderReadiness): boolean => provider.configured && provider.circuit !== "closed"
+/** Whether calls to a provider are held back, or fail until its operator mends something. */
+export const isFailing = (provider: ProviderReadiness): boolean =>
+  provider.configured && (provider.circuit !== "closed" || provider.fault !== null)
 
 /** The part of a report that is public. */
 export const publicReadiness = ({ providers, status, tls }: Readiness): PublicReadiness => {
   const models = providers.filter(({ configured, provider }) => configured && provider !== "echo")
   return {
     status: status === "unavailable" ? "unavailable" : "ready",
-    providers: models.length === 0 ? "none" : models.some(isLeftAlone) ? "degraded" : "ok",
+    providers: models.length === 0 ? "none" : models.some(isFailing) ? "degraded" : "ok",
     mtls: tls.mode === "mtls" ? "on" : "off",
   }
 }

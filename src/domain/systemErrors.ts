@@ -50,6 +50,13 @@ export const connectionReason = (error: unknown): string => {
   return CONNECTIONS[code] ?? (code.startsWith("HPE_") ? "it does not speak HTTP" : `there was no answer (${code})`)
 }
 
+/** A name that does not exist, or a failure of TLS. Other failures of connections may pass. */
+const LASTING =
+  /^(ENOTFOUND|EPROTO|CERT_\w+|ERR_(TLS|SSL)_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+)$/
+
+/** Whether a connection will fail until somebody mends an address or a certificate. */
+export const lastsUntilMended = (error: unknown): boolean => LASTING.test(systemCode(error) ?? "")
+
 const FILES: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file",
   EACCES: "this user may not use it",
@@ -70,3 +77,17 @@ export const fileReason = (error: unknown): string => {
   const code = systemCode(error)
   return code === undefined ? "it is not what it should be" : (FILES[code] ?? `the system says ${code}`)
 }
+
+/** By SQLite's primary result codes, which extended codes have in their lowest byte. */
+const SQLITE: Readonly<Record<number, string>> = {
+  5: "another process has it locked",
+  8: "it is read-only",
+  10: "the disk cannot be read or written",
+  11: "it is damaged",
+  13: "the disk is full",
+  14: "it cannot be opened",
+  26: "it is not a database of SQLite",
+}
+
+/** What a result code of SQLite means, if it is about the file and not about a statement. */
+export const sqliteReason = (code: number): string | undefined => SQLITE[code & 0xff]

@@ -22,9 +22,12 @@ const MEMBER = /^[a-z\d][a-z\d_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255
 const MAX_MEMBERS = 32
 /** Characters up to which a `tracestate` has to be passed on (§3.3.1.5). */
 const MAX_STATE_LENGTH = 512
+/** Characters, with white space, up to which one is looked at. */
+const MAX_HEADER_LENGTH = 16 * MAX_STATE_LENGTH
 
 /** A `tracestate` without its optional white space and empty members; none if it is not within the rules. */
 const stateOf = (header: string): string | undefined => {
+  if (header.length > MAX_HEADER_LENGTH) return undefined
   const members = header
     .split(",")
     .map((member) => member.trim())

@@ -28,6 +28,8 @@ export const TAG_BYTES = 16
 export const EXPORT_BYTES = 32
 /** How far, in milliseconds, `issued_at` may be from the server's clock. */
 export const MAX_SKEW_MS = 60_000
+/** The longest that a session may last, in seconds: one day. */
+export const MAX_SESSION_SECONDS = 86_400
 
 const LABELS = {
   request: label("request"),

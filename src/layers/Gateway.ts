@@ -61,6 +61,7 @@ const layerServices = (settings: GatewaySettings) =>
       Layer.succeed(JobSettings, {
         ...JobSettings.defaultValue(),
         workers: settings.jobWorkers,
+        workersPerTenant: Math.max(1, Math.floor((settings.jobWorkers * settings.jobTenantPercent) / 100)),
         retryFor: settings.jobRetryFor,
         retention: settings.jobRetention,
       }),

@@ -1,4 +1,5 @@
 /** What a gateway reports about itself to operators. */
+import { statfs } from "node:fs/promises"
 import { Duration, Effect, Layer, Option } from "effect"
 import { queueObserved } from "../services/jobs/JobMetrics.ts"
 import { Jobs } from "../services/jobs/Jobs.ts"
@@ -12,6 +13,19 @@ const DATABASE_PATIENCE = Duration.seconds(2)
 
 /** How long a result of the database is reused: anybody may ask, and each query counts the open jobs. */
 const FRESH = Duration.seconds(1)
+
+/** Less free space than this is none: a job with its task and steps may not fit. */
+const ROOM = 8 * 1024 * 1024
+
+/**
+ * Whether the disk of an embedded database has room for what is written next. A full one can still be read, so that
+ * questions do not find out.
+ */
+const hasRoom = (database: GatewaySettings["databaseUrl"]): Effect.Effect<boolean> => {
+  if (database.kind !== "sqlite" || database.filename === ":memory:") return Effect.succeed(true)
+  const space = Effect.tryPromise(() => statfs(database.filename))
+  return Effect.match(space, { onFailure: () => true, onSuccess: ({ bavail, bsize }) => bavail * bsize >= ROOM })
+}
 
 /** Readiness, which includes an answer of the database, and the gauges of process and queue. */
 export const layerReadiness = (settings: Pick<GatewaySettings, "databaseUrl">) =>
@@ -27,13 +41,16 @@ export const layerReadiness = (settings: Pick<GatewaySettings, "databaseUrl">) =
       )
       yield* measure(Effect.flatMap(queueState, Option.match({ onNone: () => Effect.void, onSome: queueObserved })))
       return yield* ReadinessProbe.make(
-        Effect.map(queueState, (queue) => ({
-          ok: Option.isSome(queue),
-          members: {
-            database: { kind: settings.databaseUrl.kind, ok: Option.isSome(queue) },
-            ...(Option.isSome(queue) ? { queue: { depth: queue.value.queued } } : {}),
-          },
-        })),
+        Effect.map(Effect.all([queueState, hasRoom(settings.databaseUrl)]), ([queue, isRoomy]) => {
+          const ok = Option.isSome(queue) && isRoomy
+          return {
+            ok,
+            members: {
+              database: { kind: settings.databaseUrl.kind, ok },
+              ...(Option.isSome(queue) ? { queue: { depth: queue.value.queued } } : {}),
+            },
+          }
+        }),
       )
     }),
   ).pipe(Layer.merge(layerRuntimeMetrics("gateway")))

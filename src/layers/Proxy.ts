@@ -18,6 +18,7 @@ import { ReadinessProbe } from "../services/lifecycle/ReadinessProbe.ts"
 import { layerRuntimeMetrics } from "../services/lifecycle/RuntimeMetrics.ts"
 import { Attestation } from "../services/sealing/Attestation.ts"
 import { KeyVault } from "../services/sealing/KeyVault.ts"
+import { OpenedMemory } from "../services/sealing/OpenedMemory.ts"
 import { RequestIds } from "../services/sealing/RequestIds.ts"
 import { SealedCompletions } from "../services/sealing/SealedCompletions.ts"
 import { SealedExchange } from "../services/sealing/SealedExchange.ts"
@@ -88,6 +89,7 @@ const layerServices = (settings: ProxySettings) => {
   const maxRequestBytes = maxCiphertextBytes(settings.maxRequestBytes)
   return SealedCompletions.layer.pipe(
     Layer.provideMerge(SealedExchange.layer({ maxRequestBytes })),
+    Layer.provideMerge(OpenedMemory.layer({ maxBytes: settings.maxBodyMemory })),
     Layer.provideMerge(RequestIds.layer({ sessionTtl: settings.sessionTtl, max: MAX_CLAIMS })),
     Layer.provideMerge(
       Sessions.layer({

@@ -18,6 +18,7 @@ import type { ChatRequest } from "../domain/chat.ts"
 import { defined } from "../domain/defined.ts"
 import type { FailureKind } from "../domain/failures.ts"
 import type { Problem } from "../domain/problem.ts"
+import { connectionReason, lastsUntilMended } from "../domain/systemErrors.ts"
 import { traceContextOf } from "../domain/traceContext.ts"
 import type { ProviderId } from "../domain/upstream.ts"
 import { type Provider, ProviderFailure } from "../services/upstream/Provider.ts"
@@ -50,9 +51,16 @@ const KIND_OF_CODE: Readonly<Record<string, FailureKind>> = {
   "upstream-protocol": "garbage",
 }
 
-/** A refusal outside the seal may come from anybody on the path: it can delay a request, but not decide about it. */
+/** The statuses of servers that have nothing at the path of a sealed proxy. */
+const NO_PROXY: ReadonlySet<number> = new Set([404, 405])
+
+/**
+ * A refusal outside the seal may come from anybody on the path: it can delay a request, but not decide about it. The one
+ * exception is that there is no proxy at the address, because then each try would end alike.
+ */
 const kindOfProblem = ({ code, status }: Problem, sealed: boolean): FailureKind => {
   if (status === 429) return "rate-limited"
+  if (!sealed && NO_PROXY.has(status)) return "misconfigured"
   return (sealed ? KIND_OF_CODE[code] : undefined) ?? "unavailable"
 }
 
@@ -77,8 +85,23 @@ const failureOf = (error: SealgateError): ProviderFailure =>
   new ProviderFailure({
     kind: kindOf(error),
     detail: Redacted.make(error.message),
-    ...defined({ retryAfterMs: error instanceof SealedProblem ? error.retryAfterMs : undefined }),
+    ...defined({
+      retryAfterMs: error instanceof SealedProblem ? error.retryAfterMs : undefined,
+      reason: reasonOf(error),
+      lasting: error instanceof PinMismatch || (error instanceof Unreachable && lastsUntilMended(error)) || undefined,
+    }),
   })
+
+/** Why, for the log: nothing that the proxy said. */
+const reasonOf = (error: SealgateError): string | undefined => {
+  if (error instanceof Unreachable) return error.cause === undefined ? undefined : connectionReason(error)
+  if (error instanceof PinMismatch) return "another proxy answers there than the pinned one, or its key was rotated"
+  if (!(error instanceof SealedProblem)) return undefined
+  const { status } = error.problem
+  return !error.sealed && NO_PROXY.has(status)
+    ? `there is no sealed proxy at that address (status ${status}); its base URL has no /v1`
+    : `status ${status}`
+}
 
 /** Callers who use a proxy want to know of this failure. Its message quotes pins, but neither prompt nor answer. */
 const isAttack = (error: SealgateError): boolean =>

@@ -1,6 +1,8 @@
 /** What services that keep rows share. */
 import { Cause, Clock, Duration, Effect, type Schedule, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
+import { isObject } from "../domain/json.ts"
+import { sqliteReason } from "../domain/systemErrors.ts"
 import { StorageUnavailable } from "../domain/storage.ts"
 
 /** A database that is away fails every request; failures of one kind within this time are told once. */
@@ -33,8 +35,16 @@ export const unavailableUnlimited = <A, E, R>(
     // The check removes the one member that the type removes.
     return error === undefined
       ? Effect.failCause(cause as Cause.Cause<Exclude<E, SqlError.SqlError>>)
-      : failWith(error.reason._tag)
+      : failWith(reasonOf(error))
   })
+
+/** What operators are told: in words where the file or its disk is the cause, so that they know what to mend. */
+const reasonOf = ({ reason }: SqlError.SqlError): string => {
+  const { cause } = reason
+  const code = isObject(cause) && typeof cause["errcode"] === "number" ? cause["errcode"] : 0
+  const words = sqliteReason(code)
+  return words === undefined ? reason._tag : `${words} (the file of DATABASE_URL)`
+}
 
 /**
  * What a database failed with, if nothing else went wrong. Where it fails in the middle of a transaction, undoing that

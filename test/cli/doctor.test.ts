@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { text } from "node:stream/consumers"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -170,6 +171,28 @@ describe("sealgate doctor", () => {
       const plain = yield* examine(url.replace("http:", "https:"))
       assert.deepStrictEqual([plain.code, plain.errors], [1, ["reachable"]])
       assert.include(plain.says("reachable"), "does not speak TLS")
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("finds nothing to mend at another implementation, which has the paths of the protocol alone", () =>
+    Effect.gen(function* () {
+      const proxy = yield* startProxy()
+      const url = yield* answering(async (response, request) => {
+        if (!(request.url ?? "").startsWith("/v1/") || request.url === "/v1/models") {
+          return response.writeHead(404).end()
+        }
+        const body = await text(request)
+        const answer = await fetch(proxy.url + (request.url ?? ""), {
+          method: request.method ?? "GET",
+          ...(body === "" ? {} : { body, headers: { "content-type": "application/json" } }),
+        })
+        return response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text())
+      })
+      const { code, errors, says, told } = yield* examine(url, "--pin", proxy.kid)
+      assert.deepStrictEqual([code, errors, told.ok], [0, [], true])
+      assert.include(says("reachable"), "another implementation")
+      const pinned = yield* examine(url, "--pin", "A".repeat(43))
+      assert.deepStrictEqual([pinned.code, pinned.errors], [1, ["pin"]])
     }).pipe(Effect.scoped),
   )
 

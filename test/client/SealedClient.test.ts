@@ -1,5 +1,6 @@
 import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
 import {
+  KeyMissing,
   NoPins,
   PinMismatch,
   proveExchange,
@@ -501,10 +502,30 @@ describe("pins", () => {
       { keys: "none" },
     ]) {
       proxy.hooks = { keys: () => keys }
-      assert.instanceOf(await failure(connect().complete(HELLO)), Tampered)
+      const error = await failure(connect().complete(HELLO))
+      assert.isTrue(error instanceof Tampered || error instanceof KeyMissing)
     }
+    proxy.hooks = { keys: () => ({ keys: [stranger.jwk] }) }
+    const error = await failure(connect().complete(HELLO))
+    assert.instanceOf(error, KeyMissing)
+    assert.match(error.message, /shows another key/)
     proxy.hooks = { keys: ({ keys }) => ({ keys: [stranger.jwk, ...(keys as ReadonlyArray<unknown>)] }) }
     await connect().complete(HELLO)
+  })
+
+  it("are compared with the key beside the offer, whatever another process shows", async () => {
+    const stranger = identityFrom(Buffer.alloc(32, 1))
+    proxy.hooks = { offer: (offer) => ({ ...offer, ...proxy.jwks }), keys: () => ({ keys: [stranger.jwk] }) }
+    await connect().complete(HELLO)
+    assert.strictEqual(proxy.callsTo("/v1/keys").length, 0)
+    for (const keys of [[], [stranger.jwk], [{ ...stranger.jwk, kid: proxy.identity.kid }]]) {
+      proxy.hooks = { offer: (offer) => ({ ...offer, keys }) }
+      const error = await failure(connect().complete(HELLO))
+      assert.instanceOf(error, KeyMissing)
+      assert.isFalse(error.mayHaveBeenServed)
+    }
+    proxy.hooks = { offer: (offer) => ({ ...offer, keys: "none" }) }
+    assert.instanceOf(await failure(connect().complete(HELLO)), Tampered)
   })
 
   it("are set by the first identity when it is trusted on first use, and hold from then on", async () => {

@@ -37,7 +37,7 @@ describe("the client as a service", () => {
     const proxy = new FakeProxy()
     return Effect.gen(function* () {
       const client = yield* SealedClientService
-      proxy.script = { payloads: [{ type: "message", stop_reason: "end_turn" }] }
+      proxy.script = { payloads: [{ type: "message", stop_reason: "end_turn" }], finishReasons: ["end_turn"] }
       const { answer } = yield* client.request("messages", { messages: [] })
       assert.deepStrictEqual(answer, { type: "message", stop_reason: "end_turn" })
       proxy.script = { payloads: [{ deltas: [{ type: "message_start" }, { type: "message_stop" }] }] }

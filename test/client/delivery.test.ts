@@ -135,7 +135,6 @@ describe("a request that was not served", () => {
     ["another identity offers it", { sessionClaims: (claims) => ({ ...claims, iss: "A".repeat(43) }) }],
     ["the offer was changed", { sessionClaims: (claims) => ({ ...claims, init_hash: "A".repeat(43) }) }],
     ["the offer is no statement", { offer: (offer) => ({ ...offer, attestation: "a.b.c" }) }],
-    ["the key is not shown", { keys: () => ({ keys: [] }) }],
     ["the key is of low order", { sessionClaims: (claims) => ({ ...claims, public_key: LOW_ORDER }) }],
   ])("because no session is to be had where %s is known not to have been", async (_, hooks) => {
     proxy.hooks = hooks

@@ -117,7 +117,9 @@ describe("without an answer", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
     const server = createTcpServer()
     const error = unreachable(send(`https://${await listen(server)}`))
-    await once(server, "connection")
+    const [connection] = await once(server, "connection")
+    // The client is connected once it has begun to speak TLS.
+    await once(connection, "data")
     vi.advanceTimersByTime(9_999)
     assert.strictEqual(vi.getTimerCount(), 1)
     vi.advanceTimersByTime(1)

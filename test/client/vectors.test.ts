@@ -52,6 +52,7 @@ const seal = async (exchange: PublishedExchange): Promise<SentRequest> => {
     enc: unhex(request.enc),
     secret: unhex(request.exported_secret),
     requestHash: unhex(request.request_hash),
+    sealedAt: performance.now(),
   }
 }
 

@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { createHash } from "node:crypto"
 import * as fc from "fast-check"
+import { chainLink, chainSeed } from "../../src/domain/transcript.ts"
 import {
   KeyMissing,
   NoPins,
@@ -219,6 +221,24 @@ describe("what there is of one exchange", () => {
   }
   const same = (payload: Claims) => payload
 
+  const sha256 = (bytes: Uint8Array) => new Uint8Array(createHash("sha256").update(bytes).digest())
+
+  /** The chain of a recording after its data frames, and after all of its frames. */
+  const rootsOf = ({ frames, response_nonce }: RecordedStream) => {
+    let data = sha256(
+      chainSeed(
+        Buffer.from(String(receiptClaims["request_hash"]), "base64url"),
+        Buffer.from(response_nonce, "base64url"),
+      ),
+    )
+    let all = data
+    for (const [index, frame] of frames.entries()) {
+      data = all
+      all = sha256(chainLink(data, index, index === frames.length - 1, sha256(Buffer.from(frame, "base64url"))))
+    }
+    return { data: b64u(data), all: b64u(all) }
+  }
+
   const tampered = async (evidence: Parameters<typeof verifyEvidence>[0], told: RegExp) => {
     const error = await outcome(verifyEvidence(evidence, trust))
     assert.instanceOf(error, Tampered)
@@ -301,6 +321,34 @@ describe("what there is of one exchange", () => {
     assert.isDefined((await verifyEvidence({ exchange: longer, proof }, trust)).exchange)
   })
 
+  it("takes no recorded frame that is larger than what is revealed of it needs", async () => {
+    const sized = (change: (size: number, index: number) => number) => {
+      const frames = recorded.frames.map((frame, index) =>
+        b64u(Buffer.alloc(change(Buffer.from(frame, "base64url").length, index))),
+      )
+      const { all, data } = rootsOf({ ...recorded, frames })
+      return {
+        recording: { ...recorded, frames },
+        proof: signedProof({ root: all }),
+        exchange: { ...revealed, receipt: signedReceipt({ root: data }) },
+      }
+    }
+    const last = recorded.frames.length - 1
+    for (const wider of [1, 512]) {
+      await tampered(
+        sized((size, index) => (index === 1 ? size + wider : size)),
+        /frame 1 cannot hold/,
+      )
+      await tampered(
+        sized((size, index) => (index === 1 ? size - wider : size)),
+        /frame 1 cannot hold/,
+      )
+    }
+    for (const part of [sized((size) => size), sized((size, index) => (index === last ? size + 4096 : size))]) {
+      assert.isDefined((await verifyEvidence(part, trust)).proof)
+    }
+  })
+
   it("takes as many frames as are revealed", async () => {
     for (const counted of [count - 1, count + 1]) {
       await tampered({ exchange: { ...revealed, receipt: signedReceipt({ count: counted }) } }, /number of data frames/)
@@ -328,6 +376,11 @@ describe("what there is of one exchange", () => {
       /provider \("provider2" and "provider9"/,
     ],
     ["beginning again", committed((payload) => ({ ...payload, restart: false })), /starts over/],
+    [
+      "the time it came at",
+      committed(same, same, { received_at: 2_777_000_000, completed_at: 2_777_000_000, iat: 2_777_000_000 }),
+      /more than 60 s apart/,
+    ],
     ["who took over", committed(same, same, { provider: "provider1" }), /provider \("provider1" and "provider2"/],
     ["the model", committed(same, same, { model: "model-c" }), /model \("model-c" and "model-b"/],
     [
@@ -345,6 +398,10 @@ describe("what there is of one exchange", () => {
     const broken = { status: "failed", finish_reasons: [], usage: null, model: "unknown", provider: "provider2" }
     const exchange = committed(same, same, broken)
     assert.strictEqual((await verifyEvidence({ exchange }, trust)).receipt?.status, "failed")
+    const elsewhere = committed((payload) => ({ ...payload, provider: "provider9" }), same, broken)
+    await tampered({ exchange: elsewhere }, /provider \("provider2" and "provider9"/)
+    const nowhere = committed((payload) => ({ ...payload, provider: "provider9" }), same, { ...broken, provider: null })
+    assert.isDefined(await verifyEvidence({ exchange: nowhere }, trust))
   })
 
   it("is as strict with a whole answer", async () => {

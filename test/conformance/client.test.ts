@@ -87,7 +87,7 @@ describe("our client", () => {
       assert.deepStrictEqual(failed, [])
       assert.deepStrictEqual(
         skipped.filter((name) => !name.includes("mlkem")),
-        ["honest-restart", "restart-without-provider", "restart-text"],
+        ["honest-restart", "provider-of-restart", "restart-without-provider", "restart-text"],
       )
     }).pipe(Effect.scoped),
   )

@@ -16,7 +16,7 @@ import { echo } from "../../src/services/upstream/providers/echo/Echo.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { runProxy } from "../support/processes.ts"
 import { startProxy, temporaryFolder } from "../support/proxy.ts"
-import { SERVER_WEAKNESSES } from "./support/serverWeaknesses.ts"
+import { SERVER_VARIANTS, SERVER_WEAKNESSES } from "./support/serverWeaknesses.ts"
 import { bundleWeakened } from "./support/weakened.ts"
 
 const limit = Duration.seconds(120)
@@ -158,7 +158,10 @@ describe("our server", () => {
       assert.deepStrictEqual(failed, [])
       assert.deepStrictEqual(
         skipped.map(({ name }) => name),
-        UNSEEN.filter((name) => name !== "session-expired" && name !== "payload-credential"),
+        [
+          "request-id-per-credential",
+          ...UNSEEN.filter((name) => name !== "session-expired" && name !== "payload-credential"),
+        ],
       )
     }).pipe(Effect.scoped),
   )
@@ -170,6 +173,40 @@ describe("our server", () => {
       const cut = yield* runChecks(target, CHECKS, { limit: Duration.zero })
       assert.deepStrictEqual([cut.ok, cut.passed, cut.skipped], [false, 0, CHECKS.length])
     }).pipe(Effect.scoped),
+  )
+
+  it.live(
+    "passes when it has no API but Chat Completions, and when each opening is held up",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const module = yield* Effect.promise(() => bundleWeakened("cli/main.ts", SERVER_VARIANTS, folder))
+        yield* Effect.forEach(
+          SERVER_VARIANTS,
+          ({ name }) =>
+            Effect.gen(function* () {
+              const proxy = yield* runProxy({ module, env: { WEAKNESS: name } })
+              assert.deepStrictEqual((yield* resultsOf(proxy, CHECKS)).failed, [], name)
+            }).pipe(Effect.scoped),
+          { discard: true },
+        )
+      }).pipe(Effect.scoped),
+    60_000,
+  )
+
+  it.live(
+    "says once why checks fail that fail for one reason",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const weaknesses = SERVER_WEAKNESSES.filter(({ name }) => name === "statements without a version")
+        const module = yield* Effect.promise(() => bundleWeakened("cli/main.ts", weaknesses, folder))
+        const proxy = yield* runProxy({ module, env: { WEAKNESS: "statements without a version" } })
+        const { failed, skipped } = yield* resultsOf(proxy, CHECKS)
+        assert.isBelow(failed.length, 6, failed.map(({ name, saw }) => `${name}: ${saw}`).join("\n"))
+        assert.isAbove(skipped.filter(({ saw }) => saw.startsWith("it fails as ")).length, 30)
+      }).pipe(Effect.scoped),
+    60_000,
   )
 
   it.live(

@@ -193,7 +193,7 @@ it.live("a proxy and a client that run send what the grammar says", () =>
       }
       assert.deepStrictEqual(
         requests.map(({ path }) => path),
-        ["/v1/init", "/v1/keys", "/v1/completions", "/v1/completions", "/v1/completions"],
+        ["/v1/init", "/v1/completions", "/v1/completions", "/v1/completions"],
       )
     })
   }),

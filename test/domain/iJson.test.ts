@@ -220,6 +220,20 @@ describe("I-JSON", () => {
     }
   })
 
+  it("pairs escaped surrogates where JSON does, up to the very edges of their ranges", () => {
+    const units = [0x41, 0xd7ff, 0xd800, 0xdbff, 0xdc00, 0xdfff, 0xe000, 0xffff]
+    const escaped = (unit: number) => `\\u${unit.toString(16).padStart(4, "0")}`
+    for (const first of units) {
+      for (const second of units) {
+        for (const behind of ["", escaped(0xdc00), escaped(0xe000)]) {
+          const json = `["${escaped(first)}${escaped(second)}${behind}"]`
+          const isWhole = String(JSON.parse(json)).isWellFormed()
+          assert.strictEqual(jsonFault(json), isWhole ? undefined : "A string contains an unpaired surrogate.", json)
+        }
+      }
+    }
+  })
+
   it("is parsed or refused, whatever the text", () => {
     assert.throws(() => parseIJson("{"), NotIJson)
     fc.assert(

@@ -35,6 +35,14 @@ describe("two chunks are one", () => {
     ["grow in two texts", chunk({ content: "a", reasoning: "a" }), chunk({ content: "b", reasoning: "a" })],
     ["grow in different texts", chunk({ content: "a" }), chunk({ reasoning: "b" })],
     ["are of two choices", chunk({ content: "a" }), chunk({ content: "b" }, {}, { index: 1 })],
+    [
+      "continue one choice of two",
+      chunk({ content: "a" }),
+      chunk(
+        { content: "b" },
+        { choices: [...chunk({ content: "b" }).choices, ...chunk({}, {}, { index: 1 }).choices] },
+      ),
+    ],
     ["end", chunk({ content: "a" }), chunk({ content: "b" }, {}, { finish_reason: "stop" })],
     [
       "say the same of how likely it was",

@@ -46,7 +46,7 @@ it.live("a refused sender that goes on sending is cut, its answer not having end
     const cases = [
       ["GET /health HTTP/1.1\r\nhost: localhost\r\nx-slow:", " ", 408],
       [`${head}content-length: 1000000\r\n\r\n{`, " ", 408],
-      [`${head}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`, "1\r\n \r\n", 408],
+      [`${head}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`, "1\r\n \r\n", 411],
       ["nonsense\r\n\r\n", "more", 400],
     ] as const
     const texts = yield* Effect.forEach(cases, ([head, more]) => stubborn(proxy.port, head, more), {
@@ -194,9 +194,8 @@ it.live("bodies on their way in share so much memory, and whoever has most of it
     const part = (framing: string, bytes: number, from: string) =>
       openSocket(proxy.port, `${head}${framing}\r\n${" ".repeat(bytes)}`, from)
     const announced = "content-length: 60000\r\n"
-    const chunked = `transfer-encoding: chunked\r\n\r\n${(16_001).toString(16)}`
     const modest = yield* part(announced, 15_000, "127.0.0.3")
-    const [first, second] = [yield* part(announced, 16_000, "127.0.0.2"), yield* part(chunked, 16_000, "127.0.0.2")]
+    const [first, second] = [yield* part(announced, 16_000, "127.0.0.2"), yield* part(announced, 16_000, "127.0.0.2")]
     const held = () => [first, second, modest].map(({ socket }) => !socket.readableEnded)
     assert.deepStrictEqual(held(), [true, true, true])
     const upload = Effect.fnUntraced(function* (characters: number) {

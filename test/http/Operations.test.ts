@@ -146,7 +146,14 @@ it.live("/health and the operator's /ready tell how the proxy is, and ask no pro
         status: "ready",
         draining: false,
         providers: [
-          { provider: "provider1", configured: true, model: "model-1", circuit: "closed", last_success: null },
+          {
+            provider: "provider1",
+            configured: true,
+            model: "model-1",
+            circuit: "closed",
+            last_success: null,
+            fault: null,
+          },
           ...SLOTS.slice(1).map((provider) => ({ provider, configured: false as const })),
         ],
         tls: { mode: "off", expires_at: null, last_reload_error: null },
@@ -162,6 +169,21 @@ it.live("/health and the operator's /ready tell how the proxy is, and ask no pro
       await client.complete({ prompt: "hello" })
       const [first] = (await report()).providers
       assert.isAtLeast(first?.configured === true ? Date.parse(first.last_success ?? "") : 0, started)
+
+      // Its key is refused until somebody changes it.
+      fake.script(fault.unauthorized())
+      await failureOf(client.complete({ prompt: "hello" }))
+      const refused = await report()
+      assert.strictEqual(refused.status, "degraded")
+      const [wrong] = refused.providers
+      assert.deepInclude(wrong?.configured === true ? wrong.fault : null, {
+        model: "model-1",
+        outcome: "unauthorized",
+        reason: "status 401",
+        fix: "check PROVIDER1_API_KEY, and the account that it belongs to",
+      })
+      await client.complete({ prompt: "hello" })
+      assert.strictEqual((await report()).status, "ready")
 
       // Its only provider is out of order, which every other process would find just the same.
       fake.always(fault.serverError())
@@ -184,8 +206,8 @@ it.live("/health and the operator's /ready tell how the proxy is, and ask no pro
 
 /** Everything the proxy answers, and with which statuses. */
 const CONTRACT: Readonly<Record<string, ReadonlyArray<number>>> = {
-  "post /v1/init": [200, 400, 403, 408, 413, 415, 421, 429, 500, 503],
-  "post /v1/completions": [200, 400, 403, 408, 409, 410, 413, 415, 421, 429, 500, 503],
+  "post /v1/init": [200, 400, 403, 408, 411, 413, 415, 421, 429, 500, 503],
+  "post /v1/completions": [200, 400, 403, 408, 409, 410, 411, 413, 415, 421, 429, 500, 503],
   "get /v1/keys": [200, 400, 403, 421, 429],
   "get /health": [200, 400, 403, 421, 429],
   "get /ready": [200, 400, 403, 421, 429, 503],

@@ -29,8 +29,10 @@ const faultsOf = (body: string) => {
 
 const asText = (member: string | Uint8Array) => (typeof member === "string" ? member : encodeBase64Url(member))
 
+const resultOf = (body: string) => Effect.runSync(Effect.result(readEnvelope(utf8(body).buffer)))
+
 const read = (body: string) => {
-  const envelope = readEnvelope(utf8(body).buffer)
+  const envelope = resultOf(body)
   if (Result.isFailure(envelope)) return undefined
   const { ciphertext, enc, session_id } = envelope.success
   return { session_id, enc: asText(enc), ciphertext: asText(ciphertext) }
@@ -65,6 +67,10 @@ const Body = Schema.Struct({
   after: Schema.Literals(["", "\n", "x", "{}", ","]),
 })
 
+/** Members with long names. */
+const names = (count: number, length: number, filling = "x") =>
+  Array.from({ length: count }, (_, i) => `"${filling.repeat(length)}${i}":0`).join(",")
+
 const GOOD = { session_id: text(16), enc: text(32), ciphertext: text(1040) }
 
 describe("an envelope", () => {
@@ -78,13 +84,36 @@ describe("an envelope", () => {
     }),
   )
 
+  it.live.each([
+    ["thousands of long names", names(32_000, 300), true],
+    ["thousands of long names with escapes", names(32_000, 50, "\\u0041"), true],
+    ["thousands of long names, two of which are the same", `${names(32_000, 300)},"a":1,"a":2`, false],
+  ] as const)("is read in steps, between which others are served, where it has %s", ([, more, isTaken]) =>
+    Effect.gen(function* () {
+      const { ciphertext, enc, session_id } = GOOD
+      const body = `{"session_id":"${session_id}","enc":"${enc}",${more},"ciphertext":"${ciphertext}"}`
+      let turns = 0
+      let reading = true
+      const turn = () => {
+        turns++
+        if (reading) setImmediate(turn)
+      }
+      setImmediate(turn)
+      const envelope = yield* Effect.result(readEnvelope(utf8(body).buffer))
+      reading = false
+      assert.strictEqual(Result.isSuccess(envelope), isTaken)
+      // At least one turn for each 512 KiB.
+      assert.isAbove(turns, body.length / (512 * 1024))
+    }),
+  )
+
   it("is refused with what the schema says of it, whatever its members are", () => {
     for (const session_id of Value.literals) {
       for (const enc of Value.literals) {
         for (const ciphertext of Value.literals) {
           const body = `{"session_id":${session_id},"enc":${enc},"ciphertext":${ciphertext}}`
           if (jsonFault(body) !== undefined) continue
-          const refused = readEnvelope(utf8(body).buffer)
+          const refused = resultOf(body)
           assert.deepStrictEqual(Result.isFailure(refused) ? refused.failure.errors : [], faultsOf(body), body)
         }
       }
@@ -115,7 +144,7 @@ describe("an envelope", () => {
   })
 
   it("says everything that is wrong with it", () => {
-    const refused = readEnvelope(utf8(JSON.stringify({ session_id: "-", enc: 7 })).buffer)
+    const refused = resultOf(JSON.stringify({ session_id: "-", enc: 7 }))
     assert(Result.isFailure(refused))
     assert.deepStrictEqual(
       refused.failure.errors?.map(({ path }) => path),

@@ -1,10 +1,12 @@
 /** Who may ask a proxy, and how much, over real sockets and through a TLS terminator as it stands in the way. */
+import { randomUUID } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Logger, Redacted } from "effect"
 import { IpNetwork } from "effect/net"
 import type { SealedProblem } from "../../src/client/errors.ts"
+import { sealRequest } from "../../src/client/sealRequest.ts"
 import { newCallerKey } from "../../src/services/access/CallerKeys.ts"
 import { mintToken } from "../../src/services/access/mintToken.ts"
 import { chatCommand } from "../../src/cli/chatCommand.ts"
@@ -13,6 +15,7 @@ import { run } from "../support/cli.ts"
 import { startConnector } from "../support/connector.ts"
 import { gatedUpstream } from "../support/gateway.ts"
 import { type ProxyOptions, startProxy, temporaryFolder } from "../support/proxy.ts"
+import { beginSession, payloadOf, post, seal } from "../support/sealing.ts"
 import { sealedSetup } from "../support/sealedSetup.ts"
 import { failureOf } from "../support/tamper.ts"
 import { runTlsTerminator } from "../support/tlsTerminator.ts"
@@ -186,6 +189,45 @@ describe("a proxy that knows its callers", () => {
         }
         assert.deepInclude(await problemOf(stranger.complete({ prompt: "x" })), { code: "rate-limited", sealed: false })
         assert.strictEqual((await fetch(`${proxy.url}/v1/keys`)).status, 200)
+      })
+    }).pipe(Effect.scoped),
+  )
+
+  it.live(
+    "counts each request that it opens without a valid credential as refused, whatever else is wrong with it",
+    () =>
+      Effect.gen(function* () {
+        const proxy = yield* closedProxy({ settings: { rateLimitRefused: 3 } })
+        yield* Effect.promise(async () => {
+          const session = await beginSession(proxy)
+          const statusOf = async (payload: string, credential = "") => {
+            const requestId = randomUUID()
+            const { body } = await sealRequest(session, { requestId, payload, credential })
+            return (await post(proxy, "/v1/completions", body)).status
+          }
+          const stale = payloadOf(session, { prompt: "x" }).replace(/"issued_at":\d+/, '"issued_at":0')
+          const wrong = ["no JSON", "{}", stale]
+          for (const payload of [...wrong, ...wrong]) {
+            assert.strictEqual(await statusOf(payload, credentialOf(ALICE)), 200)
+          }
+          for (const payload of wrong) assert.strictEqual(await statusOf(payload), 200)
+          assert.strictEqual(await statusOf("{}"), 429)
+        })
+      }).pipe(Effect.scoped),
+  )
+
+  it.live("keeps the session of a caller who has not asked yet, however many sessions strangers have asked in", () =>
+    Effect.gen(function* () {
+      const proxy = yield* closedProxy({ settings: { sessionMaxLive: 4 } })
+      yield* Effect.promise(async () => {
+        for (let i = 0; i < 3; i++) {
+          const { body } = await seal(await beginSession(proxy), { prompt: "x" })
+          assert.strictEqual((await post(proxy, "/v1/completions", body)).status, 200)
+        }
+        const honest = await beginSession(proxy)
+        for (let i = 0; i < 3; i++) await beginSession(proxy)
+        const { body } = await seal(honest, { prompt: "x" })
+        assert.strictEqual((await post(proxy, "/v1/completions", body)).status, 200)
       })
     }).pipe(Effect.scoped),
   )

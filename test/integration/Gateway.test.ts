@@ -1,6 +1,6 @@
 /** What the gateway does, on both databases, over real sockets. */
 import { assert, it } from "@effect/vitest"
-import { DateTime, Effect, Fiber, identity, Option, Schedule, type Scope, Stream } from "effect"
+import { DateTime, Effect, Fiber, identity, Latch, Option, Schedule, type Scope, Stream } from "effect"
 import { type Agent } from "../../src/domain/agent.ts"
 import { IdempotencyKey, type Job } from "../../src/domain/job.ts"
 import { type GatewayClientService, makeGatewayApi } from "../../src/client/GatewayClientService.ts"
@@ -448,9 +448,12 @@ describeDatabases("the gateway", (database) => {
         const { body: job } = yield* api.agents.execute({ params: agent, headers: {}, payload: { task: "x" } })
         yield* Effect.repeat(Effect.sync(upstream.entered), { until: (calls) => calls === 1 })
         const events = yield* api.jobs.events({ params: job, headers: {} })
-        const stream = yield* Effect.forkChild(Stream.runCollect(events))
+        const seen = yield* Latch.make()
+        const stream = yield* Effect.forkChild(Stream.runCollect(Stream.tap(events, () => seen.open)))
         const poll = yield* Effect.forkChild(api.jobs.get({ params: job, query: { wait: 60 } }))
         yield* hasArrived(gateway)
+        // That a request has arrived does not say that its stream has told of the step.
+        yield* seen.await
         const stopping = yield* Effect.forkChild(Effect.timeoutOption(gateway.stop, "10 seconds"))
         // At once, while the job's call still takes its time.
         assert.strictEqual((yield* Fiber.join(poll)).status, "running")

@@ -40,7 +40,7 @@ describe("a proxy whose provider is itself", () => {
   const saysSo = (error: unknown) => {
     assert.instanceOf(error, SealedProblem)
     if (error instanceof SealedProblem) assert.strictEqual(error.problem.code, "upstream-misconfigured")
-    assert.include(String(error), "there is a sealgate, maybe this one itself")
+    assert.include(String(error), "another server, maybe this one itself")
   }
 
   it.live("says so, when its address stands where the provider's should", () =>

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import OpenAI, {
   APIConnectionError,
+  APIError,
   BadRequestError,
   InternalServerError,
   NotFoundError,
@@ -102,6 +103,33 @@ describe("a whole answer", () => {
       assert.instanceOf(error, APIConnectionError)
       assert.strictEqual(String(error.cause), "Error: no space left")
     }).pipe(Effect.scoped),
+  )
+})
+
+describe("a member `error` that holds no error", () => {
+  it.live("is not in the answer, whole or streamed", () =>
+    Effect.gen(function* () {
+      const { fake, openai } = yield* setup()
+      const choice = { index: 0, finish_reason: "stop", error: null }
+      const rest = { id: "c", created: 1, model: "m", error: null }
+      const whole = { ...rest, object: "chat.completion", choices: [{ ...choice, message: { content: "Hi" } }] }
+      const chunk = { ...rest, object: "chat.completion.chunk", choices: [{ ...choice, delta: { content: "Hi" } }] }
+      const headers = { "content-type": "text/event-stream" }
+      fake.script(
+        fault.status(200, { body: whole }),
+        // Without the line ends behind it.
+        fault.status(200, { headers, body: `data: ${JSON.stringify(chunk)}` }),
+      )
+      const answer = yield* Effect.promise(() => openai().chat.completions.create(ask("x")))
+      const pieces = yield* Effect.promise(async () =>
+        collect(await openai().chat.completions.create({ ...ask("x"), stream: true })),
+      )
+      assert.strictEqual(pieces[0]?.choices[0]?.delta.content, "Hi")
+      for (const piece of [answer, ...pieces]) {
+        assert.notProperty(piece, "error")
+        for (const choice of piece.choices) assert.notProperty(choice, "error")
+      }
+    }),
   )
 })
 
@@ -379,6 +407,38 @@ describe("a refusal is the SDK's own error", () => {
       assert.instanceOf(error, UnprocessableEntityError)
       assert.strictEqual(error.code, "provider-not-configured")
     }).pipe(Effect.scoped),
+  )
+
+  it.live("with the provider's status, in whatever form it says what was wrong", () =>
+    Effect.gen(function* () {
+      const { fake, openai } = yield* setup()
+      const said = {
+        422: { detail: [{ loc: ["body", "top_k"], msg: "too large" }] },
+        503: { error: "the model is loading" },
+        500: "out of memory",
+      }
+      for (const [status, body] of Object.entries(said)) {
+        fake.script(fault.status(Number(status), { body }))
+        const error = yield* Effect.promise(() => failureOf(openai().chat.completions.create(ask("x"))))
+        assert.instanceOf(error, APIError)
+        assert.strictEqual(error instanceof APIError ? error.status : undefined, Number(status))
+      }
+    }),
+  )
+
+  it.live("429 in the middle of a stream that was held", () =>
+    Effect.gen(function* () {
+      const { fake, openai } = yield* setup()
+      const begin = 'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}'
+      const error = 'data: {"error":{"message":"Slow down.","code":429}}'
+      const headers = { "content-type": "text/event-stream" }
+      fake.script(fault.status(200, { headers, body: `${begin}\n\n${error}\n\n` }))
+      const stream = { ...ask("x"), stream: true as const }
+      const failed = yield* Effect.promise(() =>
+        failureOf(openai({ release: "verified" }).chat.completions.create(stream)),
+      )
+      assert.instanceOf(failed, RateLimitError)
+    }),
   )
 
   it.live("429, of the provider and of the proxy, with Retry-After", () =>

@@ -22,7 +22,7 @@ const ANSWER = "canary-answer-5822"
 type Environment = Readonly<Record<string, string>>
 
 const setup = Effect.fnUntraced(function* (
-  environment: Environment | ((fake: Fake) => Environment) = {},
+  environment: Environment | ((fake: Fake, proxyUrl: string) => Environment) = {},
   ofProxy: Parameters<typeof sealedSetup>[0] = {},
 ) {
   const alice = newCallerKey("alice")
@@ -40,7 +40,7 @@ const setup = Effect.fnUntraced(function* (
       PROVIDER1_MODEL: "model-1",
       UPSTREAM_RETRIES: "0",
       JOB_RETRY_FOR: "0",
-      ...(typeof environment === "function" ? environment(sealed.fake) : environment),
+      ...(typeof environment === "function" ? environment(sealed.fake, sealed.wire.url) : environment),
     },
     "configured",
   ).pipe(Effect.provide(Logger.layer([Logger.make((entry) => void logs.push(Logger.formatJson.log(entry)))])))
@@ -59,6 +59,23 @@ const setup = Effect.fnUntraced(function* (
 })
 
 describe("a gateway before a sealed proxy", () => {
+  it.live("whose base URL ends in /v1 fails its job at once, and the log says what to mend", () =>
+    Effect.gen(function* () {
+      const { logs, work } = yield* setup((_, proxyUrl) => ({
+        PROVIDER1_BASE_URL: `${proxyUrl}/v1`,
+        JOB_RETRY_FOR: "1h",
+      }))
+      const job = yield* work()
+      assert.strictEqual(job["status"], "failed")
+      assert.deepInclude(job["problem"], { code: "upstream-misconfigured", retryable: false })
+      const lines = logs.filter((line) => line.includes("Provider call failed") && line.includes("WARN"))
+      assert.lengthOf(lines, 1)
+      for (const said of ["127.0.0.1:", "its base URL has no /v1", "check PROVIDER1_BASE_URL"]) {
+        assert.include(lines[0], said)
+      }
+    }).pipe(Effect.scoped),
+  )
+
   it.live("seals what it asks, and keeps receipts that anybody with the pin can check", () =>
     Effect.gen(function* () {
       const { fake, folder, gateway, proxy, token, wire, work } = yield* setup()

@@ -1,6 +1,6 @@
 /** What real servers send to an OpenTelemetry collector: whole traces, every metric, the log, and nothing of content. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import { spellingsOf } from "../support/canary.ts"
 import { sqlite } from "../support/databases.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
@@ -352,6 +352,9 @@ describe("the gateway", () => {
           const { json } = yield* call(second, "GET", `/api/v1/jobs/${job}?wait=60`, { token })
           assert.strictEqual(json["status"], "completed")
         }
+        // Gauges are measured for exports at the interval, and no longer at the end.
+        const isSent = Effect.sync(() => collector.series.some(({ name }) => name === "sealgate_job_queue_depth"))
+        yield* Effect.repeat(isSent, { until: (sent) => sent, schedule: Schedule.spaced("20 millis") })
         assert.strictEqual(yield* stopped(second), 0)
 
         assert.deepStrictEqual([...new Set(fake.requests.map(({ headers }) => headers["tracestate"]))], [STATE])

@@ -245,10 +245,11 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  const BREAKS = ["cut", "reset", "end", "garbage", "error"] satisfies Array<Break["how"]>
+  const PASSING = ["cut", "reset", "end", "error"] satisfies Array<Break["how"]>
+  const BREAKS = [...PASSING, "garbage"] satisfies Array<Break["how"]>
 
   it.live("a stream that breaks before its first output: begun again silently", () =>
-    every(BREAKS, (how) =>
+    every(PASSING, (how) =>
       Effect.gen(function* () {
         const all = yield* setUp()
         all.target.script({ text: "a b c", delivery: { breaks: { after: 0, how } } }, { text: "whole" })
@@ -262,7 +263,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
   )
 
   it.live("a stream that breaks after output began: restarted where the caller can take it", () =>
-    every(BREAKS, (how) =>
+    every(PASSING, (how) =>
       Effect.gen(function* () {
         const all = yield* setUp()
         all.target.script({ text: "a b c d", delivery: { breaks: { after: 2, how } } }, { text: "whole" })
@@ -275,6 +276,25 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
         assert.strictEqual(finished?.attempts.length, 2)
         assert.strictEqual(all.target.requests.length, 2)
       }),
+    ),
+  )
+
+  it.live("garbage, which was paid for: not bought again there, the next target", () =>
+    every(
+      [
+        fault.status(200, { headers: { "content-type": "text/html" }, body: "<html>Sign in</html>" }),
+        fault.status(200, { body: "not JSON" }),
+        { text: "a b c d", delivery: { breaks: { after: 2, how: "garbage" } } },
+      ] satisfies Array<Reply>,
+      (reply) =>
+        Effect.gen(function* () {
+          const all = yield* setUp()
+          all.target.always(reply)
+          const { finished, text } = yield* hear(all.upstream, ask())
+          assert.strictEqual(text, "ok")
+          assert.strictEqual(finished?.served.provider, BACKUP)
+          assert.strictEqual(all.target.requests.length, 1)
+        }),
     ),
   )
 
@@ -305,7 +325,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
             const error = yield* Effect.flip(request(all, mode))
             const codes = ["upstream-truncated", "upstream-protocol", "upstream-unavailable", "rate-limited"]
             assert.include(codes, error.code)
-            assert.strictEqual(all.target.requests.length, 3)
+            assert.strictEqual(all.target.requests.length, error.code === "upstream-protocol" ? 1 : 3)
             assert.isTrue(error.attempts?.every(({ outcome }) => outcome !== "success"))
           }),
         ),

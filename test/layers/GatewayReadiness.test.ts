@@ -1,4 +1,5 @@
 /** What asking the gateway for its state costs the database. */
+import { existsSync } from "node:fs"
 import { assert, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -44,3 +45,21 @@ it.effect("readiness and metrics share one look at the jobs, which counts for a 
     assert.strictEqual(database.looked, 2)
   }).pipe(Effect.provide(layer))
 })
+
+// Of the file systems that are always there, one without any room.
+it.effect.runIf(existsSync("/proc/version"))("a gateway whose database's disk is full is not ready", () =>
+  Effect.gen(function* () {
+    const { report } = yield* ReadinessProbe
+    assert.deepInclude(yield* report, { status: "unavailable", database: { kind: "sqlite", ok: false } })
+  }).pipe(
+    Effect.provide(
+      layerReadiness({ databaseUrl: { kind: "sqlite", filename: "/proc/version" } }).pipe(
+        Layer.provide([
+          Layer.mock(Jobs, { queueState: Effect.succeed({ queued: 0, running: 0, oldestQueuedMs: 0 }) }),
+          Upstream.layerEcho,
+          Drain.layer({ grace: Duration.seconds(1) }),
+        ]),
+      ),
+    ),
+  ),
+)

@@ -114,7 +114,8 @@ it.live("bodies of 100 MB are refused without being read, whatever they announce
     const chunked = Buffer.concat([Buffer.from(`${MIB.toString(16)}\r\n`), PIECE, Buffer.from("\r\n")])
     const framings: ReadonlyArray<readonly [framing: string, piece: Uint8Array, status: RegExp]> = [
       [`content-length: ${LARGE}`, PIECE, /^(HTTP\/1\.1 413 |$)/],
-      ["transfer-encoding: chunked", chunked, /^(HTTP\/1\.1 413 |$)/],
+      // The proxy takes none in chunks.
+      ["transfer-encoding: chunked", chunked, /^(HTTP\/1\.1 41[13] |$)/],
       // What comes beyond the announced length is no request.
       ["content-length: 10", PIECE, /^(HTTP\/1\.1 400 |$)/],
       // One chunk that says it is small, and one with an endless extension.

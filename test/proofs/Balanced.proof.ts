@@ -95,7 +95,7 @@ describe.skipIf(!hasNginx)(hasNginx ? "three proxies behind nginx" : NO_NGINX, (
       const load = Effect.promise(() =>
         runLoad({
           url: nginx.url,
-          pin: first.kid,
+          pins: [first.kid],
           sessions: SESSIONS,
           rounds: ROUNDS,
           concurrency: CONCURRENCY,

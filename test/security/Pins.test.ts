@@ -1,7 +1,7 @@
 /** Nothing is sealed for, or sent to, a proxy that has not proven to be the pinned one. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { NoPins, PinMismatch, SealedProblem, Tampered } from "../../src/client/errors.ts"
+import { KeyMissing, NoPins, PinMismatch, SealedProblem, Tampered } from "../../src/client/errors.ts"
 import type { Fetch } from "../../src/client/SealedClient.ts"
 import { startProxy } from "../support/proxy.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
@@ -132,12 +132,13 @@ it.effect("a key shown under the pinned key id that does not have it is refused"
     const other = yield* startProxy()
     yield* Effect.promise(async () => {
       const meddling: Fetch = async (url, init) => {
-        if (!url.endsWith("/v1/keys")) return fetch(url, init)
+        if (!url.endsWith("/v1/init")) return fetch(url, init)
         const { keys } = await jsonOf(await fetch(`${other.url}/v1/keys`))
         if (!Array.isArray(keys)) throw new Error("no keys")
-        return Response.json({ keys: keys.map((key: object) => ({ ...key, kid: proxy.kid })) })
+        const offer = await jsonOf(await fetch(url, init))
+        return Response.json({ ...offer, keys: keys.map((key: object) => ({ ...key, kid: proxy.kid })) })
       }
-      assert.instanceOf(await failureOf(proxy.client({ fetch: meddling }).complete({ prompt: "secret" })), Tampered)
+      assert.instanceOf(await failureOf(proxy.client({ fetch: meddling }).complete({ prompt: "secret" })), KeyMissing)
     })
   }),
 )

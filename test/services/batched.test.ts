@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Array, Cause, Effect, Exit, Fiber, Scheduler } from "effect"
+import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { makeBatched } from "../../src/services/batched.ts"
 
@@ -48,6 +49,30 @@ describe("what is asked together", () => {
         assert.strictEqual(yield* ask("after"), "after")
         assert.deepStrictEqual(asked, [["first"], ["after"]])
       }),
+  )
+
+  it.effect("is asked once of a database that is away, and item by item of one that refuses some", () =>
+    Effect.gen(function* () {
+      for (const [reason, asked] of [
+        [new SqlError.ConnectionError({ cause: "away", message: "away", operation: "execute" }), 1],
+        [new SqlError.ConstraintError({ cause: "refused", message: "refused", operation: "execute" }), 4],
+      ] as const) {
+        let times = 0
+        const ask = yield* makeBatched<number, number>({
+          most: 8,
+          run: () =>
+            Effect.suspend(() => {
+              times++
+              return Effect.fail(new SqlError.SqlError({ reason }))
+            }),
+        })
+        const failures = yield* Effect.forEach([1, 2, 3], (item) => Effect.flip(ask(item)), {
+          concurrency: "unbounded",
+        })
+        assert.lengthOf(failures, 3)
+        assert.strictEqual(times, asked, reason._tag)
+      }
+    }),
   )
 
   it.live("forgets nobody who comes as a batch ends, wherever its fiber pauses", () =>

@@ -97,7 +97,17 @@ export const openedProblem = async (proxy: Reachable, session: ClientSession, pa
   const response = await post(proxy, "/v1/completions", body)
   const answer = await jsonOf(response)
   const [nothing = "", frame = ""] = strings(answer, "frames")
-  const sent = { session, requestId: "", body, payload, credential: "", enc, secret, requestHash }
+  const sent = {
+    session,
+    requestId: "",
+    body,
+    payload,
+    credential: "",
+    enc,
+    secret,
+    requestHash,
+    sealedAt: performance.now(),
+  }
   const opener = await ResponseOpener.begin(sent, new Map(), { form: "complete" }, string(answer, "response_nonce"))
   if ((await opener.openAnswer(nothing)) !== null) throw new Error("there is an answer")
   return { status: response.status, problem: objectMember(await opener.open(frame, true), "problem") }

@@ -5,7 +5,8 @@ import { decodeBase64Url } from "../../domain/bytes.ts"
 import { MAX_SUITES, SUITES } from "../../domain/suites.ts"
 import { MEDIA_TYPE, SESSION_ID_BYTES } from "../../domain/transcript.ts"
 import { MaxBodyBytes } from "../MaxBodyBytes.ts"
-import { BODY_PROBLEMS, Draining, Internal, Refusals, TimedOut } from "../problems.ts"
+import { NeedsLength } from "../NeedsLength.ts"
+import { BODY_PROBLEMS, Draining, Internal, LengthRequired, Refusals, TimedOut } from "../problems.ts"
 import { CameBefore, NoCommonSuite, NoSession, NotOpened, Overloaded } from "./openingProblems.ts"
 
 /** Whether a text is the canonical base64url of a number of bytes within the given bounds. */
@@ -44,8 +45,6 @@ export const InitRequest = Schema.Struct({
 
 /** Many times what a nonce and eight suites take, in whatever spacing. */
 const MAX_INIT_BYTES = 16 * 1024
-
-export const InitResponse = Schema.Struct({ attestation: Schema.String })
 
 const encBytes = SUITES.map((suite) => suite.encBytes)
 /** The lengths, in bytes, that an `enc` has at least and at most. */
@@ -93,32 +92,47 @@ export const PublicKeys = Schema.Struct({
   ),
 })
 
+export const InitResponse = Schema.Struct({ attestation: Schema.String, ...PublicKeys.fields })
+
 export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
   .add(
     HttpApiEndpoint.post("init", "/v1/init", {
       payload: InitRequest,
       success: InitResponse,
-      error: [NoCommonSuite, TimedOut, ...BODY_PROBLEMS, Internal, Draining],
+      error: [NoCommonSuite, TimedOut, LengthRequired, ...BODY_PROBLEMS, Internal, Draining],
     })
       .annotateMerge(
         OpenApi.annotations({
           summary: "Begin a session",
           description:
-            "Offers a fresh key of the first suite that both ends have, in a statement of the proxy's attestation key. Verify `attestation` against your pins before sealing anything.",
+            "Offers a fresh key of the first suite that both ends have, in a statement of the proxy's attestation key, and that key. Verify `attestation` against your pins before sealing anything.",
         }),
       )
-      .annotate(MaxBodyBytes, MAX_INIT_BYTES),
+      .annotate(MaxBodyBytes, MAX_INIT_BYTES)
+      .annotate(NeedsLength, true),
     HttpApiEndpoint.post("completions", "/v1/completions", {
       payload: CompletionRequest,
       success: [SealedFrames, HttpApiSchema.StreamSse({ events: SealedStreamEvent })],
-      error: [TimedOut, NotOpened, CameBefore, NoSession, ...BODY_PROBLEMS, Internal, Draining, Overloaded],
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Send a sealed request",
-        description:
-          "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. What becomes of a request that was opened is for its sender alone to read: the status is 200, also of a failure. Behind a balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself does not read it.",
-      }),
-    ),
+      error: [
+        TimedOut,
+        LengthRequired,
+        NotOpened,
+        CameBefore,
+        NoSession,
+        ...BODY_PROBLEMS,
+        Internal,
+        Draining,
+        Overloaded,
+      ],
+    })
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Send a sealed request",
+          description:
+            "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. What becomes of a request that was opened is for its sender alone to read: the status is 200, also of a failure. Behind a balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself does not read it.",
+        }),
+      )
+      .annotate(NeedsLength, true),
     HttpApiEndpoint.get("keys", "/v1/keys", { success: PublicKeys }).annotateMerge(
       OpenApi.annotations({
         summary: "Attestation keys",

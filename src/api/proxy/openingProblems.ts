@@ -37,6 +37,6 @@ export class NoSession extends Refusal<NoSession>()("NoSession", {
 export class Overloaded extends Refusal<Overloaded>()("Overloaded", {
   code: "overloaded",
   status: 503,
-  title: "The proxy has served as much as it can remember.",
-  detail: "It remembers every request until its session expires; try again later.",
+  title: "The proxy has as many requests as it can keep.",
+  detail: "It keeps each in memory until it is answered, and remembers it until its session expires; try again later.",
 }) {}

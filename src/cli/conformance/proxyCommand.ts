@@ -37,14 +37,19 @@ export const conformanceProxyCommand = Command.make(
       Flag.withDefault("300"),
       Flag.withSchema(SecondsText),
     ),
+    profile: Flag.Literals("profile", ["core", "full"]).pipe(
+      Flag.withDescription("core leaves out what models and providers do; full is the default"),
+      Flag.withDefault("full"),
+    ),
     ...kitFlags,
   },
   Effect.fn(function* (input) {
     // Loaded here, because nothing else needs it.
-    const { CHECKS } = yield* Effect.promise(() => import("../../conformance/proxy/checks/all.ts"))
+    const { checksOf } = yield* Effect.promise(() => import("../../conformance/proxy/checks/all.ts"))
     const { runChecks } = yield* Effect.promise(() => import("../../conformance/proxy/runChecks.ts"))
-    const checks = yield* Effect.mapError(Effect.fromOption(meant(CHECKS, (check) => isMeant(check, input.only))), () =>
-      unusable(NOT_FOUND),
+    const checks = yield* Effect.mapError(
+      Effect.fromOption(meant(checksOf(input.profile), (check) => isMeant(check, input.only))),
+      () => unusable(NOT_FOUND),
     )
     if (input.list) return yield* printList(checks, input.json)
     const { pins, proxy } = yield* trustedProxy({ proxy: input.url, pin: input.pin, trustOnFirstUse: false })

@@ -41,10 +41,11 @@ const alsoTrust = Effect.fnUntraced(function* (file: string) {
 export const examineDeployment = Effect.fn(function* (given: Deployment) {
   if (Option.isSome(given.ca)) yield* alsoTrust(given.ca.value)
   const proxy = asBase(given.proxy)
-  const { findings, reached } = yield* examineTransport(proxy)
+  const { findings, isOurs, reached } = yield* examineTransport(proxy)
   if (reached) {
     findings.push(...(yield* examineSession(proxy, given.pins)))
-    findings.push(...(yield* examineReadiness(proxy, Option.map(given.operator, asBase))))
+    // The protocol has no /ready, so another implementation need not have it.
+    if (isOurs) findings.push(...(yield* examineReadiness(proxy, Option.map(given.operator, asBase))))
   }
   if (given.call && isWell(findings)) {
     const credential = yield* credentialFrom(given.credentialFile)

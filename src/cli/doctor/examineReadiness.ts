@@ -19,8 +19,12 @@ const ONLY_ECHO = warning(
 const providers = (readiness: Readiness): ReadonlyArray<Finding> => {
   const configured = readiness.providers.filter((provider) => provider.configured)
   const failing = configured.filter(({ circuit }) => circuit !== "closed")
-  const rest = configured.filter(({ circuit }) => circuit === "closed")
-  const findings: Array<Finding> = []
+  const rest = configured.filter(({ circuit, fault }) => circuit === "closed" && fault === null)
+  const findings: Array<Finding> = configured.flatMap(({ fault, provider }) => {
+    if (fault === null) return []
+    const { fix, model, outcome, reason } = fault
+    return [error("providers", `Calls to ${provider} (${model}) fail: ${reason ?? outcome}.`, `At the proxy, ${fix}.`)]
+  })
   if (failing.length > 0) {
     const says = `Circuits are open, because calls failed lately: ${list(failing)}.`
     findings.push(rest.length === 0 ? error("providers", says, PROVIDER_FIX) : warning("providers", says, PROVIDER_FIX))
@@ -69,7 +73,7 @@ const publicly = ({ mtls, providers, status }: PublicReadiness): ReadonlyArray<F
     ? ok("providers", "No circuit of a provider is open, as far as the proxy was used; --call tries each.")
     : providers === "none"
       ? ONLY_ECHO
-      : warning("providers", "The circuit of a provider is open, because calls failed lately.", PROVIDER_FIX),
+      : warning("providers", "A provider is failing.", PROVIDER_FIX),
   ...(mtls === "on" ? [ok("certificate", "The proxy lets in only clients with a certificate.")] : []),
 ]
 

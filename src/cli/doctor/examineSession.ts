@@ -99,14 +99,14 @@ const malformed = (reason: string): Finding =>
     "Something on the path changes it, or it is no sealgate proxy.",
   )
 
-/** Verifies an offer with the keys that the proxy shows, so that a wrong pin does not hide what else is wrong. */
-const examineOffer = Effect.fnUntraced(function* (offer: Probed, keys: Probed, request: SessionRequest) {
+/** Verifies an offer with the keys that the proxy shows beside it, so that a wrong pin does not hide what else is wrong. */
+const examineOffer = Effect.fnUntraced(function* (offer: Probed, request: SessionRequest) {
   const { body } = offer
   if (!isObject(body) || typeof body["attestation"] !== "string") return undefined
   const attestation = body["attestation"]
   return yield* Effect.tryPromise({
     try: async () => {
-      const known = await keysByThumbprint(keys.body)
+      const known = await keysByThumbprint(body)
       const kid = parseStatement(attestation)?.kid ?? ""
       return { kid, session: await verifySession(attestation, known, request, offer.at) }
     },
@@ -120,8 +120,7 @@ export const examineSession = Effect.fnUntraced(
     const offer = yield* probe(new URL("v1/init", proxy), request.body)
     if (offer.status === NOT_FOUND) return [yield* otherServer(offer, proxy)]
     if (offer.status !== 200) return [refused(offer)]
-    const keys = yield* probe(new URL("v1/keys", proxy))
-    const found = yield* examineOffer(offer, keys, request)
+    const found = yield* examineOffer(offer, request)
     if (found === undefined) return [malformed("there is no signature.")]
     return [
       pin(found.kid, pins),

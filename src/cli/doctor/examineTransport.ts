@@ -81,25 +81,49 @@ interface Transport {
   readonly findings: Array<Finding>
   /** Whether the other examinations make sense. */
   readonly reached: boolean
+  /** Whether the server is of this project, and has paths beyond those of the protocol. */
+  readonly isOurs: boolean
 }
+
+/** Whether a server shows keys as the page of the protocol has it, which demands no /health. */
+const speaksProtocol = Effect.fnUntraced(function* (proxy: URL) {
+  const keys = yield* Effect.result(probe(new URL("v1/keys", proxy)))
+  if (Result.isFailure(keys) || keys.success.status !== 200) return false
+  const { body } = keys.success
+  return (
+    isObject(body) &&
+    Array.isArray(body["keys"]) &&
+    body["keys"].some((key) => isObject(key) && key["crv"] === "Ed25519")
+  )
+})
 
 export const examineTransport = Effect.fnUntraced(function* (proxy: URL) {
   const health = yield* Effect.result(probe(new URL("health", proxy)))
   if (Result.isFailure(health)) {
-    const transport: Transport = { findings: [address(proxy), unreachable(health.failure)], reached: false }
+    const transport: Transport = {
+      findings: [address(proxy), unreachable(health.failure)],
+      reached: false,
+      isOurs: false,
+    }
     return transport
   }
   const { body, certificate: seen, status } = health.success
   const software = isObject(body) && typeof body["software"] === "string" ? body["software"] : undefined
   const certified = seen === undefined ? [] : [certificate(seen, yield* Clock.currentTimeMillis)]
-  const reached = status === 200 && software?.startsWith("sealgate/") === true
+  const isSealgate = status === 200 && software?.startsWith("sealgate/") === true
+  const isOther = !isOurs(health.success) && (yield* speaksProtocol(proxy))
   const transport: Transport = {
     findings: [
       address(proxy),
-      reached ? ok("reachable", `The proxy answers; it is ${software}.`) : refused(health.success),
+      isSealgate
+        ? ok("reachable", `The proxy answers; it is ${software}.`)
+        : isOther
+          ? ok("reachable", "The proxy answers; it speaks the protocol, and is another implementation.")
+          : refused(health.success),
       ...certified,
     ],
-    reached,
+    reached: isSealgate || isOther,
+    isOurs: isSealgate,
   }
   return transport
 })

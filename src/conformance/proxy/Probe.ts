@@ -59,6 +59,8 @@ export const PROMPT = "Count from one to thirty in words, and say nothing else."
 export class Probe {
   readonly wire: Wire
   readonly credential: string
+  /** Whether the server is on this machine's loopback. */
+  readonly isLocal: boolean
   private readonly pins: ReadonlyArray<string>
   private keys: Promise<TrustedKeys> | undefined
   private readonly shared = new Map<string, Promise<Begun>>()
@@ -67,16 +69,22 @@ export class Probe {
     this.wire = new Wire(url, ca)
     this.credential = credential
     this.pins = pins
+    this.isLocal = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
   }
 
   /** The pinned keys that the server shows. */
   trusted(): Promise<TrustedKeys> {
     this.keys ??= this.wire.send("v1/keys", {}).then(async ({ body, status }) => {
       must(status === 200, `GET /v1/keys is answered with ${status}`)
-      const all = await believing(keysByThumbprint(parseIJson(body)))
-      return new Map([...all].filter(([kid]) => this.pins.includes(kid)))
+      return this.pinnedOf(parseIJson(body))
     })
     return this.keys
+  }
+
+  /** The pinned keys of a set. */
+  private async pinnedOf(set: unknown): Promise<TrustedKeys> {
+    const all = await believing(keysByThumbprint(set))
+    return new Map([...all].filter(([kid]) => this.pins.includes(kid)))
   }
 
   /** Sends a body that begins a session. */
@@ -97,7 +105,7 @@ export class Probe {
     const answer = parseIJson(received.body)
     must(isObject(answer) && typeof answer["attestation"] === "string", "the answer to init has no attestation")
     const attestation = answer["attestation"]
-    const session = await believing(verifySession(attestation, await this.trusted(), request, Date.now()))
+    const session = await believing(verifySession(attestation, await this.pinnedOf(answer), request, Date.now()))
     return { session, attestation }
   }
 
@@ -144,7 +152,17 @@ export class Probe {
     const requestHash = await sha256(requestTranscript(session.attestationHash, enc, await sha256(ciphertext)))
     const requestId = isObject(payload) ? String(payload["request_id"]) : ""
     return {
-      sent: { session, requestId, body, payload: bytes, credential, enc, secret, requestHash },
+      sent: {
+        session,
+        requestId,
+        body,
+        payload: bytes,
+        credential,
+        enc,
+        secret,
+        requestHash,
+        sealedAt: performance.now(),
+      },
       body: JSON.stringify(body),
     }
   }

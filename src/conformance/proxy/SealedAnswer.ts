@@ -147,16 +147,63 @@ const openOne = async (
   { at, ciphertext, final }: WireFrame,
   index: number,
   floor: number,
+  whyNot: () => Promise<string>,
 ): Promise<OpenedFrame> => {
   const block = await keys.open(
     frameNonce(keys.baseNonce, index),
     frameAad(form, index, final, sent.requestHash),
     bytesOf(ciphertext, `frame ${index}`),
   )
-  must(block !== undefined, `frame ${index} does not open at its place, under its form and finality`)
+  must(
+    block !== undefined,
+    `frame ${index} does not open at its place, under its form and finality (${await whyNot()})`,
+  )
   const payload = unpad(block, floor)
   must(payload !== undefined, `the block of frame ${index} (${block.length} bytes) is not padded as it must be`)
   return { final, block, payload, at }
+}
+
+/** Which mistake in making keys or associated data explains that a frame does not open, as far as one that is known does. */
+const mistakeIn = async (
+  { enc, requestHash, secret }: SentRequest,
+  nonce: Bytes,
+  form: Form,
+  { ciphertext, final }: WireFrame,
+  index: number,
+): Promise<string> => {
+  const bytes = bytesOf(ciphertext, `frame ${index}`)
+  const none = new Uint8Array()
+  const place = (at: number) => Uint8Array.from({ length: 12 }, (_, i) => (i === 11 ? at : 0))
+  const right = await deriveResponseKeys(secret, enc, nonce)
+  const salts = [
+    ["the salt is response_nonce ‖ enc, and must be enc ‖ response_nonce", nonce, enc],
+    ["the salt has no response_nonce", enc, none],
+    ["the salt has no enc", none, nonce],
+  ] as const
+  for (const [why, first, second] of salts) {
+    const keys = await deriveResponseKeys(secret, first, second)
+    const aad = frameAad(form, index, final, requestHash)
+    if ((await keys.open(frameNonce(keys.baseNonce, index), aad, bytes)) !== undefined) return why
+  }
+  const other = form === "stream" ? "complete" : "stream"
+  const layouts = [
+    [
+      "its associated data has the other form",
+      frameNonce(right.baseNonce, index),
+      frameAad(other, index, final, requestHash),
+    ],
+    [
+      "its associated data has the other finality",
+      frameNonce(right.baseNonce, index),
+      frameAad(form, index, !final, requestHash),
+    ],
+    ["its associated data has no request_hash", frameNonce(right.baseNonce, index), frameAad(form, index, final, none)],
+    ["it has no associated data", frameNonce(right.baseNonce, index), none],
+    ["its nonce is the number of the frame alone", place(index), frameAad(form, index, final, requestHash)],
+    ["it is numbered from 1", frameNonce(right.baseNonce, index + 1), frameAad(form, index + 1, final, requestHash)],
+  ] as const
+  for (const [why, at, aad] of layouts) if ((await right.open(at, aad, bytes)) !== undefined) return why
+  return "compare info, aad, secret and keys with docs/protocol/vectors.json"
 }
 
 /** `work`, whose refusals by the client are the server's violations. */
@@ -188,7 +235,8 @@ const openFrames = async (received: Received, sent: SentRequest, floor: number):
   const keys = await deriveResponseKeys(sent.secret, sent.enc, bytesOf(taken.nonce, "response_nonce"))
   const frames: Array<OpenedFrame> = []
   for (const [index, frame] of taken.frames.entries()) {
-    frames.push(await openOne(sent, keys, form, frame, index, floor))
+    const whyNot = () => mistakeIn(sent, bytesOf(taken.nonce, "response_nonce"), form, frame, index)
+    frames.push(await openOne(sent, keys, form, frame, index, floor, whyNot))
   }
   return { form, taken, frames, nonce: taken.nonce }
 }

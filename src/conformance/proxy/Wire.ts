@@ -11,6 +11,8 @@ export interface Received {
   readonly body: Bytes
   /** The pieces of the body, and when each came: milliseconds of a clock that never runs backwards. */
   readonly pieces: ReadonlyArray<{ readonly at: number; readonly bytes: Bytes }>
+  /** When the request was sent, on the same clock. */
+  readonly sentAt: number
   /** Why the body broke off, if it did. */
   readonly broken: string | undefined
 }
@@ -62,6 +64,7 @@ export class Wire {
 
   sendOnce(path: string, { body, headers = {}, method = "GET" }: Sending): Promise<Received> {
     const { ca } = this
+    const sentAt = performance.now()
     return new Promise((resolve, reject) => {
       const fail = (error: Error) => reject(new NoAnswer(`there was no answer: ${error.message}`))
       const request = (this.base.protocol === "https:" ? tlsRequest : plainRequest)(new URL(path, this.base), {
@@ -86,6 +89,7 @@ export class Wire {
             ),
             body: new Uint8Array(Buffer.concat(pieces.map(({ bytes }) => bytes))),
             pieces,
+            sentAt,
             broken,
           })
         let length = 0

@@ -43,6 +43,20 @@ const runOne = (probe: Probe, { must, name, run, says }: Check) =>
     Effect.map((outcome): Result => ({ must, name, says, ...outcome })),
   )
 
+/** What fails in the words of an earlier check is not said again: it could not be tried for the same reason. */
+const causesOnce = (results: ReadonlyArray<Result>): ReadonlyArray<Result> => {
+  const first = new Map<string, string>()
+  return results.map((result) => {
+    if (result.outcome !== "fail") return result
+    const cause = first.get(result.saw)
+    if (cause === undefined) {
+      first.set(result.saw, result.name)
+      return result
+    }
+    return { ...result, outcome: "skipped", saw: `it fails as ${cause} does` }
+  })
+}
+
 /** Runs `checks` against a server. What there is no time for is skipped. */
 export const runChecks = Effect.fnUntraced(function* (
   target: Target,
@@ -66,9 +80,6 @@ export const runChecks = Effect.fnUntraced(function* (
     outcome: "skipped",
     saw: `there was no time left: all checks together may take ${Duration.format(limit)}`,
   })
-  const report: Report = reportOf(
-    "proxy",
-    checks.map((each) => results.get(each.name) ?? late(each)),
-  )
+  const report: Report = reportOf("proxy", causesOnce(checks.map((each) => results.get(each.name) ?? late(each))))
   return report
 })

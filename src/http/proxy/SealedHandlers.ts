@@ -6,6 +6,7 @@ import { suiteWith } from "../../domain/suites.ts"
 import { Callers, Source } from "../../services/access/Callers.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { Attestation } from "../../services/sealing/Attestation.ts"
+import { OpenedMemory } from "../../services/sealing/OpenedMemory.ts"
 import { SealedCompletions } from "../../services/sealing/SealedCompletions.ts"
 import type { OpeningError } from "../../services/sealing/SealedExchange.ts"
 import { Sessions } from "../../services/sealing/Sessions.ts"
@@ -55,6 +56,7 @@ export const SealedHandlers = layerHandlers(
   Effect.fn(function* (handlers) {
     const sessions = yield* Sessions
     const completions = yield* SealedCompletions
+    const memory = yield* OpenedMemory
     const attestation = yield* Attestation
     const callers = yield* Callers
     const drain = yield* Drain
@@ -71,12 +73,14 @@ export const SealedHandlers = layerHandlers(
       const suite = suites.map(suiteWith).find((suite) => suite !== undefined)
       if (suite === undefined) return yield* new NoCommonSuite()
       const statement = yield* sessions.begin({ suite, initHash: encodeBase64Url(sha256(utf8(text))) })
-      return HttpServerResponse.jsonUnsafe({ attestation: statement }, { headers: NO_STORE })
+      return HttpServerResponse.jsonUnsafe({ attestation: statement, ...keys }, { headers: NO_STORE })
     })
 
     const complete = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       if (!isJson(request)) return HttpServerResponse.empty({ status: 415 })
-      const envelope = yield* Effect.fromResult(readEnvelope(yield* Effect.orDie(request.arrayBuffer)))
+      const body = yield* Effect.orDie(request.arrayBuffer)
+      const release = yield* Effect.mapError(memory.hold(yield* Source, body.byteLength), () => new Overloaded())
+      const envelope = yield* readEnvelope(body)
       yield* Effect.mapError(callers.mayTry, (error) =>
         tooMany(error, `At most ${error.limit} refused credentials per minute are accepted from one client.`),
       )
@@ -84,7 +88,7 @@ export const SealedHandlers = layerHandlers(
       // The response does not show how many requests its sender has left, because that would reveal how the answer came
       // about.
       const states = yield* CountedPolicies
-      const answer = yield* Effect.mapError(completions.handle(envelope), refusalOf)
+      const answer = yield* Effect.mapError(completions.handle(envelope, release), refusalOf)
       states.length = 0
       if (answer._tag === "Complete") return completeResponse(answer)
       work.kind = "stream"

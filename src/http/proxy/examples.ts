@@ -10,6 +10,19 @@ import type {
 import type { Examples } from "../shared/description/showExample.ts"
 import { SYSTEM_EXAMPLES } from "../shared/description/systemExamples.ts"
 
+const KEYS = {
+  keys: [
+    {
+      kty: "OKP",
+      crv: "Ed25519",
+      x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+      kid: "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
+      alg: "Ed25519",
+      use: "sig",
+    },
+  ],
+} satisfies typeof PublicKeys.Encoded
+
 export const PROXY_EXAMPLES: Readonly<Record<string, Examples>> = {
   ...SYSTEM_EXAMPLES,
   init: {
@@ -19,6 +32,7 @@ export const PROXY_EXAMPLES: Readonly<Record<string, Examples>> = {
     } satisfies typeof InitRequest.Encoded,
     answer: {
       attestation: "eyJhbGciOiJFZERTQSJ9.eyJzZXNzaW9uX2lkIjoi4oCmIn0.c2lnbmF0dXJl",
+      ...KEYS,
     } satisfies typeof InitResponse.Encoded,
   },
   completions: {
@@ -37,20 +51,7 @@ export const PROXY_EXAMPLES: Readonly<Record<string, Examples>> = {
       data: '{"response_nonce":"qD0m8QxU2pJmZ6bO0sUuGfXk3r1nN1o7zWg5cJk2b3A"}',
     },
   },
-  keys: {
-    answer: {
-      keys: [
-        {
-          kty: "OKP",
-          crv: "Ed25519",
-          x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
-          kid: "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
-          alg: "Ed25519",
-          use: "sig",
-        },
-      ],
-    } satisfies typeof PublicKeys.Encoded,
-  },
+  keys: { answer: KEYS },
   models: {
     answer: {
       object: "list",

@@ -3,14 +3,17 @@
  * taken from the bytes, since a ciphertext of megabytes would else be scanned four times and copied twice before it is
  * decoded. Everything else goes the way of all JSON here, which decides what is refused and says why.
  */
-import { Result, Schema } from "effect"
+import { isUtf8 } from "node:buffer"
+import { Effect, Result, Schema } from "effect"
 import { Malformed } from "../../api/problems.ts"
 import { COMPLETION_MEMBERS, CompletionRequest, ENC_BYTES } from "../../api/proxy/SealedApi.ts"
-import { type Bytes, decodeBase64Url } from "../../domain/bytes.ts"
-import { iJsonText } from "../../domain/iJson.ts"
+import { type Bytes, decodeBase64Url, fromUtf8 } from "../../domain/bytes.ts"
+import { faultSteps, JSON_LIMITS, NOT_JSON, NOT_UTF8 } from "../../domain/iJson.ts"
 import { letGo } from "../../domain/letGo.ts"
 import { misfits } from "../../domain/misfits.ts"
+import { Outline } from "../../domain/outline.ts"
 import type { ProblemIssue } from "../../domain/problem.ts"
+import { inSteps } from "../../services/inSteps.ts"
 import type { Envelope } from "../../services/sealing/SealedExchange.ts"
 
 const OPEN = 0x7b
@@ -26,10 +29,13 @@ const isMember = (name: string): name is Member => MEMBERS.some((member) => memb
 
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
-/** The place of the first byte from `at` on that is no white space of JSON. */
+/** How much white space clients send in one place, at most. */
+const MAX_SPACE = 1024
+
+/** The place of the first byte from `at` on that is no white space of JSON, or stands behind too much of it. */
 const skipSpace = (body: Buffer, at: number): number => {
   let i = at
-  while (isSpace(body[i])) i++
+  while (i < at + MAX_SPACE && isSpace(body[i])) i++
   return i
 }
 
@@ -125,17 +131,46 @@ const readPlain = (body: Buffer): Result.Result<Envelope, Malformed> | undefined
   })
 }
 
-const decode = Schema.decodeUnknownResult(Schema.fromJsonString(CompletionRequest), { errors: "all" })
+const decode = Schema.decodeUnknownResult(CompletionRequest, { errors: "all" })
+const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(CompletionRequest), { errors: "all" })
+
+/** The envelope in any text of JSON. Only the members of an envelope are made values of. */
+function* readAny(bytes: Bytes): Generator<void, Result.Result<Envelope, Malformed>> {
+  const refused = ({ issue }: Schema.SchemaError) => new Malformed({ errors: misfits(issue, ["payload"]) })
+  const outline = new Outline("")
+  const fault = isUtf8(bytes) ? yield* faultSteps(bytes, JSON_LIMITS, outline) : NOT_UTF8
+  yield
+  if (fault === NOT_JSON || (fault === undefined && !Outline.isObject(bytes))) {
+    return Result.mapError(decodeJson(fromUtf8(bytes)), refused)
+  }
+  if (fault !== undefined) return Result.fail(new Malformed({ detail: fault }))
+  const object = outline.object(bytes)
+  const members: Partial<Record<Member, unknown>> = {}
+  for (const name of MEMBERS) {
+    if (!object.has(name)) continue
+    members[name] = object.value(name)
+    yield
+  }
+  return Result.mapError(decode(members), refused)
+}
+
+/** The shortest body, in bytes, for whose length others are let in. */
+const LARGE = 1024 * 1024
 
 /** The envelope in `body`, or why there is none. The memory of `body` is let go of. */
-export const readEnvelope = (body: ArrayBuffer): Result.Result<Envelope, Malformed> => {
-  const bytes = Buffer.from(body)
-  const plain = readPlain(bytes)
-  if (plain !== undefined) {
+export const readEnvelope = (body: ArrayBuffer): Effect.Effect<Envelope, Malformed> =>
+  Effect.suspend(() => {
+    const bytes = Buffer.from(body)
+    const isLarge = body.byteLength > LARGE
+    const plain = readPlain(bytes)
+    if (plain === undefined) {
+      return Effect.flatMap(inSteps(readAny(bytes)), (envelope) => {
+        letGo(bytes)
+        return Effect.fromResult(envelope)
+      })
+    }
     letGo(bytes)
-    return plain
-  }
-  const text = iJsonText(new Uint8Array(body))
-  if (typeof text !== "string") return Result.fail(new Malformed({ detail: text.message }))
-  return Result.mapError(decode(text), ({ issue }) => new Malformed({ errors: misfits(issue, ["payload"]) }))
-}
+    // To decode megabytes takes long enough to let others in before they are opened.
+    const read = Effect.fromResult(plain)
+    return isLarge ? Effect.andThen(Effect.yieldNow, read) : read
+  })

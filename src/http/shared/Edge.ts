@@ -6,6 +6,8 @@ import { Context, Effect, type Scope } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { IpNetwork } from "effect/net"
 import { MaxBodyBytes } from "../../api/MaxBodyBytes.ts"
+import { NeedsLength } from "../../api/NeedsLength.ts"
+import { LengthRequired } from "../../api/problems.ts"
 import type { JsonLimits } from "../../domain/iJson.ts"
 import { makeBodyMemory } from "./BodyMemory.ts"
 import { CountedPolicies, type KindOf, makeCountRequest } from "./ClientLimits.ts"
@@ -52,6 +54,10 @@ const withRequest = <A, E, R>(
 const announcesTooMuch = ({ headers }: HttpServerRequest.HttpServerRequest, maxBodyBytes: number): boolean =>
   Number(headers["content-length"] ?? 0) > maxBodyBytes
 
+/** A body in chunks on its way to an endpoint that takes none. */
+const lacksLength = ({ headers }: HttpServerRequest.HttpServerRequest, route: Route | undefined): boolean =>
+  headers["transfer-encoding"] !== undefined && route !== undefined && Context.get(route.annotations, NeedsLength)
+
 const TOO_MUCH = HttpServerResponse.empty({ status: 413 })
 
 /** What the operator can do to let a page of another origin in. */
@@ -88,6 +94,7 @@ export const layerEdge = (settings: EdgeSettings) => {
         Effect.matchEffect(countRequest(request, kindOf(request.method, route)), {
           onFailure: (refusal) => respond(request, refusal),
           onSuccess: () => {
+            if (lacksLength(request, route)) return respond(request, new LengthRequired())
             const maxBodyBytes = maxBytesOf(route)
             if (announcesTooMuch(request, maxBodyBytes)) return Effect.succeed(TOO_MUCH)
             limitBody(request, { maxBodyBytes, jsonLimits, hold })

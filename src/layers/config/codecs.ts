@@ -1,6 +1,7 @@
 /** How the text of a variable becomes a value. Messages say what is expected and never repeat the text. */
 import { Duration, Effect, Option, Redacted, Result, Schema, SchemaIssue, SchemaTransformation } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
+import { MAX_SESSION_SECONDS } from "../../domain/transcript.ts"
 
 /** A codec from text: `undefined` from `parse` is an error that says what was `expected`. */
 export const parsed = <A>(
@@ -64,6 +65,9 @@ export const PatienceText = durationText(Duration.days(36_500), Duration.zero)
  * for what is added to a wait.
  */
 export const TimerText = durationText(Duration.days(24))
+
+/** How long a session may last: clients refuse longer ones. */
+export const SessionText = durationText(Duration.seconds(MAX_SESSION_SECONDS))
 
 const SIZES: Readonly<Record<string, number>> = { "": 1, b: 1, kb: 1000, mb: 1_000_000, kib: 1024, mib: 1_048_576 }
 

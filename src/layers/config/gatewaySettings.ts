@@ -75,6 +75,12 @@ const ownGatewaySettings = {
     "Long polls and event streams of one tenant at once; 0 is no limit",
   ),
   jobWorkers: setting("JOB_WORKERS", intText(0, 10_000), "16", "Jobs that this process works on at once; 0: none"),
+  jobTenantPercent: setting(
+    "JOB_TENANT_PERCENT",
+    intText(1, 100),
+    "75",
+    "Percent of these workers that the jobs of one tenant may take; 100 is no limit",
+  ),
   jobRetryFor: setting(
     "JOB_RETRY_FOR",
     PatienceText,

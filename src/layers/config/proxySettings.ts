@@ -1,7 +1,7 @@
 /** Settings of the sealed proxy. */
 import { Schema } from "effect"
 import { ROUTING_TAG } from "../../domain/routingTag.ts"
-import { intText, parsed, PlainText, RateText, TimerText } from "./codecs.ts"
+import { intText, parsed, PlainText, RateText, SessionText } from "./codecs.ts"
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { optionalSetting, setting } from "./Setting.ts"
 import { tokenSettings, tokenSourceRule, tokenSourceSettings } from "./tokenSettings.ts"
@@ -23,7 +23,7 @@ export const proxySettings = {
     "./.sealgate/attestation.pem",
     "Ed25519 key that signs every statement, refused when others can read it; a file named here must exist, the default one is made",
   ),
-  sessionTtl: setting("SESSION_TTL", TimerText, "300s", "How long a session's key lives"),
+  sessionTtl: setting("SESSION_TTL", SessionText, "300s", "How long a session's key lives; at most a day"),
   sessionMaxRequests: setting("SESSION_MAX_REQUESTS", intText(1, 65_536), "256", "Requests per session"),
   sessionMaxLive: setting(
     "SESSION_MAX_LIVE",
@@ -60,7 +60,7 @@ export const proxySettings = {
     "RATE_LIMIT_REFUSED",
     RateText,
     "60",
-    "Refused credentials per minute and client, after which nothing of it is opened, counted by each process; 0 is no limit",
+    "Opened requests without a valid credential per minute and client; then nothing more of it is opened for a while. Counted by each process; 0 is no limit",
   ),
   maxConcurrentPerCaller: setting(
     "MAX_CONCURRENT_PER_CALLER",

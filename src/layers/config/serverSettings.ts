@@ -77,7 +77,7 @@ export const serverSettings = ({ maxRequestBytes, port }: OwnDefaults) => ({
     "MAX_BODY_MEMORY",
     BytesText,
     "256MiB",
-    "Memory for all request bodies that are being received; beyond it, whoever holds most of it is refused",
+    "Memory for all request bodies that are being received; beyond it, whoever holds most of it is refused. The proxy has as much again for requests that wait for their provider",
   ),
   maxAnswerMemory: setting(
     "MAX_ANSWER_MEMORY",

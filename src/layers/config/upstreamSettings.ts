@@ -133,7 +133,7 @@ export const upstreamSettings = ({ firstTokenTimeout, traceHeaders }: Defaults) 
     "UPSTREAM_FIRST_TOKEN_TIMEOUT",
     WAIT,
     firstTokenTimeout,
-    "How long the first output of a stream may take; then the next provider is tried",
+    "How long the first output of a stream may take at most; with another provider behind it, as long as its recent calls suggest",
   ),
   idleTimeout: setting(
     "UPSTREAM_IDLE_TIMEOUT",

@@ -2,7 +2,7 @@
 import { Effect, Layer } from "effect"
 import type { Migrator, SqlClient, SqlError } from "effect/sql"
 import { JobSignals } from "../../services/jobs/JobSignals.ts"
-import { migrate } from "./migrations.ts"
+import { migrate, type SchemaUnknown } from "./migrations.ts"
 import type * as PostgresClient from "./PostgresClient.ts"
 import type { DatabaseUnreachable } from "./PostgresReachable.ts"
 import { type SqliteConfig, layerSqliteClient } from "./SqliteClient.ts"
@@ -13,7 +13,12 @@ import type { DatabaseInUse } from "./SqliteOwner.ts"
 /** An open database, or why it could not be opened. */
 export type DatabaseLayer = Layer.Layer<
   SqlClient.SqlClient | JobSignals,
-  SqlError.SqlError | Migrator.MigrationError | DatabaseInUse | DatabaseFileUnusable | DatabaseUnreachable
+  | SqlError.SqlError
+  | Migrator.MigrationError
+  | SchemaUnknown
+  | DatabaseInUse
+  | DatabaseFileUnusable
+  | DatabaseUnreachable
 >
 
 const migrated = Layer.effectDiscard(migrate)

@@ -3,7 +3,7 @@
  * was running then has died. The lock is the operating system's, so it ends with the process, however that ends.
  */
 import { Duration, Effect, Layer, Schedule, Schema } from "effect"
-import { type DatabaseFileUnusable, openFile } from "./sqliteFile.ts"
+import { type DatabaseFileUnusable, openFile, ownName } from "./sqliteFile.ts"
 
 /** Another process has the database open. */
 export class DatabaseInUse extends Schema.TaggedError<DatabaseInUse>()("DatabaseInUse", { filename: Schema.String }) {
@@ -19,7 +19,7 @@ export class DatabaseInUse extends Schema.TaggedError<DatabaseInUse>()("Database
 const PATIENCE = Duration.seconds(5)
 const RETRY_EVERY = Duration.millis(100)
 
-/** Holds the lock on `filename` until the scope closes. A database in memory needs none. */
+/** Holds the lock on the file, whatever its name, until the scope closes. A database in memory needs none. */
 export const layerSqliteOwner = (
   filename: string,
   options?: { readonly patience?: Duration.Input | undefined },
@@ -28,7 +28,8 @@ export const layerSqliteOwner = (
     ? Layer.empty
     : Layer.effectDiscard(
         Effect.acquireRelease(
-          openFile(`${filename}.lock`, { timeout: 0 }, "BEGIN EXCLUSIVE").pipe(
+          ownName(filename).pipe(
+            Effect.flatMap((name) => openFile(`${name}.lock`, { timeout: 0 }, "BEGIN EXCLUSIVE")),
             Effect.mapError((error) => (error.busy ? new DatabaseInUse({ filename }) : error)),
             Effect.retry({
               while: (error) => error._tag === "DatabaseInUse",

@@ -3,23 +3,67 @@
  * One SQL text serves both databases: ids and JSON are `TEXT`, times `BIGINT` milliseconds since the epoch, money
  * `BIGINT` millionths of a US dollar.
  */
-import { Effect } from "effect"
+import { createHash } from "node:crypto"
+import { Effect, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import { agents } from "./migrations/agents.ts"
 import { jobs } from "./migrations/jobs.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
 
-const statements = (...texts: ReadonlyArray<string>) =>
-  SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true }))
-
-/** Append only from the first release on: a step that was released is never edited, because databases have it. */
-export const migrations = {
-  "0001_agents": statements(...agents),
-  "0002_jobs": statements(...jobs),
-  "0003_routing_configs": statements(...routingConfigs),
-  "0004_ledger_calls": statements(...ledgerCalls),
+/** The database was made by a version whose schema is another. */
+export class SchemaUnknown extends Schema.TaggedError<SchemaUnknown>()("SchemaUnknown", {
+  /** Names of the steps that differ. */
+  steps: Schema.Array(Schema.String),
+}) {
+  override get message(): string {
+    return (
+      `The database was made by another version of sealgate: its schema differs in ${this.steps.join(", ")}. ` +
+      "Start the version that made it, or give this one another database (DATABASE_URL)."
+    )
+  }
 }
 
-/** Brings the database up to date. Several processes may do so at once: one applies the steps, the others wait. */
-export const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: "sealgate_migrations" })
+const TABLE = "sealgate_migrations"
+
+/** Append only from the first release on: a step that was released is never edited, because databases have it. */
+const STEPS = [
+  ["agents", agents],
+  ["jobs", jobs],
+  ["routing_configs", routingConfigs],
+  ["ledger_calls", ledgerCalls],
+] as const
+
+/** Steps by what is stored of them: a name and a hash of the SQL, which tells whether a database has the same step. */
+export const migrations = STEPS.map(([name, texts], index) => ({
+  id: index + 1,
+  name: `${name} ${createHash("sha256").update(texts.join(";")).digest("hex").slice(0, 16)}`,
+  run: SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true })),
+}))
+
+/** The names of steps that were applied, and are not this version's. */
+const unknownSteps = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const applied = yield* sql<{ migration_id: number; name: string }>`
+    SELECT migration_id, name FROM ${sql(TABLE)} ORDER BY migration_id`
+  return applied
+    .filter(({ migration_id, name }) => migrations[migration_id - 1]?.name !== name)
+    .map(({ name }) => name.replace(/ [0-9a-f]+$/, ""))
+})
+
+/** Within the transaction of the migrator, so that nothing is applied on top of a schema that is not known. */
+const loader = Effect.gen(function* () {
+  const steps = yield* Effect.orDie(unknownSteps)
+  if (steps.length > 0) return yield* new Migrator.MigrationError({ kind: "BadState", message: steps.join() })
+  return migrations.map(({ id, name, run }): Migrator.ResolvedMigration => [id, name, Effect.succeed(run)])
+})
+
+/**
+ * Brings the database up to date. Several processes may do so at once: one applies the steps, the others wait. Fails with
+ * `SchemaUnknown` where a step was applied that is not this version's.
+ */
+export const migrate = Effect.catchIf(
+  Migrator.make({})({ loader, table: TABLE }),
+  (error): error is Migrator.MigrationError => error._tag === "MigrationError" && error.kind === "BadState",
+  (error) => Effect.fail(new SchemaUnknown({ steps: error.message.split(",") })),
+)

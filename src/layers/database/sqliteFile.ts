@@ -1,26 +1,13 @@
 /** Opens SQLite's files, and says why one cannot be opened. */
-import { closeSync, openSync } from "node:fs"
+import { closeSync, openSync, realpathSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { DatabaseSync, type DatabaseSyncOptions } from "node:sqlite"
-import { fileReason } from "../../domain/systemErrors.ts"
+import { fileReason, sqliteReason } from "../../domain/systemErrors.ts"
 import { makePrivateFolder } from "../../services/makePrivateFolder.ts"
 import { Effect, Schema } from "effect"
 
 /** SQLite's result code for a file that another process has locked; extended codes have it in their lowest byte. */
 const SQLITE_BUSY = 5
-
-/** By SQLite's primary result codes. */
-const RESULTS: Readonly<Record<number, string>> = {
-  5: "another process has it locked",
-  8: "it is read-only",
-  10: "the disk cannot be read or written",
-  11: "it is damaged",
-  13: "the disk is full",
-  14: "it cannot be opened",
-  26: "it is not a database of SQLite",
-}
-
-const sqliteReason = (errcode: number): string => RESULTS[errcode & 0xff] ?? `SQLite says ${errcode}`
 
 /** There can be no database in this place, or not now. */
 export class DatabaseFileUnusable extends Schema.TaggedError<DatabaseFileUnusable>()("DatabaseFileUnusable", {
@@ -44,6 +31,33 @@ const createPrivately = (filename: string): void => {
   closeSync(openSync(filename, "a", 0o600))
 }
 
+const unusable = (filename: string) => (thrown: unknown) => {
+  // The file system and `node:sqlite` throw errors; the latter's have SQLite's result code.
+  const { errcode = 0 } = thrown as Error & { readonly errcode?: number }
+  const reason = errcode === 0 ? fileReason(thrown) : (sqliteReason(errcode) ?? `SQLite says ${errcode}`)
+  return new DatabaseFileUnusable({ filename, reason, busy: (errcode & 0xff) === SQLITE_BUSY })
+}
+
+/**
+ * The one name of a file that may have several through symbolic links. A file with hard links is refused: SQLite keeps
+ * its log beside each name, so processes that open two of them damage it.
+ */
+export const ownName = (filename: string): Effect.Effect<string, DatabaseFileUnusable> =>
+  Effect.flatMap(
+    Effect.try({
+      try: () => {
+        createPrivately(filename)
+        const name = realpathSync(filename)
+        return { name, links: statSync(name).nlink }
+      },
+      catch: unusable(filename),
+    }),
+    ({ links, name }) =>
+      links > 1
+        ? new DatabaseFileUnusable({ filename, reason: "it has hard links; remove the other names", busy: false })
+        : Effect.succeed(name),
+  )
+
 /** Opens a file, or `:memory:`, and runs `first` on it. Missing folders are made, readable by this user only. */
 export const openFile = (
   filename: string,
@@ -62,10 +76,5 @@ export const openFile = (
         throw error
       }
     },
-    catch: (thrown) => {
-      // The file system and `node:sqlite` throw errors; the latter's have SQLite's result code.
-      const { errcode = 0 } = thrown as Error & { readonly errcode?: number }
-      const reason = errcode === 0 ? fileReason(thrown) : sqliteReason(errcode)
-      return new DatabaseFileUnusable({ filename, reason, busy: (errcode & 0xff) === SQLITE_BUSY })
-    },
+    catch: unusable(filename),
   })

@@ -1,6 +1,6 @@
 /**
- * The limits of connections: their number in all and per address, how long nothing may move, how slowly an answer may
- * be read, how much may wait to be read, and how input that is not HTTP is refused.
+ * The limits of connections: their number in all and per address, how often they may be refused, how long nothing may
+ * move, how slowly an answer may be read, how much may wait to be read, and how input that is not HTTP is refused.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Server as HttpsServer } from "node:https"
@@ -10,6 +10,7 @@ import { IpNetwork, NetAddress } from "effect/net"
 import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../domain/problem.ts"
 import { subscriberOf } from "../../domain/ipAddress.ts"
 import { makeAnswerMemory } from "./AnswerMemory.ts"
+import { makeRefusals } from "./Refusals.ts"
 import { type Serving, takeTurns } from "./Turns.ts"
 
 type AnyServer = Server | HttpsServer
@@ -38,6 +39,10 @@ const isTrusted = (limits: ConnectionLimits, address: string | undefined): boole
       return limits.trustedProxies.some((network) => IpNetwork.contains(network, canonical))
     },
   })
+
+/** The client that a connection counts for; `undefined` for a trusted proxy, which brings those of many. */
+const clientOf = (limits: ConnectionLimits, { remoteAddress }: Socket): string | undefined =>
+  isTrusted(limits, remoteAddress) ? undefined : subscriberOf(remoteAddress ?? "unknown")
 
 const capConnections = (server: AnyServer, limits: ConnectionLimits): void => {
   const open = new Map<string, number>()
@@ -139,7 +144,12 @@ const ignoreExpectations = (server: AnyServer): void => {
 /** Puts all of these limits on a server that does not listen yet. */
 export const limitConnections = (server: AnyServer, limits: ConnectionLimits): void => {
   const answers = makeAnswerMemory(limits.maxAnswerMemory)
-  const serving = takeTurns(server, answers.watch)
+  const refusals = makeRefusals()
+  const serving = takeTurns(server, {
+    onBegin: answers.watch,
+    clientOf: (socket) => clientOf(limits, socket),
+    countRefusal: refusals.count,
+  })
   capConnections(server, limits)
   cutStalled(server, limits, serving)
   answerClientErrors(server, serving)
@@ -149,6 +159,7 @@ export const limitConnections = (server: AnyServer, limits: ConnectionLimits): v
   const timer = setInterval(() => {
     answers.look(serving.keys())
     cutSlow(serving.keys())
+    refusals.forget()
   }, CHECK_MS)
   timer.unref()
   server.once("close", () => clearInterval(timer))

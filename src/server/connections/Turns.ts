@@ -6,9 +6,14 @@
 import { IncomingMessage, type Server, ServerResponse } from "node:http"
 import type { Server as HttpsServer } from "node:https"
 import type { Socket } from "node:net"
+import { cutAtOnce } from "./cutAtOnce.ts"
 
 /** How many requests one connection may have: the one being answered, and those that wait. */
 const MAX_PIPELINED = 16
+/** How many requests of one client may wait, on all of its connections. Hardly any program pipelines. */
+const MAX_WAITING_PER_CLIENT = 512
+/** The answer that follows so many refusals closes its connection. */
+const MAX_REFUSALS = 100
 
 interface Turn {
   readonly response: ServerResponse
@@ -24,46 +29,98 @@ export interface Serving {
 interface Line extends Serving {
   answer: ServerResponse | undefined
   readonly waiting: Array<Turn>
+  /** The client that it counts for; `undefined` for a proxy that brings the requests of many. */
+  readonly client: string | undefined
+  /** How many of its requests were refused. */
+  refused: number
+  /** It was refused too often and begins nothing for a moment. */
+  isResting: boolean
 }
 
+interface TurnSettings {
+  readonly onBegin: (socket: Socket, response: ServerResponse) => void
+  /** The client that a connection counts for; `undefined` for a proxy that brings the requests of many. */
+  readonly clientOf: (socket: Socket) => string | undefined
+  /** Counts a refusal of a client, whose connection is to rest for so many milliseconds. */
+  readonly countRefusal: (client: string) => number
+}
+
+const isRefusal = ({ statusCode }: ServerResponse): boolean => statusCode >= 400 && statusCode < 500
+
 /**
- * Emits the requests of a server one at a time per connection, and cuts connections on which too many wait. Node emits
- * every request within the 64 KiB that it reads at once, whatever becomes of the connection, so the rest of them is
- * dropped. Returns the connections that have brought a request.
+ * Emits the requests of a server one at a time per connection, and cuts connections on which too many wait. A connection
+ * that was refused too often rests before its next request is begun, and is closed in the end. Returns the connections
+ * that have brought a request.
  */
 export const takeTurns = (
   server: Server | HttpsServer,
-  onBegin: (socket: Socket, response: ServerResponse) => void,
+  { clientOf, countRefusal, onBegin }: TurnSettings,
 ): ReadonlyMap<Socket, Serving> => {
   const lines = new Map<Socket, Line>()
+  /** How many requests of each client wait. */
+  const waiting = new Map<string, number>()
   const emit: (event: string, ...args: ReadonlyArray<unknown>) => boolean = server.emit.bind(server)
+
+  const addWaiting = (client: string | undefined, count: number) => {
+    if (client === undefined || count === 0) return
+    const sum = (waiting.get(client) ?? 0) + count
+    if (sum === 0) waiting.delete(client)
+    else waiting.set(client, sum)
+  }
 
   const lineOf = (socket: Socket): Line => {
     const known = lines.get(socket)
     if (known !== undefined) return known
-    const line: Line = { answer: undefined, waiting: [] }
+    const line: Line = { answer: undefined, waiting: [], client: clientOf(socket), refused: 0, isResting: false }
     lines.set(socket, line)
-    socket.once("close", () => lines.delete(socket))
+    socket.once("close", () => {
+      lines.delete(socket)
+      addWaiting(line.client, -line.waiting.splice(0).length)
+    })
     return line
+  }
+
+  const beginNext = (socket: Socket, line: Line) => {
+    const next = line.waiting.shift()
+    if (next === undefined) return
+    addWaiting(line.client, -1)
+    // The connection closes with the answer before, so later requests cannot be answered.
+    if (socket.writable) begin(socket, line, next)
+  }
+
+  /** How long a connection rests after an answer, in milliseconds. */
+  const restAfter = (response: ServerResponse, line: Line): number => {
+    if (line.client === undefined || !isRefusal(response)) return 0
+    line.refused += 1
+    return countRefusal(line.client)
   }
 
   const begin = (socket: Socket, line: Line, turn: Turn) => {
     line.answer = turn.response
+    if (line.refused >= MAX_REFUSALS) turn.response.shouldKeepAlive = false
     turn.response.once("close", () => {
       line.answer = undefined
-      const next = line.waiting.shift()
-      // The connection closes with this answer, so later requests cannot be answered.
-      if (next !== undefined && socket.writable) begin(socket, line, next)
+      const rest = restAfter(turn.response, line)
+      if (rest === 0) return beginNext(socket, line)
+      line.isResting = true
+      setTimeout(() => {
+        line.isResting = false
+        beginNext(socket, line)
+      }, rest).unref()
     })
     onBegin(socket, turn.response)
     turn.begin()
   }
 
+  const mayWait = ({ client, waiting: { length } }: Line): boolean =>
+    length < MAX_PIPELINED - 1 && (client === undefined || (waiting.get(client) ?? 0) < MAX_WAITING_PER_CLIENT)
+
   const takeTurn = (socket: Socket, turn: Turn) => {
     const line = lineOf(socket)
-    if (line.answer === undefined) begin(socket, line, turn)
-    else if (line.waiting.length < MAX_PIPELINED - 1) line.waiting.push(turn)
-    else socket.destroy()
+    if (line.answer === undefined && !line.isResting) return begin(socket, line, turn)
+    if (!mayWait(line)) return cutAtOnce(socket)
+    line.waiting.push(turn)
+    addWaiting(line.client, 1)
   }
 
   const heard = (event: string, ...args: ReadonlyArray<unknown>): boolean => {

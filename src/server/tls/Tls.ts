@@ -1,9 +1,10 @@
 /** The certificate files of a server: read together, and checked before they are used. */
 import { constants, createHash, createPrivateKey, X509Certificate } from "node:crypto"
-import { readFile } from "node:fs/promises"
+import { open, readFile } from "node:fs/promises"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import { DateTime, Effect, Schema } from "effect"
 import { fileReason } from "../../domain/systemErrors.ts"
+import { accessFault } from "../../services/fileAccess.ts"
 import { checkRules, type ConfigurationMistakes, type Rule } from "../../domain/configuration.ts"
 
 export interface TlsSettings {
@@ -71,10 +72,23 @@ const read = (variable: string, path: string): Effect.Effect<Buffer, TlsError> =
     catch: (cause) => new TlsError({ problem: `${variable}: ${path} cannot be read: ${fileReason(cause)}.` }),
   })
 
-/** Reads all files without checking them. */
+/** The private key, unless others could have read it. */
+const readKey = Effect.fnUntraced(function* (path: string): Effect.fn.Return<Buffer, TlsError> {
+  const [content, fault] = yield* Effect.tryPromise({
+    try: async () => {
+      await using file = await open(path)
+      return [await file.readFile(), accessFault(path, await file.stat(), true)] as const
+    },
+    catch: (cause) => new TlsError({ problem: `TLS_KEY_FILE: ${path} cannot be read: ${fileReason(cause)}.` }),
+  })
+  if (fault === undefined) return content
+  return yield* new TlsError({ problem: `TLS_KEY_FILE: ${path} ${fault.problem}. ${fault.remedy}.` })
+})
+
+/** Reads all files. What they hold is not checked. */
 export const readTls = Effect.fnUntraced(function* (files: TlsFiles): Effect.fn.Return<TlsContents, TlsError> {
   const cert = yield* read("TLS_CERT_FILE", files.cert)
-  const key = yield* read("TLS_KEY_FILE", files.key)
+  const key = yield* readKey(files.key)
   const clientCa = files.clientCa === undefined ? undefined : yield* read("TLS_CLIENT_CA_FILE", files.clientCa)
   const hash = createHash("sha256")
   for (const content of [cert, key, clientCa ?? Buffer.alloc(0)]) {

@@ -6,6 +6,7 @@ import { createHash, createHmac, randomBytes } from "node:crypto"
 import { open } from "node:fs/promises"
 import { fileReason } from "../../domain/systemErrors.ts"
 import { Duration, Effect, Redacted, Result, Schema } from "effect"
+import { accessFault } from "../fileAccess.ts"
 
 const PREFIX = "sg_"
 const KEY_BYTES = 32
@@ -48,10 +49,15 @@ export class CallerKeysUnusable extends Schema.TaggedError<CallerKeysUnusable>()
   }
 }
 
-/** Reads at most this many bytes of a file, and one more if it is longer. */
-const readSome = async (file: string): Promise<Buffer> => {
+/**
+ * Reads at most this many bytes of a file, and one more if it is longer. Others may read it, because it has hashes alone, but
+ * whoever could write to it could let callers in.
+ */
+const readSome = async (file: string): Promise<Buffer | CallerKeysUnusable> => {
   const handle = await open(file)
   try {
+    const fault = accessFault(file, await handle.stat(), false)
+    if (fault !== undefined) return new CallerKeysUnusable({ file, problem: `${fault.problem}. ${fault.remedy}.` })
     const buffer = Buffer.alloc(MAX_FILE_BYTES + 1)
     let length = 0
     for (;;) {
@@ -69,6 +75,7 @@ const read = Effect.fnUntraced(function* (file: string) {
     try: () => readSome(file),
     catch: (error) => new CallerKeysUnusable({ file, problem: `cannot be read: ${fileReason(error)}` }),
   })
+  if (bytes instanceof CallerKeysUnusable) return yield* bytes
   if (bytes.length > MAX_FILE_BYTES) {
     return yield* new CallerKeysUnusable({ file, problem: `is longer than ${MAX_FILE_BYTES} bytes` })
   }

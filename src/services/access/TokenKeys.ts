@@ -2,13 +2,14 @@
  * The keys that tokens are checked with. Each source has its own algorithms, so a token chooses a key only together
  * with an algorithm that the key is for: a public key is never taken for a shared secret (RFC 8725 §2.1, §3.1).
  */
-import { readFile } from "node:fs/promises"
+import { open } from "node:fs/promises"
 import { Clock, Duration, Effect, FiberHandle, Redacted, Schema } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientError } from "effect/http"
 import type { CryptoKey, JSONWebKeySet, JWSHeaderParameters } from "jose"
 import { JWKSInvalid, JWKSNoMatchingKey } from "jose/errors"
 import { createLocalJWKSet } from "jose/jwks/local"
 import { connectionReason, fileReason } from "../../domain/systemErrors.ts"
+import { accessFault } from "../fileAccess.ts"
 import { TokenKeysUnavailable, TokenRefused } from "../../domain/identity.ts"
 
 /** Where public keys come from: an issuer's JWKS (RFC 7517 §5) at a URL, or in a file. */
@@ -74,10 +75,16 @@ const wordsOf = ({ reason }: HttpClientError.HttpClientError): string =>
 const fetchText = Effect.fnUntraced(function* (location: JwksLocation) {
   const source = sourceOf(location)
   if ("file" in location) {
-    return yield* Effect.tryPromise({
-      try: () => readFile(location.file, "utf8"),
+    const [text, fault] = yield* Effect.tryPromise({
+      try: async () => {
+        await using file = await open(location.file)
+        // Its keys are public, but whoever could write to it could put their own in.
+        return [await file.readFile("utf8"), accessFault(source, await file.stat(), false)] as const
+      },
       catch: (error) => new JwksUnreadable({ source, problem: fileReason(error) }),
     })
+    if (fault === undefined) return text
+    return yield* new JwksUnreadable({ source, problem: `it ${fault.problem}. ${fault.remedy}.` })
   }
   const client = HttpClient.filterStatusOk(yield* HttpClient.HttpClient)
   return yield* client.execute(HttpClientRequest.acceptJson(HttpClientRequest.get(location.url))).pipe(

@@ -12,6 +12,7 @@ import type { StorageUnavailable } from "../../domain/storage.ts"
 import type { JobResult } from "../../domain/modes.ts"
 import { type Step, stepName } from "../../domain/step.ts"
 import { makeBatched } from "../batched.ts"
+import { thisMoment } from "../moments.ts"
 import { givenRows, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import { spanned } from "../spans.ts"
 import { databaseTime } from "./databaseTime.ts"
@@ -80,8 +81,8 @@ export class JobLeases extends Context.Service<
       /** The same for leases that are given as rows. */
       const areHeld = sql.literal("jobs.id = given.job_id AND jobs.status = 'running' AND jobs.lease = given.lease")
 
-      const ranMs = ({ job, startedAt }: Lease) =>
-        Effect.map(Clock.currentTimeMillis, (now) => job.ran_ms + Math.max(0, now - startedAt))
+      const ranMs = ({ job, since }: Lease) =>
+        Effect.map(thisMoment, (moment) => job.ran_ms + Math.max(0, Math.round(moment - since)))
 
       const columnsOf = (
         { job, token }: Lease,

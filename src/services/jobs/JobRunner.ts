@@ -11,6 +11,7 @@ import { placeOfError, typeOfError } from "../../domain/defect.ts"
 import { makeProblem, type Problem } from "../../domain/problem.ts"
 import { StorageUnavailable } from "../../domain/storage.ts"
 import { storedSpan } from "../../domain/traceContext.ts"
+import type { TenantId } from "../../domain/agent.ts"
 import type { JobId } from "../../domain/job.ts"
 import { JobResult } from "../../domain/modes.ts"
 import { Drain } from "../lifecycle/Drain.ts"
@@ -43,7 +44,9 @@ const make = Effect.gen(function* () {
   const workers = yield* Scope.fork(scope)
 
   /** A write is repeated for as long as a lease lasts; after that the job may be another worker's. */
-  const AGAIN = Schedule.exponential("100 millis").pipe(Schedule.upTo({ duration: settings.lease }))
+  const AGAIN = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced(MAX_WAIT)]).pipe(
+    Schedule.upTo({ duration: settings.lease }),
+  )
   const persistently = <A>(write: Effect.Effect<A, StorageUnavailable>) => retryAfterFailure(write, AGAIN)
 
   /** The jobs of this process, by id. */
@@ -56,7 +59,7 @@ const make = Effect.gen(function* () {
   /** Lets go of those among these jobs that are no longer this process's. */
   const check = Effect.fnUntraced(function* (jobs: ReadonlyArray<Working>) {
     const renewed = yield* Effect.result(leases.renew(jobs.map(({ lease }) => lease)))
-    const now = yield* Clock.currentTimeMillis
+    const now = alarms.now()
     for (const job of jobs) {
       if (Result.isSuccess(renewed)) {
         if (renewed.success.has(job.lease.job.id)) job.heldAt = now
@@ -94,6 +97,8 @@ const make = Effect.gen(function* () {
       const look = (moment: number) => job.left ?? (moment < due ? due : TIMED_OUT)
       const watched: Effect.Effect<Outcome, Stopped | StorageUnavailable> = alarms.watched(ran, look, (lookNow) => {
         job.lookNow = lookNow
+        // It may have had to stop before it could be told to.
+        if (job.left !== undefined) lookNow()
       })
       return Effect.catchIf(
         watched,
@@ -153,9 +158,13 @@ const make = Effect.gen(function* () {
     mayHaveMore = true
     if (free === 0 || (yield* drain.draining)) return
     stoppedMeanwhile = new Set()
-    const claimed = yield* queue.claim(free)
-    mayHaveMore = claimed.length === free
-    const now = yield* Clock.currentTimeMillis
+    const running = new Map<TenantId, number>()
+    const count = ({ job: { tenant } }: Lease) => running.set(tenant, (running.get(tenant) ?? 0) + 1)
+    for (const { lease } of working.values()) count(lease)
+    const claimed = yield* queue.claim(free, running)
+    claimed.forEach(count)
+    mayHaveMore = claimed.length === free || [...running.values()].some((jobs) => jobs >= settings.workersPerTenant)
+    const now = alarms.now()
     for (const lease of claimed) {
       const job = new Working(lease, now)
       const before = working.get(lease.job.id)
@@ -183,7 +192,10 @@ const make = Effect.gen(function* () {
 
   if (settings.workers > 0) {
     yield* Effect.raceFirst(Effect.forever(look), drain.begun).pipe(Effect.forkScoped)
-    yield* regularly(Effect.andThen(Effect.ignore(queue.takeBack), queue.wake), settings.poll)
+    yield* regularly(
+      Effect.suspend(() => Effect.andThen(Effect.ignore(queue.takeBack(working.keys())), queue.wake)),
+      settings.poll,
+    )
     yield* regularly(
       Effect.suspend(() => check([...working.values()])),
       settings.leaseRefresh,
@@ -204,7 +216,7 @@ const GONE: Exit.Exit<Left> = Exit.succeed("gone")
 /** A job that this process works on. */
 class Working {
   readonly lease: Lease
-  /** When it was last known to be, in milliseconds since the epoch. */
+  /** The moment at which it was last known to be. */
   heldAt: number
   /** Why its program has to stop; failed otherwise when nobody can tell whose it is, or a step could not be stored. */
   left: Exit.Exit<never, Stopped | StorageUnavailable> | undefined
@@ -222,6 +234,9 @@ class Working {
     this.lookNow()
   }
 }
+
+/** The longest wait for a database that may be back: workers do nothing else meanwhile. */
+const MAX_WAIT = Duration.seconds(1)
 
 const STOPPED = "stopped:"
 

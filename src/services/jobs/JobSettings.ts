@@ -4,6 +4,8 @@ import { Context, Duration } from "effect"
 export interface JobSettings {
   /** Jobs that this process works on at the same time. */
   readonly workers: number
+  /** How many of them may be of one tenant. */
+  readonly workersPerTenant: number
   /** How long a job is tried again without a step having finished, before a failure that may pass is final. */
   readonly retryFor: Duration.Duration
   /** The longest wait before the second attempt; further ones grow with the time that it has been failing. */
@@ -35,6 +37,7 @@ export interface JobSettings {
 export const JobSettings = Context.Reference<JobSettings>("sealgate/services/jobs/JobSettings", {
   defaultValue: () => ({
     workers: 16,
+    workersPerTenant: 12,
     retryFor: Duration.hours(1),
     retryBase: Duration.seconds(2),
     retryCap: Duration.minutes(5),

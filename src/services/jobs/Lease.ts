@@ -6,8 +6,8 @@ export interface Lease {
   readonly job: Omit<WorkRow, "agent"> & { readonly agent: Agent }
   /** Only its holder writes to the job. */
   readonly token: string
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number
+  /** When this worker began, as `moments.ts` has it. */
+  readonly since: number
   /** The stored outcomes, JSON, of the steps that have finished, by name. */
   readonly finished: ReadonlyMap<string, string>
 }

@@ -1,6 +1,6 @@
 /** Readiness of a server: its own parts, and the state of its providers, none of which is called. */
 import { Context, DateTime, Effect, Option } from "effect"
-import type { ConfiguredProvider, ProviderReadiness, Readiness } from "../../domain/readiness.ts"
+import { type ConfiguredProvider, isFailing, type ProviderReadiness, type Readiness } from "../../domain/readiness.ts"
 import { SLOTS } from "../upstream/Slots.ts"
 import { type ProviderStatus, Upstream } from "../upstream/Upstream.ts"
 import { Drain } from "./Drain.ts"
@@ -19,7 +19,7 @@ export class ReadinessProbe extends Context.Service<
     readonly report: Effect.Effect<Readiness>
   }
 >()("sealgate/services/lifecycle/ReadinessProbe") {
-  /** Unavailable: the server is draining, or a part of its own fails. Degraded: a provider's circuit is not closed. */
+  /** Unavailable: the server is draining, or a part of its own fails. Degraded: a provider is failing. */
   static readonly make = Effect.fnUntraced(function* (own: Effect.Effect<OwnReadiness>) {
     const upstream = yield* Upstream
     const drain = yield* Drain
@@ -29,7 +29,7 @@ export class ReadinessProbe extends Context.Service<
       const draining = yield* drain.draining
       const configured = (yield* upstream.status).map(providerReadiness)
       const providers = [...configured, ...withoutKey(configured)]
-      const degraded = configured.some((provider) => provider.circuit !== "closed")
+      const degraded = configured.some(isFailing)
       const { members, ok } = yield* own
       const status: Readiness["status"] = draining || !ok ? "unavailable" : degraded ? "degraded" : "ready"
       return { status, draining, providers, tls: yield* tls, redis: yield* redis, ...members }
@@ -44,11 +44,14 @@ const providerReadiness = (status: ProviderStatus): ConfiguredProvider => ({
   configured: true,
   model: status.model,
   circuit: status.circuit,
-  last_success: Option.match(status.lastSuccess, {
-    onNone: () => null,
-    onSome: (millis) => DateTime.formatIso(DateTime.makeUnsafe(millis)),
-  }),
+  last_success: Option.match(status.lastSuccess, { onNone: () => null, onSome: timeOf }),
+  fault:
+    status.fault === undefined
+      ? null
+      : { ...status.fault, since: timeOf(status.fault.since), reason: status.fault.reason ?? null },
 })
+
+const timeOf = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
 /** The slots without a key. They are listed so that a typing mistake in a variable's name shows. */
 const withoutKey = (configured: ReadonlyArray<ConfiguredProvider>): ReadonlyArray<ProviderReadiness> =>

@@ -2,7 +2,7 @@
 import { SecureRandom } from "effect/crypto"
 import { ruleOf } from "../../domain/failures.ts"
 import type { StepCall } from "../../domain/job.ts"
-import { addCost, costOf, NO_TOKENS, type Tokens, tokensOf } from "../../domain/money.ts"
+import { addCost, costOf, NO_TOKENS, sumOf, type Tokens, tokensOf } from "../../domain/money.ts"
 import type { RoutingSettings } from "../../domain/routing.ts"
 import type { Attempt } from "../../domain/upstream.ts"
 import type { CallRecord } from "./CallRecord.ts"
@@ -79,9 +79,9 @@ export const stepCallOf = (records: ReadonlyArray<CallRecord>): StepCall | undef
       known.length === 0
         ? null
         : {
-            input_tokens: known.reduce((sum, { input }) => sum + input, 0),
-            output_tokens: known.reduce((sum, { output }) => sum + output, 0),
-            cached_tokens: known.reduce((sum, { cached }) => sum + cached, 0),
+            input_tokens: known.reduce((sum, { input }) => sumOf(sum, input), 0),
+            output_tokens: known.reduce((sum, { output }) => sumOf(sum, output), 0),
+            cached_tokens: known.reduce((sum, { cached }) => sumOf(sum, cached), 0),
           },
     cost_micro_usd: records.reduce<number | null>((sum, { cost }) => addCost(sum, cost), 0),
     calls: records.length,

@@ -1,6 +1,8 @@
 /** How targets want to be asked, learned from what they refuse. */
+import { Duration, Redacted } from "effect"
 import type { ChatRequest } from "../../domain/chat.ts"
 import type { TargetName } from "../../domain/targets.ts"
+import type { UpstreamError } from "../../domain/upstream.ts"
 
 export interface Dialect {
   /** Whether it takes `response_format`. */
@@ -15,15 +17,20 @@ const USUAL: Dialect = { form: true, limit: "max_completion_tokens", longest: In
 /** Every model in use gives answers this long, and some refuse a limit above their longest answer. */
 const SAFE_OUTPUT_TOKENS = 4096
 
-export class Dialects {
-  private readonly known = new Map<string, Dialect>()
+/** How long a target is asked as it wanted once: its server may be updated, or that one request was odd. */
+export const LEARNED_FOR = Duration.minutes(10)
 
-  of(target: TargetName | undefined): Dialect {
-    return (target && this.known.get(nameOf(target))) ?? USUAL
+/** Times are in milliseconds since the epoch. */
+export class Dialects {
+  private readonly known = new Map<string, { readonly dialect: Dialect; readonly until: number }>()
+
+  of(target: TargetName | undefined, now: number): Dialect {
+    const learned = target && this.known.get(nameOf(target))
+    return learned !== undefined && learned.until > now ? learned.dialect : USUAL
   }
 
-  learn(target: TargetName, dialect: Dialect): void {
-    this.known.set(nameOf(target), dialect)
+  learn(target: TargetName, dialect: Dialect, now: number): void {
+    this.known.set(nameOf(target), { dialect, until: now + Duration.toMillis(LEARNED_FOR) })
   }
 
   /** What to try after a refusal: one change at a time, so that the one that helps is known, and at last all of them. */
@@ -41,6 +48,33 @@ export class Dialects {
 }
 
 const MOST_MODEST = { limit: "max_tokens", longest: SAFE_OUTPUT_TOKENS } as const
+
+/** What vendors call `response_format`, and what it asks for. */
+const FORM_NAMES =
+  /response_?(format|schema|mime_?type|json_?schema)|json_?(schema|object)|json mode|structured output/i
+
+/** What vendors call an output limit. */
+const LIMIT_NAMES = /max_?(completion|output|new)?_?tokens/i
+
+/** Whether a refusal is about what `names` names. */
+const isAbout = (names: RegExp, { detail, said }: UpstreamError): boolean =>
+  (detail !== undefined && names.test(Redacted.value(detail))) ||
+  (said !== undefined && names.test(JSON.stringify(Redacted.value(said).error)))
+
+/**
+ * What to learn of an answer in the dialect `tried` after `refusals` of what was `known`: only changes of what a refusal
+ * names, because a target may refuse one request for anything. `undefined` if there is none.
+ */
+export const namedIn = (
+  refusals: ReadonlyArray<UpstreamError>,
+  known: Dialect,
+  tried: Dialect,
+): Dialect | undefined => {
+  const form = refusals.some((refusal) => isAbout(FORM_NAMES, refusal)) ? tried.form : known.form
+  const { limit, longest } = refusals.some((refusal) => isAbout(LIMIT_NAMES, refusal)) ? tried : known
+  const isNew = form !== known.form || limit !== known.limit || longest !== known.longest
+  return isNew ? { form, limit, longest } : undefined
+}
 
 /** A request as a dialect has it; its output limit is added for each call. */
 export const inDialect = ({ response_format, ...plain }: ChatRequest, { form }: Dialect): ChatRequest =>

@@ -1,4 +1,6 @@
 /** The sums that are kept per hour, and how calls add up to them: once here, once in SQL for the hours in part. */
+import type { SqlClient } from "effect/sql"
+import { MAX_SUM, sumOf } from "../../domain/money.ts"
 import type { CallRecord } from "./CallRecord.ts"
 
 export const HOUR_MS = 3_600_000
@@ -19,6 +21,20 @@ export const SUMS_OF_CALLS = {
   compared: "CASE WHEN baseline IS NULL THEN 0 ELSE COALESCE(cost, 0) END",
   baseline: "CASE WHEN cost IS NULL THEN 0 ELSE COALESCE(baseline, 0) END",
 } as const
+
+/** SQL's counterparts of `sumOf`: `total` is the sum of an expression over rows, `sum` that of two. */
+export const cappedSums = (sql: SqlClient.SqlClient) =>
+  sql.onDialectOrElse({
+    pg: () => ({
+      total: (expression: string) => `CAST(LEAST(COALESCE(SUM(${expression}), 0), ${MAX_SUM}) AS BIGINT)`,
+      sum: (a: string, b: string) => `LEAST(${a} + ${b}, ${MAX_SUM})`,
+    }),
+    // TOTAL adds up in floating point, exactly up to MAX_SUM, where SUM fails beyond 64 bits.
+    orElse: () => ({
+      total: (expression: string) => `CAST(MIN(TOTAL(${expression}), ${MAX_SUM}) AS BIGINT)`,
+      sum: (a: string, b: string) => `MIN(${a} + ${b}, ${MAX_SUM})`,
+    }),
+  })
 
 export type Sums = { readonly [Name in keyof typeof SUMS_OF_CALLS]: number }
 
@@ -42,16 +58,16 @@ const sumsOf = (row: CallRecord): Sums => {
 }
 
 export const addSums = (a: Sums, b: Sums): Sums => ({
-  requests: a.requests + b.requests,
-  calls: a.calls + b.calls,
-  failed: a.failed + b.failed,
-  unpriced: a.unpriced + b.unpriced,
-  input_tokens: a.input_tokens + b.input_tokens,
-  output_tokens: a.output_tokens + b.output_tokens,
-  cached_tokens: a.cached_tokens + b.cached_tokens,
-  cost: a.cost + b.cost,
-  compared: a.compared + b.compared,
-  baseline: a.baseline + b.baseline,
+  requests: sumOf(a.requests, b.requests),
+  calls: sumOf(a.calls, b.calls),
+  failed: sumOf(a.failed, b.failed),
+  unpriced: sumOf(a.unpriced, b.unpriced),
+  input_tokens: sumOf(a.input_tokens, b.input_tokens),
+  output_tokens: sumOf(a.output_tokens, b.output_tokens),
+  cached_tokens: sumOf(a.cached_tokens, b.cached_tokens),
+  cost: sumOf(a.cost, b.cost),
+  compared: sumOf(a.compared, b.compared),
+  baseline: sumOf(a.baseline, b.baseline),
 })
 
 export const NO_SUMS: Sums = {

@@ -9,7 +9,7 @@ import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
 import { decodeRows, givenRows, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"
 import type { CallRecord } from "./CallRecord.ts"
-import { hourlySums, SUM_COLUMNS } from "./HourlySums.ts"
+import { cappedSums, hourlySums, SUM_COLUMNS } from "./HourlySums.ts"
 
 const sums = {
   calls: Schema.Int,
@@ -55,8 +55,14 @@ export class Ledger extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
+      const { sum, total } = cappedSums(sql)
       const addUp = sql.literal(
-        SUM_COLUMNS.map((name) => `${name} = ledger_hours.${name} + excluded.${name}`).join(", "),
+        SUM_COLUMNS.map((name) => `${name} = ${sum(`ledger_hours.${name}`, `excluded.${name}`)}`).join(", "),
+      )
+      const used = sql.literal(
+        ["input_tokens", "output_tokens", "cached_tokens", "cost", "charged_tokens", "charged_cost"]
+          .map((name) => `${total(name)} AS ${name}`)
+          .join(", "),
       )
 
       // Sums of one hour are one row for each process, so that none waits for another's commit.
@@ -110,12 +116,7 @@ export class Ledger extends Context.Service<
         const rows = yield* sql`SELECT job_id,
             COUNT(*) AS calls,
             COUNT(*) - COUNT(cost) AS unpriced,
-            CAST(COALESCE(SUM(input_tokens), 0) AS BIGINT) AS input_tokens,
-            CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT) AS output_tokens,
-            CAST(COALESCE(SUM(cached_tokens), 0) AS BIGINT) AS cached_tokens,
-            CAST(COALESCE(SUM(cost), 0) AS BIGINT) AS cost,
-            CAST(COALESCE(SUM(charged_tokens), 0) AS BIGINT) AS charged_tokens,
-            CAST(COALESCE(SUM(charged_cost), 0) AS BIGINT) AS charged_cost
+            ${used}
           FROM ledger_calls WHERE job_id IN ${sql.in(jobs)} GROUP BY job_id`
         const byJob = new Map((yield* decodeSpent(rows)).map(({ job_id, ...spent }) => [job_id, spent]))
         return (job: string) => byJob.get(job) ?? NOTHING_SPENT

@@ -2,21 +2,21 @@
  * Decides who answers, has the upstream try the targets in that order, and enters every call in the ledger before it
  * returns the answer.
  */
-import { Cause, Clock, Context, Effect, Layer, Option, Schedule } from "effect"
+import { Cause, Clock, Context, Duration, Effect, Layer, Option, Schedule } from "effect"
 import type { Mode } from "../../domain/modes.ts"
 import type { KeptReceipt } from "../../domain/keptReceipt.ts"
 import type { StepCall } from "../../domain/job.ts"
 import type { RoutingSettings, Target } from "../../domain/routing.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
 import { sameTarget, type TargetName } from "../../domain/targets.ts"
-import type { Attempt } from "../../domain/upstream.ts"
+import type { Attempt, UpstreamError } from "../../domain/upstream.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
 import { retryAfterFailure } from "../storedRows.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { type Account, type ChargedAttempt, recordsOf, stepCallOf } from "./Accounting.ts"
 import { Spending, UNLIMITED } from "./Allowance.ts"
 import { type Answer, AnswerDraft } from "./AnswerDraft.ts"
-import { type Dialect, Dialects, inDialect, limitMembers, nameOf } from "./Dialects.ts"
+import { type Dialect, Dialects, inDialect, LEARNED_FOR, limitMembers, namedIn, nameOf } from "./Dialects.ts"
 import { FirstTokenTimes } from "./FirstTokenTimes.ts"
 import { Ledger } from "./Ledger.ts"
 import { priceOf } from "./Prices.ts"
@@ -27,7 +27,7 @@ import { chooseTargets, leastRelatedFirst, type TargetRequirements } from "./Tar
 import { defined } from "../../domain/defined.ts"
 
 /** `policy` is the agent's, `allowance` what is left of a job's limits. A `model` in `completion` is ignored; a target that
- * refuses its `response_format`, or the output limit that it is sent, is asked otherwise, and that is remembered. */
+ * refuses its `response_format`, or the output limit that it is sent, is asked otherwise, and that is remembered for a while. */
 export interface RouterRequest extends TargetRequirements {
   readonly tenant: string
   readonly job?: string | undefined
@@ -69,6 +69,22 @@ export class Router extends Context.Service<
       const clock = yield* Clock.Clock
       const times = new FirstTokenTimes()
       const dialects = new Dialects()
+
+      const noteDialect = (target: TargetName, dialect: Dialect | undefined) =>
+        Effect.suspend(() => {
+          if (dialect === undefined) return Effect.void
+          dialects.learn(target, dialect, clock.currentTimeMillisUnsafe())
+          const { form, limit, longest } = dialect
+          return Effect.logWarning("A model refused members of a request and is asked otherwise for a while").pipe(
+            Effect.annotateLogs({
+              provider: target.provider,
+              model: target.model,
+              response_format: form ? "sent" : "left out",
+              limit: longest < Infinity ? `${limit} up to ${longest}` : limit,
+              forMs: Duration.toMillis(LEARNED_FOR),
+            }),
+          )
+        })
 
       /** Enters the calls of a request wherever they count. */
       const account = (settings: RoutingSettings, request: RouterRequest, attempts: ReadonlyArray<ChargedAttempt>) => {
@@ -161,16 +177,20 @@ export class Router extends Context.Service<
             priceOf(settings, target, now, served)?.prices ?? null
           const spending = new Spending(allowance ?? UNLIMITED, completion, pricesOf)
           const asking = (dialect: Dialect) => ask(settings, request, targets, escalateBelow, spending, dialect)
-          const known = dialects.of(first)
+          const known = dialects.of(first, now)
+          const refusals: Array<UpstreamError> = []
           const limit = first === undefined ? undefined : spending.limitOf(targets, first)
           const others = dialects.others(known, completion.response_format !== undefined, limit)
           return others.reduce(
             (tried, dialect) =>
               Effect.catchTag(tried, "CallFailed", (failed) => {
                 const refused = (failed.error.attempts ?? []).filter(({ outcome }) => REFUSED.has(outcome)).map(nameOf)
+                refusals.push(failed.error)
                 if (refused.length === 0 || !spending.mayCall(targets)) return Effect.fail(failed)
                 return Effect.tap(asking(dialect), ({ target }) =>
-                  Effect.sync(() => refused.includes(nameOf(target)) && dialects.learn(target, dialect)),
+                  refused.includes(nameOf(target))
+                    ? noteDialect(target, namedIn(refusals, known, dialect))
+                    : Effect.void,
                 )
               }),
             asking(known),

@@ -11,7 +11,16 @@ import { Strategy } from "../../domain/routing.ts"
 import { METHOD, type RoutingStatsReport, type Savings } from "../../domain/savings.ts"
 import type { StorageUnavailable } from "../../domain/storage.ts"
 import { decodeRows, unavailable } from "../storedRows.ts"
-import { addSums, ALL_TENANTS, HOUR_MS, NO_SUMS, type Sums, SUM_COLUMNS, SUMS_OF_CALLS } from "./HourlySums.ts"
+import {
+  addSums,
+  ALL_TENANTS,
+  cappedSums,
+  HOUR_MS,
+  NO_SUMS,
+  type Sums,
+  SUM_COLUMNS,
+  SUMS_OF_CALLS,
+} from "./HourlySums.ts"
 import { PRICE_TABLE } from "./PriceTable.ts"
 
 /** `from` is included, `to` is not; without a `tenant` the question is about all of them. */
@@ -52,15 +61,13 @@ const decodeSums = decodeRows("ledger", Schema.Union([Group, OfInterval]))
 
 const GROUPS = "mode, strategy, provider, model"
 const NO_GROUP = "'' AS mode, '' AS strategy, '' AS provider, '' AS model"
-const sumsOver = (expression: (name: keyof Sums) => string): string =>
-  SUM_COLUMNS.map((name) => `CAST(SUM(${expression(name)}) AS BIGINT) AS ${name}`).join(", ")
 
-/** How a table of the ledger is summed up, and in which interval since the epoch a row of it is. */
+/** What is added up for a sum of a table of the ledger, and in which interval since the epoch a row of it is. */
 const CALLS = {
-  sums: sumsOver((name) => SUMS_OF_CALLS[name]),
+  addend: (name: keyof Sums): string => SUMS_OF_CALLS[name],
   slot: { hour: `at / ${HOUR_MS}`, day: `at / ${24 * HOUR_MS}` },
 }
-const HOURS = { sums: sumsOver((name) => name), slot: { hour: "hour", day: "hour / 24" } }
+const HOURS = { addend: (name: keyof Sums): string => name, slot: { hour: "hour", day: "hour / 24" } }
 
 export class RoutingStats extends Context.Service<
   RoutingStats,
@@ -73,12 +80,15 @@ export class RoutingStats extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
+      const { total } = cappedSums(sql)
+
       /** Sums by group and, if asked for, by interval: in one statement, so that both are about the same rows. */
       const sumUp = (table: typeof CALLS | typeof HOURS, rows: Statement.Fragment, interval: Interval | undefined) => {
-        const groups = sql`SELECT NULL AS slot, ${sql.literal(`${GROUPS}, ${table.sums}`)} ${rows}
+        const sums = SUM_COLUMNS.map((name) => `${total(table.addend(name))} AS ${name}`).join(", ")
+        const groups = sql`SELECT NULL AS slot, ${sql.literal(`${GROUPS}, ${sums}`)} ${rows}
           GROUP BY ${sql.literal(GROUPS)}`
         if (interval === undefined) return groups
-        return sql`${groups} UNION ALL SELECT ${sql.literal(`${table.slot[interval]} AS slot, ${NO_GROUP}, ${table.sums}`)} ${rows}
+        return sql`${groups} UNION ALL SELECT ${sql.literal(`${table.slot[interval]} AS slot, ${NO_GROUP}, ${sums}`)} ${rows}
           GROUP BY slot`
       }
 

@@ -9,6 +9,7 @@ import { dirname } from "node:path"
 import { Effect, Schema } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
 import { fileReason } from "../../domain/systemErrors.ts"
+import { accessFault } from "../fileAccess.ts"
 import { makePrivateFolder } from "../makePrivateFolder.ts"
 import { secretBytes } from "./secretBytes.ts"
 
@@ -18,7 +19,6 @@ const FOOTER = "-----END PRIVATE KEY-----"
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex")
 const SEED_BYTES = 32
 const MAX_FILE_BYTES = 4096
-const GROUP_AND_OTHERS = 0o077
 
 /** The key file cannot be used. `problem` says what is wrong with it, `remedy` what to do. */
 export class KeyFileError extends Schema.TaggedError<KeyFileError>()("KeyFileError", {
@@ -86,11 +86,12 @@ const readSeed = Effect.fnUntraced(function* (path: string, file: FileHandle) {
       remedy: "Make one with sealgate keygen.",
     })
   }
-  if (process.platform !== "win32" && (stat.mode & GROUP_AND_OTHERS) !== 0) {
+  const fault = accessFault(path, stat, true)
+  if (fault !== undefined) {
     return yield* new KeyFileError({
       path,
-      problem: `is readable or writable by others (mode ${(stat.mode & 0o777).toString(8).padStart(4, "0")})`,
-      remedy: `Run chmod 600 ${path}; if others may have read it, make a new key with sealgate keygen and new pins.`,
+      problem: fault.problem,
+      remedy: `${fault.remedy}; if others may have read it, make a new key with sealgate keygen and new pins.`,
     })
   }
   const pem = secretBytes(stat.size)

@@ -16,15 +16,25 @@ interface Waiting {
   readonly chunk: JsonObject
   readonly json: string
   readonly bytes: number
+  /** Whether it is as short as cutting makes it. */
+  readonly isCut?: boolean
 }
+
+const waitingOf = (chunk: JsonObject, json: string, isCut = false): Waiting => ({
+  chunk,
+  json,
+  bytes: Buffer.byteLength(json),
+  isCut,
+})
 
 /** What a payload of the smallest block may have, in bytes: the block's own length takes four. */
 const ONE_BLOCK = FLOOR - 4
-/** A payload's most, and how many bytes may wait before a frame takes more than fits into the smallest block. */
+/** What texts of a paced stream are cut to, in bytes of JSON, so that merging them again fills blocks. */
+const PIECE = 256
+/** A payload's most in an unpaced stream, in bytes. */
 const MOST = 256 * 1024
-const CROWDED = 32 * 1024
 /** How many bytes may wait before reading from the provider pauses. */
-const FULL = 1024 * 1024
+export const FULL = 1024 * 1024
 
 const EMPTY = '{"deltas":[]}'
 
@@ -32,11 +42,18 @@ export class Backlog {
   private waiting: Array<Waiting> = []
   private restart: Restart | undefined
   private bytes = 0
+  private readonly isPaced: boolean
+  private readonly room: number
   private readonly rules: StreamRules<JsonObject>
   private readonly joiner: ReturnType<StreamRules<JsonObject>["joiner"]>
 
-  /** @param api the API as the request names it */
-  constructor(api: unknown) {
+  /**
+   * @param api the API as the request names it
+   * @param isPaced whether payloads are kept to the smallest block, however much waits
+   */
+  constructor(api: unknown, isPaced: boolean) {
+    this.isPaced = isPaced
+    this.room = isPaced ? ONE_BLOCK : MOST
     this.rules = streamRulesOf(api)
     this.joiner = this.rules.joiner()
   }
@@ -64,18 +81,19 @@ export class Backlog {
     return this.waiting.length === 0 && this.restart === undefined
   }
 
-  get isFull(): boolean {
-    return this.bytes > FULL
+  /** How many bytes wait, not merged yet. */
+  get size(): number {
+    return this.bytes
   }
 
-  /** The payload of one frame; `unhurried` keeps it to the smallest block, as long as not too much waits. */
-  take(unhurried: boolean): Bytes {
-    const room = unhurried && this.bytes <= CROWDED ? ONE_BLOCK : MOST
+  /** The payload of one frame. */
+  take(): Bytes {
+    const { room } = this
     const head = this.restart === undefined ? "{" : `{"restart":${iJsonOf(this.restart)},`
     const deltas: Array<string> = []
     let used = Buffer.byteLength(head) + EMPTY.length - 1
     let next = 0
-    for (let first = this.waiting[0]; first !== undefined; first = this.waiting[next]) {
+    for (let first = this.at(0); first !== undefined; first = this.at(next)) {
       const before = deltas.length === 0 ? 0 : 1
       // A chunk that is too long for any block gets a block of its own.
       const isAlone = deltas.length === 0 && this.restart === undefined
@@ -96,7 +114,7 @@ export class Backlog {
     let last = first
     let all: Added | undefined
     let taken = 1
-    for (let other = this.waiting[index + 1]; other !== undefined; other = this.waiting[index + taken]) {
+    for (let other = this.at(index + 1); other !== undefined; other = this.at(index + taken)) {
       const added = this.rules.added(first.chunk, other.chunk)
       if (added === undefined || (all !== undefined && all.member !== added.member)) break
       const grown = bytes + Buffer.byteLength(JSON.stringify(added.text)) - 2
@@ -110,9 +128,22 @@ export class Backlog {
     return { bytes, taken, json }
   }
 
+  /** What waits at `index`. A long chunk is cut when its turn comes: its pieces take more memory than it does. */
+  private at(index: number): Waiting | undefined {
+    const whole = this.waiting[index]
+    if (whole === undefined || !this.isPaced || whole.bytes <= PIECE || whole.isCut === true) return whole
+    const cut = this.rules.cut(whole.chunk, PIECE)
+    const pieces =
+      cut.length === 1 ? [{ ...whole, isCut: true }] : cut.map((piece) => waitingOf(piece, iJsonOf(piece), true))
+    this.waiting = [...this.waiting.slice(0, index), ...pieces, ...this.waiting.slice(index + 1)]
+    for (const { bytes } of pieces) this.bytes += bytes
+    this.bytes -= whole.bytes
+    return pieces[0]
+  }
+
   private push(chunk: JsonObject, json: string): void {
-    const bytes = Buffer.byteLength(json)
-    this.waiting.push({ chunk, json, bytes })
-    this.bytes += bytes
+    const waiting = waitingOf(chunk, json)
+    this.waiting.push(waiting)
+    this.bytes += waiting.bytes
   }
 }

@@ -4,6 +4,8 @@
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
+import { momentOf } from "../moments.ts"
+import { FairRoom } from "./FairRoom.ts"
 import { sha256, sha256Key } from "./sha256.ts"
 
 interface RequestIdSettings {
@@ -18,10 +20,13 @@ const BEYOND_SESSION = Duration.seconds(120)
 export class RequestIds extends Context.Service<
   RequestIds,
   {
-    /** Whether another one can be remembered. */
-    readonly hasRoom: Effect.Effect<boolean>
-    /** Takes the right to serve a request under this id: `false` if it was taken before, or could not be remembered. */
-    readonly claim: (credential: Bytes, id: string) => Effect.Effect<boolean>
+    /** Whether another one can be remembered for `source`. */
+    readonly hasRoom: (source: string) => Effect.Effect<boolean>
+    /**
+     * Takes the right to serve a request under this id: `false` if it was taken before, or could not be remembered. It counts
+     * for `source`, if there is one.
+     */
+    readonly claim: (credential: Bytes, id: string, source: string | undefined) => Effect.Effect<boolean>
   }
 >()("sealgate/services/sealing/RequestIds") {
   static readonly layer = (settings: RequestIdSettings) =>
@@ -33,26 +38,30 @@ export class RequestIds extends Context.Service<
 
 const make = ({ max, sessionTtl }: RequestIdSettings) => {
   const keptFor = Duration.toMillis(Duration.sum(sessionTtl, BEYOND_SESSION))
-  /** When each may be forgotten: all are kept equally long, so the first is the oldest. */
-  const claimed = new Map<string, number>()
+  const room = new FairRoom(max)
+  /** All are kept equally long by a clock that nobody sets back, so the first is the oldest. */
+  const claimed = new Map<string, { readonly until: number; readonly source: string | undefined }>()
   const forget = (now: number): void => {
-    for (const [key, until] of claimed) {
+    for (const [key, { source, until }] of claimed) {
       if (until > now) return
       claimed.delete(key)
+      room.giveBack(source)
     }
   }
   return RequestIds.of({
-    hasRoom: Clock.clockWith((clock) => {
-      forget(clock.currentTimeMillisUnsafe())
-      return Effect.succeed(claimed.size < max)
-    }),
-    claim: (credential, id) =>
+    hasRoom: (source) =>
       Clock.clockWith((clock) => {
-        const now = clock.currentTimeMillisUnsafe()
+        forget(momentOf(clock))
+        return Effect.succeed(room.has(source))
+      }),
+    claim: (credential, id, source) =>
+      Clock.clockWith((clock) => {
+        const now = momentOf(clock)
         forget(now)
         const key = sha256Key(sha256(credential), utf8(id))
-        if (claimed.has(key) || claimed.size >= max) return Effect.succeed(false)
-        claimed.set(key, now + keptFor)
+        if (claimed.has(key) || !room.has(source)) return Effect.succeed(false)
+        claimed.set(key, { until: now + keptFor, source })
+        room.take(source)
         return Effect.succeed(true)
       }),
   })

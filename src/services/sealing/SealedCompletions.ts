@@ -39,9 +39,13 @@ export class SealedCompletions extends Context.Service<
   {
     /**
      * Serves one sealed request. The scope belongs to the request: keys and plaintext are overwritten, and a provider
-     * call under way is interrupted, when it closes, so it must stay open until the answer is written out.
+     * call under way is interrupted, when it closes, so it must stay open until the answer is written out. `onAnswered` is
+     * called when the content of the request was needed for the last time, if that is before.
      */
-    readonly handle: (envelope: Envelope) => Effect.Effect<SealedAnswer, OpeningError, Scope.Scope>
+    readonly handle: (
+      envelope: Envelope,
+      onAnswered?: () => void,
+    ) => Effect.Effect<SealedAnswer, OpeningError, Scope.Scope>
   }
 >()("sealgate/services/sealing/SealedCompletions") {
   static readonly layer = Layer.effect(
@@ -49,6 +53,9 @@ export class SealedCompletions extends Context.Service<
     Effect.suspend(() => make),
   )
 }
+
+/** The shortest payload, in bytes, for whose length others are let in between two steps. */
+const LARGE = 1024 * 1024
 
 const make = Effect.gen(function* () {
   const exchange = yield* SealedExchange
@@ -61,20 +68,26 @@ const make = Effect.gen(function* () {
   }
   const admission = { callers: yield* Callers, requestIds: yield* RequestIds }
 
-  const handle = Effect.fnUntraced(function* (envelope: Envelope) {
+  const handle = Effect.fnUntraced(function* (envelope: Envelope, onAnswered?: () => void) {
     const opened = yield* exchange.open(envelope)
-    const asked = readRequest(opened, admission)
+    // To open megabytes takes as long as others should wait.
+    if (opened.request.payload.length > LARGE) yield* Effect.yieldNow
+    const asked = yield* readRequest(opened, admission)
     const here = yield* Effect.serviceOption(Tracer.ParentSpan)
     // The trace that the seal names, else this proxy's own.
     const trace = asked.trace ?? Option.getOrUndefined(here)
     const traced = <A, E, R>(serving: Effect.Effect<A, E, R>) =>
       trace === undefined ? serving : Effect.provideService(serving, Tracer.ParentSpan, trace)
     const { responseNonce } = opened.sealer
+    const answered = () => {
+      opened.forget()
+      onAnswered?.()
+    }
     if (asked.form === "complete") {
-      const frames = yield* traced(sealComplete(services, opened, asked))
+      const frames = yield* traced(sealComplete(services, opened, asked, answered))
       return { _tag: "Complete", responseNonce, frames } satisfies SealedAnswer
     }
-    const begin = yield* traced(sealStream(services, opened, asked, ticker))
+    const begin = yield* traced(sealStream(services, opened, asked, ticker, answered))
     return {
       _tag: "Stream",
       responseNonce,
@@ -84,6 +97,6 @@ const make = Effect.gen(function* () {
   })
 
   return SealedCompletions.of({
-    handle: (envelope) => spanned("SealedCompletions.handle")(handle(envelope)),
+    handle: (envelope, onAnswered) => spanned("SealedCompletions.handle")(handle(envelope, onAnswered)),
   })
 })

@@ -11,13 +11,14 @@ import {
   RESPONSE_NONCE_BYTES,
   responseExportContext,
 } from "../../domain/transcript.ts"
-import { hpkeOpen, type OpenOutput } from "./Hpke.ts"
+import { Source } from "../access/Callers.ts"
 import { Drain } from "../lifecycle/Drain.ts"
+import { hpkeOpen, type OpenOutput } from "./Hpke.ts"
 import { RandomBytes } from "./RandomBytes.ts"
 import { RequestIds } from "./RequestIds.ts"
 import { ResponseSealer } from "./ResponseSealer.ts"
 import { openingsFailed } from "./SealingMetrics.ts"
-import { claimKey, ClaimsFull, type Replayed, type SessionGone, Sessions } from "./Sessions.ts"
+import { claimKey, ClaimsFull, type Replayed, type Session, type SessionGone, Sessions } from "./Sessions.ts"
 import { sha256 } from "./sha256.ts"
 
 /**
@@ -50,8 +51,12 @@ export interface Opened {
   readonly sessionId: string
   /** Milliseconds since the epoch, and not before the session began, however the clock was set meanwhile. */
   readonly receivedAt: number
-  /** Overwritten when the scope closes; overwrite it earlier if it is no longer needed. */
+  /** Overwritten when the scope closes, or by {@link Opened.forget}. */
   readonly request: SealedContent
+  /** Overwrites the request, and gives its memory back. */
+  readonly forget: () => void
+  /** Notes that the request is from a caller who may ask, and whether its credential says which one. */
+  readonly admit: (isKnown: boolean) => void
   /** Seals the response; its keys are overwritten when the scope closes. */
   readonly sealer: ResponseSealer
 }
@@ -85,8 +90,9 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
     if (enc === undefined || ciphertext === undefined) return yield* new Unopenable()
     if (ciphertext.length > maxRequestBytes) return yield* new CiphertextTooLarge({ maxBytes: maxRequestBytes })
     const claim = claimKey(enc)
-    const session = yield* sessions.find(envelope.session_id, claim)
-    if (!(yield* requestIds.hasRoom)) return yield* new ClaimsFull()
+    const source = yield* Source
+    const session = yield* sessions.find(envelope.session_id, claim, source)
+    if (!(yield* requestIds.hasRoom(source))) return yield* new ClaimsFull()
     if (yield* drain.draining) return yield* new ShuttingDown()
 
     const held: Held = {}
@@ -104,14 +110,14 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
       })
     } catch {
       // If the session ended meanwhile, that is the reason to report, because the client can begin a new one.
-      yield* sessions.find(session.id, claim)
+      yield* sessions.find(session.id, claim, source)
       return yield* new Unopenable()
     }
     held.opened = opened
     const content = unpad(opened.plaintext, FLOOR)
     const request = content === undefined ? undefined : splitContent(content)
     if (request === undefined) return yield* new Unopenable()
-    yield* sessions.claim(session, claim)
+    yield* sessions.claim(session, claim, source)
 
     const sealer = new ResponseSealer({
       secret: opened.secret,
@@ -122,7 +128,14 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
     })
     held.sealer = sealer
     letGo(ciphertext)
-    return { sessionId: session.id, receivedAt: Math.max(receivedAt, session.begunAt), request, sealer }
+    return {
+      sessionId: session.id,
+      receivedAt: Math.max(receivedAt, session.begunAt),
+      request,
+      forget: forgetting(held),
+      admit: admission(sessions, session, claim),
+      sealer,
+    }
   })
 
   return SealedExchange.of({
@@ -141,11 +154,24 @@ interface Held {
 const overwrite = (held: Held) =>
   Effect.sync(() => {
     held.sealer?.destroy()
-    if (held.opened === undefined) return
-    held.opened.secret.fill(0)
-    // It ran last of the scope: what was made of the request and overwrote its own part of it is done.
-    letGo(held.opened.plaintext.fill(0))
+    forget(held)
   })
+
+const forgetting = (held: Held) => () => forget(held)
+
+const forget = (held: Held): void => {
+  const { opened } = held
+  if (opened === undefined) return
+  delete held.opened
+  opened.secret.fill(0)
+  letGo(opened.plaintext.fill(0))
+}
+
+// This stands here for the same reason.
+const admission =
+  (sessions: Sessions["Service"], session: Session, claim: string): Opened["admit"] =>
+  (isKnown) =>
+    sessions.admit(session, claim, isKnown)
 
 const METRIC_REASON = {
   SessionGone: "session-gone",

@@ -10,7 +10,9 @@ import { routingTagBytes } from "../../domain/routingTag.ts"
 import type { SessionLimits } from "../../domain/statement.ts"
 import type { Suite } from "../../domain/suites.ts"
 import { SESSION_ID_BYTES } from "../../domain/transcript.ts"
+import { momentOf } from "../moments.ts"
 import { Attestation } from "./Attestation.ts"
+import { FairRoom } from "./FairRoom.ts"
 import { KeyVault } from "./KeyVault.ts"
 import { RandomBytes } from "./RandomBytes.ts"
 import { type RecipientKey, recipientKey } from "./recipientKeys.ts"
@@ -21,7 +23,7 @@ export interface SessionSettings {
   readonly ttl: Duration.Duration
   /** How many requests one session serves. */
   readonly maxRequests: number
-  /** How many sessions live at once; one more evicts the oldest of those that never served, or else the oldest. */
+  /** How many sessions live at once; one more evicts the oldest of those that never served a caller, or else the oldest. */
   readonly maxLive: number
   /** How many claims are kept at once. */
   readonly maxClaims: number
@@ -47,8 +49,10 @@ export interface Session {
 
 /** A session, or what is remembered of one that ended. */
 interface KnownSession extends Session {
-  /** Requests claimed so far, by their {@link claimKey}. */
-  readonly claimed: Set<string>
+  /** Requests claimed so far, by their {@link claimKey}, each with the source that it counts for, if any. */
+  readonly claimed: Map<string, string | undefined>
+  /** When it ends at the latest, by a clock that nobody sets back. */
+  readonly endsAt: number
 }
 
 /** Unknown, expired, spent or evicted. All are reported alike, so that a stranger learns nothing. */
@@ -75,13 +79,26 @@ export class Sessions extends Context.Service<
   {
     /** Begins a session, and gives the statement that offers it. */
     readonly begin: (request: SessionRequest) => Effect.Effect<string>
-    /** The live session with this id, unless the request was claimed already, or could not be. */
-    readonly find: (id: string, request: string) => Effect.Effect<Session, SessionGone | Replayed | ClaimsFull>
+    /** The live session with this id, unless the request was claimed already, or could not be: `source` has a share of claims. */
+    readonly find: (
+      id: string,
+      request: string,
+      source: string,
+    ) => Effect.Effect<Session, SessionGone | Replayed | ClaimsFull>
     /**
      * Takes the right to serve a request, which is known by its {@link claimKey}: of any number of concurrent copies, one
      * gets it. It uses up one request of the session, and the last one ends the session.
      */
-    readonly claim: (session: Session, request: string) => Effect.Effect<Session, SessionGone | Replayed>
+    readonly claim: (
+      session: Session,
+      request: string,
+      source: string,
+    ) => Effect.Effect<Session, SessionGone | Replayed>
+    /**
+     * Notes that the sender of a claimed request may be served, so the session goes later when there are too many. If its
+     * credential says who it is, the claim no longer counts for its source.
+     */
+    readonly admit: (session: Session, request: string, isKnown: boolean) => void
     readonly live: Effect.Effect<number>
   }
 >()("sealgate/services/sealing/Sessions") {
@@ -98,13 +115,14 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
   const tag = settings.routingTag === undefined ? undefined : routingTagBytes(settings.routingTag)
   const limits: SessionLimits = { max_requests: settings.maxRequests, max_request_bytes: settings.maxRequestBytes }
 
-  // All sessions last equally long, so the order of insertion is the order of expiry in each of these.
+  // All sessions last equally long, so the order of insertion is the order of expiry in each of these: by the time of day too,
+  // unless that was set back.
   /** Live sessions, and those that ended and served something. */
   const known = new Map<string, KnownSession>()
   const live = new Map<string, Session>()
-  /** Live ones that never served: they go first when there are too many. */
+  /** Live ones that never served a caller: they go first when there are too many. */
   const idle = new Map<string, Session>()
-  let claims = 0
+  const claims = new FairRoom(settings.maxClaims)
 
   // The functions below are synchronous on purpose: a fiber can be suspended between any two effects, and then a
   // check and the record that follows it would not be one step.
@@ -117,12 +135,18 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
     sessionsLive.updateUnsafe(live.size, context)
   }
 
-  const expire = (now: number): void => {
+  const isOver = (session: KnownSession, clock: Clock.Clock): boolean =>
+    session.expiresAt <= clock.currentTimeMillisUnsafe() || session.endsAt <= momentOf(clock)
+
+  const forget = (session: KnownSession): void => {
+    end(session, "expired")
+    if (known.delete(session.id)) for (const source of session.claimed.values()) claims.giveBack(source)
+  }
+
+  const expire = (clock: Clock.Clock): void => {
     for (const session of known.values()) {
-      if (session.expiresAt > now) return
-      end(session, "expired")
-      known.delete(session.id)
-      claims -= session.claimed.size
+      if (!isOver(session, clock)) return
+      forget(session)
     }
   }
 
@@ -134,20 +158,28 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
     }
   }
 
-  const lookup = (id: string, request: string, now: number): KnownSession | SessionGone | Replayed => {
-    expire(now)
+  const lookup = (id: string, request: string, clock: Clock.Clock): KnownSession | SessionGone | Replayed => {
+    expire(clock)
     const session = known.get(id)
     if (session === undefined) return new SessionGone()
+    if (isOver(session, clock)) {
+      forget(session)
+      return new SessionGone()
+    }
     if (session.claimed.has(request)) return new Replayed()
     return live.has(id) ? session : new SessionGone()
   }
 
-  const claim = (id: string, request: string, now: number): KnownSession | SessionGone | Replayed => {
-    const session = lookup(id, request, now)
+  const claim = (
+    id: string,
+    request: string,
+    source: string,
+    clock: Clock.Clock,
+  ): KnownSession | SessionGone | Replayed => {
+    const session = lookup(id, request, clock)
     if ("_tag" in session) return session
-    session.claimed.add(request)
-    claims++
-    idle.delete(id)
+    session.claimed.set(request, source)
+    claims.take(source)
     if (session.claimed.size >= settings.maxRequests) end(session, "spent")
     return session
   }
@@ -156,8 +188,7 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
     "_tag" in found ? Effect.fail(found) : Effect.succeed(found)
 
   yield* Effect.addFinalizer(() => Effect.sync(() => live.forEach((session) => end(session, "shutdown"))))
-  yield* Clock.currentTimeMillis.pipe(
-    Effect.map(expire),
+  yield* Clock.clockWith((clock) => Effect.sync(() => expire(clock))).pipe(
     Effect.delay(PRUNE_INTERVAL),
     Effect.forever,
     Effect.forkScoped,
@@ -165,7 +196,8 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
 
   return Sessions.of({
     begin: ({ initHash, suite }) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
+      Effect.map(Clock.Clock, (clock) => {
+        const now = clock.currentTimeMillisUnsafe()
         const idBytes = randomBytes(SESSION_ID_BYTES)
         if (tag !== undefined) idBytes.set(tag)
         const id = encodeBase64Url(idBytes)
@@ -189,20 +221,28 @@ const make = Effect.fnUntraced(function* (settings: SessionSettings) {
           attestationHash: sha256(utf8(statement)).slice(),
           begunAt: now,
           expiresAt: expiresAt * 1000,
-          claimed: new Set(),
+          claimed: new Map(),
+          endsAt: momentOf(clock) + ttl,
         }
         for (const sessions of [known, live, idle]) sessions.set(id, session)
         sessionsCreated.updateUnsafe(1, context)
         sessionsLive.updateUnsafe(live.size, context)
         return statement
       }),
-    find: (id, request) =>
+    find: (id, request, source) =>
       Clock.clockWith((clock) => {
-        const found = lookup(id, request, clock.currentTimeMillisUnsafe())
-        return orFail("_tag" in found || claims < settings.maxClaims ? found : new ClaimsFull())
+        const found = lookup(id, request, clock)
+        return orFail("_tag" in found || claims.has(source) ? found : new ClaimsFull())
       }),
-    claim: (session, request) =>
-      Clock.clockWith((clock) => orFail(claim(session.id, request, clock.currentTimeMillisUnsafe()))),
+    claim: (session, request, source) => Clock.clockWith((clock) => orFail(claim(session.id, request, source, clock))),
+    admit: ({ id }, request, isKnown) => {
+      idle.delete(id)
+      const claimed = known.get(id)?.claimed
+      const source = claimed?.get(request)
+      if (!isKnown || claimed === undefined || source === undefined) return
+      claimed.set(request, undefined)
+      claims.disown(source)
+    },
     live: Effect.sync(() => live.size),
   })
 })

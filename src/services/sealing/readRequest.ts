@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer"
 import { Clock, Effect, Metric, Predicate, Redacted, Result, Schema, Scope, type Tracer } from "effect"
 import { fromUtf8 } from "../../domain/bytes.ts"
 import { API_NAMES, apiOf, isApiName } from "../../domain/apis.ts"
-import { bytesFault, JSON_LIMITS, NOT_JSON, NOT_UTF8 } from "../../domain/iJson.ts"
+import { faultSteps, JSON_LIMITS, NOT_JSON, NOT_UTF8 } from "../../domain/iJson.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json.ts"
 import { misfits } from "../../domain/misfits.ts"
 import { Outline } from "../../domain/outline.ts"
@@ -17,6 +17,7 @@ import { type ApiRequest, ProviderId, UpstreamError } from "../../domain/upstrea
 import { type Callers, Source } from "../access/Callers.ts"
 import type { TooManyInFlight } from "../access/ConcurrencyLimits.ts"
 import type { RateLimited } from "../access/RateLimits.ts"
+import { inSteps } from "../inSteps.ts"
 import type { Opened } from "./SealedExchange.ts"
 import { apiRequest } from "./apiRequest.ts"
 import type { RequestIds } from "./RequestIds.ts"
@@ -58,20 +59,22 @@ const refusedLimit = (error: RateLimited | TooManyInFlight) =>
     ...(error._tag === "RateLimited" ? { retryAfterMs: error.retryAfterMs } : {}),
   })
 
+/** The caller that the credential is of. If there is none, the request counts against its source as refused. */
+const identify = ({ callers }: Admission, { admit, request: { credential } }: Opened) =>
+  Effect.tap(callers.identify(fromUtf8(credential)), (caller) => Effect.sync(() => admit(caller !== undefined)))
+
 /**
  * Admits a caller whose credential is valid, who has requests left, and who has not used this request id before. Gives
  * what tells callers apart.
  */
-const admit = Effect.fnUntraced(function* (
-  { callers, requestIds }: Admission,
-  { credential }: SealedContent,
-  requestId: string,
-) {
-  const caller = yield* callers.identify(fromUtf8(credential)).pipe(
+const admit = Effect.fnUntraced(function* (admission: Admission, opened: Opened, requestId: string) {
+  const { callers, requestIds } = admission
+  const caller = yield* identify(admission, opened).pipe(
     Effect.tapErrorTag("TokenRefused", () => Metric.update(openingsFailed("unauthorized"), 1)),
     Effect.mapError(({ code, status, title }) => new Refused({ status, code, title })),
   )
-  if (!(yield* requestIds.claim(credential, requestId))) {
+  const source = yield* Source
+  if (!(yield* requestIds.claim(opened.request.credential, requestId, caller === undefined ? source : undefined))) {
     return yield* new Refused({
       status: 409,
       code: "replayed",
@@ -80,7 +83,7 @@ const admit = Effect.fnUntraced(function* (
     })
   }
   yield* Effect.mapError(callers.enter(caller), refusedLimit)
-  return caller?.id ?? (yield* Source)
+  return caller?.id ?? source
 })
 
 interface Payload {
@@ -90,14 +93,22 @@ interface Payload {
   readonly body: RawObject | undefined
 }
 
+/** The members that mean something, beside the body. Values are made of no others, of which there may be thousands. */
+const MEMBERS = [...Object.keys(RequestHead.fields), ...Object.keys(SealedRequest.fields)]
+  .concat("pace", "traceparent", "tracestate")
+  .filter((name) => name !== "body")
+
 const OF_ALL_APIS = ["model", "stream", "background"]
+
+const valuesIn = (object: RawObject, names: ReadonlyArray<string>): Record<string, unknown> =>
+  Object.fromEntries(names.filter((name) => object.has(name)).map((name) => [name, object.value(name)]))
 
 /**
  * Reads the JSON of a payload, and overwrites the payload: but for its body, which a provider may have to be sent as it is.
  */
-const parsePayload = ({ payload }: SealedContent): Result.Result<Payload, Refused> => {
+function* parsePayload({ payload }: SealedContent): Generator<void, Result.Result<Payload, Refused>> {
   const outline = new Outline("body")
-  const fault = isUtf8(payload) ? bytesFault(payload, JSON_LIMITS, outline) : NOT_UTF8
+  const fault = isUtf8(payload) ? yield* faultSteps(payload, JSON_LIMITS, outline) : NOT_UTF8
   if (fault !== undefined) {
     payload.fill(0)
     return Result.fail(
@@ -107,14 +118,17 @@ const parsePayload = ({ payload }: SealedContent): Result.Result<Payload, Refuse
     )
   }
   const body = outline.objectIn(payload)
-  const beside = outline.object(payload).with(body === undefined ? {} : { body: "null" })
-  const value = parseJson(fromUtf8(beside))
-  beside.fill(0)
-  if (body === undefined || !isObject(value)) return Result.succeed({ value, body })
+  const object = outline.object(payload)
+  const value = Outline.isObject(payload)
+    ? valuesIn(object, body === undefined ? [...MEMBERS, "body"] : MEMBERS)
+    : parseJson(fromUtf8(payload))
+  if (body === undefined || !isObject(value)) {
+    payload.fill(0)
+    return Result.succeed({ value, body: undefined })
+  }
   const from = body.bytes.byteOffset - payload.byteOffset
   payload.fill(0, 0, from).fill(0, from + body.bytes.length)
-  const known = OF_ALL_APIS.filter((name) => body.has(name)).map((name) => [name, body.value(name)])
-  return Result.succeed({ value: { ...value, body: Object.fromEntries(known) }, body })
+  return Result.succeed({ value: { ...value, body: valuesIn(body, OF_ALL_APIS) }, body })
 }
 
 const isStream = ({ body }: JsonObject): boolean => isObject(body) && body["stream"] === true
@@ -123,8 +137,10 @@ const isStream = ({ body }: JsonObject): boolean => isObject(body) && body["stre
  * Reads the payload of a request, and overwrites what is not needed any more. Everything wrong with it is reported under the
  * seal.
  */
-export const readRequest = ({ request: content }: Opened, admission: Admission): Asked => {
-  const payload = parsePayload(content)
+export const readRequest = (opened: Opened, admission: Admission): Effect.Effect<Asked> =>
+  Effect.map(inSteps(parsePayload(opened.request)), (payload) => askedIn(payload, opened, admission))
+
+const askedIn = (payload: Result.Result<Payload, Refused>, opened: Opened, admission: Admission): Asked => {
   const members = Result.isSuccess(payload) && isObject(payload.success.value) ? payload.success.value : {}
   const { api, pace, request_id, traceparent, tracestate } = members
   return {
@@ -135,29 +151,40 @@ export const readRequest = ({ request: content }: Opened, admission: Admission):
     trace: Predicate.isString(traceparent)
       ? callerSpan(traceparent, Predicate.isString(tracestate) ? tracestate : undefined)
       : undefined,
-    request: Effect.flatMap(Effect.fromResult(payload), (payload) => checkRequest(payload, content, admission)),
+    request: checkRequest(payload, opened, admission),
   }
 }
 
+/** What of a request counts before its caller does: it can be read, and came in time. */
+const checkHead = Effect.fnUntraced(function* (payload: Result.Result<Payload, Refused>) {
+  const { body, value } = yield* Effect.fromResult(payload)
+  const { issued_at, request_id } = isRequestHead(value) ? value : yield* decodeHead(value)
+  if (Math.abs((yield* Clock.currentTimeMillis) - issued_at) > MAX_SKEW_MS) {
+    yield* Metric.update(openingsFailed("stale"), 1)
+    return yield* new Refused({
+      status: 400,
+      code: "stale",
+      title: "The request is too old or from the future.",
+      detail: Redacted.make("issued_at must be within 60 s of the proxy's clock; begin a new session to calibrate."),
+    })
+  }
+  return { raw: body, request_id, value }
+})
+
 const checkRequest = Effect.fnUntraced(
-  function* ({ body: raw, value }: Payload, content: SealedContent, admission: Admission) {
-    if (raw !== undefined) {
+  function* (payload: Result.Result<Payload, Refused>, opened: Opened, admission: Admission) {
+    if (Result.isSuccess(payload)) {
+      const { body } = payload.success
       yield* Scope.addFinalizer(
         yield* Effect.scope,
-        Effect.sync(() => raw.overwrite()),
+        Effect.sync(() => body?.overwrite()),
       )
     }
-    const { issued_at, request_id } = isRequestHead(value) ? value : yield* decodeHead(value)
-    if (Math.abs((yield* Clock.currentTimeMillis) - issued_at) > MAX_SKEW_MS) {
-      yield* Metric.update(openingsFailed("stale"), 1)
-      return yield* new Refused({
-        status: 400,
-        code: "stale",
-        title: "The request is too old or from the future.",
-        detail: Redacted.make("issued_at must be within 60 s of the proxy's clock; begin a new session to calibrate."),
-      })
-    }
-    const caller = yield* admit(admission, content, request_id)
+    // Whoever fails here has shown no credential yet: without a look at it, strangers could fail as often as they like.
+    const { raw, request_id, value } = yield* Effect.tapError(checkHead(payload), () =>
+      Effect.ignore(identify(admission, opened)),
+    )
+    const caller = yield* admit(admission, opened, request_id)
     const { api, body, headers = {}, provider, restart } = isUsualRequest(value) ? value : yield* decodeRequest(value)
     if (!isApiName(api)) {
       return yield* new Refused({

@@ -2,6 +2,7 @@
 import { Cause, Effect, Exit, type Fiber, Option, type Scope } from "effect"
 import { type Bytes, utf8 } from "../../domain/bytes.ts"
 import type { Problem } from "../../domain/problem.ts"
+import type { RawObject } from "../../domain/rawObject.ts"
 import type { EndStatus } from "../../domain/transcript.ts"
 import { Aborted, type Drain } from "../lifecycle/Drain.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
@@ -31,13 +32,14 @@ interface Outcome {
 }
 
 /**
- * Begins to serve and seal a request. The fiber ends with the scope at the latest; a shutdown that cannot wait ends the
+ * Begins to serve and seal a request. `answered` is called once its content is needed no more. The fiber ends with the scope at the latest; a shutdown that cannot wait ends the
  * serving, and what is sealed then says so.
  */
 export const sealComplete = (
   { attestation, drain, upstream }: CompleteServices,
   opened: Opened,
   asked: Asked,
+  answered: () => void,
 ): Effect.Effect<Fiber.Fiber<Frames>, never, Scope.Scope> => {
   const { sealer } = opened
 
@@ -64,12 +66,19 @@ export const sealComplete = (
       isAborted = true
       fiber.interruptUnsafe()
     })
-    return Effect.flatMap(asked.request, (request) => upstream.answer({ ...request, onAttempt: calls.note })).pipe(
+    let body: RawObject | undefined
+    const answering = Effect.flatMap(asked.request, (request) => {
+      body = request.body
+      return upstream.answer({ ...request, onAttempt: calls.note })
+    })
+    return answering.pipe(
       Effect.interruptible,
       notingDefects,
       Effect.exit,
       Effect.flatMap((exit) => {
         forget()
+        body?.overwrite()
+        answered()
         if (Exit.isSuccess(exit)) return seal({ status: "complete", json: exit.value.json, served: exit.value.served })
         const failed = (status: EndStatus, error: ServingError) =>
           seal({ status, json: "null", served: calls.served, error })

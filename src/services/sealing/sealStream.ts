@@ -1,13 +1,14 @@
 /** A provider's stream as sealed events, up to the end record and the terminal proof. */
 import { Context, Effect, Fiber, Latch, Metric, Scope, Stream } from "effect"
 import type { Bytes } from "../../domain/bytes.ts"
+import type { RawObject } from "../../domain/rawObject.ts"
 import { floorOf, UNPACED } from "../../domain/pace.ts"
 import type { EndStatus } from "../../domain/transcript.ts"
 import { type ApiEvent, UpstreamError } from "../../domain/upstream.ts"
 import { Aborted, type Drain } from "../lifecycle/Drain.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import type { Attestation } from "./Attestation.ts"
-import { Backlog } from "./Backlog.ts"
+import { Backlog, FULL } from "./Backlog.ts"
 import { CallLog } from "./CallLog.ts"
 import { endingNow, endRecord, terminalProof, traced } from "./EndRecord.ts"
 import type { Asked } from "./readRequest.ts"
@@ -46,12 +47,15 @@ interface Outcome {
   readonly error?: ServingError
 }
 
+/** How many frames that the transport was not ready for are sealed at once when it is. */
+const MOST_AT_ONCE = 64
+
 const COMPLETE: Outcome = { status: "complete" }
 const ABORTED: Outcome = { status: "aborted", error: new Aborted() }
 
 /**
  * How to begin a stream that is open already: whatever happens, its events say how it ended. One that does not come to its
- * end is counted as abandoned when the scope closes. What beginning returns is to be called when the outlet is ready again.
+ * end is counted as abandoned when the scope closes. `answered` is called once nothing more is asked of a provider. What beginning returns is to be called when the outlet is ready again.
  *
  * Frames are sealed and written right where the clock calls, or where a piece arrives, with no fiber to wake: what stands
  * between an arrival and its frame is paid for each token.
@@ -61,6 +65,7 @@ export const sealStream = Effect.fnUntraced(function* (
   opened: Opened,
   asked: Asked,
   ticker: Ticker,
+  answered: () => void,
 ) {
   const context = yield* Effect.context<Scope.Scope>()
   const scope = Context.get(context, Scope.Scope)
@@ -68,17 +73,22 @@ export const sealStream = Effect.fnUntraced(function* (
   const { pace } = asked
   const isPaced = pace !== UNPACED
   const floor = floorOf(pace)
-  const backlog = new Backlog(asked.api)
+  const backlog = new Backlog(asked.api, isPaced)
+  /** Payloads of ticks that the transport has not taken yet, and their bytes. */
+  const due: Array<Bytes> = []
+  let dueBytes = 0
   const calls = new CallLog()
   const room = Latch.makeUnsafe(true)
   /** Opens once the answer is over and all of it was sent. */
   const isSent = Latch.makeUnsafe(false)
   let seq = 0
   let outcome: Outcome | undefined
+  /** Whether the tick of the final frame has come. */
+  let isOver = false
   let hasEnded = false
 
   /** What is not sent by a clock waits for its own frame, so that there is one for each arrival. */
-  const hasRoom = () => (isPaced ? !backlog.isFull : backlog.isEmpty)
+  const hasRoom = () => (isPaced ? backlog.size + dueBytes <= FULL : backlog.isEmpty)
   const hear = (event: ApiEvent): void => {
     calls.hear(event)
     if (event._tag === "Delta") backlog.add(event.chunk)
@@ -95,7 +105,22 @@ export const sealStream = Effect.fnUntraced(function* (
     framesSealed.updateUnsafe(1, context)
     return { _tag: "Frame", seq: seq++, final, ciphertext: sealer.seal("stream", payload, final, floor) }
   }
-  const dataFrame = (): SealedEvent => frame(backlog.take(isPaced), false)
+  const dataFrame = (): SealedEvent => frame(backlog.take(), false)
+  /** The frame of a tick, or the end: which of them depends on what has come, never on the transport. */
+  const fallDue = (): void => {
+    if (outcome !== undefined && backlog.isEmpty && seq + due.length > 0) {
+      isOver = true
+      return
+    }
+    const payload = backlog.take()
+    due.push(payload)
+    dueBytes += payload.length
+  }
+  const takeDue = (most: number): Array<SealedEvent> =>
+    due.splice(0, most).map((payload) => {
+      dueBytes -= payload.length
+      return frame(payload, false)
+    })
 
   const end = Effect.fnUntraced(function* ({ error, status }: Outcome) {
     const endedAt = yield* endingNow(opened)
@@ -116,37 +141,48 @@ export const sealStream = Effect.fnUntraced(function* (
   })
 
   const begin = Effect.fnUntraced(function* (outlet: Outlet) {
-    /** Seals what is due, if the last frame is gone. Returns whether more may be due. */
+    /** Seals what waits, if the last frame is gone. Returns whether more may wait. */
     const sendNext = (): boolean => {
       if (hasEnded || !outlet.isReady()) return false
-      if (outcome !== undefined && backlog.isEmpty && (seq > 0 || !isPaced)) {
+      if (isPaced ? isOver && due.length === 0 : outcome !== undefined && backlog.isEmpty) {
         isSent.openUnsafe()
         return false
       }
-      if (!isPaced && backlog.isEmpty) return false
-      outlet.write([dataFrame()])
+      if (isPaced ? due.length === 0 : backlog.isEmpty) return false
+      outlet.write(isPaced ? takeDue(MOST_AT_ONCE) : [dataFrame()])
       // Last, because it goes on at once.
       if (hasRoom()) room.openUnsafe()
-      return !isPaced
+      return true
     }
-    const send = (): void => {
+    const trying = (act: () => void) => (): void => {
       try {
-        while (sendNext());
+        act()
       } catch (defect) {
         outlet.fail(defect)
       }
     }
+    const send = trying(() => {
+      while (sendNext());
+    })
+    const tick = trying(() => {
+      if (isOver) return
+      fallDue()
+      if (hasRoom()) room.openUnsafe()
+      send()
+    })
     const sendUnpaced = isPaced ? () => undefined : send
 
-    const listen = Effect.flatMap(asked.request, (request) =>
-      Stream.runForEachArray(upstream.events({ ...request, onAttempt: calls.note }), (events) => {
+    let body: RawObject | undefined
+    const listen = Effect.flatMap(asked.request, (request) => {
+      body = request.body
+      return Stream.runForEachArray(upstream.events({ ...request, onAttempt: calls.note }), (events) => {
         for (const event of events) hear(event)
         sendUnpaced()
         if (hasRoom()) return Effect.void
         room.closeUnsafe()
         return room.await
-      }),
-    ).pipe(
+      })
+    }).pipe(
       // A provider whose stream ends without a finish has not answered.
       Effect.andThen(() =>
         outcome === undefined ? Effect.fail(new UpstreamError({ code: "upstream-truncated" })) : Effect.void,
@@ -166,7 +202,11 @@ export const sealStream = Effect.fnUntraced(function* (
       }).pipe(Effect.catchDefect((defect) => Effect.sync(() => outlet.fail(defect))))
 
     const serving = yield* listen.pipe(
-      Effect.andThen(isSent.await),
+      Effect.andThen(() => {
+        body?.overwrite()
+        answered()
+        return isSent.await
+      }),
       Effect.andThen(Effect.suspend(() => Effect.uninterruptible(finish(outcome ?? COMPLETE)))),
       Effect.forkScoped,
     )
@@ -175,24 +215,26 @@ export const sealStream = Effect.fnUntraced(function* (
       // Who was called last is known only now.
       yield* Fiber.interrupt(serving)
       if (hasEnded) return
+      // One tick more: the number of frames must not tell how much is left out.
+      if (isPaced && !isOver) fallDue()
       // Written in the step that seals it: a tick in between would write what it seals first.
-      const left = isPaced && seq === 0 ? [dataFrame()] : []
-      while (!backlog.isEmpty) left.push(dataFrame())
+      const left = takeDue(due.length)
+      if (!isPaced) while (!backlog.isEmpty) left.push(dataFrame())
       if (left.length > 0) outlet.write(left)
-      yield* finish(outcome ?? ABORTED)
+      yield* finish(backlog.isEmpty ? (outcome ?? ABORTED) : ABORTED)
     })
     yield* Effect.forkScoped(Effect.catch(drain.aborted, () => lastWords))
-    if (isPaced) yield* beat(send)
-    return sendUnpaced
+    if (isPaced) yield* beat(tick)
+    return send
   })
 
-  /** Calls at each tick, until the scope closes. Ticks that passed meanwhile are skipped. */
+  /** Calls at each tick, until the scope closes. Ticks that passed meanwhile are made up for. */
   const beat = (call: () => void): Effect.Effect<void, never, Scope.Scope> =>
     Effect.suspend(() => {
       const openedAt = ticker.now()
       let tick = 0
       const next = () => {
-        tick = Math.max(tick, Math.floor((ticker.now() - openedAt) / pace)) + 1
+        tick += 1
         return ticker.callAt(openedAt + tick * pace, () => {
           call()
           if (!hasEnded) cancel = next()

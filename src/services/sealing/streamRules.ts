@@ -3,6 +3,7 @@ import { isApiName, type ApiName } from "../../domain/apis.ts"
 import type { ChatChunk } from "../../domain/chat.ts"
 import {
   addedToEvent,
+  cutEvent,
   EventJoiner,
   type FindText,
   messageText,
@@ -10,7 +11,7 @@ import {
   withTextAdded,
 } from "../../domain/eventTexts.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import { type Added, addedTo, withAdded } from "../../domain/mergeChunks.ts"
+import { type Added, addedTo, cutChunk, withAdded } from "../../domain/mergeChunks.ts"
 import { PairJoiner } from "../../domain/surrogates.ts"
 
 export interface StreamRules<Piece> {
@@ -18,6 +19,8 @@ export interface StreamRules<Piece> {
   readonly added: (first: Piece, second: Piece) => Added | undefined
   /** One piece for `first`, `last` and those between, which all add to the same text. */
   readonly grow: (first: Piece, last: Piece, added: Added) => Piece
+  /** A piece as several, none with a text longer than `most` bytes of JSON; one where it must not be cut. */
+  readonly cut: (piece: Piece, most: number) => ReadonlyArray<Piece>
   readonly joiner: () => Joiner<Piece>
 }
 
@@ -31,6 +34,7 @@ interface Joiner<Piece> {
 const chats: StreamRules<ChatChunk> = {
   added: addedTo,
   grow: (first, _last, added) => withAdded(first, added),
+  cut: cutChunk,
   joiner: () => new PairJoiner(),
 }
 
@@ -43,13 +47,15 @@ const events = (textOf: FindText): StreamRules<JsonObject> => {
       return text === undefined ? undefined : { member: "text", text }
     },
     grow: (first, last, { text }) => grow(first, last, text),
+    cut: cutEvent(textOf),
     joiner: () => new EventJoiner(textOf),
   }
 }
 
 const OF_EVENTS: Readonly<Partial<Record<ApiName, StreamRules<JsonObject>>>> = {
   messages: events(messageText),
-  responses: events(responseText),
+  // Its events are numbered, and two pieces of one event would have one number.
+  responses: { ...events(responseText), cut: (event) => [event] },
 }
 
 /** The rules for the streams of `api`, whatever a request calls its API. */

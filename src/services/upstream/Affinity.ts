@@ -1,12 +1,14 @@
 /**
  * Keeps the turns of a conversation where they were answered: providers cache what a request begins with, each for itself.
  *
- * Conversations follow the order of providers, so only those are remembered that had to leave it. They stay where they
- * went when what they left works again: going back would find a cache that lacks the turns since. A response that goes on
- * from another one by its id has no choice at all: no other provider knows that id.
+ * Conversations follow the order of providers, so only those are remembered whose target failed. They stay where they
+ * went for {@link STAY}, so that a flapping target does not cost a cold cache each time, and then follow the order again.
+ * A target that was skipped for its open circuit was not asked, so there is nothing to remember: as long as the circuit
+ * is open, the order itself leads past it. A response that goes on from another one by its id has no choice at all: no
+ * other provider knows that id.
  */
 import { createHmac, randomBytes } from "node:crypto"
-import { Clock, Effect } from "effect"
+import { Clock, Duration, Effect } from "effect"
 import { conversationName, keepsResponse, previousResponse } from "../../domain/conversation.ts"
 import type { ApiRequest, Served, UpstreamRequest } from "../../domain/upstream.ts"
 import { RecentPlaces } from "./RecentPlaces.ts"
@@ -15,12 +17,25 @@ import { countTurn } from "./UpstreamMetrics.ts"
 
 type Request = UpstreamRequest | ApiRequest
 
+/**
+ * How long a conversation that moved stays away, from the move on, whatever its traffic. With a turn every few seconds, it
+ * is back within 30 s of its target's recovery.
+ */
+export const STAY = Duration.seconds(20)
+
+/** How long after its last use a response is remembered: about as long as agents pause. */
+export const RESPONSES_KEPT = Duration.hours(1)
+
 /** One request as a turn of its conversation. */
 export interface Turn {
   /** The targets of the request, with the one first to which its conversation went; that one alone where no other can go on. */
   readonly targets: ReadonlyArray<Target>
-  /** Notes which target answered, and what it said of its answer. */
-  readonly answered: (by: Target, served: Pick<Served, "id"> | undefined) => Effect.Effect<void>
+  /** Notes which target answered, what it said of its answer, and which targets had failed to. */
+  readonly answered: (
+    by: Target,
+    served: Pick<Served, "id"> | undefined,
+    failed: (target: Target) => boolean,
+  ) => Effect.Effect<void>
 }
 
 interface Affinity {
@@ -36,8 +51,8 @@ export const makeAffinity = (): Affinity => {
   const key = randomBytes(32)
   const hash = (about: ReadonlyArray<unknown>, text: string): string =>
     createHmac("sha256", key).update(JSON.stringify(about)).update(text).digest("latin1")
-  const conversations = new RecentPlaces()
-  const responses = new RecentPlaces()
+  const conversations = new RecentPlaces(STAY)
+  const responses = new RecentPlaces(RESPONSES_KEPT)
 
   /** A conversation of one caller with one model by one API; what another caller names alike is another one. */
   const conversationOf = (request: Request): string | undefined => {
@@ -57,7 +72,6 @@ export const makeAffinity = (): Affinity => {
     let id = conversations.isEmpty(now) ? undefined : conversationOf(request)
     const whereTo = () => (id === undefined ? undefined : conversations.get(id))
     const before = whereTo()
-    if (id !== undefined && before !== undefined) conversations.set(id, request.caller, before, now)
     const preferred = others.find(({ provider }) => provider.id === before) ?? first
     const moved = Effect.fnUntraced(function* (by: Target) {
       id ??= conversationOf(request)
@@ -69,8 +83,8 @@ export const makeAffinity = (): Affinity => {
     })
     return {
       targets: [preferred, ...[first, ...others].filter((target) => target !== preferred)],
-      answered: (by) => {
-        if (by !== preferred) return moved(by)
+      answered: (by, _, failed) => {
+        if (by !== preferred) return failed(preferred) ? moved(by) : Effect.void
         return before === undefined ? Effect.void : countTurn(before, "followed")
       },
     }
@@ -81,8 +95,8 @@ export const makeAffinity = (): Affinity => {
   /** The turn of a request whose answer the provider keeps, and knows by an id. */
   const keptTurn = (request: Request, turn: Turn): Turn => ({
     targets: turn.targets,
-    answered: Effect.fnUntraced(function* (by, served) {
-      yield* turn.answered(by, served)
+    answered: Effect.fnUntraced(function* (by, served, failed) {
+      yield* turn.answered(by, served, failed)
       if (served?.id === undefined) return
       const id = responseOf(request, served.id)
       responses.set(id, request.caller, by.provider.id, yield* Clock.currentTimeMillis)

@@ -1,10 +1,11 @@
 /** What is recorded of every call to a provider: for callers, metrics, spans and the log. */
 import { Cause, Effect, Exit, Option } from "effect"
 import { defined } from "../../domain/defined.ts"
-import { type AttemptOutcome, ruleOf } from "../../domain/failures.ts"
+import type { AttemptOutcome } from "../../domain/failures.ts"
 import type { Attempt, Served } from "../../domain/upstream.ts"
 import type { Progress } from "./Calls.ts"
 import type { OutOfTime } from "./Deadline.ts"
+import type { Faults } from "./Faults.ts"
 import type { ProviderFailure } from "./Provider.ts"
 import { isName, type TargetRegistry } from "./TargetRegistry.ts"
 import type { Target } from "./Targets.ts"
@@ -54,7 +55,16 @@ const outcomeOf = (error: ProviderFailure | OutOfTime | undefined): AttemptOutco
   return error._tag === "OutOfTime" ? "timeout" : error.kind
 }
 
-export const logFailure = ({ attempt: { cause, outcome, provider }, model }: Recorded): Effect.Effect<void> =>
-  Effect.logWithLevel(ruleOf(outcome)?.operator ? "Warn" : "Debug")("Provider call failed").pipe(
-    Effect.annotateLogs({ provider, model, outcome, cause }),
-  )
+/** Logs a failed call: once for each fault of a model, so that its operator is told of it without being flooded. */
+export const logFailure = (
+  faults: Faults,
+  target: Target,
+  { attempt: { cause, finishedAt, outcome, provider }, model }: Recorded,
+  failure: ProviderFailure,
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { annotations, level } = faults.failed(target, model, failure, finishedAt)
+    return Effect.logWithLevel(level)("Provider call failed").pipe(
+      Effect.annotateLogs({ provider, model, outcome, cause, ...annotations }),
+    )
+  })

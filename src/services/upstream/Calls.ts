@@ -20,8 +20,11 @@ export interface Progress {
   readonly working: () => void
 }
 
-/** How long a call may take, in milliseconds, and the moment until which its request has time. */
-export type CallLimits = Readonly<Record<"answer" | "firstToken" | "idle" | "deadline", number>>
+/**
+ * How long a call may take, in milliseconds, and the moment until which its request has time. `thinking` is the limit for
+ * the first output of a model that has shown that it works on it.
+ */
+export type CallLimits = Readonly<Record<"answer" | "firstToken" | "thinking" | "idle" | "deadline", number>>
 
 export interface Call<A> {
   /** Calls a target once. */
@@ -102,7 +105,7 @@ export const streamCall = <Piece>(
   let emitted = false
   let voided: FailureKind | undefined
 
-  const once: Call<Served>["once"] = (target, progress, { deadline, firstToken, idle }, alarms) => {
+  const once: Call<Served>["once"] = (target, progress, { deadline, firstToken, idle, thinking }, alarms) => {
     const startedAt = alarms.now()
     const provider = target.provider.id
     const outcome = new StreamOutcome(provider, question.reading())
@@ -160,7 +163,7 @@ export const streamCall = <Piece>(
     // others may be thought unseen.
     const isSilent = (moment: number): Verdict<ProviderFailure | OutOfTime> => {
       const idleAt = working ? (waitingSince ?? moment) + idle : 0
-      const due = producing ? idleAt : Math.max(startedAt + firstToken, idleAt)
+      const due = producing ? idleAt : Math.max(startedAt + (working ? thinking : firstToken), idleAt)
       if (moment >= deadline) return outOfTime()
       if (moment >= due) return timedOut(producing ? "timeout" : "slow")
       return Math.min(due, moment + idle, deadline)

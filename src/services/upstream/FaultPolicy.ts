@@ -18,6 +18,8 @@ import { makeBulkhead } from "./Bulkhead.ts"
 import type { Call, CallLimits, Progress } from "./Calls.ts"
 import { type CircuitPermit, type Circuits, makeCircuits } from "./Circuits.ts"
 import { OutOfTime } from "./Deadline.ts"
+import { makeFaults } from "./Faults.ts"
+import { type FirstTokenLimits, makeFirstTokenLimits } from "./FirstTokenLimits.ts"
 import { brokenOff, errorOf, mayFit, type TargetFailure, targetFailureOf, outOfTime } from "./TargetFailures.ts"
 import type { Provider, ProviderFailure } from "./Provider.ts"
 import { TargetRegistry } from "./TargetRegistry.ts"
@@ -34,12 +36,19 @@ interface ServedBy<A> {
   readonly attempts: ReadonlyArray<Attempt>
 }
 
+/** Whether a target was called for a request and did not serve it. */
+const hasFailed =
+  ({ failures }: Pick<RequestState, "failures">) =>
+  ({ provider }: Target): boolean =>
+    failures.some((failed) => failed.provider === provider.id && failed.skipped === undefined)
+
 /** The state of one request within the policy. */
 interface RequestState {
   readonly settings: UpstreamSettings
   readonly attempts: Array<Attempt>
   readonly onAttempt: UpstreamRequest["onAttempt"]
   readonly failures: Array<TargetFailure>
+  readonly firstToken: FirstTokenLimits
   /** A moment. */
   readonly deadline: number
   /** The target that was called last. */
@@ -49,18 +58,23 @@ interface RequestState {
 }
 
 /**
- * The time limits of a call. A target's own limit takes precedence over its provider's, and that over the common one. A
- * longer limit for the first output also prolongs that for a whole answer.
+ * The time limits of a call. A target's own limit takes precedence over its provider's, and that over the common one, which
+ * is the longest that a target gets; only the last target gets all of it in any case, because none can take over. A longer
+ * limit for the first output also prolongs that for a whole answer.
  */
 const limitsOf = (
-  { firstTokenMs, provider }: Target,
-  { deadline, settings: { timeouts } }: Pick<RequestState, "deadline" | "settings">,
+  target: Target,
+  { deadline, firstToken, settings: { timeouts } }: Pick<RequestState, "deadline" | "firstToken" | "settings">,
+  isLast: boolean,
 ): CallLimits => {
+  const { firstTokenMs, provider } = target
   const own = firstTokenMs ?? (provider.firstToken && Duration.toMillis(provider.firstToken))
   const answer = Duration.toMillis(timeouts.answer)
+  const most = Duration.toMillis(timeouts.firstToken)
   return {
     answer: own === undefined ? answer : Math.max(answer, own),
-    firstToken: own ?? Duration.toMillis(timeouts.firstToken),
+    firstToken: own ?? (isLast ? most : firstToken.limit(target, most)),
+    thinking: own ?? most,
     idle: Duration.toMillis(timeouts.idle),
     deadline,
   }
@@ -73,6 +87,8 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
   const book = new TargetRegistry(providers)
   const alarms = yield* makeAlarms
   const affinity = makeAffinity()
+  const faults = makeFaults()
+  const firstTokenOf = makeFirstTokenLimits()
   const bulkheads = new Map(
     yield* Effect.forEach(providers, (provider) =>
       Effect.map(makeBulkhead(initial.bulkhead), (bulkhead) => [provider, bulkhead] as const),
@@ -87,7 +103,13 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
   const current = yield* ScopedRef.fromAcquire(prepare(initial))
 
   /** One call to one target. */
-  const attempt = <A>(state: RequestState, target: Target, call: Call<A>, { working }: CircuitPermit) =>
+  const attempt = <A>(
+    state: RequestState,
+    target: Target,
+    call: Call<A>,
+    { working }: CircuitPermit,
+    isLast: boolean,
+  ) =>
     Effect.contextWith((context: Context.Context<never>): Effect.Effect<A, ProviderFailure | OutOfTime> => {
       if (alarms.now() >= state.deadline) return new OutOfTime()
       const startedAt = alarms.clock.currentTimeMillisUnsafe()
@@ -101,15 +123,18 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
         whileInFlight(
           target.provider.id,
           context,
-          Effect.suspend(() => call.once(target, progress, limitsOf(target, state), alarms)),
+          Effect.suspend(() => call.once(target, progress, limitsOf(target, state, isLast), alarms)),
           (exit) => {
             const finishedAt = alarms.clock.currentTimeMillisUnsafe()
             const recorded = record(book, { target, cause, startedAt, progress, exit }, finishedAt)
             state.attempts.push(recorded.attempt)
             state.onAttempt?.(recorded.attempt)
+            state.firstToken.ended(recorded.attempt)
             countAttempt(recorded.attempt, recorded.model, context)
             if (span !== undefined) annotateCall(span, recorded)
-            return recorded.failure === undefined ? Effect.void : logFailure(recorded)
+            if (recorded.failure !== undefined) return logFailure(faults, target, recorded, recorded.failure)
+            if (recorded.attempt.outcome === "success") faults.succeeded(target.provider.id, model)
+            return Effect.void
           },
         ),
       )
@@ -134,17 +159,18 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     target: Target,
     call: Call<A>,
     permit: CircuitPermit,
+    isLast: boolean,
     retries = 0,
   ): Effect.Effect<A, ProviderFailure | OutOfTime> =>
     Effect.catch(
-      attempt(state, target, call, permit),
+      attempt(state, target, call, permit, isLast),
       Effect.fnUntraced(function* (failure) {
         const { retry } = state.settings
         if (failure._tag === "OutOfTime" || retries === retry.times) return yield* failure
         if (!(yield* again(state, call, permit, failure))) return yield* failure
         const delay = yield* backoff(retry, retries, failure)
         yield* Effect.sleep(Math.min(delay, state.deadline - alarms.now()))
-        return yield* persist(state, target, call, permit, retries + 1)
+        return yield* persist(state, target, call, permit, isLast, retries + 1)
       }),
     )
 
@@ -163,11 +189,14 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     const bulkhead = bulkheads.get(target.provider)
     if (bulkhead === undefined) return Effect.die(new Error(`no bulkhead for ${target.provider.id}`))
     const guarded = circuits.guard(book.called(target, api), api, (permit) =>
-      bulkhead.enter(persist(state, target, call, permit), state.deadline),
+      bulkhead.enter(persist(state, target, call, permit, at + 1 >= turn.targets.length), state.deadline),
     )
     return Effect.matchEffect(guarded, {
       onSuccess: (value) =>
-        Effect.as(turn.answered(target, state.progress?.served()), { value, attempts: state.attempts }),
+        Effect.as(turn.answered(target, state.progress?.served(), hasFailed(state)), {
+          value,
+          attempts: state.attempts,
+        }),
       onFailure: Effect.fnUntraced(function* (failure): Effect.fn.Return<ServedBy<A>, UpstreamError> {
         if (failure._tag === "OutOfTime") return yield* outOfTime(state.called, state.attempts)
         const failed = targetFailureOf(target, failure)
@@ -190,6 +219,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
           attempts: [],
           onAttempt: request.onAttempt,
           failures: [],
+          firstToken: firstTokenOf(request),
           deadline: alarms.now() + Duration.toMillis(settings.timeouts.total),
           called: undefined,
           progress: undefined,
@@ -201,7 +231,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     }).pipe(Effect.tapError((error) => countRequestFailed(error.code)))
 
   const status = Effect.flatMap(ScopedRef.get(current), ({ circuits }) =>
-    Effect.forEach(providers, (provider) => statusOf(provider, circuits, book)),
+    Effect.forEach(providers, (provider) => statusOf(provider, circuits, book, faults)),
   )
 
   const configure = Effect.fnUntraced(function* (settings: UpstreamSettings) {

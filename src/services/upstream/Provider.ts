@@ -26,6 +26,10 @@ export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("Prov
   said: Schema.optionalKey(Schema.Redacted(ProviderError)),
   /** How long the provider asked to be left alone, in milliseconds. */
   retryAfterMs: Schema.optionalKey(Schema.Finite),
+  /** Why, for the log: the status or what the connection ended with, and nothing that the provider said. */
+  reason: Schema.optionalKey(Schema.String),
+  /** Only the operator can mend it, although others of its kind pass. */
+  lasting: Schema.optionalKey(Schema.Boolean),
   /** Tokens that the failed call cost, where the provider said so. */
   usage: Schema.optionalKey(Usage),
 }) {

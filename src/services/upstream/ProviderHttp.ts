@@ -12,7 +12,7 @@ import { type ConnectionFailed, type ProviderRequest, type ProviderResponse, sen
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
 /** The largest response header section, in bytes; a larger one fails the call. */
-export const MAX_RESPONSE_HEADER_BYTES = 32 * 1024
+export const MAX_RESPONSE_HEADER_BYTES = 128 * 1024
 
 /** How long an idle connection is kept, even if the provider would keep it longer. */
 const KEEP_ALIVE = Duration.seconds(30)

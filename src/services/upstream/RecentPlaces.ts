@@ -1,4 +1,4 @@
-/** Where something was answered that may come back there: of the last hour, and of a bounded number of things. */
+/** Where something was answered that may come back there: for a while, and of a bounded number of things. */
 import { Duration } from "effect"
 import type { ProviderId } from "../../domain/upstream.ts"
 
@@ -7,9 +7,6 @@ export const MAX_PLACES = 20_000
 
 /** How many of them may be one caller's, so that nobody makes the places of all others be forgotten. */
 export const MAX_PLACES_OF_CALLER = 2_000
-
-/** How long after its last use a place is remembered: as long as providers keep what they cached. */
-export const KEPT_FOR = Duration.hours(1)
 
 interface Place {
   /** `undefined` where callers are not told apart. */
@@ -21,10 +18,16 @@ interface Place {
 
 /** Times are in milliseconds since the epoch. An id is one caller's. */
 export class RecentPlaces {
-  /** In the order of their last use. */
+  private readonly keptMs: number
+  /** In the order in which they were set. */
   private readonly places = new Map<string, Place>()
   /** The ids of each caller in the same order. */
   private readonly idsOf = new Map<string | undefined, Set<string>>()
+
+  /** `keptFor`: how long after it was set a place is remembered. */
+  constructor(keptFor: Duration.Duration) {
+    this.keptMs = Duration.toMillis(keptFor)
+  }
 
   /** Whether nothing is remembered, so that nothing has to be looked for. */
   isEmpty(now: number): boolean {
@@ -32,7 +35,6 @@ export class RecentPlaces {
     return this.places.size === 0
   }
 
-  /** Looking for a place is no use of it. */
   get(id: string): ProviderId | undefined {
     return this.places.get(id)?.provider
   }
@@ -41,7 +43,7 @@ export class RecentPlaces {
     this.delete(id)
     const ids = this.idsOf.get(caller) ?? new Set()
     this.idsOf.set(caller, ids.add(id))
-    this.places.set(id, { caller, provider, until: now + Duration.toMillis(KEPT_FOR) })
+    this.places.set(id, { caller, provider, until: now + this.keptMs })
     if (ids.size > MAX_PLACES_OF_CALLER) for (const oldest of ids.values().take(1)) this.delete(oldest)
     this.forget(now)
   }

@@ -33,8 +33,10 @@ export const targetFailureOf = (
   const common = { provider: target.provider.id, contextTokens: target.contextTokens }
   switch (failure._tag) {
     case "ProviderFailure": {
-      const { code, failover } = failureRules[failure.kind]
-      const detail = failure.kind === "unknown-model" ? namingModel(target.model, failure.detail) : failure.detail
+      const { code, failover: mayFailOver } = failureRules[failure.kind]
+      const isUnknown = failure.kind === "unknown-model"
+      const failover = mayFailOver && !(isUnknown && target.named === true)
+      const detail = isUnknown ? namingModel(target.model, failure.detail) : failure.detail
       const { errors, retryAfterMs, said } = failure
       return { ...common, code, failover, detail, errors, said, retryAfterMs }
     }

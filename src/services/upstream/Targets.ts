@@ -11,6 +11,8 @@ export interface Target {
   readonly model: string
   readonly contextTokens?: number | undefined
   readonly firstTokenMs?: number | undefined
+  /** Whether the caller named the model, and no setting does: if it is unknown, the caller made a mistake. */
+  readonly named?: boolean
 }
 
 /**
@@ -66,6 +68,12 @@ const unsupportedApi = (speaking: ReadonlyArray<Provider>, request: UpstreamRequ
 /** Whether another model can answer: the vectors of two models cannot be compared. */
 const hasSubstitutes = (request: UpstreamRequest | ApiRequest): boolean => apiNameOf(request) !== "embeddings"
 
+/** A provider, asked for the model that the caller names, if it names one. */
+const asked = (provider: Provider, model: string | undefined): Target =>
+  model === undefined || model === provider.defaultModel
+    ? { provider, model: provider.defaultModel }
+    : { provider, model, named: true }
+
 const candidates = (
   providers: ReadonlyArray<Provider>,
   request: UpstreamRequest | ApiRequest,
@@ -78,14 +86,12 @@ const candidates = (
     })
   }
   if (request.provider !== undefined) {
-    return providers
-      .filter(({ id }) => id === request.provider)
-      .map((provider) => ({ provider, model: model ?? provider.defaultModel }))
+    return providers.filter(({ id }) => id === request.provider).map((provider) => asked(provider, model))
   }
   const defaults = providers.map((provider): Target => ({ provider, model: provider.defaultModel }))
   const home = defaults.find((target) => target.model === model) ?? defaults[0]
   if (home === undefined) return []
-  const first = { ...home, model: model ?? home.model }
+  const first = model === home.model ? home : asked(home.provider, model)
   const others = defaults.filter(
     (target) => target !== home && (hasSubstitutes(request) || target.model === first.model),
   )

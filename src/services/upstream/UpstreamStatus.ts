@@ -2,6 +2,7 @@
 import { Effect, Option } from "effect"
 import type { ProviderId } from "../../domain/upstream.ts"
 import type { Circuits, CircuitState } from "./Circuits.ts"
+import type { Fault, Faults } from "./Faults.ts"
 import type { Provider } from "./Provider.ts"
 import type { TargetRegistry } from "./TargetRegistry.ts"
 
@@ -20,6 +21,8 @@ export interface ProviderStatus {
   /** It is open only when nothing of the provider can be called. */
   readonly circuit: CircuitState
   readonly lastSuccess: Option.Option<number>
+  /** What only the operator can mend, until a call succeeds. */
+  readonly fault: Fault | undefined
   /** The targets that were called so far, without those that may be made up. */
   readonly targets: ReadonlyArray<TargetStatus>
 }
@@ -28,6 +31,7 @@ export const statusOf = Effect.fnUntraced(function* (
   { defaultModel, id }: Provider,
   circuits: Circuits,
   book: TargetRegistry,
+  faults: Faults,
 ): Effect.fn.Return<ProviderStatus> {
   const { state, targets } = yield* circuits.statesOf(id)
   return {
@@ -35,6 +39,7 @@ export const statusOf = Effect.fnUntraced(function* (
     model: defaultModel,
     circuit: state,
     lastSuccess: Option.fromUndefinedOr(book.lastSuccess(id)),
+    fault: faults.of(id),
     targets: targets.map(([{ lastSuccess, model }, circuit]) => ({
       model,
       circuit,

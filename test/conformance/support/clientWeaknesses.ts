@@ -26,6 +26,27 @@ export const CLIENT_WEAKNESSES: ReadonlyArray<Weakness> = [
     from: "lifetime < SHORTEST_SESSION_MS",
     to: NEVER,
   },
+  {
+    name: "sessions without end",
+    must: "C17",
+    file: "client/session.ts",
+    from: "lifetime > MAX_SESSION_SECONDS * 1000",
+    to: NEVER,
+  },
+  {
+    name: "answers that contradict their receipt",
+    must: "C41",
+    file: "client/agreement.ts",
+    from: 'receipt.status !== "complete" || answer === undefined',
+    to: "true",
+  },
+  {
+    name: "receipts from the future",
+    must: "C42",
+    file: "client/agreement.ts",
+    from: "issuedAt - receivedAt > elapsed / 1000 + MAX_SKEW_SECONDS",
+    to: NEVER,
+  },
   { name: "any issuer", must: "C12", file: "client/trust.ts", from: 'claims["iss"] !== parsed.kid', to: NEVER },
   { name: "any version", must: "C13", file: "client/claims.ts", from: "version !== VERSION", to: NEVER },
   {
@@ -83,13 +104,6 @@ export const CLIENT_WEAKNESSES: ReadonlyArray<Weakness> = [
     must: "C37",
     file: "client/SealedStream.ts",
     from: "!(await isOver(events))",
-    to: NEVER,
-  },
-  {
-    name: "restarts that were forbidden",
-    must: "C38",
-    file: "client/SealedStream.ts",
-    from: "restart === false",
     to: NEVER,
   },
   {

@@ -18,6 +18,62 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
     from: "session.claimed.has(request)",
     to: NEVER,
   },
+  {
+    name: "session ids from a clock",
+    must: "P10",
+    file: "services/sealing/Sessions.ts",
+    from: "randomBytes(SESSION_ID_BYTES)",
+    to: 'new Uint8Array(Buffer.from(String(process.hrtime.bigint()).padStart(SESSION_ID_BYTES, "0").slice(-SESSION_ID_BYTES)))',
+  },
+  {
+    name: "ids claimed for everybody",
+    must: "P21",
+    file: "services/sealing/RequestIds.ts",
+    from: "sha256Key(sha256(credential), utf8(id))",
+    to: "sha256Key(sha256(new Uint8Array()), utf8(id))",
+  },
+  {
+    name: "sessions before sizes",
+    must: "P16",
+    file: "services/sealing/SealedExchange.ts",
+    from: "ciphertext.length > maxRequestBytes",
+    to: "(yield* sessions.find(envelope.session_id, claimKey(enc)), ciphertext.length > maxRequestBytes)",
+  },
+  {
+    name: "63 levels",
+    must: "P4",
+    file: "domain/iJson.ts",
+    from: "{ depth: 64, values: 32_768 }",
+    to: "{ depth: 63, values: 32_768 }",
+  },
+  {
+    name: "failures without a trace",
+    must: "P39",
+    file: "services/sealing/EndRecord.ts",
+    from: "{ ...problem, ...defined({ trace_id: requestTraceId(span) }) }",
+    to: "problem",
+  },
+  {
+    name: "every name",
+    must: "P16",
+    file: "http/shared/Hosts.ts",
+    from: "rules.anyName || isLoopback(name)",
+    to: "true",
+  },
+  {
+    name: "every origin",
+    must: "P16",
+    file: "http/shared/Origins.ts",
+    from: "isOwn(request) || isNavigation(request) || isAllowed(request, allowed)",
+    to: "true",
+  },
+  {
+    name: "a reversed kid among the keys",
+    must: "P6",
+    file: "http/proxy/SealedHandlers.ts",
+    from: "[attestation.jwk]",
+    to: '[{ ...attestation.jwk, kid: [...attestation.jwk.kid].reverse().join("") }]',
+  },
   { name: "ids twice", must: "P21", file: "services/sealing/RequestIds.ts", from: "claimed.has(key)", to: NEVER },
   {
     name: "times that run backwards",
@@ -95,8 +151,8 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
     name: "offers that may be stored",
     must: "P9",
     file: "http/proxy/SealedHandlers.ts",
-    from: "HttpServerResponse.jsonUnsafe({ attestation: statement }, { headers: NO_STORE })",
-    to: "HttpServerResponse.jsonUnsafe({ attestation: statement })",
+    from: "HttpServerResponse.jsonUnsafe({ attestation: statement, ...keys }, { headers: NO_STORE })",
+    to: "HttpServerResponse.jsonUnsafe({ attestation: statement, ...keys })",
   },
   {
     name: "a proof that says how it ended",
@@ -104,5 +160,47 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
     file: "services/sealing/EndRecord.ts",
     from: "opened.sealer.summary()",
     to: '{ ...opened.sealer.summary(), status: "complete" }',
+  },
+  {
+    name: "every other tick",
+    must: "P34",
+    file: "services/sealing/sealStream.ts",
+    from: "tick * pace",
+    to: "2 * tick * pace",
+  },
+  {
+    name: "ids claimed by what is stale",
+    must: "P18",
+    file: "services/sealing/readRequest.ts",
+    from: "(yield* Clock.currentTimeMillis)",
+    to: "((issued_at === 1 ? yield* admission.requestIds.claim(content.credential, request_id) : 0), yield* Clock.currentTimeMillis)",
+  },
+]
+
+/** What a server may do otherwise than ours. */
+export const SERVER_VARIANTS: ReadonlyArray<Weakness> = [
+  {
+    name: "Chat Completions alone",
+    must: "P27",
+    file: "services/sealing/readRequest.ts",
+    from: "!isApiName(api)",
+    to: '!isApiName(api) || api !== "chat.completions"',
+  },
+  {
+    name: "openings that are held up",
+    must: "P26",
+    file: "http/proxy/streamResponse.ts",
+    from: "new Readable({ highWaterMark: 1, read })",
+    to: `(() => {
+      const held = new Readable({ highWaterMark: 1, read })
+      const push = held.push.bind(held)
+      let before = Promise.resolve()
+      held.push = (text, encoding) => {
+        const wait = String(text).startsWith("event: open") ? 80 : 0
+        before = before.then(() => new Promise((go) => setTimeout(go, wait))).then(() => void push(text, encoding))
+        return true
+      }
+      return held
+    })()`,
   },
 ]

@@ -137,8 +137,30 @@ describeDatabases("database", (database) => {
         for (const rows of seen) {
           assert.deepStrictEqual(
             rows.map((row) => row.name),
-            Object.keys(migrations).map((name) => name.replace(/^\d+_/, "")),
+            migrations.map(({ name }) => name),
           )
+        }
+      }),
+    ),
+  )
+
+  it.live("is refused by the names of its steps when it was made by a version with other ones", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        for (const [change, named] of [
+          ["UPDATE sealgate_migrations SET name = 'jobs 0123456789abcdef' WHERE migration_id = 2", "jobs"],
+          // As versions wrote it that stored no hashes.
+          ["UPDATE sealgate_migrations SET name = 'agents' WHERE migration_id = 1", "agents"],
+          ["INSERT INTO sealgate_migrations (migration_id, name) VALUES (99, 'things 0123456789abcdef')", "things"],
+        ] as const) {
+          const layer = yield* database.create
+          const open = (text: string) =>
+            SqlClient.SqlClient.use((sql) => sql.unsafe(text)).pipe(Effect.provide(layer, { local: true }))
+          yield* open("SELECT 1")
+          yield* open(change)
+          const refused = yield* Effect.flip(open("SELECT 1"))
+          assert.strictEqual(refused._tag, "SchemaUnknown")
+          assert.include(refused.message, `differs in ${named}.`)
         }
       }),
     ),

@@ -123,6 +123,25 @@ describe("transactions that share a commit", () => {
     ),
   )
 
+  it.live("do not wait for more than a moment for others that follow without a pause", () =>
+    withNumbers((filename) =>
+      Effect.gen(function* () {
+        // Each takes about a millisecond, and the event loop has no turn in between.
+        const text = "x".repeat(1_000_000)
+        let found: ReadonlyArray<number> = []
+        yield* Effect.forEach(
+          Array.from({ length: 40 }, (_, n) => n),
+          (n) => {
+            if (n === 39) found = onDisk(filename)
+            return insert(n, text)
+          },
+          { concurrency: "unbounded", discard: true },
+        )
+        assert.isAbove(found.length, 0)
+      }),
+    ),
+  )
+
   it.live("fail together with the disk, and work again once it has room", () =>
     withNumbers((filename) =>
       Effect.gen(function* () {

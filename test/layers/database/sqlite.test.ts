@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process"
-import { mkdirSync, statSync, writeFileSync } from "node:fs"
+import { linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
@@ -66,6 +66,34 @@ describe("embedded database", () => {
           child.kill("SIGKILL")
         })
         yield* attempt
+      }),
+    ),
+  )
+
+  it.live("belongs to one process under all its names", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const [filename, elsewhere] = [yield* sqliteFile, yield* sqliteFile]
+        const folder = join(dirname(elsewhere), "folder")
+        symlinkSync(filename, elsewhere)
+        symlinkSync(dirname(filename), folder)
+        const names = [filename, elsewhere, join(folder, "gateway.db")]
+        for (const first of names) {
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              yield* Layer.build(layerSqliteOwner(first, { patience: 50 }))
+              for (const second of names) {
+                const refused = yield* Effect.flip(Layer.build(layerSqliteOwner(second, { patience: 50 })))
+                assert.strictEqual(refused._tag, "DatabaseInUse")
+                assert.include(refused.message, second)
+              }
+            }),
+          )
+        }
+        linkSync(filename, join(dirname(elsewhere), "hard.db"))
+        const refused = yield* Effect.flip(Layer.build(layerSqliteOwner(filename)))
+        assert.strictEqual(refused._tag, "DatabaseFileUnusable")
+        assert.include(refused.message, "hard links")
       }),
     ),
   )

@@ -22,7 +22,9 @@ interface Party {
 
 export interface LoadOptions {
   readonly url: string
-  readonly pin: string
+  readonly pins: ReadonlyArray<string>
+  /** Whether every exchange has a client of its own. */
+  readonly fresh?: boolean
   readonly sessions: number
   readonly rounds: number
   readonly concurrency: number
@@ -30,12 +32,12 @@ export interface LoadOptions {
   readonly onProgress: (done: number) => void
 }
 
-const party = ({ pin, url }: LoadOptions): Party => {
+const party = ({ pins, url }: LoadOptions): Party => {
   const counted: Party = {
     sent: 0,
     client: new SealedClient({
       baseUrl: url,
-      pins: [pin],
+      pins,
       fetch: (url, init) => {
         if (url.endsWith("/v1/completions")) counted.sent++
         return globalThis.fetch(url, init)
@@ -78,7 +80,7 @@ export const runLoad = async (options: LoadOptions): Promise<ReadonlyArray<Excha
   const work = async (worker: number) => {
     for (let round = 0; round < options.rounds; round++) {
       for (let index = worker; index < parties.length; index += options.concurrency) {
-        const own = parties[index]
+        const own = options.fresh === true ? party(options) : parties[index]
         if (own === undefined) continue
         exchanges.push(await exchange(own, `session ${index} round ${round}`, (index + round) % 2 === 0))
         options.onProgress(exchanges.length)

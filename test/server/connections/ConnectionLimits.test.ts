@@ -2,11 +2,13 @@
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type RequestListener, type ServerOptions } from "node:http"
 import { connect, type Socket } from "node:net"
+import { Duplex } from "node:stream"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import { IpNetwork } from "effect/net"
 import { type ConnectionLimits, limitConnections } from "../../../src/server/connections/ConnectionLimits.ts"
 import { takeTurns } from "../../../src/server/connections/Turns.ts"
+import { UnreadBody } from "../../../src/server/connections/UnreadBody.ts"
 import { NO_LIMITS } from "../../support/connectionLimits.ts"
 import { openSocket } from "../../support/sockets.ts"
 
@@ -79,6 +81,23 @@ describe("connections", () => {
       assert.isTrue(yield* ask("127.0.0.3"))
       assert.isTrue(yield* ask("127.0.0.3"))
       assert.isFalse(yield* ask("127.0.0.3"))
+    }),
+  )
+
+  it.live("from one IPv6 network of 64 bits count for one client", () =>
+    Effect.gen(function* () {
+      const { server } = yield* serve({ maxConnectionsPerClient: 1 }, ok)
+      const connectionFrom = (remoteAddress: string) => {
+        const connection = Object.assign(new Duplex({ read: () => undefined }), { remoteAddress })
+        server.emit("connection", connection)
+        return connection
+      }
+      const first = connectionFrom("2001:db8::1")
+      assert.isTrue(connectionFrom("2001:db8::ffff:2").destroyed)
+      assert.isFalse(connectionFrom("2001:db8:0:1::1").destroyed)
+      first.destroy()
+      yield* Effect.promise(() => once(first, "close"))
+      assert.isFalse(connectionFrom("2001:db8::3").destroyed)
     }),
   )
 
@@ -196,7 +215,11 @@ describe("requests of one connection", () => {
   it.live("are remembered for as long as the connection is there", () =>
     Effect.gen(function* () {
       const server = createServer(ok)
-      const lines = takeTurns(server, () => undefined)
+      const lines = takeTurns(server, {
+        onBegin: () => undefined,
+        clientOf: () => undefined,
+        countRefusal: () => 0,
+      })
       yield* Effect.acquireRelease(
         Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")),
         () => Effect.sync(() => server.close()),
@@ -261,6 +284,101 @@ describe("requests of one connection", () => {
       yield* Effect.promise(() => socket.receives(/HTTP\/1\.1 100 Continue/))
       socket.write("body")
       yield* Effect.promise(() => socket.receives(/got \/late body/))
+    }),
+  )
+})
+
+describe("requests that wait", () => {
+  const silent: RequestListener = () => undefined
+
+  it.live("are at most so many for one client, on however many connections", () =>
+    Effect.gen(function* () {
+      const { port, server } = yield* serve({}, silent)
+      // One of each connection's is being answered.
+      const fill = (address: string, requests: number) => connectFrom(port, address, get("/").repeat(requests))
+      const full = yield* Effect.forEach(Array.from({ length: 34 }), () => fill("127.0.0.2", 16))
+      yield* fill("127.0.0.2", 3)
+      const connections = Effect.promise(
+        () => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count))),
+      )
+      while ((yield* connections) < 35) yield* Effect.sleep("1 millis")
+      const oneMore = yield* fill("127.0.0.2", 2)
+      yield* Effect.promise(() => once(oneMore, "close"))
+      const other = yield* fill("127.0.0.3", 16)
+      // They wait no more once their connection is gone.
+      full[0]?.destroy()
+      while ((yield* connections) > 35) yield* Effect.sleep("1 millis")
+      const again = yield* fill("127.0.0.2", 16)
+      yield* Effect.sleep("50 millis")
+      assert.deepStrictEqual([...full.slice(1), other, again].map(({ closed }) => closed).includes(true), false)
+    }),
+  )
+
+  it.live("beyond what may wait are not even made requests of, however many one read brings", () =>
+    Effect.gen(function* () {
+      let made = 0
+      class Counted extends UnreadBody {
+        constructor(socket: Socket) {
+          super(socket)
+          made += 1
+        }
+      }
+      const { port } = yield* serve({}, silent, { IncomingMessage: Counted })
+      const client = yield* connectFrom(port, "127.0.0.2", get("/").repeat(1000))
+      yield* Effect.promise(() => once(client, "close"))
+      assert.strictEqual(made, 17)
+    }),
+  )
+})
+
+describe("a connection that is refused", () => {
+  const refused: RequestListener = (_, response) => void response.writeHead(429).end("no")
+  const inTurn = Effect.fnUntraced(function* (socket: Socket, requests: number) {
+    let answers = 0
+    for (; answers < requests && !socket.closed; answers++) {
+      socket.write(get("/"))
+      if (!(yield* isAnswered(socket))) break
+    }
+    return answers
+  })
+
+  it.live("is closed with the answer after the hundredth refusal, which says so", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve({}, refused)
+      const client = yield* connectFrom(port, "127.0.0.2")
+      let last = ""
+      client.on("data", (bytes) => (last = String(bytes)))
+      assert.strictEqual(yield* inTurn(client, 100), 100)
+      assert.match(last, /\r\nconnection: keep-alive\r\n/i)
+      assert.strictEqual(yield* inTurn(client, 2), 1)
+      assert.match(last, /^HTTP\/1\.1 429 [^]*\r\nconnection: close\r\n/i)
+    }),
+  )
+
+  it.live("is not closed when it brings the requests of many, through a trusted proxy", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve({ trustedProxies: [IpNetwork.fromStringUnsafe("127.0.0.2/32")] }, refused)
+      const client = yield* connectFrom(port, "127.0.0.2")
+      assert.strictEqual(yield* inTurn(client, 300), 300)
+    }),
+  )
+
+  it.live("rests while its client is refused more often than 200 times a second, and other connections do not", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve({}, ({ url }, response) => {
+        if (url === "/good") response.end("ok")
+        else response.writeHead(429).end("no")
+      })
+      const clients = yield* Effect.forEach(Array.from({ length: 5 }), () => connectFrom(port, "127.0.0.2"))
+      const started = performance.now()
+      yield* Effect.forEach(clients, (client) => inTurn(client, 80), { concurrency: "unbounded" })
+      // 400 refusals: 200 at once, and 200 within a second. The last one of each connection waits for nothing.
+      assert.isAbove(performance.now() - started, 900)
+      for (const address of ["127.0.0.2", "127.0.0.3"]) {
+        const begun = performance.now()
+        assert.isTrue(yield* Effect.flatMap(connectFrom(port, address, get("/good")), isAnswered))
+        assert.isBelow(performance.now() - begun, 500)
+      }
     }),
   )
 })

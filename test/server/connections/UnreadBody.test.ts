@@ -8,10 +8,10 @@ import { openSocket } from "../../support/sockets.ts"
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void
 
-const serve = (listener: Listener) =>
+const serve = (listener: Listener, Request: typeof UnreadBody = UnreadBody) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const server = createServer({ IncomingMessage: UnreadBody }, listener)
+      const server = createServer({ IncomingMessage: Request }, listener)
       await once(server.listen(0, "127.0.0.1"), "listening")
       const address = server.address()
       assert(address !== null && typeof address === "object")
@@ -40,11 +40,11 @@ const echo = async (request: IncomingMessage, response: ServerResponse) => {
 }
 
 describe("a body that nobody has asked for", () => {
-  it.live("is one piece, however small those were that it came in", () =>
+  it.live("is one piece, however many those were that it came in", () =>
     Effect.gen(function* () {
       const arrived = Promise.withResolvers<IncomingMessage>()
       const { port } = yield* serve((request) => arrived.resolve(request))
-      const client = yield* openSocket(port, `${POST}transfer-encoding: chunked\r\n\r\n${chunked(TEXT, 1)}`)
+      const client = yield* openSocket(port, `${POST}transfer-encoding: chunked\r\n\r\n${chunked(TEXT, 300)}`)
       const request = yield* Effect.promise(() => arrived.promise)
       while (!request.complete) yield* Effect.sleep("5 millis")
       const pieces: Array<Buffer> = []
@@ -80,7 +80,7 @@ describe("a body that nobody has asked for", () => {
         const { port } = yield* serve((request, response) =>
           wait === 0 ? void echo(request, response) : void setTimeout(() => void echo(request, response), wait),
         )
-        for (const size of [1, 7, 1000, TEXT.length]) {
+        for (const size of [300, 1000, TEXT.length]) {
           const client = yield* openSocket(port, `${POST}transfer-encoding: chunked\r\n\r\n`)
           const bytes = chunked(TEXT, size)
           const half = Math.floor(bytes.length / 2)
@@ -105,7 +105,7 @@ describe("a body that nobody has asked for", () => {
       const client = yield* openSocket(port)
       for (const body of [
         `content-length: ${TEXT.length}\r\n\r\n${TEXT}`,
-        `transfer-encoding: chunked\r\n\r\n${chunked(TEXT, 1)}`,
+        `transfer-encoding: chunked\r\n\r\n${chunked(TEXT, 300)}`,
       ]) {
         client.write(POST + body)
       }
@@ -124,6 +124,100 @@ describe("a body that nobody has asked for", () => {
       const failed = new Promise<Error>((resolve) => request.on("error", resolve))
       client.socket.destroy()
       assert.strictEqual((yield* Effect.promise(() => failed)).message, "aborted")
+    }),
+  )
+})
+
+describe("a body in tiny chunks", () => {
+  /** A server that counts the pieces it hears of, and whether it reads bodies or answers without them. */
+  const counting = Effect.fnUntraced(function* (listener: Listener) {
+    const heard = { pieces: 0 }
+    class Counted extends UnreadBody {
+      override push(piece: Uint8Array<ArrayBuffer> | null): boolean {
+        if (piece !== null) heard.pieces += 1
+        return super.push(piece)
+      }
+    }
+    const { port } = yield* serve(listener, Counted)
+    return { heard, port }
+  })
+  const framing = "transfer-encoding: chunked\r\n\r\n"
+  const read: Listener = (request, response) => void echo(request, response).catch(() => undefined)
+
+  it.live("has its connection cut in the middle of a read, whether it is read, refused or not yet asked for", () =>
+    Effect.gen(function* () {
+      const unread: Listener = (request) => void request.on("error", () => undefined)
+      const refuse: Listener = (_, response) => void response.writeHead(429).end("no")
+      for (const listener of [read, unread, refuse]) {
+        const { heard, port } = yield* counting(listener)
+        const client = yield* openSocket(port, `${POST}${framing}${"1\r\nx\r\n".repeat(9000)}`)
+        yield* Effect.promise(() => client.ended)
+        assert.strictEqual(heard.pieces, 65)
+      }
+    }),
+  )
+
+  it.live("has its connection cut whatever its chunks have beside their bytes", () =>
+    Effect.gen(function* () {
+      const { heard, port } = yield* counting(read)
+      const client = yield* openSocket(port, `${POST}${framing}${`1;${"x".repeat(200)}\r\nx\r\n`.repeat(200)}`)
+      yield* Effect.promise(() => client.ended)
+      assert.strictEqual(heard.pieces, 65)
+    }),
+  )
+
+  it.live("or with little beside extensions is cut before they are many times the body", () =>
+    Effect.gen(function* () {
+      const { heard, port } = yield* counting(read)
+      const chunk = (extension: number) => `100;${"x".repeat(extension)}\r\n${"y".repeat(256)}\r\n`
+      const client = yield* openSocket(port, `${POST}${framing}${chunk(2000).repeat(1000)}`)
+      yield* Effect.promise(() => client.ended)
+      assert.isBelow(heard.pieces, 200)
+      const modest = yield* openSocket(
+        port,
+        `${POST}connection: close\r\n${framing}${chunk(100).repeat(1000)}0\r\n\r\n`,
+      )
+      assert.match(yield* Effect.promise(() => modest.ended), /y{256}$/)
+    }),
+  )
+
+  it.live("is taken up to 64 of them, and beyond when they are 256 bytes on average", () =>
+    Effect.gen(function* () {
+      const { heard, port } = yield* counting(read)
+      const tiny = "1\r\nx\r\n".repeat(64)
+      const large = `100\r\n${"x".repeat(256)}\r\n`.repeat(100)
+      const client = yield* openSocket(port, `${POST}connection: close\r\n${framing}${tiny}${large}0\r\n\r\n`)
+      const answer = yield* Effect.promise(() => client.ended)
+      assert.strictEqual(answer.split("\r\n\r\n")[1]?.length, 64 + 256 * 100)
+      assert.isAtLeast(heard.pieces, 164)
+    }),
+  )
+
+  it.live("leaves other connections with parsers that hear of their bodies", () =>
+    Effect.gen(function* () {
+      const { port } = yield* counting(read)
+      for (let i = 0; i < 20; i++) {
+        const hostile = yield* openSocket(port, `${POST}${framing}${"1\r\nx\r\n".repeat(9000)}`)
+        const length = "content-length: 5\r\nconnection: close\r\n\r\nhello"
+        const honest = yield* openSocket(port, `${POST}${length}`)
+        assert.match(yield* Effect.promise(() => honest.ended), /hello$/)
+        yield* Effect.promise(() => hostile.ended)
+        const later = yield* openSocket(port, `${POST}${length}`)
+        assert.match(yield* Effect.promise(() => later.ended), /hello$/)
+      }
+    }),
+  )
+
+  it.live("is something else than a body of known length that the network brings in tiny pieces", () =>
+    Effect.gen(function* () {
+      const { port } = yield* counting(read)
+      const client = yield* openSocket(port, `${POST}content-length: 100\r\nconnection: close\r\n\r\n`)
+      client.socket.setNoDelay(true)
+      for (let i = 0; i < 100; i++) {
+        client.write("x")
+        yield* Effect.sleep("1 millis")
+      }
+      assert.match(yield* Effect.promise(() => client.ended), /x{100}$/)
     }),
   )
 })

@@ -1,5 +1,5 @@
 /** HTTPS of a server, in this process and as the command runs it. */
-import { copyFileSync, writeFileSync } from "node:fs"
+import { chmodSync, copyFileSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { connect } from "node:tls"
@@ -106,10 +106,15 @@ describe.runIf(hasOpenssl)("TLS", () => {
       const folder = yield* temporaryFolder
       const one = makeCertificate(folder, "one")
       const other = makeCertificate(folder, "other")
+      const [noKey, shown] = [join(folder, "no-key"), join(folder, "shown-key")]
+      writeFileSync(noKey, readFileSync(one.cert), { mode: 0o600 })
+      writeFileSync(shown, readFileSync(one.key))
+      chmodSync(shown, 0o644)
       for (const [settings, problem] of [
         [{ tlsCertFile: one.cert, tlsKeyFile: other.key }, "TLS: TLS_KEY_FILE does not match"],
         [{ tlsCertFile: one.key, tlsKeyFile: one.key }, "TLS: TLS_CERT_FILE: "],
-        [{ tlsCertFile: one.cert, tlsKeyFile: one.cert }, "TLS: TLS_KEY_FILE: "],
+        [{ tlsCertFile: one.cert, tlsKeyFile: noKey }, "TLS: TLS_KEY_FILE: holds nothing"],
+        [{ tlsCertFile: one.cert, tlsKeyFile: shown }, `TLS: TLS_KEY_FILE: ${shown} is readable or writable by others`],
         [{ tlsCertFile: join(folder, "missing"), tlsKeyFile: one.key }, "there is no such file"],
         [{ tlsCertFile: one.cert }, "TLS_KEY_FILE: is missing"],
         [{ tlsKeyFile: one.key }, "TLS_CERT_FILE: is missing"],

@@ -1,6 +1,6 @@
 /** Who may use a proxy: keys in a file that changes, tokens, and how requests and refusals are counted. */
 import { createHash } from "node:crypto"
-import { renameSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Layer, Logger, Redacted, Scope } from "effect"
@@ -168,6 +168,62 @@ describe("Callers", () => {
       assert.deepInclude(yield* Effect.flip(mayTry), { retryAfterMs: 10_000 })
       yield* TestClock.adjust("10 seconds")
       yield* mayTry
+    }),
+  )
+
+  it.effect("takes no file that others can write to, neither at start nor later", () =>
+    Effect.gen(function* () {
+      const [alice, bob] = [newCallerKey("alice"), newCallerKey("bob")]
+      const keysFile = yield* keyFile(alice.line)
+      chmodSync(keysFile, 0o666)
+      const remedy = `writable by others (mode 0666). Run chmod go-w ${keysFile}.`
+      assert.include((yield* Effect.flip(callers({ keysFile }))).message, remedy)
+      chmodSync(keysFile, 0o644)
+      const logs: Array<string> = []
+      const { identify } = yield* callers({ keysFile }, logs)
+      writeFileSync(keysFile, bob.line)
+      chmodSync(keysFile, 0o666)
+      yield* passUntil(Effect.sync(() => logs.some((line) => line.includes(remedy))))
+      yield* identify(bearer(alice.key))
+      yield* Effect.flip(identify(bearer(bob.key)))
+    }),
+  )
+
+  it.effect("takes nothing of a file that is still being written", () =>
+    Effect.gen(function* () {
+      const [alice, bob, carol] = [newCallerKey("alice"), newCallerKey("bob"), newCallerKey("carol")]
+      const keysFile = yield* keyFile(alice.line)
+      const logs: Array<string> = []
+      const { identify } = yield* callers({ keysFile }, logs)
+      const isKnown = ({ key }: typeof alice) =>
+        Effect.match(identify(bearer(key)), { onFailure: () => false, onSuccess: () => true })
+      const half = `${bob.line}\n`
+      writeFileSync(keysFile, half)
+      yield* TestClock.adjust("5 seconds")
+      // The file is read in real time, and this one is seen once.
+      yield* TestClock.withLive(Effect.sleep("30 millis"))
+      assert.deepStrictEqual([yield* isKnown(alice), yield* isKnown(bob)], [true, false])
+      writeFileSync(keysFile, `${half}${carol.line}\n`)
+      yield* passUntil(isKnown(carol))
+      assert.deepStrictEqual([yield* isKnown(alice), yield* isKnown(bob)], [false, true])
+      assert.strictEqual(logs.filter((line) => line.includes("keys reloaded")).length, 1)
+    }),
+  )
+
+  it.effect("says each time what is wrong with its file, once it has worked in between", () =>
+    Effect.gen(function* () {
+      const [alice, bob] = [newCallerKey("alice"), newCallerKey("bob")]
+      const keysFile = yield* keyFile(alice.line)
+      const logs: Array<string> = []
+      const { identify } = yield* callers({ keysFile }, logs)
+      const isKnown = Effect.match(identify(bearer(bob.key)), { onFailure: () => false, onSuccess: () => true })
+      const complaints = () => logs.filter((line) => line.includes("line 1")).length
+      writeFileSync(keysFile, "no key")
+      yield* passUntil(Effect.sync(() => complaints() === 1))
+      writeFileSync(keysFile, bob.line)
+      yield* passUntil(isKnown)
+      writeFileSync(keysFile, "no key")
+      yield* passUntil(Effect.sync(() => complaints() === 2))
     }),
   )
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
@@ -454,6 +454,10 @@ describe("Tokens with rotating keys", () => {
       writeFileSync(file, '{"keys": 7}')
       const invalid = yield* Effect.flip(Layer.build(Tokens.layer(settings({ jwks: { file } }))))
       assert.include(invalid.message, "not a JWKS")
+      chmodSync(file, 0o666)
+      const open = yield* Effect.flip(Layer.build(Tokens.layer(settings({ jwks: { file } }))))
+      assert.include(open.message, `writable by others (mode 0666). Run chmod go-w ${file}`)
+      chmodSync(file, 0o644)
 
       writeFileSync(file, JSON.stringify({ keys: [rsa.jwk] }))
       const context = yield* Layer.build(Tokens.layer(settings({ jwks: { file } })))

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { Clock, DateTime, Duration, Effect, Fiber, Latch, Metric, Option, Schedule, Schema } from "effect"
+import { DateTime, Duration, Effect, Fiber, Latch, Metric, Option, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Job } from "../../../src/domain/job.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
@@ -8,6 +8,7 @@ import { databaseTime } from "../../../src/services/jobs/databaseTime.ts"
 import { JobLeases } from "../../../src/services/jobs/JobLeases.ts"
 import { queueObserved } from "../../../src/services/jobs/JobMetrics.ts"
 import { decodeWork, WORK_COLUMNS } from "../../../src/services/jobs/JobRows.ts"
+import { thisMoment } from "../../../src/services/moments.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import type { Lease } from "../../../src/services/jobs/Lease.ts"
 import { describeDatabases } from "../../support/databases.ts"
@@ -36,7 +37,7 @@ const heldByAnother = Effect.fnUntraced(function* ({ id }: Pick<Job, "id">) {
   const heir: Lease = {
     job: { ...job, agent: yield* decodeAgent(job.agent) },
     token: "heir",
-    startedAt: yield* Clock.currentTimeMillis,
+    since: yield* thisMoment,
     finished: new Map(),
   }
   return heir

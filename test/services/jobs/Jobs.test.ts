@@ -418,6 +418,26 @@ describeDatabases("jobs", (database) => {
     }),
   )
 
+  test(
+    "go away all together, however many they are",
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const sql = yield* SqlClient.SqlClient
+      const { job, tenant } = yield* enqueueOne()
+      yield* jobs.cancel(tenant, job.id)
+      const columns = yield* Effect.map(sql<Record<string, unknown>>`SELECT * FROM jobs`, ([row = {}]) =>
+        Object.keys(row).filter((name) => name !== "id"),
+      )
+      const others = sql.literal(columns.join(", "))
+      // More than two batches.
+      yield* sql`WITH RECURSIVE copies (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < 1200)
+        INSERT INTO jobs (id, ${others}) SELECT id || '-' || n, ${others} FROM jobs, copies`
+      yield* TestClock.adjust("31 days")
+      assert.strictEqual(yield* prune, 1201)
+      assert.strictEqual(yield* countOf("jobs"), 0)
+    }),
+  )
+
   it.effect("stay as long as their idempotency keys, however short their retention", () =>
     Effect.gen(function* () {
       const jobs = yield* Jobs

@@ -1,6 +1,6 @@
 /** What becomes of jobs when the process that works on them is told to stop. */
 import { assert, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Latch, Schedule } from "effect"
+import { Deferred, Duration, Effect, Fiber, Latch, Schedule } from "effect"
 import type { Job } from "../../../src/domain/job.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
@@ -148,6 +148,28 @@ describeDatabases("workers of a process that shuts down", (database) => {
         const second = yield* start(gateway(layer, program))
         assert.strictEqual((yield* use(second.context, ended(made.tenant, made.job))).status, "completed")
         assert.deepStrictEqual(begun, ["only", "only"])
+      }),
+    )
+  })
+
+  it.live("put a job back at once whose first step comes after the beginning of the shutdown", () => {
+    const { begun, call } = calls()
+    let shutDown: () => void = () => undefined
+    const program: Program = (context) =>
+      Effect.andThen(
+        Effect.sync(() => shutDown()),
+        Effect.map(text(context, "only", call("only")), answer),
+      )
+    return Effect.scoped(
+      Effect.gen(function* () {
+        const { context } = yield* start(gateway(yield* database.create, program, {}, Duration.minutes(1)))
+        const drained = yield* Deferred.make<void>()
+        shutDown = () => void Effect.runForkWith(context)(Effect.andThen(drain, Deferred.succeed(drained, undefined)))
+        const made = yield* use(context, enqueueOne())
+        // Well below the grace period.
+        yield* Effect.timeout(Deferred.await(drained), "4 seconds")
+        assert.deepStrictEqual(seen(yield* use(context, get(made))), { status: "queued", attempt: 1, steps: [] })
+        assert.deepStrictEqual(begun, [])
       }),
     )
   })

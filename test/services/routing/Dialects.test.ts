@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Dialects, inDialect, limitMembers } from "../../../src/services/routing/Dialects.ts"
+import { Redacted } from "effect"
+import { UpstreamError } from "../../../src/domain/upstream.ts"
+import { Dialects, inDialect, limitMembers, namedIn } from "../../../src/services/routing/Dialects.ts"
 
 const target = { provider: "provider1", model: "large" } as const
 
 describe("after a refusal", () => {
   const dialects = new Dialects()
-  const usual = dialects.of(target)
+  const usual = dialects.of(target, 0)
   const tried = (hasForm: boolean, limit: number | undefined) =>
     dialects.others(usual, hasForm, limit).map(({ form, limit, longest }) => [form, limit, longest])
 
@@ -27,11 +29,23 @@ describe("after a refusal", () => {
     assert.deepStrictEqual(tried(request.hasForm, request.limit), request.others)
   })
 
-  it("what helped is kept for that target", () => {
+  it("only changes of what a refusal names are worth keeping", () => {
+    const refused = (detail: string) => new UpstreamError({ code: "invalid-request", detail: Redacted.make(detail) })
+    const modest = { form: false, limit: "max_tokens", longest: 4096 } as const
+    const [form, limit] = [refused("unknown member: response_format"), refused("max_tokens is above 4096")]
+    assert.deepStrictEqual(namedIn([form], usual, modest), { ...usual, form: false })
+    assert.deepStrictEqual(namedIn([limit], usual, modest), { ...modest, form: true })
+    assert.deepStrictEqual(namedIn([form, limit], usual, modest), modest)
+    assert.isUndefined(namedIn([refused("the picture cannot be read")], usual, modest))
+    assert.isUndefined(namedIn([limit], usual, { ...usual, form: false }))
+  })
+
+  it("what helped is kept for that target, for 10 minutes", () => {
     const learned = { form: false, limit: "max_tokens", longest: 4096 } as const
-    dialects.learn(target, learned)
-    assert.deepStrictEqual(dialects.of(target), learned)
-    assert.deepStrictEqual(dialects.of({ ...target, model: "small" }), usual)
+    dialects.learn(target, learned, 0)
+    assert.deepStrictEqual(dialects.of(target, 599_999), learned)
+    assert.deepStrictEqual(dialects.of(target, 600_000), usual)
+    assert.deepStrictEqual(dialects.of({ ...target, model: "small" }, 0), usual)
     assert.deepStrictEqual(dialects.others(learned, true, 10_000), [])
     assert.deepStrictEqual(limitMembers(learned, 10_000), { max_tokens: 4096 })
     assert.deepStrictEqual(limitMembers(learned, undefined), {})

@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Logger, Redacted } from "effect"
+import { TestClock } from "effect/testing"
 import type { RoutingSettingsInput } from "../../../src/domain/routing.ts"
 import { UNLIMITED } from "../../../src/services/routing/Allowance.ts"
+import { UpstreamError } from "../../../src/domain/upstream.ts"
 import type { Router } from "../../../src/services/routing/Router.ts"
 import { call, completion, drawing, prices, routing, settings, target } from "./RouterFixture.ts"
 import { ScriptedUpstream, status } from "./ScriptedUpstream.ts"
@@ -290,6 +292,59 @@ describe("independence", () => {
     Effect.gen(function* () {
       assert.isFalse((yield* call({ independentOf: [proposer], policy: { allow: ["provider1"] } })).independent)
       assert.isTrue((yield* call({ policy: { allow: ["provider1"] } })).independent)
+    }),
+  )
+})
+
+describe("a refused response_format", () => {
+  const json = { ...completion(), response_format: { type: "json_object" } as const }
+  const attempts = [
+    {
+      provider: "provider1",
+      model: "large",
+      servedModel: null,
+      cause: "first",
+      outcome: "invalid-request",
+      startedAt: 0,
+      finishedAt: 0,
+      timeToFirstTokenMs: null,
+      usage: null,
+    },
+  ] as const
+
+  /** Refuses a request with a `response_format`, in these words. */
+  const refusing = (upstream: ScriptedUpstream, detail: string) => {
+    upstream.script = ({ completion }) =>
+      completion.response_format === undefined
+        ? { text: "ok" }
+        : new UpstreamError({ code: "invalid-request", attempts, detail: Redacted.make(detail) })
+  }
+  const formsOf = (upstream: ScriptedUpstream) =>
+    upstream.requests.splice(0).map(({ completion }) => completion.response_format?.type ?? "text")
+
+  test("that the error names is left out for 10 minutes, and the log says so", {}, (upstream) =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = Logger.make((options) => void lines.push(Logger.formatJson.log(options)))
+      refusing(upstream, "json_object is not supported here")
+      yield* Effect.all([call({ completion: json }), call({ completion: json })]).pipe(
+        Effect.provide(Logger.layer([logger])),
+      )
+      assert.deepStrictEqual(formsOf(upstream), ["json_object", "text", "text"])
+      assert.lengthOf(lines, 1)
+      for (const said of ["WARN", "provider1", "large", "response_format"]) assert.include(lines[0], said)
+      yield* TestClock.adjust("10 minutes")
+      yield* call({ completion: json })
+      assert.deepStrictEqual(formsOf(upstream), ["json_object", "text"])
+    }),
+  )
+
+  test("that the error does not name is left out once, and the next request is asked with it", {}, (upstream) =>
+    Effect.gen(function* () {
+      refusing(upstream, "the picture cannot be read")
+      yield* call({ completion: json })
+      yield* call({ completion: json })
+      assert.deepStrictEqual(formsOf(upstream), ["json_object", "text", "json_object", "text"])
     }),
   )
 })

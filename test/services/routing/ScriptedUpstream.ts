@@ -39,7 +39,7 @@ export const status = (
   provider: ProviderId,
   model = `${provider}-model`,
   circuit: ProviderStatus["circuit"] = "closed",
-): ProviderStatus => ({ provider, model, circuit, lastSuccess: Option.none(), targets: [] })
+): ProviderStatus => ({ provider, model, circuit, lastSuccess: Option.none(), fault: undefined, targets: [] })
 
 export class ScriptedUpstream {
   readonly requests: Array<UpstreamRequest> = []

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process"
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -62,6 +63,19 @@ const UNUSABLE: ReadonlyArray<readonly [name: string, make: (path: string) => vo
       /mode 0620/,
       /chmod 600/,
     ],
+    ...(process.geteuid?.() === 0
+      ? ([
+          [
+            "another user's",
+            (path: string) => {
+              write(path, openssl("genpkey", "-algorithm", "ed25519"))
+              chownSync(path, 1, 0)
+            },
+            /another user \(uid 1\)/,
+            /chown 0 .*new pins/,
+          ],
+        ] as const)
+      : []),
     ["X25519", (path) => write(path, openssl("genpkey", "-algorithm", "x25519")), /no unencrypted Ed25519/, /keygen/],
     [
       "P-256",

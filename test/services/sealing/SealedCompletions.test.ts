@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Layer, Metric, Redacted, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Latch, Layer, Metric, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatChunk, ChatCompletion } from "../../../src/domain/chat.ts"
 import { jsonFault } from "../../../src/domain/iJson.ts"
+import type { RawObject } from "../../../src/domain/rawObject.ts"
 import { type ApiEvent, type ApiRequest, UpstreamError } from "../../../src/domain/upstream.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
@@ -252,10 +253,50 @@ describe("an answer", () => {
     }).pipe(Effect.provide(layerSealing().pipe(Layer.provide(upstream))))
   })
 
+  it.effect.each([false, true])(
+    "tells when its request is needed no more, and overwrites it then (stream: %s)",
+    (stream) => {
+      const [asked, gate, answered] = [Latch.makeUnsafe(), Latch.makeUnsafe(), Latch.makeUnsafe()]
+      let body: RawObject | undefined
+      const refuse = (request: ApiRequest) => {
+        body = request.body
+        asked.openUnsafe()
+        return Effect.andThen(gate.await, Effect.fail(new UpstreamError({ code: "overloaded" })))
+      }
+      const upstream = Layer.mock(Upstream)({
+        answer: refuse,
+        events: (request) => Stream.fromEffect(refuse(request)),
+      })
+      return Effect.gen(function* () {
+        const completions = yield* SealedCompletions
+        let times = 0
+        const completion = { messages: [{ role: "user", content: "a secret" }], stream }
+        const request = yield* sealChat(yield* beginSession(), completion)
+        const collecting = yield* Effect.flatMap(
+          completions.handle(request.envelope, () => {
+            times++
+            answered.openUnsafe()
+          }),
+          collect,
+        ).pipe(Effect.forkScoped)
+        yield* asked.await
+        assert.include(body?.text, "a secret")
+        assert.strictEqual(times, 0)
+        yield* gate.open
+        yield* answered.await
+        assert.notInclude(body?.text, "a secret")
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.join(collecting)
+        assert.strictEqual(times, 1)
+      }).pipe(Effect.scoped, Effect.provide(Layer.provide(layerSealing(), upstream)))
+    },
+  )
+
   it.effect("asks for what the seal says", () => {
-    const asked: Array<ApiRequest> = []
-    const refuse = (request: ApiRequest) => {
-      asked.push(request)
+    const asked: Array<Pick<ApiRequest, "provider" | "restart"> & { readonly completion: unknown }> = []
+    const refuse = ({ body, provider, restart }: ApiRequest) => {
+      // It is overwritten once it was refused.
+      asked.push({ completion: JSON.parse(body.text), provider, restart })
       return Effect.fail(new UpstreamError({ code: "overloaded" }))
     }
     const upstream = Layer.mock(Upstream)({
@@ -266,32 +307,25 @@ describe("an answer", () => {
       const completion = { prompt: "hi", system: "brief", seed: 7, custom: { kept: true } }
       yield* exchange(yield* beginSession(), completion, { provider: "provider4" })
       yield* exchange(yield* beginSession(), { prompt: "hi", stream: true }, { restart: false })
-      assert.deepStrictEqual<unknown>(
-        asked.map(({ body, provider, restart }) => ({
-          completion: JSON.parse(body.text),
-          provider,
-          restart,
-        })),
-        [
-          {
-            provider: "provider4",
-            restart: true,
-            completion: {
-              seed: 7,
-              custom: { kept: true },
-              messages: [
-                { role: "system", content: "brief" },
-                { role: "user", content: "hi" },
-              ],
-            },
+      assert.deepStrictEqual<unknown>(asked, [
+        {
+          provider: "provider4",
+          restart: true,
+          completion: {
+            seed: 7,
+            custom: { kept: true },
+            messages: [
+              { role: "system", content: "brief" },
+              { role: "user", content: "hi" },
+            ],
           },
-          {
-            provider: undefined,
-            restart: false,
-            completion: { stream: true, messages: [{ role: "user", content: "hi" }] },
-          },
-        ],
-      )
+        },
+        {
+          provider: undefined,
+          restart: false,
+          completion: { stream: true, messages: [{ role: "user", content: "hi" }] },
+        },
+      ])
     }).pipe(Effect.provide(layerSealing().pipe(Layer.provide(upstream))))
   })
 })
@@ -645,20 +679,104 @@ describe("a paced stream", () => {
     }).pipe(Effect.provide(layerStreaming(failing)))
   })
 
-  it.effect("spreads what does not fit into one block over the next ticks, and hurries when too much waits", () => {
+  it.effect("spreads what does not fit into one block over the next ticks, however much waits", () => {
     const long = (bytes: number, pieces: number) =>
       Stream.concat(
         Stream.fromIterable(Array.from({ length: pieces }, () => delta("y".repeat(bytes)))),
         Stream.make(finished),
       )
     return Effect.gen(function* () {
-      const few = yield* Effect.provide(watch(long(300, 6)), layerStreaming(long(300, 6)))
+      const few = yield* Effect.provide(watch(long(300, 6), 20), layerStreaming(long(300, 6)))
       assert.deepStrictEqual(new Set(few.seen.slice(0, -1).map(([, size]) => size)), new Set([FRAME]))
       assert.strictEqual(textOf(few.payloads), "y".repeat(1800))
-      const much = yield* Effect.provide(watch(long(500, 100)), layerStreaming(long(500, 100)))
-      assert.isAbove(Math.max(...much.seen.map(([, size]) => size)), 32 * 1024)
-      assert.strictEqual(textOf(much.payloads), "y".repeat(50_000))
+      for (const [bytes, pieces] of [
+        [1, 600],
+        [500, 60],
+        [30_000, 1],
+      ] as const) {
+        const much = yield* Effect.provide(watch(long(bytes, pieces), 20), layerStreaming(long(bytes, pieces)))
+        assert.deepStrictEqual(new Set(much.seen.slice(0, -1).map(([, size]) => size)), new Set([FRAME]))
+        assert.strictEqual(textOf(much.payloads), "y".repeat(bytes * pieces))
+      }
     })
+  })
+
+  it.effect.each([
+    [100, 1024 * 1024],
+    [0, 16 * 1024],
+  ] as const)("at pace %s has its provider read no further than %s bytes beyond what waits", ([pace, most]) => {
+    const size = 16 * 1024
+    let heard = 0
+    const endless = Stream.iterate(0, (n) => n + 1).pipe(
+      Stream.rechunk(1),
+      Stream.mapEffect(() => Effect.sync(() => ++heard)),
+      Stream.map(() => delta("y".repeat(size))),
+    )
+    return Effect.gen(function* () {
+      const completions = yield* SealedCompletions
+      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace })
+      const answer = yield* completions.handle(request.envelope)
+      if (answer._tag !== "Stream") return assert.fail("no stream")
+      yield* answer.begin({
+        isReady: () => false,
+        write: () => assert.fail("nothing can be written"),
+        end: () => undefined,
+        fail: (defect) => assert.fail(String(defect)),
+      })
+      yield* TestClock.adjust(2000)
+      assert.isAtLeast(heard * size, most * 0.9)
+      assert.isAtMost(heard * size, most + 2 * size)
+    }).pipe(Effect.scoped, Effect.provide(layerStreaming(endless)))
+  })
+
+  it.live("sends the frames of ticks that passed while the process was busy", () => {
+    const busy = Stream.concat(
+      Stream.fromEffectDrain(
+        Effect.sleep(50).pipe(
+          Effect.andThen(
+            Effect.sync(() => {
+              const until = performance.now() + 500
+              while (performance.now() < until);
+            }),
+          ),
+          Effect.andThen(Effect.sleep(100)),
+        ),
+      ),
+      Stream.make(finished),
+    )
+    return Effect.gen(function* () {
+      const { sizes } = yield* exchange(yield* beginSession(), { prompt: "x", stream: true }, { pace: 20 })
+      assert.isAtLeast(sizes.length - 1, 650 / 20 - 1)
+    }).pipe(Effect.provide(layerStreaming(busy)))
+  })
+
+  it.effect("sends the frames that it owes once its reader goes on, in the number of the ticks", () => {
+    const said = saying(words(3), 300)
+    return Effect.gen(function* () {
+      const completions = yield* SealedCompletions
+      const request = yield* sealChat(yield* beginSession(), { prompt: "x", stream: true }, { pace: 100 })
+      const answer = yield* completions.handle(request.envelope)
+      if (answer._tag !== "Stream") return assert.fail("no stream")
+      const sealed: Array<SealedEvent> = []
+      let isReady = false
+      const goOn = yield* answer.begin({
+        isReady: () => isReady,
+        write: (events) => void sealed.push(...events),
+        end: () => undefined,
+        fail: (defect) => assert.fail(String(defect)),
+      })
+      yield* TestClock.adjust(45_000)
+      assert.lengthOf(sealed, 0)
+      isReady = true
+      goOn()
+      yield* TestClock.adjust(0)
+      const { responseNonce } = answer
+      const { payloads, sizes } = openAnswer(request, { form: "stream", responseNonce, ...collectEvents(sealed) })
+      // The last word came after 900 ms: nine or ten ticks, and the end.
+      assert.isTrue(sizes.length === 10 || sizes.length === 11, String(sizes))
+      assert.deepStrictEqual(new Set(sizes.slice(0, -1)), new Set([FRAME]))
+      assert.strictEqual(textOf(payloads), words(3).join(""))
+    }).pipe(Effect.scoped, Effect.provide(layerStreaming(said)))
   })
 
   it.effect("sends of two restarts the last, without what it voids", () => {

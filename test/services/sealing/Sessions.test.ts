@@ -47,10 +47,12 @@ const layerSessions = (settings: Partial<SessionSettings> = {}, vault = counting
     Layer.provideMerge(vault),
   )
 
-const claim = Effect.fnUntraced(function* (id: string, enc: string) {
+const HERE = "a source"
+
+const claim = Effect.fnUntraced(function* (id: string, enc: string, source = HERE) {
   const sessions = yield* Sessions
-  return yield* sessions.find(id, enc).pipe(
-    Effect.flatMap((session) => sessions.claim(session, enc)),
+  return yield* sessions.find(id, enc, source).pipe(
+    Effect.flatMap((session) => sessions.claim(session, enc, source)),
     Effect.as("served" as const),
     Effect.catch(({ _tag }) => Effect.succeed(_tag)),
   )
@@ -119,7 +121,7 @@ describe("sessions", () => {
               const outcome =
                 operation.op === "claim"
                   ? yield* claim(id, operation.enc)
-                  : yield* sessions.find(id, operation.enc).pipe(
+                  : yield* sessions.find(id, operation.enc, HERE).pipe(
                       Effect.as("served" as const),
                       Effect.catch(({ _tag }) => Effect.succeed(_tag)),
                     )
@@ -150,12 +152,12 @@ describe("sessions", () => {
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const offer = yield* beginSession()
-      const session = yield* sessions.find(offer.session_id, "enc")
+      const session = yield* sessions.find(offer.session_id, "enc", HERE)
       const outcomes = yield* Effect.forEach(
         Array.from({ length: 50 }),
         () =>
           Effect.yieldNow.pipe(
-            Effect.andThen(sessions.claim(session, "enc")),
+            Effect.andThen(sessions.claim(session, "enc", HERE)),
             Effect.as("served"),
             Effect.catch(({ _tag }) => Effect.succeed(_tag)),
           ),
@@ -172,12 +174,12 @@ describe("sessions", () => {
       const { max_requests, session_id } = yield* beginSession()
       const found: ReadonlyArray<readonly [Session, string]> = yield* Effect.forEach(
         Array.from({ length: 20 }, (_, i) => `enc ${i}`),
-        (enc) => Effect.map(sessions.find(session_id, enc), (session) => [session, enc] as const),
+        (enc) => Effect.map(sessions.find(session_id, enc, HERE), (session) => [session, enc] as const),
       )
       const outcomes = yield* Effect.forEach(
         found,
         ([session, enc]) =>
-          sessions.claim(session, enc).pipe(
+          sessions.claim(session, enc, HERE).pipe(
             Effect.as("served"),
             Effect.catch(({ _tag }) => Effect.succeed(_tag)),
           ),
@@ -197,11 +199,18 @@ describe("sessions", () => {
     }).pipe(Effect.provide(layerSessions({}, layer)))
   })
 
+  /** Claims a request of a caller who may be served. */
+  const admitted = Effect.fnUntraced(function* (id: string, enc: string, isKnown: boolean, source = HERE) {
+    const sessions = yield* Sessions
+    const session = yield* sessions.find(id, enc, source)
+    sessions.admit(yield* sessions.claim(session, enc, source), enc, isKnown)
+  })
+
   it.effect("remember what they served until they would have expired, and take on no more than can be remembered", () =>
     Effect.gen(function* () {
       const [first, second] = [yield* beginSession(), yield* beginSession()]
-      assert.strictEqual(yield* claim(first.session_id, "a"), "served")
-      assert.strictEqual(yield* claim(second.session_id, "b"), "served")
+      yield* admitted(first.session_id, "a", true)
+      yield* admitted(second.session_id, "b", true)
       assert.strictEqual(yield* claim(second.session_id, "c"), "ClaimsFull")
       // Those that never served make room first, then the oldest, whose copies are still known.
       for (let i = 0; i < 8; i++) yield* beginSession()
@@ -210,6 +219,82 @@ describe("sessions", () => {
       assert.strictEqual(yield* claim(first.session_id, "a"), "SessionGone")
       assert.strictEqual(yield* claim((yield* beginSession()).session_id, "d"), "served")
     }).pipe(Effect.provide(layerSessions({ maxClaims: 2 }))),
+  )
+
+  it.effect("keep room for others, whatever one source claims without a caller", () =>
+    Effect.gen(function* () {
+      const { session_id } = yield* beginSession()
+      const outcomes = function* (source: string) {
+        const all: Array<string> = []
+        for (let i = 0; i < 8; i++) all.push(yield* claim(session_id, `${source} ${i}`, source))
+        return all.filter((outcome) => outcome === "served").length
+      }
+      const served = [yield* outcomes("one"), yield* outcomes("two"), yield* outcomes("three"), yield* outcomes("four")]
+      assert.deepStrictEqual(served, [6, 3, 2, 1])
+    }).pipe(Effect.provide(layerSessions({ maxClaims: 12, maxRequests: 100 }))),
+  )
+
+  it.effect("count no claim of a known caller against its source", () =>
+    Effect.gen(function* () {
+      const { session_id } = yield* beginSession()
+      for (let i = 0; i < 11; i++) yield* admitted(session_id, `known ${i}`, true)
+      assert.strictEqual(yield* claim(session_id, "unknown"), "served")
+      assert.strictEqual(yield* claim(session_id, "one too many"), "ClaimsFull")
+    }).pipe(Effect.provide(layerSessions({ maxClaims: 12, maxRequests: 100 }))),
+  )
+
+  it.effect("give a source's room back with each session, over many of them", () =>
+    Effect.gen(function* () {
+      for (let round = 0; round < 20; round++) {
+        const { session_id } = yield* beginSession()
+        yield* admitted(session_id, "known", true)
+        yield* admitted(session_id, "anybody", false)
+        assert.strictEqual(yield* claim(session_id, "a stranger"), "served")
+        assert.strictEqual(yield* claim(session_id, "one too many"), "ClaimsFull")
+        yield* TestClock.adjust(Duration.seconds(10))
+      }
+    }).pipe(Effect.provide(layerSessions({ maxClaims: 5, maxRequests: 100 }))),
+  )
+
+  it.effect("go first when there are too many unless they served a caller", () => {
+    const { destroyed, layer } = countingVault()
+    return Effect.gen(function* () {
+      const [honest, ...strangers] = yield* Effect.all(Array.from({ length: 4 }, () => beginSession()))
+      for (const { session_id } of strangers) assert.strictEqual(yield* claim(session_id, "a"), "served")
+      yield* admitted(String(honest?.session_id), "a", false)
+      for (let i = 0; i < 3; i++) yield* beginSession()
+      assert.deepStrictEqual(destroyed, [0, 1, 1, 1, 0, 0, 0])
+    }).pipe(Effect.provide(layerSessions({}, layer)))
+  })
+
+  it.effect("end at their time of day although the clock was set back before they began", () => {
+    const { destroyed, layer } = countingVault()
+    return Effect.gen(function* () {
+      yield* TestClock.setTime(60_600)
+      yield* beginSession()
+      yield* TestClock.setTime(900)
+      const { expires_at, session_id } = yield* beginSession()
+      assert.strictEqual(yield* claim(session_id, "a"), "served")
+      yield* TestClock.setTime(expires_at * 1000 - 1)
+      assert.strictEqual(yield* claim(session_id, "a"), "Replayed")
+      yield* TestClock.setTime(expires_at * 1000)
+      assert.strictEqual(yield* claim(session_id, "a"), "SessionGone")
+      assert.strictEqual(destroyed[1], 1)
+    }).pipe(Effect.provide(layerSessions({}, layer)))
+  })
+
+  it.effect("last no longer because the clock was set back after they began", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      yield* TestClock.setTime(60_000)
+      const { session_id } = yield* beginSession()
+      yield* TestClock.setTime(0)
+      yield* TestClock.adjust(Duration.millis(9999))
+      assert.strictEqual(yield* claim(session_id, "a"), "served")
+      yield* TestClock.adjust(Duration.seconds(1))
+      assert.strictEqual(yield* claim(session_id, "b"), "SessionGone")
+      assert.strictEqual(yield* sessions.live, 0)
+    }).pipe(Effect.provide(layerSessions())),
   )
 
   it.effect("are refused at the very millisecond, before the timer looks", () =>
@@ -266,7 +351,7 @@ describe("sessions", () => {
       const publicKey = decodeBase64Url(public_key) ?? new Uint8Array()
       assert.strictEqual(publicKey.length, suite.publicKeyBytes)
       assert.isTrue(suite.isSoundKey(publicKey))
-      const session = yield* sessions.find(session_id, "enc")
+      const session = yield* sessions.find(session_id, "enc", HERE)
       assert.deepStrictEqual(Buffer.from(session.attestationHash), sha256(utf8(attestation)))
 
       const other = yield* beginSession(suite)
@@ -284,7 +369,7 @@ describe("sessions", () => {
         assert.strictEqual(routeOf(id), "px19")
         assert.strictEqual(decodeBase64Url(id)?.length, 16)
         assert.deepInclude<unknown>(parseStatement(attestation)?.claims, { session_id: id })
-        const session = yield* sessions.find(id, "enc")
+        const session = yield* sessions.find(id, "enc", HERE)
         assert.strictEqual(encodeBase64Url(session.idBytes), id)
         ids.push(id)
       }

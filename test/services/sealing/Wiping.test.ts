@@ -1,7 +1,7 @@
 /** Every copy of a secret that the product makes or is given by Node is overwritten, however a request ends. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Context, Duration, Effect, Exit, Layer, Scope } from "effect"
 import { utf8 } from "../../../src/domain/bytes.ts"
 import { X_WING } from "../../../src/domain/suites.ts"
@@ -16,6 +16,7 @@ import { ResponseSealer } from "../../../src/services/sealing/ResponseSealer.ts"
 import { SealedCompletions } from "../../../src/services/sealing/SealedCompletions.ts"
 import { type Envelope, SealedExchange } from "../../../src/services/sealing/SealedExchange.ts"
 import { Sessions } from "../../../src/services/sealing/Sessions.ts"
+import { sodium } from "../../../src/services/sealing/sodium.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import * as reference from "../../support/protocol/reference.ts"
 import { collect, layerSealing, offerOf, sealChat, sealPayload } from "../../support/protocol/Sealing.ts"
@@ -156,7 +157,10 @@ it.effect(
           requestHash: new Uint8Array(32),
           request,
         })
-        const asked = readRequest({ sessionId: "", receivedAt: 0, request, sealer }, admission)
+        const asked = yield* readRequest(
+          { sessionId: "", receivedAt: 0, request, forget: () => undefined, admit: () => undefined, sealer },
+          admission,
+        )
         assert.strictEqual(Buffer.from(payload).toString().replaceAll("\0", ""), text.includes(body) ? body : "")
         const outcome = yield* Effect.exit(Effect.scoped(asked.request))
         assert.strictEqual(Exit.isSuccess(outcome), text === good)
@@ -182,6 +186,33 @@ describe.each([
     assert.throws(() => signing.sign(new Uint8Array(1)), /destroyed/)
     assert.throws(() => storage.agreementKey(), /after all were wiped/)
     assert.throws(() => storage.hybridKey(), /after all were wiped/)
+  })
+})
+
+describe.runIf(sodium !== undefined)("guarded memory", () => {
+  it("is reused for the keys of sessions, however many come and go", () => {
+    assert(sodium)
+    const allocate = vi.spyOn(sodium, "sodium_malloc")
+    try {
+      const storage = guardedStorage()
+      assert(storage)
+      for (let i = 0; i < 3000; i++) storage.agreementKey(new Uint8Array(32).fill(7)).destroy()
+      assert.strictEqual(allocate.mock.calls.length, 1)
+    } finally {
+      allocate.mockRestore()
+    }
+  })
+
+  it("holds one key in one place, also after another was destroyed twice", () => {
+    const storage = guardedStorage()
+    assert(storage)
+    const gone = storage.agreementKey()
+    gone.destroy()
+    gone.destroy()
+    const [one, other] = [storage.agreementKey(), storage.agreementKey()]
+    assert.deepStrictEqual(one.agree(other.publicKey), other.agree(one.publicKey))
+    assert.notDeepEqual(one.publicKey, other.publicKey)
+    assert.notDeepEqual(one.agree(one.publicKey), other.agree(one.publicKey))
   })
 })
 

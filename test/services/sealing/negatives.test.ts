@@ -48,7 +48,7 @@ describe("over HTTP", () => {
       const type = answered.headers.get("content-type") ?? ""
       assert.match(type, code === undefined ? /^application\/json/ : /^application\/problem\+json/)
       assert.strictEqual(answer["code"], code)
-      if (code === undefined) assert.deepStrictEqual(Object.keys(answer), ["attestation"])
+      if (code === undefined) assert.deepStrictEqual(Object.keys(answer), ["attestation", "keys"])
     }),
   )
 })

@@ -381,17 +381,25 @@ const loggedBy = Effect.fnUntraced(function* (effect: Effect.Effect<unknown>) {
 
 describe("the log", () => {
   it.effect.each([
-    ["unauthorized", "WARN"],
-    ["redirected", "WARN"],
-    ["unavailable", "DEBUG"],
-    ["slow", "DEBUG"],
-  ] as const)("says of a call that ended %s with %s what only an operator can mend", ([kind, level]) =>
+    ["unauthorized", "WARN", "check PROVIDER1_API_KEY, and the account that it belongs to"],
+    ["redirected", "WARN", "check PROVIDER1_BASE_URL"],
+    ["unknown-model", "WARN", "check PROVIDER1_MODEL, or the targets of the routing"],
+    ["unavailable", "INFO", undefined],
+    ["slow", "INFO", undefined],
+    ["invalid-request", "DEBUG", undefined],
+  ] as const)("says of a call that ended %s with %s what there is to mend", ([kind, level, fix]) =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails(kind, { detail: Redacted.make("quoted prompt") })])
       const upstream = yield* upstreamOf([provider], { retry: { times: 0 } })
       const [first] = yield* loggedBy(Effect.exit(upstream.complete(ask())))
-      const about = { provider: "provider1", model: "provider1-model", outcome: kind, cause: "first" }
+      const about = {
+        provider: "provider1",
+        model: "provider1-model",
+        outcome: kind,
+        cause: "first",
+        ...(fix === undefined ? {} : { fix }),
+      }
       assert.deepStrictEqual(first, [level, "Provider call failed", about])
     }),
   )

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Clock, Duration, Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { Message } from "../../../src/domain/chat.ts"
 import type { UpstreamRequest } from "../../../src/domain/upstream.ts"
-import { makeAffinity } from "../../../src/services/upstream/Affinity.ts"
-import { KEPT_FOR, MAX_PLACES, MAX_PLACES_OF_CALLER } from "../../../src/services/upstream/RecentPlaces.ts"
+import { makeAffinity, STAY } from "../../../src/services/upstream/Affinity.ts"
+import { MAX_PLACES, MAX_PLACES_OF_CALLER } from "../../../src/services/upstream/RecentPlaces.ts"
 import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { ask, fails, finish, passingTime, scripted, text, upstreamOf, wait } from "./ScriptedProvider.ts"
 
@@ -135,15 +135,41 @@ describe("a conversation", () => {
     }),
   )
 
-  it.effect("is forgotten an hour after its last turn", () =>
+  it.effect("returns 20 s after it moved, however many turns it had meanwhile", () =>
     Effect.gen(function* () {
       const { upstream } = yield* moved()
-      yield* TestClock.adjust("50 minutes")
-      assert.strictEqual(yield* servedBy(upstream, turn(2)), "provider2")
-      yield* TestClock.adjust("50 minutes")
-      assert.strictEqual(yield* servedBy(upstream, turn(3)), "provider2")
-      yield* TestClock.adjust(KEPT_FOR)
-      assert.strictEqual(yield* servedBy(upstream, turn(4)), "provider1")
+      const from = yield* Clock.currentTimeMillis
+      for (const n of [2, 3, 4]) {
+        yield* TestClock.adjust("5 seconds")
+        assert.strictEqual(yield* servedBy(upstream, turn(n)), "provider2")
+      }
+      yield* TestClock.setTime(from + Duration.toMillis(STAY))
+      assert.strictEqual(yield* servedBy(upstream, turn(5)), "provider1")
+    }),
+  )
+
+  it.effect("returns although all share one prompt_cache_key, and moves again if that fails", () =>
+    Effect.gen(function* () {
+      const shared = { completion: { ...turn(1).completion, prompt_cache_key: "everything" } }
+      const { first, upstream } = yield* moved(turn(1, shared))
+      yield* TestClock.adjust(STAY)
+      first.script([fails("unavailable")])
+      assert.strictEqual(yield* servedBy(upstream, turn(1, shared)), "provider2")
+      assert.strictEqual(yield* servedBy(upstream, turn(1, shared)), "provider2")
+      yield* TestClock.adjust(STAY)
+      assert.strictEqual(yield* servedBy(upstream, turn(1, shared)), "provider1")
+    }),
+  )
+
+  it.effect("follows the order again as soon as the open circuit that it was led past closes", () =>
+    Effect.gen(function* () {
+      const [first, second] = pair()
+      const upstream = yield* upstreamOf([first, second], { retry: { times: 0 }, circuit: { failures: 1 } })
+      first.script([fails("unavailable")])
+      assert.strictEqual(yield* servedBy(upstream, turn(1, { about: "another" })), "provider2")
+      assert.strictEqual(yield* servedBy(upstream, turn(1)), "provider2")
+      yield* TestClock.adjust("7 seconds")
+      assert.strictEqual(yield* servedBy(upstream, turn(2)), "provider1")
     }),
   )
 
@@ -154,7 +180,7 @@ describe("a conversation", () => {
     const affinity = makeAffinity()
     const turnOf = (caller: string, about: string) => affinity.turn(turn(1, { caller, about }), [first, second])
     const move = (caller: string, about: string) =>
-      Effect.flatMap(turnOf(caller, about), ({ answered }) => answered(second, undefined))
+      Effect.flatMap(turnOf(caller, about), ({ answered }) => answered(second, undefined, () => true))
     return {
       move,
       moveMany: (caller: string, count: number) =>
@@ -164,18 +190,18 @@ describe("a conversation", () => {
     }
   })
 
-  it.effect("is forgotten when so many others went somewhere after its last turn", () =>
+  it.effect("is forgotten when so many others moved after it", () =>
     Effect.gen(function* () {
       const { move, moveMany, stays } = yield* places()
       yield* move("alice", "old")
-      yield* move("alice", "used")
+      yield* move("alice", "new")
       const others = MAX_PLACES / MAX_PLACES_OF_CALLER
       for (let i = 1; i < others; i++) yield* moveMany(`caller ${i}`, MAX_PLACES_OF_CALLER)
       yield* moveMany("the last", MAX_PLACES_OF_CALLER - 2)
-      assert.isTrue(yield* stays("alice", "used"))
+      assert.isTrue(yield* stays("alice", "old"))
       yield* move("the last", "one more")
       assert.isFalse(yield* stays("alice", "old"))
-      assert.isTrue(yield* stays("alice", "used"))
+      assert.isTrue(yield* stays("alice", "new"))
       assert.isTrue(yield* stays("the last", "one more"))
     }),
   )
@@ -188,9 +214,7 @@ describe("a conversation", () => {
       yield* moveMany("mallory", MAX_PLACES_OF_CALLER - 1)
       assert.isTrue(yield* stays("mallory", "old"))
       yield* move("mallory", "one more")
-      // Looking whether one stays is a use of it: now the next one is the oldest.
-      assert.isTrue(yield* stays("mallory", "old"))
-      assert.isFalse(yield* stays("mallory", "0"))
+      assert.isFalse(yield* stays("mallory", "old"))
       yield* moveMany("mallory", MAX_PLACES)
       assert.isFalse(yield* stays("mallory", "old"))
       assert.isTrue(yield* stays("alice", "hers"))

@@ -133,7 +133,7 @@ describe("messages", () => {
     Effect.gen(function* () {
       const { upstream } = yield* slots("messages", [sse(...BEGINNING, WORD, overloaded)])
       const { error } = yield* read(upstream.events(asked("messages")))
-      assert.deepStrictEqual(error && saidOf(error), { error: OVERLOADED })
+      assert.deepStrictEqual(error && saidOf(error), { status: 529, error: OVERLOADED })
     }),
   )
 
@@ -171,13 +171,13 @@ describe("responses", () => {
   )
 
   it.effect.each([
-    ["rate_limit_exceeded", "rate-limited", 3],
-    ["server_error", "upstream-unavailable", 3],
-    ["invalid_prompt", "content-filtered", 1],
-    ["image_content_policy_violation", "content-filtered", 1],
-    ["invalid_image_url", "invalid-request", 1],
-    ["image_too_large", "invalid-request", 1],
-  ] as const)("that fail with %s are %s", ([code, expected, times]) =>
+    ["rate_limit_exceeded", "rate-limited", 3, { status: 429 }],
+    ["server_error", "upstream-unavailable", 3, { status: 500 }],
+    ["invalid_prompt", "content-filtered", 1, {}],
+    ["image_content_policy_violation", "content-filtered", 1, {}],
+    ["invalid_image_url", "invalid-request", 1, { status: 400 }],
+    ["image_too_large", "invalid-request", 1, { status: 400 }],
+  ] as const)("that fail with %s are %s", ([code, expected, times, said]) =>
     Effect.gen(function* () {
       const error = { code, message: "It failed." }
       const failed = { ...response, status: "failed", error }
@@ -190,7 +190,7 @@ describe("responses", () => {
       assert.deepStrictEqual(calls(), [times])
       const whole = yield* soon(Effect.flip(upstream.answer(asked("responses"))))
       assert.strictEqual(whole.code, expected)
-      assert.deepStrictEqual(saidOf(whole), { error })
+      assert.deepStrictEqual(saidOf(whole), { ...said, error })
     }),
   )
 })

@@ -61,6 +61,7 @@ describe("a circuit", () => {
     "unavailable",
     "timeout",
     "truncated",
+    "unfinished",
     "garbage",
     "redirected",
   ])
@@ -557,6 +558,7 @@ describe("status", () => {
           model: "provider2-model",
           circuit: "closed",
           lastSuccess: Option.none(),
+          fault: undefined,
           targets: [],
         },
         {
@@ -564,6 +566,7 @@ describe("status", () => {
           model: "provider1-model",
           circuit: "closed",
           lastSuccess: Option.none(),
+          fault: undefined,
           targets: [],
         },
       ])

@@ -122,6 +122,35 @@ describe("the model", () => {
     }),
   )
 
+  it.effect("one that its caller made up is refused, and nobody else is asked", () =>
+    Effect.gen(function* () {
+      const providers = [scripted("provider1"), scripted("provider2")] as const
+      providers[0].always([fails("unknown-model")])
+      const upstream = yield* upstreamOf(providers)
+      const error = yield* Effect.flip(upstream.complete(ask({ model: "gpt-5-typo" })))
+      assert.deepStrictEqual([error.code, error.status, error.provider], ["unknown-model", 422, "provider1"])
+      assert.strictEqual(error.detail && Redacted.value(error.detail), "gpt-5-typo")
+      assert.strictEqual(providers[1].calls.length, 0)
+    }),
+  )
+
+  it.effect("one that a setting names is asked elsewhere if its provider does not have it", () =>
+    Effect.gen(function* () {
+      const providers = [scripted("provider1"), scripted("provider2")] as const
+      providers[0].always([fails("unknown-model")])
+      const upstream = yield* upstreamOf(providers)
+      for (const model of [undefined, "provider1-model"]) {
+        const { served } = yield* upstream.complete(ask(model === undefined ? {} : { model }))
+        assert.strictEqual(served.provider, "provider2")
+      }
+      const targets = [
+        { provider: "provider1", model: "a" },
+        { provider: "provider2", model: "b" },
+      ] as const
+      assert.strictEqual((yield* upstream.complete(ask({ targets }))).served.model, "b")
+    }),
+  )
+
   it.effect("with a named provider it is passed as given", () =>
     Effect.gen(function* () {
       const [first, second] = failing()
@@ -177,6 +206,7 @@ describe("what each failure leads to", () => {
     slow: true,
     timeout: true,
     truncated: true,
+    unfinished: true,
     garbage: true,
     redirected: true,
     "context-too-long": true,
@@ -196,6 +226,7 @@ describe("what each failure leads to", () => {
     slow: "upstream-timeout",
     timeout: "upstream-timeout",
     truncated: "upstream-truncated",
+    unfinished: "upstream-truncated",
     garbage: "upstream-protocol",
     redirected: "upstream-protocol",
     "context-too-long": "context-too-long",
@@ -248,7 +279,7 @@ describe("what each failure leads to", () => {
       assert.strictEqual(served.provider, "provider2")
       assert.deepStrictEqual(
         attempts.map(({ outcome }) => outcome),
-        ["garbage", "garbage", "garbage", "success"],
+        ["garbage", "success"],
       )
       assert.include(lines[0], "SyntaxError")
       assert.include(lines[0], "Failover.test.ts")

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Schema, Stream } from "effect"
 import { FailureKind, failureRules } from "../../../src/domain/failures.ts"
 import type { Attempt, Completed, StreamEvent, UpstreamError } from "../../../src/domain/upstream.ts"
+import { LEAST_MS } from "../../../src/services/upstream/FirstTokenLimits.ts"
 import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import {
   ask,
@@ -20,7 +21,7 @@ import {
 } from "./ScriptedProvider.ts"
 
 const { base, times } = defaultUpstreamSettings.retry
-const { firstToken, idle, total } = defaultUpstreamSettings.timeouts
+const { idle, total } = defaultUpstreamSettings.timeouts
 
 /** One call as it could go: what it says before it ends, how slowly, and how it ends. */
 const Performance = Schema.Struct({
@@ -176,7 +177,7 @@ describe("whatever the providers do", () => {
         const [call] = silent.calls
         assert.strictEqual(
           rounded((call?.endedAt ?? 0) - (call?.at ?? 0)),
-          Duration.toMillis(words === 0 ? firstToken : idle),
+          Duration.toMillis(words === 0 ? Duration.millis(LEAST_MS) : idle),
         )
       }),
   )

@@ -6,7 +6,7 @@ import type { ProviderApi } from "../../../src/services/upstream/providers/share
 import { PROVIDERS } from "../../../src/services/upstream/Slots.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { ProviderHttp } from "../../../src/services/upstream/ProviderHttp.ts"
-import type { UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
+import { defaultUpstreamSettings, type UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import { type Fake, FakeUpstream, type WireName } from "../../support/FakeUpstream.ts"
 import { type Overrides, settingsWith } from "./ScriptedProvider.ts"
 
@@ -77,6 +77,8 @@ export interface WiredOptions extends Overrides {
   /** Where the provider under test is said to be, in place of the fake. */
   readonly baseUrl?: string
   readonly apiKey?: string
+  /** The settings of the fault policy as they are by default, in place of those for tests. */
+  readonly byDefault?: boolean
   /** Whether there is another provider behind the one under test. Default: yes. */
   readonly alone?: boolean
 }
@@ -84,11 +86,11 @@ export interface WiredOptions extends Overrides {
 /** One provider with the given wire format first, an OpenAI-compatible one behind it. */
 export const wired = Effect.fnUntraced(function* (
   wire: Wire,
-  { alone = false, apiKey = "key-of-the-target", baseUrl, ...overrides }: WiredOptions = {},
+  { alone = false, apiKey = "key-of-the-target", baseUrl, byDefault = false, ...overrides }: WiredOptions = {},
 ): Effect.fn.Return<Wired, never, Scope.Scope> {
   const target = yield* FakeUpstream.make()
   const backup = yield* FakeUpstream.make()
-  const settings = mergedWith(overrides)
+  const settings = byDefault ? defaultUpstreamSettings : mergedWith(overrides)
   const http = yield* Layer.build(ProviderHttp.layer({ ...settings.timeouts, traceHeaders: true }))
   const first = makeHttpProvider(wire.api, {
     id: wire.provider,

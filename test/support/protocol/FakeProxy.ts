@@ -16,6 +16,8 @@ export interface Script {
   readonly status?: "complete" | "failed" | "aborted"
   readonly problem?: Json
   readonly usage?: Json | null
+  /** Of a complete answer: "stop" by default. */
+  readonly finishReasons?: ReadonlyArray<string>
   /** Instead of an answer: a failure, or an abort, of which no provider was told unless one is named. */
   readonly refuse?: { readonly problem: Json; readonly status?: "failed" | "aborted"; readonly provider?: string }
 }
@@ -74,6 +76,9 @@ export const json = (body: unknown, status = 200, headers: Record<string, string
 /** A refusal without a seal. */
 export const refusal = (status: number, code: string, headers: Record<string, string> = {}): Response =>
   json(problem(status, code), status, { "content-type": "application/problem+json", ...headers })
+
+const isRestart = (payload: unknown): payload is { readonly restart: { readonly provider: unknown } } =>
+  typeof payload === "object" && payload !== null && "restart" in payload
 
 const jsonOf = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
@@ -223,8 +228,10 @@ export class FakeProxy {
     for (const payload of this.script.payloads ?? said) {
       frames.push(reference.sealFrame(exchange, form, frames, text(jsonOf(payload)), false, floor))
     }
-    const finishReasons = status === "complete" ? ["stop"] : []
-    const provider = refuse === undefined ? "provider1" : (refuse.provider ?? null)
+    const { finishReasons = status === "complete" ? ["stop"] : [] } = this.script
+    const restart = (this.script.payloads ?? []).findLast((payload) => isRestart(payload))
+    const asked = request.payload["provider"] ?? "provider1"
+    const provider = refuse === undefined ? (restart?.restart.provider ?? asked) : (refuse.provider ?? null)
     const common = { iat: Math.floor(this.now() / 1000), session_id: id }
     const claims: Claims = {
       version: 2,

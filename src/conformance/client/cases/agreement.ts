@@ -24,6 +24,19 @@ const proof = (name: string, says: string, change: (claims: JsonObject) => JsonO
   )
 
 const HOUR = 3600
+/** In the year 2058. */
+const FAR = 2_777_000_000
+
+const TAKEOVER = { reason: "unavailable", provider: "provider2", model: "model-1" }
+
+/** A payload of either form whose answer counts other tokens than the end record. */
+const counted = (payload: JsonObject): JsonObject => {
+  const usage = { prompt_tokens: 7, completion_tokens: 7, total_tokens: 14 }
+  const { deltas } = payload
+  return Array.isArray(deltas)
+    ? { ...payload, deltas: deltas.map((delta) => ({ ...Object(delta), usage })) }
+    : { ...payload, usage }
+}
 
 export const agreement: CaseClass = {
   title: "Agreement of receipt, proof and answer",
@@ -36,6 +49,31 @@ export const agreement: CaseClass = {
     receipt("status", "of a failure, about a complete answer", () => ({ status: "failed" })),
     receipt("finish-reasons", "of other finish_reasons", () => ({ finish_reasons: ["length"] })),
     receipt("usage", "of another usage", () => ({ usage: { total_tokens: 1_000_000 } })),
+    receipt("model-other", "of a model that the answer does not name", () => ({ model: "model-9" })),
+    receipt("model-none", "of no model, though the answer names one", () => ({ model: null })),
+    refused("C41", "usage-of-frames", "gives another usage in record and receipt than in the answer", {
+      payloads: (payloads) =>
+        payloads.map((payload, index) => (index === payloads.length - 1 ? counted(payload) : payload)),
+    }),
+    refused("C41", "finish-reasons-of-frames", "gives other finish_reasons in record and receipt than in the answer", {
+      record: (record) => ({ ...record, finish_reasons: ["length"] }),
+      receipt: { claims: (claims) => ({ ...claims, finish_reasons: ["length"] }) },
+    }),
+    refused(
+      "C41",
+      "provider-of-restart",
+      "gives a receipt of the provider that another one took over from",
+      { payloads: (payloads) => [{ restart: TAKEOVER, deltas: [] }, ...payloads] },
+      { form: "stream", restart: true },
+    ),
+    receipt("provider-none", "of a complete answer by nobody", () => ({ provider: null })),
+    receipt(
+      "late",
+      "of a request that came long after it was issued",
+      () => ({ received_at: FAR, completed_at: FAR, iat: FAR }),
+      "C42",
+    ),
+    receipt("stated-late", "that was made long after the client had it", () => ({ iat: FAR }), "C42"),
     receipt("root", "over another chain", () => ({ root: ANOTHER_HASH })),
     receipt("count-more", "of one frame more than came", ({ count }) => ({ count: Number(count) + 1 })),
     receipt("count-less", "of one frame less than came", ({ count }) => ({ count: Number(count) - 1 })),
@@ -68,6 +106,7 @@ export const agreement: CaseClass = {
     proof("root", "over another chain", () => ({ root: ANOTHER_HASH })),
     proof("count-more", "of one frame more than came", ({ count }) => ({ count: Number(count) + 1 })),
     proof("count-less", "of the data frames alone", ({ count }) => ({ count: Number(count) - 1 })),
+    proof("late", "that was made long after the client had it", () => ({ iat: FAR })),
     proof("early", "that was made before its receipt", ({ iat }) => ({ iat: Number(iat) - HOUR })),
     refused(
       "C43",

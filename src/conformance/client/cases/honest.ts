@@ -1,4 +1,5 @@
 /** What an honest proxy may say, and a client has to believe. */
+import { omit } from "../../omit.ts"
 import { isObject } from "../../../domain/json.ts"
 import { believed, type CaseClass } from "../Case.ts"
 import { BREAK, type Reply } from "../Lie.ts"
@@ -26,7 +27,7 @@ const asText =
 
 const UNKNOWN = { extension: { of: ["a later version", 1.5, null] } }
 
-const RESTART = { reason: "upstream-unavailable", provider: "provider2", model: "model-2" }
+const RESTART = { reason: "upstream-unavailable", provider: "provider2", model: "model-1" }
 
 export const honest: CaseClass = {
   title: "Honest proxies",
@@ -64,10 +65,22 @@ export const honest: CaseClass = {
     believed("C6", "honest-unnamed-key", "shows its key under another kid: a key counts by its own thumbprint", {
       keys: ({ keys }) => ({ keys: (keys as ReadonlyArray<object>).map((key) => ({ ...key, kid: "another" })) }),
     }),
-    believed("C41", "honest-no-usage", "counts nothing and names no reason for the end", {
-      record: (record) => ({ ...record, finish_reasons: [], usage: null }),
-      receipt: { claims: (claims) => ({ ...claims, finish_reasons: [], usage: null }) },
+    believed("C41", "honest-no-usage", "counts nothing", {
+      payloads: (payloads) => payloads.map((payload) => omit(payload, "usage")),
+      record: (record) => ({ ...record, usage: null }),
+      receipt: { claims: (claims) => ({ ...claims, usage: null }) },
     }),
+    believed(
+      "C41",
+      "honest-no-finish-reason",
+      "names no reason for the end",
+      {
+        payloads: (payloads) => payloads.slice(0, -1),
+        record: (record) => ({ ...record, finish_reasons: [] }),
+        receipt: { claims: (claims) => ({ ...claims, finish_reasons: [] }) },
+      },
+      STREAM,
+    ),
     believed("C44", "honest-long-record", "has an end record that needs the next size, 8188 bytes", {
       record: (record) => ({ ...record, note: "x".repeat(5000) }),
       recordBytes: 8188,
@@ -136,7 +149,10 @@ export const honest: CaseClass = {
       "C38",
       "honest-restart",
       "begins again with another provider: what came before is void",
-      { payloads: (payloads) => [...payloads.slice(0, 1), { restart: RESTART, deltas: [] }, ...payloads] },
+      {
+        payloads: (payloads) => [...payloads.slice(0, 1), { restart: RESTART, deltas: [] }, ...payloads],
+        receipt: { claims: (claims) => ({ ...claims, provider: RESTART.provider }) },
+      },
       { form: "stream", restart: true },
     ),
     believed(

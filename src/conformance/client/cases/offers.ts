@@ -2,6 +2,7 @@
 import { omit } from "../../omit.ts"
 import { type Bytes, concat, decodeBase64Url, encodeBase64Url } from "../../../domain/bytes.ts"
 import type { JsonObject } from "../../../domain/json.ts"
+import { MAX_SESSION_SECONDS } from "../../../domain/transcript.ts"
 import { sha256 } from "../../../services/sealing/sha256.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
 
@@ -123,10 +124,14 @@ export const offers: CaseClass = {
         ["C17", "expires_at"],
         ["C17", "iat"],
       ] as const
-    ).map(
-      ([must, member]) => without(must, member),
-      claiming("C17", "offer-no-requests", "serves no request", () => ({ max_requests: 0 })),
-    ),
+    ).map(([must, member]) => without(must, member)),
+    claiming("C17", "offer-too-long", "offers a session of ten years", ({ iat }) => ({
+      expires_at: Number(iat) + 315_360_000,
+    })),
+    claiming("C17", "offer-a-second-too-long", "offers a session of a day and a second", ({ iat }) => ({
+      expires_at: Number(iat) + MAX_SESSION_SECONDS + 1,
+    })),
+    claiming("C17", "offer-no-requests", "serves no request", () => ({ max_requests: 0 })),
     refused("C29", "offer-empty", "answers without a statement", { offer: () => ({}) }),
     refused("C29", "offer-not-text", "answers with a statement that is no text", {
       offer: ({ attestation }) => ({ attestation: [attestation] }),

@@ -21,3 +21,10 @@ export const CHECKS: ReadonlyArray<Check> = [
   ...statementChecks,
   ...unseenChecks,
 ]
+
+/** Rules about what bodies, models and providers mean. The rest is transport, sessions, sealing, statements and refusals. */
+const OF_MODELS: ReadonlySet<string> = new Set(["P24", "P25", "P28", "P36", "P38", "P46", "P47", "P48", "P49", "P50"])
+
+/** The checks of a profile: `core` is for servers that pass bodies on without looking into them. */
+export const checksOf = (profile: "core" | "full"): ReadonlyArray<Check> =>
+  profile === "full" ? CHECKS : CHECKS.filter(({ must }) => !OF_MODELS.has(must))

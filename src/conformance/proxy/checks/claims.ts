@@ -86,6 +86,23 @@ export const claimChecks: ReadonlyArray<Check> = [
       )
     },
   ),
+  check("P21", "request-id-per-credential", "a request_id is claimed for its credential alone", async (probe) => {
+    if (probe.credential !== "") return skip("the server asks for a credential, and the kit has one")
+    const session = await probe.session()
+    const request_id = randomUUID()
+    return each(["Bearer one", "Bearer two"], async (credential) =>
+      failedAs(
+        await probe.ask({ payload: probe.payload(session, { ...UNSERVED, request_id }), credential }, session),
+        "the request_id of another credential",
+        "unsupported-api",
+      ),
+    )
+  }),
+  check("P18", "request-id-after-stale", "what is stale claims no request_id", async (probe) => {
+    const request_id = randomUUID()
+    const stale = failedAs(await probe.asking({ ...UNSERVED, request_id, issued_at: 1 }), "such a request", "stale")
+    return `${stale}, then ${failedAs(await probe.asking({ ...UNSERVED, request_id }), "its request_id", "unsupported-api")}`
+  }),
   check("P11", "session-used-up", "a session serves max_requests requests and no more", async (probe) => {
     const { served, session } = await usedUp(probe)
     const { body } = await probe.seal(session, { payload: probe.payload(session, UNSERVED) })

@@ -171,6 +171,11 @@ export const completeChecks: ReadonlyArray<Check> = [
       )
       must(missing.length === 0, `the end record of ${what} lacks ${missing.join(", ")}`)
       must(Array.isArray(record["finish_reasons"]), "finish_reasons is no array")
+      const { problem } = record
+      must(
+        isObject(problem) && typeof problem["trace_id"] === "string",
+        `the problem of ${what} has no trace_id by which its operator finds it`,
+      )
       return "every member"
     }),
   ),

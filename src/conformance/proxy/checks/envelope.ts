@@ -5,7 +5,7 @@ import { parseIJson } from "../../../domain/iJson.ts"
 import { isObject } from "../../../domain/json.ts"
 import { randomBytes } from "../../../client/primitives.ts"
 import { type Check, check } from "../Check.ts"
-import { must } from "../outcome.ts"
+import { must, skip } from "../outcome.ts"
 import { each, refusedAs } from "../expect.ts"
 import { BAD_JSON } from "./badJson.ts"
 import { sealed, sentWith } from "./sending.ts"
@@ -65,6 +65,45 @@ export const envelopeChecks: ReadonlyArray<Check> = [
         async ([what, body]) => refusedAs(await probe.post(body), what, "400 malformed"),
       ),
   ),
+  check("P4", "request-levels", "a body of exactly 64 levels is taken, and one of 65 is not", async (probe) => {
+    const { sealed: request } = await sealed(probe)
+    const nested = (arrays: number) => `{"deep":${"[".repeat(arrays)}${"]".repeat(arrays)},${request.body.slice(1)}`
+    const refused = refusedAs(await probe.post(nested(64)), "a body of 65 levels", "400 malformed")
+    await probe.open(await probe.post(nested(63)), request)
+    return `65 levels: ${refused}; 64 were opened`
+  }),
+  check(
+    "P16",
+    "request-too-large-first",
+    "the size of the ciphertext is looked at before the session and its claims",
+    async (probe) => {
+      const { sealed: request, session } = await sealed(probe)
+      const ciphertext = "A".repeat(Math.ceil((session.maxRequestBytes * 4) / 3) + 8)
+      const session_id = encodeBase64Url(randomBytes(16))
+      return refusedAs(
+        await sentWith(probe, request, {
+          ciphertext: ciphertext.slice(0, -(ciphertext.length % 4) || undefined),
+          session_id,
+        }),
+        "a ciphertext that is too long, in no session",
+        "413 too-large",
+      )
+    },
+  ),
+  check("P16", "request-origin", "what a web page of another origin sends is refused", async (probe) => {
+    const { sealed: request } = await sealed(probe)
+    return refusedAs(
+      await probe.post(request.body, { origin: "https://conformance.invalid" }),
+      "a request of another origin",
+      "403 cross-origin",
+    )
+  }),
+  check("P16", "request-host", "what is sent under a name that is not the server's is refused", async (probe) => {
+    const { sealed: request } = await sealed(probe)
+    const received = await probe.post(request.body, { host: "conformance.invalid" })
+    if (received.status === 200 && !probe.isLocal) return skip("this server is not local, and may serve every name")
+    return refusedAs(received, "a request under another name", "421 misdirected")
+  }),
   check("P3", "request-unknown-members", "members of a body that mean nothing are ignored", async (probe) => {
     const { sealed: request } = await sealed(probe)
     await probe.open(await sentWith(probe, request, { extension: { of: [1.5] } }), request)
@@ -155,6 +194,18 @@ export const envelopeChecks: ReadonlyArray<Check> = [
         "409 replayed",
       )
       return `${shape}, ${claim}, ${refusedAs(await sentWith(probe, request, { ...elsewhere, ...broken }), "nothing that opens, in no session", "410 session-gone")}`
+    },
+  ),
+  check(
+    "P51",
+    "path-unknown",
+    "a path that is not there, and another method on one that is, are refused",
+    async (probe) => {
+      const nowhere = await probe.wire.send("v1/conformance-none", {})
+      const missing = refusedAs(nowhere, "a path that is not there", "404 not-found")
+      return `${missing}, ${await each(["v1/init", "v1/completions"], async (path) =>
+        refusedAs(await probe.wire.send(path, {}), `GET /${path}`, "405 method-not-allowed"),
+      )}`
     },
   ),
   check("P45", "request-trace", "headers about traces are ignored, and answered by none", async (probe) => {

@@ -6,7 +6,7 @@ import { SUITES, suiteWith, type SuiteId } from "../../../domain/suites.ts"
 import { SESSION_ID_BYTES } from "../../../domain/transcript.ts"
 import { randomBytes } from "../../../client/primitives.ts"
 import { sessionRequest } from "../../../client/session.ts"
-import { verifyStatement } from "../../../client/trust.ts"
+import { keysByThumbprint, verifyStatement } from "../../../client/trust.ts"
 import { believing } from "../SealedAnswer.ts"
 import { type Check, check } from "../Check.ts"
 import { must, skip } from "../outcome.ts"
@@ -16,6 +16,9 @@ import { BAD_JSON } from "./badJson.ts"
 
 const nonce = (bytes = 16): string => encodeBase64Url(randomBytes(bytes))
 const IDS: ReadonlyArray<SuiteId> = SUITES.map(({ id }) => id)
+/** A random bit is the same in all of so many ids once in 2^31. */
+const SAMPLES = 32
+const RANDOM_BYTES = 13
 const NO_SUITE: SuiteId = { kem: 65_535, kdf: 65_535, aead: 65_535 }
 
 const bodyWith = (members: object): string => JSON.stringify({ client_nonce: nonce(), suites: IDS, ...members })
@@ -45,6 +48,15 @@ export const initChecks: ReadonlyArray<Check> = [
   check("P6", "keys-pinned", "GET /v1/keys shows the pinned key", async (probe) => {
     must((await probe.trusted()).size > 0, "no key that it shows has a thumbprint that is pinned")
     return "the key is there, under its own thumbprint"
+  }),
+  check("P6", "keys-kid", "every key of GET /v1/keys has its own thumbprint as its kid", async (probe) => {
+    const set = parseIJson((await probe.wire.send("v1/keys", {})).body)
+    must(isObject(set) && Array.isArray(set["keys"]), "it shows no set of keys")
+    const named = set["keys"].filter(isObject).flatMap(({ kid }) => (typeof kid === "string" ? [kid] : []))
+    const thumbprints = new Set((await believing(keysByThumbprint(set))).keys())
+    must(thumbprints.size > 0, "it shows no Ed25519 key")
+    for (const kid of thumbprints) must(named.includes(kid), `the key ${kid} is shown under another kid, or none`)
+    return `${thumbprints.size} keys`
   }),
   ...SUITES.map(({ id, name }) =>
     check(
@@ -140,7 +152,7 @@ export const initChecks: ReadonlyArray<Check> = [
   check(
     "P9",
     "init-answer",
-    "the answer has status 200, may not be stored, and is the statement alone",
+    "the answer has status 200, may not be stored, and is the statement with its key",
     async (probe) => {
       const { body, headers, status } = await probe.init(sessionRequest().body)
       must(status === 200, `the status is ${status}`)
@@ -150,8 +162,11 @@ export const initChecks: ReadonlyArray<Check> = [
       )
       const answer = parseIJson(body)
       must(isObject(answer), "the answer is no object")
-      must(Object.keys(answer).join() === "attestation", `the answer has the members ${Object.keys(answer).join(", ")}`)
-      return "200, no-store, an attestation and nothing else"
+      must(
+        Object.keys(answer).sort().join() === "attestation,keys",
+        `the answer has the members ${Object.keys(answer).join(", ")}`,
+      )
+      return "200, no-store, an attestation, its key and nothing else"
     },
   ),
   check("P10", "init-claims", "the offer has every claim, with values that make sense", async (probe) => {
@@ -171,6 +186,21 @@ export const initChecks: ReadonlyArray<Check> = [
     must(keys[0] !== keys[1], "two sessions have one key")
     const same = utf8(one.session.id).filter((byte, index) => byte === utf8(two.session.id)[index]).length
     return `two ids, which share ${same} of their 22 characters, and two keys`
+  }),
+  check("P10", "init-random", "at least 13 of the 16 bytes of a session_id are random", async (probe) => {
+    const ids = (await Promise.all(Array.from({ length: SAMPLES }, () => probe.begin()))).map(
+      ({ session }) => session.idBytes,
+    )
+    const bits = Array.from(
+      { length: SESSION_ID_BYTES },
+      (_, place) =>
+        Array.from({ length: 8 }, (_, bit) => new Set(ids.map((id) => ((id[place] ?? 0) >> bit) & 1)).size).filter(
+          (values) => values === 2,
+        ).length,
+    )
+    const random = bits.filter((count) => count === 8).length
+    must(random >= RANDOM_BYTES, `in ${SAMPLES} ids only ${random} bytes change in all of their bits`)
+    return `${random} bytes change in all of their bits`
   }),
   check("P10", "init-clock", "iat is the server's clock at that moment, in whole seconds", async (probe) => {
     const [one, two] = [await probe.begin(), await probe.begin()]

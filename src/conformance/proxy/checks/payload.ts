@@ -1,6 +1,6 @@
 /** What is wrong with a payload is answered under the seal. */
 import { randomUUID } from "node:crypto"
-import type { JsonObject } from "../../../domain/json.ts"
+import { isObject, type JsonObject } from "../../../domain/json.ts"
 import { MAX_SKEW_MS } from "../../../domain/transcript.ts"
 import { type Check, check } from "../Check.ts"
 import { must, skip } from "../outcome.ts"
@@ -20,6 +20,14 @@ const asBytes = async (probe: Probe, what: string, spoil: (json: string) => stri
   const session = await probe.session()
   const payload = spoil(JSON.stringify(probe.payload(session)))
   return failedAs({ record: await probe.record({ payload }, session) }, what, code)
+}
+
+/** The probe, of a server that knows the API. An unknown provider keeps it from asking any. */
+const having = async (probe: Probe, api: string): Promise<Probe> => {
+  const { record } = await probe.asking({ api, provider: UNKNOWN_PROVIDER, body: MESSAGE })
+  const { problem } = record
+  if (isObject(problem) && problem["code"] === "unsupported-api") skip(`the server does not have the API ${api}`)
+  return probe
 }
 
 /** Well beyond what may be, so that a second of travel makes no difference. */
@@ -74,6 +82,17 @@ export const payloadChecks: ReadonlyArray<Check> = [
       ["an issued_at of 2^60", { issued_at: 2 ** 60 }],
       ["an issued_at that is null", { issued_at: null }],
     ]),
+  ),
+  check("P23", "payload-integer", "an integer counts by its value, however it is written", (probe) =>
+    each([".0", "e0"], (spelling) =>
+      asBytes(
+        probe,
+        `an issued_at with ${spelling} behind it`,
+        (json) =>
+          json.replace(/("issued_at":)(\d+)(\.\d+)?/, `$1$2${spelling}`).replace('"chat.completions"', '"none"'),
+        "unsupported-api",
+      ),
+    ),
   ),
   check(
     "P22",
@@ -130,6 +149,16 @@ export const payloadChecks: ReadonlyArray<Check> = [
       "invalid-request",
       [
         ["a header about the caller", { "x-api-key": "k" }],
+        ["a header of no API", { "anthropic-version": "2023-06-01" }],
+      ].map(([what, headers]) => [`${String(what)}, for chat.completions`, { headers }] as const),
+    ),
+  ),
+  check("P46", "payload-headers-messages", "so is a header that Messages do not have", async (probe) =>
+    failing(
+      await having(probe, "messages"),
+      "invalid-request",
+      [
+        ["a header about the caller", { "x-api-key": "k" }],
         ["a header in capitals", { "Anthropic-Version": "2023-06-01" }],
         ["a header of another API", { "openai-beta": "x" }],
         ["a header with a line break", { "anthropic-version": "a\r\nb" }],
@@ -139,8 +168,18 @@ export const payloadChecks: ReadonlyArray<Check> = [
   ),
   check("P47", "payload-known-members", "what a proxy has to know of any body is looked at", (probe) =>
     failing(probe, "invalid-request", [
+      ["a model that is a number", { body: { messages: MESSAGES, model: 1 } }],
+      ["a stream that is text", { body: { messages: MESSAGES, stream: "true" } }],
+    ]),
+  ),
+  check("P47", "payload-known-members-messages", "it is looked at in Messages", async (probe) =>
+    failing(await having(probe, "messages"), "invalid-request", [
       ["a model that is a number", { api: "messages", body: { ...MESSAGE, model: 1 } }],
       ["a stream that is text", { api: "messages", body: { ...MESSAGE, stream: "true" } }],
+    ]),
+  ),
+  check("P47", "payload-known-members-responses", "it is looked at in Responses", async (probe) =>
+    failing(await having(probe, "responses"), "invalid-request", [
       ["an answer from the background", { api: "responses", body: { input: PROMPT, background: true } }],
     ]),
   ),

@@ -63,7 +63,7 @@ export const unseenChecks: ReadonlyArray<Check> = [
   unseen(
     "P34",
     "missed-ticks",
-    "ticks that were missed are not made up for",
+    "the frames of ticks that were missed are sent later",
     "that needs a connection that stalls as the kit's does not",
   ),
 ]

@@ -17,6 +17,6 @@ export const SHARED_GLOSSARY: Glossary = {
   "health.status": "`ok` as long as the process is alive.",
   "ready.status": "Whether requests should be sent here.",
   "ready.providers":
-    "`degraded`: the circuit of a provider is open, because calls failed. `none`: only the built-in echo answers.",
+    "`degraded`: a provider's circuit is open or its configuration is wrong. `none`: only the built-in echo answers.",
   mtls: "Whether clients must show a certificate.",
 }

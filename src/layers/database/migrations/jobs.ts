@@ -37,7 +37,7 @@ export const jobs: ReadonlyArray<string> = [
   `CREATE INDEX jobs_by_tenant ON jobs (tenant, id)`,
   `CREATE INDEX jobs_by_agent ON jobs (tenant, agent_id, id)`,
   `CREATE INDEX jobs_by_status ON jobs (tenant, status, id)`,
-  `CREATE INDEX jobs_due ON jobs (status, due_at, id) WHERE finished_at IS NULL`,
+  `CREATE INDEX jobs_open ON jobs (status, tenant, due_at, id) WHERE finished_at IS NULL`,
   `CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE finished_at IS NOT NULL`,
   `CREATE TABLE job_steps (
     job_id TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,

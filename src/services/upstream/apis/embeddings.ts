@@ -1,13 +1,12 @@
 /** The OpenAI Embeddings API, as its own callers get it. */
 import { Option, Result, Schema } from "effect"
+import { TokenCount } from "../../../domain/chat.ts"
 import { isObject } from "../../../domain/json.ts"
 import { garbage } from "../providers/shared/providerFailures.ts"
 import { textOr } from "../providers/shared/textOr.ts"
 import type { ReadWhole } from "./AnswerReading.ts"
 
-const decodeUsage = Schema.decodeUnknownOption(
-  Schema.Struct({ prompt_tokens: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)) }),
-)
+const decodeUsage = Schema.decodeUnknownOption(Schema.Struct({ prompt_tokens: TokenCount }))
 
 export const wholeEmbeddings: ReadWhole = (answer, model) => {
   if (!isObject(answer) || !Array.isArray(answer["data"]) || !answer["data"].every(isEmbedding)) {

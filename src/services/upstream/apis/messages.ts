@@ -14,7 +14,7 @@ export const wholeMessage: ReadWhole = (answer, model) => {
   const usage = usageOf(countsOf(answer["usage"])) ?? null
   const reason = textOr("", answer["stop_reason"])
   return reason === ""
-    ? Result.fail(failure("truncated", "a message without a stop reason", { usage: usage ?? undefined }))
+    ? Result.fail(failure("unfinished", "a message without a stop reason", { usage: usage ?? undefined }))
     : Result.succeed({ model: textOr(model, answer["model"]), finishReasons: [reason], usage })
 }
 
@@ -59,7 +59,7 @@ export class MessagesReading implements AnswerReading<JsonObject> {
     this.count(event["usage"])
     if (type === "message_start" && isObject(part)) this.count(part["usage"])
     if (type !== "message_stop") return undefined
-    if (this.stopReason === "") return failure("truncated", "the message stopped without a stop reason")
+    if (this.stopReason === "") return failure("unfinished", "the message stopped without a stop reason")
     this.stopped = true
     return undefined
   }

@@ -1,25 +1,25 @@
 /** The OpenAI Responses API, as its own callers get it. */
 import { Option, Predicate, Result, Schema } from "effect"
 import { isObject, type JsonObject } from "../../../domain/json.ts"
-import type { Usage } from "../../../domain/chat.ts"
+import { TokenCount, type Usage } from "../../../domain/chat.ts"
 import type { ProviderFailure, Said } from "../Provider.ts"
 import { failureOfEvent } from "../providers/http/errorFailures.ts"
+import { plausibleUsage } from "../providers/shared/plausibleUsage.ts"
 import { failure, garbage } from "../providers/shared/providerFailures.ts"
 import { textOr } from "../providers/shared/textOr.ts"
 import type { AnswerReading, ReadWhole } from "./AnswerReading.ts"
 
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const decodeUsage = Schema.decodeUnknownOption(
   Schema.Struct({
-    input_tokens: Count,
-    output_tokens: Count,
-    total_tokens: optional(Count),
+    input_tokens: TokenCount,
+    output_tokens: TokenCount,
+    total_tokens: optional(TokenCount),
     input_tokens_details: optional(
-      Schema.Struct({ cached_tokens: optional(Count), cache_write_tokens: optional(Count) }),
+      Schema.Struct({ cached_tokens: optional(TokenCount), cache_write_tokens: optional(TokenCount) }),
     ),
-    output_tokens_details: optional(Schema.Struct({ reasoning_tokens: optional(Count) })),
+    output_tokens_details: optional(Schema.Struct({ reasoning_tokens: optional(TokenCount) })),
   }),
 )
 
@@ -28,13 +28,14 @@ const usageOf = (value: unknown): Usage | null => {
   const usage = Option.getOrUndefined(decodeUsage(value))
   if (usage === undefined) return null
   const { input_tokens, input_tokens_details, output_tokens, output_tokens_details, total_tokens } = usage
-  return {
+  const read = plausibleUsage({
     prompt_tokens: input_tokens,
     completion_tokens: output_tokens,
     total_tokens: total_tokens ?? input_tokens + output_tokens,
     ...(input_tokens_details == null ? {} : { prompt_tokens_details: input_tokens_details }),
     ...(output_tokens_details == null ? {} : { completion_tokens_details: output_tokens_details }),
-  }
+  })
+  return read ?? null
 }
 
 /** The statuses of a response that will not change any more, and hold an answer. */
@@ -63,7 +64,7 @@ export const wholeResponse: ReadWhole = (answer, model) => {
   const said = saidIn(answer, model)
   return WHOLE.has(answer["status"])
     ? Result.succeed(said)
-    : Result.fail(failure("truncated", "a response that is not finished", { usage: said.usage ?? undefined }))
+    : Result.fail(failure("unfinished", "a response that is not finished", { usage: said.usage ?? undefined }))
 }
 
 /** Events with the whole response in them. */
@@ -99,7 +100,7 @@ export class ResponsesReading implements AnswerReading<JsonObject> {
       this.latest = saidIn({ status: ends, ...response }, this.latest.model)
       // The event says what servers leave out that write the response in short.
       if (ends !== undefined && !WHOLE.has(response["status"] ?? ends)) {
-        return failure("truncated", `${type} of a response that is not finished`)
+        return failure("unfinished", `${type} of a response that is not finished`)
       }
     } else if (!this.began) return garbage("an event before the response was created")
     this.began = true

@@ -201,13 +201,14 @@ describe("a target without `response_format`", () => {
       const refuses = ({ completion, targets }: UpstreamRequest) =>
         completion.response_format !== undefined && targets?.[0]?.model === "small"
       const attempts = [attempt({ provider: "provider2", model: "small" }, { outcome: "invalid-request" })]
+      const detail = Redacted.make("unknown member: response_format")
       const answering = replying({ propose: "42", critique, judge })
       const asked: Array<string> = []
       const debates = debating(debate, {
         upstream,
         script: (request, index) => {
           asked.push(`${request.targets?.[0]?.model} ${request.completion.response_format?.type ?? "text"}`)
-          if (refuses(request)) return new UpstreamError({ code: "invalid-request", attempts })
+          if (refuses(request)) return new UpstreamError({ code: "invalid-request", attempts, detail })
           if (request.completion.response_format !== undefined) return answering(request, index)
           const said = JSON.stringify(request.completion)
           if (said.includes("You examine")) return { text: JSON.stringify(critique) }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import type { AgentLimits } from "../../../../src/domain/agent.ts"
 import type { RoutingSettings } from "../../../../src/domain/routing.ts"
 import { JobProgram } from "../../../../src/services/jobs/JobProgram.ts"
@@ -183,7 +183,8 @@ describe("what is left of a limit", () => {
   it.effect("is sent in the older member, or capped, to a target that refuses it, and that is remembered", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
-      provider.script([fails("invalid-request")], [role, text("42"), ...says().slice(1)])
+      const refused = fails("invalid-request", { detail: Redacted.make("max_completion_tokens: not supported") })
+      provider.script([refused], [role, text("42"), ...says().slice(1)])
       provider.always([fails("content-filtered")])
       yield* runJob(provider, { max_tokens: 2500 })
       assert.deepStrictEqual(sent(provider).slice(0, 2), [
@@ -192,7 +193,7 @@ describe("what is left of a limit", () => {
       ])
       assert.isUndefined(sent(provider)[2]?.[0])
       const other = scripted("provider1")
-      other.script([fails("invalid-request")], [fails("invalid-request")], says("42"))
+      other.script([refused], [refused], says("42"))
       other.always([fails("content-filtered")])
       yield* runJob(other, { max_tokens: 50_000 })
       assert.deepStrictEqual(sent(other).slice(0, 4), [

@@ -156,11 +156,15 @@ describe("a stream", () => {
     Effect.gen(function* () {
       const pieces = asEvents(all)
       for (let kept = 0; kept < pieces.length; kept++) {
-        const cut = [...pieces.slice(0, kept), (pieces[kept] ?? "").slice(0, -2)]
-        for (const sent of [pieces.slice(0, kept), cut, [...pieces.slice(0, kept), "data: [DONE]\n\n"]]) {
+        const cut = [...pieces.slice(0, kept), (pieces[kept] ?? "").slice(0, -3)]
+        for (const [sent, kind] of [
+          [pieces.slice(0, kept), "truncated"],
+          [cut, "truncated"],
+          [[...pieces.slice(0, kept), "data: [DONE]\n\n"], "unfinished"],
+        ] as const) {
           const { failure, succeeded } = yield* streamFrom(api, () => events(sent))
           assert.isFalse(succeeded, `${kept} events`)
-          assert.strictEqual(failure?.kind, "truncated", `${kept} events`)
+          assert.strictEqual(failure?.kind, kind, `${kept} events`)
         }
       }
       assert.isTrue((yield* streamFrom(api, () => events(pieces))).succeeded)
@@ -223,9 +227,9 @@ describe("a stream", () => {
     ["half of an object", "messages", [start, 'event: content_block_delta\ndata: {"type":"content_b\n\n'], "garbage"],
     ["a piece before the message", "messages", [text("Hi"), over], "garbage"],
     ["two messages", "messages", [start, text("Hi"), start, text("again"), stop("end_turn"), over], "garbage"],
-    ["a stop without a reason", "messages", [start, text("Hi"), stop(null), over], "truncated"],
-    ["a stop without a word of a reason", "messages", [start, text("Hi"), over], "truncated"],
-    ["a reason that is empty", "messages", [start, text("Hi"), stop(""), over], "truncated"],
+    ["a stop without a reason", "messages", [start, text("Hi"), stop(null), over], "unfinished"],
+    ["a stop without a word of a reason", "messages", [start, text("Hi"), over], "unfinished"],
+    ["a reason that is empty", "messages", [start, text("Hi"), stop(""), over], "unfinished"],
     ["a piece without a delta", "messages", [start, { type: "content_block_delta", index: 0 }], "garbage"],
     [
       "a block that is text",
@@ -272,7 +276,7 @@ describe("a stream", () => {
       "an end that is none",
       "responses",
       [created, { type: "response.completed", response: response("in_progress") }],
-      "truncated",
+      "unfinished",
     ],
     ["an end without a response", "responses", [created, { type: "response.completed" }], "garbage"],
     [
@@ -312,7 +316,7 @@ describe("a stream", () => {
       "unavailable",
     ],
     ["chunks of a chat", "responses", ['data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n'], "garbage"],
-    ["the end alone", "responses", ["data: [DONE]\n\n"], "truncated"],
+    ["the end alone", "responses", ["data: [DONE]\n\n"], "unfinished"],
   ]
   it.effect.each(NASTY)("of %s (%s) is no answer", ([name, api, sent, kind]) =>
     Effect.gen(function* () {
@@ -349,11 +353,11 @@ describe("a stream", () => {
     Effect.gen(function* () {
       const error = { type: "overloaded_error", message: "Overloaded" }
       const { failure } = yield* streamFrom("messages", () => events(asEvents([start, { type: "error", error }])))
-      assert.deepStrictEqual(saidBy(failure), { error })
+      assert.deepStrictEqual(saidBy(failure), { status: 529, error })
       const failing = yield* streamFrom("responses", () =>
         events(asEvents([created, failed({ code: "server_error", message: "boom" })])),
       )
-      assert.deepStrictEqual(saidBy(failing.failure), { error: { code: "server_error", message: "boom" } })
+      assert.deepStrictEqual(saidBy(failing.failure), { status: 500, error: { code: "server_error", message: "boom" } })
     }),
   )
 })
@@ -394,14 +398,14 @@ describe("a whole answer", () => {
   )
 
   const SHORT: ReadonlyArray<readonly [string, ApiName, unknown, FailureKind]> = [
-    ["a message that goes on", "messages", { type: "message", content: [], stop_reason: null }, "truncated"],
+    ["a message that goes on", "messages", { type: "message", content: [], stop_reason: null }, "unfinished"],
     ["no message", "messages", { hello: 1 }, "garbage"],
     ["a list", "messages", [], "garbage"],
     ["text", "messages", '"busy"', "garbage"],
     ["a chat", "messages", { object: "chat.completion", choices: [] }, "garbage"],
-    ["a response that goes on", "responses", response("in_progress"), "truncated"],
-    ["a response in a queue", "responses", response("queued"), "truncated"],
-    ["a response without a status", "responses", { output: [] }, "truncated"],
+    ["a response that goes on", "responses", response("in_progress"), "unfinished"],
+    ["a response in a queue", "responses", response("queued"), "unfinished"],
+    ["a response without a status", "responses", { output: [] }, "unfinished"],
     ["a response without output", "responses", { status: "completed" }, "garbage"],
     [
       "a response that failed",

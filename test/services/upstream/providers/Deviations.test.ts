@@ -35,8 +35,9 @@ const each = (vendor: Vendor, rows: ReadonlyArray<Row>) =>
     Effect.map(outcome(vendor, stream), (found) => assert.strictEqual(found, expected)),
   )
 
+const CUT = "truncated: the answer broke off within an event"
 const NO_END = "truncated: the answer ended before it was finished"
-const CLOSED = "truncated: the provider closed the stream without a finish reason"
+const CLOSED = "unfinished: the provider closed the stream without a finish reason"
 const NOT_JSON = "garbage: an event is not JSON"
 const NO_CHUNK = "garbage: an event is not a chunk"
 
@@ -87,7 +88,8 @@ describe("openai", () => {
         sse('{"choices":[{"delta":{"content":"\\ud83c"}}]}', piece({ content: "\udf0d" }, "stop")),
         "🌍 stop",
       ],
-      ["no line end behind the last", plain.slice(0, plain.indexOf("data: [DONE]") - 2), NO_END],
+      ["no line end behind the last", plain.slice(0, plain.indexOf("data: [DONE]") - 2), "Hello stop"],
+      ["half an event at the end", plain.slice(0, plain.indexOf("data: [DONE]") - 4), CUT],
     ])
   })
 
@@ -113,7 +115,7 @@ describe("openai", () => {
       ],
       ["content behind garbage behind the finish", sse(hel, lo, stop, "{", hel), "Hello stop"],
       ["another finish reason behind the first", sse(hel, stop, piece({}, "length")), "Hel length"],
-      ["an error behind the finish", sse(hel, lo, stop, { error: { message: "no" } }), "Hello stop"],
+      ["an error behind the finish", sse(hel, lo, stop, { error: { message: "no" } }), "unavailable: no"],
       ["garbage behind the finish", sse(hel, lo, stop, "{", { choices: 7 }), "Hello stop"],
       ["a finish that cannot be read", sse(hel, choice({ delta: { content: 7 }, finish_reason: "stop" })), NO_CHUNK],
       ["an error in words", `${sse(hel)}event: error\ndata: exploded\n\n`, "unavailable: exploded"],
@@ -449,7 +451,7 @@ describe("anthropic", () => {
       [
         "no stop reason",
         sent(start, textBlock, hel, finish(null), last),
-        "truncated: the message stopped without a stop reason",
+        "unfinished: the message stopped without a stop reason",
       ],
       ["an empty stop reason", sent(start, textBlock, hel, finish("")), NO_END],
       [
@@ -697,7 +699,7 @@ describe("gemini", () => {
         sse({ ...text("Hello", "STOP"), usageMetadata: { promptTokenCount: "x" } }),
         "Hello stop",
       ],
-      ["an error behind it", sse(text("Hello", "STOP"), { error: { code: 500, message: "no" } }), "Hello stop"],
+      ["an error behind it", sse(text("Hello", "STOP"), { error: { code: 500, message: "no" } }), "unavailable: no"],
       ["media with it", sse(said([{ inlineData: { data: "" } }], "STOP")), MEDIA],
       ["a file with it", sse(said([{ fileData: { fileUri: "x" } }], "STOP")), MEDIA],
       ["a part that cannot be read with it", sse(text("Hel"), text(7, "STOP")), NONE],
@@ -823,7 +825,7 @@ describe("whole answers", () => {
       "openai",
       "a finish reason that says there is none",
       { choices: [message("a", { finish_reason: "null" })] },
-      "truncated: a choice has no finish reason",
+      "unfinished: a choice has no finish reason",
     ],
     [
       "openai",
@@ -859,7 +861,7 @@ describe("whole answers", () => {
       blocks([{ type: "text", text: "a" }], { usage: 7, stop_details: 7 }),
       "0 a stop",
     ],
-    ["anthropic", "an empty stop reason", blocks([], { stop_reason: "" }), "truncated: the answer has no stop reason"],
+    ["anthropic", "an empty stop reason", blocks([], { stop_reason: "" }), "unfinished: the answer has no stop reason"],
     ["anthropic", "no content", blocks(undefined), "garbage: not a message"],
     [
       "anthropic",
@@ -879,7 +881,7 @@ describe("whole answers", () => {
       "gemini",
       "a list of events without an end",
       [text("Hel"), text("lo")],
-      "truncated: a candidate has no finish reason",
+      "unfinished: a candidate has no finish reason",
     ],
     [
       "gemini",
@@ -893,7 +895,7 @@ describe("whole answers", () => {
       "gemini",
       "a reason that is none",
       text("a", "FINISH_REASON_UNSPECIFIED"),
-      "truncated: a candidate has no finish reason",
+      "unfinished: a candidate has no finish reason",
     ],
   ])("%s: %s", ([vendor, , body, expected]) =>
     Effect.map(whole(vendor, body), (found) => assert.strictEqual(found, expected)),

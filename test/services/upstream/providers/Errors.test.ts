@@ -53,6 +53,8 @@ const SECONDS = `1${"0".repeat(306)}`
 const ROWS: Readonly<Record<Vendor, ReadonlyArray<Row>>> = {
   openai: [
     { name: "rate limit", status: 429, body: openai("requests", "rate_limit_exceeded"), kind: "rate-limited" },
+    { name: "no such path, in FastAPI's words", status: 404, body: { detail: "Not Found" }, kind: "misconfigured" },
+    { name: "no such path, in Go's words", status: 404, body: { error: "404 page not found" }, kind: "misconfigured" },
     {
       name: "rate limit in seconds",
       status: 429,
@@ -477,6 +479,8 @@ describe("no response", () => {
             const failure = yield* Effect.flip(call)
             assert.strictEqual(failure.kind, kind)
             assert.strictEqual(detailOf(failure), detail, "callers learn nothing of where it is")
+            assert.strictEqual(failure.lasting === true, code === "ENOTFOUND" || code === "CERT_HAS_EXPIRED")
+            assert.isString(failure.reason)
           }
         }
       }),

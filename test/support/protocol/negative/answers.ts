@@ -86,6 +86,14 @@ export const makeAnswers = (vectors: Vectors, identity: reference.Identity): Rea
     ["C42", "a request that came before its session began", { received_at: 1_767_225_599 }],
     ["C42", "an answer that was done before its request came", { completed_at: 1_767_225_600 }],
     ["C42", "a receipt that was signed before the answer was done", { iat: 1_767_225_602 }],
+    ["C41", "a receipt of another model than the answer names", { model: "model-b" }],
+    ["C41", "a receipt of an answer by nobody", { provider: null }],
+    [
+      "C42",
+      "a request that came long after it was issued",
+      { received_at: 2_777_000_000, completed_at: 2_777_000_000, iat: 2_777_000_000 },
+    ],
+    ["C42", "a receipt that was signed long after it came", { iat: 2_777_000_000 }],
     ["C31", "a receipt without a count", { count: undefined }],
   ]
   const proofs: ReadonlyArray<readonly [rule: string, why: string, change: Claims]> = [

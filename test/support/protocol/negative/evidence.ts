@@ -189,6 +189,13 @@ export const makeEvidence = (vectors: Vectors, identity: reference.Identity): Re
         }),
       }),
     ),
+    show(
+      "V8",
+      "a receipt of another time than the request was issued at",
+      revealed("complete", {
+        claims: { received_at: 2_777_000_000, completed_at: 2_777_000_000, iat: 2_777_000_000 },
+      }),
+    ),
     show("V7", "another model than answered", revealed("complete", { claims: { model: "model-b" } })),
     show(
       "V7",

@@ -79,6 +79,7 @@ export const makeOffers = (vectors: Vectors, identity: reference.Identity): Read
     claiming("C16", "a session_id of 15 bytes", { session_id: b64u(fromHex(session.session_id).subarray(1)) }),
     claiming("C2", "an integer beyond 2^53 - 1", { max_request_bytes: 2 ** 53 }),
     claiming("C17", "an end that is the beginning", { expires_at: session.claims["iat"] }),
+    claiming("C17", "a session of a day and a second", { expires_at: Number(session.claims["iat"]) + 86_401 }),
     claiming("C17", "a session that serves nothing", { max_requests: 0 }),
     ...SMALL_ORDER.map((key) => claiming("C4", "a public key of small order", { public_key: b64u(fromHex(key)) })),
     ...NOT_CANONICAL.map((key) =>

@@ -82,7 +82,7 @@ export class AnthropicChunkReader implements ChunkReader {
       case "message_delta":
         return this.decoded(decodeMessageDelta(json), type, (delta) => Result.succeed(this.finish(delta)))
       case "message_stop":
-        return this.close() ? NOTHING : Result.fail(failure("truncated", "the message stopped without a stop reason"))
+        return this.close() ? NOTHING : Result.fail(failure("unfinished", "the message stopped without a stop reason"))
       default:
         return NOTHING
     }

@@ -3,7 +3,8 @@ import { Effect, Schema } from "effect"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+/** Checked once they are added up, so that an absurd count makes the usage unknown instead of leaving an earlier one. */
+const Count = Schema.Number
 
 /** `input_tokens` are those that were neither read from nor written to the prompt cache. */
 export const Usage = Schema.Struct({

@@ -21,7 +21,7 @@ export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompl
   if (message === undefined) return Result.fail(garbage("not a message"))
   const usage = usageOf(countsOf(message.usage))
   const stop = stopOf(message)
-  if (stop === undefined) return Result.fail(failure("truncated", "the answer has no stop reason", { usage }))
+  if (stop === undefined) return Result.fail(failure("unfinished", "the answer has no stop reason", { usage }))
   const id = textOr(call.id, message.id)
   const { text, calls, thinking } = gather(message.content, id)
   return Result.succeed({

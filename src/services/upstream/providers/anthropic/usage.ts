@@ -1,6 +1,7 @@
 /** Usage of the Messages API. */
 import { Option, Schema } from "effect"
 import type { Usage } from "../../../../domain/chat.ts"
+import { plausibleUsage } from "../shared/plausibleUsage.ts"
 import * as Wire from "./Wire.ts"
 
 /** The token counts in `value`, if it is any. */
@@ -14,13 +15,13 @@ export const usageOf = (wire: Wire.Usage | undefined): Usage | undefined => {
   const written = wire.cache_creation_input_tokens ?? 0
   const prompt = (wire.input_tokens ?? 0) + read + written
   const reasoning = wire.output_tokens_details?.thinking_tokens
-  return {
+  return plausibleUsage({
     prompt_tokens: prompt,
     completion_tokens: wire.output_tokens,
     total_tokens: prompt + wire.output_tokens,
     prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
     ...(reasoning == null ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
-  }
+  })
 }
 
 /** The counts of `later`, which are cumulative, completed with those of `earlier`. */

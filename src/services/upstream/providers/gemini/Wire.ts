@@ -3,10 +3,11 @@
  * ignored.
  */
 import { Schema } from "effect"
+import { TokenCount } from "../../../../domain/chat.ts"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-const Count = optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)))
+const Count = optional(TokenCount)
 
 export const Usage = Schema.Struct({
   promptTokenCount: Count,

@@ -19,7 +19,7 @@ export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompl
   const chunks = read.success.flat()
   if (chunks.length === 0) return Result.fail(garbage("an answer without candidates"))
   if (reader.state === "open") {
-    return Result.fail(failure("truncated", "a candidate has no finish reason", { usage: reader.usage }))
+    return Result.fail(failure("unfinished", "a candidate has no finish reason", { usage: reader.usage }))
   }
   return Result.succeed(accumulate(chunks))
 }

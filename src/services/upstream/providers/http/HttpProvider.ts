@@ -6,13 +6,14 @@ import { failureRules } from "../../../../domain/failures.ts"
 import { accumulate } from "../../../../domain/chatStream.ts"
 import type { JsonObject } from "../../../../domain/json.ts"
 import type { RawObject } from "../../../../domain/rawObject.ts"
+import { connectionReason, lastsUntilMended } from "../../../../domain/systemErrors.ts"
 import { iJsonOf } from "../../../../domain/surrogates.ts"
 import { SOFTWARE } from "../../../../domain/software.ts"
 import { saidIn } from "../../apis/ChatReading.ts"
 import { PassingReader } from "../../apis/PassingReader.ts"
 import type { NativeApis, Provider, ProviderFailure, StreamWatch } from "../../Provider.ts"
 import type { ConnectionFailed, ProviderRequest, ProviderResponse } from "../../HttpExchange.ts"
-import { ProviderHttp } from "../../ProviderHttp.ts"
+import { MAX_RESPONSE_HEADER_BYTES, ProviderHttp } from "../../ProviderHttp.ts"
 import { answerJson } from "./answerJson.ts"
 import { reportsError } from "./ErrorBody.ts"
 import { chunkStream, eventPieces } from "./chunkStream.ts"
@@ -181,12 +182,21 @@ const CONNECT_TIMEOUT_CODES: ReadonlySet<string> = new Set(["UND_ERR_CONNECT_TIM
 /** The error codes for a connection that broke, or did not carry HTTP: its server can be reached. */
 const BROKEN = /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|HPE_\w+)$/
 
+/** The error codes for response headers beyond the limit. */
+const TOO_LARGE: ReadonlySet<string> = new Set(["UND_ERR_HEADERS_OVERFLOW", "HPE_HEADER_OVERFLOW"])
+
 /** A call that got no response. */
 const unanswered = (error: ConnectionFailed): ProviderFailure => {
   const { code } = error
+  if (code !== undefined && TOO_LARGE.has(code)) {
+    return garbage(`response headers of more than ${MAX_RESPONSE_HEADER_BYTES} bytes`)
+  }
   const late = code !== undefined && CONNECT_TIMEOUT_CODES.has(code)
   const broken = code === undefined || BROKEN.test(code)
-  return failure(late ? "connect-timeout" : broken ? "unavailable" : "unreachable", withCode("no answer", error))
+  return failure(late ? "connect-timeout" : broken ? "unavailable" : "unreachable", withCode("no answer", error), {
+    reason: connectionReason(error),
+    lasting: lastsUntilMended(error) || undefined,
+  })
 }
 
 /** The failure for a response without success. */
@@ -195,7 +205,8 @@ const refused = Effect.fnUntraced(function* (
   response: ProviderResponse,
   limits: Limits,
 ): Effect.fn.Return<never, ProviderFailure, Scope.Scope> {
-  if (response.status < 400) return yield* failure("redirected", whereTo(request, response))
+  const reason = `status ${response.status}`
+  if (response.status < 400) return yield* failure("redirected", whereTo(request, response), { reason })
   const text = yield* someText(response, limits.errorBytes)
   const after = yield* retryAfterNow(response.headers)
   const html = PAGE_TYPE.test(response.headers["content-type"] ?? "")

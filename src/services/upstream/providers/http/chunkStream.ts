@@ -120,6 +120,7 @@ export const eventPieces = <Piece extends JsonObject>(
         parser.feed(text)
         return pull
       }
+      if (parser.finish()) return pull
       if (reader.state !== "open") return Cause.done()
       return Effect.fail(
         clean(failure("truncated", "the answer ended before it was finished", { usage: reader.usage })),
@@ -165,6 +166,8 @@ class EventParser<Piece> {
   private ready: Array<Piece> = []
   private events = 0
   private ended = false
+  private atEnd = false
+  private isReported = false
   /** Whether the answer was finished by events that could be read. */
   private whole = false
   private readonly parser: Sse.Parser
@@ -201,6 +204,17 @@ class EventParser<Piece> {
     }
   }
 
+  /**
+   * Reads what came without the line breaks behind it, once, at the end of a response; returns whether there may be more to
+   * hand out. Half an event is no event: the answer was cut there.
+   */
+  finish(): boolean {
+    if (this.atEnd || this.closed) return false
+    this.atEnd = true
+    this.feed("\n\n")
+    return true
+  }
+
   private onEvent({ data, event }: Sse.Event): void {
     if (this.failure !== undefined || this.closed) return
     if (++this.events > this.limits.events)
@@ -221,26 +235,36 @@ class EventParser<Piece> {
     if (text === "") return Result.succeed([])
     const value = answerJson(text)
     if (value === undefined) {
-      if (event === ERROR_EVENT) return Result.fail(failureOfEvent({ error: text }))
+      if (event === ERROR_EVENT) return this.report({ error: text })
+      if (this.atEnd) return Result.fail(failure("truncated", "the answer broke off within an event"))
       // What has a name of its own and does not even begin like a piece of an answer is none that came out garbled.
       if (event !== DEFAULT_EVENT && !text.startsWith("{")) return Result.succeed([])
       return Result.fail(garbage("an event is not JSON"))
     }
     if (value === null) return Result.succeed([])
-    if (reportsError(value)) return Result.fail(failureOfEvent(value))
-    if (event === ERROR_EVENT) return Result.fail(failureOfEvent({ error: value }))
+    if (reportsError(value)) return this.report(value)
+    if (event === ERROR_EVENT) return this.report({ error: value })
     if (!Predicate.isReadonlyObject(value)) return Result.fail(garbage("an event is not a JSON object"))
     return this.reader.read(value, event)
   }
 
   private end(): void {
     if (this.reader.close()) this.ended = true
-    else this.fail(failure("truncated", "the provider closed the stream without a finish reason"))
+    else this.fail(failure("unfinished", "the provider closed the stream without a finish reason"))
   }
 
-  /** The first failure counts, with the tokens that were spent; behind a finished answer it is merely the end. */
+  /** The failure that the provider itself reports. */
+  private report(body: unknown): Result.Result<never, ProviderFailure> {
+    this.isReported = true
+    return Result.fail(failureOfEvent(body))
+  }
+
+  /**
+   * The first failure counts, with the tokens that were spent. Behind a finished answer, only an error that the provider
+   * reports counts: it takes the finish back. Anything else is merely the end.
+   */
   private fail(found: ProviderFailure): void {
-    if (this.whole) this.ended = true
+    if (this.whole && !this.isReported) this.ended = true
     else this.failure ??= withUsage(found, this.reader.usage)
   }
 }

@@ -2,7 +2,6 @@
 import { defined } from "../../../../domain/defined.ts"
 import type { FailureKind } from "../../../../domain/failures.ts"
 import { isObject, type JsonObject } from "../../../../domain/json.ts"
-import type { ProviderError } from "../../../../domain/providerError.ts"
 import { CALLED_BY_SEALGATE, NOT_SEALED } from "../../../../domain/software.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { PROVIDERS } from "../../Slots.ts"
@@ -18,8 +17,10 @@ const STATUS_OF_ERROR: ReadonlyMap<string, number> = new Map(
 )
 
 /** The failure that an error response with `status` and the JSON value `body` is. */
-export const failureOfResponse = (status: number, body: unknown, retryAfterMs?: number): ProviderFailure =>
-  failureOf(readErrorBody(body), status, retryAfterMs, defined({ status, error: errorIn(body) }))
+export const failureOfResponse = (status: number, body: unknown, retryAfterMs?: number): ProviderFailure => {
+  const error = readErrorBody(body)
+  return failureOf(error, status, retryAfterMs, errorIn(body, error), `status ${status}`)
+}
 
 /**
  * The failure that an error within a successful response is: an event of a stream, or the whole body. It is classified
@@ -28,27 +29,35 @@ export const failureOfResponse = (status: number, body: unknown, retryAfterMs?: 
 export const failureOfEvent = (body: unknown, retryAfterMs?: number): ProviderFailure => {
   const error = readErrorBody(body)
   const named = error.codes.map((code) => STATUS_OF_ERROR.get(code)).find((known) => known !== undefined)
-  return failureOf(error, error.status ?? named, retryAfterMs, defined({ error: errorIn(body) }))
+  return failureOf(error, error.status ?? named, retryAfterMs, errorIn(body, error))
 }
 
 const failureOf = (
   error: ErrorBody,
   status: number | undefined,
   retryAfterMs: number | undefined,
-  { error: own, status: said }: Partial<ProviderError>,
+  own: JsonObject | undefined,
+  reason?: string,
 ): ProviderFailure => {
   const after = retryAfterMs ?? error.retryAfterMs
   return failure(kindOf(status, error, after !== undefined), error.message, {
     retryAfterMs: after,
-    said: own === undefined ? undefined : { ...defined({ status: said }), error: own },
+    reason,
+    // A page with a success status, for one, has no status of an error.
+    said: own === undefined ? undefined : { ...defined({ status: isError(status) ? status : undefined }), error: own },
   })
 }
 
-/** The error object of a body: its member `error`, or the body itself where its members are those of the error. */
-const errorIn = (body: unknown): JsonObject | undefined => {
-  if (!isObject(body)) return undefined
-  if (isObject(body["error"])) return body["error"]
-  return typeof body["message"] === "string" ? body : undefined
+const isError = (status: number | undefined): boolean => status !== undefined && status >= 400
+
+/**
+ * The error object of a body: its member `error`, or the body itself where its members are those of the error. For an error
+ * that is told in other forms, such as a text, one is made of its message.
+ */
+const errorIn = (body: unknown, { message }: ErrorBody): JsonObject | undefined => {
+  if (isObject(body) && isObject(body["error"])) return body["error"]
+  if (isObject(body) && typeof body["message"] === "string") return body
+  return message === undefined ? undefined : { message }
 }
 
 /** Statuses that blame the request as a whole, so that the message may say what is wrong with it. */
@@ -89,6 +98,9 @@ const missesModel = (message: string): boolean => {
   }
   return false
 }
+
+/** How servers say that they have no such path, so that nothing in it is about a model: the base URL is wrong. */
+const NO_PATH = /^(404:? )?(page )?not found\.?$/i
 
 /** The codes of a sealed proxy and a connector that were configured as a provider. */
 const SEALGATE_CODES: ReadonlySet<string> = new Set([NOT_SEALED, CALLED_BY_SEALGATE])
@@ -136,7 +148,7 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
   if (ofRequest && (MODEL_MESSAGE.test(message) || missesModel(message))) return "unknown-model"
   if (status === undefined) return RATE_MESSAGE.test(message) ? "rate-limited" : "unavailable"
   if (UNAUTHORIZED_STATUS.has(status)) return "unauthorized"
-  if (status === 404) return "unknown-model"
+  if (status === 404) return NO_PATH.test(message.trim()) ? "misconfigured" : "unknown-model"
   if (status === 429) return "rate-limited"
   if (status === 503 || status === 529) return asksToWait ? "rate-limited" : "unavailable"
   if (status >= 500 || TRANSIENT_STATUS.has(status)) return "unavailable"

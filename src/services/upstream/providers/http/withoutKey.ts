@@ -19,7 +19,7 @@ export const withoutKey = (apiKey: Redacted.Redacted) => {
   const clean = (text: string) => text.replaceAll(Redacted.value(apiKey), "[key]").slice(0, TEXT_CHARS)
   return (found: ProviderFailure): ProviderFailure => {
     if (found.detail === undefined && found.said === undefined) return found
-    const { detail, errors, kind, retryAfterMs, said, usage } = found
+    const { detail, errors, kind, lasting, reason, retryAfterMs, said, usage } = found
     return new ProviderFailure({
       kind,
       ...(kind === "unauthorized" || detail === undefined
@@ -28,7 +28,7 @@ export const withoutKey = (apiKey: Redacted.Redacted) => {
       ...(kind === "unauthorized" || said === undefined
         ? {}
         : { said: Redacted.make(cleanError(Redacted.value(said), clean)) }),
-      ...defined({ errors, retryAfterMs, usage }),
+      ...defined({ errors, lasting, reason, retryAfterMs, usage }),
     })
   }
 }

@@ -11,7 +11,7 @@ import { TextDigest } from "./TextDigest.ts"
 import { ToolCalls } from "./ToolCalls.ts"
 import * as Wire from "./Wire.ts"
 import { isPlainChunk } from "./plain.ts"
-import { argumentsOf, finishOf, messageOf, secondsOr } from "./fromResponse.ts"
+import { argumentsOf, finishOf, messageOf, secondsOr, withoutError } from "./fromResponse.ts"
 import { usageOf } from "./usage.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Chunk)
@@ -61,7 +61,7 @@ export class OpenAiChunkReader implements ChunkReader {
       const usage = usageOf(wire.usage)
       this.usage = usage ?? this.usage
       return {
-        ...wire,
+        ...withoutError(wire),
         id: this.id,
         object: "chat.completion.chunk",
         created: secondsOr(this.created, wire.created),
@@ -82,7 +82,7 @@ export class OpenAiChunkReader implements ChunkReader {
     const read = piece === undefined && message != null ? this.whole(index, message) : this.delta(index, piece ?? {})
     if (reason !== null && this.calls.get(index)?.named === false)
       return Result.fail(garbage("a tool call has no name"))
-    return Result.map(read, (delta) => ({ ...choice, index, delta, finish_reason: reason }))
+    return Result.map(read, (delta) => ({ ...withoutError(choice), index, delta, finish_reason: reason }))
   }
 
   private delta(choice: number, wire: Wire.ChunkDelta): Result.Result<Delta, ProviderFailure> {

@@ -3,7 +3,7 @@
  * servers omit, or send as `null`, what this product can supply. All other members are kept.
  */
 import { Schema } from "effect"
-import { ContentPart } from "../../../../domain/chat.ts"
+import { ContentPart, TokenCount } from "../../../../domain/chat.ts"
 
 const open = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(Schema.String, Schema.Unknown)])
@@ -85,10 +85,8 @@ export type ChunkChoice = typeof ChunkChoice.Type
 export const Chunk = open({ ...envelope, choices: optional(Schema.Array(ChunkChoice)) })
 export type Chunk = typeof Chunk.Type
 
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-
 export const Usage = open({
-  prompt_tokens: optional(Count),
-  completion_tokens: optional(Count),
-  total_tokens: optional(Count),
+  prompt_tokens: optional(TokenCount),
+  completion_tokens: optional(TokenCount),
+  total_tokens: optional(TokenCount),
 })

@@ -24,13 +24,18 @@ export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompl
   for (const [position, choice] of wire.choices.entries()) {
     const reason = finishOf(choice.finish_reason)
     if (reason === null) {
-      return Result.fail(failure("truncated", "a choice has no finish reason", { usage: usage ?? undefined }))
+      return Result.fail(failure("unfinished", "a choice has no finish reason", { usage: usage ?? undefined }))
     }
     const index = numbered ? (choice.index ?? position) : position
-    choices.push({ ...choice, index, message: messageOf(choice.message, `${id}_${index}`), finish_reason: reason })
+    choices.push({
+      ...withoutError(choice),
+      index,
+      message: messageOf(choice.message, `${id}_${index}`),
+      finish_reason: reason,
+    })
   }
   return Result.succeed({
-    ...wire,
+    ...withoutError(wire),
     id,
     object: "chat.completion",
     created: secondsOr(call.created, wire.created),
@@ -38,6 +43,14 @@ export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompl
     choices,
     usage,
   })
+}
+
+/** An answer or choice without its member `error`, which some servers always send and which holds none here. */
+export const withoutError = <A extends object>(wire: A): A => {
+  if (!("error" in wire)) return wire
+  const { error: _, ...rest } = wire
+  // A rest of it, but for a member that its type does not name.
+  return rest as unknown as A
 }
 
 /** The message of a choice; `idPrefix` begins the ids of tool calls that come without one of their own. */

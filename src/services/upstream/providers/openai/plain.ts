@@ -1,5 +1,5 @@
 /** Recognizes without their schemas the answers that nearly all are: text, whole or in pieces, and what it cost. */
-import type { Usage } from "../../../../domain/chat.ts"
+import { MAX_TOKENS, type Usage } from "../../../../domain/chat.ts"
 import { isObject, type JsonObject } from "../../../../domain/json.ts"
 import type * as Wire from "./Wire.ts"
 
@@ -14,9 +14,9 @@ export const isPlainChunk = (json: unknown): json is Wire.Chunk =>
 /** Whether `json` is usage that neither schema would change: with all its counts, and details that are counts or none. */
 export const isPlainUsage = (json: unknown): json is Usage =>
   isObject(json) &&
-  isCount(json["prompt_tokens"]) &&
-  isCount(json["completion_tokens"]) &&
-  isCount(json["total_tokens"]) &&
+  isTokenCount(json["prompt_tokens"]) &&
+  isTokenCount(json["completion_tokens"]) &&
+  isTokenCount(json["total_tokens"]) &&
   isPlainDetails(json, "prompt_tokens_details", "cached_tokens", "cache_write_tokens") &&
   isPlainDetails(json, "completion_tokens_details", "reasoning_tokens")
 
@@ -40,9 +40,11 @@ const isPlainMessage = (message: unknown): message is JsonObject =>
 const isPlainDetails = (usage: JsonObject, name: string, ...counts: ReadonlyArray<string>): boolean => {
   const details = usage[name]
   if (details === undefined) return !Object.hasOwn(usage, name)
-  return isObject(details) && counts.every((count) => details[count] == null || isCount(details[count]))
+  return isObject(details) && counts.every((count) => details[count] == null || isTokenCount(details[count]))
 }
 
 const isCount = (value: unknown): boolean => typeof value === "number" && Number.isSafeInteger(value) && value >= 0
+
+const isTokenCount = (value: unknown): boolean => isCount(value) && Number(value) <= MAX_TOKENS
 
 const isText = (value: unknown): boolean => value == null || typeof value === "string"

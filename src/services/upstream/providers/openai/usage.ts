@@ -1,6 +1,7 @@
 /** Usage of OpenAI-compatible servers. */
 import { Option, Schema } from "effect"
 import { Usage } from "../../../../domain/chat.ts"
+import { plausibleUsage } from "../shared/plausibleUsage.ts"
 import { isPlainUsage } from "./plain.ts"
 import * as Wire from "./Wire.ts"
 
@@ -27,6 +28,6 @@ export const usageOf = (value: unknown): Usage | null => {
       ...(prompt_tokens_details == null ? {} : { prompt_tokens_details }),
       ...(completion_tokens_details == null ? {} : { completion_tokens_details }),
     }),
-    () => counts,
+    () => plausibleUsage(counts) ?? null,
   )
 }

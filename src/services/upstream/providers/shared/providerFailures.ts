@@ -12,13 +12,15 @@ export const failure = (kind: FailureKind, detail?: string, rest: FailureRest = 
     kind,
     ...(detail === undefined ? {} : { detail: Redacted.make(detail) }),
     ...(rest.said === undefined ? {} : { said: Redacted.make(rest.said) }),
-    ...defined({ retryAfterMs: rest.retryAfterMs, usage: rest.usage }),
+    ...defined({ retryAfterMs: rest.retryAfterMs, usage: rest.usage, reason: rest.reason, lasting: rest.lasting }),
   })
 
 interface FailureRest {
   readonly said?: ProviderError | undefined
   readonly retryAfterMs?: number | undefined
   readonly usage?: Usage | undefined
+  readonly reason?: string | undefined
+  readonly lasting?: boolean | undefined
 }
 
 /** `found` with the tokens that the call cost, where the failure itself does not say. */
@@ -28,7 +30,13 @@ export const withUsage = (found: ProviderFailure, usage: Usage | undefined): Pro
     : new ProviderFailure({
         kind: found.kind,
         usage,
-        ...defined({ detail: found.detail, said: found.said, retryAfterMs: found.retryAfterMs }),
+        ...defined({
+          detail: found.detail,
+          said: found.said,
+          retryAfterMs: found.retryAfterMs,
+          reason: found.reason,
+          lasting: found.lasting,
+        }),
       })
 
 /** A response that is not what its format says. */

@@ -1,0 +1,38 @@
+/**
+ * Bounds the memory of all requests between the last byte of their bodies and the answer of a provider, for which their
+ * content is kept: a provider may take minutes, and each of many requests may have megabytes.
+ */
+import { Context, Effect, Layer, Metric, Schema, type Scope } from "effect"
+import { holdUntilClosed } from "../lifecycle/holdUntilClosed.ts"
+import { FairRoom } from "./FairRoom.ts"
+import { openingsFailed } from "./SealingMetrics.ts"
+
+/** There is no memory for the request, or what is left is for other sources. */
+export class MemoryFull extends Schema.TaggedError<MemoryFull>()("MemoryFull", {}) {}
+
+export class OpenedMemory extends Context.Service<
+  OpenedMemory,
+  {
+    /** Takes `bytes` for a request from `source`, until what it returns is called or the scope closes. */
+    readonly hold: (source: string, bytes: number) => Effect.Effect<() => void, MemoryFull, Scope.Scope>
+  }
+>()("sealgate/services/sealing/OpenedMemory") {
+  static readonly layer = (settings: { readonly maxBytes: number }) =>
+    Layer.sync(OpenedMemory, () => {
+      const room = new FairRoom(settings.maxBytes)
+      const refused = Effect.andThen(Metric.update(openingsFailed("overloaded"), 1), Effect.fail(new MemoryFull()))
+      const take = (source: string, bytes: number) =>
+        Effect.suspend(() => {
+          if (!room.has(source, bytes)) return refused
+          room.take(source, bytes)
+          let isHeld = true
+          return Effect.succeed(() => {
+            if (isHeld) room.giveBack(source, bytes)
+            isHeld = false
+          })
+        })
+      return OpenedMemory.of({
+        hold: (source, bytes) => holdUntilClosed(take(source, bytes), (release) => Effect.sync(release)),
+      })
+    })
+}

@@ -1,0 +1,8 @@
+/** Usage as providers report it, checked before it is priced and summed. */
+import { Schema } from "effect"
+import { Usage } from "../../../../domain/chat.ts"
+
+const isUsage = Schema.is(Usage)
+
+/** The usage, or `undefined` if a count cannot be right: unknown usage leaves the bill open, a wrong one falsifies it. */
+export const plausibleUsage = (usage: Usage): Usage | undefined => (isUsage(usage) ? usage : undefined)

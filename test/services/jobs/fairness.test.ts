@@ -1,0 +1,165 @@
+/** How tenants share the workers of a process. */
+import { assert, it } from "@effect/vitest"
+import { Duration, Effect, Latch } from "effect"
+import { SqlClient } from "effect/sql"
+import type { TenantId } from "../../../src/domain/agent.ts"
+import type { Agents } from "../../../src/services/agents/Agents.ts"
+import { Jobs } from "../../../src/services/jobs/Jobs.ts"
+import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
+import type { Lease } from "../../../src/services/jobs/Lease.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { answer, ended, enqueueOne, gateway, makeAgent, services, start, use } from "../../support/jobs.ts"
+
+/** A new tenant with so many jobs that wait, oldest first. */
+const tenantWith = Effect.fnUntraced(function* (count: number) {
+  const { agent, tenant } = yield* makeAgent()
+  const jobs = yield* Jobs
+  const sql = yield* SqlClient.SqlClient
+  const ids = yield* Effect.forEach(Array.from({ length: count }), (_, index) =>
+    Effect.gen(function* () {
+      const { id } = yield* jobs.enqueue(tenant, agent.id, { task: "x" })
+      yield* sql`UPDATE jobs SET due_at = ${index} WHERE id = ${id}`
+      return id
+    }),
+  )
+  return { tenant, ids }
+})
+
+/** How many of these jobs each tenant has. */
+const shares = (leases: ReadonlyArray<Lease>, ...tenants: ReadonlyArray<{ readonly tenant: TenantId }>) =>
+  tenants.map(({ tenant }) => leases.filter(({ job }) => job.tenant === tenant).length)
+
+describeDatabases("tenants whose jobs wait", (database) => {
+  const test = <E>(
+    name: string,
+    body: Effect.Effect<void, E, Jobs | JobQueue | Agents | SqlClient.SqlClient>,
+    workersPerTenant = 100,
+  ) => it.live(name, () => Effect.provide(body, services(database.layer, { workersPerTenant })))
+
+  test(
+    "get equal parts of the free workers, and what others leave over",
+    Effect.gen(function* () {
+      const queue = yield* JobQueue
+      const [many, few, one] = [yield* tenantWith(10), yield* tenantWith(2), yield* tenantWith(1)]
+      assert.deepStrictEqual(shares(yield* queue.claim(5), many, few, one), [2, 2, 1])
+      assert.deepStrictEqual(shares(yield* queue.claim(5), many, few, one), [5, 0, 0])
+    }),
+  )
+
+  test(
+    "come after those of whose jobs fewer are running",
+    Effect.gen(function* () {
+      const queue = yield* JobQueue
+      const [many, few] = [yield* tenantWith(10), yield* tenantWith(10)]
+      const claimed = yield* queue.claim(5, new Map([[many.tenant, 3]]))
+      assert.deepStrictEqual(shares(claimed, many, few), [1, 4])
+    }),
+  )
+
+  test(
+    "get no more workers than one tenant may have",
+    Effect.gen(function* () {
+      const queue = yield* JobQueue
+      const [many, few] = [yield* tenantWith(10), yield* tenantWith(10)]
+      const claimed = yield* queue.claim(10, new Map([[many.tenant, 2]]))
+      assert.deepStrictEqual(shares(claimed, many, few), [1, 3])
+    }),
+    3,
+  )
+
+  test(
+    "are all served in turn, however many they are, each with its oldest job first",
+    Effect.gen(function* () {
+      const queue = yield* JobQueue
+      const tenants = yield* Effect.forEach(Array.from({ length: 12 }), () => tenantWith(3))
+      for (const round of [0, 1, 2]) {
+        const claimed = yield* Effect.forEach(Array.from({ length: 6 }), () => queue.claim(2))
+        assert.deepStrictEqual(
+          claimed
+            .flat()
+            .map(({ job }) => job.id)
+            .sort(),
+          tenants.map(({ ids }) => ids[round]).sort(),
+        )
+      }
+      assert.deepStrictEqual(yield* queue.claim(2), [])
+    }),
+  )
+
+  test(
+    "are not hidden by tenants whose jobs are not due yet",
+    Effect.gen(function* () {
+      const queue = yield* JobQueue
+      const sql = yield* SqlClient.SqlClient
+      for (const _ of [1, 2, 3]) yield* tenantWith(2)
+      yield* sql`UPDATE jobs SET due_at = ${Number.MAX_SAFE_INTEGER}`
+      const due = yield* tenantWith(1)
+      assert.deepStrictEqual(shares(yield* queue.claim(1), due), [1])
+      assert.deepStrictEqual(yield* queue.claim(10), [])
+    }),
+  )
+
+  it.live("have a worker free for the next tenant while one has jobs without end", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const go = yield* Latch.make()
+        let greedy: TenantId | undefined
+        let running = 0
+        const { context } = yield* start(
+          gateway(
+            yield* database.create,
+            ({ tenant }) =>
+              tenant === greedy
+                ? Effect.as(
+                    Effect.andThen(
+                      Effect.sync(() => running++),
+                      go.await,
+                    ),
+                    answer("slow"),
+                  )
+                : Effect.succeed(answer("quick")),
+            { workers: 4, workersPerTenant: 3 },
+          ),
+        )
+        const { agent, tenant } = yield* use(context, makeAgent())
+        greedy = tenant
+        const jobs = yield* use(context, Jobs)
+        const slow = yield* Effect.forEach(Array.from({ length: 8 }), () =>
+          jobs.enqueue(tenant, agent.id, { task: "x" }),
+        )
+        const other = yield* use(context, enqueueOne())
+        assert.strictEqual((yield* use(context, ended(other.tenant, other.job))).status, "completed")
+        assert.strictEqual(running, 3)
+        yield* go.open
+        for (const job of slow) {
+          assert.strictEqual((yield* use(context, ended(tenant, job))).status, "completed")
+        }
+      }),
+    ),
+  )
+
+  it.live("go on as soon as one of their own jobs ends, when they had all workers that they may have", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { context } = yield* start(
+          gateway(yield* database.create, () => Effect.succeed(answer("x")), {
+            workers: 4,
+            workersPerTenant: 1,
+            // Nothing else has the process look again.
+            poll: Duration.hours(1),
+          }),
+        )
+        const { agent, tenant } = yield* use(context, makeAgent())
+        const jobs = yield* use(context, Jobs)
+        const all = yield* Effect.forEach(
+          Array.from({ length: 5 }),
+          () => jobs.enqueue(tenant, agent.id, { task: "x" }),
+          { concurrency: "unbounded" },
+        )
+        for (const job of all) {
+          assert.strictEqual((yield* jobs.wait(tenant, job.id, "5 seconds")).status, "completed")
+        }
+      }),
+    ),
+  )
+})

@@ -1,0 +1,258 @@
+/** What a worker knows of the jobs that it holds: for how long, since when, and whether they are still its own. */
+import { assert, it } from "@effect/vitest"
+import { Clock, Duration, Effect, Latch, Layer, Queue, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { StorageUnavailable } from "../../../src/domain/storage.ts"
+import { JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import { JobProgram } from "../../../src/services/jobs/JobProgram.ts"
+import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
+import { layerJobRunner } from "../../../src/services/jobs/JobRunner.ts"
+import { Jobs } from "../../../src/services/jobs/Jobs.ts"
+import { JobSettings } from "../../../src/services/jobs/JobSettings.ts"
+import { Drain } from "../../../src/services/lifecycle/Drain.ts"
+import { describeDatabases, sqlite } from "../../support/databases.ts"
+import {
+  answer,
+  ended,
+  enqueueOne,
+  failure,
+  gateway,
+  makeAgent,
+  type Program,
+  services,
+  start,
+  takeJob,
+  text,
+  use,
+} from "../../support/jobs.ts"
+
+/** Nothing has the process look at its jobs but what happens to them. */
+const undisturbed = { leaseRefresh: Duration.hours(1) }
+
+/** The clock of this process, and by how much somebody has set it forward. */
+const settableClock = Effect.map(Clock.Clock, (live) => {
+  const set = { forward: 0 }
+  const clock: Clock.Clock = Object.assign(Object.create(live), {
+    currentTimeMillisUnsafe: () => live.currentTimeMillisUnsafe() + set.forward,
+    currentTimeMillis: Effect.sync(() => live.currentTimeMillisUnsafe() + set.forward),
+  })
+  return { clock, set }
+})
+
+describeDatabases("jobs that a worker holds", (database) => {
+  it.live("are not taken back from it when the clock is set forward, and those of the dead are", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const running = yield* Latch.make()
+        const go = yield* Latch.make()
+        let runs = 0
+        const program: Program = ({ task }) =>
+          task === "other"
+            ? Effect.succeed(answer("other"))
+            : Effect.as(
+                Effect.andThen(
+                  Effect.sync(() => runs++),
+                  Effect.andThen(running.open, go.await),
+                ),
+                answer("own"),
+              )
+        const { context } = yield* start(gateway(yield* database.create, program, { ...undisturbed, workers: 1 }))
+        const { agent, job, tenant } = yield* use(context, enqueueOne())
+        yield* running.await
+        const sql = yield* use(context, SqlClient.SqlClient)
+        const jobs = yield* use(context, Jobs)
+        const other = yield* jobs.enqueue(tenant, agent.id, { task: "other" })
+        // As far as the database's clock can tell, both leases ran out long ago.
+        yield* sql`UPDATE jobs SET status = 'running', due_at = 0, lease = COALESCE(lease, 'dead')`
+        yield* Effect.repeat(jobs.get(tenant, other.id), {
+          until: ({ status }) => status === "queued",
+          schedule: Schedule.spaced("10 millis"),
+        })
+        assert.strictEqual((yield* jobs.get(tenant, job.id)).status, "running")
+        yield* go.open
+        for (const { id } of [job, other]) {
+          assert.strictEqual((yield* use(context, ended(tenant, { id }))).status, "completed")
+        }
+        assert.strictEqual(runs, 1)
+      }),
+    ),
+  )
+
+  it.live("keep the time that they have left when the clock is set forward", () =>
+    Effect.gen(function* () {
+      const { clock, set } = yield* settableClock
+      const program: Program = (context) =>
+        Effect.gen(function* () {
+          yield* text(context, "before", Effect.succeed("x"))
+          set.forward = Duration.toMillis("10 days")
+          yield* text(context, "after", Effect.succeed("x"))
+          return context.attempt === 1 ? yield* failure(true) : answer("x")
+        })
+      yield* Effect.gen(function* () {
+        const { context } = yield* start(gateway(yield* database.create, program, { retryFor: Duration.days(100) }))
+        const { job, tenant } = yield* use(context, enqueueOne({ timeout_seconds: 60 }))
+        const done = yield* use(context, ended(tenant, job))
+        assert.strictEqual(done.status, "completed")
+        assert.strictEqual(done.attempt, 2)
+      }).pipe(Effect.scoped, Effect.provideService(Clock.Clock, clock))
+    }),
+  )
+
+  it.live("can be cancelled when they came back to a process that still cleans up after their last run", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const [cleanUp, second, interrupted] = [yield* Latch.make(), yield* Latch.make(), yield* Latch.make()]
+        const [first, cleaned] = [yield* Latch.make(), yield* Latch.make()]
+        let runs = 0
+        const program: Program = () =>
+          Effect.suspend(() =>
+            ++runs === 1
+              ? Effect.onInterrupt(Effect.andThen(first.open, Effect.never), () =>
+                  Effect.andThen(cleanUp.await, cleaned.open),
+                )
+              : Effect.onInterrupt(Effect.andThen(second.open, Effect.never), () => interrupted.open),
+          )
+        const { context } = yield* start(gateway(yield* database.create, program, undisturbed))
+        const { job, tenant } = yield* use(context, enqueueOne())
+        yield* first.await
+        const sql = yield* use(context, SqlClient.SqlClient)
+        // Another process took it for dead.
+        yield* sql`UPDATE jobs SET status = 'queued', lease = NULL, due_at = 0 WHERE id = ${job.id}`
+        yield* second.await
+        yield* cleanUp.open
+        yield* cleaned.await
+        // Until the first run has ended altogether.
+        yield* Effect.sleep("50 millis")
+        yield* use(
+          context,
+          Effect.flatMap(Jobs, (jobs) => jobs.cancel(tenant, job.id)),
+        )
+        yield* Effect.timeout(interrupted.await, "4 seconds")
+      }),
+    ),
+  )
+
+  it.live("are let go of when they were cancelled while the answer to the claim was on its way", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const interrupted = yield* Queue.unbounded<string>()
+        const program: Program = ({ jobId, task }) =>
+          task === "kept"
+            ? Effect.succeed(answer("kept"))
+            : Effect.onInterrupt(Effect.never, () => Queue.offer(interrupted, jobId))
+        const cancelled: Array<string> = []
+        /** The queue, but cancels of all that it hands out what is not to be kept, before anybody hears of it. */
+        const cancelling = Layer.effect(
+          JobQueue,
+          Effect.gen(function* () {
+            const queue = yield* JobQueue
+            const jobs = yield* Jobs
+            return JobQueue.of({
+              ...queue,
+              claim: (count, running) =>
+                Effect.tap(queue.claim(count, running), (leases) =>
+                  Effect.forEach(
+                    leases.filter(({ job }) => job.task !== "kept"),
+                    ({ job: { id, tenant } }) =>
+                      Effect.andThen(
+                        Effect.orDie(jobs.cancel(tenant, id)),
+                        Effect.sync(() => cancelled.push(id)),
+                      ),
+                  ),
+                ),
+            })
+          }),
+        )
+        const layer = layerJobRunner.pipe(
+          Layer.provide(cancelling),
+          Layer.provide(Layer.succeed(JobProgram, { run: program })),
+          Layer.provideMerge(services(yield* database.create, undisturbed)),
+          Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
+        )
+        const { context } = yield* start(layer)
+        const jobs = yield* use(context, Jobs)
+        const { agent, tenant } = yield* use(context, makeAgent())
+        const [kept] = yield* Effect.forEach(
+          ["kept", "a", "kept", "b"],
+          (task) => jobs.enqueue(tenant, agent.id, { task }),
+          { concurrency: "unbounded" },
+        )
+        const one = yield* Effect.timeout(Queue.take(interrupted), "4 seconds")
+        const two = yield* Effect.timeout(Queue.take(interrupted), "4 seconds")
+        assert.deepStrictEqual([one, two].sort(), cancelled.toSorted())
+        if (kept !== undefined) assert.strictEqual((yield* use(context, ended(tenant, kept))).status, "completed")
+      }),
+    ),
+  )
+})
+
+it.effect("a job is held for a whole lease from its last renewal on, while nobody can tell whose it is", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const settings = {
+        ...JobSettings.defaultValue(),
+        lease: Duration.seconds(15),
+        leaseRefresh: Duration.seconds(5),
+        poll: Duration.days(1000),
+      }
+      const running = yield* Latch.make()
+      const looked = yield* Queue.unbounded<void>()
+      let isAway = false
+      let left = false
+      const outage = Layer.effect(
+        JobLeases,
+        Effect.map(JobLeases, (leases) =>
+          JobLeases.of({
+            ...leases,
+            renew: (held) =>
+              (isAway ? Effect.fail(new StorageUnavailable()) : leases.renew(held)).pipe(
+                Effect.ensuring(Queue.offer(looked, undefined)),
+              ),
+          }),
+        ),
+      )
+      const program: Program = () =>
+        Effect.onInterrupt(Effect.andThen(running.open, Effect.never), () => Effect.sync(() => (left = true)))
+      const layer = layerJobRunner.pipe(
+        Layer.provide(outage),
+        Layer.provide(Layer.succeed(JobProgram, { run: program })),
+        Layer.provideMerge(services(yield* sqlite.create, settings)),
+        Layer.provideMerge(Drain.layer({ grace: Duration.seconds(20) })),
+      )
+      const { context } = yield* start(layer)
+      const pass = Effect.andThen(TestClock.adjust(settings.leaseRefresh), Queue.take(looked))
+      yield* use(context, enqueueOne())
+      yield* running.await
+      yield* Queue.clear(looked)
+      for (let times = 0; times < 6; times++) yield* pass
+      isAway = true
+      yield* pass
+      yield* pass
+      yield* TestClock.adjust("1 second")
+      assert.isFalse(left)
+      yield* pass
+      yield* TestClock.adjust("1 second")
+      assert.isTrue(left)
+    }),
+  ),
+)
+
+it.effect("what workers spent on a job is counted by a clock that nobody sets", () =>
+  Effect.gen(function* () {
+    const { clock, set } = yield* settableClock
+    yield* Effect.gen(function* () {
+      const leases = yield* JobLeases
+      const sql = yield* SqlClient.SqlClient
+      const { job } = yield* enqueueOne()
+      for (const forward of [Duration.toMillis("1 hour"), -Duration.toMillis("2 hours")]) {
+        const lease = yield* Effect.flatMap(takeJob(job), Effect.fromOption)
+        set.forward += forward
+        yield* TestClock.adjust("2 seconds")
+        yield* leases.release(lease)
+      }
+      const [row] = yield* sql<{ ran_ms: number }>`SELECT ran_ms FROM jobs`
+      assert.strictEqual(row?.ran_ms, 4000)
+    }).pipe(Effect.provide(services(sqlite.layer, undisturbed)), Effect.provideService(Clock.Clock, clock))
+  }),
+)

@@ -1,0 +1,101 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Logger, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import type { UpstreamRequest } from "../../../src/domain/upstream.ts"
+import { REPEAT } from "../../../src/services/upstream/Faults.ts"
+import { ask, fails, passingTime, type Script, scripted, upstreamOf } from "./ScriptedProvider.ts"
+
+const refused = fails("unauthorized", { reason: "status 401", detail: Redacted.make("quoted key") })
+const gone = fails("unreachable", { reason: "nobody knows a host of that name", lasting: true })
+
+/** A provider that fails before one that does not, and the lines of the log about it from `info` on. */
+const setUp = Effect.fnUntraced(function* (script: Script) {
+  const first = { ...scripted("provider1"), server: { address: "api.example.com", port: 443 } }
+  first.always(script)
+  const upstream = yield* upstreamOf([first, scripted("provider2")], {
+    retry: { times: 0 },
+    circuit: { failures: 1_000 },
+  })
+  const lines: Array<Readonly<Record<string, unknown>>> = []
+  const logger = Logger.make((options) => {
+    const { annotations, level, message } = Logger.formatStructured.log(options)
+    if (message === "Provider call failed" && level !== "DEBUG") lines.push({ level, ...annotations })
+  })
+  const complete = (request: UpstreamRequest = ask()) =>
+    passingTime(Effect.provide(Effect.exit(upstream.complete(request)), Logger.layer([logger])), "1 second")
+  const fault = Effect.map(upstream.status, ([provider]) => provider?.fault)
+  return { first, lines, complete, fault }
+})
+
+describe("a fault that another provider makes up for", () => {
+  it.effect("is logged once with host and reason, and again after 10 minutes", () =>
+    Effect.gen(function* () {
+      const { complete, lines } = yield* setUp([fails("unavailable", { reason: "status 500" })])
+      for (let i = 0; i < 3; i++) yield* complete()
+      const line = {
+        level: "INFO",
+        provider: "provider1",
+        model: "provider1-model",
+        outcome: "unavailable",
+        cause: "first",
+        host: "api.example.com:443",
+        reason: "status 500",
+      }
+      assert.deepStrictEqual(lines, [line])
+      yield* TestClock.adjust(REPEAT)
+      yield* complete()
+      assert.deepStrictEqual(lines, [line, line])
+    }),
+  )
+
+  it.effect("that lasts is a warning with what to mend, and stands in the status until a call succeeds", () =>
+    Effect.gen(function* () {
+      const { complete, fault, first, lines } = yield* setUp([gone])
+      assert.isUndefined(yield* fault)
+      yield* complete()
+      const { since, ...rest } = (yield* fault) ?? { since: undefined }
+      assert.isDefined(since)
+      const fix = "check PROVIDER1_BASE_URL"
+      const about = {
+        model: "provider1-model",
+        outcome: "unreachable",
+        reason: "nobody knows a host of that name",
+        fix,
+      }
+      assert.deepStrictEqual(rest, about)
+      assert.strictEqual(lines[0]?.["level"], "WARN")
+      assert.strictEqual(lines[0]?.["fix"], fix)
+      yield* complete()
+      assert.strictEqual((yield* fault)?.since, since)
+      first.always([refused])
+      yield* complete()
+      assert.strictEqual((yield* fault)?.outcome, "unauthorized")
+      assert.lengthOf(lines, 2)
+      assert.notInclude(JSON.stringify(lines), "quoted key")
+      first.always([{ do: "chunk", chunk: CHUNK }])
+      yield* complete()
+      assert.isUndefined(yield* fault)
+    }),
+  )
+
+  it.effect("is none of the provider if the caller made up the model, and one if a setting names it", () =>
+    Effect.gen(function* () {
+      const { complete, fault, lines } = yield* setUp([fails("unknown-model", { reason: "status 404" })])
+      yield* complete(ask({ model: "made-up" }))
+      yield* complete(ask({ provider: "provider1", model: "made-up" }))
+      assert.isUndefined(yield* fault)
+      assert.deepStrictEqual(lines, [])
+      yield* complete()
+      assert.strictEqual((yield* fault)?.fix, "check PROVIDER1_MODEL, or the targets of the routing")
+      assert.lengthOf(lines, 1)
+    }),
+  )
+})
+
+const CHUNK = {
+  id: "c",
+  object: "chat.completion.chunk" as const,
+  created: 0,
+  model: "m",
+  choices: [{ index: 0, delta: { content: "ok" }, finish_reason: "stop" }],
+}

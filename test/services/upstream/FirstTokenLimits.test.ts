@@ -1,0 +1,118 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Stream } from "effect"
+import type { Provider } from "../../../src/services/upstream/Provider.ts"
+import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
+import {
+  ask,
+  finish,
+  hang,
+  type Script,
+  says,
+  scripted,
+  text,
+  thinks,
+  timed,
+  upstreamOf,
+  wait,
+} from "./ScriptedProvider.ts"
+
+const answersAfter = (ms: number): Script => [wait(ms), text("late"), finish()]
+
+/** Who served a stream, and after how many milliseconds. */
+const streamed = (upstream: Upstream["Service"], request = ask()) =>
+  Effect.map(timed(Stream.runLast(upstream.stream(request))), ({ exit, ms }) => {
+    const last = exit._tag === "Success" && exit.value._tag === "Some" ? exit.value.value : undefined
+    return [last?._tag === "Finished" ? last.served.provider : undefined, ms] as const
+  })
+
+const plain = { circuit: { failures: 1_000, slow: 1_000 } }
+
+const pair = Effect.fnUntraced(function* (first = scripted("provider1"), providers: ReadonlyArray<Provider> = []) {
+  const second = scripted("provider2")
+  const upstream = yield* upstreamOf([first, ...providers, second], plain)
+  return { first, second, upstream }
+})
+
+describe("the limit of the first output", () => {
+  it.effect("is 10 s for a target that hangs, also after calls that it answered soon", () =>
+    Effect.gen(function* () {
+      const { first, upstream } = yield* pair()
+      for (let i = 0; i < 3; i++) yield* streamed(upstream)
+      first.always([hang])
+      for (let i = 0; i < 40; i++) assert.deepStrictEqual(yield* streamed(upstream), ["provider2", 10_000])
+    }),
+  )
+
+  it.effect("is three times the longest recent time of its target, up to the configured limit", () =>
+    Effect.gen(function* () {
+      const { first, upstream } = yield* pair()
+      first.script(answersAfter(9_000), answersAfter(26_000), [hang])
+      assert.deepStrictEqual(yield* streamed(upstream), ["provider1", 9_000])
+      assert.deepStrictEqual(yield* streamed(upstream), ["provider1", 26_000])
+      assert.deepStrictEqual(yield* streamed(upstream), ["provider2", 60_000])
+      first.script(...Array.from({ length: 31 }, () => says("soon")), [hang])
+      for (let i = 0; i < 31; i++) yield* streamed(upstream)
+      assert.deepStrictEqual(yield* streamed(upstream), ["provider2", 10_000])
+    }),
+  )
+
+  it.effect("doubles for a target that has never answered, until it does", () =>
+    Effect.gen(function* () {
+      const { first, upstream } = yield* pair()
+      first.always(answersAfter(35_000))
+      assert.deepStrictEqual(yield* streamed(upstream), ["provider2", 10_000])
+      assert.deepStrictEqual(yield* streamed(upstream), ["provider2", 20_000])
+      assert.deepStrictEqual(yield* streamed(upstream), ["provider1", 35_000])
+    }),
+  )
+
+  it.effect("is the configured one for the last target, which none can take over from", () =>
+    Effect.gen(function* () {
+      const { first, second, upstream } = yield* pair()
+      first.always([hang])
+      second.always(answersAfter(59_999))
+      assert.deepStrictEqual(yield* streamed(upstream), ["provider2", 10_000 + 59_999])
+    }),
+  )
+
+  it.effect("is the configured one for a request that asks the model to think, and apart from other requests", () =>
+    Effect.gen(function* () {
+      const { first, upstream } = yield* pair()
+      const thinking = ask({ completion: { ...ask().completion, reasoning_effort: "high" } })
+      yield* streamed(upstream)
+      first.script(answersAfter(59_000), [hang])
+      assert.deepStrictEqual(yield* streamed(upstream, thinking), ["provider1", 59_000])
+      assert.deepStrictEqual(yield* streamed(upstream), ["provider2", 10_000])
+    }),
+  )
+
+  it.effect("is the configured one as soon as the model shows a thought", () =>
+    Effect.gen(function* () {
+      const { first, upstream } = yield* pair()
+      first.script([wait(9_000), thinks, wait(50_000), text("a"), finish()])
+      assert.deepStrictEqual(yield* streamed(upstream), ["provider1", 59_000])
+    }),
+  )
+
+  it.effect("grows by a second with each 8 kB of the prompt", () =>
+    Effect.gen(function* () {
+      const { first, upstream } = yield* pair()
+      first.script([hang])
+      const long = ask({ completion: { messages: [{ role: "user", content: "x".repeat(80_000) }] } })
+      assert.deepStrictEqual(yield* streamed(upstream, long), ["provider2", 20_000])
+    }),
+  )
+
+  it.effect("is the one that was set for its provider or target, whatever recent calls took", () =>
+    Effect.gen(function* () {
+      const { first, upstream } = yield* pair({ ...scripted("provider1"), firstToken: Duration.seconds(30) })
+      first.always([hang])
+      assert.deepStrictEqual(yield* streamed(upstream), ["provider2", 30_000])
+      const targets = [
+        { provider: "provider1", model: "a", firstTokenMs: 5_000 },
+        { provider: "provider2", model: "b" },
+      ] as const
+      assert.deepStrictEqual(yield* streamed(upstream, ask({ targets })), ["provider2", 5_000])
+    }),
+  )
+})

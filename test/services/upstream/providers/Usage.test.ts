@@ -1,0 +1,115 @@
+/** Token counts that no call can have, from providers whose answers are otherwise right. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result, Stream } from "effect"
+import { accumulate } from "../../../../src/domain/chatStream.ts"
+import { MAX_TOKENS } from "../../../../src/domain/chat.ts"
+import { READINGS } from "../../../../src/services/upstream/apis/readings.ts"
+import { canned, events, json, type Vendor } from "./support/Canned.ts"
+import { REQUEST, sse } from "./support/raw.ts"
+
+const ABSURD = [MAX_TOKENS + 1, Number.MAX_SAFE_INTEGER, 2 ** 60, 1e300]
+
+const chat = (usage: object) => ({
+  id: "c",
+  choices: [{ index: 0, message: { role: "assistant", content: "x" }, finish_reason: "stop" }],
+  usage,
+})
+const message = (usage: object) => ({
+  type: "message",
+  content: [{ type: "text", text: "x" }],
+  stop_reason: "end_turn",
+  usage,
+})
+const candidate = (usage: object) => ({
+  candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: "STOP" }],
+  usageMetadata: usage,
+})
+
+/** Answers of each vendor, with `count` in the place of every count and sum in turn. */
+const wholes: ReadonlyArray<readonly [Vendor, (count: number) => ReadonlyArray<object>]> = [
+  [
+    "openai",
+    (count) => [
+      chat({ prompt_tokens: count, completion_tokens: 1, total_tokens: 2 }),
+      chat({ prompt_tokens: 1, completion_tokens: count, total_tokens: 2 }),
+      chat({ prompt_tokens: 1, completion_tokens: 1, total_tokens: count }),
+      chat({ prompt_tokens: count - 1, completion_tokens: 2 }),
+    ],
+  ],
+  [
+    "anthropic",
+    (count) => [
+      message({ input_tokens: count, output_tokens: 1 }),
+      message({ input_tokens: 1, output_tokens: count }),
+      message({ input_tokens: 1, output_tokens: 1, cache_read_input_tokens: count }),
+      message({ input_tokens: count - 1, output_tokens: 1, cache_creation_input_tokens: 2 }),
+    ],
+  ],
+  [
+    "gemini",
+    (count) => [
+      candidate({ promptTokenCount: count, candidatesTokenCount: 1 }),
+      candidate({ promptTokenCount: 1, candidatesTokenCount: count }),
+      candidate({ promptTokenCount: 1, candidatesTokenCount: 1, thoughtsTokenCount: count }),
+      candidate({ promptTokenCount: count - 1, toolUsePromptTokenCount: 2 }),
+    ],
+  ],
+]
+
+describe("implausible token counts", () => {
+  it.effect.each(wholes)("of %s make the usage unknown and leave the answer", ([vendor, answers]) =>
+    Effect.gen(function* () {
+      for (const answer of ABSURD.flatMap(answers)) {
+        const { provider } = yield* canned(vendor, () => json(answer))
+        const { choices, usage } = yield* provider.complete(REQUEST)
+        assert.strictEqual(choices[0]?.message.content, "x")
+        assert.strictEqual(usage ?? null, null, JSON.stringify(answer))
+      }
+    }),
+  )
+
+  it.effect.each([
+    ["the largest count of OpenAI", "openai", chat({ prompt_tokens: MAX_TOKENS - 1, completion_tokens: 1 })],
+    ["the largest count of Anthropic", "anthropic", message({ input_tokens: MAX_TOKENS - 1, output_tokens: 1 })],
+    ["the largest count of Gemini", "gemini", candidate({ promptTokenCount: MAX_TOKENS - 1, candidatesTokenCount: 1 })],
+  ] as const)("%s is believed", ([, vendor, answer]) =>
+    Effect.gen(function* () {
+      const { provider } = yield* canned(vendor, () => json(answer))
+      assert.strictEqual((yield* provider.complete(REQUEST)).usage?.total_tokens, MAX_TOKENS)
+    }),
+  )
+
+  it.effect("at the end of a message's stream do not leave the counts of its beginning", () =>
+    Effect.gen(function* () {
+      for (const output_tokens of ABSURD) {
+        const { provider } = yield* canned("anthropic", () =>
+          events([
+            sse(
+              { type: "message_start", message: { id: "m", model: "c", usage: { input_tokens: 3, output_tokens: 1 } } },
+              { type: "content_block_start", index: 0, content_block: { type: "text", text: "x" } },
+              { type: "content_block_stop", index: 0 },
+              { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens } },
+              { type: "message_stop" },
+            ),
+          ]),
+        )
+        const answer = accumulate(yield* Stream.runCollect(provider.stream(REQUEST)))
+        assert.strictEqual(answer.usage ?? null, null)
+      }
+    }),
+  )
+
+  it("of answers that are passed on make the usage unknown", () => {
+    for (const count of ABSURD) {
+      const response = { output: [], status: "completed", usage: { input_tokens: count, output_tokens: 1 } }
+      const embeddings = { data: [{ embedding: [] }], usage: { prompt_tokens: count } }
+      for (const read of [
+        READINGS.messages.whole(message({ input_tokens: count, output_tokens: 1 }), "m"),
+        READINGS.responses.whole(response, "m"),
+        READINGS.embeddings.whole(embeddings, "m"),
+      ]) {
+        assert.isNull(Result.getOrThrow(read).usage)
+      }
+    }
+  })
+})
