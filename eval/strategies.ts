@@ -1,6 +1,6 @@
 /** The strategies compared: the modes and their baselines. */
 import { Effect } from "effect"
-import type { JobOptions, Mode } from "../src/domain/modes.ts"
+import type { JobOptions, Mode } from "../src/domain/jobs/modes.ts"
 import { plain } from "../src/services/jobs/modes/engine/sameAnswer.ts"
 import { runMode, targetOf } from "./harness.ts"
 import { playing } from "./play.ts"

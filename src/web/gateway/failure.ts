@@ -1,8 +1,8 @@
 /** Explains failures to the user, with advice. */
 import { SealgateError, Unreachable } from "../../client/errors.ts"
-import { GatewayProblem } from "../../client/GatewayProblem.ts"
-import type { Problem, ProblemIssue } from "../../domain/problem.ts"
-import { defined } from "../../domain/defined.ts"
+import { GatewayProblem } from "../../client/gateway/GatewayProblem.ts"
+import type { Problem, ProblemIssue } from "../../domain/problems/problem.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 export interface Failure {
   readonly title: string
@@ -33,10 +33,10 @@ const adviceFor = ({ code, retryable, status }: Pick<Problem, "code" | "retryabl
 /** Explains a problem document, from an answer or a job. */
 export const failureOf = (problem: Problem): Failure => ({
   title: problem.title,
-  ...defined({ detail: problem.detail }),
+  ...withoutUndefined({ detail: problem.detail }),
   issues: problem.errors ?? [],
   advice: adviceFor(problem),
-  ...defined({ traceId: problem.trace_id }),
+  ...withoutUndefined({ traceId: problem.trace_id }),
   code: problem.code,
   ...(FINAL.has(problem.status) ? { final: true } : {}),
 })

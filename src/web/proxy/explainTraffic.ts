@@ -1,7 +1,7 @@
 /** Explains each message on the wire to a reader who does not know the protocol. */
-import { decodeBase64Url } from "../../domain/bytes.ts"
-import { parseStatement } from "../../domain/statement.ts"
-import { SUITES } from "../../domain/suites.ts"
+import { decodeBase64Url } from "../../domain/bytes/bytes.ts"
+import { parseStatement } from "../../domain/protocol/statement.ts"
+import { SUITES } from "../../domain/protocol/suites.ts"
 import { objectIn } from "./objectIn.ts"
 import type { Crossing } from "./wiretap.ts"
 

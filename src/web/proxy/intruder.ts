@@ -2,9 +2,9 @@
  * Simulates attackers on the path, between the network and the sealed client, to show how the client reacts. They can only
  * remove or change messages, not read them.
  */
-import { decodeBase64Url, encodeBase64Url, fromUtf8, utf8 } from "../../domain/bytes.ts"
+import { decodeBase64Url, encodeBase64Url, fromUtf8, utf8 } from "../../domain/bytes/bytes.ts"
 import { objectIn } from "./objectIn.ts"
-import type { ServerSentEvent } from "../../client/serverSentEvents.ts"
+import type { ServerSentEvent } from "../../client/sealed/serverSentEvents.ts"
 
 export const INTRUSIONS = {
   none: "nobody",

@@ -1,7 +1,7 @@
 /** Reads the proxy's status and models. They are not signed, so do not rely on them. */
 import { useEffect, useState } from "preact/hooks"
-import type { PublicReadiness } from "../../domain/readiness.ts"
-import type { Model } from "../../client/vendors/models.ts"
+import type { PublicReadiness } from "../../domain/operations/readiness.ts"
+import type { Model } from "../../client/sdk/vendors/models.ts"
 import { baseUrl } from "../shared/render.tsx"
 
 export interface ProxyState extends Partial<Pick<PublicReadiness, "providers">> {

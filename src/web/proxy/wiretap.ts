@@ -1,7 +1,7 @@
 /** Records the traffic as an eavesdropper sees it: requests, answers and stream events. */
-import type { Fetch } from "../../client/SealedClient.ts"
-import { type ServerSentEvent, serverSentEvents } from "../../client/serverSentEvents.ts"
-import { encodeBase64Url } from "../../domain/bytes.ts"
+import type { Fetch } from "../../client/sealed/SealedClient.ts"
+import { type ServerSentEvent, serverSentEvents } from "../../client/sealed/serverSentEvents.ts"
+import { encodeBase64Url } from "../../domain/bytes/bytes.ts"
 import { type Intrusion, passFrame, passInit, passOffer } from "./intruder.ts"
 
 /** A message on the wire, as text. */

@@ -1,9 +1,15 @@
 /** Validates forms and converts them to API requests, with one message per invalid field. */
-import { DEFAULT_LIMITS, DEFAULT_MODE, type CreateAgent, MAX_NAME, MAX_TIMEOUT_SECONDS } from "../../../domain/agent.ts"
-import type { ExecuteRequest } from "../../../domain/job.ts"
-import { type Mode, MODES } from "../../../domain/modes.ts"
-import { DEFAULT_EFFORT, type Effort } from "../../../domain/modes/description.ts"
-import { defined } from "../../../domain/defined.ts"
+import {
+  DEFAULT_LIMITS,
+  DEFAULT_MODE,
+  type CreateAgent,
+  MAX_NAME,
+  MAX_TIMEOUT_SECONDS,
+} from "../../../domain/jobs/agent.ts"
+import type { ExecuteRequest } from "../../../domain/jobs/job.ts"
+import { type Mode, MODES } from "../../../domain/jobs/modes.ts"
+import { DEFAULT_EFFORT, type Effort } from "../../../domain/jobs/modes/description.ts"
+import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 
 export interface AgentFields {
   readonly name: string
@@ -88,7 +94,7 @@ export const checkAgent = (fields: AgentFields): Checked<CreateAgent, AgentField
       limits: {
         max_rounds,
         timeout_seconds,
-        ...defined({ max_calls, max_tokens }),
+        ...withoutUndefined({ max_calls, max_tokens }),
         ...(hasCost ? { max_cost_micro_usd: cost } : {}),
       },
     },

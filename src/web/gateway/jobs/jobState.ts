@@ -1,6 +1,6 @@
 /** Merges a job that was read with the steps of its event stream. */
-import type { BegunStep, Job, JobEvent, Step } from "../../../client/GatewayJobs.ts"
-import { isEnded } from "../../../domain/job.ts"
+import type { BegunStep, Job, JobEvent, Step } from "../../../client/gateway/GatewayJobs.ts"
+import { isEnded } from "../../../domain/jobs/job.ts"
 
 export interface JobState {
   readonly job: Job

@@ -1,5 +1,5 @@
-import type { Step } from "../../../client/GatewayJobs.ts"
-import { type Mode, stepLabel } from "../../../domain/modes.ts"
+import type { Step } from "../../../client/gateway/GatewayJobs.ts"
+import { type Mode, stepLabel } from "../../../domain/jobs/modes.ts"
 
 /** Describes the end of a step in a sentence. */
 export const endOf = (mode: Mode, step: Step): string =>

@@ -1,7 +1,7 @@
 /** Converts the routing configuration to text fields and back. */
-import type { RoutingSettings } from "../../../client/GatewayClient.ts"
-import type { RoutingSettingsInput, Strategy } from "../../../domain/routing.ts"
-import { defined } from "../../../domain/defined.ts"
+import type { RoutingSettings } from "../../../client/gateway/GatewayClient.ts"
+import type { RoutingSettingsInput, Strategy } from "../../../domain/routing/routing.ts"
+import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 
 type Target = RoutingSettingsInput["targets"][number]
 type Prices = NonNullable<Target["prices"]>
@@ -88,7 +88,7 @@ const pricesIn = (fields: TargetFields, known: Target | undefined, mistakes: Rec
   }
   const micro = (usd: number) => Math.round(usd * MICRO)
   const prices: Prices = { input: micro(input), output: micro(output), cached_input: micro(cached ?? input) }
-  return { ...prices, ...defined({ long_context: known?.prices?.long_context }) }
+  return { ...prices, ...withoutUndefined({ long_context: known?.prices?.long_context }) }
 }
 
 /** Applies the fields to `settings`, keeping members that the form does not show; or returns mistakes by field. */
@@ -114,7 +114,7 @@ export const settingsOf = (
       prices: pricesIn(target, known, mistakes),
     }
     if (provider === undefined || max_context_tokens === undefined) return []
-    const rest = defined({ first_token_ms: known?.first_token_ms, ...read })
+    const rest = withoutUndefined({ first_token_ms: known?.first_token_ms, ...read })
     return [{ provider, model: model.trim(), max_context_tokens, ...rest }]
   })
   const escalate_below = numberIn(fields.escalateBelow, "escalateBelow", mistakes)

@@ -1,7 +1,7 @@
 /** Session context of all views: the client, the owner of the token, and screen reader announcements. */
 import { createContext } from "preact"
 import { useContext } from "preact/hooks"
-import type { GatewayClient } from "../../../client/GatewayClient.ts"
+import type { GatewayClient } from "../../../client/gateway/GatewayClient.ts"
 import type { Owner } from "./token.ts"
 
 interface Session {

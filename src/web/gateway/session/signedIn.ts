@@ -1,5 +1,5 @@
 /** Signs in: checks a token at the gateway, then keeps it in memory, or in session storage if the user wants. */
-import { GatewayClient } from "../../../client/GatewayClient.ts"
+import { GatewayClient } from "../../../client/gateway/GatewayClient.ts"
 import { moment } from "../../shared/format.ts"
 import { storeOf } from "../../shared/store.ts"
 import { tokenIn } from "../../shared/tokenIn.ts"

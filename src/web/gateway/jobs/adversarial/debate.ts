@@ -1,6 +1,6 @@
 /** Assembles a debate from steps while it runs, and from the result afterwards. */
-import type { Step } from "../../../../client/GatewayJobs.ts"
-import type { AdversarialResult, Objection, Round } from "../../../../domain/modes/adversarial.ts"
+import type { Step } from "../../../../client/gateway/GatewayJobs.ts"
+import type { AdversarialResult, Objection, Round } from "../../../../domain/jobs/modes/adversarial.ts"
 
 export interface DebateRound {
   readonly round: number
