@@ -1,6 +1,6 @@
 /** The ways to answer that are compared: the modes, and what they have to be better than. */
 import { Effect } from "effect"
-import type { JobOptions, Mode } from "../src/domain/modes.ts"
+import type { JobOptions, Mode } from "../src/domain/jobs/modes.ts"
 import { plain } from "../src/services/jobs/modes/engine/sameAnswer.ts"
 import { runMode, targetOf } from "./harness.ts"
 import { playing } from "./play.ts"

@@ -3,7 +3,7 @@
  * not what it would write. The values come from the reference implementation, never from the product.
  */
 import { readFileSync, writeFileSync } from "node:fs"
-import { SOFTWARE } from "../src/domain/software.ts"
+import { SOFTWARE } from "../src/domain/operations/software.ts"
 import { makeNegatives } from "../test/support/protocol/negatives.ts"
 import { makeVectors } from "../test/support/protocol/vectors.ts"
 

@@ -1,5 +1,5 @@
 /** One unit is a completion by the client: sealed, sent, opened, verified. */
-import { SealedClient } from "../../src/client/SealedClient.ts"
+import { SealedClient } from "../../src/client/sealed/SealedClient.ts"
 import type { Work } from "../harness/Load.ts"
 
 export const make = async (options: { readonly url: string; readonly pin: string }): Promise<Work> => {

@@ -1,5 +1,5 @@
 /** One unit is a session that was begun, with the post-quantum suite. */
-import { sessionRequest } from "../../src/client/session.ts"
+import { sessionRequest } from "../../src/client/sealed/session.ts"
 import type { Work } from "../harness/Load.ts"
 import { jsonOf, makeAsk } from "./http.ts"
 

@@ -1,8 +1,8 @@
 /** Seals requests to a proxy, without sending them. */
 import { randomUUID } from "node:crypto"
-import { keysByThumbprint } from "../../src/client/trust.ts"
-import { sealRequest } from "../../src/client/sealRequest.ts"
-import { type ClientSession, sessionRequest, verifySession } from "../../src/client/session.ts"
+import { keysByThumbprint } from "../../src/client/verification/trust.ts"
+import { sealRequest } from "../../src/client/sealed/sealRequest.ts"
+import { type ClientSession, sessionRequest, verifySession } from "../../src/client/sealed/session.ts"
 import { type Ask, jsonOf } from "./http.ts"
 
 /** What is sealed, beside an id and the time. */

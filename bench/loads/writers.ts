@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Exit, Layer, Redacted, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { TenantId } from "../../src/domain/agent.ts"
+import { TenantId } from "../../src/domain/jobs/agent.ts"
 import { layerPostgres } from "../../src/layers/database/Database.ts"
 import { Agents } from "../../src/services/agents/Agents.ts"
 import { JobLeases } from "../../src/services/jobs/JobLeases.ts"

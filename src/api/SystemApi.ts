@@ -3,7 +3,7 @@
  */
 import { Context, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { PublicReadiness } from "../domain/readiness.ts"
+import { PublicReadiness } from "../domain/operations/readiness.ts"
 import { Refusals } from "./problems.ts"
 
 /** Whether an endpoint is a probe: load balancers and orchestrators ask it of every process by itself. */

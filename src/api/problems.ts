@@ -1,6 +1,6 @@
 /** The refusals that any request to either server may get. Those of a single endpoint stand with its group. */
 import { HttpApiMiddleware } from "effect/http-api"
-import { Refusal } from "../domain/refusal.ts"
+import { Refusal } from "../domain/problems/refusal.ts"
 
 export class Malformed extends Refusal<Malformed>()("Malformed", {
   code: "malformed",

@@ -2,7 +2,7 @@ import { text } from "node:stream/consumers"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { SealgateError } from "../client/errors.ts"
-import type { SealedClient as Client } from "../client/SealedClient.ts"
+import type { SealedClient as Client } from "../client/sealed/SealedClient.ts"
 import { CHAT_APIS, Conversation } from "./chat/Conversation.ts"
 import { greeting, interactive } from "./chat/interactive.ts"
 import { explained, summary } from "./chat/answerText.ts"
@@ -84,7 +84,7 @@ export const chatCommand = Command.make(
   },
   Effect.fn(function* (input) {
     const { pins, proxy } = yield* trustedProxy(input)
-    const { SealedClient } = yield* Effect.promise(() => import("../client/SealedClient.ts"))
+    const { SealedClient } = yield* Effect.promise(() => import("../client/sealed/SealedClient.ts"))
     const client = new SealedClient({
       baseUrl: proxy,
       pins,

@@ -2,7 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { SOFTWARE } from "../domain/software.ts"
+import { SOFTWARE } from "../domain/operations/software.ts"
 import { chatCommand } from "./chatCommand.ts"
 import { conformanceCommand } from "./conformanceCommand.ts"
 import { connectCommand } from "./connectCommand.ts"

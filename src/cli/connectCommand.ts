@@ -1,6 +1,6 @@
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import { isLoopback } from "../domain/hostName.ts"
+import { isLoopback } from "../domain/access/hostName.ts"
 import { DEFAULT_CONNECTOR_PORT } from "../layers/config/connectorSettings.ts"
 import type { ConnectorSettings } from "../layers/Connector.ts"
 import { unusable } from "./CommandFailed.ts"

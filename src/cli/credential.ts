@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises"
 import { Effect, Option, Redacted } from "effect"
 import { Flag } from "effect/cli"
-import type { SealedClientOptions } from "../client/SealedClient.ts"
+import type { SealedClientOptions } from "../client/sealed/SealedClient.ts"
 import { clientSettings } from "../layers/config/clientSettings.ts"
 import { clientValues } from "./settings/clientValues.ts"
 import { unusable } from "./CommandFailed.ts"

@@ -2,7 +2,7 @@
 import { Option, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { ListenText, parsed, PortText, UrlText } from "../layers/config/codecs.ts"
-import { defined } from "../domain/defined.ts"
+import { withoutUndefined } from "../domain/json/withoutUndefined.ts"
 import { LOG_LEVELS } from "../layers/config/serverSettings.ts"
 
 export const isPin = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
@@ -79,7 +79,7 @@ export const hostFlag = (otherwise: string) =>
 
 /** What flags of a server say in place of its settings. */
 export const givenOf = <Flags extends { readonly [Key in keyof Flags]: Option.Option<unknown> }>(flags: Flags) =>
-  defined(
+  withoutUndefined(
     Object.fromEntries(
       Object.entries<Option.Option<unknown>>(flags).map(([key, flag]) => [key, Option.getOrUndefined(flag)]),
     ),

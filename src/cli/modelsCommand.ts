@@ -1,8 +1,8 @@
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { SealgateError } from "../client/errors.ts"
-import { isObject } from "../domain/json.ts"
-import { connectionReason } from "../domain/systemErrors.ts"
+import { isObject } from "../domain/json/json.ts"
+import { connectionReason } from "../domain/problems/systemErrors.ts"
 import { explained } from "./chat/answerText.ts"
 import { CommandFailed } from "./CommandFailed.ts"
 import { ENVIRONMENT } from "./credential.ts"
@@ -31,7 +31,7 @@ export const modelsCommand = Command.make(
   { proxy: proxyFlag, pin: pinsFlag, json: jsonFlag("Print JSON: what a proxy answers at /v1/models") },
   Effect.fn(function* (input) {
     const { pins, proxy } = yield* proxyAndPins(input)
-    const { createSealedFetch } = yield* Effect.promise(() => import("../client/sealedFetch.ts"))
+    const { createSealedFetch } = yield* Effect.promise(() => import("../client/sdk/sealedFetch.ts"))
     const fetch = createSealedFetch({ baseUrl: proxy, pins })
     const body = yield* Effect.tryPromise({
       try: async (signal): Promise<unknown> => {

@@ -2,7 +2,7 @@
 import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
-import { isLoopback } from "../domain/hostName.ts"
+import { isLoopback } from "../domain/access/hostName.ts"
 import { Connector, type ConnectorSettings } from "../layers/Connector.ts"
 import { CommandFailed } from "./CommandFailed.ts"
 import { examineSession } from "./doctor/examineSession.ts"

@@ -1,7 +1,7 @@
 /** What `sealgate gateway` does. It is loaded only then, because it leads to all of the server. */
 import { Console, Duration, Effect, Layer, type Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
-import { ADMIN_ROLE } from "../domain/identity.ts"
+import { ADMIN_ROLE } from "../domain/access/identity.ts"
 import { type GatewaySettings, gatewaySettings } from "../layers/config/gatewaySettings.ts"
 import { Gateway } from "../layers/Gateway.ts"
 import { forDevelopment } from "../layers/GatewayAccess.ts"

@@ -1,13 +1,13 @@
 import { Console, DateTime, Duration, Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
-import { ClaimedTenant, Subject } from "../domain/identity.ts"
+import { ClaimedTenant, Subject } from "../domain/access/identity.ts"
 import { DurationText } from "../layers/config/codecs.ts"
 import { mintSettings } from "../layers/config/gatewaySettings.ts"
-import { ConfigurationMistakes } from "../domain/configuration.ts"
+import { ConfigurationMistakes } from "../domain/problems/configuration.ts"
 import { decodeSettings } from "../layers/config/Setting.ts"
 import { unusable } from "./CommandFailed.ts"
 import { INTERRUPTED, MISUSED, withGuide } from "./help/Guide.ts"
-import { defined } from "../domain/defined.ts"
+import { withoutUndefined } from "../domain/json/withoutUndefined.ts"
 
 export const tokenCommand = Command.make(
   "token",
@@ -73,7 +73,7 @@ export const tokenCommand = Command.make(
         ? JSON.stringify({
             token,
             sub: input.sub,
-            ...defined({ tenant }),
+            ...withoutUndefined({ tenant }),
             roles: input.role,
             expires_in: Duration.toSeconds(input.ttl),
             expires_at: DateTime.formatIso(expires),

@@ -1,6 +1,6 @@
 /** Token counts of a receipt, in words. */
-import type { UsageClaims } from "../domain/statement.ts"
-import { isObject } from "../domain/json.ts"
+import type { UsageClaims } from "../domain/protocol/statement.ts"
+import { isObject } from "../domain/json/json.ts"
 
 /** Such as `900 tokens in (800 from the cache, 64 into it), 20 out`. */
 export const tokensText = ({ completion_tokens, prompt_tokens, prompt_tokens_details }: UsageClaims): string => {

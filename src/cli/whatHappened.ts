@@ -4,8 +4,8 @@
  */
 import { CliError } from "effect/cli"
 import { SealgateError } from "../client/errors.ts"
-import { ConfigurationMistakes } from "../domain/configuration.ts"
-import { systemCode } from "../domain/systemErrors.ts"
+import { ConfigurationMistakes } from "../domain/problems/configuration.ts"
+import { systemCode } from "../domain/problems/systemErrors.ts"
 import { DatabaseFileUnusable } from "../layers/database/sqliteFile.ts"
 import { DatabaseUnreachable } from "../layers/database/PostgresReachable.ts"
 import { SchemaUnknown } from "../layers/database/migrations.ts"

@@ -1,3 +1,3 @@
 /** `sealgate/effect`: both clients as services, for programs in Effect. */
-export { type GatewayClientOptions, GatewayClientService } from "./GatewayClientService.ts"
-export { SealedClientError, SealedClientService, type StreamElement } from "./SealedClientService.ts"
+export { type GatewayClientOptions, GatewayClientService } from "./gateway/GatewayClientService.ts"
+export { SealedClientError, SealedClientService, type StreamElement } from "./sealed/SealedClientService.ts"

@@ -1,7 +1,7 @@
 /** What can go wrong for a client, each with a stable `code` to switch on. */
-import type { JsonObject } from "../domain/json.ts"
-import type { Problem } from "../domain/problemTypes.ts"
-import type { ReceiptClaims } from "../domain/statement.ts"
+import type { JsonObject } from "../domain/json/json.ts"
+import type { Problem } from "../domain/problems/problemTypes.ts"
+import type { ReceiptClaims } from "../domain/protocol/statement.ts"
 
 export type SealgateErrorCode =
   | "no-pins"

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../domain/json.ts"
+import type { JsonObject } from "../domain/json/json.ts"
 
 /** `object` without its member `name`. */
 export const omit = (object: JsonObject, name: string): JsonObject =>

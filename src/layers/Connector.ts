@@ -1,6 +1,6 @@
 /** Assembles the connector. */
 import { Effect, Layer } from "effect"
-import { createSealedFetch, type SealedFetchOptions, type VerifiedAnswer } from "../client/sealedFetch.ts"
+import { createSealedFetch, type SealedFetchOptions, type VerifiedAnswer } from "../client/sdk/sealedFetch.ts"
 import { failureAnswer, layerConnectorRoutes } from "../http/connector/ConnectorRoutes.ts"
 import { openReceiptFolder, type ReceiptFolderSettings } from "../http/connector/ReceiptFolder.ts"
 import { hostRules } from "../http/shared/Hosts.ts"

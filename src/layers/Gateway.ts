@@ -1,6 +1,6 @@
 /** Assembles the agent gateway. */
 import { Effect, Layer } from "effect"
-import { checkRules } from "../domain/configuration.ts"
+import { checkRules } from "../domain/problems/configuration.ts"
 import { layerAdminOnly, layerAuthorization } from "../http/gateway/Admission.ts"
 import { AgentsHandlers } from "../http/gateway/AgentsHandlers.ts"
 import { GatewayApi } from "../api/gateway/GatewayApi.ts"

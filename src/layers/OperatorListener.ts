@@ -5,7 +5,7 @@
  */
 import { Context, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import { isLoopback } from "../domain/hostName.ts"
+import { isLoopback } from "../domain/access/hostName.ts"
 import { layerOperatorRoutes, type OperatorRoutesSettings } from "../http/shared/Operations.ts"
 import { layerOwnSpans } from "../http/shared/requestSpan.ts"
 import { layerCutAtClose, layerNodeServer, type ListenSettings } from "../server/NodeServer.ts"

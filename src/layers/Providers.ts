@@ -1,6 +1,6 @@
 /** The providers that the environment configures, behind the fault policy; the built-in echo when there are none. */
 import { Effect, Layer } from "effect"
-import { hostName, isLoopback } from "../domain/hostName.ts"
+import { hostName, isLoopback } from "../domain/access/hostName.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../services/upstream/UpstreamSettings.ts"
 import { makeDispatcher, type NetworkProxies, ProviderHttp } from "../services/upstream/ProviderHttp.ts"
 import { PROVIDERS, type Slot, SLOTS } from "../services/upstream/Slots.ts"

@@ -1,7 +1,7 @@
 /** Assembles the sealed proxy. */
 import { Effect, Layer } from "effect"
-import { isLoopback } from "../domain/hostName.ts"
-import { JSON_LIMITS } from "../domain/iJson.ts"
+import { isLoopback } from "../domain/access/hostName.ts"
+import { JSON_LIMITS } from "../domain/json/iJson.ts"
 import { ProxyApi } from "../api/proxy/ProxyApi.ts"
 import { Malformed } from "../api/problems.ts"
 import { ModelsHandlers } from "../http/proxy/ModelsHandlers.ts"

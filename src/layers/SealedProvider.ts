@@ -12,15 +12,15 @@ import {
   Tampered,
   Unreachable,
 } from "../client/errors.ts"
-import type { Fetch } from "../client/transport.ts"
-import { SealedClient } from "../client/SealedClient.ts"
-import type { ChatRequest } from "../domain/chat.ts"
-import { defined } from "../domain/defined.ts"
-import type { FailureKind } from "../domain/failures.ts"
-import type { Problem } from "../domain/problem.ts"
-import { connectionReason, lastsUntilMended } from "../domain/systemErrors.ts"
-import { traceContextOf } from "../domain/traceContext.ts"
-import type { ProviderId } from "../domain/upstream.ts"
+import type { Fetch } from "../client/transport/transport.ts"
+import { SealedClient } from "../client/sealed/SealedClient.ts"
+import type { ChatRequest } from "../domain/chat/chat.ts"
+import { withoutUndefined } from "../domain/json/withoutUndefined.ts"
+import type { FailureKind } from "../domain/upstream/failures.ts"
+import type { Problem } from "../domain/problems/problem.ts"
+import { connectionReason, lastsUntilMended } from "../domain/problems/systemErrors.ts"
+import { traceContextOf } from "../domain/operations/traceContext.ts"
+import type { ProviderId } from "../domain/upstream/upstream.ts"
 import { type Provider, ProviderFailure } from "../services/upstream/Provider.ts"
 
 interface SealedProviderOptions {
@@ -85,7 +85,7 @@ const failureOf = (error: SealgateError): ProviderFailure =>
   new ProviderFailure({
     kind: kindOf(error),
     detail: Redacted.make(error.message),
-    ...defined({
+    ...withoutUndefined({
       retryAfterMs: error instanceof SealedProblem ? error.retryAfterMs : undefined,
       reason: reasonOf(error),
       lasting: error instanceof PinMismatch || (error instanceof Unreachable && lastsUntilMended(error)) || undefined,
@@ -114,14 +114,14 @@ const inputOf = (request: ChatRequest) => request as unknown as Input
 /** The trace headers for the client, if traces are sent. */
 const traceOf = (span: Tracer.AnySpan | undefined) => {
   const trace = span === undefined ? undefined : traceContextOf(span)
-  return defined({ trace })
+  return withoutUndefined({ trace })
 }
 
 /** Makes a provider of a sealed proxy. */
 export const sealedProvider = (options: SealedProviderOptions): Provider => {
   const { apiKey, baseUrl, defaultModel, fetch, id, pins } = options
   const credential = apiKey === undefined ? undefined : `Bearer ${Redacted.value(apiKey)}`
-  const client = new SealedClient({ baseUrl, pins, ...defined({ credential, fetch }) })
+  const client = new SealedClient({ baseUrl, pins, ...withoutUndefined({ credential, fetch }) })
 
   const told = Effect.fnUntraced(function* (error: SealgateError) {
     if (isAttack(error)) {

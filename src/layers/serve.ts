@@ -1,7 +1,7 @@
 /** What every server is: routes behind a listener that drains before anything it serves with is torn down. */
 import { Context, type Duration, Effect, Layer, ManagedRuntime, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import type { ConfigurationMistakes } from "../domain/configuration.ts"
+import type { ConfigurationMistakes } from "../domain/problems/configuration.ts"
 import { layerOwnSpans } from "../http/shared/requestSpan.ts"
 import { type ListenSettings, layerDrainFirst, layerNodeServer } from "../server/NodeServer.ts"
 import { urlOf } from "../server/serverUrl.ts"

@@ -4,7 +4,7 @@
  */
 import { Array, Cause, Deferred, Effect, Exit, Option } from "effect"
 import { SqlError } from "effect/sql"
-import type { StorageUnavailable } from "../domain/storage.ts"
+import type { StorageUnavailable } from "../domain/operations/storage.ts"
 import { inTime } from "./storedRows.ts"
 
 interface Batching<In, Out> {

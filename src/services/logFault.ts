@@ -1,5 +1,5 @@
 import { type Cause, Effect } from "effect"
-import { describeCause } from "../domain/defect.ts"
+import { describeCause } from "../domain/problems/defect.ts"
 
 /** Logs a fault by type and place. They are an annotation: a second argument would make a list of the line's message. */
 export const logFault = (message: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from "node:fs"
 import { dirname } from "node:path"
-import { systemCode } from "../domain/systemErrors.ts"
+import { systemCode } from "../domain/problems/systemErrors.ts"
 
 const OWNER_ONLY = 0o700
 

@@ -4,7 +4,7 @@
  * the same entries. Labels come from closed lists or from the configuration, never from what a caller wrote.
  */
 import { Effect, Metric } from "effect"
-import { Mode } from "../domain/modes.ts"
+import { Mode } from "../domain/jobs/modes.ts"
 
 /** Upper bounds in seconds for requests: from a local call to the longest that a provider may take. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600]

@@ -1,9 +1,9 @@
 /** What services that keep rows share. */
 import { Cause, Clock, Duration, Effect, type Schedule, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
-import { isObject } from "../domain/json.ts"
-import { sqliteReason } from "../domain/systemErrors.ts"
-import { StorageUnavailable } from "../domain/storage.ts"
+import { isObject } from "../domain/json/json.ts"
+import { sqliteReason } from "../domain/problems/systemErrors.ts"
+import { StorageUnavailable } from "../domain/operations/storage.ts"
 
 /** A database that is away fails every request; failures of one kind within this time are told once. */
 const TELL_EVERY = Duration.seconds(10)

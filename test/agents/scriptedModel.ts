@@ -2,7 +2,7 @@
 import { claudeMessage, GPT_USAGE, gptResponse, numbered } from "../support/nativeAnswers.ts"
 import type { NativeReply, NativeRequest } from "../support/nativeUpstream.ts"
 import { namedEvents } from "../support/nativeUpstream.ts"
-import { isObject, parseJson } from "../../src/domain/json.ts"
+import { isObject, parseJson } from "../../src/domain/json/json.ts"
 
 /** What the models say once they were told what their command printed. */
 export const DONE = "The seal is in its file."

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { conformanceCommand } from "../../src/cli/conformanceCommand.ts"
-import { SealedClient } from "../../src/client/SealedClient.ts"
+import { SealedClient } from "../../src/client/sealed/SealedClient.ts"
 import { run, sealgate } from "../support/cli.ts"
 import { run as runProcess } from "../support/processes.ts"
 import { startProxy } from "../support/proxy.ts"

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
 import type { Command } from "effect/cli"
-import { GatewayClient } from "../../src/client/GatewayClient.ts"
+import { GatewayClient } from "../../src/client/gateway/GatewayClient.ts"
 import { agentsCommand } from "../../src/cli/gateway/agentsCommand.ts"
 import { jobsCommand } from "../../src/cli/gateway/jobsCommand.ts"
 import { statsCommand } from "../../src/cli/gateway/statsCommand.ts"

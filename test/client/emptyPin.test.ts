@@ -1,7 +1,7 @@
 /** What whoever forgets to put the pin into README's first program is told. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { SealedClient } from "../../src/client/SealedClient.ts"
+import { SealedClient } from "../../src/client/sealed/SealedClient.ts"
 import { startProxy } from "../support/proxy.ts"
 import { failureOf } from "../support/tamper.ts"
 

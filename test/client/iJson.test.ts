@@ -1,7 +1,7 @@
 /** JSON that two readers could read differently is tampering, wherever in an answer it stands. */
 import { assert, beforeEach, describe, it } from "@effect/vitest"
 import { SealedClient, SealedProblem, Tampered } from "../../src/client/index.ts"
-import { proveExchange, verifyReceipt } from "../../src/client/verify.ts"
+import { proveExchange, verifyReceipt } from "../../src/client/verification/verify.ts"
 import { FakeProxy, type Hooks, refusal } from "../support/protocol/FakeProxy.ts"
 import * as reference from "../support/protocol/reference.ts"
 

@@ -3,14 +3,14 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SealedStreamEvent } from "../../src/api/proxy/SealedApi.ts"
-import { failureCodes, failureRules } from "../../src/domain/failures.ts"
-import { TokenKeysUnavailable, TokenRefused } from "../../src/domain/identity.ts"
-import { PROBLEM_CONTENT_TYPE } from "../../src/domain/problem.ts"
-import { API_HEADERS, API_NAMES, apiOf, type ApiVendor } from "../../src/domain/apis.ts"
-import { RESPONSE_TEXTS } from "../../src/domain/eventTexts.ts"
-import { STATEMENT_TYPES } from "../../src/domain/statement.ts"
-import { SUITES } from "../../src/domain/suites.ts"
-import { FORM, MEDIA_TYPE } from "../../src/domain/transcript.ts"
+import { failureCodes, failureRules } from "../../src/domain/upstream/failures.ts"
+import { TokenKeysUnavailable, TokenRefused } from "../../src/domain/access/identity.ts"
+import { PROBLEM_CONTENT_TYPE } from "../../src/domain/problems/problem.ts"
+import { API_HEADERS, API_NAMES, apiOf, type ApiVendor } from "../../src/domain/upstream/apis.ts"
+import { RESPONSE_TEXTS } from "../../src/domain/chat/eventTexts.ts"
+import { STATEMENT_TYPES } from "../../src/domain/protocol/statement.ts"
+import { SUITES } from "../../src/domain/protocol/suites.ts"
+import { FORM, MEDIA_TYPE } from "../../src/domain/protocol/transcript.ts"
 import { negatives, published } from "../support/protocol/published.ts"
 import { startProxy } from "../support/proxy.ts"
 
@@ -78,7 +78,7 @@ describe("the registries have all that the code has, and nothing else", () => {
   })
 
   it("of labels", () => {
-    const source = readFileSync("src/domain/transcript.ts", "utf8")
+    const source = readFileSync("src/domain/protocol/transcript.ts", "utf8")
     const labels = Array.from(source.matchAll(/label\("([a-z-]+)"\)/g), ([, name = ""]) => name)
     const listed = rows(registries, "Labels", /^\| (`[^|]+`) \|/gm).flatMap((cell) => cell.match(/[a-z-]+/g) ?? [])
     assert.sameMembers(

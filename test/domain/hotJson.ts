@@ -1,6 +1,6 @@
 /** Reads hostile JSON again and again, and prints what took long for its length. */
-import { utf8 } from "../../src/domain/bytes.ts"
-import { iJsonText } from "../../src/domain/iJson.ts"
+import { utf8 } from "../../src/domain/bytes/bytes.ts"
+import { iJsonText } from "../../src/domain/json/iJson.ts"
 
 const SIZE = 600_000
 /** Some hundred times what any of them takes, in milliseconds. */

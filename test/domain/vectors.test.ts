@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { decodeBase64Url, encodeBase64Url, label, utf8 } from "../../src/domain/bytes.ts"
-import { floorOf, paceOf } from "../../src/domain/pace.ts"
-import { FLOOR, pad, padme, unpad } from "../../src/domain/padding.ts"
-import { joinContent, splitContent } from "../../src/domain/sealedContent.ts"
-import { SOFTWARE } from "../../src/domain/software.ts"
-import { assembleStatement, parseStatement, thumbprintInput } from "../../src/domain/statement.ts"
+import { decodeBase64Url, encodeBase64Url, label, utf8 } from "../../src/domain/bytes/bytes.ts"
+import { floorOf, paceOf } from "../../src/domain/protocol/pace.ts"
+import { FLOOR, pad, padme, unpad } from "../../src/domain/protocol/padding.ts"
+import { joinContent, splitContent } from "../../src/domain/protocol/sealedContent.ts"
+import { SOFTWARE } from "../../src/domain/operations/software.ts"
+import { assembleStatement, parseStatement, thumbprintInput } from "../../src/domain/protocol/statement.ts"
 import {
   chainLink,
   chainSeed,
@@ -14,7 +14,7 @@ import {
   requestInfo,
   requestTranscript,
   responseSalt,
-} from "../../src/domain/transcript.ts"
+} from "../../src/domain/protocol/transcript.ts"
 import { hex, hkdfExtract, sha256 } from "../support/protocol/reference.ts"
 import { negatives, published, sessionOf, unhex } from "../support/protocol/published.ts"
 import { makeNegatives } from "../support/protocol/negatives.ts"

@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { type Effect, Schema } from "effect"
 import { HttpApiEndpoint } from "effect/http-api"
 import { Draining, TooLarge } from "../../src/api/problems.ts"
-import { Refusal } from "../../src/domain/refusal.ts"
+import { Refusal } from "../../src/domain/problems/refusal.ts"
 
 const endpoint = HttpApiEndpoint.get("get", "/", { success: Schema.String, error: TooLarge })
 

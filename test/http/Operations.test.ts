@@ -1,7 +1,7 @@
 /** What operators and orchestrators ask: metrics, probes, the contract and its reference. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Metric, Schema } from "effect"
-import { Readiness } from "../../src/domain/readiness.ts"
+import { Readiness } from "../../src/domain/operations/readiness.ts"
 import { SLOTS } from "../../src/services/upstream/Slots.ts"
 import { fault, FakeUpstream } from "../support/FakeUpstream.ts"
 import { gatedUpstream } from "../support/gateway.ts"

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Unreachable } from "../../src/client/errors.ts"
-import type { Fetch } from "../../src/client/SealedClient.ts"
+import type { Fetch } from "../../src/client/sealed/SealedClient.ts"
 import { startProxy } from "../support/proxy.ts"
 import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
 import { failureOf } from "../support/tamper.ts"

@@ -2,9 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { CompletionRequest } from "../../src/api/proxy/SealedApi.ts"
-import { decodeBase64Url, encodeBase64Url, utf8 } from "../../src/domain/bytes.ts"
-import { jsonFault } from "../../src/domain/iJson.ts"
-import { misfits } from "../../src/domain/misfits.ts"
+import { decodeBase64Url, encodeBase64Url, utf8 } from "../../src/domain/bytes/bytes.ts"
+import { jsonFault } from "../../src/domain/json/iJson.ts"
+import { schemaIssues } from "../../src/domain/json/schemaIssues.ts"
 import { readEnvelope } from "../../src/http/proxy/readEnvelope.ts"
 
 const text = (bytes: number) => encodeBase64Url(new Uint8Array(bytes).fill(7))
@@ -24,7 +24,7 @@ const decode = Schema.decodeUnknownResult(Schema.fromJsonString(CompletionReques
 /** What the schema finds wrong with a text. */
 const faultsOf = (body: string) => {
   const decoded = decode(body)
-  return Result.isFailure(decoded) ? misfits(decoded.failure.issue, ["payload"]) : []
+  return Result.isFailure(decoded) ? schemaIssues(decoded.failure.issue, ["payload"]) : []
 }
 
 const asText = (member: string | Uint8Array) => (typeof member === "string" ? member : encodeBase64Url(member))

@@ -1,7 +1,7 @@
 /** Conversations through a sealed proxy over sockets, with providers that cache by exact bytes. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import type { JsonObject } from "../../src/domain/json.ts"
+import type { JsonObject } from "../../src/domain/json/json.ts"
 import { anthropic } from "../../src/services/upstream/providers/anthropic/Anthropic.ts"
 import { makeHttpProvider } from "../../src/services/upstream/providers/http/HttpProvider.ts"
 import { openAi } from "../../src/services/upstream/providers/openai/OpenAi.ts"

@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Exit, Fiber, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import type { StreamEvent, UpstreamError } from "../../src/domain/upstream.ts"
+import type { StreamEvent, UpstreamError } from "../../src/domain/upstream/upstream.ts"
 import { ask } from "../services/upstream/ScriptedProvider.ts"
 import { BACKUP, heard, openAi, readInto, wired, type Wired } from "../services/upstream/WiredUpstream.ts"
 import { type Answer, fault, type Fake, type Reply } from "../support/FakeUpstream.ts"

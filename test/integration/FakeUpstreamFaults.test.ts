@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { createConnection } from "node:net"
 import { setTimeout as delay } from "node:timers/promises"
-import { parseJson } from "../../src/domain/json.ts"
+import { parseJson } from "../../src/domain/json/json.ts"
 import { type Break, FakeUpstream, fault, type WireName } from "../support/FakeUpstream.ts"
 import { call } from "../support/fake-upstream/RawCaller.ts"
 

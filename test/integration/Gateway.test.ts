@@ -1,9 +1,9 @@
 /** What the gateway does, on both databases, over real sockets. */
 import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Fiber, identity, Latch, Option, Schedule, type Scope, Stream } from "effect"
-import { type Agent } from "../../src/domain/agent.ts"
-import { IdempotencyKey, type Job } from "../../src/domain/job.ts"
-import { type GatewayClientService, makeGatewayApi } from "../../src/client/GatewayClientService.ts"
+import { type Agent } from "../../src/domain/jobs/agent.ts"
+import { IdempotencyKey, type Job } from "../../src/domain/jobs/job.ts"
+import { type GatewayClientService, makeGatewayApi } from "../../src/client/gateway/GatewayClientService.ts"
 import { describeDatabases } from "../support/databases.ts"
 import {
   call,

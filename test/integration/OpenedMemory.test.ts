@@ -1,7 +1,7 @@
 /** The memory of requests that wait for their provider, over real sockets. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Latch, Layer, Stream } from "effect"
-import { UpstreamError } from "../../src/domain/upstream.ts"
+import { UpstreamError } from "../../src/domain/upstream/upstream.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { startProxy } from "../support/proxy.ts"
 import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"

@@ -1,7 +1,7 @@
 /** Whose trace a provider is told to continue when this product exports none: that of a job's caller, or nobody's. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { TraceContext } from "../../src/domain/traceContext.ts"
+import type { TraceContext } from "../../src/domain/operations/traceContext.ts"
 import { sqlite } from "../support/databases.ts"
 import { type Fake, FakeUpstream } from "../support/FakeUpstream.ts"
 import { call, databaseUrl, problemIn, startGateway, tokenFor } from "../support/gateway.ts"

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Redacted, References } from "effect"
 import { createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
-import type { Served, StreamEvent, UpstreamError } from "../../src/domain/upstream.ts"
+import type { Served, StreamEvent, UpstreamError } from "../../src/domain/upstream/upstream.ts"
 import { ask, JITTER_FLOOR } from "../services/upstream/ScriptedProvider.ts"
 import {
   BACKOFF,

@@ -2,9 +2,9 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { KeyMissing, NoPins, PinMismatch, SealedProblem, Tampered } from "../../src/client/errors.ts"
-import type { Fetch } from "../../src/client/SealedClient.ts"
+import type { Fetch } from "../../src/client/sealed/SealedClient.ts"
 import { startProxy } from "../support/proxy.ts"
-import type { JsonObject } from "../../src/domain/json.ts"
+import type { JsonObject } from "../../src/domain/json/json.ts"
 import { INIT, jsonOf, post } from "../support/sealing.ts"
 import { changing, failureOf, recording } from "../support/tamper.ts"
 

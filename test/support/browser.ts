@@ -98,7 +98,7 @@ export class Held {
   }
 
   /** Lets go what is held, and whatever comes. */
-  letGo(): void {
+  releaseBytes(): void {
     this.open = true
     this.next()
   }

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { type Agent, request, type RequestOptions } from "node:https"
 import { join } from "node:path"
 import { Readable } from "node:stream"
-import type { Fetch } from "../../src/client/SealedClient.ts"
+import type { Fetch } from "../../src/client/sealed/SealedClient.ts"
 
 export const hasOpenssl = spawnSync("openssl", ["version"]).status === 0
 

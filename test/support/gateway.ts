@@ -1,7 +1,7 @@
 /** Gateways as their environment configures them, on a free port of this machine, and callers for them. */
 import { ConfigProvider, Context, Duration, Effect, Exit, Latch, Layer, Redacted, Schema, Scope, Stream } from "effect"
 import { HttpServer } from "effect/http"
-import { Problem as ProblemSchema, type Problem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problem.ts"
+import { Problem as ProblemSchema, type Problem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problems/problem.ts"
 import { Gateway } from "../../src/layers/Gateway.ts"
 import { OperatorListener } from "../../src/layers/OperatorListener.ts"
 import { urlOf } from "../../src/server/serverUrl.ts"

@@ -4,7 +4,7 @@
  */
 import { createPrivateKey, createPublicKey } from "node:crypto"
 import { closeSync, openSync, readFileSync, readSync } from "node:fs"
-import type { Bytes } from "../../src/domain/bytes.ts"
+import type { Bytes } from "../../src/domain/bytes/bytes.ts"
 
 const PAGE = 4096
 /** Bits of a pagemap entry that say that the page is in memory or in swap. */

@@ -1,6 +1,6 @@
 /** Opens requests with a key in plain storage, given as hex and JSON, overwrites what came out, and stays. */
-import { X25519 } from "../../src/domain/suites.ts"
-import { responseExportContext } from "../../src/domain/transcript.ts"
+import { X25519 } from "../../src/domain/protocol/suites.ts"
+import { responseExportContext } from "../../src/domain/protocol/transcript.ts"
 import { hpkeOpen } from "../../src/services/sealing/Hpke.ts"
 import { plainStorage } from "../../src/services/sealing/PlainStorage.ts"
 import { recipientKey } from "../../src/services/sealing/recipientKeys.ts"

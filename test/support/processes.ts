@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
 import { Effect } from "effect"
-import { SealedClient, type SealedClientOptions } from "../../src/client/SealedClient.ts"
+import { SealedClient, type SealedClientOptions } from "../../src/client/sealed/SealedClient.ts"
 import { temporaryFolder } from "./proxy.ts"
 
 const COMMAND = new URL("../../dist/cli/main.js", import.meta.url).pathname

@@ -1,5 +1,5 @@
 /** Somebody on the path: answers that are changed, kept, cut or swapped before the client sees them. */
-import type { Fetch } from "../../src/client/SealedClient.ts"
+import type { Fetch } from "../../src/client/sealed/SealedClient.ts"
 
 export interface SentEvent {
   readonly event: string

@@ -7,7 +7,7 @@ import { verifyCommand } from "../../src/cli/verifyCommand.ts"
 import { accessibilityViolations, focused, hasBrowser, Held, openPage, PHONE, soon } from "../support/browser.ts"
 import { run, sealgate } from "../support/cli.ts"
 import { FakeUpstream, fault } from "../support/FakeUpstream.ts"
-import { X25519 } from "../../src/domain/suites.ts"
+import { X25519 } from "../../src/domain/protocol/suites.ts"
 import { behind, startProxy } from "../support/proxy.ts"
 import { INIT } from "../support/sealing.ts"
 

@@ -80,7 +80,7 @@ describe.runIf(hasBrowser)("every state of the proxy's console", () => {
         await ask("And somebody who keeps everything for ten years?")
         await held.one()
         await look("05-asking")
-        held.letGo()
+        held.releaseBytes()
         await page.getByText(VERIFIED).nth(1).waitFor()
         await page.unroute("**/v1/completions")
         await page.getByLabel("On the way to you, there is").selectOption("flip")

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { SignJWT } from "jose"
 import type { Page, Route } from "playwright-core"
-import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problem.ts"
+import { makeProblem, PROBLEM_CONTENT_TYPE } from "../../src/domain/problems/problem.ts"
 import { focused, hasBrowser, Held, soon } from "../support/browser.ts"
 import { SECRET } from "../support/gateway.ts"
 import { scene } from "./gateway/scene.ts"
@@ -92,7 +92,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
       await page.keyboard.press("Enter")
       await held.one()
       await pageIs(page, 2)
-      held.letGo()
+      held.releaseBytes()
       await page.getByRole("link", { name: "agent 20", exact: true }).waitFor()
       await pageIs(page, 2)
       await page.keyboard.press("Enter")
@@ -117,7 +117,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
       await page.getByRole("button", { name: "Newer" }).press("Enter")
       await held.one()
       await soon(async () => assert.strictEqual(await focused(page), "Newer"))
-      held.letGo()
+      held.releaseBytes()
       await page.getByRole("link", { name: "open 20" }).waitFor()
       await soon(async () => assert.strictEqual(await focused(page), "Newer"))
 
@@ -129,7 +129,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
       await page.getByLabel("Status").selectOption("completed")
       await filtered.one()
       await page.getByRole("button", { name: "Older" }).press("Enter")
-      filtered.letGo()
+      filtered.releaseBytes()
       await page.getByText("No completed jobs.").waitFor()
       assert.deepStrictEqual(
         asked.filter((url) => url.includes("status=") && url.includes("cursor=")),
@@ -271,7 +271,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
       await held.one()
       await page.getByRole("link", { name: "Jobs" }).click()
       await page.getByText("No jobs yet.").waitFor()
-      held.letGo()
+      held.releaseBytes()
       // It appears when the list is read again, which is after the late answer.
       await page.getByRole("link", { name: "one that starts slowly" }).waitFor()
       assert.strictEqual(await page.evaluate("location.hash"), "#/jobs")
@@ -296,7 +296,7 @@ describe.runIf(hasBrowser)("the gateway's console, when not everything goes well
       await page.keyboard.press("Enter")
       await page.getByRole("heading", { name: "Run a task" }).waitFor()
       const answered = page.waitForResponse("**/execute")
-      held.letGo()
+      held.releaseBytes()
       await (await answered).finished()
       await page.getByRole("link", { name: "Jobs" }).click()
       await page.getByText("No jobs yet.").waitFor()

@@ -1,8 +1,8 @@
 /** Authorization as a type: an endpoint that needs a user or an administrator can only be served behind the check. */
 import { Context } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import { AccessDenied, type Identity, TokenKeysUnavailable, TokenRefused } from "../../domain/identity.ts"
-import { Refusal } from "../../domain/refusal.ts"
+import { AccessDenied, type Identity, TokenKeysUnavailable, TokenRefused } from "../../domain/access/identity.ts"
+import { Refusal } from "../../domain/problems/refusal.ts"
 import { Draining, Internal, TimedOut, TooManyRequests } from "../problems.ts"
 
 /** The authenticated caller. Only {@link Authorization} provides it. */

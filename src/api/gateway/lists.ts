@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { PageSize } from "../../domain/storage.ts"
+import { PageSize } from "../../domain/operations/storage.ts"
 
 /** Which page of a list: at most `limit` items (default 20), after the page whose `next_cursor` is `cursor`. */
 export const pageQuery = {

@@ -1,9 +1,9 @@
 /** The resources, under the names by which the OpenAPI document refers to them. */
-import { Agent as AgentSchema } from "../../domain/agent.ts"
-import { Job as JobSchema } from "../../domain/job.ts"
-import { PricedRoutingSettings } from "../../domain/routing.ts"
-import { RoutingTrial as RoutingTrialSchema } from "../../domain/routingTrial.ts"
-import { RoutingStatsReport } from "../../domain/savings.ts"
+import { Agent as AgentSchema } from "../../domain/jobs/agent.ts"
+import { Job as JobSchema } from "../../domain/jobs/job.ts"
+import { PricedRoutingSettings } from "../../domain/routing/routing.ts"
+import { RoutingTrial as RoutingTrialSchema } from "../../domain/routing/routingTrial.ts"
+import { RoutingStatsReport } from "../../domain/routing/savings.ts"
 
 export const Agent = AgentSchema.annotate({ identifier: "Agent" })
 export const Job = JobSchema.annotate({ identifier: "Job" })

@@ -1,9 +1,9 @@
 /** The sealed exchange over HTTP (docs/protocol). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { decodeBase64Url } from "../../domain/bytes.ts"
-import { MAX_SUITES, SUITES } from "../../domain/suites.ts"
-import { MEDIA_TYPE, SESSION_ID_BYTES } from "../../domain/transcript.ts"
+import { decodeBase64Url } from "../../domain/bytes/bytes.ts"
+import { MAX_SUITES, SUITES } from "../../domain/protocol/suites.ts"
+import { MEDIA_TYPE, SESSION_ID_BYTES } from "../../domain/protocol/transcript.ts"
 import { MaxBodyBytes } from "../MaxBodyBytes.ts"
 import { NeedsLength } from "../NeedsLength.ts"
 import { BODY_PROBLEMS, Draining, Internal, LengthRequired, Refusals, TimedOut } from "../problems.ts"

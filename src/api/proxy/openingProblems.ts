@@ -1,6 +1,6 @@
 /** Why a session was not begun or a sealed request not opened (sealed protocol §7). */
-import { Refusal } from "../../domain/refusal.ts"
-import { SUITES } from "../../domain/suites.ts"
+import { Refusal } from "../../domain/problems/refusal.ts"
+import { SUITES } from "../../domain/protocol/suites.ts"
 
 export class NoCommonSuite extends Refusal<NoCommonSuite>()("NoCommonSuite", {
   code: "no-common-suite",

@@ -1,11 +1,11 @@
 /** A conversation over a sealed client: what was said so far, and one question at a time. */
-import type { SealedClient } from "../../client/SealedClient.ts"
-import { deltaText } from "../../client/deltaText.ts"
-import type { ChatEnd } from "../../client/joins.ts"
-import type { StreamEnd } from "../../client/SealedStream.ts"
-import { CHAT_COMPLETIONS } from "../../domain/apis.ts"
-import type { ChatInput } from "../../domain/chat.ts"
-import { defined } from "../../domain/defined.ts"
+import type { SealedClient } from "../../client/sealed/SealedClient.ts"
+import { deltaText } from "../../client/sealed/deltaText.ts"
+import type { ChatEnd } from "../../client/sealed/joins.ts"
+import type { StreamEnd } from "../../client/sealed/SealedStream.ts"
+import { CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
+import type { ChatInput } from "../../domain/chat/chat.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 /** The APIs that one can converse over. */
 export const CHAT_APIS = [CHAT_COMPLETIONS, "messages", "responses"] as const
@@ -39,19 +39,19 @@ type Turn =
 const MAX_TOKENS = 4096
 
 const chatBody = (turns: ReadonlyArray<Turn>, { model, system }: ConversationOptions): ChatInput => ({
-  ...defined({ model }),
+  ...withoutUndefined({ model }),
   messages: [...(system === undefined ? [] : [{ role: "system" as const, content: system }]), ...turns],
 })
 
 /** A request of the other APIs for the next turn. */
 const BODIES = {
   messages: (turns: ReadonlyArray<Turn>, { model, system }: ConversationOptions) => ({
-    ...defined({ model, system }),
+    ...withoutUndefined({ model, system }),
     max_tokens: MAX_TOKENS,
     messages: turns,
   }),
   responses: (turns: ReadonlyArray<Turn>, { model, system }: ConversationOptions) => ({
-    ...defined({ model, instructions: system }),
+    ...withoutUndefined({ model, instructions: system }),
     input: turns,
   }),
 }
@@ -71,7 +71,7 @@ export class Conversation {
     const turns: ReadonlyArray<Turn> = [...this.turns, { role: "user", content: question }]
     const { api, provider } = this.options
     // What was shown can be taken back here, whichever API it is.
-    const wishes = { signal, restart: true, ...defined({ provider }) }
+    const wishes = { signal, restart: true, ...withoutUndefined({ provider }) }
     const stream = await (api === CHAT_COMPLETIONS
       ? this.client.stream(chatBody(turns, this.options), wishes)
       : this.client.requestStream(api, BODIES[api](turns, this.options), wishes))

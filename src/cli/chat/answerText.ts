@@ -1,12 +1,12 @@
 /** How answers look on a terminal. */
 import { AnswerIncomplete, type SealgateError, SealedProblem, Tampered, Unreachable } from "../../client/errors.ts"
-import type { StreamEnd } from "../../client/SealedStream.ts"
+import type { StreamEnd } from "../../client/sealed/SealedStream.ts"
 import { Option, Schema } from "effect"
-import { Usage } from "../../domain/chat.ts"
-import { ProviderId } from "../../domain/upstream.ts"
-import { costOf, tokensOf } from "../../domain/money.ts"
+import { Usage } from "../../domain/chat/chat.ts"
+import { ProviderId } from "../../domain/upstream/upstream.ts"
+import { costOf, tokensOf } from "../../domain/routing/money.ts"
 import { shippedPrice } from "../../services/routing/Prices.ts"
-import { usd } from "../../domain/dollars.ts"
+import { usd } from "../../domain/routing/dollars.ts"
 import { printableLine } from "../printable.ts"
 import { tokensText } from "../tokensText.ts"
 

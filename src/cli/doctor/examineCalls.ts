@@ -1,8 +1,8 @@
 /** Whether providers answer: one small request to each, sealed, as a client's would be. */
 import { Clock, Effect, Schema } from "effect"
 import { SealedProblem, SealgateError } from "../../client/errors.ts"
-import type { SealedClient } from "../../client/SealedClient.ts"
-import { ProviderId } from "../../domain/upstream.ts"
+import type { SealedClient } from "../../client/sealed/SealedClient.ts"
+import { ProviderId } from "../../domain/upstream/upstream.ts"
 import { error, type Finding, ok } from "./Finding.ts"
 import { type NoAnswer, probe, reasonOf } from "./probe.ts"
 import { seen } from "./seen.ts"

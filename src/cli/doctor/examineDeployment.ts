@@ -1,7 +1,7 @@
 /** Everything that `sealgate doctor` looks at, one after the other. Loaded by that command alone: it brings TLS and a client along. */
 import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { Effect, FileSystem, Option } from "effect"
-import { SealedClient } from "../../client/SealedClient.ts"
+import { SealedClient } from "../../client/sealed/SealedClient.ts"
 import { unusable } from "../CommandFailed.ts"
 import { credentialFrom } from "../credential.ts"
 import { examineCalls } from "./examineCalls.ts"

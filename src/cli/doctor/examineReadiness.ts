@@ -1,6 +1,6 @@
 /** What the proxy says about itself. */
 import { Effect, Option, Result, Schema } from "effect"
-import { type ConfiguredProvider, PublicReadiness, Readiness } from "../../domain/readiness.ts"
+import { type ConfiguredProvider, PublicReadiness, Readiness } from "../../domain/operations/readiness.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 import { probe, reasonOf } from "./probe.ts"
 import { seen } from "./seen.ts"

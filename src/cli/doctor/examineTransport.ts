@@ -1,7 +1,7 @@
 /** Whether the proxy can be reached, and who else can see or hinder the connection. */
 import { Clock, Effect, Result } from "effect"
-import { isObject } from "../../domain/json.ts"
-import { hostName, isLoopback } from "../../domain/hostName.ts"
+import { isObject } from "../../domain/json/json.ts"
+import { hostName, isLoopback } from "../../domain/access/hostName.ts"
 import { error, type Finding, ok, warning } from "./Finding.ts"
 import { type CertificateSeen, type NoAnswer, probe, type Probed } from "./probe.ts"
 import { inItsPlace, isOurs, seen } from "./seen.ts"

@@ -1,6 +1,6 @@
 /** One request for the doctor: it looks at a certificate instead of failing on it, and sends nothing secret. */
-import { parseJson } from "../../domain/json.ts"
-import { connectionReason } from "../../domain/systemErrors.ts"
+import { parseJson } from "../../domain/json/json.ts"
+import { connectionReason } from "../../domain/problems/systemErrors.ts"
 import { type IncomingHttpHeaders, request as plainRequest } from "node:http"
 import { request as tlsRequest } from "node:https"
 import { TLSSocket } from "node:tls"

@@ -1,6 +1,6 @@
 /** What an answer is that was not the one hoped for, and who may have given it. */
-import { isObject } from "../../domain/json.ts"
-import { problemType } from "../../domain/problem.ts"
+import { isObject } from "../../domain/json/json.ts"
+import { problemType } from "../../domain/problems/problem.ts"
 import type { Probed } from "./probe.ts"
 
 /** The longest text of others that is quoted, in characters. */

@@ -1,6 +1,6 @@
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { Mode } from "../../domain/modes.ts"
+import { Mode } from "../../domain/jobs/modes.ts"
 import { withGuide } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
 import { table } from "../table.ts"

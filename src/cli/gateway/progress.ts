@@ -1,7 +1,7 @@
 /** How a job goes on, as a person follows it on standard error, which no program reads. */
 import { performance } from "node:perf_hooks"
-import type { Job, JobEvent } from "../../client/GatewayJobs.ts"
-import { stepLabel } from "../../domain/modes.ts"
+import type { Job, JobEvent } from "../../client/gateway/GatewayJobs.ts"
+import { stepLabel } from "../../domain/jobs/modes.ts"
 import { DEFAULT_WIDTH } from "../help/layout.ts"
 import { printableLine } from "../printable.ts"
 import { dimOnStderr } from "../terminal.ts"

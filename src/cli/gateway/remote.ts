@@ -2,8 +2,8 @@
 import { Effect, type Option, Redacted } from "effect"
 import { Flag } from "effect/cli"
 import { SealgateError, Unreachable } from "../../client/errors.ts"
-import { GatewayProblem } from "../../client/GatewayProblem.ts"
-import type { Page } from "../../client/gatewayCalls.ts"
+import { GatewayProblem } from "../../client/gateway/GatewayProblem.ts"
+import type { Page } from "../../client/gateway/gatewayCalls.ts"
 import { clientSettings } from "../../layers/config/clientSettings.ts"
 import { UrlText } from "../../layers/config/codecs.ts"
 import { clientValues } from "../settings/clientValues.ts"
@@ -50,7 +50,7 @@ export const connect = Effect.fnUntraced(function* (given: Option.Option<URL>) {
       "SEALGATE_TOKEN is not set. Put your bearer token there: `sealgate gateway --dev` prints one, `sealgate token` makes one.",
     )
   }
-  const { GatewayClient } = yield* Effect.promise(() => import("../../client/GatewayClient.ts"))
+  const { GatewayClient } = yield* Effect.promise(() => import("../../client/gateway/GatewayClient.ts"))
   return new GatewayClient({ baseUrl: url.href, token: Redacted.value(token) })
 })
 

@@ -1,7 +1,7 @@
 /** A job as a person reads it. */
-import type { Job } from "../../client/GatewayJobs.ts"
-import { usd } from "../../domain/dollars.ts"
-import { verdictMeaning } from "../../domain/modes.ts"
+import type { Job } from "../../client/gateway/GatewayJobs.ts"
+import { usd } from "../../domain/routing/dollars.ts"
+import { verdictMeaning } from "../../domain/jobs/modes.ts"
 import { printable, printableLine } from "../printable.ts"
 import { bold, dim } from "../terminal.ts"
 

@@ -1,10 +1,10 @@
 import { Console, Effect, FileSystem, Schema } from "effect"
-import { usd } from "../../domain/dollars.ts"
+import { usd } from "../../domain/routing/dollars.ts"
 import { Argument, Command } from "effect/cli"
-import { isObject, parseJson } from "../../domain/json.ts"
-import { RoutingSettingsInput } from "../../domain/routing.ts"
-import type { RoutingSettings } from "../../client/GatewayClient.ts"
-import { misfits } from "../../domain/misfits.ts"
+import { isObject, parseJson } from "../../domain/json/json.ts"
+import { RoutingSettingsInput } from "../../domain/routing/routing.ts"
+import type { RoutingSettings } from "../../client/gateway/GatewayClient.ts"
+import { schemaIssues } from "../../domain/json/schemaIssues.ts"
 import { unusable } from "../CommandFailed.ts"
 import { withGuide } from "../help/Guide.ts"
 import { printableJson, printableLine } from "../printable.ts"
@@ -64,7 +64,7 @@ const readSettings = Effect.fnUntraced(function* (path: string) {
   const { version } = value
   const input = yield* Effect.mapError(decode(value), ({ issue }) =>
     unusable(
-      `${path} does not fit:\n${misfits(issue, [])
+      `${path} does not fit:\n${schemaIssues(issue, [])
         .map((each) => `  ${printableLine(each.path)}: ${printableLine(each.message)}`)
         .join("\n")}`,
     ),

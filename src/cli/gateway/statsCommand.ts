@@ -1,5 +1,5 @@
 import { Console, Effect } from "effect"
-import { usd } from "../../domain/dollars.ts"
+import { usd } from "../../domain/routing/dollars.ts"
 import { Command, Flag } from "effect/cli"
 import { withGuide } from "../help/Guide.ts"
 import { pageWidth, wrap } from "../help/layout.ts"

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { proxySettings } from "../../layers/config/proxySettings.ts"
 import { decodeSettings } from "../../layers/config/Setting.ts"
-import type { Bytes } from "../../domain/bytes.ts"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { readKeyFile } from "../../services/sealing/AttestationKeyFile.ts"
 import { kidOf } from "../../services/sealing/Attestation.ts"
 import { KeyVault } from "../../services/sealing/KeyVault.ts"

@@ -1,6 +1,6 @@
 /** Which proxy or gateway a command is about, and whom to believe there. */
 import { Console, Effect, Option } from "effect"
-import { hostName, isLoopback } from "../../domain/hostName.ts"
+import { hostName, isLoopback } from "../../domain/access/hostName.ts"
 import { clientSettings } from "../../layers/config/clientSettings.ts"
 import { clientValues } from "./clientValues.ts"
 import { unusable } from "../CommandFailed.ts"

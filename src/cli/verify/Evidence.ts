@@ -1,13 +1,13 @@
 /** What a file holds that can be verified: statements, a recorded stream, a revealed exchange, public keys. */
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
-import { isObject, type JsonObject, parseJson } from "../../domain/json.ts"
-import { type ServerSentEvent, serverSentEvents } from "../../client/serverSentEvents.ts"
+import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
+import { type ServerSentEvent, serverSentEvents } from "../../client/sealed/serverSentEvents.ts"
 import { Tampered } from "../../client/errors.ts"
-import { expectEvent, frameOf, proofOf } from "../../client/streamParts.ts"
-import type * as verify from "../../client/verify.ts"
-import { jsonFault } from "../../domain/iJson.ts"
-import { parseStatement, STATEMENT_TYPES } from "../../domain/statement.ts"
+import { expectEvent, frameOf, proofOf } from "../../client/sealed/streamParts.ts"
+import type * as verify from "../../client/verification/verify.ts"
+import { jsonFault } from "../../domain/json/iJson.ts"
+import { parseStatement, STATEMENT_TYPES } from "../../domain/protocol/statement.ts"
 import { unusable } from "../CommandFailed.ts"
 
 /** All of it belongs together: there is one receipt, and the exchange has no other. */

@@ -1,12 +1,12 @@
 /** Checks evidence against pins, offline. */
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
-import { provenAnswer } from "../../client/provenAnswer.ts"
-import type { JsonObject } from "../../domain/json.ts"
+import { provenAnswer } from "../../client/verification/provenAnswer.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 import { KeyMissing, SealgateError, Tampered } from "../../client/errors.ts"
-import { type VerifiedEvidence, verifyEvidence } from "../../client/verify.ts"
-import { keysByThumbprint, type TrustOptions } from "../../client/trust.ts"
-import { parseStatement } from "../../domain/statement.ts"
+import { type VerifiedEvidence, verifyEvidence } from "../../client/verification/verify.ts"
+import { keysByThumbprint, type TrustOptions } from "../../client/verification/trust.ts"
+import { parseStatement } from "../../domain/protocol/statement.ts"
 import { type CommandFailed, unusable } from "../CommandFailed.ts"
 import type { Evidence } from "./Evidence.ts"
 

@@ -1,7 +1,7 @@
 /** What verified evidence proves, in plain words. */
-import type { ReceiptClaims } from "../../domain/statement.ts"
+import type { ReceiptClaims } from "../../domain/protocol/statement.ts"
 import { DateTime } from "effect"
-import { type ProvenExchange, provenAnswer } from "../../client/provenAnswer.ts"
+import { type ProvenExchange, provenAnswer } from "../../client/verification/provenAnswer.ts"
 import { printableLine } from "../printable.ts"
 import { tokensText } from "../tokensText.ts"
 import { bold, dim, green } from "../terminal.ts"

@@ -1,10 +1,10 @@
 /** What the proxy of a case answers: frames, end record, receipt and proof as they must be, but for what its lie changes. */
 import { createCipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto"
-import { type Bytes, concat, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
-import { isObject, type JsonObject } from "../../domain/json.ts"
-import { floorOf, paceOf } from "../../domain/pace.ts"
-import { FLOOR, pad } from "../../domain/padding.ts"
-import { STATEMENT_TYPES, type StatementKind } from "../../domain/statement.ts"
+import { type Bytes, concat, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
+import { isObject, type JsonObject } from "../../domain/json/json.ts"
+import { floorOf, paceOf } from "../../domain/protocol/pace.ts"
+import { FLOOR, pad } from "../../domain/protocol/padding.ts"
+import { STATEMENT_TYPES, type StatementKind } from "../../domain/protocol/statement.ts"
 import {
   chainLink,
   chainSeed,
@@ -19,7 +19,7 @@ import {
   responseKeys,
   responseSalt,
   VERSION,
-} from "../../domain/transcript.ts"
+} from "../../domain/protocol/transcript.ts"
 import { sha256 } from "../../services/sealing/sha256.ts"
 import type { Identity } from "./Identity.ts"
 import {

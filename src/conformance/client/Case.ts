@@ -1,6 +1,6 @@
 /** What a case is. */
-import type { Form } from "../../domain/transcript.ts"
-import type { SuiteName } from "../../domain/suites.ts"
+import type { Form } from "../../domain/protocol/transcript.ts"
+import type { SuiteName } from "../../domain/protocol/suites.ts"
 import type { Lie } from "./Lie.ts"
 
 export interface Case {

@@ -1,7 +1,7 @@
 /** What a client may send after what it was told: watched in every case, because none of it shows in what it says. */
-import { isObject } from "../../domain/json.ts"
-import { parseIJson } from "../../domain/iJson.ts"
-import { PROBLEM_CONTENT_TYPE } from "../../domain/problem.ts"
+import { isObject } from "../../domain/json/json.ts"
+import { parseIJson } from "../../domain/json/iJson.ts"
+import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
 import { BREAK, type Reply } from "./Lie.ts"
 
 /** What a client was told of its last sealed request. */

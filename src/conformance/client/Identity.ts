@@ -1,9 +1,9 @@
 /** Identities that sign statements, also in ways in which no honest one does. */
 import { createHash } from "node:crypto"
 import { Point } from "@noble/ed25519"
-import { type Bytes, concat, encodeBase64Url } from "../../domain/bytes.ts"
-import { type PublicJwk, thumbprintInput } from "../../domain/statement.ts"
-import { publicJwk } from "../../client/trust.ts"
+import { type Bytes, concat, encodeBase64Url } from "../../domain/bytes/bytes.ts"
+import { type PublicJwk, thumbprintInput } from "../../domain/protocol/statement.ts"
+import { publicJwk } from "../../client/verification/trust.ts"
 import { plainStorage } from "../../services/sealing/PlainStorage.ts"
 import { sha256 } from "../../services/sealing/sha256.ts"
 

@@ -2,9 +2,9 @@
  * Where a case lays its hands on what an honest proxy would say. Each hook is given what would be right; what it gives instead is
  * sent as JSON, or as it stands where it is text or bytes.
  */
-import { type Bytes, utf8 } from "../../domain/bytes.ts"
-import type { JsonObject } from "../../domain/json.ts"
-import type { Form } from "../../domain/transcript.ts"
+import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
+import type { Form } from "../../domain/protocol/transcript.ts"
 import type { Sign } from "./Identity.ts"
 
 /** What is told in place of a JSON value. */

@@ -1,18 +1,18 @@
 /** A session as the proxy of a case offers it, and the requests that are sealed to it. */
 import { randomBytes } from "node:crypto"
-import { type Bytes, concat, decodeBase64Url, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
-import { isObject, type JsonObject } from "../../domain/json.ts"
-import { parseIJson } from "../../domain/iJson.ts"
-import { FLOOR, unpad } from "../../domain/padding.ts"
-import { splitContent } from "../../domain/sealedContent.ts"
-import type { Suite } from "../../domain/suites.ts"
+import { type Bytes, concat, decodeBase64Url, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
+import { isObject, type JsonObject } from "../../domain/json/json.ts"
+import { parseIJson } from "../../domain/json/iJson.ts"
+import { FLOOR, unpad } from "../../domain/protocol/padding.ts"
+import { splitContent } from "../../domain/protocol/sealedContent.ts"
+import type { Suite } from "../../domain/protocol/suites.ts"
 import {
   requestAad,
   requestInfo,
   requestTranscript,
   responseExportContext,
   SESSION_ID_BYTES,
-} from "../../domain/transcript.ts"
+} from "../../domain/protocol/transcript.ts"
 import { hpkeOpen, type OpenInput, type OpenOutput } from "../../services/sealing/Hpke.ts"
 import { plainStorage } from "../../services/sealing/PlainStorage.ts"
 import { type RecipientKey, recipientKey } from "../../services/sealing/recipientKeys.ts"

@@ -1,6 +1,6 @@
 /** For clients that are no command, such as one in a browser: a list of the cases, and a place to say what came of each. */
-import { defined } from "../../domain/defined.ts"
-import { isObject, parseJson } from "../../domain/json.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import { isObject, parseJson } from "../../domain/json/json.ts"
 import { reportOf, type Result } from "../report.ts"
 import type { Case } from "./Case.ts"
 import type { Desk, Served } from "./CaseServer.ts"
@@ -39,7 +39,7 @@ export const makeDesk = (cases: ReadonlyArray<Case>): Desk => {
       name,
       says,
       expect,
-      ...defined({ form }),
+      ...withoutUndefined({ form }),
       url: `${server.url}/${name}`,
       verdict: `${server.url}/verdicts/${name}`,
     })),

@@ -1,5 +1,5 @@
 /** Replies that need no seal. */
-import { PROBLEM_CONTENT_TYPE } from "../../domain/problem.ts"
+import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
 import { bytesOf, type Reply } from "./Lie.ts"
 
 export const jsonReply = (told: unknown): Reply => ({

@@ -1,10 +1,10 @@
 /** What a client does wrong in what it sends, in sentences. */
 import type { IncomingMessage } from "node:http"
-import { decodeBase64Url } from "../../domain/bytes.ts"
-import { parseIJson } from "../../domain/iJson.ts"
-import { isObject, type JsonObject } from "../../domain/json.ts"
-import { MAX_SUITES, type SuiteId } from "../../domain/suites.ts"
-import { MAX_SKEW_MS } from "../../domain/transcript.ts"
+import { decodeBase64Url } from "../../domain/bytes/bytes.ts"
+import { parseIJson } from "../../domain/json/iJson.ts"
+import { isObject, type JsonObject } from "../../domain/json/json.ts"
+import { MAX_SUITES, type SuiteId } from "../../domain/protocol/suites.ts"
+import { MAX_SKEW_MS } from "../../domain/protocol/transcript.ts"
 import type { Opened } from "./Session.ts"
 
 /** A sentence for each thing that does not hold. */

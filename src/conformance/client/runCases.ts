@@ -1,6 +1,6 @@
 /** Puts a client through all cases. */
 import { Effect } from "effect"
-import type { Form } from "../../domain/transcript.ts"
+import type { Form } from "../../domain/protocol/transcript.ts"
 import { type Report, reportOf, type Result } from "../report.ts"
 import type { Case } from "./Case.ts"
 import type { CaseServer } from "./CaseServer.ts"

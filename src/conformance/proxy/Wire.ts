@@ -2,7 +2,7 @@
 import { request as plainRequest } from "node:http"
 import { request as tlsRequest } from "node:https"
 import { rootCertificates } from "node:tls"
-import type { Bytes } from "../../domain/bytes.ts"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
 
 export interface Received {
   readonly status: number

@@ -1,7 +1,7 @@
 /** What checks expect of refusals and of failures under the seal. */
-import { isObject } from "../../domain/json.ts"
-import { parseIJson } from "../../domain/iJson.ts"
-import { PROBLEM_CONTENT_TYPE } from "../../domain/problem.ts"
+import { isObject } from "../../domain/json/json.ts"
+import { parseIJson } from "../../domain/json/iJson.ts"
+import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
 import { must, Violation } from "./outcome.ts"
 import type { SealedAnswer } from "./SealedAnswer.ts"
 import type { Received } from "./Wire.ts"

@@ -1,6 +1,6 @@
 /** Puts a server through all checks, in bounded time. */
 import { Duration, Effect } from "effect"
-import { NotIJson } from "../../domain/iJson.ts"
+import { NotIJson } from "../../domain/json/iJson.ts"
 import { type Report, reportOf, type Result } from "../report.ts"
 import type { Check } from "./Check.ts"
 import { Skipped, Violation } from "./outcome.ts"

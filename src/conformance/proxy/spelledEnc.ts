@@ -4,10 +4,10 @@
  */
 import { createHash, createPublicKey, diffieHellman, encapsulate, generateKeyPairSync } from "node:crypto"
 import { Aes256Gcm, CipherSuite, HkdfSha256, type KemInterface, NotSupportedError } from "@hpke/core"
-import { type Bytes, concat, utf8 } from "../../domain/bytes.ts"
-import { u16 } from "../../domain/hpke.ts"
-import { ML_KEM_768, type Suite, X25519 } from "../../domain/suites.ts"
-import { KEY_BYTES } from "../../domain/transcript.ts"
+import { type Bytes, concat, utf8 } from "../../domain/bytes/bytes.ts"
+import { u16 } from "../../domain/protocol/hpke.ts"
+import { ML_KEM_768, type Suite, X25519 } from "../../domain/protocol/suites.ts"
+import { KEY_BYTES } from "../../domain/protocol/transcript.ts"
 import { LabeledKdf } from "../../services/sealing/LabeledKdf.ts"
 
 /** SubjectPublicKeyInfo is a fixed prefix and the raw bytes (RFC 8410 §4, RFC 9935 §4). */

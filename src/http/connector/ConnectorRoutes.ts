@@ -11,12 +11,12 @@ import {
   HttpServerRequest as ServerRequest,
   HttpServerResponse,
 } from "effect/http"
-import { clientErrorAnswer, type ErrorAnswer, problemAnswer } from "../../client/errorAnswer.ts"
+import { clientErrorAnswer, type ErrorAnswer, problemAnswer } from "../../client/sdk/errorAnswer.ts"
 import { SealgateError } from "../../client/errors.ts"
-import { apiAt, vendorAsked } from "../../client/vendors/endpoints.ts"
-import { errorReply } from "../../client/vendors/Vendor.ts"
+import { apiAt, vendorAsked } from "../../client/sdk/vendors/endpoints.ts"
+import { errorReply } from "../../client/sdk/vendors/Vendor.ts"
 import { logFault } from "../../services/logFault.ts"
-import { CALLED_BY_SEALGATE, isOurServer, SOFTWARE } from "../../domain/software.ts"
+import { CALLED_BY_SEALGATE, isOurServer, SOFTWARE } from "../../domain/operations/software.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { type HostRules, hostRefusal } from "../shared/Hosts.ts"
 import { originRefusal } from "../shared/Origins.ts"

@@ -2,8 +2,8 @@
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
-import type { VerifiedAnswer } from "../../client/sealedFetch.ts"
-import { fileReason } from "../../domain/systemErrors.ts"
+import type { VerifiedAnswer } from "../../client/sdk/sealedFetch.ts"
+import { fileReason } from "../../domain/problems/systemErrors.ts"
 import { makePrivateFolder } from "../../services/makePrivateFolder.ts"
 
 export interface ReceiptFolderSettings {

@@ -4,7 +4,7 @@
  */
 import { Effect, Layer } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { ADMIN_ROLE, AccessDenied } from "../../domain/identity.ts"
+import { ADMIN_ROLE, AccessDenied } from "../../domain/access/identity.ts"
 import { Tokens } from "../../services/access/Tokens.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"
 import { makeTake, tooMany } from "../shared/ClientLimits.ts"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpApiSchema } from "effect/http-api"
-import { type Agent, agentETag } from "../../domain/agent.ts"
+import { type Agent, agentETag } from "../../domain/jobs/agent.ts"
 import { Agents } from "../../services/agents/Agents.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { GatewayApi } from "../../api/gateway/GatewayApi.ts"

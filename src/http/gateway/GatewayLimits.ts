@@ -1,5 +1,5 @@
 import { Context } from "effect"
-import { JSON_LIMITS, type JsonLimits } from "../../domain/iJson.ts"
+import { JSON_LIMITS, type JsonLimits } from "../../domain/json/iJson.ts"
 import type { KindOf } from "../shared/ClientLimits.ts"
 import { RateClass } from "../../api/gateway/Authorization.ts"
 

@@ -1,5 +1,5 @@
 import { Duration, Effect, Schema, Stream } from "effect"
-import { type JobEvent, JobStepBegun } from "../../domain/job.ts"
+import { type JobEvent, JobStepBegun } from "../../domain/jobs/job.ts"
 import { ConcurrencyLimits } from "../../services/access/ConcurrencyLimits.ts"
 import { Jobs } from "../../services/jobs/Jobs.ts"
 import { Drain } from "../../services/lifecycle/Drain.ts"

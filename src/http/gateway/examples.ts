@@ -1,9 +1,9 @@
 /** One exchange with every operation of the gateway, as its description shows it. */
-import type { Agent, CreateAgent, UpdateAgent } from "../../domain/agent.ts"
-import type { ExecuteRequest, Job, JobReceipt, JobStep } from "../../domain/job.ts"
-import type { PricedRoutingSettings, RoutingSettingsInput } from "../../domain/routing.ts"
-import { type RoutingTrial, TRIAL_METHOD } from "../../domain/routingTrial.ts"
-import { METHOD, type RoutingStatsReport } from "../../domain/savings.ts"
+import type { Agent, CreateAgent, UpdateAgent } from "../../domain/jobs/agent.ts"
+import type { ExecuteRequest, Job, JobReceipt, JobStep } from "../../domain/jobs/job.ts"
+import type { PricedRoutingSettings, RoutingSettingsInput } from "../../domain/routing/routing.ts"
+import { type RoutingTrial, TRIAL_METHOD } from "../../domain/routing/routingTrial.ts"
+import { METHOD, type RoutingStatsReport } from "../../domain/routing/savings.ts"
 import type { Examples } from "../shared/description/showExample.ts"
 import { SYSTEM_EXAMPLES } from "../shared/description/systemExamples.ts"
 

@@ -4,7 +4,7 @@
  */
 import { DateTime } from "effect"
 import { HttpServerResponse } from "effect/http"
-import type { Job, JobStep } from "../../domain/job.ts"
+import type { Job, JobStep } from "../../domain/jobs/job.ts"
 
 const encodedStep = (step: JobStep) => ({
   ...step,

@@ -4,8 +4,8 @@
  */
 import { Cause, Clock, Duration, Effect, Exit, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
-import { MEDIA_TYPE } from "../../domain/transcript.ts"
+import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
+import { MEDIA_TYPE } from "../../domain/protocol/transcript.ts"
 import type { Frames } from "../../services/sealing/sealComplete.ts"
 import type { SealedAnswer } from "../../services/sealing/SealedCompletions.ts"
 import { SEALED } from "./streamResponse.ts"

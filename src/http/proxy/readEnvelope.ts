@@ -7,12 +7,12 @@ import { isUtf8 } from "node:buffer"
 import { Effect, Result, Schema } from "effect"
 import { Malformed } from "../../api/problems.ts"
 import { COMPLETION_MEMBERS, CompletionRequest, ENC_BYTES } from "../../api/proxy/SealedApi.ts"
-import { type Bytes, decodeBase64Url, fromUtf8 } from "../../domain/bytes.ts"
-import { faultSteps, JSON_LIMITS, NOT_JSON, NOT_UTF8 } from "../../domain/iJson.ts"
-import { letGo } from "../../domain/letGo.ts"
-import { misfits } from "../../domain/misfits.ts"
-import { Outline } from "../../domain/outline.ts"
-import type { ProblemIssue } from "../../domain/problem.ts"
+import { type Bytes, decodeBase64Url, fromUtf8 } from "../../domain/bytes/bytes.ts"
+import { faultSteps, JSON_LIMITS, NOT_JSON, NOT_UTF8 } from "../../domain/json/iJson.ts"
+import { releaseBytes } from "../../domain/bytes/releaseBytes.ts"
+import { schemaIssues } from "../../domain/json/schemaIssues.ts"
+import { Outline } from "../../domain/json/outline.ts"
+import type { ProblemIssue } from "../../domain/problems/problem.ts"
 import { inSteps } from "../../services/inSteps.ts"
 import type { Envelope } from "../../services/sealing/SealedExchange.ts"
 
@@ -79,7 +79,7 @@ const decodeText = (text: Buffer): Bytes | undefined => {
     if (piece === undefined) return undefined
     bytes.set(piece, length)
     length += piece.length
-    letGo(piece)
+    releaseBytes(piece)
   }
   return bytes
 }
@@ -121,7 +121,7 @@ const readPlain = (body: Buffer): Result.Result<Envelope, Malformed> | undefined
   )
   if (errors === undefined) return undefined
   if (errors.length > 0) {
-    if (ciphertext !== undefined) letGo(ciphertext)
+    if (ciphertext !== undefined) releaseBytes(ciphertext)
     return Result.fail(new Malformed({ errors }))
   }
   return Result.succeed({
@@ -136,7 +136,7 @@ const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(CompletionRe
 
 /** The envelope in any text of JSON. Only the members of an envelope are made values of. */
 function* readAny(bytes: Bytes): Generator<void, Result.Result<Envelope, Malformed>> {
-  const refused = ({ issue }: Schema.SchemaError) => new Malformed({ errors: misfits(issue, ["payload"]) })
+  const refused = ({ issue }: Schema.SchemaError) => new Malformed({ errors: schemaIssues(issue, ["payload"]) })
   const outline = new Outline("")
   const fault = isUtf8(bytes) ? yield* faultSteps(bytes, JSON_LIMITS, outline) : NOT_UTF8
   yield
@@ -165,11 +165,11 @@ export const readEnvelope = (body: ArrayBuffer): Effect.Effect<Envelope, Malform
     const plain = readPlain(bytes)
     if (plain === undefined) {
       return Effect.flatMap(inSteps(readAny(bytes)), (envelope) => {
-        letGo(bytes)
+        releaseBytes(bytes)
         return Effect.fromResult(envelope)
       })
     }
-    letGo(bytes)
+    releaseBytes(bytes)
     // To decode megabytes takes long enough to let others in before they are opened.
     const read = Effect.fromResult(plain)
     return isLarge ? Effect.andThen(Effect.yieldNow, read) : read

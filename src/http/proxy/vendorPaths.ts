@@ -1,9 +1,9 @@
 /** The refusal for SDKs whose base URL is a sealed proxy, because nothing that they send is sealed. */
-import { problemAnswer } from "../../client/errorAnswer.ts"
-import { apiAt } from "../../client/vendors/endpoints.ts"
-import { openai } from "../../client/vendors/openai.ts"
-import { NOT_SEALED } from "../../domain/software.ts"
-import { Refusal } from "../../domain/refusal.ts"
+import { problemAnswer } from "../../client/sdk/errorAnswer.ts"
+import { apiAt } from "../../client/sdk/vendors/endpoints.ts"
+import { openai } from "../../client/sdk/vendors/openai.ts"
+import { NOT_SEALED } from "../../domain/operations/software.ts"
+import { Refusal } from "../../domain/problems/refusal.ts"
 
 class NotSealed extends Refusal<NotSealed>()("NotSealed", {
   code: NOT_SEALED,

@@ -3,7 +3,7 @@
  * connections, but the product of the two is more than a machine has, and a slow sender holds its body for long.
  */
 import { Schema } from "effect"
-import { makeShares } from "../../domain/shares.ts"
+import { makeShares } from "../../domain/access/shares.ts"
 
 /** The body was dropped because others needed its memory. */
 export class BodyOvertaken extends Schema.TaggedError<BodyOvertaken>()("BodyOvertaken", {}) {}

@@ -4,7 +4,7 @@ import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
 import { Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { subscriberOf } from "../../domain/ipAddress.ts"
+import { subscriberOf } from "../../domain/access/ipAddress.ts"
 
 export interface ClientIdentity {
   readonly by: "certificate" | "address"

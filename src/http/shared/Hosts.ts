@@ -9,8 +9,8 @@ import { Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { NetAddress } from "effect/net"
 import { Malformed, Misdirected } from "../../api/problems.ts"
-import { hostName, isLoopback } from "../../domain/hostName.ts"
-import { canonicalAddress } from "../../domain/ipAddress.ts"
+import { hostName, isLoopback } from "../../domain/access/hostName.ts"
+import { canonicalAddress } from "../../domain/access/ipAddress.ts"
 
 export interface HostSettings {
   /** Where the server listens. */

@@ -8,7 +8,7 @@ import { Effect, Layer } from "effect"
 import { type Asset, layerAssets } from "./Assets.ts"
 
 /** The folder of the bundles, relative to this file and to its compiled form alike. */
-const WEB = new URL("../../../dist/web/", import.meta.url)
+const WEB = new URL("../../../dist/web", import.meta.url)
 
 const FILES = [
   { below: "", file: "index.html", contentType: "text/html; charset=utf-8" },

@@ -15,12 +15,12 @@ import {
   TooLarge,
   UnsupportedMediaType,
 } from "../../api/problems.ts"
-import { defined } from "../../domain/defined.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { logFault } from "../../services/logFault.ts"
-import { misfits } from "../../domain/misfits.ts"
-import { type Problem, PROBLEM_CONTENT_TYPE } from "../../domain/problem.ts"
-import { isRefusal, type Refusal } from "../../domain/refusal.ts"
-import { requestTraceId } from "../../domain/traceContext.ts"
+import { schemaIssues } from "../../domain/json/schemaIssues.ts"
+import { type Problem, PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
+import { isRefusal, type Refusal } from "../../domain/problems/refusal.ts"
+import { requestTraceId } from "../../domain/operations/traceContext.ts"
 import { isBodyOvertaken } from "./BodyMemory.ts"
 import { isNotIJson } from "./JsonBody.ts"
 import { pathOf, type RouteTable } from "./RouteTable.ts"
@@ -38,7 +38,7 @@ export const NamesRequest = Context.Reference<boolean>("sealgate/http/shared/ren
 const requestMembers = (request: HttpServerRequest.HttpServerRequest, context: Context.Context<never>) => {
   if (!Context.get(context, NamesRequest)) return {}
   const trace_id = requestTraceId(Context.getOrUndefined(context, Tracer.ParentSpan))
-  return { instance: pathOf(request.url), ...defined({ trace_id }) }
+  return { instance: pathOf(request.url), ...withoutUndefined({ trace_id }) }
 }
 
 /** Answers a request with a refusal. */
@@ -147,9 +147,9 @@ export const renderProblems =
         const fault = firstIn(cause, isNotIJson)
         if (fault !== undefined) return respond(request, options.malformed({ detail: fault.message }))
         const misfit = firstIn(cause, isSchemaError)
-        const errors = misfit === undefined ? undefined : misfits(misfit.cause.issue, [misfit.kind.toLowerCase()])
+        const errors = misfit === undefined ? undefined : schemaIssues(misfit.cause.issue, [misfit.kind.toLowerCase()])
         return Effect.flatMap(HttpServerError.causeResponse(cause), ([response]) => {
-          const rendered = refusalOf(response.status, request, options, defined({ errors }))
+          const rendered = refusalOf(response.status, request, options, withoutUndefined({ errors }))
           const answer = refuse(request, rendered, options)
           return rendered.status === 500 ? Effect.andThen(logFault("request failed", cause), answer) : answer
         })

@@ -1,6 +1,6 @@
 import { Clock, Effect, Exit, Layer, Option, Tracer } from "effect"
 import { HttpMiddleware, HttpServerError, HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { callerSpan } from "../../domain/traceContext.ts"
+import { callerSpan } from "../../domain/operations/traceContext.ts"
 import { pathOf, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
 /**

@@ -3,7 +3,7 @@
  * same table decodes the environment, prints `--help`, and is compared with docs/settings.md by a test.
  */
 import { Config, Context, Effect, Option, Result, Schema, String } from "effect"
-import { ConfigurationMistakes, type Mistake, type Rule } from "../../domain/configuration.ts"
+import { ConfigurationMistakes, type Mistake, type Rule } from "../../domain/problems/configuration.ts"
 import { FlagText } from "./codecs.ts"
 
 export interface Setting<A> {

@@ -1,7 +1,7 @@
 /** How the text of a variable becomes a value. Messages say what is expected and never repeat the text. */
 import { Duration, Effect, Option, Redacted, Result, Schema, SchemaIssue, SchemaTransformation } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
-import { MAX_SESSION_SECONDS } from "../../domain/transcript.ts"
+import { MAX_SESSION_SECONDS } from "../../domain/protocol/transcript.ts"
 
 /** A codec from text: `undefined` from `parse` is an error that says what was `expected`. */
 export const parsed = <A>(

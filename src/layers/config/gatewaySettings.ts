@@ -1,6 +1,6 @@
 /** Settings of the agent gateway. */
 import { Redacted, Schema } from "effect"
-import type { Rule } from "../../domain/configuration.ts"
+import type { Rule } from "../../domain/problems/configuration.ts"
 import { DurationText, FlagText, intText, parsed, PatienceText, RateText } from "./codecs.ts"
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { type Decoded, setting } from "./Setting.ts"

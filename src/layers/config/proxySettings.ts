@@ -1,6 +1,6 @@
 /** Settings of the sealed proxy. */
 import { Schema } from "effect"
-import { ROUTING_TAG } from "../../domain/routingTag.ts"
+import { ROUTING_TAG } from "../../domain/protocol/routingTag.ts"
 import { intText, parsed, PlainText, RateText, SessionText } from "./codecs.ts"
 import { serverRules, serverSettings } from "./serverSettings.ts"
 import { optionalSetting, setting } from "./Setting.ts"

@@ -17,7 +17,7 @@ import {
   RedisUrlText,
   TimerText,
 } from "./codecs.ts"
-import type { Rule } from "../../domain/configuration.ts"
+import type { Rule } from "../../domain/problems/configuration.ts"
 import { tlsRule } from "../../server/tls/Tls.ts"
 import { type Decoded, optionalSetting, setting } from "./Setting.ts"
 import { telemetrySettings } from "./telemetrySettings.ts"

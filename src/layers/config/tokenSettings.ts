@@ -1,7 +1,7 @@
 /** What tokens are checked with: the gateway needs it, a proxy may have it. */
 import { Redacted, Schema } from "effect"
-import type { Rule } from "../../domain/configuration.ts"
-import { hostName, isLoopback } from "../../domain/hostName.ts"
+import type { Rule } from "../../domain/problems/configuration.ts"
+import { hostName, isLoopback } from "../../domain/access/hostName.ts"
 import type { TokenSettings } from "../../services/access/Tokens.ts"
 import { parsed, PlainText, UrlText } from "./codecs.ts"
 import { type Decoded, optionalSetting, setting } from "./Setting.ts"

@@ -2,8 +2,8 @@
 import { durationText, FlagText, intText, listText, PlainText, parsed, SecretText, UrlText } from "./codecs.ts"
 import { type Decoded, optionalSetting, providerFromEnv, type Setting, setting } from "./Setting.ts"
 import { Duration, Redacted, Schema } from "effect"
-import type { Rule } from "../../domain/configuration.ts"
-import { POLICY_BOUNDS } from "../../domain/routing.ts"
+import type { Rule } from "../../domain/problems/configuration.ts"
+import { POLICY_BOUNDS } from "../../domain/routing/routing.ts"
 import { numberOf, PROVIDERS, type Slot, SLOTS } from "../../services/upstream/Slots.ts"
 
 const parseOrder = (text: string): ReadonlyArray<Slot> | undefined => {

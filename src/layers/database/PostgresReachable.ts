@@ -1,7 +1,7 @@
 /** Whether Postgres answers: at the start, so that one that cannot succeed says why, and later, for the log. */
 import { Duration, Effect, Layer, Predicate, Redacted, Schedule, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { connectionReason } from "../../domain/systemErrors.ts"
+import { connectionReason } from "../../domain/problems/systemErrors.ts"
 
 /** Postgres' error codes that a start meets, in words. */
 const REFUSALS: Readonly<Record<string, string>> = {

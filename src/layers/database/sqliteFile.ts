@@ -2,7 +2,7 @@
 import { closeSync, openSync, realpathSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { DatabaseSync, type DatabaseSyncOptions } from "node:sqlite"
-import { fileReason, sqliteReason } from "../../domain/systemErrors.ts"
+import { fileReason, sqliteReason } from "../../domain/problems/systemErrors.ts"
 import { makePrivateFolder } from "../../services/makePrivateFolder.ts"
 import { Effect, Schema } from "effect"
 

@@ -4,8 +4,8 @@
  */
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { subscriberOf } from "../../domain/ipAddress.ts"
-import { makeShares } from "../../domain/shares.ts"
+import { subscriberOf } from "../../domain/access/ipAddress.ts"
+import { makeShares } from "../../domain/access/shares.ts"
 
 interface AnswerMemory {
   /** Watches one answer, from before its first byte. */

@@ -1,5 +1,5 @@
 import { IncomingMessage } from "node:http"
-import { CollectedBytes } from "../../domain/collectedBytes.ts"
+import { CollectedBytes } from "../../domain/bytes/collectedBytes.ts"
 import { cutAtOnce } from "./cutAtOnce.ts"
 
 /** Chunks of a body that may be of any size. */

@@ -5,7 +5,7 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Redacted, References, Scope } from "effect"
 import { Redis } from "effect/persistence"
-import { systemCode } from "../../domain/systemErrors.ts"
+import { systemCode } from "../../domain/problems/systemErrors.ts"
 import { redisObserved, RedisStatus } from "../../services/lifecycle/RedisStatus.ts"
 
 /** Half of how long a command may take. Only the commands under way when Redis hangs ever wait for that long. */

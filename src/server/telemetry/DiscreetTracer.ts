@@ -4,8 +4,8 @@
  * has no spans.
  */
 import { Effect, Exit, Layer, Option, Tracer } from "effect"
-import { discreetCause } from "../../domain/defect.ts"
-import { defined } from "../../domain/defined.ts"
+import { discreetCause } from "../../domain/problems/defect.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 /** The attributes that contain a URL's query. */
 const WITH_QUERY = new Set(["url.full", "url.query"])
@@ -38,7 +38,7 @@ const discreet = (tracer: Tracer.Tracer): Tracer.Tracer =>
       span.end = (time, exit) => end(time, Exit.isSuccess(exit) ? exit : Exit.failCause(discreetCause(exit.cause)))
       return span
     },
-    ...defined({ context: tracer.context }),
+    ...withoutUndefined({ context: tracer.context }),
   })
 
 /** Applies this to the current tracer. Without one there is nothing to do, because spans are not exported. */

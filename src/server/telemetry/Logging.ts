@@ -1,7 +1,7 @@
 /** Log lines: pretty for a person at a terminal, JSON for machines. */
 import { Context, type Fiber, Layer, Logger, References, Tracer } from "effect"
-import { discreetCause } from "../../domain/defect.ts"
-import { requestTraceId } from "../../domain/traceContext.ts"
+import { discreetCause } from "../../domain/problems/defect.ts"
+import { requestTraceId } from "../../domain/operations/traceContext.ts"
 
 const LEVELS = {
   trace: "Trace",

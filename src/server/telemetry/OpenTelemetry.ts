@@ -20,8 +20,8 @@ import {
   TraceIdRatioBasedSampler,
 } from "@opentelemetry/sdk-trace-base"
 import { Context, Duration, Effect, Layer, Logger, Option, Tracer } from "effect"
-import { SOFTWARE } from "../../domain/software.ts"
-import { TraceState } from "../../domain/traceContext.ts"
+import { SOFTWARE } from "../../domain/operations/software.ts"
+import { TraceState } from "../../domain/operations/traceContext.ts"
 import { measureAll } from "../../services/lifecycle/MeasuredGauges.ts"
 import { declarations } from "../../services/metrics.ts"
 import { watchExports } from "./exportWatch.ts"

@@ -1,6 +1,6 @@
 /** Logs when telemetry stops getting through to the collector, once, and when it does again. */
 import { Effect, Metric } from "effect"
-import { systemCode } from "../../domain/systemErrors.ts"
+import { systemCode } from "../../domain/problems/systemErrors.ts"
 import { counter } from "../../services/metrics.ts"
 import type { Signal } from "./TelemetrySettings.ts"
 

@@ -3,9 +3,9 @@ import { constants, createHash, createPrivateKey, X509Certificate } from "node:c
 import { open, readFile } from "node:fs/promises"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import { DateTime, Effect, Schema } from "effect"
-import { fileReason } from "../../domain/systemErrors.ts"
+import { fileReason } from "../../domain/problems/systemErrors.ts"
 import { accessFault } from "../../services/fileAccess.ts"
-import { checkRules, type ConfigurationMistakes, type Rule } from "../../domain/configuration.ts"
+import { checkRules, type ConfigurationMistakes, type Rule } from "../../domain/problems/configuration.ts"
 
 export interface TlsSettings {
   readonly tlsCertFile: string | undefined

@@ -3,7 +3,7 @@ import type { Server as HttpsServer } from "node:https"
 import type { Socket } from "node:net"
 import type { TLSSocket } from "node:tls"
 import { Duration, Effect, FiberMap } from "effect"
-import { canonicalAddress } from "../../domain/ipAddress.ts"
+import { canonicalAddress } from "../../domain/access/ipAddress.ts"
 import { counter } from "../../services/metrics.ts"
 import { transportOf } from "./TlsConnections.ts"
 

@@ -4,7 +4,7 @@
  */
 import type { Server as HttpsServer } from "node:https"
 import { DateTime, Duration, Effect, Metric, Option, Queue, Result } from "effect"
-import type { TlsReadiness } from "../../domain/readiness.ts"
+import type { TlsReadiness } from "../../domain/operations/readiness.ts"
 import { counter, gauge } from "../../services/metrics.ts"
 import {
   checkTls,

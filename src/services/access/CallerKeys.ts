@@ -4,7 +4,7 @@
  */
 import { createHash, createHmac, randomBytes } from "node:crypto"
 import { open } from "node:fs/promises"
-import { fileReason } from "../../domain/systemErrors.ts"
+import { fileReason } from "../../domain/problems/systemErrors.ts"
 import { Duration, Effect, Redacted, Result, Schema } from "effect"
 import { accessFault } from "../fileAccess.ts"
 

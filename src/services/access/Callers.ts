@@ -4,7 +4,7 @@
  * sent them.
  */
 import { Context, Effect, Layer, Redacted, type Scope } from "effect"
-import { type TokenKeysUnavailable, TokenRefused } from "../../domain/identity.ts"
+import { type TokenKeysUnavailable, TokenRefused } from "../../domain/access/identity.ts"
 import { bearerIn } from "./bearer.ts"
 import { callerKeys, isCallerKey } from "./CallerKeys.ts"
 import { ConcurrencyLimits, type TooManyInFlight } from "./ConcurrencyLimits.ts"

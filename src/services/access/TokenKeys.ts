@@ -8,9 +8,9 @@ import { HttpClient, HttpClientRequest, type HttpClientError } from "effect/http
 import type { CryptoKey, JSONWebKeySet, JWSHeaderParameters } from "jose"
 import { JWKSInvalid, JWKSNoMatchingKey } from "jose/errors"
 import { createLocalJWKSet } from "jose/jwks/local"
-import { connectionReason, fileReason } from "../../domain/systemErrors.ts"
+import { connectionReason, fileReason } from "../../domain/problems/systemErrors.ts"
 import { accessFault } from "../fileAccess.ts"
-import { TokenKeysUnavailable, TokenRefused } from "../../domain/identity.ts"
+import { TokenKeysUnavailable, TokenRefused } from "../../domain/access/identity.ts"
 
 /** Where public keys come from: an issuer's JWKS (RFC 7517 §5) at a URL, or in a file. */
 export type JwksLocation = { readonly url: URL } | { readonly file: string }

@@ -15,7 +15,7 @@ import {
   tenantOfUser,
   type TokenKeysUnavailable,
   TokenRefused,
-} from "../../domain/identity.ts"
+} from "../../domain/access/identity.ts"
 import { type JwksLocation, jwksKeys, type JwksUnreadable, secretKeys, type TokenKeys } from "./TokenKeys.ts"
 
 export interface TokenSettings {

@@ -2,7 +2,7 @@
 import { Clock, Duration, Effect, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SignJWT } from "jose/jwt/sign"
-import { defined } from "../../domain/defined.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 interface MintOptions {
   readonly secret: Redacted.Redacted
@@ -19,7 +19,7 @@ interface MintOptions {
 export const mintToken = Effect.fnUntraced(function* (options: MintOptions) {
   const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   const claims = {
-    ...defined({ tenant: options.tenant }),
+    ...withoutUndefined({ tenant: options.tenant }),
     ...(options.roles.length === 0 ? {} : { roles: options.roles }),
   }
   const token = yield* Effect.promise(() =>

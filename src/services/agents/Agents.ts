@@ -14,7 +14,7 @@ import {
   ifMatchAllows,
   type TenantId,
   type UpdateAgent,
-} from "../../domain/agent.ts"
+} from "../../domain/jobs/agent.ts"
 import {
   type CursorInvalid,
   type Page,
@@ -23,7 +23,7 @@ import {
   pageOf,
   type PageRow,
   type StorageUnavailable,
-} from "../../domain/storage.ts"
+} from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
 import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"

@@ -1,6 +1,6 @@
 /** Agents as they are stored: as JSON, in their own rows and in those of their jobs. */
 import { Effect, Schema } from "effect"
-import { Agent } from "../../domain/agent.ts"
+import { Agent } from "../../domain/jobs/agent.ts"
 import { decodeRows, encodeRow } from "../storedRows.ts"
 
 const Row = Schema.Struct({ document: Schema.fromJsonString(Agent) })

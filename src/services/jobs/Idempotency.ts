@@ -2,19 +2,19 @@
  * `Idempotency-Key`: repeating a request under the same key does not repeat its work. The record is written in the
  * transaction that creates the job, so there is never one without the other.
  */
-import { isObject } from "../../domain/json.ts"
+import { isObject } from "../../domain/json/json.ts"
 import { createHash } from "node:crypto"
 import { Clock, Duration, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import type { TenantId } from "../../domain/agent.ts"
+import type { TenantId } from "../../domain/jobs/agent.ts"
 import {
   IdempotencyInFlight,
   type IdempotencyKey,
   IdempotencyMismatch,
   type Job,
   type JobId,
-} from "../../domain/job.ts"
-import type { StorageUnavailable } from "../../domain/storage.ts"
+} from "../../domain/jobs/job.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 
 const KEPT_MS = Duration.toMillis(Duration.hours(24))
 

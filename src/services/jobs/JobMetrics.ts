@@ -1,7 +1,7 @@
 /** What is counted about durable jobs. All labels have few values: states, modes, outcomes. */
 import { type Context, Duration, Effect, Metric } from "effect"
-import type { Mode } from "../../domain/modes.ts"
-import type { JobStatus, JobStep } from "../../domain/job.ts"
+import type { Mode } from "../../domain/jobs/modes.ts"
+import type { JobStatus, JobStep } from "../../domain/jobs/job.ts"
 import { counter, gauge, histogram } from "../metrics.ts"
 
 const openJobs = gauge("sealgate_jobs_open")

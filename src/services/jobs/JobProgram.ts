@@ -4,12 +4,12 @@
  * storage.
  */
 import { Context, type Effect, Schema } from "effect"
-import type { Agent, TenantId } from "../../domain/agent.ts"
-import type { KeptReceipt } from "../../domain/keptReceipt.ts"
-import { type JobId, type JobTask, StepCall } from "../../domain/job.ts"
-import type { JobOptions, JobResult, Mode } from "../../domain/modes.ts"
-import { Problem } from "../../domain/problem.ts"
-import type { Step } from "../../domain/step.ts"
+import type { Agent, TenantId } from "../../domain/jobs/agent.ts"
+import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
+import { type JobId, type JobTask, StepCall } from "../../domain/jobs/job.ts"
+import type { JobOptions, JobResult, Mode } from "../../domain/jobs/modes.ts"
+import { Problem } from "../../domain/problems/problem.ts"
+import type { Step } from "../../domain/jobs/step.ts"
 
 /**
  * Why a program could not finish. `problem.retryable` decides whether the job is tried again (bounded, with back-off)

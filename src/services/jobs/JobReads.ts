@@ -1,9 +1,9 @@
 /** The questions that are asked about jobs. Every one names its tenant. */
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { TenantId } from "../../domain/agent.ts"
-import { type Job, JobId, JobNotFound, type JobReceipt, type JobStatus } from "../../domain/job.ts"
-import { type Page, type PageRequest, type PageRow, pageBounds, pageOf } from "../../domain/storage.ts"
+import type { TenantId } from "../../domain/jobs/agent.ts"
+import { type Job, JobId, JobNotFound, type JobReceipt, type JobStatus } from "../../domain/jobs/job.ts"
+import { type Page, type PageRequest, type PageRow, pageBounds, pageOf } from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import type { Ledger } from "../routing/Ledger.ts"
 import { givenRows } from "../storedRows.ts"

@@ -4,7 +4,7 @@
  */
 import { Context, Duration, Effect, Latch, Layer, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import type { JobId } from "../../domain/job.ts"
+import type { JobId } from "../../domain/jobs/job.ts"
 
 /** How often waiters look where nothing has woken them. */
 const SAFETY_POLL = Duration.seconds(5)

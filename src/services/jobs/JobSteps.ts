@@ -1,8 +1,8 @@
 /** How a program's steps become durable: run once, stored before anything builds on them, replayed when it resumes. */
 import { Cause, type Clock, type Context, Effect, Exit, Option, Schema } from "effect"
-import { defined } from "../../domain/defined.ts"
-import { type Step, stepName } from "../../domain/step.ts"
-import type { StorageUnavailable } from "../../domain/storage.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import { type Step, stepName } from "../../domain/jobs/step.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { spanned } from "../spans.ts"
 import { jsonOf } from "../storedRows.ts"
 import type { FinishedStep } from "./JobLeases.ts"
@@ -90,7 +90,7 @@ export const makeStep = ({ clock, draining, lease, leave, record }: StepsOptions
         const { call = null, receipt, value } = exit.value
         const outcome = encode(schema, value)
         if (outcome === undefined) return unfit(name)
-        return store({ step, outcome, call, startedAt, finishedAt, ...defined({ receipt }) }, exit, restore)
+        return store({ step, outcome, call, startedAt, finishedAt, ...withoutUndefined({ receipt }) }, exit, restore)
       }
       return Effect.onExitPrimitive(
         Effect.matchCauseEffect(restore(effect), {

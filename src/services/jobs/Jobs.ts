@@ -16,7 +16,7 @@ import {
 } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient, type SqlError } from "effect/sql"
-import { AgentId, AgentNotFound, type TenantId } from "../../domain/agent.ts"
+import { AgentId, AgentNotFound, type TenantId } from "../../domain/jobs/agent.ts"
 import {
   ExecuteRequest,
   type IdempotencyInFlight,
@@ -30,9 +30,9 @@ import {
   type JobReceipt,
   type JobStatus,
   taskOf,
-} from "../../domain/job.ts"
-import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/storage.ts"
-import { storeTrace } from "../../domain/traceContext.ts"
+} from "../../domain/jobs/job.ts"
+import type { CursorInvalid, Page, PageRequest, StorageUnavailable } from "../../domain/operations/storage.ts"
+import { storeTrace } from "../../domain/operations/traceContext.ts"
 import { Agents } from "../agents/Agents.ts"
 import { Ledger } from "../routing/Ledger.ts"
 import { encodeAgent } from "../agents/storedAgents.ts"

@@ -1,4 +1,4 @@
-import type { Agent } from "../../domain/agent.ts"
+import type { Agent } from "../../domain/jobs/agent.ts"
 import type { WorkRow } from "./JobRows.ts"
 
 /** A job that this process works on. */

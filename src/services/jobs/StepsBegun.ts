@@ -4,7 +4,7 @@
  * another process meanwhile.
  */
 import { Clock, Context, Duration, Effect, Layer, Option, Queue, Schedule, Schema, Stream } from "effect"
-import { type JobId, JobStepBegun } from "../../domain/job.ts"
+import { type JobId, JobStepBegun } from "../../domain/jobs/job.ts"
 import { begun, JobSignals, watched } from "./JobSignals.ts"
 
 const ANNOUNCED_EVERY = Duration.seconds(5)

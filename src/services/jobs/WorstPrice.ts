@@ -1,7 +1,7 @@
 /** What a job can come to, worked out before it starts. */
 import { Context, Effect } from "effect"
-import type { AtMost } from "../../domain/job.ts"
-import type { StorageUnavailable } from "../../domain/storage.ts"
+import type { AtMost } from "../../domain/jobs/job.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import type { JobContext } from "./JobProgram.ts"
 
 export type Planned = Pick<JobContext, "agent" | "mode" | "options" | "task">

@@ -1,4 +1,4 @@
-import type { JobId } from "../../domain/job.ts"
+import type { JobId } from "../../domain/jobs/job.ts"
 
 /** A job as a message in the words of OpenTelemetry's messaging conventions. */
 export const jobMessage = (id: JobId) => ({

@@ -1,6 +1,11 @@
 /** Readiness of a server: its own parts, and the state of its providers, none of which is called. */
 import { Context, DateTime, Effect, Option } from "effect"
-import { type ConfiguredProvider, isFailing, type ProviderReadiness, type Readiness } from "../../domain/readiness.ts"
+import {
+  type ConfiguredProvider,
+  isFailing,
+  type ProviderReadiness,
+  type Readiness,
+} from "../../domain/operations/readiness.ts"
 import { SLOTS } from "../upstream/Slots.ts"
 import { type ProviderStatus, Upstream } from "../upstream/Upstream.ts"
 import { Drain } from "./Drain.ts"

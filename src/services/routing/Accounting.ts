@@ -1,10 +1,10 @@
 /** Turns the calls that an answer took into rows of the ledger, each with its cost and its baseline. */
 import { SecureRandom } from "effect/crypto"
-import { ruleOf } from "../../domain/failures.ts"
-import type { StepCall } from "../../domain/job.ts"
-import { addCost, costOf, NO_TOKENS, sumOf, type Tokens, tokensOf } from "../../domain/money.ts"
-import type { RoutingSettings } from "../../domain/routing.ts"
-import type { Attempt } from "../../domain/upstream.ts"
+import { ruleOf } from "../../domain/upstream/failures.ts"
+import type { StepCall } from "../../domain/jobs/job.ts"
+import { addCost, costOf, NO_TOKENS, sumOf, type Tokens, tokensOf } from "../../domain/routing/money.ts"
+import type { RoutingSettings } from "../../domain/routing/routing.ts"
+import type { Attempt } from "../../domain/upstream/upstream.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { priceOf } from "./Prices.ts"
 

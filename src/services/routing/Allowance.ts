@@ -2,12 +2,12 @@
  * What the calls of a request may use. A provider is sent what is left as its output limit, and a call of which it reports no
  * usage is charged what it is estimated to have used.
  */
-import type { ChatRequest } from "../../domain/chat.ts"
-import { ruleOf } from "../../domain/failures.ts"
-import { costOf, outputWithin, type Prices, type Tokens, tokensOf } from "../../domain/money.ts"
-import { sameTarget, type TargetName } from "../../domain/targets.ts"
-import type { Target } from "../../domain/routing.ts"
-import type { Attempt } from "../../domain/upstream.ts"
+import type { ChatRequest } from "../../domain/chat/chat.ts"
+import { ruleOf } from "../../domain/upstream/failures.ts"
+import { costOf, outputWithin, type Prices, type Tokens, tokensOf } from "../../domain/routing/money.ts"
+import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
+import type { Target } from "../../domain/routing/routing.ts"
+import type { Attempt } from "../../domain/upstream/upstream.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { estimateInput, expectedOutput } from "./TokenEstimate.ts"
 

@@ -1,5 +1,5 @@
 /** Puts a streamed answer together; streamed, because only a stream shows when its first token came. */
-import type { StreamEvent } from "../../domain/upstream.ts"
+import type { StreamEvent } from "../../domain/upstream/upstream.ts"
 import { tokensOfBytes } from "./TokenEstimate.ts"
 
 /** What a model wrote. `text` is its refusal if it refused. */

@@ -1,7 +1,7 @@
 /** One row of the ledger. */
-import type { Tokens } from "../../domain/money.ts"
-import type { Role, Strategy } from "../../domain/routing.ts"
-import type { ProviderId } from "../../domain/upstream.ts"
+import type { Tokens } from "../../domain/routing/money.ts"
+import type { Role, Strategy } from "../../domain/routing/routing.ts"
+import type { ProviderId } from "../../domain/upstream/upstream.ts"
 
 /** One call to a provider. Times in milliseconds, `at` since the epoch; money in micro-USD. */
 export interface CallRecord {

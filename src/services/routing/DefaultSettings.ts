@@ -1,6 +1,6 @@
 /** The default routing: derived from the configured providers, without calling any. */
 import { Duration } from "effect"
-import type { RoutingSettings, Target } from "../../domain/routing.ts"
+import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import type { ProviderStatus } from "../upstream/Upstream.ts"
 import type { UpstreamSettings } from "../upstream/UpstreamSettings.ts"
 import { contextOf, shippedPrice } from "./Prices.ts"

@@ -1,8 +1,8 @@
 /** How targets want to be asked, learned from what they refuse. */
 import { Duration, Redacted } from "effect"
-import type { ChatRequest } from "../../domain/chat.ts"
-import type { TargetName } from "../../domain/targets.ts"
-import type { UpstreamError } from "../../domain/upstream.ts"
+import type { ChatRequest } from "../../domain/chat/chat.ts"
+import type { TargetName } from "../../domain/upstream/targets.ts"
+import type { UpstreamError } from "../../domain/upstream/upstream.ts"
 
 export interface Dialect {
   /** Whether it takes `response_format`. */

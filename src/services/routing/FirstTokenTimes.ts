@@ -1,5 +1,5 @@
 /** How soon each target began to answer lately, in this process. */
-import type { TargetName } from "../../domain/targets.ts"
+import type { TargetName } from "../../domain/upstream/targets.ts"
 
 /** How many measurements count: the latest ones, while they are fresh. */
 const WINDOW = 31

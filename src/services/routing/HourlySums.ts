@@ -1,6 +1,6 @@
 /** The sums that are kept per hour, and how calls add up to them: once here, once in SQL for the hours in part. */
 import type { SqlClient } from "effect/sql"
-import { MAX_SUM, sumOf } from "../../domain/money.ts"
+import { MAX_SUM, sumOf } from "../../domain/routing/money.ts"
 import type { CallRecord } from "./CallRecord.ts"
 
 export const HOUR_MS = 3_600_000

@@ -4,7 +4,7 @@
  */
 import { Array, Context, Effect, Layer, Random, Result, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import type { StorageUnavailable } from "../../domain/storage.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
 import { decodeRows, givenRows, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"

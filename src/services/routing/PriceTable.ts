@@ -6,7 +6,7 @@
  *
  * What they leave out: cache writes and cache storage, batch, flex and priority tiers, audio, regional surcharges.
  */
-import type { PublishedModel } from "../../domain/publishedModels.ts"
+import type { PublishedModel } from "../../domain/upstream/publishedModels.ts"
 
 type Usd = readonly [input: number, output: number, cachedInput: number]
 

@@ -1,8 +1,8 @@
 /** What a model costs: the operator's price if there is one, else the shipped list price, else unknown. */
 import { DateTime } from "effect"
-import type { Prices } from "../../domain/money.ts"
-import type { EffectivePrice, RoutingSettings } from "../../domain/routing.ts"
-import { sameTarget, type TargetName } from "../../domain/targets.ts"
+import type { Prices } from "../../domain/routing/money.ts"
+import type { EffectivePrice, RoutingSettings } from "../../domain/routing/routing.ts"
+import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
 import { LIST_PRICES, type ListPrice, PRICE_TABLE } from "./PriceTable.ts"
 
 /** A price, and where it comes from; `version` goes into the ledger. */

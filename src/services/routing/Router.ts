@@ -3,13 +3,13 @@
  * returns the answer.
  */
 import { Cause, Clock, Context, Duration, Effect, Layer, Option, Schedule } from "effect"
-import type { Mode } from "../../domain/modes.ts"
-import type { KeptReceipt } from "../../domain/keptReceipt.ts"
-import type { StepCall } from "../../domain/job.ts"
-import type { RoutingSettings, Target } from "../../domain/routing.ts"
-import type { StorageUnavailable } from "../../domain/storage.ts"
-import { sameTarget, type TargetName } from "../../domain/targets.ts"
-import type { Attempt, UpstreamError } from "../../domain/upstream.ts"
+import type { Mode } from "../../domain/jobs/modes.ts"
+import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
+import type { StepCall } from "../../domain/jobs/job.ts"
+import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
+import type { Attempt, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { annotatedFirst, spanned } from "../spans.ts"
 import { retryAfterFailure } from "../storedRows.ts"
 import { Upstream } from "../upstream/Upstream.ts"
@@ -24,7 +24,7 @@ import { RoutingConfig } from "./RoutingConfig.ts"
 import { CallFailed, type RouterError } from "./RoutingErrors.ts"
 import { countRecords } from "./RoutingMetrics.ts"
 import { chooseTargets, leastRelatedFirst, type TargetRequirements } from "./TargetChoice.ts"
-import { defined } from "../../domain/defined.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 /** `policy` is the agent's, `allowance` what is left of a job's limits. A `model` in `completion` is ignored; a target that
  * refuses its `response_format`, or the output limit that it is sent, is asked otherwise, and that is remembered for a while. */
@@ -141,7 +141,7 @@ export class Router extends Context.Service<
               if (Cause.hasInterrupts(cause)) return Effect.andThen(Effect.ignore(entered), failed)
               const error = Option.getOrUndefined(Cause.findErrorOption(cause))
               if (error === undefined) return failed
-              return Effect.flatMap(entered, (call) => new CallFailed({ error, ...defined({ call }) }))
+              return Effect.flatMap(entered, (call) => new CallFailed({ error, ...withoutUndefined({ call }) }))
             },
             onSuccess: (finished) =>
               Effect.flatMap(entered, (call): Effect.Effect<Routed> => {

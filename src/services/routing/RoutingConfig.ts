@@ -5,15 +5,15 @@
  */
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { ifMatchAllows } from "../../domain/agent.ts"
-import { RoutingSettings, type RoutingSettingsInput } from "../../domain/routing.ts"
+import { ifMatchAllows } from "../../domain/jobs/agent.ts"
+import { RoutingSettings, type RoutingSettingsInput } from "../../domain/routing/routing.ts"
 import {
   routingETag,
   RoutingSettingsInvalid,
   RoutingSettingsStale,
   settingsIssues,
-} from "../../domain/routingChecks.ts"
-import type { StorageUnavailable } from "../../domain/storage.ts"
+} from "../../domain/routing/routingChecks.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import { spanned } from "../spans.ts"
 import { decodeRows, encodeRow, inTime, unavailable, unavailableUnlimited } from "../storedRows.ts"

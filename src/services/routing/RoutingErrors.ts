@@ -1,8 +1,8 @@
 /** Why the router has no answer. */
 import { Schema } from "effect"
-import { StepCall } from "../../domain/job.ts"
-import type { StorageUnavailable } from "../../domain/storage.ts"
-import { UpstreamError } from "../../domain/upstream.ts"
+import { StepCall } from "../../domain/jobs/job.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { UpstreamError } from "../../domain/upstream/upstream.ts"
 
 const NO_TARGET = {
   configured: "None of the configured targets has a provider here; correct the routing configuration.",

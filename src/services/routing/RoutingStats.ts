@@ -4,12 +4,12 @@
  */
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { Mode } from "../../domain/modes.ts"
-import { type Interval, intervalsOf } from "../../domain/intervals.ts"
-import { percentOf } from "../../domain/money.ts"
-import { Strategy } from "../../domain/routing.ts"
-import { METHOD, type RoutingStatsReport, type Savings } from "../../domain/savings.ts"
-import type { StorageUnavailable } from "../../domain/storage.ts"
+import { Mode } from "../../domain/jobs/modes.ts"
+import { type Interval, intervalsOf } from "../../domain/routing/intervals.ts"
+import { percentOf } from "../../domain/routing/money.ts"
+import { Strategy } from "../../domain/routing/routing.ts"
+import { METHOD, type RoutingStatsReport, type Savings } from "../../domain/routing/savings.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 import { decodeRows, unavailable } from "../storedRows.ts"
 import {
   addSums,

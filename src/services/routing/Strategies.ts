@@ -1,6 +1,6 @@
 /** In which order a strategy tries the targets that fit. Every order has all of them: the next serves where one fails. */
 import { Effect, Random } from "effect"
-import type { Strategy, Target } from "../../domain/routing.ts"
+import type { Strategy, Target } from "../../domain/routing/routing.ts"
 
 /** A target that a request fits. */
 export interface Candidate {

@@ -1,9 +1,9 @@
 /** Which targets a request may be offered to, and in which order. */
 import { Effect } from "effect"
-import type { ChatRequest } from "../../domain/chat.ts"
-import { costOf } from "../../domain/money.ts"
-import type { Role, RoutingSettings, Target } from "../../domain/routing.ts"
-import { permits, sameTarget, type TargetFilter, type TargetName } from "../../domain/targets.ts"
+import type { ChatRequest } from "../../domain/chat/chat.ts"
+import { costOf } from "../../domain/routing/money.ts"
+import type { Role, RoutingSettings, Target } from "../../domain/routing/routing.ts"
+import { permits, sameTarget, type TargetFilter, type TargetName } from "../../domain/upstream/targets.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import { type Allowance, longestOutput, UNLIMITED } from "./Allowance.ts"
 import type { FirstTokenTimes } from "./FirstTokenTimes.ts"

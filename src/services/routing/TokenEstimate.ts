@@ -3,7 +3,7 @@
  * per token where English text has about four and Chinese about three, so what is estimated to fit fits. Costs that are
  * estimated from it are compared with each other, and charged to a job's limits where the provider counts nothing.
  */
-import type { ChatRequest, Message } from "../../domain/chat.ts"
+import type { ChatRequest, Message } from "../../domain/chat/chat.ts"
 
 const BYTES_PER_TOKEN = 3
 /** Roles, separators and the like. */

@@ -1,6 +1,6 @@
 /** The proxy's identity: one Ed25519 key that outlives restarts and signs every statement. Clients pin its `kid`. */
 import { Context, Effect, Layer } from "effect"
-import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
+import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
 import {
   assembleStatement,
   type ClaimsOf,
@@ -9,8 +9,8 @@ import {
   statementHeader,
   type StatementKind,
   thumbprintInput,
-} from "../../domain/statement.ts"
-import { VERSION } from "../../domain/transcript.ts"
+} from "../../domain/protocol/statement.ts"
+import { VERSION } from "../../domain/protocol/transcript.ts"
 import { type KeyFileError, loadKeyFile } from "./AttestationKeyFile.ts"
 import { KeyVault } from "./KeyVault.ts"
 import { sha256 } from "./sha256.ts"

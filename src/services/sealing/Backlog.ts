@@ -2,12 +2,12 @@
  * The part of a stream that has arrived and is not sealed yet. It decides how much of it goes into one frame (sealed
  * protocol §5).
  */
-import { type Bytes, utf8 } from "../../domain/bytes.ts"
-import type { JsonObject } from "../../domain/json.ts"
-import { type Added, withoutPadding } from "../../domain/mergeChunks.ts"
-import { FLOOR } from "../../domain/padding.ts"
-import { iJsonOf } from "../../domain/surrogates.ts"
-import type { StreamEvent } from "../../domain/upstream.ts"
+import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
+import { type Added, withoutPadding } from "../../domain/chat/mergeChunks.ts"
+import { FLOOR } from "../../domain/protocol/padding.ts"
+import { iJsonOf } from "../../domain/json/surrogates.ts"
+import type { StreamEvent } from "../../domain/upstream/upstream.ts"
 import { type StreamRules, streamRulesOf } from "./streamRules.ts"
 
 type Restart = Omit<Extract<StreamEvent, { readonly _tag: "Restarted" }>, "_tag">

@@ -1,5 +1,5 @@
-import type { ApiEvent, Attempt } from "../../domain/upstream.ts"
-import { isObject, type JsonObject } from "../../domain/json.ts"
+import type { ApiEvent, Attempt } from "../../domain/upstream/upstream.ts"
+import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { NOBODY, type ServedBy } from "./EndRecord.ts"
 
 /** Who was called for a request, for its receipt: the provider that answered, else the last one. */

@@ -2,15 +2,15 @@
  * The end of a response: the end record with its receipt, and the terminal proof of a stream (sealed protocol §5, §6).
  */
 import { Clock, Effect } from "effect"
-import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
-import { defined } from "../../domain/defined.ts"
-import { endRecordLength } from "../../domain/padding.ts"
-import type { Problem } from "../../domain/problem.ts"
-import { SOFTWARE } from "../../domain/software.ts"
-import type { ReceiptClaims } from "../../domain/statement.ts"
-import { iJsonOf } from "../../domain/surrogates.ts"
-import { requestTraceId } from "../../domain/traceContext.ts"
-import type { EndStatus, Form } from "../../domain/transcript.ts"
+import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import { endRecordLength } from "../../domain/protocol/padding.ts"
+import type { Problem } from "../../domain/problems/problem.ts"
+import { SOFTWARE } from "../../domain/operations/software.ts"
+import type { ReceiptClaims } from "../../domain/protocol/statement.ts"
+import { iJsonOf } from "../../domain/json/surrogates.ts"
+import { requestTraceId } from "../../domain/operations/traceContext.ts"
+import type { EndStatus, Form } from "../../domain/protocol/transcript.ts"
 import type { Attestation } from "./Attestation.ts"
 import type { Opened } from "./SealedExchange.ts"
 
@@ -79,7 +79,7 @@ export const endRecord = (attestation: Signer, ending: Ending): Bytes => {
 export const traced = (problem: Problem): Effect.Effect<Problem> =>
   Effect.match(Effect.currentParentSpan, {
     onFailure: () => problem,
-    onSuccess: (span) => ({ ...problem, ...defined({ trace_id: requestTraceId(span) }) }),
+    onSuccess: (span) => ({ ...problem, ...withoutUndefined({ trace_id: requestTraceId(span) }) }),
   })
 
 const SPACE = 0x20

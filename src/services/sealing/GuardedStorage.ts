@@ -6,8 +6,8 @@
  * Keys share slabs, because every guarded allocation costs at least three memory mappings, of which a process has a
  * limited number: one allocation per session would fail at some twenty thousand sessions.
  */
-import { type Bytes, concat } from "../../domain/bytes.ts"
-import { ML_KEM_768 } from "../../domain/suites.ts"
+import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
+import { ML_KEM_768 } from "../../domain/protocol/suites.ts"
 import type { AgreementKey, HybridKey, HybridSecrets, KeyStorage, SigningKey } from "./KeyStorage.ts"
 import { mlKemDecapsulate, mlKemPublicKey } from "./nativeKeys.ts"
 import { secretBytes } from "./secretBytes.ts"

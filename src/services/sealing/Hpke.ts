@@ -4,10 +4,10 @@
  * and no call waits for another thread. Everything that it derives is overwritten.
  */
 import { createDecipheriv } from "node:crypto"
-import { type Bytes, concat } from "../../domain/bytes.ts"
-import { HPKE_LABELS, hpkeSuiteId, MODE_BASE } from "../../domain/hpke.ts"
-import { SUITES } from "../../domain/suites.ts"
-import { EXPORT_BYTES, KEY_BYTES, NONCE_BYTES, TAG_BYTES } from "../../domain/transcript.ts"
+import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
+import { HPKE_LABELS, hpkeSuiteId, MODE_BASE } from "../../domain/protocol/hpke.ts"
+import { SUITES } from "../../domain/protocol/suites.ts"
+import { EXPORT_BYTES, KEY_BYTES, NONCE_BYTES, TAG_BYTES } from "../../domain/protocol/transcript.ts"
 import { LabeledKdf } from "./LabeledKdf.ts"
 import type { RecipientKey } from "./recipientKeys.ts"
 import { exactBuffer, secretBytes } from "./secretBytes.ts"

@@ -1,5 +1,5 @@
 /** What a storage of private keys is: it makes handles that agree or sign, and overwrites what it holds. */
-import type { Bytes } from "../../domain/bytes.ts"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
 
 /** An X25519 private key (RFC 7748). */
 export interface AgreementKey {

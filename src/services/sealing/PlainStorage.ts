@@ -3,8 +3,8 @@
  * overwritten when the key is destroyed.
  */
 import { createPublicKey, diffieHellman, randomFillSync, sign } from "node:crypto"
-import { type Bytes, concat } from "../../domain/bytes.ts"
-import { ML_KEM_768 } from "../../domain/suites.ts"
+import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
+import { ML_KEM_768 } from "../../domain/protocol/suites.ts"
 import type { AgreementKey, HybridKey, KeyStorage, SigningKey } from "./KeyStorage.ts"
 import { mlKemDecapsulate, mlKemPublicKey, publicKeyOf, withPrivateKey } from "./nativeKeys.ts"
 import { secretBytes } from "./secretBytes.ts"

@@ -1,6 +1,6 @@
 import { randomFillSync } from "node:crypto"
 import { Context } from "effect"
-import type { Bytes } from "../../domain/bytes.ts"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
 
 /** How many bytes are drawn at once: to draw costs more than what is drawn. */
 const DRAWN = 4096

@@ -3,7 +3,7 @@
  * request anew has it served once by this process.
  */
 import { Clock, Context, Duration, Effect, Layer } from "effect"
-import { type Bytes, utf8 } from "../../domain/bytes.ts"
+import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
 import { momentOf } from "../moments.ts"
 import { FairRoom } from "./FairRoom.ts"
 import { sha256, sha256Key } from "./sha256.ts"

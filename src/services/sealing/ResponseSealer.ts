@@ -3,9 +3,9 @@
  * per frame depends on the frame alone, never on how long the stream already is.
  */
 import { createCipheriv, createHmac, type Hmac } from "node:crypto"
-import { type Bytes, concat, encodeBase64Url } from "../../domain/bytes.ts"
-import type { SealedContent } from "../../domain/sealedContent.ts"
-import { FLOOR, pad } from "../../domain/padding.ts"
+import { type Bytes, concat, encodeBase64Url } from "../../domain/bytes/bytes.ts"
+import type { SealedContent } from "../../domain/protocol/sealedContent.ts"
+import { FLOOR, pad } from "../../domain/protocol/padding.ts"
 import {
   chainLink,
   chainSeed,
@@ -18,7 +18,7 @@ import {
   responseKeys,
   responseSalt,
   TAG_BYTES,
-} from "../../domain/transcript.ts"
+} from "../../domain/protocol/transcript.ts"
 import { BLOCK_BYTES, HASH_BYTES, hmacSha256 } from "./hmacSha256.ts"
 import { secretBytes } from "./secretBytes.ts"
 import { sha256 } from "./sha256.ts"

@@ -3,8 +3,8 @@
  * result is ready to be written out; nothing in it can be read on the path, not even whether it is an answer.
  */
 import { Context, Effect, type Fiber, Layer, Option, type Scope, Tracer } from "effect"
-import type { Bytes } from "../../domain/bytes.ts"
-import { UNPACED } from "../../domain/pace.ts"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
+import { UNPACED } from "../../domain/protocol/pace.ts"
 import { Callers } from "../access/Callers.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"

@@ -1,16 +1,16 @@
 /** Opens sealed requests: everything from the envelope to the plaintext (sealed protocol §4.1 to §4.3). */
 import { Clock, Context, Effect, Layer, Metric, Schema, Scope } from "effect"
-import { type Bytes, decodeBase64Url } from "../../domain/bytes.ts"
-import { letGo } from "../../domain/letGo.ts"
-import { FLOOR, unpad } from "../../domain/padding.ts"
-import { type SealedContent, splitContent } from "../../domain/sealedContent.ts"
+import { type Bytes, decodeBase64Url } from "../../domain/bytes/bytes.ts"
+import { releaseBytes } from "../../domain/bytes/releaseBytes.ts"
+import { FLOOR, unpad } from "../../domain/protocol/padding.ts"
+import { type SealedContent, splitContent } from "../../domain/protocol/sealedContent.ts"
 import {
   requestAad,
   requestInfo,
   requestTranscript,
   RESPONSE_NONCE_BYTES,
   responseExportContext,
-} from "../../domain/transcript.ts"
+} from "../../domain/protocol/transcript.ts"
 import { Source } from "../access/Callers.ts"
 import { Drain } from "../lifecycle/Drain.ts"
 import { hpkeOpen, type OpenOutput } from "./Hpke.ts"
@@ -127,7 +127,7 @@ const make = Effect.fnUntraced(function* (maxRequestBytes: number) {
       request,
     })
     held.sealer = sealer
-    letGo(ciphertext)
+    releaseBytes(ciphertext)
     return {
       sessionId: session.id,
       receivedAt: Math.max(receivedAt, session.begunAt),
@@ -164,7 +164,7 @@ const forget = (held: Held): void => {
   if (opened === undefined) return
   delete held.opened
   opened.secret.fill(0)
-  letGo(opened.plaintext.fill(0))
+  releaseBytes(opened.plaintext.fill(0))
 }
 
 // This stands here for the same reason.

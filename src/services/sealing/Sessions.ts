@@ -5,11 +5,11 @@
  * copy of a request that was served is known as one for as long as anybody could take the session for alive.
  */
 import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
-import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes.ts"
-import { routingTagBytes } from "../../domain/routingTag.ts"
-import type { SessionLimits } from "../../domain/statement.ts"
-import type { Suite } from "../../domain/suites.ts"
-import { SESSION_ID_BYTES } from "../../domain/transcript.ts"
+import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
+import { routingTagBytes } from "../../domain/protocol/routingTag.ts"
+import type { SessionLimits } from "../../domain/protocol/statement.ts"
+import type { Suite } from "../../domain/protocol/suites.ts"
+import { SESSION_ID_BYTES } from "../../domain/protocol/transcript.ts"
 import { momentOf } from "../moments.ts"
 import { Attestation } from "./Attestation.ts"
 import { FairRoom } from "./FairRoom.ts"

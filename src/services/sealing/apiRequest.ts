@@ -3,13 +3,13 @@
  * from. Everything else in its body is between its sender and the provider.
  */
 import { Effect, Record, Redacted, Result, Schema } from "effect"
-import { API_HEADERS, type ApiName, apiOf, APIS, CHAT_COMPLETIONS } from "../../domain/apis.ts"
-import { ChatInput, type ChatRequest, normalize } from "../../domain/chat.ts"
-import { isObject, parseJson } from "../../domain/json.ts"
-import { misfits } from "../../domain/misfits.ts"
-import type { ProblemIssue } from "../../domain/problem.ts"
-import { RawObject } from "../../domain/rawObject.ts"
-import type { ApiRequest } from "../../domain/upstream.ts"
+import { API_HEADERS, type ApiName, apiOf, APIS, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
+import { ChatInput, type ChatRequest, normalize } from "../../domain/chat/chat.ts"
+import { isObject, parseJson } from "../../domain/json/json.ts"
+import { schemaIssues } from "../../domain/json/schemaIssues.ts"
+import type { ProblemIssue } from "../../domain/problems/problem.ts"
+import { RawObject } from "../../domain/json/rawObject.ts"
+import type { ApiRequest } from "../../domain/upstream/upstream.ts"
 import { invalidRequest, type Refused } from "./sealedProblem.ts"
 
 /** A boolean that must not be `true`. */
@@ -82,7 +82,7 @@ const isAsProvidersHaveIt = (raw: RawObject): boolean =>
 const chatIn = (body: unknown): Result.Result<ChatRequest, ReadonlyArray<ProblemIssue>> =>
   Result.mapBoth(decodeChat({ body }), {
     onSuccess: (decoded) => normalize(decoded.body),
-    onFailure: ({ issue }) => misfits(issue),
+    onFailure: ({ issue }) => schemaIssues(issue),
   })
 
 const once = <A>(make: () => A): (() => A) => {

@@ -1,6 +1,6 @@
 /** HMAC-SHA256 (RFC 2104) of short messages under secret keys. */
 import { createHmac } from "node:crypto"
-import type { Bytes } from "../../domain/bytes.ts"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { secretBytes } from "./secretBytes.ts"
 import { sodium } from "./sodium.ts"
 

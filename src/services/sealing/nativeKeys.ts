@@ -3,8 +3,8 @@
  * when what used it is collected as garbage, at a time of the runtime's choosing.
  */
 import { createPrivateKey, createPublicKey, decapsulate, type PrivateKeyInput } from "node:crypto"
-import type { Bytes } from "../../domain/bytes.ts"
-import { ML_KEM_768 } from "../../domain/suites.ts"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
+import { ML_KEM_768 } from "../../domain/protocol/suites.ts"
 import { exactBuffer, secretBytes } from "./secretBytes.ts"
 
 /** PKCS #8 of these keys is a fixed prefix and the raw bytes (RFC 8410 §7; RFC 9935 §6, the form with the seed alone). */

@@ -1,19 +1,25 @@
 /** Reads the content of an opened request. */
 import { isUtf8 } from "node:buffer"
 import { Clock, Effect, Metric, Predicate, Redacted, Result, Schema, Scope, type Tracer } from "effect"
-import { fromUtf8 } from "../../domain/bytes.ts"
-import { API_NAMES, apiOf, isApiName } from "../../domain/apis.ts"
-import { faultSteps, JSON_LIMITS, NOT_JSON, NOT_UTF8 } from "../../domain/iJson.ts"
-import { isObject, type JsonObject, parseJson } from "../../domain/json.ts"
-import { misfits } from "../../domain/misfits.ts"
-import { Outline } from "../../domain/outline.ts"
-import type { RawObject } from "../../domain/rawObject.ts"
-import type { SealedContent } from "../../domain/sealedContent.ts"
-import { isRequestHead, isRequestId, isUsualRequest, RequestHead, SealedRequest } from "../../domain/sealedRequest.ts"
-import { paceOf } from "../../domain/pace.ts"
-import { callerSpan } from "../../domain/traceContext.ts"
-import { type Form, MAX_SKEW_MS } from "../../domain/transcript.ts"
-import { type ApiRequest, ProviderId, UpstreamError } from "../../domain/upstream.ts"
+import { fromUtf8 } from "../../domain/bytes/bytes.ts"
+import { API_NAMES, apiOf, isApiName } from "../../domain/upstream/apis.ts"
+import { faultSteps, JSON_LIMITS, NOT_JSON, NOT_UTF8 } from "../../domain/json/iJson.ts"
+import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
+import { schemaIssues } from "../../domain/json/schemaIssues.ts"
+import { Outline } from "../../domain/json/outline.ts"
+import type { RawObject } from "../../domain/json/rawObject.ts"
+import type { SealedContent } from "../../domain/protocol/sealedContent.ts"
+import {
+  isRequestHead,
+  isRequestId,
+  isUsualRequest,
+  RequestHead,
+  SealedRequest,
+} from "../../domain/protocol/sealedRequest.ts"
+import { paceOf } from "../../domain/protocol/pace.ts"
+import { callerSpan } from "../../domain/operations/traceContext.ts"
+import { type Form, MAX_SKEW_MS } from "../../domain/protocol/transcript.ts"
+import { type ApiRequest, ProviderId, UpstreamError } from "../../domain/upstream/upstream.ts"
 import { type Callers, Source } from "../access/Callers.ts"
 import type { TooManyInFlight } from "../access/ConcurrencyLimits.ts"
 import type { RateLimited } from "../access/RateLimits.ts"
@@ -203,7 +209,7 @@ const checkRequest = Effect.fnUntraced(
   },
   Effect.catchTag("SchemaError", ({ issue }) =>
     Effect.fail(
-      invalidRequest("The request does not have the expected shape.", { errors: Redacted.make(misfits(issue)) }),
+      invalidRequest("The request does not have the expected shape.", { errors: Redacted.make(schemaIssues(issue)) }),
     ),
   ),
 )

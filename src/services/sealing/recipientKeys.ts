@@ -1,9 +1,9 @@
 /** Session keys, a kind for each suite: what of them is secret stays in the vault, where it is used. */
 import { createHash, hash } from "node:crypto"
-import { type Bytes, concat, utf8 } from "../../domain/bytes.ts"
-import { u16 } from "../../domain/hpke.ts"
-import { ML_KEM_768, type Suite, X25519, X_WING } from "../../domain/suites.ts"
-import { KEY_BYTES } from "../../domain/transcript.ts"
+import { type Bytes, concat, utf8 } from "../../domain/bytes/bytes.ts"
+import { u16 } from "../../domain/protocol/hpke.ts"
+import { ML_KEM_768, type Suite, X25519, X_WING } from "../../domain/protocol/suites.ts"
+import { KEY_BYTES } from "../../domain/protocol/transcript.ts"
 import type { HybridKey, KeyStorage } from "./KeyStorage.ts"
 import type { LabeledKdf } from "./LabeledKdf.ts"
 import { exactBuffer, secretBytes } from "./secretBytes.ts"

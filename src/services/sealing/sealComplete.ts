@@ -1,9 +1,9 @@
 /** A provider's whole answer as sealed frames. */
 import { Cause, Effect, Exit, type Fiber, Option, type Scope } from "effect"
-import { type Bytes, utf8 } from "../../domain/bytes.ts"
-import type { Problem } from "../../domain/problem.ts"
-import type { RawObject } from "../../domain/rawObject.ts"
-import type { EndStatus } from "../../domain/transcript.ts"
+import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
+import type { Problem } from "../../domain/problems/problem.ts"
+import type { RawObject } from "../../domain/json/rawObject.ts"
+import type { EndStatus } from "../../domain/protocol/transcript.ts"
 import { Aborted, type Drain } from "../lifecycle/Drain.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import type { Attestation } from "./Attestation.ts"

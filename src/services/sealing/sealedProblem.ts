@@ -1,10 +1,10 @@
 /** Why an opened request is not served, or not completely, as the client is told under the seal. */
 import { Cause, Effect, Redacted, Schema } from "effect"
 import { logFault } from "../logFault.ts"
-import { makeProblem, type Problem } from "../../domain/problem.ts"
-import { failureCodes } from "../../domain/failures.ts"
-import type { ProviderError } from "../../domain/providerError.ts"
-import type { UpstreamError } from "../../domain/upstream.ts"
+import { makeProblem, type Problem } from "../../domain/problems/problem.ts"
+import { failureCodes } from "../../domain/upstream/failures.ts"
+import type { ProviderError } from "../../domain/problems/providerError.ts"
+import type { UpstreamError } from "../../domain/upstream/upstream.ts"
 import type { Aborted } from "../lifecycle/Drain.ts"
 
 /** A request that was opened but will not be served. */

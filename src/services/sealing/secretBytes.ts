@@ -1,4 +1,4 @@
-import type { Bytes } from "../../domain/bytes.ts"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
 
 /**
  * Memory for a secret, all zero, that stays in one place until it is overwritten. V8 keeps the bytes of a small

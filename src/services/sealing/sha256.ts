@@ -1,5 +1,5 @@
 import { hash } from "node:crypto"
-import { type Bytes, concat } from "../../domain/bytes.ts"
+import { type Bytes, concat } from "../../domain/bytes/bytes.ts"
 
 /**
  * SHA-256 (FIPS 180-4) of the concatenated `parts`, each of its bytes as one character. Hashing all at once costs a quarter of

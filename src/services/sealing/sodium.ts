@@ -1,5 +1,5 @@
 /** libsodium, where the optional `sodium-native` is installed and loads. */
-import type { Bytes } from "../../domain/bytes.ts"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
 
 /** The few functions used of `sodium-native`, which has no types of its own. */
 export interface Sodium {

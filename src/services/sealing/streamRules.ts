@@ -1,6 +1,6 @@
 /** How the pieces of a stream are put together, for each API (sealed protocol §5). */
-import { isApiName, type ApiName } from "../../domain/apis.ts"
-import type { ChatChunk } from "../../domain/chat.ts"
+import { isApiName, type ApiName } from "../../domain/upstream/apis.ts"
+import type { ChatChunk } from "../../domain/chat/chat.ts"
 import {
   addedToEvent,
   cutEvent,
@@ -9,10 +9,10 @@ import {
   messageText,
   responseText,
   withTextAdded,
-} from "../../domain/eventTexts.ts"
-import type { JsonObject } from "../../domain/json.ts"
-import { type Added, addedTo, cutChunk, withAdded } from "../../domain/mergeChunks.ts"
-import { PairJoiner } from "../../domain/surrogates.ts"
+} from "../../domain/chat/eventTexts.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
+import { type Added, addedTo, cutChunk, withAdded } from "../../domain/chat/mergeChunks.ts"
+import { PairJoiner } from "../../domain/json/surrogates.ts"
 
 export interface StreamRules<Piece> {
   /** What the second of two pieces adds to the first; `undefined` where one piece for both would lose anything. */

@@ -9,8 +9,8 @@
  */
 import { createHmac, randomBytes } from "node:crypto"
 import { Clock, Duration, Effect } from "effect"
-import { conversationName, keepsResponse, previousResponse } from "../../domain/conversation.ts"
-import type { ApiRequest, Served, UpstreamRequest } from "../../domain/upstream.ts"
+import { conversationName, keepsResponse, previousResponse } from "../../domain/chat/conversation.ts"
+import type { ApiRequest, Served, UpstreamRequest } from "../../domain/upstream/upstream.ts"
 import { RecentPlaces } from "./RecentPlaces.ts"
 import { apiNameOf, modelOf, type Target } from "./Targets.ts"
 import { countTurn } from "./UpstreamMetrics.ts"

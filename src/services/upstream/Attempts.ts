@@ -1,8 +1,8 @@
 /** What is recorded of every call to a provider: for callers, metrics, spans and the log. */
 import { Cause, Effect, Exit, Option } from "effect"
-import { defined } from "../../domain/defined.ts"
-import type { AttemptOutcome } from "../../domain/failures.ts"
-import type { Attempt, Served } from "../../domain/upstream.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import type { AttemptOutcome } from "../../domain/upstream/failures.ts"
+import type { Attempt, Served } from "../../domain/upstream/upstream.ts"
 import type { Progress } from "./Calls.ts"
 import type { OutOfTime } from "./Deadline.ts"
 import type { Faults } from "./Faults.ts"
@@ -43,7 +43,7 @@ export const record = (book: TargetRegistry, call: Ended, finishedAt: number): R
     finishedAt,
     timeToFirstTokenMs: progress.firstOutputAt === undefined ? null : progress.firstOutputAt - startedAt,
     usage: failure?.usage ?? served?.usage ?? null,
-    ...defined({ receipt: served?.receipt }),
+    ...withoutUndefined({ receipt: served?.receipt }),
   }
   if (attempt.outcome === "success") book.succeeded(target, finishedAt)
   return { attempt, model: book.label(target.provider.id, target.model), served, failure }

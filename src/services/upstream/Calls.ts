@@ -1,8 +1,8 @@
 /** The two ways to call a provider, whole and streamed, each as one call that fails or succeeds in bounded time. */
 import { Effect, Exit, Stream } from "effect"
-import { placeOfError, typeOfError } from "../../domain/defect.ts"
-import type { FailureKind } from "../../domain/failures.ts"
-import type { CallOptions, Served, StreamEvent } from "../../domain/upstream.ts"
+import { placeOfError, typeOfError } from "../../domain/problems/defect.ts"
+import type { FailureKind } from "../../domain/upstream/failures.ts"
+import type { CallOptions, Served, StreamEvent } from "../../domain/upstream/upstream.ts"
 import type { Alarms, Verdict } from "./Alarms.ts"
 import { OutOfTime } from "./Deadline.ts"
 import { ProviderFailure, type StreamWatch } from "./Provider.ts"

@@ -1,9 +1,9 @@
 /** Circuit breakers: what fails is not called until it works again. {@link Suspect} says what has a circuit. */
 import { Cause, type Context, Duration, Effect, Exit, Fiber, Option, Scope } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
-import type { ApiName } from "../../domain/apis.ts"
-import { failureRules, type Suspect } from "../../domain/failures.ts"
-import type { ProviderId } from "../../domain/upstream.ts"
+import type { ApiName } from "../../domain/upstream/apis.ts"
+import { failureRules, type Suspect } from "../../domain/upstream/failures.ts"
+import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import { measure } from "../lifecycle/MeasuredGauges.ts"
 import { jittered } from "./Backoff.ts"
 import type { BulkheadFull } from "./Bulkhead.ts"

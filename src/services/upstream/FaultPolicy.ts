@@ -7,9 +7,9 @@
  */
 import { Context, Duration, Effect, ScopedRef, Tracer } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
-import type { ApiName } from "../../domain/apis.ts"
-import { failureRules } from "../../domain/failures.ts"
-import type { ApiRequest, Attempt, UpstreamError, UpstreamRequest } from "../../domain/upstream.ts"
+import type { ApiName } from "../../domain/upstream/apis.ts"
+import { failureRules } from "../../domain/upstream/failures.ts"
+import type { ApiRequest, Attempt, UpstreamError, UpstreamRequest } from "../../domain/upstream/upstream.ts"
 import { makeAffinity, type Turn } from "./Affinity.ts"
 import { makeAlarms } from "./Alarms.ts"
 import { logFailure, record } from "./Attempts.ts"

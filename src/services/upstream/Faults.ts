@@ -1,8 +1,8 @@
 /** What is wrong with providers: told to the operator once, and shown in `/ready` until it is mended. */
 import { Duration } from "effect"
-import { defined } from "../../domain/defined.ts"
-import { type FailureKind, failureRules } from "../../domain/failures.ts"
-import type { ProviderId } from "../../domain/upstream.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import { type FailureKind, failureRules } from "../../domain/upstream/failures.ts"
+import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import type { ProviderFailure } from "./Provider.ts"
 import type { Target } from "./Targets.ts"
 
@@ -60,7 +60,7 @@ export const makeFaults = (): Faults => {
         const isSame = known?.outcome === kind && known.model === model && known.reason === reason
         if (!isSame) faults.set(id, { since: now, model, outcome: kind, reason, fix })
       }
-      const annotations = defined({ host, reason, fix })
+      const annotations = withoutUndefined({ host, reason, fix })
       // What concerns the request says nothing of the provider.
       if (!lasting && failureRules[kind].against === undefined) return { level: "Debug", annotations }
       const key = JSON.stringify([id, model, kind, reason])

@@ -2,8 +2,8 @@
  * How long the first output of a stream may take: of a target that another one can stand in for, as long as its recent
  * calls suggest. A target that hangs is left after some 10 s, and a model that thinks in silence is not cut off.
  */
-import type { TargetName } from "../../domain/targets.ts"
-import type { ApiRequest, Attempt, UpstreamRequest } from "../../domain/upstream.ts"
+import type { TargetName } from "../../domain/upstream/targets.ts"
+import type { ApiRequest, Attempt, UpstreamRequest } from "../../domain/upstream/upstream.ts"
 import { FirstTokenTimes } from "../routing/FirstTokenTimes.ts"
 import type { Target } from "./Targets.ts"
 

@@ -2,8 +2,8 @@
 import type { Readable } from "node:stream"
 import { Data, Effect, Exit, Scope } from "effect"
 import type { Dispatcher } from "undici"
-import type { Bytes } from "../../domain/bytes.ts"
-import { lend } from "../../domain/letGo.ts"
+import type { Bytes } from "../../domain/bytes/bytes.ts"
+import { lend } from "../../domain/bytes/releaseBytes.ts"
 
 /** How many bytes of a body may wait for their reader before reading from the connection pauses. */
 const MAX_WAITING_BYTES = 64 * 1024

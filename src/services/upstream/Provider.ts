@@ -3,15 +3,15 @@
  * its own wire format and says how a call failed; whether to wait, retry or go elsewhere is the fault policy's business.
  */
 import { type Duration, type Effect, Schema, type Stream } from "effect"
-import type { ApiName } from "../../domain/apis.ts"
-import { type ChatChunk, type ChatCompletion, type ChatRequest, Usage } from "../../domain/chat.ts"
-import { FailureKind } from "../../domain/failures.ts"
-import type { JsonObject } from "../../domain/json.ts"
-import type { KeptReceipt } from "../../domain/keptReceipt.ts"
-import { ProblemIssue } from "../../domain/problem.ts"
-import { ProviderError } from "../../domain/providerError.ts"
-import type { RawObject } from "../../domain/rawObject.ts"
-import type { ProviderId } from "../../domain/upstream.ts"
+import type { ApiName } from "../../domain/upstream/apis.ts"
+import { type ChatChunk, type ChatCompletion, type ChatRequest, Usage } from "../../domain/chat/chat.ts"
+import { FailureKind } from "../../domain/upstream/failures.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
+import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
+import { ProblemIssue } from "../../domain/problems/problem.ts"
+import { ProviderError } from "../../domain/problems/providerError.ts"
+import type { RawObject } from "../../domain/json/rawObject.ts"
+import type { ProviderId } from "../../domain/upstream/upstream.ts"
 
 /**
  * One failed call. `message` names only the kind, because spans and logs record it; what the provider said may quote

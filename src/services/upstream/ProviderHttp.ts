@@ -5,9 +5,9 @@
  */
 import { Context, Duration, Effect, Layer, Redacted, Scope } from "effect"
 import type { Dispatcher } from "undici"
-import { defined } from "../../domain/defined.ts"
-import { hostName, isLoopback } from "../../domain/hostName.ts"
-import { traceContextOf } from "../../domain/traceContext.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import { hostName, isLoopback } from "../../domain/access/hostName.ts"
+import { traceContextOf } from "../../domain/operations/traceContext.ts"
 import { type ConnectionFailed, type ProviderRequest, type ProviderResponse, send } from "./HttpExchange.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
@@ -123,6 +123,6 @@ const traced = (request: ProviderRequest): Effect.Effect<ProviderRequest> =>
       const context = traceContextOf(span)
       if (context === undefined) return request
       const { traceparent, tracestate } = context
-      return { ...request, headers: { ...request.headers, traceparent, ...defined({ tracestate }) } }
+      return { ...request, headers: { ...request.headers, traceparent, ...withoutUndefined({ tracestate }) } }
     },
   })

@@ -1,6 +1,6 @@
 /** Where something was answered that may come back there: for a while, and of a bounded number of things. */
 import { Duration } from "effect"
-import type { ProviderId } from "../../domain/upstream.ts"
+import type { ProviderId } from "../../domain/upstream/upstream.ts"
 
 /** How many are remembered: each takes some 200 bytes. */
 export const MAX_PLACES = 20_000

@@ -1,5 +1,5 @@
 /** The slots that the registry of providers defines: in order, with the vendor of each. */
-import type { ProviderId } from "../../domain/upstream.ts"
+import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import * as registry from "./providers/registry.ts"
 import type { ProviderDescriptor } from "./providers/shared/Descriptor.ts"
 

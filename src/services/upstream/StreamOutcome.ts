@@ -1,8 +1,8 @@
 /** Who served a streamed answer and what it cost, read from the answer itself and from what is told beside it. */
-import type { Usage } from "../../domain/chat.ts"
-import { defined } from "../../domain/defined.ts"
-import type { KeptReceipt } from "../../domain/keptReceipt.ts"
-import type { ProviderId, Served } from "../../domain/upstream.ts"
+import type { Usage } from "../../domain/chat/chat.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
+import type { ProviderId, Served } from "../../domain/upstream/upstream.ts"
 import type { AnswerReading } from "./apis/AnswerReading.ts"
 
 export class StreamOutcome<Piece> {
@@ -46,6 +46,6 @@ export class StreamOutcome<Piece> {
   get served(): Served {
     const said = this.reading.said
     const usage = said.usage ?? (this.finished ? null : this.usageSoFar)
-    return { ...said, provider: this.provider, usage, ...defined({ receipt: this.receipt }) }
+    return { ...said, provider: this.provider, usage, ...withoutUndefined({ receipt: this.receipt }) }
   }
 }

@@ -1,12 +1,12 @@
 /** How targets failed to serve a request, and which of the failures its caller is told. */
 import { Duration, Record, Redacted } from "effect"
 import type { CircuitBreakerError } from "effect/persistence/CircuitBreaker"
-import { failureCodes, failureRules, type UpstreamCode } from "../../domain/failures.ts"
-import { type Attempt, type ProviderId, UpstreamError } from "../../domain/upstream.ts"
+import { failureCodes, failureRules, type UpstreamCode } from "../../domain/upstream/failures.ts"
+import { type Attempt, type ProviderId, UpstreamError } from "../../domain/upstream/upstream.ts"
 import type { BulkheadFull } from "./Bulkhead.ts"
 import type { ProviderFailure } from "./Provider.ts"
 import type { Target } from "./Targets.ts"
-import { defined } from "../../domain/defined.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 /** Why a target was passed over: its places were taken, or its circuit was open. */
 export type Skipped = "bulkhead" | "circuit"
@@ -91,7 +91,7 @@ export const errorOf = (failures: ReadonlyArray<TargetFailure>, attempts: Readon
   return new UpstreamError({
     code: told?.code ?? "upstream-unavailable",
     ...(told === undefined ? {} : { provider: told.provider }),
-    ...defined({ detail: told?.detail, errors: told?.errors, said: told?.said }),
+    ...withoutUndefined({ detail: told?.detail, errors: told?.errors, said: told?.said }),
     ...(waits.length === 0 || last?.failover === false ? {} : { retryAfterMs: Math.min(...waits) }),
     ...(attempts.length === 0 ? {} : { attempts }),
   })

@@ -4,9 +4,9 @@
  * providers accept any name, and the names in sealed requests are secret.
  */
 import { createHash } from "node:crypto"
-import { type ApiName, CHAT_COMPLETIONS } from "../../domain/apis.ts"
-import { PUBLISHED_MODELS } from "../../domain/publishedModels.ts"
-import type { ProviderId } from "../../domain/upstream.ts"
+import { type ApiName, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
+import { PUBLISHED_MODELS } from "../../domain/upstream/publishedModels.ts"
+import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import type { Provider } from "./Provider.ts"
 import type { Target } from "./Targets.ts"
 

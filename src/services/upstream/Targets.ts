@@ -1,9 +1,9 @@
 /** The targets that a request may be sent to, in order. */
 import { Effect, Redacted } from "effect"
-import { type ApiName, CHAT_COMPLETIONS } from "../../domain/apis.ts"
-import { type ApiRequest, UpstreamError, type UpstreamRequest } from "../../domain/upstream.ts"
+import { type ApiName, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
+import { type ApiRequest, UpstreamError, type UpstreamRequest } from "../../domain/upstream/upstream.ts"
 import type { Provider } from "./Provider.ts"
-import { defined } from "../../domain/defined.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 /** A model of a provider that can be called. */
 export interface Target {
@@ -51,7 +51,7 @@ const isKnown = (providers: ReadonlyArray<Provider>, { provider }: UpstreamReque
   provider === undefined || providers.some(({ id }) => id === provider)
 
 const notConfigured = ({ provider }: UpstreamRequest | ApiRequest) =>
-  new UpstreamError({ code: "provider-not-configured", ...defined({ provider }) })
+  new UpstreamError({ code: "provider-not-configured", ...withoutUndefined({ provider }) })
 
 const unsupportedApi = (speaking: ReadonlyArray<Provider>, request: UpstreamRequest | ApiRequest) => {
   const api = apiNameOf(request)
@@ -61,7 +61,7 @@ const unsupportedApi = (speaking: ReadonlyArray<Provider>, request: UpstreamRequ
   return new UpstreamError({
     code: "unsupported-api",
     detail: Redacted.make(detail),
-    ...defined({ provider: request.provider }),
+    ...withoutUndefined({ provider: request.provider }),
   })
 }
 

@@ -10,7 +10,7 @@ import type {
   StreamEvent,
   UpstreamError,
   UpstreamRequest,
-} from "../../domain/upstream.ts"
+} from "../../domain/upstream/upstream.ts"
 import { completeCall, streamCall } from "./Calls.ts"
 import { layerCircuitsInMemory } from "./CircuitStore.ts"
 import { makeFaultPolicy } from "./FaultPolicy.ts"

@@ -3,8 +3,8 @@
  * known (see `TargetRegistry`), everything else is from closed lists.
  */
 import { type Context, Effect, type Exit, Metric } from "effect"
-import type { UpstreamCode } from "../../domain/failures.ts"
-import type { Attempt, ProviderId } from "../../domain/upstream.ts"
+import type { UpstreamCode } from "../../domain/upstream/failures.ts"
+import type { Attempt, ProviderId } from "../../domain/upstream/upstream.ts"
 import { counter, gauge, histogram } from "../metrics.ts"
 import type { Skipped } from "./TargetFailures.ts"
 

@@ -1,6 +1,6 @@
 /** Spans of provider calls after OpenTelemetry's semantic conventions for generative AI; never any content. */
 import { Effect, Tracer } from "effect"
-import type { Attempt } from "../../domain/upstream.ts"
+import type { Attempt } from "../../domain/upstream/upstream.ts"
 import type { Recorded } from "./Attempts.ts"
 import type { Provider } from "./Provider.ts"
 import { nameOrOther, OTHER } from "./TargetRegistry.ts"

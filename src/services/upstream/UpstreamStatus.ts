@@ -1,6 +1,6 @@
 /** What is known of every provider without calling it. */
 import { Effect, Option } from "effect"
-import type { ProviderId } from "../../domain/upstream.ts"
+import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import type { Circuits, CircuitState } from "./Circuits.ts"
 import type { Fault, Faults } from "./Faults.ts"
 import type { Provider } from "./Provider.ts"

@@ -1,6 +1,6 @@
 /** Tells the operator of a request that no target served, and nothing of what was said in it. */
 import { Effect } from "effect"
-import type { UpstreamError } from "../../domain/upstream.ts"
+import type { UpstreamError } from "../../domain/upstream/upstream.ts"
 import type { TargetFailure } from "./TargetFailures.ts"
 import type { TargetRegistry } from "./TargetRegistry.ts"
 

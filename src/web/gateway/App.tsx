@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from "preact/hooks"
-import { defined } from "../../domain/defined.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { Bar, baseUrl } from "../shared/render.tsx"
 import { AgentsView } from "./agents/AgentsView.tsx"
 import { AgentView } from "./agents/AgentView.tsx"
@@ -44,7 +44,7 @@ interface Access {
 /** Forgets the session, here and for a reload. */
 const leave = (reason?: Failure): Access => {
   forgetToken()
-  return defined({ reason })
+  return withoutUndefined({ reason })
 }
 
 const TITLE = "sealgate: agent gateway"

@@ -1,8 +1,8 @@
 /** Why something did not work, in words for the person who has to do something about it. */
 import { SealgateError, Unreachable } from "../../client/errors.ts"
-import { GatewayProblem } from "../../client/GatewayProblem.ts"
-import type { Problem, ProblemIssue } from "../../domain/problem.ts"
-import { defined } from "../../domain/defined.ts"
+import { GatewayProblem } from "../../client/gateway/GatewayProblem.ts"
+import type { Problem, ProblemIssue } from "../../domain/problems/problem.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 export interface Failure {
   readonly title: string
@@ -34,10 +34,10 @@ const adviceFor = ({ code, retryable, status }: Pick<Problem, "code" | "retryabl
 /** A problem document, as it was answered or as it is part of a job. */
 export const failureOf = (problem: Problem): Failure => ({
   title: problem.title,
-  ...defined({ detail: problem.detail }),
+  ...withoutUndefined({ detail: problem.detail }),
   issues: problem.errors ?? [],
   advice: adviceFor(problem),
-  ...defined({ traceId: problem.trace_id }),
+  ...withoutUndefined({ traceId: problem.trace_id }),
   code: problem.code,
   ...(FINAL.has(problem.status) ? { final: true } : {}),
 })

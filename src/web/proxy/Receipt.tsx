@@ -1,4 +1,4 @@
-import type { StreamEnd } from "../../client/SealedStream.ts"
+import type { StreamEnd } from "../../client/sealed/SealedStream.ts"
 import { download } from "../shared/download.ts"
 import { plural } from "../shared/format.ts"
 import { receiptFile, revealedFile } from "./receiptFiles.ts"

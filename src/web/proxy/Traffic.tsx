@@ -1,4 +1,4 @@
-import { DEFAULT_PACE } from "../../domain/pace.ts"
+import { DEFAULT_PACE } from "../../domain/protocol/pace.ts"
 import type { RefObject } from "preact"
 import { useId } from "preact/hooks"
 import { plural } from "../shared/format.ts"

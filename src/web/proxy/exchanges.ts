@@ -1,11 +1,11 @@
 /** What the console knows of its questions and answers, and how it learns it, step by step. */
-import type { VerifiedFrame } from "../../client/ResponseOpener.ts"
-import { deltaText } from "../../client/deltaText.ts"
-import type { StreamEnd } from "../../client/SealedStream.ts"
-import { partsOf, type StreamPart } from "../../client/streamParts.ts"
-import type { JsonObject } from "../../domain/json.ts"
-import type { PublicJwk } from "../../domain/statement.ts"
-import { defined } from "../../domain/defined.ts"
+import type { VerifiedFrame } from "../../client/sealed/ResponseOpener.ts"
+import { deltaText } from "../../client/sealed/deltaText.ts"
+import type { StreamEnd } from "../../client/sealed/SealedStream.ts"
+import { partsOf, type StreamPart } from "../../client/sealed/streamParts.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
+import type { PublicJwk } from "../../domain/protocol/statement.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { explain, type Explained } from "./explainTraffic.ts"
 import type { Crossing } from "./wiretap.ts"
 
@@ -82,11 +82,11 @@ const cross = (exchange: Exchange, crossing: Crossing): Exchange => {
     direction,
     text,
     ...explain(crossing, exchange.question),
-    ...defined({ after: event === "frame" && openedAt !== undefined ? at - openedAt : undefined }),
+    ...withoutUndefined({ after: event === "frame" && openedAt !== undefined ? at - openedAt : undefined }),
   }
   // Nothing is sealed before the offer of the session was verified, so the sealed question vouches for it.
   const before = item.what === "question" ? settle(exchange, "signed", "verified") : exchange.wire
-  return { ...exchange, ...defined({ openedAt }), wire: [...before, item] }
+  return { ...exchange, ...withoutUndefined({ openedAt }), wire: [...before, item] }
 }
 
 /** The frame that was opened is the oldest one that crossed and was not opened yet. */

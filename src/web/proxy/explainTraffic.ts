@@ -1,7 +1,7 @@
 /** What it means that something crossed the wire, in a sentence for somebody who never read the protocol. */
-import { decodeBase64Url } from "../../domain/bytes.ts"
-import { parseStatement } from "../../domain/statement.ts"
-import { SUITES } from "../../domain/suites.ts"
+import { decodeBase64Url } from "../../domain/bytes/bytes.ts"
+import { parseStatement } from "../../domain/protocol/statement.ts"
+import { SUITES } from "../../domain/protocol/suites.ts"
 import { objectIn } from "./objectIn.ts"
 import type { Crossing } from "./wiretap.ts"
 

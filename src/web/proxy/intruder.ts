@@ -2,9 +2,9 @@
  * Somebody on the path who can change what passes but not read it, played by the page itself between the network and the
  * sealed client, so that everybody can see what happens then. Each of them only takes away or spoils.
  */
-import { decodeBase64Url, encodeBase64Url, fromUtf8, utf8 } from "../../domain/bytes.ts"
+import { decodeBase64Url, encodeBase64Url, fromUtf8, utf8 } from "../../domain/bytes/bytes.ts"
 import { objectIn } from "./objectIn.ts"
-import type { ServerSentEvent } from "../../client/serverSentEvents.ts"
+import type { ServerSentEvent } from "../../client/sealed/serverSentEvents.ts"
 
 export const INTRUSIONS = {
   none: "nobody",

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, parseJson } from "../../domain/json.ts"
+import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 
 /** The JSON object that `text` is, or an empty one. */
 export const objectIn = (text: string): JsonObject => {

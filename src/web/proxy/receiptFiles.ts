@@ -1,5 +1,5 @@
 /** Files to keep: what `sealgate verify` takes. */
-import type { StreamEnd } from "../../client/SealedStream.ts"
+import type { StreamEnd } from "../../client/sealed/SealedStream.ts"
 import type { Exchange } from "./exchanges.ts"
 import { objectIn } from "./objectIn.ts"
 

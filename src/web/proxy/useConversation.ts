@@ -1,7 +1,7 @@
 /** The conversation: asks the proxy through the sealed client, one question at a time, and follows what happens. */
 import { useMemo, useReducer, useRef } from "preact/hooks"
 import { PinMismatch, SealedProblem, SealgateError, Tampered, Unreachable } from "../../client/errors.ts"
-import { SealedClient } from "../../client/SealedClient.ts"
+import { SealedClient } from "../../client/sealed/SealedClient.ts"
 import { baseUrl } from "../shared/render.tsx"
 import { type Exchange, type Failure, follow, type Happening, historyOf } from "./exchanges.ts"
 import { type Intrusion, isAtBeginning } from "./intruder.ts"

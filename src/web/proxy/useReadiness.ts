@@ -1,7 +1,7 @@
 /** What the proxy says of itself. It is not signed: good to know, not to rely on. */
 import { useEffect, useState } from "preact/hooks"
-import type { PublicReadiness } from "../../domain/readiness.ts"
-import type { Model } from "../../client/vendors/models.ts"
+import type { PublicReadiness } from "../../domain/operations/readiness.ts"
+import type { Model } from "../../client/sdk/vendors/models.ts"
 import { baseUrl } from "../shared/render.tsx"
 
 export interface ProxyState extends Partial<Pick<PublicReadiness, "providers">> {

@@ -1,7 +1,7 @@
 /** The wire as somebody sees it who listens in: every request and answer, and the events of streams as they pass. */
-import type { Fetch } from "../../client/SealedClient.ts"
-import { type ServerSentEvent, serverSentEvents } from "../../client/serverSentEvents.ts"
-import { encodeBase64Url } from "../../domain/bytes.ts"
+import type { Fetch } from "../../client/sealed/SealedClient.ts"
+import { type ServerSentEvent, serverSentEvents } from "../../client/sealed/serverSentEvents.ts"
+import { encodeBase64Url } from "../../domain/bytes/bytes.ts"
 import { type Intrusion, passFrame, passInit, passOffer } from "./intruder.ts"
 
 /** Something that crossed the wire, as text. */

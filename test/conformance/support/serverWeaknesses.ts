@@ -50,7 +50,7 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
     name: "failures without a trace",
     must: "P39",
     file: "services/sealing/EndRecord.ts",
-    from: "{ ...problem, ...defined({ trace_id: requestTraceId(span) }) }",
+    from: "{ ...problem, ...withoutUndefined({ trace_id: requestTraceId(span) }) }",
     to: "problem",
   },
   {

@@ -1,7 +1,7 @@
 /** Jobs and steps are written without their schemas, and hold what these would have written. */
 import { assert, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { Job, JobStep } from "../../../src/domain/job.ts"
+import { Job, JobStep } from "../../../src/domain/jobs/job.ts"
 import { jobJson, stepJson } from "../../../src/http/gateway/jobJson.ts"
 
 const encodeJob = Schema.encodeSync(Job)

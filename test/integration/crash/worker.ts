@@ -4,8 +4,8 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { Duration, Effect, Layer, Redacted, Schema } from "effect"
-import { TenantId } from "../../../src/domain/agent.ts"
-import { IdempotencyKey, Job } from "../../../src/domain/job.ts"
+import { TenantId } from "../../../src/domain/jobs/agent.ts"
+import { IdempotencyKey, Job } from "../../../src/domain/jobs/job.ts"
 import { Agents } from "../../../src/services/agents/Agents.ts"
 import type { JobContext } from "../../../src/services/jobs/JobProgram.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"

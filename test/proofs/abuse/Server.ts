@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { setTimeout } from "node:timers/promises"
 import { Effect } from "effect"
-import type { Fetch, SealedClientOptions } from "../../../src/client/SealedClient.ts"
+import type { Fetch, SealedClientOptions } from "../../../src/client/sealed/SealedClient.ts"
 import { SECRET, tokenFor } from "../../support/gateway.ts"
 import { operatorUrlIn, run, runProxy } from "../../support/processes.ts"
 import { scrape, valueOf } from "../../support/prometheus.ts"

@@ -1,7 +1,7 @@
 /** One attack on one server: memory before, at its height and after, with honest clients beside it all the while. */
 import { setTimeout } from "node:timers/promises"
 import { assert } from "@effect/vitest"
-import { GatewayClient } from "../../../src/client/GatewayClient.ts"
+import { GatewayClient } from "../../../src/client/gateway/GatewayClient.ts"
 import {
   attackersAt,
   forgetPeak,

@@ -1,6 +1,6 @@
 /** Many sealed sessions that exchange one request after the other, and an account of how every exchange went. */
 import { type Fetch, SealedClient, SealgateError } from "../../../src/client/index.ts"
-import { ROUTE_HEADER } from "../../../src/domain/routingTag.ts"
+import { ROUTE_HEADER } from "../../../src/domain/protocol/routingTag.ts"
 
 /** How one exchange went. */
 export interface Exchange {

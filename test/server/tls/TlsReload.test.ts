@@ -7,7 +7,7 @@ import { connect } from "node:tls"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { TlsReadiness } from "../../../src/domain/readiness.ts"
+import { TlsReadiness } from "../../../src/domain/operations/readiness.ts"
 import {
   type Certificate,
   expiryOf,

@@ -16,8 +16,8 @@ import {
   type JWTHeaderParameters,
   SignJWT,
 } from "jose"
-import { TenantId } from "../../../src/domain/agent.ts"
-import { TokenRefused } from "../../../src/domain/identity.ts"
+import { TenantId } from "../../../src/domain/jobs/agent.ts"
+import { TokenRefused } from "../../../src/domain/access/identity.ts"
 import { mintToken } from "../../../src/services/access/mintToken.ts"
 import { Tokens, type TokenSettings } from "../../../src/services/access/Tokens.ts"
 

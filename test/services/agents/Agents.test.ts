@@ -1,7 +1,7 @@
 import { assert, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { Agent, agentETag, CreateAgent, TenantId, UpdateAgent } from "../../../src/domain/agent.ts"
+import { Agent, agentETag, CreateAgent, TenantId, UpdateAgent } from "../../../src/domain/jobs/agent.ts"
 import { Agents } from "../../../src/services/agents/Agents.ts"
 import { describeDatabases } from "../../support/databases.ts"
 

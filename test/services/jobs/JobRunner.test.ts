@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Fiber, Latch, Metric, Option, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Job } from "../../../src/domain/job.ts"
+import type { Job } from "../../../src/domain/jobs/job.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
 import { decodeAgent } from "../../../src/services/agents/storedAgents.ts"
 import { databaseTime } from "../../../src/services/jobs/databaseTime.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Clock, Deferred, Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { StorageUnavailable } from "../../../src/domain/storage.ts"
+import { StorageUnavailable } from "../../../src/domain/operations/storage.ts"
 import type { FinishedStep } from "../../../src/services/jobs/JobLeases.ts"
 import type { JobContext } from "../../../src/services/jobs/JobProgram.ts"
 import { type Left, makeStep, type StepsOptions } from "../../../src/services/jobs/JobSteps.ts"

@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Context, DateTime, Effect, Fiber, Layer, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { JobId, type JobStepBegun } from "../../../src/domain/job.ts"
+import { JobId, type JobStepBegun } from "../../../src/domain/jobs/job.ts"
 import { changed, JobSignals } from "../../../src/services/jobs/JobSignals.ts"
 import { layerStepsBegun, StepsBegun } from "../../../src/services/jobs/StepsBegun.ts"
 import { describeDatabases } from "../../support/databases.ts"

@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Duration, Effect, Latch } from "effect"
 import { SqlClient } from "effect/sql"
-import type { TenantId } from "../../../src/domain/agent.ts"
+import type { TenantId } from "../../../src/domain/jobs/agent.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"

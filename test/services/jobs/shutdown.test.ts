@@ -1,7 +1,7 @@
 /** What becomes of jobs when the process that works on them is told to stop. */
 import { assert, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Latch, Schedule } from "effect"
-import type { Job } from "../../../src/domain/job.ts"
+import type { Job } from "../../../src/domain/jobs/job.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { describeDatabases } from "../../support/databases.ts"

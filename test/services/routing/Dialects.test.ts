@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted } from "effect"
-import { UpstreamError } from "../../../src/domain/upstream.ts"
+import { UpstreamError } from "../../../src/domain/upstream/upstream.ts"
 import { Dialects, inDialect, limitMembers, namedIn } from "../../../src/services/routing/Dialects.ts"
 
 const target = { provider: "provider1", model: "large" } as const

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { Strategy } from "../../../src/domain/routing.ts"
+import { Strategy } from "../../../src/domain/routing/routing.ts"
 import type { CallRecord } from "../../../src/services/routing/CallRecord.ts"
 import { HOUR_MS } from "../../../src/services/routing/HourlySums.ts"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { RoutingStatsReport } from "../../../src/domain/savings.ts"
+import { RoutingStatsReport } from "../../../src/domain/routing/savings.ts"
 import { HOUR_MS } from "../../../src/services/routing/HourlySums.ts"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"
 import { RoutingStats } from "../../../src/services/routing/RoutingStats.ts"

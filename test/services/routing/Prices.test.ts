@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { Prices } from "../../../src/domain/money.ts"
+import { Prices } from "../../../src/domain/routing/money.ts"
 import { contextOf, effectivePrices, priceOf, shippedPrice } from "../../../src/services/routing/Prices.ts"
 import { LIST_PRICES, PRICE_TABLE } from "../../../src/services/routing/PriceTable.ts"
 

@@ -1,8 +1,8 @@
 /** The router over a scripted upstream and a database of its own. */
 import { Effect, Layer, Random } from "effect"
 import { SqlClient } from "effect/sql"
-import type { ChatRequest } from "../../../src/domain/chat.ts"
-import type { RoutingSettings, RoutingSettingsInput, Target } from "../../../src/domain/routing.ts"
+import type { ChatRequest } from "../../../src/domain/chat/chat.ts"
+import type { RoutingSettings, RoutingSettingsInput, Target } from "../../../src/domain/routing/routing.ts"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"
 import { type Routed, Router, type RouterRequest } from "../../../src/services/routing/Router.ts"
 import { type RouterError } from "../../../src/services/routing/RoutingErrors.ts"

@@ -1,6 +1,6 @@
 /** An upstream in memory that answers by script and remembers what it was asked, for tests of what stands above it. */
 import { Clock, Effect, Layer, Option, Stream } from "effect"
-import type { Usage } from "../../../src/domain/chat.ts"
+import type { Usage } from "../../../src/domain/chat/chat.ts"
 import {
   type Attempt,
   type ProviderId,
@@ -8,7 +8,7 @@ import {
   UpstreamError,
   type UpstreamRequest,
   type UpstreamTarget,
-} from "../../../src/domain/upstream.ts"
+} from "../../../src/domain/upstream/upstream.ts"
 import { type ProviderStatus, Upstream } from "../../../src/services/upstream/Upstream.ts"
 import type { UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 

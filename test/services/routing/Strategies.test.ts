@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Random } from "effect"
-import type { Strategy, Target } from "../../../src/domain/routing.ts"
+import type { Strategy, Target } from "../../../src/domain/routing/routing.ts"
 import { ENOUGH_MEASUREMENTS, FirstTokenTimes } from "../../../src/services/routing/FirstTokenTimes.ts"
 import { type Candidate, orderBy } from "../../../src/services/routing/Strategies.ts"
 import { drawing, target } from "./RouterFixture.ts"

@@ -1,7 +1,7 @@
 /** What routing saved, added up call by call: what reports from the hourly sums are checked against. */
 import { DateTime } from "effect"
-import { percentOf } from "../../../src/domain/money.ts"
-import { METHOD, type RoutingStatsReport, type Savings } from "../../../src/domain/savings.ts"
+import { percentOf } from "../../../src/domain/routing/money.ts"
+import { METHOD, type RoutingStatsReport, type Savings } from "../../../src/domain/routing/savings.ts"
 import type { CallRecord } from "../../../src/services/routing/CallRecord.ts"
 import { PRICE_TABLE } from "../../../src/services/routing/PriceTable.ts"
 import type { StatsQuery } from "../../../src/services/routing/RoutingStats.ts"

@@ -1,7 +1,7 @@
 import { createPublicKey, verify } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import type { ProofClaims } from "../../../src/domain/statement.ts"
+import type { ProofClaims } from "../../../src/domain/protocol/statement.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"
 import * as reference from "../../support/protocol/reference.ts"

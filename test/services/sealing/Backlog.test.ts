@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { ChatChunk } from "../../../src/domain/chat.ts"
-import { accumulate } from "../../../src/domain/chatStream.ts"
-import type { JsonObject } from "../../../src/domain/json.ts"
+import type { ChatChunk } from "../../../src/domain/chat/chat.ts"
+import { accumulate } from "../../../src/domain/chat/chatStream.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { Backlog, FULL } from "../../../src/services/sealing/Backlog.ts"
 
 /** What a payload may have in a block of 1024 bytes. */

@@ -3,9 +3,9 @@ import { assert, describe, it, vi } from "@effect/vitest"
 import { Aes256Gcm, CipherSuite, DhkemX25519HkdfSha256, HkdfSha256 } from "@hpke/core"
 import { XWing } from "@hpke/hybridkem-x-wing"
 import { Effect, Schema } from "effect"
-import { concat, encodeBase64Url } from "../../../src/domain/bytes.ts"
-import { X25519, X_WING } from "../../../src/domain/suites.ts"
-import { hpkeSeal } from "../../../src/client/hpke.ts"
+import { concat, encodeBase64Url } from "../../../src/domain/bytes/bytes.ts"
+import { X25519, X_WING } from "../../../src/domain/protocol/suites.ts"
+import { hpkeSeal } from "../../../src/client/crypto/hpke.ts"
 import { guardedStorage } from "../../../src/services/sealing/GuardedStorage.ts"
 import { hpkeOpen, type OpenInput } from "../../../src/services/sealing/Hpke.ts"
 import type { KeyStorage } from "../../../src/services/sealing/KeyStorage.ts"
@@ -313,7 +313,7 @@ const portably = async (publicKey: Uint8Array<ArrayBuffer>) => {
   const builtin = vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined)
   vi.resetModules()
   try {
-    const { hpkeSeal } = await import("../../../src/client/hpke.ts")
+    const { hpkeSeal } = await import("../../../src/client/crypto/hpke.ts")
     return await hpkeSeal(X_WING, publicKey, INFO, AAD, PLAINTEXT)
   } finally {
     builtin.mockRestore()

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { utf8 } from "../../../src/domain/bytes.ts"
+import { utf8 } from "../../../src/domain/bytes/bytes.ts"
 import { RequestIds } from "../../../src/services/sealing/RequestIds.ts"
 
 /** With what ids are kept beyond a session, ten minutes. */

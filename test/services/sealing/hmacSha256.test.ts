@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto"
 import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import { concat } from "../../../src/domain/bytes.ts"
+import { concat } from "../../../src/domain/bytes/bytes.ts"
 import { watchSecrets } from "../../support/secrets.ts"
 
 const bytesUpTo = (maxLength: number) => fc.uint8Array({ maxLength, size: "max" })

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
-import { utf8 } from "../../../src/domain/bytes.ts"
+import { utf8 } from "../../../src/domain/bytes/bytes.ts"
 import { Callers } from "../../../src/services/access/Callers.ts"
 import { readRequest } from "../../../src/services/sealing/readRequest.ts"
 import { RequestIds } from "../../../src/services/sealing/RequestIds.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Logger, Metric, Redacted, References, Stream, Tracer } from "effect"
 import { TestClock } from "effect/testing"
-import type { Attempt } from "../../../src/domain/upstream.ts"
+import type { Attempt } from "../../../src/domain/upstream/upstream.ts"
 import { measureAll } from "../../../src/services/lifecycle/MeasuredGauges.ts"
 import {
   ask,

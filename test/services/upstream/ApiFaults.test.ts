@@ -1,10 +1,10 @@
 /** What the fault policy makes of the failures of Messages, Responses and Embeddings, as their vendors put them. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Option, Redacted, Result, Stream } from "effect"
-import type { ApiName } from "../../../src/domain/apis.ts"
-import type { JsonObject } from "../../../src/domain/json.ts"
-import { RawObject } from "../../../src/domain/rawObject.ts"
-import type { ApiEvent, ApiRequest, ProviderId, UpstreamError } from "../../../src/domain/upstream.ts"
+import type { ApiName } from "../../../src/domain/upstream/apis.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
+import { RawObject } from "../../../src/domain/json/rawObject.ts"
+import type { ApiEvent, ApiRequest, ProviderId, UpstreamError } from "../../../src/domain/upstream/upstream.ts"
 import { passingTime, upstreamOf } from "./ScriptedProvider.ts"
 import { canned, events, json } from "./providers/support/Canned.ts"
 

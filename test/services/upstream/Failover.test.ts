@@ -1,6 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Redacted } from "effect"
-import { failureCodes, type FailureKind, failureRules, type UpstreamCode } from "../../../src/domain/failures.ts"
+import {
+  failureCodes,
+  type FailureKind,
+  failureRules,
+  type UpstreamCode,
+} from "../../../src/domain/upstream/failures.ts"
 import { ask, fails, passingTime, says, scripted, upstreamOf } from "./ScriptedProvider.ts"
 
 const kinds = Object.keys(failureRules) as Array<FailureKind> // Keys of a closed record.

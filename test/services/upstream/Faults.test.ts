@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import type { UpstreamRequest } from "../../../src/domain/upstream.ts"
+import type { UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { REPEAT } from "../../../src/services/upstream/Faults.ts"
 import { ask, fails, passingTime, type Script, scripted, upstreamOf } from "./ScriptedProvider.ts"
 

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { Agent } from "undici"
-import type { Bytes } from "../../../src/domain/bytes.ts"
-import { letGo } from "../../../src/domain/letGo.ts"
+import type { Bytes } from "../../../src/domain/bytes/bytes.ts"
+import { releaseBytes } from "../../../src/domain/bytes/releaseBytes.ts"
 import { send } from "../../../src/services/upstream/HttpExchange.ts"
 
 /** More than the buffers of two sockets take. */
@@ -50,7 +50,7 @@ describe("a large body", () => {
         const hash = hashOf(body)
         const answer = yield* Effect.forkScoped(send(agent, { url, headers: {}, body }))
         const [incoming, outgoing] = yield* request
-        letGo(body)
+        releaseBytes(body)
         assert.lengthOf(body, LENGTH)
         const received = createHash("sha256")
         yield* Effect.promise(async () => {
@@ -61,7 +61,7 @@ describe("a large body", () => {
         assert.isUndefined(incoming.headers["transfer-encoding"])
         outgoing.end()
         assert.strictEqual((yield* Fiber.join(answer)).status, 200)
-        letGo(body)
+        releaseBytes(body)
         assert.lengthOf(body, 0)
       }),
     ),
@@ -77,7 +77,7 @@ describe("a large body", () => {
         yield* Effect.forkScoped(Scope.provide(sending, scope))
         yield* request
         yield* Scope.close(scope, Exit.void)
-        letGo(body)
+        releaseBytes(body)
         assert.lengthOf(body, LENGTH)
       }),
     ),

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Schema, Stream } from "effect"
-import { FailureKind, failureRules } from "../../../src/domain/failures.ts"
-import type { Attempt, Completed, StreamEvent, UpstreamError } from "../../../src/domain/upstream.ts"
+import { FailureKind, failureRules } from "../../../src/domain/upstream/failures.ts"
+import type { Attempt, Completed, StreamEvent, UpstreamError } from "../../../src/domain/upstream/upstream.ts"
 import { LEAST_MS } from "../../../src/services/upstream/FirstTokenLimits.ts"
 import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { FailureKind } from "../../../src/domain/failures.ts"
+import type { FailureKind } from "../../../src/domain/upstream/failures.ts"
 import { ProviderFailure } from "../../../src/services/upstream/Provider.ts"
 import { defaultUpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"
 import {

@@ -1,9 +1,9 @@
 /** Providers in memory that answer by script and remember when they were called, for tests of the fault policy. */
 import { Clock, Context, type Duration, Effect, Exit, Fiber, Layer, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "../../../src/domain/chat.ts"
-import type { FailureKind } from "../../../src/domain/failures.ts"
-import type { ProviderId, UpstreamRequest } from "../../../src/domain/upstream.ts"
+import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "../../../src/domain/chat/chat.ts"
+import type { FailureKind } from "../../../src/domain/upstream/failures.ts"
+import type { ProviderId, UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { type Provider, ProviderFailure, type StreamWatch } from "../../../src/services/upstream/Provider.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { defaultUpstreamSettings, type UpstreamSettings } from "../../../src/services/upstream/UpstreamSettings.ts"

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Duration, Effect, Exit, Logger, Metric, Redacted, References, Stream, Tracer } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import { inspect } from "node:util"
-import type { UpstreamRequest } from "../../../src/domain/upstream.ts"
+import type { UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { type Asked, fault, type Reply } from "../../support/FakeUpstream.ts"
 import { readInto, WIRES, wired } from "./WiredUpstream.ts"
 

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Exit, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { ChatChunk } from "../../../src/domain/chat.ts"
-import type { StreamEvent, UpstreamRequest } from "../../../src/domain/upstream.ts"
+import type { ChatChunk } from "../../../src/domain/chat/chat.ts"
+import type { StreamEvent, UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import type { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import {
   ask,

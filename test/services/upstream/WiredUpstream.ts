@@ -1,6 +1,6 @@
 /** The service under test with real providers over real sockets, in front of fakes of the vendors. */
 import { Context, Duration, Effect, Layer, Redacted, type Scope, Stream } from "effect"
-import type { ProviderId, StreamEvent, UpstreamRequest } from "../../../src/domain/upstream.ts"
+import type { ProviderId, StreamEvent, UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { makeHttpProvider } from "../../../src/services/upstream/providers/http/HttpProvider.ts"
 import type { ProviderApi } from "../../../src/services/upstream/providers/shared/Descriptor.ts"
 import { PROVIDERS } from "../../../src/services/upstream/Slots.ts"

@@ -1,5 +1,5 @@
 /** Anthropic's Messages API as the vendor speaks it. */
-import { parseJson } from "../../../src/domain/json.ts"
+import { parseJson } from "../../../src/domain/json/json.ts"
 import { readAnthropic } from "./AnthropicRequest.ts"
 import type { Objection, Spent, VendorOptions } from "./Reply.ts"
 import type { Said } from "./Said.ts"

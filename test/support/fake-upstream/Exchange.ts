@@ -1,5 +1,5 @@
 /** One request and the socket under it: recording, waiting, writing, breaking off. */
-import { parseJson } from "../../../src/domain/json.ts"
+import { parseJson } from "../../../src/domain/json/json.ts"
 import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { setTimeout as delay } from "node:timers/promises"

@@ -1,5 +1,5 @@
 /** Google's Gemini API (generateContent) as the vendor speaks it. */
-import { parseJson } from "../../../src/domain/json.ts"
+import { parseJson } from "../../../src/domain/json/json.ts"
 import { ownsGemini, readGemini } from "./GeminiRequest.ts"
 import type { Objection, Spent, VendorOptions } from "./Reply.ts"
 import type { Said } from "./Said.ts"

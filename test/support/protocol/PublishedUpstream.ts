@@ -1,15 +1,15 @@
 import { Duration, Effect, Layer, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { defined } from "../../../src/domain/defined.ts"
-import type { JsonObject } from "../../../src/domain/json.ts"
-import type { Problem } from "../../../src/domain/problem.ts"
+import { withoutUndefined } from "../../../src/domain/json/withoutUndefined.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
+import type { Problem } from "../../../src/domain/problems/problem.ts"
 import {
   type ApiEvent,
   type ApiRequest,
   type Attempt,
   type Served,
   UpstreamError,
-} from "../../../src/domain/upstream.ts"
+} from "../../../src/domain/upstream/upstream.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { isPacedExchange, type PublishedExchange } from "./published.ts"
 
@@ -33,7 +33,7 @@ const errorOf = (problem: Problem | undefined): UpstreamError => {
   return new UpstreamError({
     code: problem?.code === "invalid-request" ? problem.code : "provider-not-configured",
     ...(detail === undefined ? {} : { detail: Redacted.make(detail) }),
-    ...(error === undefined ? {} : { said: Redacted.make({ error, ...defined({ status }) }) }),
+    ...(error === undefined ? {} : { said: Redacted.make({ error, ...withoutUndefined({ status }) }) }),
   })
 }
 

@@ -1,9 +1,9 @@
 /** The product's sealing services with fixed keys where a test wants them, and a reference client that talks to them. */
 import { createHash } from "node:crypto"
 import { Cause, Clock, Duration, Effect, Fiber, Layer, type Pull, Stream } from "effect"
-import type { Bytes } from "../../../src/domain/bytes.ts"
-import { parseStatement } from "../../../src/domain/statement.ts"
-import { type Suite, type SuiteId, X25519 } from "../../../src/domain/suites.ts"
+import type { Bytes } from "../../../src/domain/bytes/bytes.ts"
+import { parseStatement } from "../../../src/domain/protocol/statement.ts"
+import { type Suite, type SuiteId, X25519 } from "../../../src/domain/protocol/suites.ts"
 import { Drain } from "../../../src/services/lifecycle/Drain.ts"
 import { Attestation } from "../../../src/services/sealing/Attestation.ts"
 import { KeyVault } from "../../../src/services/sealing/KeyVault.ts"

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import type { Bytes } from "../../../src/domain/bytes.ts"
+import type { Bytes } from "../../../src/domain/bytes/bytes.ts"
 import type { Negatives } from "./negatives.ts"
 import type { Vectors } from "./vectors.ts"
 

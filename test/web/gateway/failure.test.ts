@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Unreachable } from "../../../src/client/errors.ts"
-import { GatewayProblem } from "../../../src/client/GatewayProblem.ts"
-import { makeProblem } from "../../../src/domain/problem.ts"
+import { GatewayProblem } from "../../../src/client/gateway/GatewayProblem.ts"
+import { makeProblem } from "../../../src/domain/problems/problem.ts"
 import { explain, failureOf, isSignedOut, renewed } from "../../../src/web/gateway/failure.ts"
 
 describe("failures", () => {

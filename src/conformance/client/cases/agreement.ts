@@ -1,7 +1,7 @@
 /** Receipts and proofs, properly signed, that say something else than what the client knows or was told beside it. */
 import { omit } from "../../omit.ts"
-import { encodeBase64Url } from "../../../domain/bytes.ts"
-import type { JsonObject } from "../../../domain/json.ts"
+import { encodeBase64Url } from "../../../domain/bytes/bytes.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
 import { sha256 } from "../../../services/sealing/sha256.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
 

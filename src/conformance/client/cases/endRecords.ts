@@ -1,6 +1,6 @@
 /** End records that are none, and ends that are no answer. */
 import { omit } from "../../omit.ts"
-import type { JsonObject } from "../../../domain/json.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
 
 const COMPLETE = { form: "complete" } as const

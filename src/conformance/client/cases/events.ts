@@ -1,5 +1,5 @@
 /** Streams whose events are not the ones that are due. */
-import { isObject } from "../../../domain/json.ts"
+import { isObject } from "../../../domain/json/json.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
 import { eventsOf } from "../Answer.ts"
 import { BREAK, type Lie, type Piece, type StreamEvent } from "../Lie.ts"

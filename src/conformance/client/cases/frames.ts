@@ -1,6 +1,6 @@
 /** Frames that do not belong where they stand, and blocks that padding does not give. */
-import { type Bytes, concat, encodeBase64Url, u32 } from "../../../domain/bytes.ts"
-import { blockSize, pad } from "../../../domain/padding.ts"
+import { type Bytes, concat, encodeBase64Url, u32 } from "../../../domain/bytes/bytes.ts"
+import { blockSize, pad } from "../../../domain/protocol/padding.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
 import type { FramePlan } from "../Lie.ts"
 

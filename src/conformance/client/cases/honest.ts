@@ -1,6 +1,6 @@
 /** What an honest proxy may say, and a client has to believe. */
 import { omit } from "../../omit.ts"
-import { isObject } from "../../../domain/json.ts"
+import { isObject } from "../../../domain/json/json.ts"
 import { believed, type CaseClass } from "../Case.ts"
 import { BREAK, type Reply } from "../Lie.ts"
 

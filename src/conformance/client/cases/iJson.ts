@@ -1,6 +1,6 @@
 /** JSON that is not I-JSON, in every place in which a client reads JSON. */
-import { concat, utf8 } from "../../../domain/bytes.ts"
-import type { Form } from "../../../domain/transcript.ts"
+import { concat, utf8 } from "../../../domain/bytes/bytes.ts"
+import type { Form } from "../../../domain/protocol/transcript.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
 import type { Lie, Told } from "../Lie.ts"
 

@@ -1,8 +1,8 @@
 /** Offers of a session to which nothing may be sealed. */
 import { omit } from "../../omit.ts"
-import { type Bytes, concat, decodeBase64Url, encodeBase64Url } from "../../../domain/bytes.ts"
-import type { JsonObject } from "../../../domain/json.ts"
-import { MAX_SESSION_SECONDS } from "../../../domain/transcript.ts"
+import { type Bytes, concat, decodeBase64Url, encodeBase64Url } from "../../../domain/bytes/bytes.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
+import { MAX_SESSION_SECONDS } from "../../../domain/protocol/transcript.ts"
 import { sha256 } from "../../../services/sealing/sha256.ts"
 import { type Case, type CaseClass, refused } from "../Case.ts"
 

@@ -1,8 +1,8 @@
 /** Statements that are none: the same forgeries of each kind, because a client that checks one may skip another. */
 import { omit } from "../../omit.ts"
 import { createHmac } from "node:crypto"
-import { encodeBase64Url } from "../../../domain/bytes.ts"
-import { STATEMENT_TYPES, type StatementKind } from "../../../domain/statement.ts"
+import { encodeBase64Url } from "../../../domain/bytes/bytes.ts"
+import { STATEMENT_TYPES, type StatementKind } from "../../../domain/protocol/statement.ts"
 import type { Case, CaseClass } from "../Case.ts"
 import { refused } from "../Case.ts"
 import { MALLEABLE } from "../Identity.ts"

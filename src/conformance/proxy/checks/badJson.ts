@@ -1,5 +1,5 @@
 /** Ways in which JSON is not I-JSON (RFC 7493), each made of the text of a good object. */
-import { concat, utf8 } from "../../../domain/bytes.ts"
+import { concat, utf8 } from "../../../domain/bytes/bytes.ts"
 
 type Spoil = (json: string) => string | Uint8Array
 

@@ -1,10 +1,10 @@
 /** That nothing is served twice. */
 import { randomUUID } from "node:crypto"
-import { encodeBase64Url } from "../../../domain/bytes.ts"
+import { encodeBase64Url } from "../../../domain/bytes/bytes.ts"
 import { type Check, check } from "../Check.ts"
 import { must, skip } from "../outcome.ts"
 import { each, failedAs, refusedAs } from "../expect.ts"
-import type { ClientSession } from "../../../client/session.ts"
+import type { ClientSession } from "../../../client/sealed/session.ts"
 import { type Probe, UNSERVED } from "../Probe.ts"
 
 const COPIES = 8

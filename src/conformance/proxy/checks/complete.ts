@@ -1,7 +1,7 @@
 /** Complete answers, and what one can see of any answer from outside. */
-import { isObject, type JsonObject } from "../../../domain/json.ts"
-import { PROBLEM_CONTENT_TYPE } from "../../../domain/problem.ts"
-import { FLOOR } from "../../../domain/padding.ts"
+import { isObject, type JsonObject } from "../../../domain/json/json.ts"
+import { PROBLEM_CONTENT_TYPE } from "../../../domain/problems/problem.ts"
+import { FLOOR } from "../../../domain/protocol/padding.ts"
 import { type Check, check } from "../Check.ts"
 import { must, Violation } from "../outcome.ts"
 import { each, failedAs } from "../expect.ts"

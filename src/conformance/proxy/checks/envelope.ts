@@ -1,9 +1,9 @@
 /** Sealed requests that are refused before they are opened, and what is of no account in one that is opened. */
 import { randomUUID } from "node:crypto"
-import { encodeBase64Url } from "../../../domain/bytes.ts"
-import { parseIJson } from "../../../domain/iJson.ts"
-import { isObject } from "../../../domain/json.ts"
-import { randomBytes } from "../../../client/primitives.ts"
+import { encodeBase64Url } from "../../../domain/bytes/bytes.ts"
+import { parseIJson } from "../../../domain/json/iJson.ts"
+import { isObject } from "../../../domain/json/json.ts"
+import { randomBytes } from "../../../client/crypto/primitives.ts"
 import { type Check, check } from "../Check.ts"
 import { must, skip } from "../outcome.ts"
 import { each, refusedAs } from "../expect.ts"

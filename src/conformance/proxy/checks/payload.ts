@@ -1,7 +1,7 @@
 /** What is wrong with a payload is answered under the seal. */
 import { randomUUID } from "node:crypto"
-import { isObject, type JsonObject } from "../../../domain/json.ts"
-import { MAX_SKEW_MS } from "../../../domain/transcript.ts"
+import { isObject, type JsonObject } from "../../../domain/json/json.ts"
+import { MAX_SKEW_MS } from "../../../domain/protocol/transcript.ts"
 import { type Check, check } from "../Check.ts"
 import { must, skip } from "../outcome.ts"
 import { each, failedAs } from "../expect.ts"

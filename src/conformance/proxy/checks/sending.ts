@@ -1,6 +1,6 @@
 /** Sends a sealed request, also with something else in it than what was sealed. */
-import { type Bytes, decodeBase64Url } from "../../../domain/bytes.ts"
-import type { SuiteName } from "../../../domain/suites.ts"
+import { type Bytes, decodeBase64Url } from "../../../domain/bytes/bytes.ts"
+import type { SuiteName } from "../../../domain/protocol/suites.ts"
 import { type Probe, type Sealed, UNSERVED } from "../Probe.ts"
 
 /** A request that costs no provider anything. */

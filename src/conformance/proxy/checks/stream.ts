@@ -1,8 +1,8 @@
 /** Streams, and their pace. */
-import type { ChatChunk } from "../../../domain/chat.ts"
-import { isObject, type JsonObject } from "../../../domain/json.ts"
-import { mergeChunks } from "../../../domain/mergeChunks.ts"
-import { FLOOR, UNPACED_FLOOR } from "../../../domain/padding.ts"
+import type { ChatChunk } from "../../../domain/chat/chat.ts"
+import { isObject, type JsonObject } from "../../../domain/json/json.ts"
+import { mergeChunks } from "../../../domain/chat/mergeChunks.ts"
+import { FLOOR, UNPACED_FLOOR } from "../../../domain/protocol/padding.ts"
 import { type Check, check } from "../Check.ts"
 import { must, skip } from "../outcome.ts"
 import { each, failedAs } from "../expect.ts"

@@ -2,7 +2,7 @@
 import { STATUS_CODES } from "node:http"
 import { SchemaAST, type SchemaRepresentation } from "effect"
 import { type HttpApi, type HttpApiGroup, OpenApi } from "effect/http-api"
-import { PROBLEM_CONTENT_TYPE } from "../../../domain/problem.ts"
+import { PROBLEM_CONTENT_TYPE } from "../../../domain/problems/problem.ts"
 import { type Examples, showExample } from "./showExample.ts"
 import { headersOf } from "./headers.ts"
 import { describeMembers, describeParameters, type Glossary } from "./describeMembers.ts"

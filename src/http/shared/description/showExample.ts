@@ -1,6 +1,6 @@
 /** Examples of requests and of answers, as they stand in the description. */
 import type { OpenApi } from "effect/http-api"
-import { PROBLEM_CONTENT_TYPE } from "../../../domain/problem.ts"
+import { PROBLEM_CONTENT_TYPE } from "../../../domain/problems/problem.ts"
 import { type JsonSchema, type JsonSchemas, referenceTo } from "./jsonSchemas.ts"
 
 /** One exchange with an operation, as it is on the wire. */

@@ -1,6 +1,6 @@
 import type { Health } from "../../../api/SystemApi.ts"
-import type { PublicReadiness } from "../../../domain/readiness.ts"
-import { SOFTWARE } from "../../../domain/software.ts"
+import type { PublicReadiness } from "../../../domain/operations/readiness.ts"
+import { SOFTWARE } from "../../../domain/operations/software.ts"
 import type { Examples } from "./showExample.ts"
 
 /** Exchanges with what both servers answer. */

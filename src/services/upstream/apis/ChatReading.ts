@@ -1,5 +1,5 @@
 /** Chat Completions, after a provider's own reader completed what its server left out. */
-import type { ChatChunk, ChatCompletion, FinishReason, Usage } from "../../../domain/chat.ts"
+import type { ChatChunk, ChatCompletion, FinishReason, Usage } from "../../../domain/chat/chat.ts"
 import type { Said } from "../Provider.ts"
 import type { AnswerReading } from "./AnswerReading.ts"
 

@@ -1,6 +1,6 @@
 /** Passes the events of a streamed answer on as they came, and watches what they say. */
 import { Result } from "effect"
-import type { JsonObject } from "../../../domain/json.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
 import type { ProviderFailure } from "../Provider.ts"
 import type { EventReader } from "../providers/shared/WireFormat.ts"
 import type { AnswerReading } from "./AnswerReading.ts"

@@ -1,7 +1,7 @@
 /** The OpenAI Embeddings API, as its own callers get it. */
 import { Option, Result, Schema } from "effect"
-import { TokenCount } from "../../../domain/chat.ts"
-import { isObject } from "../../../domain/json.ts"
+import { TokenCount } from "../../../domain/chat/chat.ts"
+import { isObject } from "../../../domain/json/json.ts"
 import { garbage } from "../providers/shared/providerFailures.ts"
 import { textOr } from "../providers/shared/textOr.ts"
 import type { ReadWhole } from "./AnswerReading.ts"

@@ -1,6 +1,6 @@
 /** The Anthropic Messages API, version 2023-06-01, as its own callers get it. */
 import { Result } from "effect"
-import { isObject, type JsonObject } from "../../../domain/json.ts"
+import { isObject, type JsonObject } from "../../../domain/json/json.ts"
 import type { ProviderFailure, Said } from "../Provider.ts"
 import type * as Wire from "../providers/anthropic/Wire.ts"
 import { countsOf, mergeUsage, usageOf } from "../providers/anthropic/usage.ts"

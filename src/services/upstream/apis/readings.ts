@@ -1,6 +1,6 @@
 /** How answers are read that are passed on in the form in which they came. */
-import type { ApiName, CHAT_COMPLETIONS } from "../../../domain/apis.ts"
-import type { JsonObject } from "../../../domain/json.ts"
+import type { ApiName, CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
 import type { AnswerReading, ReadWhole } from "./AnswerReading.ts"
 import { wholeEmbeddings } from "./embeddings.ts"
 import { MessagesReading, wholeCount, wholeMessage } from "./messages.ts"

@@ -1,7 +1,7 @@
 /** The OpenAI Responses API, as its own callers get it. */
 import { Option, Predicate, Result, Schema } from "effect"
-import { isObject, type JsonObject } from "../../../domain/json.ts"
-import { TokenCount, type Usage } from "../../../domain/chat.ts"
+import { isObject, type JsonObject } from "../../../domain/json/json.ts"
+import { TokenCount, type Usage } from "../../../domain/chat/chat.ts"
 import type { ProviderFailure, Said } from "../Provider.ts"
 import { failureOfEvent } from "../providers/http/errorFailures.ts"
 import { plausibleUsage } from "../providers/shared/plausibleUsage.ts"

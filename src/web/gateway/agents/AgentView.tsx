@@ -1,4 +1,4 @@
-import { DEFAULT_EFFORT } from "../../../domain/modes/description.ts"
+import { DEFAULT_EFFORT } from "../../../domain/jobs/modes/description.ts"
 import { useNow } from "../../shared/Ago.tsx"
 import { moment, shortId } from "../../shared/format.ts"
 import { JobTable } from "../jobs/JobTable.tsx"

@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks"
-import type { Agent } from "../../../client/GatewayClient.ts"
+import type { Agent } from "../../../client/gateway/GatewayClient.ts"
 import { Ago, useNow } from "../../shared/Ago.tsx"
-import { usdPlain } from "../../../domain/dollars.ts"
+import { usdPlain } from "../../../domain/routing/dollars.ts"
 import { excerpt, plural } from "../../shared/format.ts"
 import { Pager, useCursors } from "../../shared/Pager.tsx"
 import { hrefOf } from "../route.ts"
@@ -9,7 +9,7 @@ import { useSession } from "../session/SessionContext.ts"
 import { useLoad } from "../useLoad.ts"
 import { Empty, Loading, Problem, View } from "../View.tsx"
 import { DeleteAgent } from "./DeleteAgent.tsx"
-import { defined } from "../../../domain/defined.ts"
+import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 
 const PAGE = 20
 
@@ -55,7 +55,7 @@ export const AgentsView = () => {
   const list = useRef<HTMLDivElement>(null)
   const { cursor } = pages
   const { busy, failure, reload, value } = useLoad(
-    (signal) => gateway.agents.list({ limit: PAGE, signal, ...defined({ cursor }) }),
+    (signal) => gateway.agents.list({ limit: PAGE, signal, ...withoutUndefined({ cursor }) }),
     [gateway, cursor],
   )
   const agents = value?.items ?? []

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from "preact/hooks"
-import type { Agent } from "../../../client/GatewayClient.ts"
+import type { Agent } from "../../../client/gateway/GatewayClient.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"
 import { Problem } from "../View.tsx"

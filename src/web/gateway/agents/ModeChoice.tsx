@@ -1,5 +1,5 @@
-import { Mode, modeOf } from "../../../domain/modes.ts"
-import { Effort } from "../../../domain/modes/description.ts"
+import { Mode, modeOf } from "../../../domain/jobs/modes.ts"
+import { Effort } from "../../../domain/jobs/modes/description.ts"
 import { Field, fieldProps } from "../../shared/Field.tsx"
 
 export const ModeChoice = ({

@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks"
-import { type Mode, MODES } from "../../../domain/modes.ts"
+import { type Mode, MODES } from "../../../domain/jobs/modes.ts"
 import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
 import { hrefOf } from "../route.ts"
 import { useSession } from "../session/SessionContext.ts"

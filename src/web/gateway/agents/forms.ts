@@ -1,9 +1,15 @@
 /** What people fill in, as the API wants it; what does not fit is said per field, before anything is sent. */
-import { DEFAULT_LIMITS, DEFAULT_MODE, type CreateAgent, MAX_NAME, MAX_TIMEOUT_SECONDS } from "../../../domain/agent.ts"
-import type { ExecuteRequest } from "../../../domain/job.ts"
-import { type Mode, MODES } from "../../../domain/modes.ts"
-import { DEFAULT_EFFORT, type Effort } from "../../../domain/modes/description.ts"
-import { defined } from "../../../domain/defined.ts"
+import {
+  DEFAULT_LIMITS,
+  DEFAULT_MODE,
+  type CreateAgent,
+  MAX_NAME,
+  MAX_TIMEOUT_SECONDS,
+} from "../../../domain/jobs/agent.ts"
+import type { ExecuteRequest } from "../../../domain/jobs/job.ts"
+import { type Mode, MODES } from "../../../domain/jobs/modes.ts"
+import { DEFAULT_EFFORT, type Effort } from "../../../domain/jobs/modes/description.ts"
+import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 
 export interface AgentFields {
   readonly name: string
@@ -86,7 +92,7 @@ export const checkAgent = (fields: AgentFields): Checked<CreateAgent, AgentField
       limits: {
         max_rounds,
         timeout_seconds,
-        ...defined({ max_calls, max_tokens }),
+        ...withoutUndefined({ max_calls, max_tokens }),
         ...(hasCost ? { max_cost_micro_usd: cost } : {}),
       },
     },

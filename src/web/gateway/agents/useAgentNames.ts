@@ -1,6 +1,6 @@
 /** Names of agents by id: jobs carry ids only. */
 import { useEffect, useState } from "preact/hooks"
-import type { GatewayClient } from "../../../client/GatewayClient.ts"
+import type { GatewayClient } from "../../../client/gateway/GatewayClient.ts"
 import { shortId } from "../../shared/format.ts"
 import { useSession } from "../session/SessionContext.ts"
 

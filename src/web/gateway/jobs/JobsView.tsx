@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { JobStatus } from "../../../domain/job.ts"
+import { JobStatus } from "../../../domain/jobs/job.ts"
 import { useNow } from "../../shared/Ago.tsx"
 import { plural } from "../../shared/format.ts"
 import { Pager, useCursors } from "../../shared/Pager.tsx"

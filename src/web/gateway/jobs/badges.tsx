@@ -1,7 +1,7 @@
 /** The badges of states and verdicts: a word, a mark that works without colour, and a colour. */
-import type { JobStatus } from "../../../domain/job.ts"
-import { type JobResult, verdictMeaning } from "../../../domain/modes.ts"
-import type { Severity } from "../../../domain/modes/adversarial.ts"
+import type { JobStatus } from "../../../domain/jobs/job.ts"
+import { type JobResult, verdictMeaning } from "../../../domain/jobs/modes.ts"
+import type { Severity } from "../../../domain/jobs/modes/adversarial.ts"
 
 interface BadgeStyle {
   readonly word: string

@@ -1,6 +1,6 @@
 /** A job as this page knows it: what was read last, and the steps that its event stream has brought since. */
-import type { BegunStep, Job, JobEvent, Step } from "../../../client/GatewayJobs.ts"
-import { isEnded } from "../../../domain/job.ts"
+import type { BegunStep, Job, JobEvent, Step } from "../../../client/gateway/GatewayJobs.ts"
+import { isEnded } from "../../../domain/jobs/job.ts"
 
 export interface JobState {
   readonly job: Job

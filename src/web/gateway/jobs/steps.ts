@@ -1,6 +1,6 @@
 /** How the steps of a job ended, and where each of them lies in its time. */
-import type { Step } from "../../../client/GatewayJobs.ts"
-import { type Mode, stepLabel } from "../../../domain/modes.ts"
+import type { Step } from "../../../client/gateway/GatewayJobs.ts"
+import { type Mode, stepLabel } from "../../../domain/jobs/modes.ts"
 
 /** How a step ended, in a sentence. */
 export const endOf = (mode: Mode, step: Step): string =>

@@ -1,6 +1,6 @@
 /** One job, followed: looked at now and then, and by its event stream, which the client takes up again when it is cut. */
 import { useEffect, useReducer, useState } from "preact/hooks"
-import { isEnded } from "../../../domain/job.ts"
+import { isEnded } from "../../../domain/jobs/job.ts"
 import { explain, type Failure, renewed } from "../failure.ts"
 import { useSession } from "../session/SessionContext.ts"
 import { type JobUpdate, type JobState, applyUpdate } from "./jobState.ts"

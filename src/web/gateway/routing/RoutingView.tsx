@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks"
-import type { RoutingSettings, RoutingTrial } from "../../../client/GatewayClient.ts"
-import { type RoutingSettingsInput, Strategy } from "../../../domain/routing.ts"
+import type { RoutingSettings, RoutingTrial } from "../../../client/gateway/GatewayClient.ts"
+import { type RoutingSettingsInput, Strategy } from "../../../domain/routing/routing.ts"
 import { Field, fieldProps, focusMistake } from "../../shared/Field.tsx"
 import { useSession } from "../session/SessionContext.ts"
 import { useAction } from "../useAction.ts"

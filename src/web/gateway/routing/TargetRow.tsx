@@ -1,5 +1,5 @@
-import type { RoutingSettings } from "../../../client/GatewayClient.ts"
-import type { Strategy } from "../../../domain/routing.ts"
+import type { RoutingSettings } from "../../../client/gateway/GatewayClient.ts"
+import type { Strategy } from "../../../domain/routing/routing.ts"
 import { Field, fieldProps } from "../../shared/Field.tsx"
 import { type Mistakes, nameOf, type TargetFields } from "./routingForm.ts"
 

@@ -1,5 +1,5 @@
-import type { RoutingTrial } from "../../../client/GatewayClient.ts"
-import { usd } from "../../../domain/dollars.ts"
+import type { RoutingTrial } from "../../../client/gateway/GatewayClient.ts"
+import { usd } from "../../../domain/routing/dollars.ts"
 import { count, plural } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 import { nameOf } from "./routingForm.ts"

@@ -1,7 +1,7 @@
 /** The routing configuration as a form: what people write, and what it is for the gateway. */
-import type { RoutingSettings } from "../../../client/GatewayClient.ts"
-import type { RoutingSettingsInput, Strategy } from "../../../domain/routing.ts"
-import { defined } from "../../../domain/defined.ts"
+import type { RoutingSettings } from "../../../client/gateway/GatewayClient.ts"
+import type { RoutingSettingsInput, Strategy } from "../../../domain/routing/routing.ts"
+import { withoutUndefined } from "../../../domain/json/withoutUndefined.ts"
 
 type Target = RoutingSettingsInput["targets"][number]
 type Prices = NonNullable<Target["prices"]>
@@ -74,7 +74,7 @@ const pricesIn = (fields: TargetFields, known: Target | undefined, mistakes: Rec
   }
   const micro = (usd: number) => Math.round(usd * MICRO)
   const prices: Prices = { input: micro(input), output: micro(output), cached_input: micro(cached ?? input) }
-  return { ...prices, ...defined({ long_context: known?.prices?.long_context }) }
+  return { ...prices, ...withoutUndefined({ long_context: known?.prices?.long_context }) }
 }
 
 /** What the fields make of `settings`; what the form does not show stays as it is. Or what is wrong, by field. */
@@ -100,7 +100,7 @@ export const settingsOf = (
       prices: pricesIn(target, known, mistakes),
     }
     if (provider === undefined || max_context_tokens === undefined) return []
-    const rest = defined({ first_token_ms: known?.first_token_ms, ...read })
+    const rest = withoutUndefined({ first_token_ms: known?.first_token_ms, ...read })
     return [{ provider, model: model.trim(), max_context_tokens, ...rest }]
   })
   const escalate_below = numberIn(fields.escalateBelow, "escalateBelow", mistakes)

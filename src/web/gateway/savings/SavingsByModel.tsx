@@ -1,6 +1,6 @@
-import type { RoutingStats } from "../../../client/GatewayClient.ts"
+import type { RoutingStats } from "../../../client/gateway/GatewayClient.ts"
 import { Columns } from "../../shared/Columns.tsx"
-import { usd } from "../../../domain/dollars.ts"
+import { usd } from "../../../domain/routing/dollars.ts"
 import { count, percent } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks"
-import type { RoutingStats } from "../../../client/GatewayClient.ts"
-import { usd } from "../../../domain/dollars.ts"
+import type { RoutingStats } from "../../../client/gateway/GatewayClient.ts"
+import { usd } from "../../../domain/routing/dollars.ts"
 import { layOut } from "./chartLayout.ts"
 import { columnLabel, inWords, type Range, RANGES } from "./ranges.ts"
 import { SavingsTable } from "./SavingsTable.tsx"

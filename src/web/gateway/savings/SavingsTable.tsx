@@ -1,7 +1,7 @@
-import type { RoutingStats } from "../../../client/GatewayClient.ts"
-import type { Interval } from "../../../domain/intervals.ts"
+import type { RoutingStats } from "../../../client/gateway/GatewayClient.ts"
+import type { Interval } from "../../../domain/routing/intervals.ts"
 import { Columns } from "../../shared/Columns.tsx"
-import { usdExact } from "../../../domain/dollars.ts"
+import { usdExact } from "../../../domain/routing/dollars.ts"
 import { count, moment } from "../../shared/format.ts"
 import { Scroll } from "../../shared/Scroll.tsx"
 

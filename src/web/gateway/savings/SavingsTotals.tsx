@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
-import type { RoutingStats } from "../../../client/GatewayClient.ts"
-import { usd } from "../../../domain/dollars.ts"
+import type { RoutingStats } from "../../../client/gateway/GatewayClient.ts"
+import { usd } from "../../../domain/routing/dollars.ts"
 import { count, percent, plural } from "../../shared/format.ts"
 
 const Figure = ({

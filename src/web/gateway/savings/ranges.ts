@@ -1,7 +1,7 @@
 /** The spans of time that savings are shown for. They begin with a whole UTC hour or day, so that columns compare. */
-import type { RoutingStats } from "../../../client/GatewayClient.ts"
-import type { Interval } from "../../../domain/intervals.ts"
-import { usd } from "../../../domain/dollars.ts"
+import type { RoutingStats } from "../../../client/gateway/GatewayClient.ts"
+import type { Interval } from "../../../domain/routing/intervals.ts"
+import { usd } from "../../../domain/routing/dollars.ts"
 import { percent, plural } from "../../shared/format.ts"
 
 export const RANGES = {

@@ -1,7 +1,7 @@
 /** What every view needs: the gateway, whose token it is, and a way to say things to those who do not see the page. */
 import { createContext } from "preact"
 import { useContext } from "preact/hooks"
-import type { GatewayClient } from "../../../client/GatewayClient.ts"
+import type { GatewayClient } from "../../../client/gateway/GatewayClient.ts"
 import type { Owner } from "./token.ts"
 
 interface Session {

@@ -1,5 +1,5 @@
 /** Signing in: a token is tried on the gateway, and from then on lives in this page's memory, or in its tab if asked to. */
-import { GatewayClient } from "../../../client/GatewayClient.ts"
+import { GatewayClient } from "../../../client/gateway/GatewayClient.ts"
 import { moment } from "../../shared/format.ts"
 import { storeOf } from "../../shared/store.ts"
 import { tokenIn } from "../../shared/tokenIn.ts"

@@ -1,6 +1,6 @@
 /** What a token says of its owner. Read for display only: whether it counts is for the gateway to say. */
 import { Option, Schema } from "effect"
-import { ADMIN_ROLE } from "../../../domain/identity.ts"
+import { ADMIN_ROLE } from "../../../domain/access/identity.ts"
 
 const Claims = Schema.Struct({
   sub: Schema.String,

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { JobOptions } from "../../../../src/domain/modes.ts"
+import type { JobOptions } from "../../../../src/domain/jobs/modes.ts"
 import { Measured } from "../../../../src/services/jobs/modes/engine/measured.ts"
 import { prices, target } from "../../routing/RouterFixture.ts"
 import { ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import { UpstreamError, type UpstreamRequest } from "../../../../src/domain/upstream.ts"
+import { UpstreamError, type UpstreamRequest } from "../../../../src/domain/upstream/upstream.ts"
 import { type JobFailure, JobProgram } from "../../../../src/services/jobs/JobProgram.ts"
 import * as Modes from "../../../../src/services/jobs/modes/ModePrograms.ts"
 import { Ledger } from "../../../../src/services/routing/Ledger.ts"

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { type Call, runMode, targetOf } from "../../../../eval/harness.ts"
-import type { Message } from "../../../../src/domain/chat.ts"
+import type { Message } from "../../../../src/domain/chat/chat.ts"
 
 /** `where`: who says it, in place of the answer or in the task. */
 const Injection = Schema.fromJsonString(

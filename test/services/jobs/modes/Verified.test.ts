@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { UpstreamError } from "../../../../src/domain/upstream.ts"
+import { UpstreamError } from "../../../../src/domain/upstream/upstream.ts"
 import { prices, target } from "../../routing/RouterFixture.ts"
 import { ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"
 import { kindOf, verifying } from "./ModeFixture.ts"

@@ -1,9 +1,9 @@
 /** Answers and failures of the Messages and the Responses API, as callers of these APIs get them. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Option, Redacted, Stream } from "effect"
-import type { ApiName } from "../../../../src/domain/apis.ts"
-import type { FailureKind } from "../../../../src/domain/failures.ts"
-import { RawObject } from "../../../../src/domain/rawObject.ts"
+import type { ApiName } from "../../../../src/domain/upstream/apis.ts"
+import type { FailureKind } from "../../../../src/domain/upstream/failures.ts"
+import { RawObject } from "../../../../src/domain/json/rawObject.ts"
 import type { NativeAnswer, NativeCall, ProviderFailure } from "../../../../src/services/upstream/Provider.ts"
 import { MessagesReading } from "../../../../src/services/upstream/apis/messages.ts"
 import { ResponsesReading } from "../../../../src/services/upstream/apis/responses.ts"

@@ -1,7 +1,7 @@
 /** The built-in provider in the vendors' own APIs. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import { RawObject } from "../../../../src/domain/rawObject.ts"
+import { RawObject } from "../../../../src/domain/json/rawObject.ts"
 import { streamReading } from "../../../../src/services/upstream/apis/readings.ts"
 import type { NativeApis, NativeCall } from "../../../../src/services/upstream/Provider.ts"
 import { echo } from "../../../../src/services/upstream/providers/echo/Echo.ts"

@@ -1,8 +1,8 @@
 /** Answers in every vendor's format, whole and streamed, become the same Chat Completions answer. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Result, Schema, Stream } from "effect"
-import { ChatChunk, ChatCompletion, type ChatRequest } from "../../../../src/domain/chat.ts"
-import { accumulate } from "../../../../src/domain/chatStream.ts"
+import { ChatChunk, ChatCompletion, type ChatRequest } from "../../../../src/domain/chat/chat.ts"
+import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { Answer, Cuts, cutBytes, eventStream, expected, gist, RENDERINGS } from "./support/Answers.ts"
 import { canned, events, json, VENDOR_NAMES } from "./support/Canned.ts"
 

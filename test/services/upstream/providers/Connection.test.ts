@@ -2,7 +2,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import type { ServerResponse } from "node:http"
-import type { ChatRequest } from "../../../../src/domain/chat.ts"
+import type { ChatRequest } from "../../../../src/domain/chat/chat.ts"
 import { MINIMAL, VENDOR_NAMES } from "./support/Canned.ts"
 import { eventFixture } from "./support/fixtures.ts"
 import { client, live, serve } from "./support/LiveServer.ts"

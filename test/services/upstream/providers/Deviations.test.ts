@@ -4,8 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema, Stream } from "effect"
-import { ChatChunk } from "../../../../src/domain/chat.ts"
-import { accumulate } from "../../../../src/domain/chatStream.ts"
+import { ChatChunk } from "../../../../src/domain/chat/chat.ts"
+import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { canned, events, json, type Vendor } from "./support/Canned.ts"
 import { failureOf, gistOf, REQUEST, sse } from "./support/raw.ts"
 

@@ -1,8 +1,8 @@
 /** Every reason for which a vendor ends an answer, and what callers see of it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import type { ChatRequest } from "../../../../src/domain/chat.ts"
-import { accumulate } from "../../../../src/domain/chatStream.ts"
+import type { ChatRequest } from "../../../../src/domain/chat/chat.ts"
+import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { canned, events, json, MINIMAL, type Vendor } from "./support/Canned.ts"
 import { eventFixture } from "./support/fixtures.ts"
 

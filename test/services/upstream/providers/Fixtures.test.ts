@@ -1,8 +1,8 @@
 /** Answers as the vendors' documentation shows them. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
-import type { ChatCompletion, ChatRequest } from "../../../../src/domain/chat.ts"
-import { accumulate } from "../../../../src/domain/chatStream.ts"
+import type { ChatCompletion, ChatRequest } from "../../../../src/domain/chat/chat.ts"
+import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { canned, events, json, type Vendor } from "./support/Canned.ts"
 import { eventFixture, jsonFixture } from "./support/fixtures.ts"
 

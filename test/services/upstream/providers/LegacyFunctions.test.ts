@@ -1,8 +1,8 @@
 /** `functions`, `function_call` and the role `function` work with every vendor, though each only sees tools. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
-import type { ChatRequest } from "../../../../src/domain/chat.ts"
-import { accumulate } from "../../../../src/domain/chatStream.ts"
+import type { ChatRequest } from "../../../../src/domain/chat/chat.ts"
+import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { echo } from "../../../../src/services/upstream/providers/echo/Echo.ts"
 import { canned, events, json, MINIMAL, VENDOR_NAMES } from "./support/Canned.ts"
 import { eventFixture, jsonFixture } from "./support/fixtures.ts"

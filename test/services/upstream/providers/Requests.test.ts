@@ -1,7 +1,7 @@
 /** What each vendor is sent, member by member. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import type { ChatRequest } from "../../../../src/domain/chat.ts"
+import type { ChatRequest } from "../../../../src/domain/chat/chat.ts"
 import { canned, events, json, MINIMAL, type CannedOptions, type Vendor } from "./support/Canned.ts"
 import { eventFixture, jsonFixture } from "./support/fixtures.ts"
 

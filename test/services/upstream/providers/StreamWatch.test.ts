@@ -1,7 +1,7 @@
 /** What is heard of a stream besides its chunks: signs of life, that the model thinks, and what the answer cost so far. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import type { Usage } from "../../../../src/domain/chat.ts"
+import type { Usage } from "../../../../src/domain/chat/chat.ts"
 import { canned, events, type Vendor } from "./support/Canned.ts"
 import { eventFixture } from "./support/fixtures.ts"
 

@@ -1,7 +1,7 @@
 /** Requests in the vendors' formats mean what they meant in Chat Completions. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { ChatRequest } from "../../../../src/domain/chat.ts"
+import type { ChatRequest } from "../../../../src/domain/chat/chat.ts"
 import { canned, json, MINIMAL, type Vendor } from "./support/Canned.ts"
 import { Conversation, DEFINITIONS, meaningOf, requestOf } from "./support/Conversations.ts"
 import { readAnthropic, readGemini } from "./support/readRequests.ts"

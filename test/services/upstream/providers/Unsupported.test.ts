@@ -1,7 +1,7 @@
 /** What a vendor's format cannot express is refused before anything is sent, by name. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
-import type { ChatRequest, Message } from "../../../../src/domain/chat.ts"
+import type { ChatRequest, Message } from "../../../../src/domain/chat/chat.ts"
 import { canned, json, MINIMAL, type Vendor } from "./support/Canned.ts"
 
 const user: Message = { role: "user", content: "hi" }

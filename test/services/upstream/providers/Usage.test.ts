@@ -1,8 +1,8 @@
 /** Token counts that no call can have, from providers whose answers are otherwise right. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Stream } from "effect"
-import { accumulate } from "../../../../src/domain/chatStream.ts"
-import { MAX_TOKENS } from "../../../../src/domain/chat.ts"
+import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
+import { MAX_TOKENS } from "../../../../src/domain/chat/chat.ts"
 import { READINGS } from "../../../../src/services/upstream/apis/readings.ts"
 import { canned, events, json, type Vendor } from "./support/Canned.ts"
 import { REQUEST, sse } from "./support/raw.ts"

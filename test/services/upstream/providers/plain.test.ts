@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
 import * as fc from "fast-check"
-import { Usage } from "../../../../src/domain/chat.ts"
+import { Usage } from "../../../../src/domain/chat/chat.ts"
 import {
   isPlainChunk,
   isPlainCompletion,

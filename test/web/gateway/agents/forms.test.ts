@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { CreateAgent } from "../../../../src/domain/agent.ts"
-import { ExecuteRequest } from "../../../../src/domain/job.ts"
+import { CreateAgent } from "../../../../src/domain/jobs/agent.ts"
+import { ExecuteRequest } from "../../../../src/domain/jobs/job.ts"
 import { checkAgent, checkTask, NEW_AGENT } from "../../../../src/web/gateway/agents/forms.ts"
 
 describe("the form of an agent", () => {

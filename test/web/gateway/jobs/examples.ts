@@ -1,5 +1,5 @@
 /** A step and a job, as the API gives them. */
-import type { Job, Step } from "../../../../src/client/GatewayJobs.ts"
+import type { Job, Step } from "../../../../src/client/gateway/GatewayJobs.ts"
 
 export const step = (kind: string, members: Partial<Step> = {}): Step => ({
   name: kind,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { stepLabel } from "../../../../src/domain/modes.ts"
+import { stepLabel } from "../../../../src/domain/jobs/modes.ts"
 import { endOf, timeline } from "../../../../src/web/gateway/jobs/steps.ts"
 import { step } from "./examples.ts"
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { RoutingStats } from "../../../../src/client/GatewayClient.ts"
+import type { RoutingStats } from "../../../../src/client/gateway/GatewayClient.ts"
 import { beginOf, columnLabel, inWords } from "../../../../src/web/gateway/savings/ranges.ts"
 
 describe("ranges", () => {

@@ -1,5 +1,5 @@
 /** All that was objected in a debate: each objection with its evidence, its replies and what became of it. */
-import type { Objection, Reply, Round } from "../../../../domain/modes/adversarial.ts"
+import type { Objection, Reply, Round } from "../../../../domain/jobs/modes/adversarial.ts"
 import type { Section } from "../engine/quoted.ts"
 import type { Response } from "./schemas.ts"
 

@@ -1,7 +1,7 @@
 /** Who took part in a debate, each once. */
-import type { Participant } from "../../../../domain/modes/adversarial.ts"
-import type { Role } from "../../../../domain/routing.ts"
-import { sameTarget, type TargetName } from "../../../../domain/targets.ts"
+import type { Participant } from "../../../../domain/jobs/modes/adversarial.ts"
+import type { Role } from "../../../../domain/routing/routing.ts"
+import { sameTarget, type TargetName } from "../../../../domain/upstream/targets.ts"
 import { isEcho, type ModelAnswer } from "../engine/Asking.ts"
 
 export class Participants {

@@ -5,10 +5,10 @@
  * arXiv:2404.13076); who they really were is in the result.
  */
 import { Effect } from "effect"
-import { adversarial as mode, type AdversarialResult, type Round } from "../../../../domain/modes/adversarial.ts"
-import { DEFAULT_EFFORT } from "../../../../domain/modes/description.ts"
-import { defined } from "../../../../domain/defined.ts"
-import { atTier } from "../../../../domain/step.ts"
+import { adversarial as mode, type AdversarialResult, type Round } from "../../../../domain/jobs/modes/adversarial.ts"
+import { DEFAULT_EFFORT } from "../../../../domain/jobs/modes/description.ts"
+import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
+import { atTier } from "../../../../domain/jobs/step.ts"
 import { spanned } from "../../../spans.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import { type Asking, counts } from "../engine/Asking.ts"
@@ -131,7 +131,7 @@ const debate = Effect.fnUntraced(function* (context: JobContext, asking: Asking,
   const result: AdversarialResult = {
     mode: "adversarial",
     answer,
-    ...defined({ proposal: answer === proposal.text ? undefined : proposal.text }),
+    ...withoutUndefined({ proposal: answer === proposal.text ? undefined : proposal.text }),
     verdict: says ? (isAlone ? "inconclusive" : verdict) : "rejected",
     confidence,
     independent,

@@ -3,8 +3,8 @@
  * back, so that a verdict is one of these values or none at all.
  */
 import { Schema } from "effect"
-import { Severity } from "../../../../domain/modes/adversarial.ts"
-import { Fraction } from "../../../../domain/modes/description.ts"
+import { Severity } from "../../../../domain/jobs/modes/adversarial.ts"
+import { Fraction } from "../../../../domain/jobs/modes/description.ts"
 
 /** Longest lists of findings that are taken from one answer. Several rounds together may come to more. */
 const MAX_FINDINGS = 20

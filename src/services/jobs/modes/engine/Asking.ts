@@ -3,12 +3,12 @@
  * is stored before anything builds on it, so a job that resumes finds the same answers and pays for none of them again.
  */
 import { DateTime, Effect, Option, Schema, Semaphore } from "effect"
-import type { Message, ResponseFormat } from "../../../../domain/chat.ts"
-import { defined } from "../../../../domain/defined.ts"
-import type { JobStepBegun } from "../../../../domain/job.ts"
-import type { Role } from "../../../../domain/routing.ts"
-import { type Step, stepName } from "../../../../domain/step.ts"
-import { TargetName } from "../../../../domain/targets.ts"
+import type { Message, ResponseFormat } from "../../../../domain/chat/chat.ts"
+import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
+import type { JobStepBegun } from "../../../../domain/jobs/job.ts"
+import type { Role } from "../../../../domain/routing/routing.ts"
+import { type Step, stepName } from "../../../../domain/jobs/step.ts"
+import { TargetName } from "../../../../domain/upstream/targets.ts"
 import type { Allowance } from "../../../routing/Allowance.ts"
 import type { Ledger } from "../../../routing/Ledger.ts"
 import type { Router } from "../../../routing/Router.ts"
@@ -173,7 +173,7 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
         role,
         policy: agent.model_policy,
         allowance,
-        completion: { messages, ...defined({ response_format }) },
+        completion: { messages, ...withoutUndefined({ response_format }) },
         independentOf,
         tier,
         extra,

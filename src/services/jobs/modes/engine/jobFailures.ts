@@ -1,15 +1,15 @@
 /** What goes wrong inside a mode, as the problem that the job's owner sees. */
 import { Redacted } from "effect"
-import type { AgentLimits } from "../../../../domain/agent.ts"
-import type { StepCall } from "../../../../domain/job.ts"
-import { failureCodes } from "../../../../domain/failures.ts"
-import { makeProblem } from "../../../../domain/problem.ts"
-import type { UpstreamError } from "../../../../domain/upstream.ts"
+import type { AgentLimits } from "../../../../domain/jobs/agent.ts"
+import type { StepCall } from "../../../../domain/jobs/job.ts"
+import { failureCodes } from "../../../../domain/upstream/failures.ts"
+import { makeProblem } from "../../../../domain/problems/problem.ts"
+import type { UpstreamError } from "../../../../domain/upstream/upstream.ts"
 import type { Allowance } from "../../../routing/Allowance.ts"
 import type { Spent } from "../../../routing/Ledger.ts"
 import type { RouterError } from "../../../routing/RoutingErrors.ts"
 import { JobFailure } from "../../JobProgram.ts"
-import { defined } from "../../../../domain/defined.ts"
+import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 
 const upstreamProblem = ({ code, detail, retryable }: UpstreamError) => {
   const { aboutRequest, lasting, status, title } = failureCodes[code]
@@ -28,7 +28,7 @@ export const routingFailure = (error: RouterError): JobFailure => {
     const { retryAfterMs } = error.error
     return new JobFailure({
       problem: upstreamProblem(error.error),
-      ...defined({ retryAfterMs, call: error.call }),
+      ...withoutUndefined({ retryAfterMs, call: error.call }),
     })
   }
   const { code, message, retryable, status } = error
@@ -94,6 +94,6 @@ export const limitFailure = (
   const detail = `limits.${member} is ${limits[member]}. Spent so far: ${used}${estimated}.`
   return new JobFailure({
     problem: makeProblem({ code, status: 422, title, detail, retryable: false }),
-    ...defined({ call }),
+    ...withoutUndefined({ call }),
   })
 }

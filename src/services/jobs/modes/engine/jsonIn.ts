@@ -2,7 +2,7 @@
  * Finds the JSON in a model's answer. It takes linear time, because the answer is stored before it is read: one that
  * took forever to read would block one process after another.
  */
-import { JSON_LIMITS, jsonFault } from "../../../../domain/iJson.ts"
+import { JSON_LIMITS, jsonFault } from "../../../../domain/json/iJson.ts"
 
 /** More than any critique, and than any answer that a revision repeats. */
 export const MAX_JSON_CHARS = 1024 * 1024

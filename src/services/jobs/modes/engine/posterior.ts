@@ -7,7 +7,7 @@
  * answer is right with probability Φ(a + b·z + d·u); b is shared by all models and d by the answers of one model. A wrong
  * answer repeats an earlier wrong one as often as was measured of the two models, or `SAME_WRONG_ITSELF` of one alone.
  */
-import { sameTarget, type TargetName } from "../../../../domain/targets.ts"
+import { sameTarget, type TargetName } from "../../../../domain/upstream/targets.ts"
 import type { Measurements } from "./errorModel.ts"
 import { errorsOf, sameWrongOf } from "./measured.ts"
 

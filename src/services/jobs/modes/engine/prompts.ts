@@ -1,5 +1,5 @@
 /** What the modes have in common in what they say to models. A mode's own texts stand in its folder. */
-import type { Agent } from "../../../../domain/agent.ts"
+import type { Agent } from "../../../../domain/jobs/agent.ts"
 
 /** After an answer that does not fit its schema. */
 export const REPAIR =

@@ -3,7 +3,7 @@
  * the instructions, in the user's turn. So a text can neither end the document nor pass for instructions.
  */
 import { randomUUID } from "node:crypto"
-import type { ContentPart, Message } from "../../../../domain/chat.ts"
+import type { ContentPart, Message } from "../../../../domain/chat/chat.ts"
 
 export interface Section {
   readonly title: string

@@ -1,8 +1,8 @@
 /** The most that a job can cost: every call that its mode may make, each with the dearest model that may serve it. */
-import type { AtMost, JobTask } from "../../../../domain/job.ts"
-import { costOf } from "../../../../domain/money.ts"
-import { Role, type RoutingSettings, type Target } from "../../../../domain/routing.ts"
-import { permits } from "../../../../domain/targets.ts"
+import type { AtMost, JobTask } from "../../../../domain/jobs/job.ts"
+import { costOf } from "../../../../domain/routing/money.ts"
+import { Role, type RoutingSettings, type Target } from "../../../../domain/routing/routing.ts"
+import { permits } from "../../../../domain/upstream/targets.ts"
 import { priceOf } from "../../../routing/Prices.ts"
 import { estimateInput } from "../../../routing/TokenEstimate.ts"
 import type { Planned } from "../../WorstPrice.ts"

@@ -1,7 +1,7 @@
 /** All answers to one task: which are the same, who gave each, and how probable each is. */
-import { defined } from "../../../../domain/defined.ts"
-import type { Candidate, Speaker } from "../../../../domain/modes/verified.ts"
-import { sameTarget, type TargetName } from "../../../../domain/targets.ts"
+import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
+import type { Candidate, Speaker } from "../../../../domain/jobs/modes/verified.ts"
+import { sameTarget, type TargetName } from "../../../../domain/upstream/targets.ts"
 import type { ModelAnswer } from "../engine/Asking.ts"
 import type { Measurements } from "../engine/errorModel.ts"
 import { posterior, type Vote } from "../engine/posterior.ts"
@@ -59,7 +59,7 @@ export class Ballot {
   }
 
   private vote({ model, target }: ModelAnswer, group: number, role: Speaker["role"], answer?: string): void {
-    this.groups[group]?.by.push({ role, provider: target.provider, model, ...defined({ answer }) })
+    this.groups[group]?.by.push({ role, provider: target.provider, model, ...withoutUndefined({ answer }) })
     this.votes.push({ target, group })
   }
 

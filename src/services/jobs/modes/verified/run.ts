@@ -5,16 +5,16 @@
  * whoever answers the questions has not seen the answers, and a judge who is asked in both orders.
  */
 import { Effect } from "effect"
-import { DEFAULT_EFFORT, type Effort } from "../../../../domain/modes/description.ts"
+import { DEFAULT_EFFORT, type Effort } from "../../../../domain/jobs/modes/description.ts"
 import {
   type Check,
   MORE_LIKELY_THAN_NOT,
   SURE,
   verified as mode,
   type VerifiedResult,
-} from "../../../../domain/modes/verified.ts"
-import { atTier } from "../../../../domain/step.ts"
-import { sameTarget, type TargetName } from "../../../../domain/targets.ts"
+} from "../../../../domain/jobs/modes/verified.ts"
+import { atTier } from "../../../../domain/jobs/step.ts"
+import { sameTarget, type TargetName } from "../../../../domain/upstream/targets.ts"
 import { spanned } from "../../../spans.ts"
 import type { JobContext } from "../../JobProgram.ts"
 import { type Asking, counts, isEcho, type ModelAnswer } from "../engine/Asking.ts"

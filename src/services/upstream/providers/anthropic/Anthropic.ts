@@ -1,6 +1,6 @@
 /** The Anthropic Messages API, version 2023-06-01. */
 import { Redacted } from "effect"
-import { type ApiName, APIS } from "../../../../domain/apis.ts"
+import { type ApiName, APIS } from "../../../../domain/upstream/apis.ts"
 import { joinUrl } from "../../../../domain/url.ts"
 import { AnthropicChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"

@@ -1,6 +1,6 @@
 /** Streamed answers of the Messages API. */
 import { Option, Result, Schema } from "effect"
-import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat.ts"
+import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { DistinctIds } from "../shared/DistinctIds.ts"
 import { extraContent } from "../shared/ExtraContent.ts"

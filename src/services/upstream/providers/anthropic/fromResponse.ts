@@ -1,6 +1,6 @@
 /** Whole answers of the Messages API. */
 import { Option, Result, Schema } from "effect"
-import type { ChatCompletion, ToolCall } from "../../../../domain/chat.ts"
+import type { ChatCompletion, ToolCall } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { DistinctIds } from "../shared/DistinctIds.ts"
 import { extraContent } from "../shared/ExtraContent.ts"

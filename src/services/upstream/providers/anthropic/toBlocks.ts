@@ -1,6 +1,6 @@
 /** Content of messages as content blocks. */
 import { Option, Schema } from "effect"
-import type { ContentPart } from "../../../../domain/chat.ts"
+import type { ContentPart } from "../../../../domain/chat/chat.ts"
 import { type Piece, toPieces } from "../shared/Parts.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import type { CacheControl, ImageBlock, TextBlock } from "./Request.ts"

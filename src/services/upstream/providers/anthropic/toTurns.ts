@@ -1,7 +1,7 @@
 /** Converts messages to turns: users and assistants alternate, and system messages are separate. */
 import { Option, Schema } from "effect"
-import type { AssistantMessage } from "../../../../domain/chat.ts"
-import { encodeBase64Url, utf8 } from "../../../../domain/bytes.ts"
+import type { AssistantMessage } from "../../../../domain/chat/chat.ts"
+import { encodeBase64Url, utf8 } from "../../../../domain/bytes/bytes.ts"
 import { stateOf } from "../shared/ExtraContent.ts"
 import type { ModernMessage } from "../shared/LegacyFunctions.ts"
 import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"

@@ -1,6 +1,6 @@
 /** Usage of the Messages API. */
 import { Option, Schema } from "effect"
-import type { Usage } from "../../../../domain/chat.ts"
+import type { Usage } from "../../../../domain/chat/chat.ts"
 import { plausibleUsage } from "../shared/plausibleUsage.ts"
 import * as Wire from "./Wire.ts"
 

@@ -2,9 +2,9 @@
  * The built-in provider: answers with what it was sent. It makes the product usable without any key, and it is what
  * tests and demo run on. It cannot judge anything, and callers are told so by its name in every receipt.
  */
-import { parseJson } from "../../../../domain/json.ts"
+import { parseJson } from "../../../../domain/json/json.ts"
 import { Clock, Effect, Random, Stream } from "effect"
-import type { ChatChunk, ChatCompletion, ChatRequest, ToolCall, Usage } from "../../../../domain/chat.ts"
+import type { ChatChunk, ChatCompletion, ChatRequest, ToolCall, Usage } from "../../../../domain/chat/chat.ts"
 import type { Provider, ProviderFailure } from "../../Provider.ts"
 import { countTokens, textOf, words } from "./echoText.ts"
 import { nativeEcho } from "./nativeEcho.ts"

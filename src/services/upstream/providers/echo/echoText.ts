@@ -1,5 +1,5 @@
 /** Texts as the echo takes and counts them. */
-import type { Message } from "../../../../domain/chat.ts"
+import type { Message } from "../../../../domain/chat/chat.ts"
 
 /** The plain text of a message, images and other parts left out. */
 export const textOf = (content: Message["content"]): string => {

@@ -1,8 +1,8 @@
 /** The built-in provider in the vendors' own APIs: it says back the last text that it is sent. */
 import { Clock, Effect, Random, Stream } from "effect"
-import type { ApiName } from "../../../../domain/apis.ts"
-import { isObject, type JsonObject } from "../../../../domain/json.ts"
-import { iJsonOf } from "../../../../domain/surrogates.ts"
+import type { ApiName } from "../../../../domain/upstream/apis.ts"
+import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
+import { iJsonOf } from "../../../../domain/json/surrogates.ts"
 import { type PassedApi, READINGS } from "../../apis/readings.ts"
 import type { NativeApis, NativeCall } from "../../Provider.ts"
 import { countTokens, words } from "./echoText.ts"

@@ -1,6 +1,6 @@
 /** Answers of the Gemini API. A whole answer has the form of a stream's event, so one reader serves both. */
 import { Option, Result, Schema } from "effect"
-import type { ChatChunk, Delta, Usage } from "../../../../domain/chat.ts"
+import type { ChatChunk, Delta, Usage } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { DistinctIds } from "../shared/DistinctIds.ts"
 import { extraContent } from "../shared/ExtraContent.ts"

@@ -1,7 +1,7 @@
 /** Whole answers of the Gemini API. */
 import { Result } from "effect"
-import type { ChatCompletion } from "../../../../domain/chat.ts"
-import { accumulate } from "../../../../domain/chatStream.ts"
+import type { ChatCompletion } from "../../../../domain/chat/chat.ts"
+import { accumulate } from "../../../../domain/chat/chatStream.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
 import type { Call } from "../shared/WireFormat.ts"

@@ -1,6 +1,6 @@
 /** Converts messages to contents, one for each message; the results of parallel calls share one. */
 import { Option, Schema } from "effect"
-import type { AssistantMessage, ToolCall, ToolMessage } from "../../../../domain/chat.ts"
+import type { AssistantMessage, ToolCall, ToolMessage } from "../../../../domain/chat/chat.ts"
 import { stateOf } from "../shared/ExtraContent.ts"
 import type { ModernMessage } from "../shared/LegacyFunctions.ts"
 import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"
@@ -9,7 +9,7 @@ import type { Unsupported } from "../shared/Unsupported.ts"
 import type { Content, FunctionCallPart, FunctionResponsePart, MediaPart, Part, TextPart } from "./Request.ts"
 import { GoogleState } from "./Wire.ts"
 import { isOwnId } from "./callIds.ts"
-import { defined } from "../../../../domain/defined.ts"
+import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 
 /** `messages` as contents. System and developer messages are the system instruction, wherever they stand. */
 export const toContents = (
@@ -66,7 +66,7 @@ const toPart = (piece: Piece): TextPart | MediaPart => (piece._tag === "Text" ? 
 const toMedia = ({ image }: Extract<Piece, { readonly _tag: "Image" }>): MediaPart => {
   if (image._tag === "Data") return { inlineData: { mimeType: image.mediaType, data: image.base64 } }
   const mimeType = MEDIA_TYPES.get(/\.([a-z]+)(?:[?#]|$)/i.exec(image.url)?.[1]?.toLowerCase() ?? "")
-  return { fileData: { ...defined({ mimeType }), fileUri: image.url } }
+  return { fileData: { ...withoutUndefined({ mimeType }), fileUri: image.url } }
 }
 
 /** The types of images that the API takes, by the endings of their URLs. */
@@ -113,7 +113,7 @@ const toModelParts = (
     const signature = signatureOf(call) ?? (index === 0 && wantsSignatures(model) ? FOREIGN_SIGNATURE : undefined)
     return {
       functionCall: { ...idOf(call), name: call.function.name, args: args ?? {} },
-      ...defined({ thoughtSignature: signature }),
+      ...withoutUndefined({ thoughtSignature: signature }),
     }
   }),
 ]

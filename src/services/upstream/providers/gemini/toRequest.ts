@@ -1,5 +1,5 @@
 /** From a Chat Completions request to a `generateContent` request. */
-import type { ChatRequest, ResponseFormat, Tool, ToolChoice } from "../../../../domain/chat.ts"
+import type { ChatRequest, ResponseFormat, Tool, ToolChoice } from "../../../../domain/chat/chat.ts"
 import type { ModernRequest } from "../shared/LegacyFunctions.ts"
 import { RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"

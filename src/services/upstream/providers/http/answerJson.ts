@@ -1,6 +1,6 @@
 /** JSON that providers send. */
-import { CLIENT_LIMITS } from "../../../../domain/iJson.ts"
-import { parseJson } from "../../../../domain/json.ts"
+import { CLIENT_LIMITS } from "../../../../domain/json/iJson.ts"
+import { parseJson } from "../../../../domain/json/json.ts"
 
 /** A frame has an object and a list around what it holds. */
 const LEVELS = CLIENT_LIMITS.depth - 2

@@ -14,7 +14,7 @@ import {
   Stream,
 } from "effect"
 import { Sse } from "effect/encoding"
-import type { JsonObject } from "../../../../domain/json.ts"
+import type { JsonObject } from "../../../../domain/json/json.ts"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
 import { answerJson } from "./answerJson.ts"
 import { reportsError } from "./ErrorBody.ts"

@@ -1,8 +1,8 @@
 /** Classifies the errors that providers report. */
-import { defined } from "../../../../domain/defined.ts"
-import type { FailureKind } from "../../../../domain/failures.ts"
-import { isObject, type JsonObject } from "../../../../domain/json.ts"
-import { CALLED_BY_SEALGATE, NOT_SEALED } from "../../../../domain/software.ts"
+import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
+import type { FailureKind } from "../../../../domain/upstream/failures.ts"
+import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
+import { CALLED_BY_SEALGATE, NOT_SEALED } from "../../../../domain/operations/software.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { PROVIDERS } from "../../Slots.ts"
 import { failure } from "../shared/providerFailures.ts"
@@ -44,7 +44,10 @@ const failureOf = (
     retryAfterMs: after,
     reason,
     // A page with a success status, for one, has no status of an error.
-    said: own === undefined ? undefined : { ...defined({ status: isError(status) ? status : undefined }), error: own },
+    said:
+      own === undefined
+        ? undefined
+        : { ...withoutUndefined({ status: isError(status) ? status : undefined }), error: own },
   })
 }
 

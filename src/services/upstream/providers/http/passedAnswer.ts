@@ -1,7 +1,7 @@
 /** Whole answers that are passed on as the provider wrote them. */
 import { Result } from "effect"
-import { jsonFault } from "../../../../domain/iJson.ts"
-import { iJsonOf } from "../../../../domain/surrogates.ts"
+import { jsonFault } from "../../../../domain/json/iJson.ts"
+import { iJsonOf } from "../../../../domain/json/surrogates.ts"
 import type { NativeAnswer, ProviderFailure } from "../../Provider.ts"
 import { type PassedApi, READINGS } from "../../apis/readings.ts"
 import { garbage } from "../shared/providerFailures.ts"

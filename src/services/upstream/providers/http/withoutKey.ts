@@ -1,7 +1,7 @@
 import { Redacted } from "effect"
-import { defined } from "../../../../domain/defined.ts"
-import { isObject, type JsonObject } from "../../../../domain/json.ts"
-import type { ProviderError } from "../../../../domain/providerError.ts"
+import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
+import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
+import type { ProviderError } from "../../../../domain/problems/providerError.ts"
 import { ProviderFailure } from "../../Provider.ts"
 
 /** The longest text of a failure, in characters: long enough for any message, too short to repeat a whole prompt. */
@@ -28,7 +28,7 @@ export const withoutKey = (apiKey: Redacted.Redacted) => {
       ...(kind === "unauthorized" || said === undefined
         ? {}
         : { said: Redacted.make(cleanError(Redacted.value(said), clean)) }),
-      ...defined({ errors, lasting, reason, retryAfterMs, usage }),
+      ...withoutUndefined({ errors, lasting, reason, retryAfterMs, usage }),
     })
   }
 }
@@ -41,5 +41,5 @@ const cleanError = ({ error, status }: ProviderError, clean: (text: string) => s
     if (value === undefined || isObject(value) || Array.isArray(value)) continue
     members.push([name, typeof value === "string" ? clean(value) : value])
   }
-  return { ...defined({ status }), error: Object.fromEntries(members) }
+  return { ...withoutUndefined({ status }), error: Object.fromEntries(members) }
 }

@@ -1,6 +1,6 @@
 /** Streamed answers of OpenAI-compatible servers. */
 import { Option, Result, Schema } from "effect"
-import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat.ts"
+import type { ChatChunk, Delta, ToolCallDelta, Usage } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { garbage } from "../shared/providerFailures.ts"
 import { FinishTracker } from "../shared/FinishTracker.ts"

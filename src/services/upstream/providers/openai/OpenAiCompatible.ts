@@ -3,9 +3,9 @@
  * members, unknown ones included. Answers are checked, and completed where servers leave members out.
  */
 import { Redacted } from "effect"
-import { type ApiName, APIS, CHAT_COMPLETIONS } from "../../../../domain/apis.ts"
-import { isObject } from "../../../../domain/json.ts"
-import type { RawObject } from "../../../../domain/rawObject.ts"
+import { type ApiName, APIS, CHAT_COMPLETIONS } from "../../../../domain/upstream/apis.ts"
+import { isObject } from "../../../../domain/json/json.ts"
+import type { RawObject } from "../../../../domain/json/rawObject.ts"
 import { joinUrl } from "../../../../domain/url.ts"
 import { OpenAiChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"

@@ -3,7 +3,7 @@
  * servers omit, or send as `null`, what this product can supply. All other members are kept.
  */
 import { Schema } from "effect"
-import { ContentPart, TokenCount } from "../../../../domain/chat.ts"
+import { ContentPart, TokenCount } from "../../../../domain/chat/chat.ts"
 
 const open = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(Schema.String, Schema.Unknown)])

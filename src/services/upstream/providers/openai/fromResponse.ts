@@ -1,6 +1,6 @@
 /** Whole answers of OpenAI-compatible servers. */
 import { Option, Result, Schema } from "effect"
-import type { AssistantMessage, ChatCompletion, ToolCall } from "../../../../domain/chat.ts"
+import type { AssistantMessage, ChatCompletion, ToolCall } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { isPlainCompletion } from "./plain.ts"
 import { DistinctIds } from "../shared/DistinctIds.ts"

@@ -1,6 +1,6 @@
 /** Recognizes without their schemas the answers that nearly all are: text, whole or in pieces, and what it cost. */
-import { MAX_TOKENS, type Usage } from "../../../../domain/chat.ts"
-import { isObject, type JsonObject } from "../../../../domain/json.ts"
+import { MAX_TOKENS, type Usage } from "../../../../domain/chat/chat.ts"
+import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
 import type * as Wire from "./Wire.ts"
 
 /** Whether `json` is a whole answer without tool calls and parts, which the schema would pass as it is. */

@@ -1,6 +1,6 @@
 /** Usage of OpenAI-compatible servers. */
 import { Option, Schema } from "effect"
-import { Usage } from "../../../../domain/chat.ts"
+import { Usage } from "../../../../domain/chat/chat.ts"
 import { plausibleUsage } from "../shared/plausibleUsage.ts"
 import { isPlainUsage } from "./plain.ts"
 import * as Wire from "./Wire.ts"

@@ -4,8 +4,8 @@
  * that this product put there: it must not be sent to providers of Chat Completions, which refuse unknown members.
  */
 import { Predicate } from "effect"
-import type { Bytes } from "../../../../domain/bytes.ts"
-import { isObject, type JsonObject } from "../../../../domain/json.ts"
+import type { Bytes } from "../../../../domain/bytes/bytes.ts"
+import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
 
 /** Wraps `state` of `vendor` as an `extra_content` member; nothing if there is no state. */
 export const extraContent = (

@@ -13,7 +13,7 @@ import type {
   ToolCallDelta,
   ToolChoice,
   ToolMessage,
-} from "../../../../domain/chat.ts"
+} from "../../../../domain/chat/chat.ts"
 import type { Unsupported } from "./Unsupported.ts"
 
 /** Whether the caller expects a call of the model in the form of `function_call`. */

@@ -1,5 +1,5 @@
 /** What happens to each member of a Chat Completions request at providers that have a format of their own. */
-import type { ResponseFormat } from "../../../../domain/chat.ts"
+import type { ResponseFormat } from "../../../../domain/chat/chat.ts"
 
 /**
  * - `translated`: the format has it, or an equal of it;

@@ -1,5 +1,5 @@
 /** Content of messages as texts and images, which is all that formats other than Chat Completions take here. */
-import type { ContentPart, ImagePart, RefusalPart, TextPart } from "../../../../domain/chat.ts"
+import type { ContentPart, ImagePart, RefusalPart, TextPart } from "../../../../domain/chat/chat.ts"
 import { PART } from "./MemberRules.ts"
 import type { Unsupported } from "./Unsupported.ts"
 

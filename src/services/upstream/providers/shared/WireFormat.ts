@@ -1,8 +1,8 @@
 /** A provider's wire format, of which {@link makeHttpProvider} makes a provider. */
 import type { Redacted, Result } from "effect"
-import type { ApiName } from "../../../../domain/apis.ts"
-import type { ChatChunk, ChatCompletion, Usage } from "../../../../domain/chat.ts"
-import type { ProviderId } from "../../../../domain/upstream.ts"
+import type { ApiName } from "../../../../domain/upstream/apis.ts"
+import type { ChatChunk, ChatCompletion, Usage } from "../../../../domain/chat/chat.ts"
+import type { ProviderId } from "../../../../domain/upstream/upstream.ts"
 import type { NativeCall, ProviderFailure } from "../../Provider.ts"
 import type { ProviderRequest } from "../../HttpExchange.ts"
 import type { ModernRequest } from "./LegacyFunctions.ts"

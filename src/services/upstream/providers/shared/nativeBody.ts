@@ -1,4 +1,4 @@
-import type { Bytes } from "../../../../domain/bytes.ts"
+import type { Bytes } from "../../../../domain/bytes/bytes.ts"
 import type { NativeCall } from "../../Provider.ts"
 
 /** The body of `call` for the model that is asked, with other values of members besides; else it stays as it is. */

@@ -1,6 +1,6 @@
 /** Usage as providers report it, checked before it is priced and summed. */
 import { Schema } from "effect"
-import { Usage } from "../../../../domain/chat.ts"
+import { Usage } from "../../../../domain/chat/chat.ts"
 
 const isUsage = Schema.is(Usage)
 

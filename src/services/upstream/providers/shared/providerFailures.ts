@@ -1,10 +1,10 @@
 /** Makes failures of providers. */
 import { Redacted } from "effect"
-import type { FailureKind } from "../../../../domain/failures.ts"
-import type { Usage } from "../../../../domain/chat.ts"
-import type { ProviderError } from "../../../../domain/providerError.ts"
+import type { FailureKind } from "../../../../domain/upstream/failures.ts"
+import type { Usage } from "../../../../domain/chat/chat.ts"
+import type { ProviderError } from "../../../../domain/problems/providerError.ts"
 import { ProviderFailure } from "../../Provider.ts"
-import { defined } from "../../../../domain/defined.ts"
+import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 
 /** A failure of `kind`; `detail` may quote anything, and is redacted here. */
 export const failure = (kind: FailureKind, detail?: string, rest: FailureRest = {}): ProviderFailure =>
@@ -12,7 +12,12 @@ export const failure = (kind: FailureKind, detail?: string, rest: FailureRest = 
     kind,
     ...(detail === undefined ? {} : { detail: Redacted.make(detail) }),
     ...(rest.said === undefined ? {} : { said: Redacted.make(rest.said) }),
-    ...defined({ retryAfterMs: rest.retryAfterMs, usage: rest.usage, reason: rest.reason, lasting: rest.lasting }),
+    ...withoutUndefined({
+      retryAfterMs: rest.retryAfterMs,
+      usage: rest.usage,
+      reason: rest.reason,
+      lasting: rest.lasting,
+    }),
   })
 
 interface FailureRest {
@@ -30,7 +35,7 @@ export const withUsage = (found: ProviderFailure, usage: Usage | undefined): Pro
     : new ProviderFailure({
         kind: found.kind,
         usage,
-        ...defined({
+        ...withoutUndefined({
           detail: found.detail,
           said: found.said,
           retryAfterMs: found.retryAfterMs,

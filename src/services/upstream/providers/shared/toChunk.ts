@@ -1,6 +1,6 @@
 /** Converts whole answers, and content in parts, into pieces of a stream. */
 import { Result } from "effect"
-import type { AssistantMessage, ChatChunk, ChatCompletion, ContentPart, Delta } from "../../../../domain/chat.ts"
+import type { AssistantMessage, ChatChunk, ChatCompletion, ContentPart, Delta } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { garbage } from "./providerFailures.ts"
 

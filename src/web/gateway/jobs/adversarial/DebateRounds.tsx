@@ -1,5 +1,5 @@
-import type { Step } from "../../../../client/GatewayJobs.ts"
-import type { AdversarialResult, Objection, Round } from "../../../../domain/modes/adversarial.ts"
+import type { Step } from "../../../../client/gateway/GatewayJobs.ts"
+import type { AdversarialResult, Objection, Round } from "../../../../domain/jobs/modes/adversarial.ts"
 import { between, duration, fraction } from "../../../shared/format.ts"
 import { debateOf, type DebateRound } from "./debate.ts"
 import { Badge, OBJECTION, SEVERITY, verdictBadge } from "../badges.tsx"

@@ -1,6 +1,6 @@
 /** The course of a debate, from its steps while it runs and from its result once there is one. */
-import type { Step } from "../../../../client/GatewayJobs.ts"
-import type { AdversarialResult, Objection, Round } from "../../../../domain/modes/adversarial.ts"
+import type { Step } from "../../../../client/gateway/GatewayJobs.ts"
+import type { AdversarialResult, Objection, Round } from "../../../../domain/jobs/modes/adversarial.ts"
 
 export interface DebateRound {
   readonly round: number

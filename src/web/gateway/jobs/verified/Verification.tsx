@@ -1,4 +1,4 @@
-import type { VerifiedResult } from "../../../../domain/modes/verified.ts"
+import type { VerifiedResult } from "../../../../domain/jobs/modes/verified.ts"
 import { excerpt, fraction, plural } from "../../../shared/format.ts"
 import { agreementBadge, Badge } from "../badges.tsx"
 

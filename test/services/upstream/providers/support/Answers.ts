@@ -1,6 +1,6 @@
 /** Generated answers, what callers must get of them, and how each vendor would send them. */
 import { Schema } from "effect"
-import type { ChatCompletion } from "../../../../../src/domain/chat.ts"
+import type { ChatCompletion } from "../../../../../src/domain/chat/chat.ts"
 import { asJson, MemberName } from "./Json.ts"
 import type { Vendor } from "./Canned.ts"
 

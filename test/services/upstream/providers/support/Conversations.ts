@@ -1,6 +1,6 @@
 /** Generated conversations: what they mean, and how they are put as a Chat Completions request. */
 import { Schema } from "effect"
-import type { ChatRequest, Message } from "../../../../../src/domain/chat.ts"
+import type { ChatRequest, Message } from "../../../../../src/domain/chat/chat.ts"
 import { asJson, MemberName } from "./Json.ts"
 
 const Text = Schema.NonEmptyString

@@ -1,8 +1,8 @@
 /** Providers in front of a socket that sends the bytes of a test, whatever they are. */
 import { Effect, Redacted, Stream } from "effect"
 import type { OutgoingHttpHeaders } from "node:http"
-import type { ChatCompletion, ChatRequest } from "../../../../../src/domain/chat.ts"
-import { accumulate } from "../../../../../src/domain/chatStream.ts"
+import type { ChatCompletion, ChatRequest } from "../../../../../src/domain/chat/chat.ts"
+import { accumulate } from "../../../../../src/domain/chat/chatStream.ts"
 import type { ProviderFailure } from "../../../../../src/services/upstream/Provider.ts"
 import type { Limits } from "../../../../../src/services/upstream/providers/shared/Limits.ts"
 import type { Vendor } from "./Canned.ts"

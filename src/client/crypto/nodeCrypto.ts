@@ -1,0 +1,54 @@
+/** Node's own crypto library, where this is Node: its calls return at once, and each of WebCrypto's waits for another thread. */
+import type { Bytes } from "../../domain/bytes/bytes.ts"
+import { builtinModule } from "../transport/builtinModule.ts"
+
+export interface NodeKey {
+  readonly export: (options: { format: "jwk" }) => { readonly x: string }
+}
+
+interface Digest {
+  readonly update: (data: Uint8Array) => Digest
+  readonly digest: () => Bytes
+}
+
+interface Cipher {
+  readonly setAAD: (aad: Uint8Array) => unknown
+  readonly update: (data: Uint8Array) => Bytes
+  readonly final: () => Bytes
+}
+
+type MakeCipher<Made> = (
+  name: "aes-256-gcm",
+  key: Uint8Array,
+  nonce: Uint8Array,
+  options: { authTagLength: number },
+) => Made
+
+/** The few functions that are used of it, whose types browsers do not have. */
+export interface NodeCrypto {
+  readonly createPublicKey: (options: { key: Bytes; format: "der"; type: "spki" }) => NodeKey
+  readonly encapsulate: (key: NodeKey) => { readonly sharedKey: Bytes; readonly ciphertext: Bytes }
+  readonly generateKeyPairSync: (type: "x25519") => { readonly privateKey: NodeKey; readonly publicKey: NodeKey }
+  readonly diffieHellman: (keys: { privateKey: NodeKey; publicKey: NodeKey }) => Bytes
+  readonly hash: (name: "sha256" | "sha3-256", data: Uint8Array, as: "buffer") => Bytes
+  readonly createHmac: (name: "sha256", key: Uint8Array) => Digest
+  readonly createCipheriv: MakeCipher<Cipher & { readonly getAuthTag: () => Bytes }>
+  readonly createDecipheriv: MakeCipher<Cipher & { readonly setAuthTag: (tag: Uint8Array) => unknown }>
+  readonly verify: (digest: null, message: Uint8Array, key: NodeKey, signature: Uint8Array) => boolean
+}
+
+/** Node's crypto module, if this is Node and supports ML-KEM. */
+export const nodeCrypto = (): NodeCrypto | undefined => {
+  const crypto = builtinModule("node:crypto")
+  // In Node this is that module; older versions lack the function that is used.
+  return typeof Reflect.get(Object(crypto), "encapsulate") === "function" ? (crypto as NodeCrypto) : undefined
+}
+
+const bytesOf = (base64: string): Bytes => Uint8Array.from(atob(base64), (char) => char.charCodeAt(0))
+
+/** SubjectPublicKeyInfo is a fixed prefix and the raw bytes (RFC 8410 §4, RFC 9935 §4). */
+export const SPKI_PREFIX = {
+  mlKem: bytesOf("MIIEsjALBglghkgBZQMEBAIDggShAA=="),
+  x25519: bytesOf("MCowBQYDK2VuAyEA"),
+  ed25519: bytesOf("MCowBQYDK2VwAyEA"),
+}

@@ -1,0 +1,160 @@
+/**
+ * The client of the agent gateway, for Node and browsers: promises over the client that is derived from the gateway's
+ * API. What it takes and gives is what is on the wire: members in snake_case, times as RFC 3339 text.
+ */
+import { DateTime, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { Agent as AgentSchema, agentETag, type CreateAgent, type UpdateAgent } from "../../domain/jobs/agent.ts"
+import type { Interval } from "../../domain/routing/intervals.ts"
+import { type ExecuteRequest, IdempotencyKey } from "../../domain/jobs/job.ts"
+import { PricedRoutingSettings, type RoutingSettingsInput } from "../../domain/routing/routing.ts"
+import { routingETag } from "../../domain/routing/routingChecks.ts"
+import { RoutingTrial as RoutingTrialSchema } from "../../domain/routing/routingTrial.ts"
+import { RoutingStatsReport } from "../../domain/routing/savings.ts"
+import {
+  type CallOptions,
+  connect,
+  type Connection,
+  given,
+  ifVersion,
+  mapPage,
+  type Page,
+  type PageOptions,
+  type Precondition,
+  run,
+  untilNotInFlight,
+} from "./gatewayCalls.ts"
+import type { GatewayClientOptions } from "./GatewayClientService.ts"
+import { encodeJob, JobHandle, JobsClient } from "./GatewayJobs.ts"
+
+export type Agent = typeof AgentSchema.Encoded
+export type RoutingSettings = typeof PricedRoutingSettings.Encoded
+export type RoutingTrial = typeof RoutingTrialSchema.Encoded
+export type RoutingStats = typeof RoutingStatsReport.Encoded
+
+const encodeAgent = Schema.encodeSync(AgentSchema)
+const encodeSettings = Schema.encodeSync(PricedRoutingSettings)
+const encodeTrial = Schema.encodeSync(RoutingTrialSchema)
+const encodeStats = Schema.encodeSync(RoutingStatsReport)
+
+const toTime = (time: string | Date | undefined) => (time === undefined ? undefined : DateTime.makeUnsafe(time))
+
+class AgentsClient {
+  private readonly connection: Connection
+  private readonly jobs: JobsClient
+  constructor(connection: Connection, jobs: JobsClient) {
+    this.connection = connection
+    this.jobs = jobs
+  }
+
+  async create(payload: CreateAgent, options?: CallOptions): Promise<Agent> {
+    const { body } = await run(this.connection.api.agents.create({ payload }), options)
+    return encodeAgent(body)
+  }
+
+  async get(id: string, options?: CallOptions): Promise<Agent> {
+    const { body } = await run(this.connection.repeatable.agents.get({ params: { id } }), options)
+    return encodeAgent(body)
+  }
+
+  /** Newest first. */
+  async list({ signal, ...query }: PageOptions = {}): Promise<Page<Agent>> {
+    const page = await run(this.connection.repeatable.agents.list({ query: given(query) }), given({ signal }))
+    return mapPage(page, encodeAgent)
+  }
+
+  /** Members given replace the agent's, `null` removes an optional one, `limits` are merged in the same way. */
+  async update(id: string, payload: UpdateAgent, options?: Precondition): Promise<Agent> {
+    const headers = ifVersion(options, agentETag)
+    const { body } = await run(this.connection.api.agents.update({ params: { id }, headers, payload }), options)
+    return encodeAgent(body)
+  }
+
+  /** Its jobs stay readable. */
+  async remove(id: string, options?: Precondition): Promise<void> {
+    const headers = ifVersion(options, agentETag)
+    await run(this.connection.api.agents.remove({ params: { id }, headers }), options)
+  }
+
+  /**
+   * Gives the agent a task. Without an `idempotencyKey` one is made up, so that repeating the request after a lost
+   * answer does not repeat the work.
+   */
+  async execute(
+    id: string,
+    payload: ExecuteRequest,
+    options?: CallOptions & { readonly idempotencyKey?: string },
+  ): Promise<JobHandle> {
+    const key = IdempotencyKey.make(options?.idempotencyKey ?? SecureRandom.uuidV4Unsafe())
+    const headers = { "idempotency-key": key }
+    const request = this.connection.repeatable.agents.execute({ params: { id }, headers, payload })
+    const { body } = await run(untilNotInFlight(request), options)
+    return new JobHandle(this.jobs, encodeJob(body))
+  }
+}
+
+class RoutingClient {
+  private readonly connection: Connection
+  constructor(connection: Connection) {
+    this.connection = connection
+  }
+
+  /**
+   * What routing saved; by default in the last 24 hours, for the own tenant. `scope: "all"` is for administrators.
+   * `interval` asks for the same per UTC hour or day, as `over_time`.
+   */
+  async stats({
+    from,
+    interval,
+    scope,
+    signal,
+    to,
+  }: CallOptions & {
+    readonly from?: string | Date
+    readonly to?: string | Date
+    readonly scope?: "tenant" | "all"
+    readonly interval?: Interval
+  } = {}): Promise<RoutingStats> {
+    const query = given({ from: toTime(from), to: toTime(to), scope, interval })
+    return encodeStats(await run(this.connection.repeatable.routing.stats({ query }), given({ signal })))
+  }
+
+  async config(options?: CallOptions): Promise<RoutingSettings> {
+    const { body } = await run(this.connection.repeatable.routing.config({}), options)
+    return encodeSettings(body)
+  }
+
+  async replaceConfig(payload: RoutingSettingsInput, options?: Precondition): Promise<RoutingSettings> {
+    const headers = ifVersion(options, routingETag)
+    const { body } = await run(this.connection.api.routing.putConfig({ headers, payload }), options)
+    return encodeSettings(body)
+  }
+
+  /** What a configuration would have done with the calls of the last 24 hours. Nothing is changed. */
+  async trial(payload: RoutingSettingsInput, options?: CallOptions): Promise<RoutingTrial> {
+    return encodeTrial(await run(this.connection.repeatable.routing.trial({ payload }), options))
+  }
+}
+
+/**
+ * Agents, their jobs and the routing of a gateway. A refusal rejects with `GatewayProblem`, no answer with
+ * `Unreachable`.
+ *
+ * @example
+ * const gateway = new GatewayClient({ baseUrl: "http://localhost:3000", token: process.env.SEALGATE_TOKEN ?? "" })
+ * const agent = await gateway.agents.create({ name: "reviewer" })
+ * const job = await gateway.agents.execute(agent.id, { task: "Is 391 a prime?", mode: "verified" })
+ * const { result } = await job.wait()
+ */
+export class GatewayClient {
+  readonly agents: AgentsClient
+  readonly jobs: JobsClient
+  readonly routing: RoutingClient
+
+  constructor(options: GatewayClientOptions) {
+    const connection = connect(options)
+    this.jobs = new JobsClient(connection)
+    this.agents = new AgentsClient(connection, this.jobs)
+    this.routing = new RoutingClient(connection)
+  }
+}

@@ -1,0 +1,47 @@
+/** The gateway's client for programs in Effect: derived from the gateway's own API, problems in the error channel. */
+import { Context, Effect, identity, Layer } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
+import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
+import { GatewayApi } from "../../api/gateway/GatewayApi.ts"
+import { Authorization } from "../../api/gateway/Authorization.ts"
+
+export interface GatewayClientOptions {
+  /** Where the gateway is, such as `https://gateway.example.com`. */
+  readonly baseUrl: string | URL
+  /** A bearer token, or what gives one; asked before every request, so that it can be renewed. */
+  readonly token: string | (() => string | Promise<string>)
+  readonly fetch?: typeof globalThis.fetch
+}
+
+const layerBearer = ({ token }: GatewayClientOptions) =>
+  HttpApiMiddleware.layerClient(
+    Authorization,
+    Effect.fnUntraced(function* ({ next, request }) {
+      const bearer = typeof token === "string" ? token : yield* Effect.promise(async () => token())
+      return yield* next(HttpClientRequest.bearerToken(request, bearer))
+    }),
+  )
+
+/** The derived client: a method per endpoint, with its input and output as the API declares them. */
+export const makeGatewayApi = <E, R>(
+  options: GatewayClientOptions,
+  transformClient: (client: HttpClient.HttpClient) => HttpClient.HttpClient.With<E, R>,
+) => {
+  const { baseUrl, fetch } = options
+  return Effect.gen(function* () {
+    const client = yield* HttpClient.HttpClient
+    const fetching =
+      fetch === undefined
+        ? client
+        : HttpClient.transformResponse(client, Effect.provideService(FetchHttpClient.Fetch, fetch))
+    return yield* HttpApiClient.makeWith(GatewayApi, { baseUrl, httpClient: transformClient(fetching) })
+  }).pipe(Effect.provide([layerBearer(options), FetchHttpClient.layer]))
+}
+
+export class GatewayClientService extends Context.Service<
+  GatewayClientService,
+  HttpApiClient.ForApi<typeof GatewayApi>
+>()("sealgate/client/GatewayClientService") {
+  static readonly layer = (options: GatewayClientOptions): Layer.Layer<GatewayClientService> =>
+    Layer.effect(GatewayClientService, makeGatewayApi(options, identity))
+}

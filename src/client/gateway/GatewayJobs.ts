@@ -1,0 +1,178 @@
+/** Jobs as the gateway's client sees them: read, waited for, followed, cancelled. */
+import { Duration, Effect, Schema, Stream } from "effect"
+import {
+  isEnded,
+  Job as JobSchema,
+  type JobReceipt,
+  type JobStatus,
+  JobStep,
+  JobStepBegun,
+} from "../../domain/jobs/job.ts"
+import { type CallOptions, type Connection, given, mapPage, type Page, type PageOptions, run } from "./gatewayCalls.ts"
+import { makePoller } from "./poller.ts"
+
+export type Job = typeof JobSchema.Encoded
+export type Step = typeof JobStep.Encoded
+export type BegunStep = typeof JobStepBegun.Encoded
+export type { JobReceipt }
+
+/** What happens to a job: steps as they begin, told once to those who are there; steps as they finish; then its end. */
+export type JobEvent =
+  | { readonly type: "begun"; readonly step: BegunStep }
+  | { readonly type: "step"; readonly step: Step }
+  | { readonly type: "ended"; readonly job: Job }
+
+/** How long one poll waits: less than proxies give an answer, of which many cut at 30 s. */
+const POLL = Duration.seconds(25)
+
+export const encodeJob = Schema.encodeSync(JobSchema)
+const encodeStep = Schema.encodeSync(JobStep)
+const encodeBegun = Schema.encodeSync(JobStepBegun)
+
+/**
+ * Polls until the job has ended. A poll that was cut off or refused is followed by one that does not wait: it passes
+ * proxies that cut long requests, and takes none of the tenant's places for requests that wait.
+ */
+export const untilEnded = Effect.fnUntraced(function* ({ api }: Connection, id: string) {
+  const poller = yield* makePoller
+  const poll = (query: { readonly wait?: number }) => api.jobs.get({ params: { id }, query })
+  for (;;) {
+    const waited = yield* poller.ask(poll({ wait: Duration.toSeconds(POLL) }), POLL)
+    if (waited !== undefined && isEnded(waited.status)) return waited
+    if (waited !== undefined) {
+      // A gateway that shuts down answers at once; the pause keeps that from becoming a stream of requests.
+      yield* poller.pause
+      continue
+    }
+    const looked = yield* poller.ask(poll({}))
+    if (looked !== undefined && isEnded(looked.status)) return looked
+  }
+})
+
+export class JobsClient {
+  private readonly connection: Connection
+  constructor(connection: Connection) {
+    this.connection = connection
+  }
+
+  async get(id: string, options?: CallOptions): Promise<Job> {
+    return encodeJob(await run(this.connection.repeatable.jobs.get({ params: { id }, query: {} }), options))
+  }
+
+  /** Newest first. */
+  async list({
+    signal,
+    ...query
+  }: PageOptions & { readonly agent_id?: string; readonly status?: JobStatus } = {}): Promise<Page<Job>> {
+    const page = await run(this.connection.repeatable.jobs.list({ query: given(query) }), given({ signal }))
+    return mapPage(page, encodeJob)
+  }
+
+  /**
+   * The job once it has ended, however long that takes; `signal` ends the waiting, not the job. Rejects when the gateway
+   * has been away for two minutes.
+   */
+  async wait(id: string, options?: CallOptions): Promise<Job> {
+    return encodeJob(await run(untilEnded(this.connection, id), options))
+  }
+
+  /**
+   * What sealed proxies signed of the job's steps, if it asked any. Each by itself, as JSON, is a file for
+   * `sealgate verify`.
+   */
+  async receipts(id: string, options?: CallOptions): Promise<ReadonlyArray<JobReceipt>> {
+    return (await run(this.connection.repeatable.jobs.receipts({ params: { id } }), options)).items
+  }
+
+  /** Ends the job; one that has ended stays as it is. */
+  async cancel(id: string, options?: CallOptions): Promise<Job> {
+    return encodeJob(await run(this.connection.repeatable.jobs.cancel({ params: { id } }), options))
+  }
+
+  /**
+   * Every step as it begins and as it finishes, then the ended job. A stream that is cut is taken up where it broke off. Rejects when the
+   * gateway has been away for two minutes.
+   */
+  async *events(id: string, options?: CallOptions): AsyncGenerator<JobEvent, void> {
+    let last: string | undefined
+    const poller = await run(makePoller, options)
+    for (;;) {
+      const headers = last === undefined ? {} : { "last-event-id": Number(last) }
+      const stream = await run(poller.ask(this.connection.api.jobs.events({ params: { id }, headers })), options)
+      if (stream === undefined) continue
+      let news = false
+      // A cut or an `error` event ends this stream; the next one goes on after the last event.
+      const events = Stream.toAsyncIterable(Stream.catch(stream, () => Stream.empty))
+      for await (const event of untilAborted(events, options?.signal)) {
+        if (event.event === "error") break
+        if (event.event === "begun") {
+          yield { type: "begun", step: encodeBegun(event.data) }
+          continue
+        }
+        news = true
+        last = event.id
+        if (event.event === "step") yield { type: "step", step: encodeStep(event.data) }
+        else return yield { type: "ended", job: encodeJob(event.data) }
+      }
+      await run(poller.noteReached, options)
+      if (!news) await run(poller.pause, options)
+    }
+  }
+}
+
+/** Closes the stream when the signal fires. */
+async function* untilAborted<A>(events: AsyncIterable<A>, signal: AbortSignal | undefined): AsyncGenerator<A, void> {
+  const iterator = events[Symbol.asyncIterator]()
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  // The stream may be closed by the time the error arrives.
+  aborted.catch(() => undefined)
+  const abort = () => reject(signal?.reason)
+  signal?.addEventListener("abort", abort, { once: true })
+  try {
+    while (true) {
+      signal?.throwIfAborted()
+      const next = await Promise.race([iterator.next(), aborted])
+      if (next.done === true) return
+      yield next.value
+    }
+  } finally {
+    signal?.removeEventListener("abort", abort)
+    await iterator.return?.()
+  }
+}
+
+/** A job that was started. `job` is it as it was last seen. */
+export class JobHandle {
+  private readonly jobs: JobsClient
+  private seen: Job
+  constructor(jobs: JobsClient, job: Job) {
+    this.jobs = jobs
+    this.seen = job
+  }
+
+  get id(): string {
+    return this.seen.id
+  }
+
+  get job(): Job {
+    return this.seen
+  }
+
+  /** The job once it has ended. */
+  async wait(options?: CallOptions): Promise<Job> {
+    this.seen = await this.jobs.wait(this.id, options)
+    return this.seen
+  }
+
+  async cancel(options?: CallOptions): Promise<Job> {
+    this.seen = await this.jobs.cancel(this.id, options)
+    return this.seen
+  }
+
+  async *events(options?: CallOptions): AsyncGenerator<JobEvent, void> {
+    for await (const event of this.jobs.events(this.id, options)) {
+      if (event.type === "ended") this.seen = event.job
+      yield event
+    }
+  }
+}

@@ -1,0 +1,123 @@
+/** How the gateway's client makes its calls: which are repeated, what rejects, and how lists and versions are written. */
+import { Cause, Clock, Duration, Effect, Exit, Option, Result, Schedule, Schema } from "effect"
+import { Headers, HttpClient, HttpClientError, type HttpClientResponse } from "effect/http"
+import { PROBLEM_CONTENT_TYPE } from "../../domain/problems/problem.ts"
+import { problemFrom } from "../verification/decode.ts"
+import { isObject } from "../../domain/json/json.ts"
+import { Unreachable } from "../errors.ts"
+import { GatewayProblem } from "./GatewayProblem.ts"
+import { type GatewayClientOptions, makeGatewayApi } from "./GatewayClientService.ts"
+import { connectionReason } from "../../domain/problems/systemErrors.ts"
+import { originHint } from "../transport/originHint.ts"
+
+export interface CallOptions {
+  readonly signal?: AbortSignal
+}
+
+/** What must still be the case for a change to be made; without it the change is made in any case. */
+export interface Precondition extends CallOptions {
+  /** The version that the change is based on. */
+  readonly ifVersion?: number
+}
+
+export interface PageOptions extends CallOptions {
+  /** 1 to 100; default 20. */
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+export interface Page<A> {
+  readonly items: ReadonlyArray<A>
+  /** Gives the next page, as `cursor`; absent on the last one. */
+  readonly next_cursor?: string
+}
+
+/** How often a request that may be repeated is, when the gateway is away or asks for patience. */
+const RETRIES = 2
+const BACK_OFF = Schedule.exponential("250 millis")
+
+/** How long an answer asks callers to wait, in milliseconds. */
+const pauseOf = Effect.fnUntraced(function* ({ headers }: HttpClientResponse.HttpClientResponse) {
+  const now = yield* Clock.currentTimeMillis
+  const asked = Result.getOrUndefined(Headers.parseRetryAfter(headers["retry-after"] ?? ""))
+  return asked === undefined ? undefined : Duration.toMillis(Headers.retryAfterDelay(asked, now))
+})
+
+/** Every path requested here exists at a gateway, so this response means that the server is not one. */
+const NO_GATEWAY: ReadonlySet<string> = new Set(["not-found", "method-not-allowed"])
+
+/** Fails with the problem that an answer is, whatever its code: another gateway may have some that are unknown here. */
+const refusing = HttpClient.transformResponse(
+  Effect.tap(
+    Effect.fnUntraced(function* (response: HttpClientResponse.HttpClientResponse) {
+      if (!response.headers["content-type"]?.startsWith(PROBLEM_CONTENT_TYPE)) return
+      const body = yield* response.json
+      const problem = problemFrom(isObject(body) ? body : {}, response.status)
+      if (NO_GATEWAY.has(problem.code)) return
+      return yield* Effect.fail(new GatewayProblem(problem, yield* pauseOf(response)))
+    }),
+  ),
+)
+
+export const connect = (options: GatewayClientOptions) => {
+  const repeat = (client: HttpClient.HttpClient) =>
+    HttpClient.retryTransient(client, { schedule: BACK_OFF, times: RETRIES })
+  return Effect.runSync(
+    Effect.all({
+      api: makeGatewayApi(options, refusing),
+      /** For requests that do the same when they are repeated. */
+      repeatable: makeGatewayApi(options, (client) => refusing(repeat(client))),
+    }),
+  )
+}
+export type Connection = ReturnType<typeof connect>
+
+/** Asks again while an earlier request with the same `Idempotency-Key`, whose answer was lost, is being carried out. */
+export const untilNotInFlight = <A, E>(request: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.retry(request, {
+    while: (error) => error instanceof GatewayProblem && error.problem.code === "idempotency-in-flight",
+    schedule: BACK_OFF,
+    times: RETRIES,
+  })
+
+const unreachable = (error: HttpClientError.HttpClientError): Unreachable => {
+  const { reason, request } = error
+  const { origin } = new URL(request.url)
+  const message =
+    reason._tag === "TransportError"
+      ? `${origin} could not be reached: ${connectionReason(reason.cause ?? reason)}.${originHint(origin)}`
+      : `${origin} did not give an answer that this client understands. Is it a sealgate gateway?`
+  return new Unreachable(message, { cause: error })
+}
+
+/** The same, failing with `Unreachable` when there was no answer. */
+export const withErrors = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E | Unreachable> =>
+  Effect.mapError(call, (error) => {
+    if (Schema.isSchemaError(error)) {
+      return new Unreachable("What answers there does not answer as a gateway. Is it a sealgate gateway?", {
+        cause: error,
+      })
+    }
+    return HttpClientError.isHttpClientError(error) ? unreachable(error) : error
+  })
+
+/** Rejects with `GatewayProblem`, with `Unreachable`, or with the reason of an abort. */
+export const run = async <A, E>(call: Effect.Effect<A, E>, options?: CallOptions): Promise<A> => {
+  const exit = await Effect.runPromiseExit(withErrors(call), options)
+  if (Exit.isSuccess(exit)) return exit.value
+  if (options?.signal?.aborted === true) throw options.signal.reason
+  throw Option.getOrElse(Cause.findErrorOption(exit.cause), () => Cause.squash(exit.cause))
+}
+
+export const given = <A extends object>(options: A): { readonly [K in keyof A]: Exclude<A[K], undefined> } =>
+  // Members that are `undefined` are left out, as the type says.
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never
+
+export const mapPage = <A, B>(page: Page<A>, f: (item: A) => B): Page<B> => ({ ...page, items: page.items.map(f) })
+
+/** The headers that make a change conditional. */
+export const ifVersion = (
+  options: Precondition | undefined,
+  tagOf: (resource: { readonly version: number }) => string,
+): { readonly "if-match"?: string } =>
+  options?.ifVersion === undefined ? {} : { "if-match": tagOf({ version: options.ifVersion }) }

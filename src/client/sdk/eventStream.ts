@@ -1,0 +1,157 @@
+/** A sealed stream as the server-sent events of the API that was asked for. */
+import { type ApiName, apiOf, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
+import type { ChatChunk } from "../../domain/chat/chatTypes.ts"
+import { isObject, type JsonObject } from "../../domain/json/json.ts"
+import type { ErrorAnswer } from "./errorAnswer.ts"
+import type { EventStream } from "../sealed/joins.ts"
+import type { StreamEnd } from "../sealed/SealedStream.ts"
+import { vendorOf } from "./vendors/endpoints.ts"
+import { responseFailed } from "./vendors/openai.ts"
+
+/**
+ * - `streaming`: pieces of the answer are handed out as they come, each verified on its own
+ * - `verified`: nothing is handed out before the whole answer, its receipt and its proof were verified
+ */
+export type Release = "streaming" | "verified"
+
+interface EventStreamOptions {
+  readonly api: ApiName
+  readonly release: Release
+  /** Whether the caller asked for token counts; without it OpenAI sends no chunk without choices. */
+  readonly includeUsage: boolean
+  /** Told of the verified end before the caller learns of it. */
+  readonly onEnd: (end: StreamEnd) => Promise<void>
+  /** How a stream that breaks after its first event is described in its last; without it, it has no such event. */
+  readonly lastWords?: ((error: unknown) => ErrorAnswer) | undefined
+}
+
+/**
+ * The events, as text. Nothing that makes an answer look finished is ever given out before receipt and proof were verified, so
+ * a client that knows no more than the vendor's format does not take a part for the whole. Throws what the stream throws.
+ * Only a stream whose release is `verified` may begin again.
+ */
+export async function* eventsOf(stream: EventStream, options: EventStreamOptions): AsyncGenerator<string, void> {
+  const { api, includeUsage, lastWords, onEnd, release } = options
+  const gate = api === CHAT_COMPLETIONS ? new ChatGate() : new EventGate()
+  const said = new Said(api)
+  let held: Array<JsonObject> = []
+  let began = false
+  try {
+    for await (const part of stream) {
+      if (part.type === "restart") {
+        held = []
+        gate.forget()
+      } else if (api !== CHAT_COMPLETIONS || includeUsage || !isUsageAlone(part.chunk)) {
+        const waits = gate.waits(part.chunk) || release === "verified"
+        if (waits) held.push(part.chunk)
+        else {
+          began = true
+          yield said.render(part.chunk)
+        }
+      }
+    }
+    await onEnd(await stream.end)
+  } catch (error) {
+    if (began && lastWords !== undefined) yield said.lastWords(lastWords(error))
+    throw error
+  }
+  const sentinel = apiOf(api).stream?.sentinel
+  yield held.map((chunk) => said.render(chunk)).join("") + (sentinel === undefined ? "" : `data: ${sentinel}\n\n`)
+}
+
+/** Says from which chunk on an answer would look finished. */
+interface Gate {
+  /** Whether `chunk` has to wait until the end was verified. */
+  readonly waits: (chunk: JsonObject) => boolean
+  /** Begins anew. */
+  readonly forget: () => void
+}
+
+/** The last pieces of every choice. What is not a chunk says nothing about any. */
+class ChatGate implements Gate {
+  private readonly finished = new Set<number>()
+
+  waits(chunk: JsonObject): boolean {
+    const choices = choicesOf(chunk)
+    for (const { finish_reason, index } of choices) if (finish_reason != null) this.finished.add(index)
+    return (choices.length === 0 && this.finished.size > 0) || choices.some(({ index }) => this.finished.has(index))
+  }
+
+  forget(): void {
+    this.finished.clear()
+  }
+}
+
+// The proxy's own schema made the chunks.
+const choicesOf = (chunk: JsonObject): ChatChunk["choices"] => (chunk as unknown as ChatChunk).choices
+
+const isUsageAlone = (chunk: JsonObject): boolean => choicesOf(chunk).length === 0 && chunk["usage"] != null
+
+/** The first of these and everything behind it: what says why an answer ended, or that it did. */
+const LAST = /^(message_(delta|stop)|response\.(completed|incomplete|failed|cancelled)|error)$/
+
+class EventGate implements Gate {
+  private over = false
+
+  waits({ type }: JsonObject): boolean {
+    this.over ||= LAST.test(String(type))
+    return this.over
+  }
+
+  forget(): void {
+    this.over = false
+  }
+}
+
+/** Writes events, and remembers what the last one has to repeat. */
+class Said {
+  private readonly api: ApiName
+  private response: JsonObject | undefined
+  private sequence = -1
+
+  constructor(api: ApiName) {
+    this.api = api
+  }
+
+  render(chunk: JsonObject): string {
+    const { response, sequence_number } = chunk
+    if (isObject(response)) this.response = response
+    if (typeof sequence_number === "number") this.sequence = sequence_number
+    const name = apiOf(this.api).stream?.eventName(chunk)
+    // A provider that has line breaks in a name would write events of its own, past what is held back here.
+    return `${name === undefined || !/^[\w.]+$/.test(name) ? "" : `event: ${name}\n`}data: ${JSON.stringify(chunk)}\n\n`
+  }
+
+  lastWords(answer: ErrorAnswer): string {
+    if (this.api === "responses") return this.render(responseFailed(answer, this.response, this.sequence + 1))
+    return this.render(vendorOf(this.api).errorBody(answer))
+  }
+}
+
+/** A response body of `first` and of the `events` behind it; whoever cancels it hangs up. */
+export const bodyOf = (
+  first: IteratorResult<string, void>,
+  events: AsyncGenerator<string, void>,
+  hangUp: () => void,
+  failure: (error: unknown) => unknown,
+): ReadableStream<Uint8Array> => {
+  const encoder = new TextEncoder()
+  let held: IteratorResult<string, void> | undefined = first
+  return new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      try {
+        const next = held ?? (await events.next())
+        held = undefined
+        if (next.done === true) controller.close()
+        else controller.enqueue(encoder.encode(next.value))
+      } catch (error) {
+        throw failure(error)
+      }
+    },
+    cancel: async () => {
+      hangUp()
+      // A pending read fails now, and nobody is left to handle it.
+      await events.return().catch(() => undefined)
+    },
+  })
+}

@@ -1,0 +1,217 @@
+/**
+ * A `fetch` for the SDKs of OpenAI and Anthropic that seals: requests go to a sealed proxy and answers come back verified, in
+ * the vendor's format. It runs wherever `SealedClient` does, and never falls back to plaintext.
+ */
+import { API_HEADERS, API_NAMES, type ApiName, apiOf } from "../../domain/upstream/apis.ts"
+import { fromUtf8 } from "../../domain/bytes/bytes.ts"
+import type { PublicJwk, ReceiptClaims } from "../../domain/protocol/statement.ts"
+import { withoutSlashes } from "../../domain/url.ts"
+import { isObject, type JsonObject } from "../../domain/json/json.ts"
+import { AnswerIncomplete, SealedProblem, Unreachable } from "../errors.ts"
+import { type ErrorAnswer, refusalAnswer } from "./errorAnswer.ts"
+import { bodyOf, eventsOf, type Release } from "./eventStream.ts"
+import { type Fetch, type RequestOptions, SealedClient, type SealedClientOptions } from "../sealed/SealedClient.ts"
+import { objectIn, readBody } from "../transport/transport.ts"
+import { apiAt, vendorAsked, vendorOf } from "./vendors/endpoints.ts"
+import { type Model, modelsIn } from "./vendors/models.ts"
+import { errorReply, type Vendor } from "./vendors/Vendor.ts"
+import type { RevealedExchange } from "../verification/verify.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+
+export interface SealedFetchOptions extends SealedClientOptions {
+  /**
+   * When a streamed answer is handed out. `streaming` (default): as it comes; a provider that fails in the middle ends
+   * the stream with `AnswerIncomplete`, because what was handed out cannot be taken back. `verified`: after all of it
+   * was verified, in one piece.
+   */
+  readonly release?: Release
+  /** Which provider must serve every request; without it the proxy's order decides. */
+  readonly provider?: string
+  /** What `GET /models` answers; default: what the proxy's `/v1/models` does. */
+  readonly models?: ReadonlyArray<string>
+  /** Told of every verified answer before the caller sees its end. If it rejects, the answer fails with its error. */
+  readonly onVerified?: (answer: VerifiedAnswer) => void | Promise<void>
+  /**
+   * How a stream that breaks is described in a last event, in the vendor's form, before it fails. For those who pass the
+   * bytes on, and with them no error; by default it only fails.
+   */
+  readonly lastWords?: (error: unknown) => ErrorAnswer
+}
+
+/** What is worth keeping of a verified answer. */
+export interface VerifiedAnswer {
+  readonly receipt: ReceiptClaims
+  /** The signed statements as they came; only a streamed answer has a proof. */
+  readonly statements: { readonly receipt: string; readonly proof?: string }
+  /** The public keys that the statements were verified with, as a JWKS. */
+  readonly keys: { readonly keys: ReadonlyArray<PublicJwk> }
+  /** Proves the exchange to a third party; holding it means being able to read it. */
+  readonly evidence: RevealedExchange
+}
+
+/** A request of an SDK. */
+interface Asked {
+  readonly api: ApiName
+  /** The body as it came, and what it holds. */
+  readonly text: string
+  readonly body: JsonObject
+  readonly options: RequestOptions
+}
+
+const SEALABLE = API_NAMES.map((api) => `POST …${apiOf(api).path}`).join(", ")
+const JSON_ANSWER = { "content-type": "application/json", "cache-control": "no-store" }
+const OPENING = { status: 200, headers: { "content-type": "text/event-stream", "cache-control": "no-store" } }
+
+/**
+ * A `fetch` that answers `POST` to the path of each API (`…/chat/completions`, `…/responses`, `…/embeddings`,
+ * `…/v1/messages`, `…/v1/messages/count_tokens`) and `GET …/models` as the vendor's endpoint would, through a sealed proxy. Of
+ * a URL only the path counts: nothing is ever sent to its host. Bodies go under the seal to the byte, and of the headers those
+ * alone that say how the model is called. Everything else is refused with 404.
+ *
+ * A refusal of proxy or provider is a response with an error body of the vendor's; only one that came under seal can tell
+ * an SDK to ask again. A `SealgateError` (tampering, a wrong pin, truncation) rejects, or breaks the stream; an unreachable
+ * proxy rejects as `fetch` does, with it as `cause`.
+ *
+ * @example
+ * const fetch = createSealedFetch({ baseUrl: "https://proxy.example.com", pins: ["GjmH…"] })
+ * const openai = new OpenAI({ fetch, baseURL: "https://sealed.invalid/v1", apiKey: "unused" })
+ * const anthropic = new Anthropic({ fetch, baseURL: "https://sealed.invalid", apiKey: "unused" })
+ */
+export const createSealedFetch = (options: SealedFetchOptions): typeof globalThis.fetch => {
+  const sealed = new SealedFetch(options)
+  return async (input, init) => sealed.handle(new Request(input, init))
+}
+
+class SealedFetch {
+  private readonly options: SealedFetchOptions
+  private readonly client: SealedClient
+  private readonly fetch: Fetch
+
+  constructor(options: SealedFetchOptions) {
+    this.options = options
+    this.client = new SealedClient(options)
+    this.fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init))
+  }
+
+  async handle(request: Request): Promise<Response> {
+    const { headers, method } = request
+    const { pathname } = new URL(request.url)
+    const vendor = vendorAsked(pathname, headers)
+    const api = apiAt(pathname)
+    if (api !== undefined && method === "POST") return this.answer(api, request)
+    const [listed, id] = /\/models(?:\/(.+))?$/s.exec(pathname) ?? []
+    if (listed !== undefined && method === "GET") return this.describeModels(id, vendor, request.signal)
+    return refuse(vendor, {
+      status: 404,
+      code: "not_sealable",
+      message: `${method} ${pathname} cannot be sealed, so nothing was sent. Only ${SEALABLE} and GET …/models are supported.`,
+    })
+  }
+
+  private async answer(api: ApiName, request: Request): Promise<Response> {
+    const vendor = vendorOf(api)
+    const bytes = new Uint8Array(await request.arrayBuffer())
+    const body = objectIn(bytes)
+    if (body === undefined) {
+      return refuse(vendor, {
+        status: 400,
+        code: "invalid_json",
+        message: "The request's body is not a JSON object, of I-JSON (RFC 7493).",
+      })
+    }
+    const { signal } = request
+    // The request itself is referenced, because once it is garbage-collected its signal may no longer follow the
+    // caller's.
+    const failure = (error: unknown): unknown => {
+      if (request.signal.aborted) return request.signal.reason
+      return error instanceof Unreachable ? new TypeError("fetch failed", { cause: error }) : error
+    }
+    const requestId = globalThis.crypto.randomUUID()
+    const asked: Asked = { api, text: fromUtf8(bytes), body, options: this.requestOptions(api, request, requestId) }
+    try {
+      const response = await (body["stream"] === true ? this.stream(asked, signal, failure) : this.complete(asked))
+      response.headers.set(vendor.requestIdHeader, requestId)
+      return response
+    } catch (error) {
+      if (!signal.aborted && (error instanceof SealedProblem || error instanceof AnswerIncomplete)) {
+        return refuse(vendor, refusalAnswer(error), requestId)
+      }
+      throw failure(error)
+    }
+  }
+
+  private async complete({ api, options, text }: Asked): Promise<Response> {
+    const { answer: _, ...verified } = await this.client.request(api, text, options)
+    await this.options.onVerified?.({ ...verified, keys: this.client.keySet })
+    // The answer's own text, so that no number in it is written anew.
+    return new Response(verified.evidence.responses[0] ?? "", { headers: JSON_ANSWER })
+  }
+
+  private async stream(
+    { api, body, options, text }: Asked,
+    signal: AbortSignal,
+    failure: (error: unknown) => unknown,
+  ): Promise<Response> {
+    const hangUp = new AbortController()
+    const either = AbortSignal.any([signal, hangUp.signal])
+    const release = this.options.release ?? "streaming"
+    const stream = await this.client.requestStream(api, text, {
+      ...options,
+      signal: either,
+      restart: release === "verified",
+    })
+    const asked = body["stream_options"]
+    const events = eventsOf(stream, {
+      api,
+      release,
+      lastWords: this.options.lastWords,
+      includeUsage: isObject(asked) && asked["include_usage"] === true,
+      onEnd: async ({ evidence, receipt, statements }) =>
+        this.options.onVerified?.({ evidence, receipt, statements, keys: this.client.keySet }),
+    })
+    // A failure before the first part of the answer is reported as a response with a status.
+    const first = await events.next()
+    if (release === "verified") return new Response(first.value ?? "", OPENING)
+    return new Response(
+      bodyOf(first, events, () => hangUp.abort(), failure),
+      OPENING,
+    )
+  }
+
+  private requestOptions(api: ApiName, { headers, signal }: Request, requestId: string): RequestOptions {
+    const { provider } = this.options
+    const meant = API_HEADERS[apiOf(api).vendor].flatMap((name) => {
+      const value = headers.get(name)
+      return value === null ? [] : [[name, value] as const]
+    })
+    return {
+      requestId,
+      signal,
+      ...withoutUndefined({ provider, headers: meant.length === 0 ? undefined : Object.fromEntries(meant) }),
+    }
+  }
+
+  private async describeModels(id: string | undefined, vendor: Vendor, signal: AbortSignal): Promise<Response> {
+    const models = await this.models(signal)
+    if (models === undefined) {
+      const message = "The proxy does not say which models there are."
+      return refuse(vendor, { status: 502, code: "no_models", message, retryable: true })
+    }
+    if (id === undefined) return Response.json(vendor.modelList(models))
+    const model = models.find((model) => model.id === id || encodeURIComponent(model.id) === id)
+    if (model !== undefined) return Response.json(vendor.model(model))
+    return refuse(vendor, { status: 404, code: "model_not_found", message: `There is no model ${id}.`, param: "model" })
+  }
+
+  private async models(signal: AbortSignal): Promise<ReadonlyArray<Model> | undefined> {
+    if (this.options.models !== undefined) return this.options.models.map((id) => ({ id, owned_by: "sealgate" }))
+    const url = `${withoutSlashes(String(this.options.baseUrl))}/v1/models`
+    const response = await this.fetch(url, { method: "GET", redirect: "error", signal })
+    return modelsIn(objectIn(await readBody(response)))
+  }
+}
+
+const refuse = (vendor: Vendor, answer: ErrorAnswer, requestId?: string): Response => {
+  const { body, ...init } = errorReply(vendor, answer, requestId)
+  return new Response(JSON.stringify(body), init)
+}

@@ -1,0 +1,38 @@
+/** A vendor's form for everything that is no answer. */
+import type { JsonObject } from "../../../domain/json/json.ts"
+import type { ErrorAnswer } from "../errorAnswer.ts"
+import type { Model } from "./models.ts"
+
+export interface Vendor {
+  /** The header with the id of a request. */
+  readonly requestIdHeader: string
+  /** The status that this vendor gives to such a failure. */
+  readonly statusOf: (answer: ErrorAnswer) => number
+  readonly errorBody: (answer: ErrorAnswer, requestId?: string) => JsonObject
+  readonly modelList: (models: ReadonlyArray<Model>) => JsonObject
+  readonly model: (model: Model) => JsonObject
+}
+
+/** An error as an HTTP answer. */
+interface ErrorReply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: JsonObject
+}
+
+/** A failure in the form of `vendor`. `x-should-retry` is what SDKs obey before anything else. */
+export const errorReply = (vendor: Vendor, answer: ErrorAnswer, requestId?: string): ErrorReply => {
+  const { retryAfterMs, retryable } = answer
+  return {
+    status: vendor.statusOf(answer),
+    headers: {
+      "content-type": "application/json",
+      "cache-control": "no-store",
+      "x-should-retry": String(retryable === true),
+      ...(retryAfterMs === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }),
+      ...(requestId === undefined ? {} : { [vendor.requestIdHeader]: requestId }),
+      ...answer.headers,
+    },
+    body: vendor.errorBody(answer, requestId),
+  }
+}

@@ -1,0 +1,57 @@
+/** What OpenAI's endpoints tell beside answers, so that the SDKs' own error classes come out. */
+import type { JsonObject } from "../../../domain/json/json.ts"
+import { type ErrorAnswer, saidByProvider } from "../errorAnswer.ts"
+import type { Vendor } from "./Vendor.ts"
+
+/** OpenAI's codes for failures that exist here too, because applications test for them. Other codes stay unchanged. */
+const CODES: Readonly<Record<string, string>> = {
+  "context-too-long": "context_length_exceeded",
+  "content-filtered": "content_filter",
+  "rate-limited": "rate_limit_exceeded",
+  "unknown-model": "model_not_found",
+  overloaded: "server_is_overloaded",
+}
+
+const typeOf = (status: number): string => {
+  if (status === 401) return "authentication_error"
+  if (status === 403) return "permission_error"
+  if (status === 429) return "rate_limit_error"
+  return status >= 500 ? "server_error" : "invalid_request_error"
+}
+
+export const openai: Vendor = {
+  requestIdHeader: "x-request-id",
+  statusOf: ({ status }) => status,
+  errorBody: (answer) => ({
+    error: {
+      message: answer.message,
+      type: typeOf(answer.status),
+      param: answer.param ?? null,
+      code: codeOf(answer),
+      // Chats may have been served by another vendor, whose errors have no code.
+      ...answer.providerError,
+    },
+  }),
+  modelList: (models) => ({ object: "list", data: models.map(openai.model) }),
+  model: ({ id, owned_by }) => ({ id, object: "model", created: UNKNOWN_TIME, owned_by }),
+}
+
+/** Not known here; the format wants a number. */
+const UNKNOWN_TIME = 0
+
+const codeOf = ({ code }: ErrorAnswer): string => CODES[code] ?? code
+
+/**
+ * The event of Responses that ends a stream which broke after `response`, in its last state, was told of, or before that.
+ *
+ * @param sequence the `sequence_number` that is due
+ */
+export const responseFailed = (answer: ErrorAnswer, response: JsonObject | undefined, sequence: number): JsonObject => {
+  const error = {
+    code: saidByProvider(answer, "code") ?? codeOf(answer),
+    message: saidByProvider(answer, "message") ?? answer.message,
+  }
+  return response === undefined
+    ? { type: "error", sequence_number: sequence, ...error, param: answer.param ?? null }
+    : { type: "response.failed", sequence_number: sequence, response: { ...response, status: "failed", error } }
+}

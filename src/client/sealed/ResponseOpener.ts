@@ -1,0 +1,192 @@
+/** Opens the frames of one response and follows its chain (sealed protocol §4.3 to §5). */
+import { type Bytes, encodeBase64Url, fromUtf8, utf8 } from "../../domain/bytes/bytes.ts"
+import { endRecordLength, FLOOR, unpad } from "../../domain/protocol/padding.ts"
+import type { Problem } from "../../domain/problems/problemTypes.ts"
+import type { ProofClaims, ReceiptClaims } from "../../domain/protocol/statement.ts"
+import {
+  chainLink,
+  chainSeed,
+  type EndStatus,
+  type Form,
+  frameAad,
+  frameNonce,
+  RESPONSE_NONCE_BYTES,
+} from "../../domain/protocol/transcript.ts"
+import { equalJson, mustAgree, mustBeSound, mustBeTimely, mustFit } from "../verification/agreement.ts"
+import { proofClaimsFrom, receiptClaimsFrom, STATUSES } from "../verification/claims.ts"
+import { answerFrom, decodeBytes, literal, objectMember, problemFrom, string } from "../verification/decode.ts"
+import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
+import { Tampered } from "../errors.ts"
+import { deriveResponseKeys, hmac, type ResponseKeys, sha256 } from "../crypto/primitives.ts"
+import type { SentRequest } from "./sealRequest.ts"
+import { type TrustedKeys, verifyStatement } from "../verification/trust.ts"
+import { requestCommitment, responseCommitment, type RevealedExchange } from "../verification/verify.ts"
+
+/** The end of a response, verified. */
+export interface VerifiedEnd {
+  readonly status: EndStatus
+  readonly receipt: ReceiptClaims
+  readonly problem: Problem | undefined
+  /** Everything needed to prove the exchange to a third party; holding it means being able to read it. */
+  readonly evidence: RevealedExchange
+}
+
+/** A frame after it was opened, and the chain with it, for those who want to watch an answer come in. */
+export interface VerifiedFrame {
+  readonly index: number
+  readonly final: boolean
+  /** Sealed, in bytes. */
+  readonly size: number
+  /** The rolling chain over all frames up to this one, in base64url (sealed protocol §5). */
+  readonly chain: string
+  /** `null` where a complete answer has none. */
+  readonly payload: JsonObject | null
+}
+
+/** How the frames of a response are laid out. */
+export interface Layout {
+  readonly form: Form
+  /** The smallest block; by default that of all but unpaced streams. */
+  readonly floor?: number
+  readonly onFrame?: ((frame: VerifiedFrame) => void) | undefined
+}
+
+export class ResponseOpener {
+  private readonly sent: SentRequest
+  private readonly trusted: TrustedKeys
+  private readonly layout: Layout
+  private readonly keys: ResponseKeys
+  private readonly payloads: Array<Bytes> = []
+  /** The values of the data frames. */
+  private readonly answers: Array<JsonObject | null> = []
+  private chain: Bytes
+  /** The chain after the data frames alone, which the receipt covers. */
+  private dataChain: Bytes
+  private frames = 0
+  private ended = false
+
+  private constructor(sent: SentRequest, trusted: TrustedKeys, layout: Layout, keys: ResponseKeys, chain: Bytes) {
+    this.sent = sent
+    this.trusted = trusted
+    this.layout = layout
+    this.keys = keys
+    this.chain = chain
+    this.dataChain = chain
+  }
+
+  static async begin(
+    sent: SentRequest,
+    trusted: TrustedKeys,
+    layout: Layout,
+    nonceText: string,
+  ): Promise<ResponseOpener> {
+    const nonce = decodeBytes(nonceText, "response_nonce", RESPONSE_NONCE_BYTES)
+    const keys = await deriveResponseKeys(sent.secret, sent.enc, nonce)
+    return new ResponseOpener(sent, trusted, layout, keys, await sha256(chainSeed(sent.requestHash, nonce)))
+  }
+
+  /** The object in the next frame. Throws `Tampered` unless the frame is exactly the one that must come next. */
+  async open(ciphertextText: string, final: boolean): Promise<JsonObject> {
+    const payload = await this.openAnswer(ciphertextText, final)
+    if (payload === null) throw new Tampered("A frame is empty.")
+    return payload
+  }
+
+  /** The same where a frame may also have `null` in it, because there is no answer. */
+  async openAnswer(ciphertextText: string, final = false): Promise<JsonObject | null> {
+    if (this.ended) throw new Tampered("There is a frame after the final one.")
+    const index = this.frames++
+    const ciphertext = decodeBytes(ciphertextText, "ciphertext")
+    const block = await this.keys.open(
+      frameNonce(this.keys.baseNonce, index),
+      frameAad(this.layout.form, index, final, this.sent.requestHash),
+      ciphertext,
+    )
+    if (block === undefined) throw new Tampered(`Frame ${index} is not authentic.`)
+    const payload = unpad(block, this.layout.floor ?? FLOOR)
+    if (payload === undefined) throw new Tampered(`Frame ${index} is not padded as it must be.`)
+    if (final && payload.length !== endRecordLength(payload.length)) {
+      throw new Tampered("The end record does not have the size that end records are padded to.")
+    }
+    this.chain = await sha256(chainLink(this.chain, index, final, await sha256(ciphertext)))
+    if (final) this.ended = true
+    else {
+      this.payloads.push(payload)
+      this.dataChain = this.chain
+    }
+    const answer = answerFrom(payload, `frame ${index}`)
+    if (!final) this.answers.push(answer)
+    const chain = encodeBase64Url(this.chain)
+    this.layout.onFrame?.({ index, final, size: ciphertext.length, chain, payload: answer })
+    return answer
+  }
+
+  /** Verifies the end record of a response whose final frame was opened. */
+  async end(record: JsonObject): Promise<VerifiedEnd> {
+    const { commitKey, credentialKey } = this.keys
+    const credential = await hmac(credentialKey, utf8(this.sent.credential))
+    const status = literal(record, "status", STATUSES)
+    const statement = string(record, "receipt")
+    const receipt = receiptClaimsFrom(await verifyStatement("receipt", statement, this.trusted))
+    this.must(receipt.iss === this.sent.session.kid, "was signed by another identity than the session")
+    this.must(receipt.session_id === this.sent.session.id, "is about another session")
+    // If the proxy could not read the request, it does not know the request's id.
+    const isUnread = receipt.jti === null && status === "failed"
+    this.must(receipt.jti === this.sent.requestId || isUnread, "is about another request")
+    this.must(receipt.request_hash === encodeBase64Url(this.sent.requestHash), "is about another request")
+    this.must(receipt.form === this.layout.form && receipt.status === status, "contradicts the end record")
+    this.must(
+      equalJson([receipt.finish_reasons, receipt.usage], [record["finish_reasons"], record["usage"]]),
+      "contradicts the end record",
+    )
+    this.must(status === "complete" || isObject(record["problem"]), "is of a failure that nothing is said of")
+    mustBeSound(receipt, this.sent.session.begunAt)
+    mustBeTimely(receipt.received_at, receipt.iat, this.elapsed())
+    this.must(receipt.count === this.payloads.length, "counts other frames than came")
+    this.must(receipt.root === encodeBase64Url(this.dataChain), "covers other frames than came")
+    this.must(
+      receipt.request_commitment === encodeBase64Url(await requestCommitment(commitKey, credential, this.sent.payload)),
+      "commits to another request",
+    )
+    this.must(
+      receipt.response_commitment === encodeBase64Url(await responseCommitment(commitKey, this.payloads)),
+      "commits to another answer",
+    )
+    const request = fromUtf8(this.sent.payload)
+    const asked = parseJson(request)
+    mustFit({ receipt, request: isObject(asked) ? asked : {}, responses: this.answers })
+    return {
+      status,
+      receipt,
+      problem: record["problem"] === undefined ? undefined : problemFrom(objectMember(record, "problem"), 502),
+      evidence: {
+        receipt: statement,
+        commit_key: encodeBase64Url(commitKey),
+        credential_commitment: encodeBase64Url(credential),
+        request,
+        responses: this.payloads.map(fromUtf8),
+      },
+    }
+  }
+
+  /** Verifies the terminal proof of a stream whose end record was verified. */
+  async prove(statement: string, end: VerifiedEnd): Promise<ProofClaims> {
+    const proof = proofClaimsFrom(await verifyStatement("proof", statement, this.trusted))
+    // The receipt was compared with everything known here, so it suffices that the proof agrees with the receipt.
+    mustAgree(end.receipt, proof)
+    mustBeTimely(end.receipt.received_at, proof.iat, this.elapsed())
+    if (proof.root !== encodeBase64Url(this.chain)) {
+      throw new Tampered("The terminal proof does not cover this stream.")
+    }
+    return proof
+  }
+
+  /** Since the request was sealed, in milliseconds. */
+  private elapsed(): number {
+    return performance.now() - this.sent.sealedAt
+  }
+
+  private must(holds: boolean, otherwise: string): void {
+    if (!holds) throw new Tampered(`The receipt ${otherwise}.`)
+  }
+}

@@ -1,0 +1,406 @@
+/** The client of the sealed proxy, for Node and browsers. */
+import { type ApiName, apiOf, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
+import type { ChatCompletion, ChatInput } from "../../domain/chat/chatTypes.ts"
+import type { PublicJwk, ReceiptClaims } from "../../domain/protocol/statement.ts"
+import type { SuiteName } from "../../domain/protocol/suites.ts"
+import { floorOf, paceOf } from "../../domain/protocol/pace.ts"
+import { type Form, MEDIA_TYPE } from "../../domain/protocol/transcript.ts"
+import { parseStatement } from "../../domain/protocol/statement.ts"
+import { string, strings } from "../verification/decode.ts"
+import { deferred } from "../transport/deferred.ts"
+import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
+import { deliver } from "./delivery.ts"
+import { KeyMissing, NoPins, PinMismatch, SealedProblem, SealgateError, StreamTruncated, Tampered } from "../errors.ts"
+import { type Layout, ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
+import { type ChatStream, type EventStream, joinChat, joinEvents } from "./joins.ts"
+import { failureOf, type Join, nextEvent, SealedStream, type StreamEnd } from "./SealedStream.ts"
+import { expectEvent } from "./streamParts.ts"
+import { sealRequest, type SentRequest } from "./sealRequest.ts"
+import { serverSentEvents } from "./serverSentEvents.ts"
+import { type ClientSession, sessionRequest, verifySession } from "./session.ts"
+import type { Answer } from "../transport/httpTypes.ts"
+import { type Fetch, hangUp, readAnswer, Transport } from "../transport/transport.ts"
+import { keysByThumbprint, publicJwk, type TrustedKeys } from "../verification/trust.ts"
+import type { RevealedExchange } from "../verification/verify.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+
+export type { Fetch } from "../transport/transport.ts"
+
+export interface SealedClientOptions {
+  /** Where the proxy is, such as `https://proxy.example.com`. */
+  readonly baseUrl: string | URL
+  /** Key ids (`kid`) of the proxy identities to believe. Several allow a key to be rotated. */
+  readonly pins?: ReadonlyArray<string>
+  /**
+   * Without pins: believe the identity that answers first, and only that one from then on. An attacker who is there
+   * at that moment is believed too.
+   */
+  readonly trustOnFirstUse?: boolean
+  /**
+   * Which suites may be used; default: all, the post-quantum one before the other. The proxy signs what was offered to it, so
+   * nobody on the path can shorten the list.
+   */
+  readonly suites?: ReadonlyArray<SuiteName>
+  /**
+   * Who asks, as HTTP has it in `Authorization`, such as `Bearer …`; or what gives that, asked before each request. It goes
+   * under the seal, so only the proxy reads it.
+   */
+  readonly credential?: string | (() => string | Promise<string>)
+  /**
+   * Milliseconds between the frames of streams, 20 to 1000; default 100. They come by the clock, so that nobody on the path can
+   * count tokens. `0` sends each token as it comes, and gives that up.
+   */
+  readonly pace?: number
+  /**
+   * `never`: a request is sealed once, also where the proxy says that it did not serve it. By default it is sealed anew, once,
+   * when its session is gone: one process serves it once at most, but a process that was started anew remembers nothing.
+   */
+  readonly retry?: "never"
+  /** How requests are sent; default: Node's own HTTP client in Node, else `fetch`. */
+  readonly fetch?: Fetch
+}
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal
+  /** Which provider must serve the request; without it the proxy's order decides. */
+  readonly provider?: string
+  /**
+   * Whether a stream may begin again with another provider after something of it came. With `false` a provider that fails
+   * then ends the stream with `AnswerIncomplete` at once, without a second call. By default it may for Chat Completions, and
+   * not for `messages` and `responses`, on whose parts agents act as they come.
+   */
+  readonly restart?: boolean
+  /**
+   * Headers of the vendor's API that say how the model is called, such as `anthropic-version`, by their names in lower case.
+   * They go to the provider under the seal; the proxy refuses others than those of the API.
+   */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The pace of this stream, where it is not the client's. */
+  readonly pace?: number
+  /** A UUID that names the request in the receipt; made up when absent. */
+  readonly requestId?: string
+  /** The trace that the request belongs to. It goes under the seal: what headers say of one is not taken up. */
+  readonly trace?: { readonly traceparent: string; readonly tracestate?: string | undefined }
+  /** Called with every frame of the answer once it was verified, before what it holds is handed out. */
+  readonly onFrame?: (frame: VerifiedFrame) => void
+}
+
+/** How long after its end, in milliseconds, a request of a session may be sealed anew in another one. */
+const SEALED_ANEW_WITHIN_MS = 60_000
+
+/** What is known of a whole answer, whose receipt was verified. */
+interface VerifiedWhole {
+  readonly receipt: ReceiptClaims
+  /** The signed receipt as it came, to be kept. */
+  readonly statements: { readonly receipt: string }
+  /** Proves the exchange to a third party; holding it means being able to read it. */
+  readonly evidence: RevealedExchange
+}
+
+/** A whole answer of Chat Completions. */
+export interface SealedCompletion extends VerifiedWhole {
+  readonly completion: ChatCompletion
+}
+
+/** A whole answer of any API. */
+export interface SealedAnswer extends VerifiedWhole {
+  /** As the vendor's API describes it. */
+  readonly answer: JsonObject
+}
+
+/** A request as the vendor's API describes it. JSON text goes under the seal as it is, to the byte. */
+export type RequestBody = object | string
+
+/**
+ * Completions that only the pinned proxy can read, with answers that only it can have given.
+ *
+ * @example
+ * const client = new SealedClient({ baseUrl: "http://localhost:3001", pins: ["GjmH…"] })
+ * const { completion, receipt } = await client.complete({ prompt: "Hello" })
+ * const stream = await client.stream({ messages: [{ role: "user", content: "Hello" }] })
+ * for await (const part of stream) if (part.type === "delta") show(part.chunk)
+ * const { proof } = await stream.end
+ * const { answer } = await client.messages({ model: "claude-…", max_tokens: 99, messages: [{ role: "user", content: "Hi" }] })
+ */
+export class SealedClient {
+  private readonly transport: Transport
+  private readonly trustOnFirstUse: boolean
+  private readonly suites: ReadonlyArray<SuiteName> | undefined
+  private readonly credential: SealedClientOptions["credential"]
+  private readonly pace: number | undefined
+  private readonly retry: SealedClientOptions["retry"]
+  private pinned: ReadonlyArray<string>
+  private keys: TrustedKeys = new Map()
+  private session: ClientSession | undefined
+  /** The session being begun, shared by all requests that need one meanwhile. */
+  private beginning: Promise<void> | undefined
+
+  constructor(options: SealedClientOptions) {
+    this.transport = new Transport(options.baseUrl, options.fetch)
+    this.pinned = options.pins ?? []
+    this.suites = options.suites
+    this.credential = options.credential
+    this.pace = options.pace
+    this.retry = options.retry
+    this.trustOnFirstUse = options.trustOnFirstUse === true
+  }
+
+  /** The key ids that are believed: the ones given, or the one trusted on first use. */
+  get pins(): ReadonlyArray<string> {
+    return this.pinned
+  }
+
+  /** The public keys seen so far that are believed, as a JWKS: what verifies statements offline, later. */
+  get keySet(): { readonly keys: ReadonlyArray<PublicJwk> } {
+    return { keys: [...this.keys].map(([kid, publicKey]) => publicJwk(kid, publicKey)) }
+  }
+
+  /** One whole answer. Throws a `SealgateError`, or the signal's reason when it fires. */
+  async complete(input: ChatInput, options: RequestOptions = {}): Promise<SealedCompletion> {
+    const { answer, ...verified } = await this.request(CHAT_COMPLETIONS, { ...input, stream: false }, options)
+    // The frame is authentic, so it contains what the proxy's own schema produced: a completion.
+    return { completion: answer as unknown as ChatCompletion, ...verified }
+  }
+
+  /** A streamed answer: see {@link requestStream}. */
+  async stream(input: ChatInput, options: RequestOptions = {}): Promise<ChatStream> {
+    return this.openStream(CHAT_COMPLETIONS, { ...input, stream: true }, joinChat, options)
+  }
+
+  /** Anthropic Messages: a `message` object. */
+  messages(body: RequestBody, options?: RequestOptions): Promise<SealedAnswer> {
+    return this.request("messages", body, options)
+  }
+
+  /** How many tokens a request of `messages` has: `{ input_tokens }`. */
+  countTokens(body: RequestBody, options?: RequestOptions): Promise<SealedAnswer> {
+    return this.request("messages.count_tokens", body, options)
+  }
+
+  /** OpenAI Responses: a `response` object. */
+  responses(body: RequestBody, options?: RequestOptions): Promise<SealedAnswer> {
+    return this.request("responses", body, options)
+  }
+
+  /** OpenAI Embeddings: a `list` object. */
+  embeddings(body: RequestBody, options?: RequestOptions): Promise<SealedAnswer> {
+    return this.request("embeddings", body, options)
+  }
+
+  /**
+   * One whole answer of any API that the proxy serves. Throws a `SealgateError`, or the signal's reason when it fires; a
+   * `TypeError` when the body asks for a stream or is no JSON object.
+   */
+  async request(api: ApiName, body: RequestBody, options: RequestOptions = {}): Promise<SealedAnswer> {
+    const text = jsonText(body, false)
+    for (let again = true; ; again = false) {
+      const { response, sent } = await this.send(api, text, "complete", options)
+      const body = await readAnswer(response, options.signal)
+      const opener = await this.opener(sent, { form: "complete", onFrame: options.onFrame }, body)
+      const [answer, last, ...more] = strings(body, "frames")
+      if (answer === undefined || last === undefined || more.length > 0) {
+        throw new Tampered("A complete answer has exactly two frames.")
+      }
+      const opened = await opener.openAnswer(answer)
+      const end = await opener.end(await opener.open(last, true))
+      if (opened !== null) {
+        const { evidence, receipt } = end
+        return { answer: opened, receipt, statements: { receipt: evidence.receipt }, evidence }
+      }
+      const error = failureOf(end)
+      if (!this.isRenewable(error, sent, options) || !again) throw error
+    }
+  }
+
+  /**
+   * A streamed answer of any API that streams; a body that is an object is given `stream: true`. The promise resolves when
+   * the proxy has taken the request; what becomes of it is learnt by reading. Throws a `SealgateError`, or the signal's reason
+   * when it fires, now or while it is read; a `TypeError` when the body asks for no stream or is no JSON object.
+   */
+  requestStream(api: ApiName, body: RequestBody, options: RequestOptions = {}): Promise<EventStream> {
+    return this.openStream(api, body, joinEvents, options)
+  }
+
+  private async openStream<Chunk extends JsonObject, End extends StreamEnd>(
+    api: ApiName,
+    body: RequestBody,
+    join: () => Join<Chunk, End>,
+    options: RequestOptions,
+  ): Promise<SealedStream<Chunk, End>> {
+    const text = jsonText(body, true)
+    const asked = apiOf(api).stream?.restart === false ? { restart: false, ...options } : options
+    const first = await this.sendStream(api, text, asked)
+    const renew = (error: SealgateError) =>
+      this.isRenewable(error, first.sent, asked) ? this.sendStream(api, text, asked) : undefined
+    return new SealedStream(first, join, { ...asked, renew })
+  }
+
+  private async sendStream(api: ApiName, body: string, options: RequestOptions) {
+    const { response, sent } = await this.send(api, body, "stream", options)
+    if (response.body === null) throw new StreamTruncated({ chunks: [] })
+    const events = serverSentEvents(response.body)
+    try {
+      const opening = expectEvent(await nextEvent(events, [], options.signal), "open")
+      const floor = floorOf(paceOf(options.pace ?? this.pace))
+      return {
+        sent,
+        events,
+        opener: await this.opener(sent, { form: "stream", floor, onFrame: options.onFrame }, opening),
+      }
+    } catch (error) {
+      await events.return(undefined)
+      throw error
+    }
+  }
+
+  private opener(sent: SentRequest, layout: Layout, body: JsonObject): Promise<ResponseOpener> {
+    return ResponseOpener.begin(sent, this.keys, layout, string(body, "response_nonce"))
+  }
+
+  /**
+   * Whether to seal a failed request once more: the two clocks drifted apart since the session began, and no provider
+   * was called. A new session measures the difference again. The failed request has used up its id, so an id given by
+   * the caller cannot be repeated.
+   */
+  private isRenewable(error: SealgateError, { session }: SentRequest, { requestId }: RequestOptions): boolean {
+    if (!(error instanceof SealedProblem) || error.problem.code !== "stale") return false
+    if (this.session === session) this.session = undefined
+    return this.retry !== "never" && requestId === undefined
+  }
+
+  /**
+   * Seals and sends. A proxy that has ended the session, or is about to, has not served it: then it is sealed again in a new
+   * session, once, under the same id.
+   */
+  private async send(
+    api: ApiName,
+    body: string,
+    form: Form,
+    { headers, pace = this.pace, provider, requestId, restart, signal, trace }: RequestOptions,
+  ) {
+    const id = requestId?.toLowerCase() ?? globalThis.crypto.randomUUID()
+    const credential = typeof this.credential === "function" ? await this.credential() : (this.credential ?? "")
+    let refused: { readonly error: SealgateError; readonly anewUntil: number } | undefined
+    for (;;) {
+      const session = await this.takeSession(signal)
+      const now = Date.now() + session.clockOffset
+      // The proxy remembers ids a little longer than the session in which they may have been used. Whoever holds up the
+      // beginning of another one must not get past that.
+      if (refused !== undefined && now > refused.anewUntil) throw refused.error
+      const head = JSON.stringify({
+        request_id: id,
+        issued_at: now,
+        ...withoutUndefined({ provider, restart, pace: form === "stream" ? pace : undefined, ...trace, headers }),
+        api,
+      })
+      const sealing = { requestId: id, payload: `${head.slice(0, -1)},"body":${body}}`, credential }
+      const sent = await sealRequest(session, sealing).catch(nothingSealed)
+      const delivered = await deliver(this.transport, sent, signal)
+      if (delivered.type === "answer") return { sent, response: await onlySealed(delivered.response, MEDIA_TYPE[form]) }
+      const { error, sessionOver } = delivered
+      // Another request may have begun a new one in the meantime.
+      if ((sessionOver || error.mayHaveBeenServed) && this.session === session) this.session = undefined
+      if (!sessionOver || this.retry === "never" || refused !== undefined) throw error
+      refused = { error, anewUntil: session.expiresAt + SEALED_ANEW_WITHIN_MS }
+    }
+  }
+
+  /**
+   * Takes one request from the current session, or from a new one if that is used up. Requests that come while a
+   * session begins share it, so no caller's signal can cancel the beginning.
+   */
+  private async takeSession(signal: AbortSignal | undefined): Promise<ClientSession> {
+    while (this.session === undefined || !isUsable(this.session)) {
+      this.beginning ??= this.begin()
+        .catch(nothingSealed)
+        .finally(() => {
+          this.beginning = undefined
+        })
+      await orAbort(this.beginning, signal)
+    }
+    this.session.requestsLeft--
+    return this.session
+  }
+
+  private async begin(): Promise<void> {
+    if (this.pinned.length === 0 && !this.trustOnFirstUse) throw new NoPins()
+    const request = sessionRequest(this.suites)
+    const answer = await this.transport.ask("/v1/init", request.body)
+    const attestation = string(answer, "attestation")
+    const now = Date.now()
+    const kid = signerOf(attestation)
+    if (this.pinned.length > 0 && !this.pinned.includes(kid)) throw new PinMismatch(this.pinned, kid)
+    const keys = this.keys.has(kid) ? this.keys : await this.keysWith(kid, answer)
+    const session = await verifySession(attestation, keys, request, now)
+    // Only now is it known that whoever shows this key also holds it.
+    this.keys = keys
+    if (this.pinned.length === 0) this.pinned = [session.kid]
+    this.session = session
+  }
+
+  /** The keys and the one that `offer` is signed with; what comes beside the offer counts only by its thumbprint. */
+  private async keysWith(kid: string, offer: JsonObject): Promise<TrustedKeys> {
+    // A proxy that shows its key elsewhere may be several, of which another one answers.
+    const shown = offer["keys"] === undefined ? await this.transport.ask("/v1/keys") : offer
+    const publicKey = (await keysByThumbprint(shown)).get(kid)
+    if (publicKey === undefined) {
+      throw new KeyMissing(
+        kid,
+        `The proxy says that ${kid} signed its offer, and shows another key. ` +
+          "Ask its operator whether its key is being rotated; otherwise something on the path changes what it says.",
+      )
+    }
+    return new Map([...this.keys, [kid, publicKey]])
+  }
+}
+
+/**
+ * The JSON text of a request. Text was parsed before it goes into other text, because what is not one object could end that
+ * and have members of its own beside it.
+ */
+const jsonText = (body: RequestBody, streamed: boolean): string => {
+  const parsed: unknown = typeof body === "string" ? parseJson(body) : body
+  if (!isObject(parsed)) throw new TypeError("The body is neither an object nor the JSON text of one.")
+  const given = streamed && parsed === body ? { ...parsed, stream: true } : parsed
+  if ((given["stream"] === true) !== streamed) {
+    throw new TypeError(
+      `The body's member \`stream\` is ${streamed ? "not true: use request" : "true: use requestStream"}.`,
+    )
+  }
+  return typeof body === "string" ? body : JSON.stringify(given)
+}
+
+const isUsable = (session: ClientSession): boolean =>
+  session.requestsLeft > 0 && Date.now() + session.clockOffset < session.usableUntil
+
+/** The key id in a statement's header; who that is gets verified afterwards. */
+const signerOf = (statement: string): string => {
+  const kid = parseStatement(statement)?.kid
+  if (kid === undefined) throw new Tampered("The session offer is not a well-formed Ed25519 JWS.")
+  return kid
+}
+
+/** Throws `error` again, saying that nothing was served: it came before anything was sealed. */
+const nothingSealed = (error: unknown): never => {
+  if (error instanceof SealgateError) Object.assign(error, { mayHaveBeenServed: false })
+  throw error
+}
+
+/** Lets through what may be sealed: status 200 and the media type of what was asked for, nothing else. */
+const onlySealed = async (response: Answer, mediaType: string): Promise<Answer> => {
+  const contentType = response.headers.get("content-type") ?? "no content type"
+  const [type = ""] = contentType.split(";")
+  if (response.status === 200 && type.trim().toLowerCase() === mediaType) return response
+  await hangUp(response)
+  throw new Tampered(`An unsealed answer (${response.status}, ${contentType}) came instead of a sealed one.`)
+}
+
+/** `promise`, unless `signal` fires first. */
+const orAbort = <A>(promise: Promise<A>, signal: AbortSignal | undefined): Promise<A> => {
+  if (signal === undefined) return promise
+  const { promise: aborted, reject } = deferred<never>()
+  const abort = () => reject(signal.reason)
+  if (signal.aborted) abort()
+  signal.addEventListener("abort", abort, { once: true })
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", abort))
+}

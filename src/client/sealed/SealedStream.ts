@@ -1,0 +1,201 @@
+/** A sealed stream while it comes in: every part is verified before it is handed out. */
+import type { JsonObject } from "../../domain/json/json.ts"
+import type { ProofClaims, ReceiptClaims } from "../../domain/protocol/statement.ts"
+import {
+  AnswerIncomplete,
+  SealedProblem,
+  type SealgateError,
+  StreamTruncated,
+  Tampered,
+  type VerifiedPrefix,
+} from "../errors.ts"
+import { deferred } from "../transport/deferred.ts"
+import type { ResponseOpener, VerifiedEnd } from "./ResponseOpener.ts"
+import type { ServerSentEvent } from "./serverSentEvents.ts"
+import { frameOf, partsOf, proofOf, type StreamPart } from "./streamParts.ts"
+import type { RevealedExchange } from "../verification/verify.ts"
+
+/** How a stream ended, with receipt and terminal proof verified. */
+export interface StreamEnd {
+  readonly receipt: ReceiptClaims
+  readonly proof: ProofClaims
+  /** The signed statements as they came, to be kept. */
+  readonly statements: { readonly receipt: string; readonly proof: string }
+  readonly evidence: RevealedExchange
+}
+
+/** Makes of a stream's chunks, as they come, what is given out at its end. */
+export interface Join<Chunk, End> {
+  readonly add: (chunk: Chunk) => void
+  readonly end: (verified: StreamEnd) => End
+  /** The text of the answer so far. */
+  readonly text: () => string
+}
+
+/**
+ * Iterate it once, from the start: a second iteration could only pass off what is left as the answer, so it throws a
+ * `TypeError`. The iteration ends only when the final frame, the receipt and the proof were verified; it throws
+ * `StreamTruncated`, `AnswerIncomplete` or `Tampered` otherwise, or the signal's reason. `end` settles with it.
+ */
+export class SealedStream<Chunk extends JsonObject, End extends StreamEnd> implements AsyncIterable<StreamPart<Chunk>> {
+  /** What the end carried. It rejects with whatever the iteration throws. */
+  readonly end: Promise<End>
+  private readonly reading: Reading<Chunk, End>
+  private readonly parts: AsyncGenerator<StreamPart<Chunk>>
+  private taken = false
+
+  constructor(open: OpenStream, join: () => Join<Chunk, End>, options: StreamOptions = {}) {
+    const { promise, reject, resolve } = deferred<End>()
+    // A caller that only iterates learns of a failure there, so a rejection of `end` need not be handled as well.
+    promise.catch(() => undefined)
+    this.end = promise
+    const reading = { open, joined: join() }
+    this.reading = reading
+    const parts = verifiedParts(reading, join, options, resolve, reject)
+    const leave = parts.return.bind(parts)
+    // A generator that was never started runs no `finally`, so a caller that leaves before the start is handled here.
+    parts.return = async (value) => {
+      const left = await leave(value)
+      await close(reading.open.events, reject)
+      return left
+    }
+    this.parts = parts
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<StreamPart<Chunk>> {
+    if (this.taken) throw new TypeError("A sealed stream can be iterated only once; text() and end can be read again.")
+    this.taken = true
+    return this.parts
+  }
+
+  /** Reads the stream to its verified end and returns the text of the answer: where it has choices, of the first one. */
+  async text(): Promise<string> {
+    this.taken = true
+    for await (const _ of this.parts) continue
+    await this.end
+    return this.reading.joined.text()
+  }
+}
+
+type Events = AsyncIterator<ServerSentEvent>
+
+/** A stream that has been opened: its next event is its first frame. */
+interface OpenStream {
+  readonly opener: ResponseOpener
+  readonly events: Events
+}
+
+/** What of a stream is replaced where another one takes its place, or where it begins again. */
+interface Reading<Chunk, End> {
+  open: OpenStream
+  joined: Join<Chunk, End>
+}
+
+interface StreamOptions {
+  readonly signal?: AbortSignal
+  /** `false` where the proxy was asked not to begin again. */
+  readonly restart?: boolean
+  /** Gives another stream in place of one that failed before anything came of it, where that may help. */
+  readonly renew?: (error: SealgateError) => Promise<OpenStream> | undefined
+}
+
+/** Hangs up, and settles `end` for whoever stops early. Neither does anything where all of it was read. */
+const close = async (events: Events, reject: (error: unknown) => void): Promise<void> => {
+  reject(new Tampered("The stream was not read to its end, so nothing about its end is known."))
+  await events.return?.()
+}
+
+async function* verifiedParts<Chunk extends JsonObject, End extends StreamEnd>(
+  reading: Reading<Chunk, End>,
+  join: () => Join<Chunk, End>,
+  { renew, restart, signal }: StreamOptions,
+  resolve: (end: End) => void,
+  reject: (error: unknown) => void,
+): AsyncGenerator<StreamPart<Chunk>> {
+  let chunks: Array<Chunk> = []
+  let seq = 0
+  let began = false
+  let renewed = false
+  try {
+    for (;;) {
+      const { events, opener } = reading.open
+      const { data, final } = frameOf(await nextEvent(events, chunks, signal), seq)
+      const payload = await opener.open(data, final)
+      seq++
+      if (!final) {
+        for (const part of partsOf<Chunk>(payload)) {
+          began = true
+          if (part.type === "restart") {
+            if (restart === false) throw new Tampered("The stream starts over although the request forbids it.")
+            reading.joined = join()
+            chunks = []
+          } else {
+            reading.joined.add(part.chunk)
+            chunks.push(part.chunk)
+          }
+          yield part
+        }
+        continue
+      }
+      const end = await opener.end(payload)
+      const statement = proofOf(await nextEvent(events, chunks, signal))
+      const proof = await opener.prove(statement, end)
+      if (!(await isOver(events))) throw new Tampered("The stream goes on after its proof.")
+      if (end.status !== "complete") {
+        const error = failureOf(end, began ? { chunks } : undefined)
+        const other = renewed ? undefined : await renew?.(error)
+        if (other === undefined) throw error
+        reading.open = other
+        renewed = true
+        seq = 0
+        continue
+      }
+      const { evidence, receipt } = end
+      const statements = { receipt: evidence.receipt, proof: statement }
+      return resolve(reading.joined.end({ receipt, proof, statements, evidence }))
+    }
+  } catch (error) {
+    reject(error)
+    throw error
+  } finally {
+    await close(reading.open.events, reject)
+  }
+}
+
+/**
+ * The error of a stream whose verified end is not a complete answer: a refusal, unless a part of the answer came before
+ * it.
+ */
+export const failureOf = (end: VerifiedEnd, prefix?: VerifiedPrefix): AnswerIncomplete | SealedProblem => {
+  const { problem, receipt } = end
+  if (prefix === undefined && problem !== undefined) {
+    return new SealedProblem(problem, true, problem.retry_after_ms, undefined, receipt)
+  }
+  const status = end.status === "aborted" ? "aborted" : "failed"
+  return new AnswerIncomplete(status, problem, prefix ?? { chunks: [] }, receipt)
+}
+
+/** The next event. A stream that ends or breaks here is truncated, unless the caller's signal has fired. */
+export const nextEvent = async (
+  events: Events,
+  chunks: VerifiedPrefix["chunks"],
+  signal: AbortSignal | undefined,
+): Promise<ServerSentEvent> => {
+  let next: IteratorResult<ServerSentEvent>
+  try {
+    next = await events.next()
+  } catch (cause) {
+    if (signal?.aborted === true) throw signal.reason
+    if (cause instanceof Tampered) throw cause
+    throw new StreamTruncated({ chunks }, { cause })
+  }
+  if (next.done === true) throw new StreamTruncated({ chunks })
+  return next.value
+}
+
+/** Whether nothing follows the proof. A connection that breaks after the proof, or is closed then, loses nothing. */
+const isOver = (events: Events): Promise<boolean> =>
+  events.next().then(
+    ({ done }) => done === true,
+    (error: unknown) => !(error instanceof Tampered),
+  )

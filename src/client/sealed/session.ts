@@ -1,0 +1,99 @@
+/** Sessions from the client's side: an offer is believed only after everything about it was checked (§3). */
+import { type Bytes, encodeBase64Url, utf8 } from "../../domain/bytes/bytes.ts"
+import { type Suite, SUITES, type SuiteName, suiteWith } from "../../domain/protocol/suites.ts"
+import { MAX_SESSION_SECONDS, SESSION_ID_BYTES } from "../../domain/protocol/transcript.ts"
+import { sessionClaimsFrom } from "../verification/claims.ts"
+import { decodeBytes } from "../verification/decode.ts"
+import { Tampered } from "../errors.ts"
+import { randomBytes, sha256 } from "../crypto/primitives.ts"
+import { type TrustedKeys, verifyStatement } from "../verification/trust.ts"
+
+/** A verified session. */
+export interface ClientSession {
+  readonly id: string
+  readonly idBytes: Bytes
+  readonly suite: Suite
+  readonly publicKey: Bytes
+  readonly attestationHash: Bytes
+  /** Key id of the identity that signed the offer. */
+  readonly kid: string
+  /** When it began: whole seconds since the epoch, on the proxy's clock. */
+  readonly begunAt: number
+  /** When it ends: milliseconds since the epoch, on the proxy's clock. */
+  readonly expiresAt: number
+  /** When to begin a new session, some time before this one ends: milliseconds since the epoch, on the proxy's clock. */
+  readonly usableUntil: number
+  /** Longest ciphertext accepted, in bytes. */
+  readonly maxRequestBytes: number
+  /** What to add to this machine's clock to get the proxy's, in milliseconds. */
+  readonly clockOffset: number
+  /** Requests that may still be sent. */
+  requestsLeft: number
+}
+
+/** How long before its end a session is renewed, in milliseconds; a short one halfway to its end. */
+const RENEWAL_MARGIN_MS = 5000
+/** What lasts less, in milliseconds, could be over before its first request arrives. */
+const SHORTEST_SESSION_MS = 2000
+
+/** Half a second: the signed `iat` is in whole seconds, so the proxy's clock was on average this much later. */
+const MEAN_TRUNCATION_MS = 500
+
+const NONCE_BYTES = 16
+
+/** How a session is asked for. */
+export interface SessionRequest {
+  /** JSON text: what the offer has to be signed over, to the byte. */
+  readonly body: string
+  readonly suites: ReadonlyArray<Suite>
+}
+
+/** Offers the suites of these names, in the product's order, with a fresh nonce. */
+export const sessionRequest = (names: ReadonlyArray<SuiteName> = SUITES.map(({ name }) => name)): SessionRequest => {
+  const suites = SUITES.filter(({ name }) => names.includes(name))
+  const body = { client_nonce: encodeBase64Url(randomBytes(NONCE_BYTES)), suites: suites.map(({ id }) => id) }
+  return { body: JSON.stringify(body), suites }
+}
+
+/**
+ * Verifies the statement that `POST /v1/init` is answered with.
+ *
+ * @param now this machine's clock when the answer came, in milliseconds since the epoch
+ */
+export const verifySession = async (
+  attestation: string,
+  trusted: TrustedKeys,
+  { body, suites }: SessionRequest,
+  now: number,
+): Promise<ClientSession> => {
+  const offer = sessionClaimsFrom(await verifyStatement("session", attestation, trusted))
+  if (offer.init_hash !== encodeBase64Url(await sha256(utf8(body)))) {
+    throw new Tampered("The session was offered to somebody else, or to another choice of suites than was sent.")
+  }
+  const suite = suiteWith(offer.suite)
+  if (suite === undefined || !suites.includes(suite)) {
+    throw new Tampered("The session is of a suite that was not offered.")
+  }
+  const publicKey = decodeBytes(offer.public_key, "public_key", suite.publicKeyBytes)
+  if (!suite.isSoundKey(publicKey)) throw new Tampered("The session's public key is not valid for its suite.")
+  const lifetime = (offer.expires_at - offer.iat) * 1000
+  if (lifetime < SHORTEST_SESSION_MS) throw new Tampered("The session has expired before it could be used.")
+  if (lifetime > MAX_SESSION_SECONDS * 1000) {
+    throw new Tampered(`The session lasts longer than ${MAX_SESSION_SECONDS} s, which no session may.`)
+  }
+  if (offer.max_requests === 0) throw new Tampered("The session allows no requests.")
+  return {
+    id: offer.session_id,
+    idBytes: decodeBytes(offer.session_id, "session_id", SESSION_ID_BYTES),
+    suite,
+    publicKey,
+    attestationHash: await sha256(utf8(attestation)),
+    kid: offer.iss,
+    begunAt: offer.iat,
+    expiresAt: offer.expires_at * 1000,
+    usableUntil: offer.expires_at * 1000 - Math.min(RENEWAL_MARGIN_MS, lifetime / 2),
+    maxRequestBytes: offer.max_request_bytes,
+    clockOffset: offer.iat * 1000 + MEAN_TRUNCATION_MS - now,
+    requestsLeft: offer.max_requests,
+  }
+}

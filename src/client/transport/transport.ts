@@ -1,0 +1,177 @@
+/** HTTP to one proxy: what was asked, what came back, and what is known about a request that got no answer. */
+import { joined } from "../../domain/bytes/bytes.ts"
+import type { Problem } from "../../domain/problems/problemTypes.ts"
+import { withoutSlashes } from "../../domain/url.ts"
+import { parseObject, problemFrom } from "../verification/decode.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
+import { SealedProblem, Tampered, Unreachable } from "../errors.ts"
+import { nodeCrypto } from "../crypto/nodeCrypto.ts"
+import type { Answer, Send, Sent } from "./httpTypes.ts"
+import { originHint } from "./originHint.ts"
+import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
+import { connectionReason, systemCode } from "../../domain/problems/systemErrors.ts"
+
+/** The part of `fetch` that is used. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** Something other than a success came back. */
+export interface Refusal {
+  readonly status: number
+  /** The problem document that it is, if it is one. */
+  readonly problem: Problem | undefined
+  readonly retryAfterMs: number | undefined
+}
+
+/** What is known of a request when its response is read. */
+interface Exchange {
+  readonly mayHaveBeenServed: boolean
+  /** The caller's; once it has fired, its reason is what went wrong. */
+  readonly signal: AbortSignal | undefined
+}
+
+const NOT_SERVING: Exchange = { mayHaveBeenServed: false, signal: undefined }
+
+interface SendOptions {
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal | undefined
+}
+
+/** Node's error codes for a connection that was never made, so that nothing can have been sent. */
+const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"])
+
+/** How long a question that asks for no completion may take, in milliseconds: everybody may be waiting for its answer. */
+const ASK_LIMIT_MS = 30_000
+
+/** Longest body that is read, in bytes: sealed and padded, the largest answer that a proxy takes has some 48 MB. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024
+
+export class Transport {
+  private readonly baseUrl: string
+  private readonly fetch: Fetch | undefined
+  private sender: Promise<Send> | undefined
+
+  constructor(baseUrl: string | URL, fetch: Fetch | undefined) {
+    this.baseUrl = withoutSlashes(String(baseUrl))
+    this.fetch = fetch
+  }
+
+  /** Asks for JSON, where asking again does no harm: a GET, or a POST when there is a `body`, which is JSON. */
+  async ask(path: string, body?: string): Promise<JsonObject> {
+    const limit = { signal: AbortSignal.timeout(ASK_LIMIT_MS) }
+    const sent: Sent = body === undefined ? { method: "GET", ...limit } : { ...postOf(body), ...limit }
+    const response = await this.request(path, sent, NOT_SERVING)
+    if (response.status !== 200) {
+      const { problem, retryAfterMs, status } = await readRefusal(response, NOT_SERVING)
+      throw new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, false)
+    }
+    const what = `${this.baseUrl} does not answer as a sealed proxy: its answer`
+    return parseObject(await readBytes(response, NOT_SERVING), what)
+  }
+
+  /** Posts something that may be served, and paid for, by the time that sending it fails. */
+  send(path: string, body: object, { headers, signal }: SendOptions): Promise<Answer> {
+    const sent = { ...postOf(JSON.stringify(body), headers), ...withoutUndefined({ signal }) }
+    return this.request(path, sent, { mayHaveBeenServed: true, signal })
+  }
+
+  private async request(path: string, sent: Sent, exchange: Exchange): Promise<Answer> {
+    const response = await this.answerTo(path, sent, exchange)
+    if (!isRedirect(response)) return response
+    await hangUp(response)
+    const message = `${this.baseUrl} redirects, which is not followed; use the address that it redirects to.`
+    throw new Unreachable(message, {}, exchange.mayHaveBeenServed)
+  }
+
+  private async answerTo(path: string, sent: Sent, { mayHaveBeenServed, signal }: Exchange): Promise<Answer> {
+    try {
+      this.sender ??= senderOf(this.fetch)
+      return await (
+        await this.sender
+      )(this.baseUrl + path, sent)
+    } catch (cause) {
+      if (signal?.aborted === true) throw signal.reason
+      const message = `${this.baseUrl} could not be reached: ${connectionReason(cause)}.${originHint(this.baseUrl)}`
+      throw new Unreachable(message, { cause }, mayHaveBeenServed && !NOT_CONNECTED.has(systemCode(cause) ?? ""))
+    }
+  }
+}
+
+/** Through the caller's `fetch`; else by Node's own HTTP client, which is loaded only where this is Node; else through `fetch`. */
+const senderOf = async (given: Fetch | undefined): Promise<Send> => {
+  if (given === undefined && nodeCrypto() !== undefined) return (await import("./nodeHttp.ts")).nodeFetch
+  const fetch: Fetch = given ?? ((url, init) => globalThis.fetch(url, init))
+  // Not "error": with that, Node loses the body when `fetch` itself repeats a request (after 421).
+  return (url, sent) => fetch(url, { ...sent, redirect: "manual" })
+}
+
+/** Browsers hide both the target and the status of a redirect. */
+const isRedirect = ({ status, type }: Answer): boolean => type === "opaqueredirect" || (status >= 300 && status < 400)
+
+const postOf = (body: string, headers: Readonly<Record<string, string>> = {}): Sent => ({
+  method: "POST",
+  headers: { "content-type": "application/json", ...headers },
+  body,
+})
+
+/** Reads what came in place of a success. */
+export const readRefusal = async (response: Answer, exchange: Exchange): Promise<Refusal> => {
+  const { headers, status } = response
+  const seconds = Number(headers.get("retry-after") ?? Number.NaN)
+  const body = objectIn(await readBytes(response, exchange))
+  const isProblem = /^application\/problem\+json\s*(;|$)/i.test(headers.get("content-type") ?? "")
+  return {
+    status,
+    problem: isProblem && body !== undefined ? problemFrom(body, status) : undefined,
+    retryAfterMs: Number.isFinite(seconds) ? seconds * 1000 : undefined,
+  }
+}
+
+/** The JSON object that a served request was answered with. */
+export const readAnswer = async (response: Answer, signal: AbortSignal | undefined): Promise<JsonObject> =>
+  parseObject(await readBytes(response, { mayHaveBeenServed: true, signal }), "the answer")
+
+/** Gives up a body that will not be read, so that its connection is freed. */
+export const hangUp = async (response: Answer): Promise<void> => {
+  await response.body?.cancel().catch(() => undefined)
+}
+
+/** `Response.bytes` for bodies of strangers: throws `Tampered` when there is no end to it. */
+export const readBody = async ({ body }: Answer): Promise<Uint8Array> => {
+  if (body === null) return new Uint8Array()
+  const reader = body.getReader()
+  const pieces: Array<Uint8Array> = []
+  let size = 0
+  try {
+    for (;;) {
+      const next = await reader.read()
+      if (next.done === true) {
+        const [first, ...others] = pieces
+        return first === undefined || others.length > 0 ? joined(pieces) : first
+      }
+      size += next.value.length
+      if (size > MAX_BODY_BYTES) throw new Tampered("The body of an answer is too large.")
+      pieces.push(next.value)
+    }
+  } finally {
+    // A body that failed or ended has nothing left to cancel.
+    await reader.cancel().catch(() => undefined)
+  }
+}
+
+/** Reads the body. If the connection breaks here, there was no complete answer. */
+const readBytes = (response: Answer, { mayHaveBeenServed, signal }: Exchange): Promise<Uint8Array> =>
+  readBody(response).catch((cause: unknown) => {
+    if (signal?.aborted === true) throw signal.reason
+    if (cause instanceof Tampered) throw cause
+    const message = `The connection broke before the answer was complete: ${connectionReason(cause)}.`
+    throw new Unreachable(message, { cause }, mayHaveBeenServed)
+  })
+
+/** The JSON object that a body of strangers holds, if it does. */
+export const objectIn = (body: Uint8Array): JsonObject | undefined => {
+  try {
+    return parseObject(body, "the body")
+  } catch {
+    return undefined
+  }
+}

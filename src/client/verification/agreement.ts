@@ -1,0 +1,147 @@
+/**
+ * What is stated more than once about an exchange must be the same each time: in its statements, and in what is revealed
+ * or recorded of it. All of these throw `Tampered`, which names what differs.
+ */
+import type { ProofClaims, ReceiptClaims } from "../../domain/protocol/statement.ts"
+import { apiOf, isApiName } from "../../domain/upstream/apis.ts"
+import { isObject, type JsonObject } from "../../domain/json/json.ts"
+import { Tampered } from "../errors.ts"
+import { MAX_SKEW_MS } from "../../domain/protocol/transcript.ts"
+import { type ProvenExchange, provenAnswer, restartOf } from "./provenAnswer.ts"
+
+/** Whether two JSON values are the same; the order of members means nothing. */
+export const equalJson = (a: unknown, b: unknown): boolean => {
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => equalJson(item, b[i]))
+  if (!isObject(a) || !isObject(b)) return a === b
+  const names = Object.keys(a)
+  return (
+    names.length === Object.keys(b).length &&
+    names.every((name) => Object.hasOwn(b, name) && equalJson(a[name], b[name]))
+  )
+}
+
+/** A value that is stated twice, under its name. */
+type Fact = readonly [name: string, once: unknown, again: unknown]
+
+const mustBeSame = (otherwise: string, ...facts: ReadonlyArray<Fact>): void => {
+  const differing = facts
+    .filter(([, once, again]) => !equalJson(once, again))
+    .map(([name, once, again]) => `${name} (${JSON.stringify(once)} and ${JSON.stringify(again)})`)
+  if (differing.length > 0) throw new Tampered(`${otherwise}: ${differing.join(", ")}.`)
+}
+
+/** Times of one exchange, which never run backwards. */
+const mustFollow = (...times: ReadonlyArray<readonly [name: string, seconds: number]>): void => {
+  for (const [i, [name, time]] of times.entries()) {
+    const [before, earlier] = times[i - 1] ?? [name, time]
+    if (time < earlier)
+      throw new Tampered(`The times run backwards: ${name} (${time}) is before ${before} (${earlier}).`)
+  }
+}
+
+/**
+ * A receipt by itself: its times, and its form with its count.
+ *
+ * @param begun the `iat` of the session, in seconds, where it is known
+ */
+export const mustBeSound = (receipt: ReceiptClaims, begun = 0): void => {
+  mustFollow(
+    ["the session's iat", begun],
+    ["received_at", receipt.received_at],
+    ["completed_at", receipt.completed_at],
+    ["the receipt's iat", receipt.iat],
+  )
+  if (receipt.form === "complete" && receipt.count !== 1) {
+    throw new Tampered(`The receipt contradicts itself: a complete answer has one data frame, not ${receipt.count}.`)
+  }
+}
+
+/** How far apart two clocks of one exchange may be, in seconds. */
+const MAX_SKEW_SECONDS = MAX_SKEW_MS / 1000
+
+/**
+ * A receipt, or a proof, from a client that knows how long the exchange took: it was not issued later than that.
+ *
+ * @param elapsed milliseconds since the request was sealed
+ */
+export const mustBeTimely = (receivedAt: number, issuedAt: number, elapsed: number): void => {
+  if (issuedAt - receivedAt > elapsed / 1000 + MAX_SKEW_SECONDS) {
+    throw new Tampered(
+      `The times contradict the exchange: it took ${Math.round(elapsed / 1000)} s, and ${issuedAt - receivedAt} s by its statements.`,
+    )
+  }
+}
+
+/** A request that a provider was called for was not stale: it came when it says that it was issued. */
+const mustBeFresh = ({ provider, received_at }: ReceiptClaims, { issued_at }: JsonObject): void => {
+  if (provider === null) return
+  if (typeof issued_at !== "number" || Math.abs(received_at - issued_at / 1000) > MAX_SKEW_SECONDS + 1) {
+    throw new Tampered(
+      `The receipt and the request contradict each other: received_at (${received_at} s) and issued_at (${String(issued_at)} ms) are more than ${MAX_SKEW_SECONDS} s apart.`,
+    )
+  }
+}
+
+/** A receipt and the proof of the same stream. */
+export const mustAgree = (receipt: ReceiptClaims, proof: ProofClaims): void => {
+  mustBeSame(
+    "The receipt and the proof are about different exchanges",
+    ["iss", receipt.iss, proof.iss],
+    ["session_id", receipt.session_id, proof.session_id],
+    ["request_hash", receipt.request_hash, proof.request_hash],
+  )
+  mustBeSame(
+    "The receipt and the proof contradict each other",
+    ["form", receipt.form, "stream"],
+    ["count with the final frame", receipt.count + 1, proof.count],
+  )
+  mustFollow(["the receipt's iat", receipt.iat], ["the proof's iat", proof.iat])
+}
+
+/** Whether a stream may begin anew, as the request or else its API has it. */
+const takesRestarts = ({ api, restart }: JsonObject): boolean =>
+  restart !== false &&
+  (restart === true || typeof api !== "string" || !isApiName(api) || apiOf(api).stream?.restart !== false)
+
+/**
+ * A receipt, and the question and answer that it was found to commit to. Clients, `verify` and the conformance kit all
+ * ask this one function.
+ */
+export const mustFit = (exchange: ProvenExchange): void => {
+  const { receipt, request } = exchange
+  const asked = isObject(request["body"]) ? request["body"] : {}
+  mustBeSame(
+    "The receipt and the request contradict each other",
+    ["jti", receipt.jti ?? request["request_id"], request["request_id"]],
+    ["form", receipt.form, asked["stream"] === true ? "stream" : "complete"],
+  )
+  if (receipt.status === "complete" && receipt.provider === null) {
+    throw new Tampered("The receipt contradicts itself: the answer is complete, and nobody gave it.")
+  }
+  mustBeFresh(receipt, request)
+  // An incomplete answer may have been served by nobody.
+  const provider = receipt.status === "complete" ? receipt.provider : (receipt.provider ?? request["provider"])
+  mustBeSame("The receipt and the request contradict each other", [
+    "provider",
+    provider,
+    request["provider"] ?? provider,
+  ])
+  const answer = provenAnswer(exchange)
+  const restart = restartOf(exchange)
+  if (restart !== undefined && !takesRestarts(request)) {
+    throw new Tampered(
+      "The request and the answer contradict each other: the answer starts over although the request forbids it.",
+    )
+  }
+  // For an incomplete answer, the receipt need not contain what its missing parts would have said.
+  if (receipt.status !== "complete" || answer === undefined) return
+  const { finishReasons, models, usage } = answer
+  mustBeSame(
+    "The receipt and the answer contradict each other",
+    ["provider", receipt.provider, restart?.provider ?? receipt.provider],
+    // Some chunks name no model.
+    ["model", receipt.model, models.includes(receipt.model) ? receipt.model : (models.at(-1) ?? receipt.model)],
+    ["finish_reasons", receipt.finish_reasons, finishReasons.length > 0 ? finishReasons : receipt.finish_reasons],
+    ["usage", receipt.usage, usage ?? receipt.usage],
+  )
+}

@@ -1,0 +1,164 @@
+/** Joins the pieces of a streamed answer into the whole answer. Pure, and free of imports: browsers run it too. */
+import { isObject } from "../json/json.ts"
+import type { AssistantMessage, ChatChunk, ChatCompletion, Delta, FunctionCall, ToolCall, Usage } from "./chatTypes.ts"
+
+/** The finish reason of a choice that the chunks leave unfinished; no provider reports it. */
+export const UNFINISHED = "unfinished"
+
+/**
+ * The answer that `chunks` make up. Choices and tool calls are put together by index, texts are concatenated, the last
+ * usage counts, and members this product has no name for are joined as their types suggest. A choice without a finish
+ * reason gets {@link UNFINISHED}, so a broken stream does not pass for an answer.
+ */
+export const accumulate = (chunks: Iterable<ChatChunk>): ChatCompletion => {
+  const answer = new ChatAccumulator()
+  for (const chunk of chunks) answer.add(chunk)
+  return answer.completion
+}
+
+/** {@link accumulate}, one chunk at a time: for callers that show an answer while it grows. */
+export class ChatAccumulator {
+  private id = ""
+  private created = 0
+  private model = ""
+  private usage: Usage | null = null
+  private readonly rest = new Members()
+  private readonly choices = new Map<number, ChoiceAccumulator>()
+
+  add(chunk: ChatChunk): void {
+    // `obfuscation` is padding of the single chunk, not part of the answer.
+    const { id, object: _object, created, model, choices, usage, obfuscation: _padding, ...rest } = chunk
+    this.id = id || this.id
+    this.created ||= created
+    this.model = model || this.model
+    this.usage = usage ?? this.usage
+    for (const name of Object.keys(rest)) this.rest.replace(name, rest[name])
+    for (const choice of choices) {
+      let into = this.choices.get(choice.index)
+      if (into === undefined) this.choices.set(choice.index, (into = new ChoiceAccumulator()))
+      into.add(choice)
+    }
+  }
+
+  /** The answer so far. */
+  get completion(): ChatCompletion {
+    return {
+      ...this.rest.object,
+      id: this.id,
+      object: "chat.completion",
+      created: this.created,
+      model: this.model,
+      choices: byIndex(this.choices).map(([index, choice]) => choice.choice(index)),
+      usage: this.usage,
+    }
+  }
+}
+
+class ChoiceAccumulator {
+  private content: string | null = null
+  private refusal: string | null = null
+  private finishReason: string = UNFINISHED
+  private functionCall: CallAccumulator | undefined
+  private readonly calls = new Map<number, CallAccumulator>()
+  private readonly messageRest = new Members()
+  private readonly rest = new Members()
+
+  add({ index: _index, delta, finish_reason, ...rest }: ChatChunk["choices"][number]): void {
+    this.addDelta(delta)
+    if (finish_reason != null) this.finishReason = finish_reason
+    for (const name of Object.keys(rest)) this.rest.join(name, rest[name])
+  }
+
+  private addDelta({ role: _role, content, refusal, tool_calls, function_call, ...rest }: Delta): void {
+    if (content != null) this.content = (this.content ?? "") + content
+    if (refusal != null) this.refusal = (this.refusal ?? "") + refusal
+    if (function_call != null) (this.functionCall ??= new CallAccumulator()).addFunction(function_call)
+    for (const { index, id, type: _type, function: piece, ...members } of tool_calls ?? []) {
+      let call = this.calls.get(index)
+      if (call === undefined) this.calls.set(index, (call = new CallAccumulator()))
+      call.id ||= id ?? ""
+      if (piece !== undefined) call.addFunction(piece)
+      for (const name of Object.keys(members)) call.rest.join(name, members[name])
+    }
+    for (const name of Object.keys(rest)) this.messageRest.join(name, rest[name])
+  }
+
+  choice(index: number): ChatCompletion["choices"][number] {
+    const message: AssistantMessage = {
+      ...this.messageRest.object,
+      role: "assistant",
+      content: this.content,
+      refusal: this.refusal,
+      ...(this.calls.size > 0
+        ? { tool_calls: byIndex(this.calls).map(([at, call]) => call.toolCall(`call_${index}_${at}`)) }
+        : {}),
+      ...(this.functionCall === undefined ? {} : { function_call: this.functionCall.function }),
+    }
+    return { ...this.rest.object, index, message, finish_reason: this.finishReason }
+  }
+}
+
+class CallAccumulator {
+  id = ""
+  readonly rest = new Members()
+  private name = ""
+  private args = ""
+  private readonly functionRest = new Members()
+
+  addFunction({ name, arguments: args, ...rest }: NonNullable<Delta["function_call"]>): void {
+    this.name ||= name ?? ""
+    this.args += args ?? ""
+    for (const member of Object.keys(rest)) this.functionRest.join(member, rest[member])
+  }
+
+  get function(): FunctionCall {
+    return { ...this.functionRest.object, name: this.name, arguments: this.args }
+  }
+
+  toolCall(fallbackId: string): ToolCall {
+    return { ...this.rest.object, id: this.id || fallbackId, type: "function", function: this.function }
+  }
+}
+
+/** Members without a name here. A map, because a provider may send any name, `__proto__` included. */
+class Members {
+  private readonly values = new Map<string, unknown>()
+
+  replace(name: string, value: unknown): void {
+    if (value != null || !this.values.has(name)) this.values.set(name, value)
+  }
+
+  join(name: string, value: unknown): void {
+    this.values.set(name, joined(name, this.values.get(name), value))
+  }
+
+  get object(): Record<string, unknown> {
+    return Object.fromEntries(this.values)
+  }
+}
+
+/** Strings that name something or stand for a whole, so that a second one replaces the first. */
+export const WHOLE: ReadonlySet<string> = new Set([
+  "id",
+  "type",
+  "index",
+  "name",
+  "format",
+  "signature",
+  "thought_signature",
+  "native_finish_reason",
+])
+
+/** Two values of one member: texts and lists grow, objects are joined member by member, anything else is replaced. */
+const joined = (name: string, current: unknown, next: unknown): unknown => {
+  if (current == null || next == null) return next ?? current ?? null
+  if (typeof current === "string" && typeof next === "string") return WHOLE.has(name) ? next : current + next
+  if (Array.isArray(current) && Array.isArray(next)) return [...current, ...next]
+  if (!isObject(current) || !isObject(next)) return next
+  const members = new Map(Object.entries(current))
+  for (const [member, value] of Object.entries(next)) members.set(member, joined(member, members.get(member), value))
+  return Object.fromEntries(members)
+}
+
+const byIndex = <A>(items: ReadonlyMap<number, A>): ReadonlyArray<readonly [number, A]> =>
+  [...items].sort(([a], [b]) => a - b)

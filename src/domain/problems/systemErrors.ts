@@ -1,0 +1,93 @@
+/** What the system's error codes mean, in words for people: no library's own words are shown to anybody. */
+import { isObject } from "../json/json.ts"
+
+/** The system's code at the bottom of a failure, such as `ECONNREFUSED`; its message would name addresses, or worse. */
+export const systemCode = (error: unknown): string | undefined => {
+  if (!isObject(error)) return undefined
+  const below = systemCode(error["cause"])
+  const { code } = error
+  return below ?? (typeof code === "string" && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : undefined)
+}
+
+const NO_TLS = "it does not speak TLS; use http:// there"
+const CLOSED = "it closed the connection at once; if it speaks TLS, use https://"
+const NO_NAME = "nobody knows a host of that name; check it for typing errors"
+
+const CONNECTIONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nothing listens there",
+  ECONNRESET: CLOSED,
+  UND_ERR_SOCKET: CLOSED,
+  EPIPE: CLOSED,
+  ENOTFOUND: NO_NAME,
+  EAI_AGAIN: "the name of the host could not be looked up; check the network",
+  ETIMEDOUT: "there is no answer; check the network, and firewalls on the way",
+  UND_ERR_CONNECT_TIMEOUT: "there is no answer; check the network, and firewalls on the way",
+  UND_ERR_HEADERS_TIMEOUT: "there is no answer in time",
+  UND_ERR_BODY_TIMEOUT: "its answer stopped on the way",
+  EHOSTUNREACH: "there is no way to that host",
+  ENETUNREACH: "there is no way to that network",
+  EPROTO: NO_TLS,
+  ERR_SSL_WRONG_VERSION_NUMBER: NO_TLS,
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: NO_TLS,
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another name",
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is signed by itself; NODE_EXTRA_CA_CERTS names one to believe",
+  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is signed by nobody known here; NODE_EXTRA_CA_CERTS names one to believe",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    "its certificate is signed by nobody known here; NODE_EXTRA_CA_CERTS names one to believe",
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "it asks for a client certificate",
+}
+
+/** What an `AbortSignal.timeout` ends a request with. */
+const isTimeout = (error: unknown): boolean =>
+  error instanceof Error && (error.name === "TimeoutError" || isTimeout(error.cause))
+
+/** Why there was no answer over a connection. */
+export const connectionReason = (error: unknown): string => {
+  if (isTimeout(error)) return "there was no answer in time"
+  const code = systemCode(error)
+  if (code === undefined) return "there was no answer"
+  return CONNECTIONS[code] ?? (code.startsWith("HPE_") ? "it does not speak HTTP" : `there was no answer (${code})`)
+}
+
+/** A name that does not exist, or a failure of TLS. Other failures of connections may pass. */
+const LASTING =
+  /^(ENOTFOUND|EPROTO|CERT_\w+|ERR_(TLS|SSL)_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+)$/
+
+/** Whether a connection will fail until somebody mends an address or a certificate. */
+export const lastsUntilMended = (error: unknown): boolean => LASTING.test(systemCode(error) ?? "")
+
+const FILES: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  EACCES: "this user may not use it",
+  EPERM: "this user may not use it",
+  EISDIR: "it is a folder",
+  ENOTDIR: "something on its path is no folder",
+  EROFS: "the file system is read-only",
+  ENOTSUP: "nothing can be made in that file system",
+  ENOSPC: "the disk is full",
+  EEXIST: "it exists already",
+  ELOOP: "its links lead in a circle",
+  ENAMETOOLONG: "its name is too long",
+  EMFILE: "this process has too many files open",
+}
+
+/** Why a file cannot be read or written. */
+export const fileReason = (error: unknown): string => {
+  const code = systemCode(error)
+  return code === undefined ? "it is not what it should be" : (FILES[code] ?? `the system says ${code}`)
+}
+
+/** By SQLite's primary result codes, which extended codes have in their lowest byte. */
+const SQLITE: Readonly<Record<number, string>> = {
+  5: "another process has it locked",
+  8: "it is read-only",
+  10: "the disk cannot be read or written",
+  11: "it is damaged",
+  13: "the disk is full",
+  14: "it cannot be opened",
+  26: "it is not a database of SQLite",
+}
+
+/** What a result code of SQLite means, if it is about the file and not about a statement. */
+export const sqliteReason = (code: number): string | undefined => SQLITE[code & 0xff]

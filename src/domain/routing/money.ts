@@ -1,0 +1,98 @@
+/**
+ * Money and what it buys. Amounts are whole micro-USD (a millionth of a US dollar), prices micro-USD per million
+ * tokens, so no amount ever passes through a fraction. An amount that is not known is `null`, never 0.
+ */
+import { Schema } from "effect"
+import type { Usage } from "../chat/chatTypes.ts"
+
+/** Prices are quoted for this many tokens. */
+const TOKENS_PER_PRICE = 1_000_000n
+
+/** No model costs more than 100,000 USD per million tokens; a larger number is a mistake of units. */
+const MAX_PRICE = 100_000_000_000
+
+/** Micro-USD per million tokens: 3 USD per million tokens is 3,000,000. */
+const Price = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: MAX_PRICE }))
+
+const rates = { input: Price, output: Price, cached_input: Price }
+
+/**
+ * What a model costs. `cached_input` is the price of input tokens that the provider read from its cache; a model
+ * without that discount has its `input` price there. `long_context` replaces all three for every token of a request
+ * whose input is longer than `above_input_tokens`, as several providers bill it.
+ */
+export const Prices = Schema.Struct({
+  ...rates,
+  long_context: Schema.optionalKey(
+    Schema.Struct({ above_input_tokens: Schema.Int.check(Schema.isGreaterThan(0)), ...rates }),
+  ),
+})
+export type Prices = typeof Prices.Type
+
+/** Token counts of one call. `cached` is the part of `input` that the provider read from its cache. */
+export interface Tokens {
+  readonly input: number
+  readonly output: number
+  readonly cached: number
+}
+
+export const NO_TOKENS: Tokens = { input: 0, output: 0, cached: 0 }
+
+/**
+ * The counts that a provider sent, or `null` if it sent none. More cached than input tokens cannot be, so the number is
+ * capped.
+ */
+export const tokensOf = (usage: Usage | null | undefined): Tokens | null =>
+  usage == null
+    ? null
+    : {
+        input: usage.prompt_tokens,
+        output: usage.completion_tokens,
+        cached: Math.min(usage.prompt_tokens_details?.cached_tokens ?? 0, usage.prompt_tokens),
+      }
+
+const ratesOf = (prices: Prices, input: number): Pick<Prices, keyof typeof rates> => {
+  const long = prices.long_context
+  return long !== undefined && input > long.above_input_tokens ? long : prices
+}
+
+/**
+ * The cost of one call in micro-USD: uncached input, cached input and output, each at its price, summed exactly and
+ * then rounded once, half a micro-USD up. So one call is off by at most half a micro-USD, and sums of calls are exact
+ * sums of these amounts. `null` when the price or the tokens are unknown, or the amount is beyond exact integers.
+ */
+export const costOf = (prices: Prices | null, tokens: Tokens | null): number | null => {
+  if (prices === null || tokens === null) return null
+  const { input, output, cached_input } = ratesOf(prices, tokens.input)
+  const exact =
+    BigInt(tokens.input - tokens.cached) * BigInt(input) +
+    BigInt(tokens.cached) * BigInt(cached_input) +
+    BigInt(tokens.output) * BigInt(output)
+  const rounded = Number((exact + TOKENS_PER_PRICE / 2n) / TOKENS_PER_PRICE)
+  return Number.isSafeInteger(rounded) ? rounded : null
+}
+
+/**
+ * The longest output in whole tokens with which a call of `input` tokens costs no more than `cost`, `Infinity` where output is
+ * free, and negative where its input alone costs more.
+ */
+export const outputWithin = (prices: Prices, input: number, cost: number): number => {
+  const rates = ratesOf(prices, input)
+  const left = BigInt(Math.floor(cost)) * TOKENS_PER_PRICE - BigInt(input) * BigInt(rates.input)
+  if (left < 0n) return -1
+  return rates.output === 0 ? Infinity : Number(left / BigInt(rates.output))
+}
+
+/** Sums of amounts and counts end here, the largest exact integer: no call can make the sum that it is in unreadable. */
+export const MAX_SUM = Number.MAX_SAFE_INTEGER
+
+/** The sum of two amounts or counts, at most {@link MAX_SUM}. */
+export const sumOf = (a: number, b: number): number => Math.min(a + b, MAX_SUM)
+
+/** The sum of two amounts; what is unknown makes the sum unknown. */
+export const addCost = (a: number | null, b: number | null): number | null =>
+  a === null || b === null ? null : sumOf(a, b)
+
+/** `saved` as a percentage of `baseline` with two decimals; `null` when there is no baseline to compare with. */
+export const percentOf = (saved: number, baseline: number): number | null =>
+  baseline === 0 ? null : Math.round((saved / baseline) * 10_000) / 100

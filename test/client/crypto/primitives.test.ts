@@ -1,0 +1,90 @@
+import { afterEach, assert, describe, it, vi } from "@effect/vitest"
+import { exchangeNamed, sessionOf, unhex } from "../../support/protocol/published.ts"
+import { X25519 } from "../../../src/domain/protocol/suites.ts"
+import { utf8 } from "../../../src/domain/bytes/bytes.ts"
+import { frameAad, frameNonce } from "../../../src/domain/protocol/transcript.ts"
+import { hex } from "../../support/protocol/reference.ts"
+
+const exchange = exchangeNamed("stream")
+const { request } = exchange
+
+const sealed = async () => {
+  const { hpkeSeal } = await import("../../../src/client/crypto/hpke.ts")
+  const [recipient, info, aad, block, seed] = [
+    sessionOf(exchange).public_key,
+    request.info,
+    request.aad,
+    request.block,
+    "ephemeral_ikm" in request ? request.ephemeral_ikm : "",
+  ].map(unhex)
+  if (!recipient || !info || !aad || !block) return assert.fail("the vectors lack a value")
+  const { ciphertext, enc, secret } = await hpkeSeal(X25519, recipient, info, aad, block, seed)
+  return [enc, ciphertext, secret].map(hex)
+}
+
+/** As where there is no Node: WebCrypto alone. */
+const withoutNode = () => {
+  vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined)
+  vi.resetModules()
+}
+
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.resetModules()
+})
+
+describe("sealing gives the published bytes", () => {
+  const expected = [request.enc, request.ciphertext, request.exported_secret]
+
+  it("on Node's own crypto", async () => {
+    assert.deepStrictEqual(await sealed(), expected)
+  })
+
+  it("on WebCrypto", async () => {
+    withoutNode()
+    assert.deepStrictEqual(await sealed(), expected)
+  })
+})
+
+describe.each([
+  ["Node's own crypto", () => vi.resetModules()],
+  ["WebCrypto", withoutNode],
+])("with %s", (_, prepare) => {
+  it("the response keys are the published ones, and open what was sealed under them and nothing else", async () => {
+    prepare()
+    const { deriveResponseKeys, hmac, sha256 } = await import("../../../src/client/crypto/primitives.ts")
+    const { response } = exchange
+    const [secret, enc, nonce] = [request.exported_secret, request.enc, response.response_nonce].map(unhex)
+    if (!secret || !enc || !nonce) return assert.fail("the vectors lack a value")
+    const keys = await deriveResponseKeys(secret, enc, nonce)
+    assert.deepStrictEqual([keys.baseNonce, keys.commitKey, keys.credentialKey].map(hex), [
+      response.base_nonce,
+      response.commit_key,
+      response.credential_key,
+    ])
+    const [first] = response.frames
+    if (first === undefined) return assert.fail("the vectors lack a frame")
+    const requestHash = unhex(request.request_hash)
+    const aad = frameAad("stream", 0, first.final, requestHash)
+    const ciphertext = unhex(first.ciphertext)
+    const block = await keys.open(frameNonce(keys.baseNonce, 0), aad, ciphertext)
+    assert.include(Buffer.from(block ?? []).toString(), first.payload)
+    for (const [i, byte] of [...ciphertext.entries()].filter(([i]) => i % 97 === 0 || i > ciphertext.length - 3)) {
+      const changed = ciphertext.with(i, byte ^ 1)
+      assert.isUndefined(await keys.open(frameNonce(keys.baseNonce, 0), aad, new Uint8Array(changed)))
+    }
+    for (const length of [0, 1, 15, 16]) {
+      assert.isUndefined(await keys.open(frameNonce(keys.baseNonce, 0), aad, ciphertext.slice(0, length)))
+    }
+    assert.isUndefined(await keys.open(frameNonce(keys.baseNonce, 1), aad, ciphertext))
+    // RFC 4231, test case 2, and FIPS 180-4's "abc".
+    assert.strictEqual(
+      hex(await hmac(utf8("Jefe"), utf8("what do ya want "), utf8("for nothing?"))),
+      "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+    )
+    assert.strictEqual(
+      hex(await sha256(utf8("abc"))),
+      "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+    )
+  })
+})

@@ -1,0 +1,447 @@
+import { assert, beforeEach, describe, it } from "@effect/vitest"
+import {
+  AnswerIncomplete,
+  PinMismatch,
+  SealedClient,
+  type StreamPart,
+  StreamTruncated,
+  Tampered,
+} from "../../../src/client/index.ts"
+import { BREAK, FakeProxy, HANG, problem, type WireEvent } from "../../support/protocol/FakeProxy.ts"
+import { b64u, type Claims, fromB64u, identityFrom, jws, statement } from "../../support/protocol/reference.ts"
+
+let proxy: FakeProxy
+beforeEach(() => {
+  proxy = new FakeProxy()
+})
+
+/** Streams as four data frames: "one ", "two ", "three", and the finish reason. */
+const PROMPT = { prompt: "one two three" }
+const connect = () =>
+  new SealedClient({ baseUrl: "https://proxy.test", pins: [proxy.identity.kid], fetch: proxy.fetch })
+
+const textOf = (parts: ReadonlyArray<StreamPart>): string =>
+  parts.map((part) => (part.type === "delta" ? (part.chunk.choices[0]?.delta.content ?? "") : "<restart>")).join("")
+
+const collect = async (parts: AsyncIterable<StreamPart>): Promise<ReadonlyArray<StreamPart>> => {
+  const all: Array<StreamPart> = []
+  for await (const part of parts) all.push(part)
+  return all
+}
+
+/** Reads a stream as far as it goes: what was shown, and what it threw. */
+const read = async (signal?: AbortSignal) => {
+  const shown: Array<StreamPart> = []
+  try {
+    const stream = await connect().stream(PROMPT, signal === undefined ? {} : { signal })
+    try {
+      for await (const part of stream) shown.push(part)
+    } catch (error) {
+      const end = await stream.end.then(
+        () => assert.fail("the iteration failed, but the end did not"),
+        (error: unknown) => error,
+      )
+      assert.strictEqual(end, error)
+      throw error
+    }
+    return { shown, end: await stream.end, error: undefined }
+  } catch (error) {
+    return { shown, end: undefined, error }
+  }
+}
+
+const dataOf = (event: WireEvent | undefined): Claims => {
+  if (typeof event?.data !== "object" || event.data === null) return assert.fail("an event without data")
+  return { ...event.data }
+}
+const changed = (events: ReadonlyArray<WireEvent>, index: number, change: Claims): ReadonlyArray<WireEvent> =>
+  events.map((event, i) => (i === index ? { ...event, data: { ...dataOf(event), ...change } } : event))
+
+describe("a stream", () => {
+  it("gives every verified delta as it comes, then its end", async () => {
+    const { end, error, shown } = await read()
+    assert.isUndefined(error)
+    assert.strictEqual(textOf(shown), "one two three")
+    assert.strictEqual(end?.completion.choices[0]?.message.content, "one two three")
+    assert.strictEqual(end?.completion.choices[0]?.finish_reason, "stop")
+    assert.strictEqual(end?.receipt.count, 4)
+    assert.strictEqual(end?.proof.count, 5)
+    assert.strictEqual(proxy.hungUp, 0)
+  })
+
+  it("may have comments, fields of no meaning, and pieces cut anywhere", async () => {
+    proxy.hooks = {
+      events: (events) => [
+        ": keep-alive\n\n",
+        ...events.flatMap((event) => {
+          const rendered = `id: 7\nevent: ${event.event}\nretry: 5\ndata: ${JSON.stringify(event.data)}\r\n\r\n`
+          return [": keep-alive\n\n", rendered.slice(0, 11), rendered.slice(11, 30), rendered.slice(30)]
+        }),
+      ],
+    }
+    assert.strictEqual(textOf((await read()).shown), "one two three")
+  })
+
+  it("begins again after a restart", async () => {
+    const chunk = (content: string, finish_reason: string | null = null) => ({
+      deltas: [
+        {
+          id: "c",
+          object: "chat.completion.chunk",
+          created: 1,
+          model: "model-1",
+          choices: [{ index: 0, delta: { content }, finish_reason }],
+        },
+      ],
+    })
+    const restart = { restart: { reason: "truncated", provider: "provider2", model: "m2" }, deltas: [] }
+    proxy.script = { payloads: [chunk("wrong "), restart, chunk("right"), chunk("", "stop")] }
+    const { end, shown } = await read()
+    assert.strictEqual(textOf(shown), "wrong <restart>right")
+    assert.deepStrictEqual(shown[1], { type: "restart", ...restart.restart })
+    assert.strictEqual(end?.completion.choices[0]?.message.content, "right")
+
+    proxy.hooks = { events: (events) => events.slice(0, 4) }
+    const { error } = await read()
+    assert.instanceOf(error, StreamTruncated)
+    if (error instanceof StreamTruncated) assert.strictEqual(error.prefix.chunks.length, 1)
+  })
+
+  it("that was asked not to begin again, and does, was tampered with", async () => {
+    const restart = { restart: { reason: "truncated", provider: "provider2", model: "m2" }, deltas: [] }
+    proxy.script = { payloads: [restart] }
+    for (const wish of [true, false]) {
+      const stream = await connect().stream(PROMPT, { restart: wish })
+      const error = await collect(stream).catch((error: unknown) => error)
+      assert.strictEqual(error instanceof Tampered, !wish)
+      assert.strictEqual(proxy.opened.at(-1)?.payload["restart"], wish)
+    }
+    await connect().stream(PROMPT)
+    assert.notProperty(proxy.opened.at(-1)?.payload, "restart")
+  })
+
+  it("gives its text as often as it is asked for, also after it was read", async () => {
+    const stream = await connect().stream(PROMPT)
+    assert.strictEqual((await collect(stream)).length, 4)
+    assert.strictEqual(await stream.text(), "one two three")
+    assert.strictEqual(await stream.text(), "one two three")
+    const read = await connect().stream(PROMPT)
+    assert.strictEqual(await read.text(), "one two three")
+    assert.instanceOf(await collect(read).catch((error: unknown) => error), TypeError)
+  })
+
+  it("may have more frames than a byte can count", async () => {
+    const words = Array.from({ length: 700 }, (_, index) => `${index} `)
+    const chunk = (content: string) => ({
+      deltas: [
+        {
+          id: "c",
+          object: "chat.completion.chunk",
+          created: 1,
+          model: "model-1",
+          choices: [{ index: 0, delta: { content } }],
+        },
+      ],
+    })
+    proxy.script = { payloads: words.map(chunk) }
+    const stream = await connect().stream(PROMPT)
+    assert.strictEqual(await stream.text(), words.join(""))
+    const { proof, receipt } = await stream.end
+    assert.deepStrictEqual([receipt.count, proof.count], [700, 701])
+  })
+
+  it("may hold nothing but its end", async () => {
+    proxy.script = { payloads: [] }
+    const { end, error } = await read()
+    assert.isUndefined(error)
+    assert.strictEqual(end?.receipt.count, 0)
+    assert.deepStrictEqual(end?.completion.choices, [])
+  })
+
+  it("may lose its connection after its proof", async () => {
+    proxy.hooks = { events: (events) => [...events, BREAK] }
+    const { end, error } = await read()
+    assert.isUndefined(error)
+    assert.strictEqual(end?.receipt.status, "complete")
+  })
+
+  it.each(["failed", "aborted"] as const)(
+    "that %s says so, with the verified prefix and its receipt",
+    async (status) => {
+      proxy.script = { status, problem: { ...problem(502, "upstream-truncated"), title: "It broke off." } }
+      const { error, shown } = await read()
+      assert.strictEqual(textOf(shown), "one two three")
+      if (!(error instanceof AnswerIncomplete)) return assert.fail(String(error))
+      assert.strictEqual(error.status, status)
+      assert.strictEqual(error.problem?.code, "upstream-truncated")
+      assert.strictEqual(error.prefix.chunks.length, 4)
+      assert.strictEqual(error.receipt.status, status)
+      return undefined
+    },
+  )
+})
+
+describe("a stream that stops", () => {
+  it.each([1, 2, 3, 4, 5, 6])("after %d events is truncated, whether its connection ends or breaks", async (count) => {
+    for (const end of [[], [BREAK], ["event: frame\ndata: {"], ["event: frame\n", BREAK]]) {
+      proxy.hooks = { events: (events) => [...events.slice(0, count), ...end] }
+      const { error, shown } = await read()
+      if (!(error instanceof StreamTruncated)) return assert.fail(`${String(error)} after ${String(end)}`)
+      assert.strictEqual(error.code, "stream-truncated")
+      assert.instanceOf(error, Tampered)
+      assert.strictEqual(error.prefix.chunks.length, Math.min(count - 1, 4))
+      assert.strictEqual(shown.length, error.prefix.chunks.length)
+    }
+    return undefined
+  })
+
+  it("before its first event is truncated", async () => {
+    proxy.hooks = { events: () => [] }
+    assert.instanceOf((await read()).error, StreamTruncated)
+  })
+})
+
+describe("a stream is tampered with", () => {
+  const stranger = identityFrom(Buffer.alloc(32, 2))
+  const frame = (event: WireEvent | undefined) => String(dataOf(event)["ciphertext"])
+  const flipped = (text: string) => {
+    const bytes = fromB64u(text)
+    bytes[20] = (bytes[20] ?? 0) ^ 1
+    return b64u(bytes)
+  }
+
+  it.each<readonly [string, (events: ReadonlyArray<WireEvent>) => ReadonlyArray<WireEvent | string>, number]>([
+    // 0 open, 1 to 4 data frames, 5 final frame, 6 proof; last: how many parts may still be shown
+    ["it does not open", (events) => events.slice(1), 0],
+    ["it opens twice", ([open, ...events]) => (open === undefined ? [] : [open, open, ...events]), 0],
+    ["its nonce is changed", (events) => changed(events, 0, { response_nonce: b64u(Buffer.alloc(32)) }), 0],
+    ["its nonce is short", (events) => changed(events, 0, { response_nonce: b64u(Buffer.alloc(31)) }), 0],
+    ["its nonce is missing", (events) => changed(events, 0, { response_nonce: undefined }), 0],
+    ["a frame is dropped", (events) => events.filter((_, i) => i !== 2), 1],
+    [
+      "a frame is dropped and the others renumbered",
+      (events) =>
+        changed(
+          events.filter((_, i) => i !== 2),
+          2,
+          { seq: 1 },
+        ),
+      1,
+    ],
+    ["a frame is repeated", (events) => events.flatMap((event, i) => (i === 2 ? [event, event] : [event])), 2],
+    ["a frame is repeated under the next number", (events) => changed(events, 3, { ciphertext: frame(events[2]) }), 2],
+    [
+      "two frames are swapped",
+      (events) => changed(changed(events, 2, { ciphertext: frame(events[3]) }), 3, { ciphertext: frame(events[2]) }),
+      1,
+    ],
+    ["a frame is altered", (events) => changed(events, 3, { ciphertext: flipped(frame(events[3])) }), 2],
+    ["a frame is empty", (events) => changed(events, 3, { ciphertext: "" }), 2],
+    ["a frame is no base64url", (events) => changed(events, 3, { ciphertext: "*" }), 2],
+    ["a frame's number is not its place", (events) => changed(events, 3, { seq: 7 }), 2],
+    ["a frame's number is missing", (events) => changed(events, 1, { seq: undefined }), 0],
+    ["a frame's number is text", (events) => changed(events, 1, { seq: "0" }), 0],
+    ["a data frame is called final", (events) => changed(events, 2, { final: true }), 1],
+    ["the final frame is not called final", (events) => changed(events, 5, { final: false }), 4],
+    ["finality is no boolean", (events) => changed(events, 5, { final: 1 }), 4],
+    ["the final frame is altered", (events) => changed(events, 5, { ciphertext: flipped(frame(events[5])) }), 4],
+    ["the final frame is missing", (events) => events.filter((_, i) => i !== 5), 4],
+    [
+      "a frame follows the final one",
+      (events) => [...events.slice(0, 6), ...changed(events.slice(1, 2), 0, { seq: 5 }), ...events.slice(6)],
+      4,
+    ],
+    ["a frame follows the proof", (events) => [...events, ...changed(events.slice(1, 2), 0, { seq: 5 })], 4],
+    ["the proof comes twice", (events) => [...events, ...events.slice(-1)], 4],
+    ["the proof comes early", (events) => [...events.slice(0, 5), ...events.slice(6), ...events.slice(5, 6)], 4],
+    ["the proof is no statement", (events) => changed(events, 6, { proof: "a.b.c" }), 4],
+    ["the proof is missing from its event", (events) => changed(events, 6, { proof: undefined }), 4],
+    ["an event is unknown", (events) => [...events.slice(0, 3), { event: "note", data: {} }, ...events.slice(3)], 2],
+    [
+      "a frame has another name",
+      (events) => events.map((event, i) => (i === 3 ? { ...event, event: "note" } : event)),
+      2,
+    ],
+    [
+      "the proof has another name",
+      (events) => events.map((event, i) => (i === 6 ? { ...event, event: "frame" } : event)),
+      4,
+    ],
+    ["an event has no name", (events) => [...events.slice(0, 3), "data: {}\n\n", ...events.slice(3)], 2],
+    ["an event is not JSON", (events) => [...events.slice(0, 3), "event: frame\ndata: {\n\n", ...events.slice(3)], 2],
+    ["an event holds a list", (events) => [...events.slice(0, 3), "event: frame\ndata: []\n\n", ...events.slice(3)], 2],
+  ])("when %s", async (_, change, most) => {
+    proxy.hooks = { events: change }
+    const { error, shown } = await read()
+    assert.instanceOf(error, Tampered)
+    assert.isAtMost(shown.length, most)
+  })
+
+  it("when its frames are those of a complete answer or of another request", async () => {
+    proxy.hooks = { form: "complete" }
+    assert.instanceOf((await read()).error, Tampered)
+
+    let first: ReadonlyArray<WireEvent> | undefined
+    proxy.hooks = { events: (events) => (first ??= events) }
+    const client = connect()
+    await (await client.stream(PROMPT)).text()
+    const again = await (await client.stream(PROMPT)).text().catch((error: unknown) => error)
+    assert.instanceOf(again, Tampered)
+  })
+
+  it.each<readonly [string, Claims]>([
+    ["iss", { iss: stranger.kid }],
+    ["session_id", { session_id: b64u(Buffer.alloc(16)) }],
+    ["request_hash", { request_hash: b64u(Buffer.alloc(32)) }],
+    ["root", { root: b64u(Buffer.alloc(32)) }],
+    ["count", { count: 4 }],
+    ["missing count", { count: undefined }],
+    ["iat", { iat: 1.5 }],
+    ["iat, before the receipt", { iat: 1 }],
+  ])("when the proof has a wrong %s", async (_, change) => {
+    proxy.hooks = { proofClaims: (claims) => ({ ...claims, ...change }) }
+    assert.instanceOf((await read()).error, Tampered)
+  })
+
+  it("when receipt and proof agree about another number of frames than came", async () => {
+    const more = (claims: Claims) => ({ ...claims, count: Number(claims["count"]) + 1 })
+    proxy.hooks = { receiptClaims: more, proofClaims: more }
+    assert.match(String((await read()).error), /counts other frames than came/)
+  })
+
+  it("when somebody else signed the proof, or it is another statement", async () => {
+    const claimsOf = (text: string) => JSON.parse(fromB64u(text.split(".")[1] ?? "").toString()) as Claims
+    const header = { alg: "Ed25519", typ: "sealgate-proof+jwt", kid: proxy.identity.kid }
+    const forged: ReadonlyArray<(proof: string) => string> = [
+      (proof) => statement(stranger, "proof", { ...claimsOf(proof), iss: stranger.kid }).statement,
+      (proof) => jws(stranger.seed, header, claimsOf(proof)).statement,
+      (proof) => jws(proxy.identity.seed, { ...header, typ: "sealgate-receipt+jwt" }, claimsOf(proof)).statement,
+    ]
+    for (const proof of forged) {
+      proxy.hooks = { proof }
+      const { error } = await read()
+      assert.isTrue(error instanceof PinMismatch || error instanceof Tampered, String(error))
+    }
+  })
+
+  it("when another pinned identity signed the proof", async () => {
+    const own = proxy.identity
+    const pins = [own.kid, stranger.kid]
+    const client = new SealedClient({ baseUrl: "https://proxy.test", pins, fetch: proxy.fetch })
+    proxy.maxRequests = 1
+    proxy.identity = stranger
+    await client.complete(PROMPT)
+    proxy.identity = own
+    const claimsOf = (text: string) => JSON.parse(fromB64u(text.split(".")[1] ?? "").toString()) as Claims
+    proxy.hooks = {
+      proof: (proof) => statement(stranger, "proof", { ...claimsOf(proof), iss: stranger.kid }).statement,
+    }
+    const error = await (await client.stream(PROMPT)).text().catch((error: unknown) => error)
+    assert.instanceOf(error, Tampered)
+  })
+
+  it("when a frame that authenticates holds what the protocol does not know", async () => {
+    for (const payload of [
+      {},
+      { deltas: 5 },
+      { deltas: [5] },
+      { delta: {} },
+      { restart: { reason: "x" }, deltas: [] },
+      { text: "hello" },
+    ]) {
+      proxy.script = { payloads: [payload] }
+      assert.instanceOf((await read()).error, Tampered)
+    }
+  })
+})
+
+describe("leaving a stream", () => {
+  it("by its signal aborts what waits, and hangs up", async () => {
+    proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
+    const controller = new AbortController()
+    const stream = await connect().stream(PROMPT, { signal: controller.signal })
+    const shown: Array<StreamPart> = []
+    let thrown: unknown
+    try {
+      for await (const part of stream) {
+        shown.push(part)
+        if (shown.length === 2) setImmediate(() => controller.abort())
+      }
+    } catch (error) {
+      thrown = error
+    }
+    assert.strictEqual(textOf(shown), "one two ")
+    assert.strictEqual(thrown instanceof Error ? thrown.name : thrown, "AbortError")
+    assert.isAtLeast(proxy.hungUp, 1)
+    assert.strictEqual(await stream.end.catch((error: unknown) => error), thrown)
+  })
+
+  it("by a time limit is no tampering", async () => {
+    proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
+    const { error } = await read(AbortSignal.timeout(20))
+    assert.strictEqual(error instanceof Error ? error.name : error, "TimeoutError")
+  })
+
+  it("early hangs up, and leaves nothing known about the end", async () => {
+    proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
+    const stream = await connect().stream(PROMPT)
+    for await (const _ of stream) break
+    assert.strictEqual(proxy.hungUp, 1)
+    assert.instanceOf(await stream.end.catch((error: unknown) => error), Tampered)
+  })
+
+  it.each([
+    ["an error", new Error("user left")],
+    ["no error", "user left"],
+  ])("with %s as the reason throws that, and is no tampering", async (_, reason) => {
+    for (const kept of [0, 3]) {
+      const controller = new AbortController()
+      proxy.hooks = {
+        events: (events) => {
+          setImmediate(() => controller.abort(reason))
+          return [...events.slice(0, kept), HANG]
+        },
+      }
+      assert.strictEqual((await read(controller.signal)).error, reason)
+    }
+  })
+
+  it("and coming back to it is a mistake, never an end", async () => {
+    const stream = await connect().stream(PROMPT)
+    for await (const _ of stream) break
+    const again = async () => {
+      for await (const _ of stream) assert.fail("there was a part")
+    }
+    const error = await again().catch((error: unknown) => error)
+    assert.instanceOf(error, TypeError)
+    assert.include(String(error), "once")
+    assert.instanceOf(await stream.text().catch((error: unknown) => error), Tampered)
+
+    proxy.hooks = { events: (events) => events.slice(0, 3) }
+    const broken = await connect().stream(PROMPT)
+    for (const expected of [StreamTruncated, TypeError]) {
+      const error = await collect(broken).catch((error: unknown) => error)
+      assert.instanceOf(error, expected)
+    }
+  })
+
+  it("before its first part hangs up too, and leaves nothing known about the end", async () => {
+    proxy.hooks = { events: (events) => [...events.slice(0, 3), HANG] }
+    const stream = await connect().stream(PROMPT)
+    const outcome = stream.end.catch((error: unknown) => error)
+    assert.deepStrictEqual(await stream[Symbol.asyncIterator]().return(undefined), { done: true, value: undefined })
+    assert.strictEqual(proxy.hungUp, 1)
+    assert.instanceOf(await outcome, Tampered)
+  })
+
+  it("that turned out wrong hangs up", async () => {
+    for (const at of [0, 1, 3]) {
+      proxy = new FakeProxy()
+      proxy.hooks = {
+        events: (events) => [...events.slice(0, at), { event: "note", data: {} }, ...events.slice(at), HANG],
+      }
+      assert.instanceOf((await read()).error, Tampered)
+      assert.strictEqual(proxy.hungUp, 1, `after ${at} events`)
+    }
+  })
+})

@@ -1,0 +1,262 @@
+/** What the client does when a request gets no sealed answer, and what it tells its caller about it. */
+import { assert, beforeEach, describe, it } from "@effect/vitest"
+import {
+  type Fetch,
+  PinMismatch,
+  SealedClient,
+  SealedProblem,
+  type SealgateError,
+  StreamTruncated,
+  Tampered,
+  Unreachable,
+} from "../../../src/client/index.ts"
+import { BREAK, FakeProxy, type Hooks, problem, refusal } from "../../support/protocol/FakeProxy.ts"
+import { identityFrom, statement } from "../../support/protocol/reference.ts"
+
+const INIT = "/v1/init"
+const COMPLETIONS = "/v1/completions"
+const HELLO = { prompt: "Hello there" }
+const LOW_ORDER = "4Ot6fDtBuK4WVuP68Z_EatoJjeucMrH9hmIFFl9JuAA"
+const BAD_GATEWAY = () => new Response("<html>502 Bad Gateway</html>", { status: 502 })
+
+let proxy: FakeProxy
+beforeEach(() => {
+  proxy = new FakeProxy()
+})
+
+const connect = (fetch: Fetch = proxy.fetch) =>
+  new SealedClient({ baseUrl: "https://proxy.test", pins: [proxy.identity.kid], fetch })
+
+const failure = (promise: Promise<unknown>): Promise<SealgateError> =>
+  promise.then(
+    () => assert.fail("it succeeded"),
+    // Everything that these tests provoke is one of the client's own errors.
+    (error: unknown) => error as SealgateError,
+  )
+
+/** Answers the first completions with these, in order, and the others as the proxy does. */
+const answerFirst = (...answers: ReadonlyArray<() => Response>) => {
+  proxy.hooks = { respond: (path, _, call) => (path === COMPLETIONS ? answers[call - 1]?.() : undefined) }
+}
+
+const bodies = () => proxy.callsTo(COMPLETIONS).map(({ init }) => String(init.body))
+const sessionsOf = () => proxy.callsTo(COMPLETIONS).map(({ body }) => body["session_id"])
+
+/** As Node's `fetch` fails. */
+const systemError = (code: string) => new TypeError("fetch failed", { cause: Object.assign(new Error(code), { code }) })
+
+describe("a request's way home", () => {
+  it("is a header with the first four characters of the session's id, and only with requests", async () => {
+    const client = connect()
+    await client.complete(HELLO)
+    await (await client.stream(HELLO)).text()
+    const routes = proxy.calls.map(({ init, path }) => [path, new Headers(init.headers).get("sealgate-route")])
+    const [id] = sessionsOf()
+    const route = String(id).slice(0, 4)
+    assert.strictEqual(route.length, 4)
+    assert.deepStrictEqual(routes, [
+      [INIT, null],
+      ["/v1/keys", null],
+      [COMPLETIONS, route],
+      [COMPLETIONS, route],
+    ])
+  })
+})
+
+describe("a request that was not served", () => {
+  it.each([
+    ["the session is gone", () => refusal(410, "session-gone")],
+    ["the proxy drains", () => refusal(503, "draining", { "retry-after": "1" })],
+  ])("because %s is sealed again in a new session, once", async (_, refuse) => {
+    answerFirst(refuse)
+    await connect().complete(HELLO)
+    const [first, second, ...more] = sessionsOf()
+    assert.notStrictEqual(first, second)
+    assert.strictEqual(more.length, 0)
+    assert.strictEqual(proxy.callsTo(INIT).length, 2)
+  })
+
+  it("twice is the caller's to repeat", async () => {
+    for (const [status, code] of [
+      [410, "session-gone"],
+      [503, "draining"],
+    ] as const) {
+      const refuse = () => refusal(status, code)
+      proxy = new FakeProxy()
+      answerFirst(refuse, refuse)
+      const error = await failure(connect().complete(HELLO))
+      assert.instanceOf(error, SealedProblem)
+      assert.isFalse(error.mayHaveBeenServed)
+      assert.strictEqual(bodies().length, 2)
+    }
+  })
+
+  it.each([
+    [400, "malformed"],
+    [400, "unopenable"],
+    [413, "too-large"],
+    [429, "rate-limited"],
+  ])("because of %d %s is not repeated, and the caller knows that it may be", async (status, code) => {
+    answerFirst(() => refusal(status, code))
+    const error = await failure(connect().complete(HELLO))
+    assert.isFalse(error.mayHaveBeenServed)
+    assert.strictEqual(bodies().length, 1)
+  })
+
+  it("for want of a connection is not repeated, and the caller knows that it may be", async () => {
+    for (const code of ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]) {
+      let sent = 0
+      const error = await failure(
+        connect(async (url, init) => {
+          if (!url.endsWith(COMPLETIONS)) return proxy.fetch(url, init)
+          sent++
+          throw systemError(code)
+        }).complete(HELLO),
+      )
+      assert.instanceOf(error, Unreachable)
+      assert.isFalse(error.mayHaveBeenServed, code)
+      assert.strictEqual(sent, 1)
+    }
+  })
+
+  it("because no session could be begun is known not to have been", async () => {
+    const broken = () =>
+      new Response(new ReadableStream({ pull: (controller) => controller.error(new TypeError("terminated")) }))
+    for (const respond of [BAD_GATEWAY, broken, () => refusal(503, "draining")]) {
+      proxy.hooks = { respond: (path) => (path === INIT ? respond() : undefined) }
+      assert.isFalse((await failure(connect().complete(HELLO))).mayHaveBeenServed)
+    }
+    const error = await failure(connect(() => Promise.reject(systemError("ECONNRESET"))).complete(HELLO))
+    assert.isFalse(error.mayHaveBeenServed)
+    assert.strictEqual(bodies().length, 0)
+  })
+
+  it.each<readonly [string, Hooks]>([
+    ["another identity offers it", { sessionClaims: (claims) => ({ ...claims, iss: "A".repeat(43) }) }],
+    ["the offer was changed", { sessionClaims: (claims) => ({ ...claims, init_hash: "A".repeat(43) }) }],
+    ["the offer is no statement", { offer: (offer) => ({ ...offer, attestation: "a.b.c" }) }],
+    ["the key is of low order", { sessionClaims: (claims) => ({ ...claims, public_key: LOW_ORDER }) }],
+  ])("because no session is to be had where %s is known not to have been", async (_, hooks) => {
+    proxy.hooks = hooks
+    const error = await failure(connect().complete(HELLO))
+    assert.instanceOf(error, Tampered)
+    assert.isFalse(error.mayHaveBeenServed)
+    assert.strictEqual(bodies().length, 0)
+  })
+
+  it("because nobody pinned answers is known not to have been", async () => {
+    const pins = ["A".repeat(43)]
+    const client = new SealedClient({ baseUrl: "https://proxy.test", pins, fetch: proxy.fetch })
+    const error = await failure(client.complete(HELLO))
+    assert.instanceOf(error, PinMismatch)
+    assert.isFalse(error.mayHaveBeenServed)
+  })
+})
+
+describe("a request of which nobody knows whether it was served", () => {
+  const doubts: ReadonlyArray<readonly [string, () => Response]> = [
+    ["a balancer gave up (502)", BAD_GATEWAY],
+    ["a balancer gave up (504)", () => new Response("<html>504</html>", { status: 504 })],
+    [
+      "the connection was reset",
+      () => {
+        throw systemError("ECONNRESET")
+      },
+    ],
+    [
+      "a browser says no more",
+      () => {
+        throw new TypeError("Failed to fetch")
+      },
+    ],
+  ]
+
+  it.each(doubts)("because %s is sent again in the very same bytes, which no proxy serves twice", async (_, fail) => {
+    answerFirst(fail)
+    const { completion } = await connect().complete(HELLO)
+    assert.strictEqual(completion.choices[0]?.message.content, "Hello there")
+    const [first, second, ...more] = bodies()
+    assert.strictEqual(first, second)
+    assert.strictEqual(more.length, 0)
+    assert.strictEqual(proxy.opened.length, 1)
+  })
+
+  it.each(doubts)("because %s fails with the first failure when the second copy is refused", async (_, fail) => {
+    const refusals = [
+      () => refusal(409, "replayed"),
+      () => refusal(410, "session-gone"),
+      () => refusal(503, "draining"),
+      () => refusal(429, "rate-limited"),
+      fail,
+    ]
+    for (const refuse of refusals) {
+      proxy = new FakeProxy()
+      answerFirst(fail, refuse)
+      const client = connect()
+      const error = await failure(client.complete(HELLO))
+      assert.isTrue(error.mayHaveBeenServed)
+      assert.notInclude(["replayed", "session-gone", "draining", "rate-limited"], codeOf(error))
+      assert.strictEqual(bodies().length, 2)
+      assert.strictEqual(proxy.opened.length, 0)
+      // Whoever asks again does not get the session that failed.
+      await client.complete(HELLO)
+      assert.strictEqual(new Set(sessionsOf()).size, 2)
+    }
+  })
+
+  it("is told apart from one that the proxy itself refused under seal with the same status", async () => {
+    proxy.script = { refuse: { problem: problem(502, "upstream-unavailable"), provider: "provider1" } }
+    const client = connect()
+    const error = await failure(client.complete(HELLO))
+    assert.isTrue(error instanceof SealedProblem && error.sealed)
+    assert.isTrue(error.mayHaveBeenServed)
+    assert.strictEqual(bodies().length, 1)
+    // A proxy that answers under seal still has the session.
+    proxy.script = {}
+    await client.complete(HELLO)
+    assert.strictEqual(proxy.callsTo(INIT).length, 1)
+  })
+
+  it.each([
+    [400, "invalid-request", false],
+    [429, "rate-limited", false],
+    [408, "upstream-timeout", true],
+    [503, "draining", true],
+    [504, "upstream-timeout", true],
+  ])("is what a sealed %d %s makes it: %s", async (httpStatus, code, expected) => {
+    proxy.script = { refuse: { problem: problem(httpStatus, code), provider: "provider1" } }
+    assert.strictEqual((await failure(connect().complete(HELLO))).mayHaveBeenServed, expected)
+    assert.strictEqual(bodies().length, 1)
+  })
+
+  it("because the proxy has a fault is not sent again", async () => {
+    answerFirst(() => refusal(500, "internal"))
+    const error = await failure(connect().complete(HELLO))
+    assert.isTrue(error.mayHaveBeenServed)
+    assert.strictEqual(bodies().length, 1)
+  })
+
+  it.each<readonly [string, Hooks]>([
+    ["altered", { frames: ([, end]) => ["AAAA", end] }],
+    ["receipted by somebody else", { receipt: () => STRANGERS_RECEIPT }],
+  ])("because its answer was %s may have been", async (_, hooks) => {
+    proxy.hooks = hooks
+    const error = await failure(connect().complete(HELLO))
+    assert.isTrue(error.mayHaveBeenServed)
+    assert.isTrue(error instanceof Tampered || error instanceof PinMismatch, String(error))
+  })
+
+  it("because its answer broke off is not sent again", async () => {
+    proxy.hooks = { events: (events) => [...events.slice(0, 2), BREAK] }
+    const stream = await connect().stream(HELLO)
+    const error = await failure(stream.text())
+    assert.instanceOf(error, StreamTruncated)
+    assert.isTrue(error.mayHaveBeenServed)
+    assert.strictEqual(bodies().length, 1)
+  })
+})
+
+const stranger = identityFrom(Buffer.alloc(32, 2))
+const STRANGERS_RECEIPT = statement(stranger, "receipt", { iss: stranger.kid }).statement
+
+const codeOf = (error: SealgateError): string => (error instanceof SealedProblem ? error.problem.code : error.code)

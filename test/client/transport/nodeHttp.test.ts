@@ -1,0 +1,230 @@
+/** How requests reach a proxy in Node when no `fetch` is given, over real sockets. */
+import { once } from "node:events"
+import http, { createServer, type RequestListener } from "node:http"
+import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net"
+import { afterEach, assert, describe, it, vi } from "@effect/vitest"
+import { Unreachable } from "../../../src/client/index.ts"
+import type { Answer } from "../../../src/client/transport/httpTypes.ts"
+import { readBody, Transport } from "../../../src/client/transport/transport.ts"
+import { systemCode } from "../../../src/domain/problems/systemErrors.ts"
+import { freePort } from "../../support/freePort.ts"
+
+const open: Array<Server> = []
+
+const listen = async (server: Server): Promise<string> => {
+  open.push(server)
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  // It listens on a port, so it has a number.
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const serve = async (listener: RequestListener) => `http://${await listen(createServer(listener))}`
+
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+  for (const server of open.splice(0)) {
+    if ("closeAllConnections" in server) (server as http.Server).closeAllConnections()
+    server.close()
+  }
+})
+
+const send = (url: string, signal?: AbortSignal): Promise<Answer> =>
+  new Transport(url, undefined).send("/v1/completions", { a: "ü" }, { headers: { "x-one": "1" }, signal })
+
+const failure = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => assert.fail("it succeeded"),
+    (error: unknown) => error,
+  )
+
+const unreachable = async (promise: Promise<unknown>): Promise<Unreachable> => {
+  const error = await failure(promise)
+  return error instanceof Unreachable ? error : assert.fail(String(error))
+}
+
+describe("a request", () => {
+  it("arrives with its headers and body, and nothing that names the sender; status, headers and body come back", async () => {
+    const url = await serve(async (request, response) => {
+      const pieces = await Array.fromAsync(request)
+      const body = Buffer.concat(pieces).toString()
+      response.writeHead(201, { "content-type": "application/json" })
+      assert.strictEqual(request.headers["accept-encoding"], "identity")
+      response.end(JSON.stringify([request.method, request.url, Object.keys(request.headers).sort(), body]))
+    })
+    const answer = await send(url)
+    assert.deepStrictEqual(
+      [answer.ok, answer.status, answer.headers.get("content-type"), answer.headers.get("x-none")],
+      [true, 201, "application/json", null],
+    )
+    const headers = ["accept-encoding", "connection", "content-length", "content-type", "host", "x-one"]
+    const seen = ["POST", "/v1/completions", headers, '{"a":"ü"}']
+    assert.deepStrictEqual(JSON.parse(Buffer.from(await readBody(answer)).toString()), seen)
+  })
+
+  it("uses a connection again", async () => {
+    const ports = new Set<number | undefined>()
+    const url = await serve((request, response) => {
+      ports.add(request.socket.remotePort)
+      response.end("1")
+    })
+    for (let i = 0; i < 3; i++) await readBody(await send(url))
+    assert.strictEqual(ports.size, 1)
+  })
+
+  it("is not sent on to where a redirect points", async () => {
+    let asked = 0
+    const url = await serve((_, response) => {
+      asked++
+      response.writeHead(307, { location: "/elsewhere" }).end("away")
+    })
+    const error = await unreachable(send(url))
+    assert.include(error.message, "redirects, which is not followed")
+    assert.strictEqual(asked, 1)
+  })
+
+  it("does not go to an address with credentials, which would be sent along", async () => {
+    let asked = 0
+    const url = await serve((_, response) => {
+      asked++
+      response.end()
+    })
+    await unreachable(send(url.replace("http://", "http://user:word@")))
+    assert.strictEqual(asked, 0)
+  })
+})
+
+describe("without an answer", () => {
+  it("nothing was served where nothing listens", async () => {
+    const error = await unreachable(send(`http://127.0.0.1:${await freePort()}`))
+    assert.include(error.message, "nothing listens there")
+    assert.isFalse(error.mayHaveBeenServed)
+  })
+
+  it("fails where the connection changes to another protocol", async () => {
+    const change = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"
+    const server = createTcpServer((socket) => {
+      socket.on("error", () => undefined)
+      socket.once("data", () => socket.write(change))
+    })
+    const { mayHaveBeenServed, message } = await unreachable(send(`http://${await listen(server)}`))
+    assert.include(message, "there was no answer")
+    assert.isTrue(mayHaveBeenServed)
+  })
+
+  it("nothing was served by whom no connection can be agreed with in ten seconds", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+    const server = createTcpServer()
+    const error = unreachable(send(`https://${await listen(server)}`))
+    const [connection] = await once(server, "connection")
+    // The client is connected once it has begun to speak TLS.
+    await once(connection, "data")
+    vi.advanceTimersByTime(9_999)
+    assert.strictEqual(vi.getTimerCount(), 1)
+    vi.advanceTimersByTime(1)
+    const { mayHaveBeenServed, message } = await error
+    assert.include(message, "there is no answer; check the network")
+    assert.isFalse(mayHaveBeenServed)
+  })
+
+  it("a connection that was made waits for no time-out of connecting", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+    const url = await serve((_, response) => {
+      vi.advanceTimersByTime(60_000)
+      response.end("late")
+    })
+    assert.strictEqual(Buffer.from(await readBody(await send(url))).toString(), "late")
+  })
+
+  it("it may have been served where the connection is closed", async () => {
+    const url = await serve((request) => void request.socket.destroy())
+    const error = await unreachable(send(url))
+    assert.include(error.message, "it closed the connection at once")
+    assert.isTrue(error.mayHaveBeenServed)
+  })
+
+  it("the reason of the signal says why", async () => {
+    const controller = new AbortController()
+    const url = await serve(() => controller.abort("enough"))
+    assert.strictEqual(await failure(send(url, controller.signal)), "enough")
+  })
+
+  it.each([["before its answer"], ["in the middle of it"]])(
+    "a server that says nothing more %s is given up",
+    async (when) => {
+      // What takes minutes, in milliseconds.
+      const request = (options: http.RequestOptions) =>
+        http.request({ ...options, timeout: (options.timeout ?? assert.fail("it waits forever")) / 10_000 })
+      const real = process.getBuiltinModule.bind(process)
+      vi.spyOn(process, "getBuiltinModule").mockImplementation((name: string) =>
+        name === "node:http" ? { ...http, request } : real(name),
+      )
+      const url = await serve((_, response) => {
+        if (when !== "before its answer") response.write("half")
+      })
+      const error = await failure(send(url).then(readBody))
+      assert.strictEqual(systemCode(error), "UND_ERR_BODY_TIMEOUT")
+    },
+  )
+})
+
+describe("an answer", () => {
+  it("that breaks off is none", async () => {
+    const url = await serve((_, response) => {
+      response.writeHead(200, { "content-length": "10" })
+      response.write("half", () => response.destroy())
+    })
+    assert.instanceOf(await failure(send(url).then(readBody)), Error)
+  })
+
+  it("in many pieces is read whole and in order, though it waits", async () => {
+    const pieces = Array.from({ length: 300 }, (_, i) => Buffer.alloc(64 * 1024, i))
+    const url = await serve((_, response) => {
+      for (const piece of pieces) response.write(piece)
+      response.end()
+    })
+    const answer = await send(url)
+    const other = await serve((_, response) => response.end("1"))
+    await readBody(await send(other))
+    assert.isTrue(Buffer.concat(pieces).equals(await readBody(answer)))
+  })
+
+  it("that nobody reads is not taken", async () => {
+    let sent = 0
+    const piece = Buffer.alloc(1024 * 1024)
+    const url = await serve((_, response) => {
+      const more = () => {
+        sent++
+        if (sent < 64) response.write(piece, more)
+      }
+      more()
+    })
+    const unread = await send(url)
+    const other = await serve((_, response) => response.end("1"))
+    for (let i = 0; i < 100; i++) await readBody(await send(other))
+    assert.isBelow(sent, 64)
+    await unread.body?.cancel()
+  })
+
+  it("that broke off before it was read is none", async () => {
+    const url = await serve((_, response) => {
+      response.writeHead(200, { "content-length": "10" })
+      response.write("half", () => response.destroy())
+    })
+    const answer = await send(url)
+    const other = await serve((_, response) => response.end("1"))
+    for (let i = 0; i < 10; i++) await readBody(await send(other))
+    assert.instanceOf(await failure(readBody(answer)), Error)
+  })
+
+  it("that is not read any more frees its connection", async () => {
+    const closed = Promise.withResolvers<void>()
+    const url = await serve((request, response) => {
+      request.socket.once("close", () => closed.resolve())
+      response.write("an endless")
+    })
+    await (await send(url)).body?.cancel()
+    await closed.promise
+  })
+})

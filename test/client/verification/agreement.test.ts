@@ -1,0 +1,53 @@
+import { assert, describe, it } from "@effect/vitest"
+import { mustFit } from "../../../src/client/verification/agreement.ts"
+import { Tampered } from "../../../src/client/errors.ts"
+import type { ProvenExchange } from "../../../src/client/verification/provenAnswer.ts"
+
+/** A stream that failed after it had begun anew, of a request with these members. */
+const restarted = (request: object): ProvenExchange => ({
+  request: { request_id: "id", issued_at: 1, body: { stream: true }, ...request },
+  receipt: {
+    iss: "kid",
+    version: 2,
+    iat: 1,
+    jti: "id",
+    session_id: "session",
+    form: "stream",
+    status: "failed",
+    provider: "provider2",
+    model: "m",
+    finish_reasons: [],
+    usage: null,
+    received_at: 1,
+    completed_at: 1,
+    request_hash: "",
+    root: "",
+    count: 1,
+    request_commitment: "",
+    response_commitment: "",
+    prompt_persisted: false,
+    software: "",
+  },
+  responses: [{ restart: { reason: "truncated", provider: "provider2", model: "m" }, deltas: [] }],
+})
+
+describe("an answer that begins anew", () => {
+  it.each([
+    ["chat.completions", undefined],
+    ["chat.completions", true],
+    ["messages", true],
+    ["responses", true],
+  ])("is possible for a request of %s with restart %s", (api, restart) => {
+    mustFit(restarted({ api, ...(restart === undefined ? {} : { restart }) }))
+  })
+
+  it.each([
+    ["chat.completions", false],
+    ["messages", undefined],
+    ["messages", false],
+    ["responses", undefined],
+  ])("contradicts a request of %s with restart %s", (api, restart) => {
+    const exchange = restarted({ api, ...(restart === undefined ? {} : { restart }) })
+    assert.throws(() => mustFit(exchange), Tampered, /starts over/)
+  })
+})

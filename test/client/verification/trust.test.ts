@@ -1,0 +1,284 @@
+import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto"
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { NoPins, PinMismatch, Tampered, thumbprint } from "../../../src/client/index.ts"
+import { keysByThumbprint, trustKeys, verifyStatement } from "../../../src/client/verification/trust.ts"
+import {
+  assembleStatement,
+  parseStatement,
+  signingInput,
+  statementHeader,
+} from "../../../src/domain/protocol/statement.ts"
+import {
+  b64u,
+  fromB64u,
+  fromHex,
+  identityFrom,
+  jws,
+  signParts,
+  statement,
+  text,
+} from "../../support/protocol/reference.ts"
+
+const identity = identityFrom(Buffer.alloc(32, 0x42))
+const stranger = identityFrom(Buffer.alloc(32, 0x43))
+const HEADER = { alg: "Ed25519", typ: "sealgate-receipt+jwt", kid: identity.kid }
+const CLAIMS = { iss: identity.kid, iat: 1, anything: "goes" }
+const trusted = await trustKeys({ pins: [identity.kid], keys: { keys: [identity.jwk, stranger.jwk] } })
+
+const verify = (text: string, kind: "session" | "receipt" | "proof" = "receipt") =>
+  verifyStatement(kind, text, trusted).then(
+    (claims) => claims,
+    (error: unknown) => error,
+  )
+
+const parts = (header: object, claims: unknown): string =>
+  `${b64u(text(JSON.stringify(header)))}.${b64u(text(JSON.stringify(claims)))}`
+
+/** The order of the base point, little-endian: S + L makes the same equation hold, and is not canonical. */
+const L = fromHex("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010")
+const plusOrder = (signature: Buffer): Buffer => {
+  const sum = Buffer.from(signature)
+  let carry = 0
+  for (let i = 0; i < 32; i++) {
+    const value = (sum[32 + i] ?? 0) + (L[i] ?? 0) + carry
+    sum[32 + i] = value & 0xff
+    carry = value >> 8
+  }
+  return sum
+}
+
+describe("statements", () => {
+  const kind = fc.constantFrom("session" as const, "receipt" as const, "proof" as const)
+  const good = jws(identity.seed, HEADER, CLAIMS).statement
+
+  it("round-trip for any claims", async () => {
+    await fc.assert(
+      fc.asyncProperty(kind, fc.dictionary(fc.string(), fc.jsonValue()), async (kind, members) => {
+        const claims = { version: 2, ...members, iss: identity.kid }
+        const { statement: signed } = statement(identity, kind, claims)
+        const verified = await verify(signed, kind)
+        assert.deepStrictEqual<unknown>(verified, JSON.parse(JSON.stringify(claims)))
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it("of the product are the reference's", () => {
+    const claims = {
+      iss: identity.kid,
+      version: 2,
+      iat: 1,
+      session_id: "s",
+      request_hash: "h",
+      root: "r",
+      count: 1,
+      status: "failed",
+    } as const
+    const input = signingInput(statementHeader("proof", identity.kid), claims)
+    const { signingInput: expected, statement: whole } = statement(identity, "proof", claims)
+    assert.strictEqual(input, expected)
+    assert.strictEqual(assembleStatement(input, fromB64u(whole.split(".")[2] ?? "")), whole)
+  })
+
+  it("with any byte changed are refused", async () => {
+    const bytes = text(good)
+    await fc.assert(
+      fc.asyncProperty(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), async (index, change) => {
+        const altered = Buffer.from(bytes)
+        altered[index] = (altered[index] ?? 0) ^ change
+        assert.instanceOf(await verify(altered.toString("latin1")), Error)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it("with any bit of the signature changed are refused", async () => {
+    const [header, claims, signature = ""] = good.split(".")
+    for (let bit = 0; bit < 512; bit += 7) {
+      const altered = fromB64u(signature)
+      altered[bit >> 3] = (altered[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+      assert.instanceOf(await verify(`${header}.${claims}.${b64u(altered)}`), Tampered)
+    }
+  })
+
+  it("cut or lengthened anywhere are refused", async () => {
+    for (const altered of [
+      "",
+      ".",
+      "..",
+      "...",
+      good.slice(0, -1),
+      good.slice(1),
+      `${good}A`,
+      `${good}=`,
+      `${good}.`,
+      `${good}.${good}`,
+      `.${good}`,
+      ` ${good}`,
+      `${good}\n`,
+      good.replaceAll(".", ".."),
+      good.split(".").slice(0, 2).join("."),
+      `${good.split(".").slice(0, 2).join(".")}.`,
+    ]) {
+      assert.instanceOf(await verify(altered), Tampered, altered)
+    }
+  })
+
+  it.each<readonly [string, object]>([
+    ["another typ", { ...HEADER, typ: "sealgate-proof+jwt" }],
+    ["no typ", { alg: HEADER.alg, kid: HEADER.kid }],
+    ["another typ's case", { ...HEADER, typ: "SEALGATE-RECEIPT+JWT" }],
+    ["JWT for a typ", { ...HEADER, typ: "JWT" }],
+    ["the old name of the algorithm", { ...HEADER, alg: "EdDSA" }],
+    ["the algorithm in lower case", { ...HEADER, alg: "ed25519" }],
+    ["no algorithm", { typ: HEADER.typ, kid: HEADER.kid }],
+    ["none", { ...HEADER, alg: "none" }],
+    ["no kid", { alg: HEADER.alg, typ: HEADER.typ }],
+    ["a kid that is a number", { ...HEADER, kid: 1 }],
+    ["a kid of no length", { ...HEADER, kid: "" }],
+    ["a kid of 31 bytes", { ...HEADER, kid: b64u(Buffer.alloc(31, 9)) }],
+    ["a kid of 33 bytes", { ...HEADER, kid: b64u(Buffer.alloc(33, 9)) }],
+    ["a kid that is not canonical", { ...HEADER, kid: `${"A".repeat(42)}B` }],
+    ["a kid with padding", { ...HEADER, kid: `${identity.kid}=` }],
+    ["a kid that moves the cursor", { ...HEADER, kid: `${identity.kid}\u001b[2K\r\u001b[32mgenuine\n` }],
+    ["a key of its own", { ...HEADER, jwk: identity.jwk }],
+    ["a place to fetch a key", { ...HEADER, jku: "https://attacker.test/keys" }],
+    ["critical extensions", { ...HEADER, crit: [] }],
+    ["a content type", { ...HEADER, cty: "json" }],
+    ["b64", { ...HEADER, b64: false }],
+    ["a list", []],
+  ])("whose header has %s are refused though the signature is right", async (_, header) => {
+    assert.instanceOf(await verify(jws(identity.seed, header, CLAIMS).statement), Tampered)
+  })
+
+  it("whose header or claims are not I-JSON are refused though the signature is right", async () => {
+    const header = text(JSON.stringify(HEADER))
+    const claims = text(JSON.stringify(CLAIMS))
+    const spoilt = (json: Buffer): ReadonlyArray<Buffer> => [
+      text(json.toString().replace("{", '{"iss":"somebody","alg":"none",')),
+      text(
+        json
+          .toString()
+          .replace(
+            /"([a-z]+)":/,
+            (member, name) => `"\\u00${name.charCodeAt(0).toString(16)}${name.slice(1)}":1,${member}`,
+          ),
+      ),
+      text(json.toString().replace("}", ',"x":"\\ud800"}')),
+      Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), json]),
+      Buffer.concat([json.subarray(0, -1), text(',"x":"'), Buffer.from([0xff]), text('"}')]),
+    ]
+    assert.notInstanceOf(await verify(signParts(identity.seed, header, claims).statement), Error)
+    for (const json of spoilt(header)) {
+      assert.instanceOf(await verify(signParts(identity.seed, json, claims).statement), Tampered, String(json))
+    }
+    for (const json of spoilt(claims)) {
+      assert.instanceOf(await verify(signParts(identity.seed, header, json).statement), Tampered, String(json))
+    }
+  })
+
+  it("are taken apart only with a signature of 64 bytes", () => {
+    const input = parts(HEADER, CLAIMS)
+    for (const length of [0, 1, 63, 65, 128]) {
+      assert.isUndefined(parseStatement(`${input}.${b64u(Buffer.alloc(length))}`), String(length))
+    }
+    assert.strictEqual(parseStatement(`${input}.${b64u(Buffer.alloc(64))}`)?.kid, identity.kid)
+  })
+
+  it("signed with another algorithm are refused, whatever key they use", async () => {
+    const p256 = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey
+    const publicKey = createPublicKey(
+      createPrivateKey({
+        key: Buffer.concat([fromHex("302e020100300506032b657004220420"), identity.seed]),
+        format: "der",
+        type: "pkcs8",
+      }),
+    ).export({ format: "pem", type: "spki" })
+    const confused = [
+      ...["ES256", "Ed25519"].map((alg) => {
+        const input = parts({ ...HEADER, alg }, CLAIMS)
+        return `${input}.${b64u(sign("sha256", text(input), { key: p256, dsaEncoding: "ieee-p1363" }))}`
+      }),
+      // The public key, which everybody has, as the secret of a MAC.
+      ...[identity.publicKey, Buffer.from(publicKey), text(identity.jwk.x)].flatMap((secret) =>
+        ["HS256", "Ed25519"].map((alg) => {
+          const input = parts({ ...HEADER, alg }, CLAIMS)
+          const mac = createHmac("sha512", secret).update(input).digest()
+          return `${input}.${b64u(mac)}`
+        }),
+      ),
+      `${parts({ ...HEADER, alg: "none" }, CLAIMS)}.`,
+      `${parts(HEADER, CLAIMS)}.`,
+      `${parts(HEADER, CLAIMS)}.${b64u(Buffer.alloc(64))}`,
+    ]
+    for (const each of confused) assert.instanceOf(await verify(each), Tampered, each)
+  })
+
+  it("whose signature is not canonical are refused", async () => {
+    const [header, claims, signature = ""] = good.split(".")
+    assert.instanceOf(await verify(`${header}.${claims}.${b64u(plusOrder(fromB64u(signature)))}`), Tampered)
+  })
+
+  it("are not believed under a key of small order", async () => {
+    // With the neutral element as the key, R and zero "sign" every message where points are not checked strictly.
+    const neutral = Buffer.from([1, ...Array.from({ length: 31 }, () => 0)])
+    const kid = await thumbprint(new Uint8Array(neutral))
+    const keys = await trustKeys({ pins: [kid], keys: { keys: [{ kty: "OKP", crv: "Ed25519", x: b64u(neutral) }] } })
+    const input = parts({ ...HEADER, kid }, { iss: kid })
+    const forged = `${input}.${b64u(Buffer.concat([neutral, Buffer.alloc(32)]))}`
+    const outcome = await verifyStatement("receipt", forged, keys).catch((error: unknown) => error)
+    assert.instanceOf(outcome, Tampered)
+  })
+
+  it("whose claims are no object, or name another issuer, are refused", async () => {
+    for (const claims of [null, 5, "text", [CLAIMS]]) {
+      const input = parts(HEADER, claims)
+      const key = createPrivateKey({
+        key: Buffer.concat([fromHex("302e020100300506032b657004220420"), identity.seed]),
+        format: "der",
+        type: "pkcs8",
+      })
+      assert.instanceOf(await verify(`${input}.${b64u(sign(null, text(input), key))}`), Tampered)
+    }
+    assert.instanceOf(await verify(jws(identity.seed, HEADER, { iat: 1 }).statement), Tampered)
+    assert.instanceOf(await verify(jws(identity.seed, HEADER, { ...CLAIMS, iss: stranger.kid }).statement), Tampered)
+  })
+
+  it("of a key that is not pinned are refused by name", async () => {
+    const error = await verify(jws(stranger.seed, { ...HEADER, kid: stranger.kid }, { iss: stranger.kid }).statement)
+    assert.instanceOf(error, PinMismatch)
+    if (error instanceof PinMismatch) {
+      assert.deepStrictEqual(error.pins, [identity.kid])
+      assert.strictEqual(error.kid, stranger.kid)
+    }
+  })
+})
+
+describe("trusted keys", () => {
+  it("are known by what they are, not by what they are called", async () => {
+    const keys = await keysByThumbprint({ keys: [{ ...stranger.jwk, kid: identity.kid }] })
+    assert.deepStrictEqual([...keys.keys()], [stranger.kid])
+    assert.strictEqual(await thumbprint(new Uint8Array(identity.publicKey)), identity.kid)
+  })
+
+  it("are only the pinned ones, and never none at all", async () => {
+    assert.deepStrictEqual([...trusted.keys()], [identity.kid])
+    const error = await trustKeys({ pins: [], keys: { keys: [identity.jwk] } }).catch((error: unknown) => error)
+    assert.instanceOf(error, NoPins)
+  })
+
+  it("ignore keys of other kinds", async () => {
+    const other = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" })
+    const keys = await keysByThumbprint({
+      keys: [other, null, "key", { kty: "OKP", crv: "X25519", x: "AA" }, identity.jwk],
+    })
+    assert.deepStrictEqual([...keys.keys()], [identity.kid])
+  })
+
+  it("come from a key set or not at all", async () => {
+    for (const set of [undefined, null, [], {}, { keys: {} }, { keys: [{ kty: "OKP", crv: "Ed25519", x: "AA" }] }]) {
+      assert.instanceOf(await keysByThumbprint(set).catch((error: unknown) => error), Tampered)
+    }
+  })
+})

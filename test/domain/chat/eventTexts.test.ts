@@ -1,0 +1,177 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import {
+  addedToEvent,
+  EventJoiner,
+  type FindText,
+  messageText,
+  responseText,
+  withTextAdded,
+} from "../../../src/domain/chat/eventTexts.ts"
+import { jsonFault } from "../../../src/domain/json/iJson.ts"
+import { isObject, type JsonObject } from "../../../src/domain/json/json.ts"
+
+const block = (type: string, name: string, text: string, index = 0): JsonObject => ({
+  type: "content_block_delta",
+  index,
+  delta: { type, [name]: text },
+})
+const output = (text: string, more: JsonObject = {}): JsonObject => ({
+  type: "response.output_text.delta",
+  item_id: "item",
+  output_index: 0,
+  content_index: 0,
+  delta: text,
+  ...more,
+})
+
+describe("two events are one", () => {
+  it.each<readonly [string, FindText, JsonObject, JsonObject, JsonObject]>([
+    [
+      "text",
+      messageText,
+      block("text_delta", "text", "a"),
+      block("text_delta", "text", "b"),
+      block("text_delta", "text", "ab"),
+    ],
+    [
+      "thoughts",
+      messageText,
+      block("thinking_delta", "thinking", "a"),
+      block("thinking_delta", "thinking", "b"),
+      block("thinking_delta", "thinking", "ab"),
+    ],
+    [
+      "input",
+      messageText,
+      block("input_json_delta", "partial_json", "{"),
+      block("input_json_delta", "partial_json", "}"),
+      block("input_json_delta", "partial_json", "{}"),
+    ],
+    ["output", responseText, output("a"), output("b"), output("ab")],
+    [
+      "output with numbers, of which the later counts",
+      responseText,
+      output("a", { sequence_number: 7, logprobs: [] }),
+      output("b", { sequence_number: 8, logprobs: [] }),
+      output("ab", { sequence_number: 8, logprobs: [] }),
+    ],
+    [
+      "arguments",
+      responseText,
+      output("{", { type: "response.function_call_arguments.delta" }),
+      output("}", { type: "response.function_call_arguments.delta" }),
+      output("{}", { type: "response.function_call_arguments.delta" }),
+    ],
+  ])("where they continue one another in %s", (_, textOf, first, second, merged) => {
+    const added = addedToEvent(textOf)(first, second)
+    assert.deepStrictEqual(withTextAdded(textOf)(first, second, added ?? ""), merged)
+  })
+
+  it.each<readonly [string, FindText, JsonObject, JsonObject]>([
+    ["are of two blocks", messageText, block("text_delta", "text", "a"), block("text_delta", "text", "b", 1)],
+    ["are of two kinds", messageText, block("text_delta", "text", "a"), block("thinking_delta", "thinking", "b")],
+    [
+      "are signatures",
+      messageText,
+      block("signature_delta", "signature", "a"),
+      block("signature_delta", "signature", "b"),
+    ],
+    [
+      "have something beside the text",
+      messageText,
+      block("text_delta", "text", "a"),
+      { ...block("text_delta", "text", "b"), x: 1 },
+    ],
+    [
+      "have something in the delta",
+      messageText,
+      block("text_delta", "text", "a"),
+      { ...block("text_delta", "text", "b"), delta: { type: "text_delta", text: "b", citations: [1] } },
+    ],
+    ["are of two items", responseText, output("a"), output("b", { item_id: "other" })],
+    ["are of two parts", responseText, output("a"), output("b", { content_index: 1 })],
+    ["say how likely they were", responseText, output("a", { logprobs: [1] }), output("b", { logprobs: [1] })],
+    [
+      "are sounds",
+      responseText,
+      output("AA==", { type: "response.audio.delta" }),
+      output("AA==", { type: "response.audio.delta" }),
+    ],
+    ["are numbered by halves", responseText, output("a"), output("b", { sequence_number: 1 })],
+    ["are events without text", responseText, { type: "response.created" }, { type: "response.created" }],
+  ])("not where they %s", (_, textOf, first, second) => {
+    assert.isUndefined(addedToEvent(textOf)(first, second))
+  })
+})
+
+describe("pairs that are cut between events", () => {
+  const units = fc
+    .array(fc.constantFrom("a", "\u{1F44B}", "\ud83d", "\udc4b", "\\", "ud83d"), { maxLength: 6 })
+    .map((parts) => parts.join(""))
+
+  /** Ways to say a piece of text, and what else a stream has. */
+  const KINDS: ReadonlyArray<readonly [FindText, ReadonlyArray<(text: string) => JsonObject>, JsonObject]> = [
+    [
+      messageText,
+      [
+        (text) => block("text_delta", "text", text),
+        (text) => block("text_delta", "text", text, 1),
+        (text) => block("input_json_delta", "partial_json", text),
+      ],
+      { type: "content_block_stop", index: 0 },
+    ],
+    [
+      responseText,
+      [(text) => output(text), (text) => output(text, { item_id: "other" })],
+      { type: "response.output_text.done", text: "\ud83d" },
+    ],
+  ]
+
+  it.each(KINDS)("are joined, and halves without another become U+FFFD", (textOf, ways, other) => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(ways.length), units), { maxLength: 30 }), (pieces) => {
+        const joiner = new EventJoiner(textOf)
+        const said = new Map<string, string>()
+        const expected: Array<Map<string, string>> = []
+        const out: Array<JsonObject> = []
+        for (const [way, text] of pieces) {
+          const event = ways[way]?.(text) ?? other
+          out.push(...joiner.add(event, JSON.stringify(event)))
+          const found = textOf(event)
+          if (found === undefined)
+            expected.push(new Map(said.entries().map(([place, all]) => [place, all.toWellFormed()])))
+          if (found === undefined) for (const [place, all] of said) said.set(place, all.toWellFormed())
+          else said.set(found.place, (said.get(found.place) ?? "") + found.text)
+        }
+        out.push(...joiner.end())
+        const heard = new Map<string, string>()
+        for (const event of out) {
+          assert.isUndefined(jsonFault(JSON.stringify(event)))
+          const found = textOf(event)
+          if (found !== undefined) heard.set(found.place, (heard.get(found.place) ?? "") + found.text)
+          // What was said before an event that ends a text is there before it.
+          else for (const [place, all] of expected.shift() ?? []) assert.strictEqual(heard.get(place), all)
+        }
+        assert.deepStrictEqual(heard, new Map(said.entries().map(([place, all]) => [place, all.toWellFormed()])))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it("are forgotten where a stream begins anew", () => {
+    const joiner = new EventJoiner(responseText)
+    const half = output("\ud83d")
+    joiner.add(half, JSON.stringify(half))
+    joiner.clear()
+    assert.deepStrictEqual(joiner.end(), [])
+  })
+
+  it("leave the rest of an event as it is", () => {
+    const joiner = new EventJoiner(responseText)
+    const event = { type: "response.completed", response: { output: [{ text: "x\ud83d" }] } }
+    const [out] = joiner.add(event, JSON.stringify(event))
+    assert.deepStrictEqual(out, { type: "response.completed", response: { output: [{ text: "x\uFFFD" }] } })
+    assert.isTrue(isObject(out))
+  })
+})

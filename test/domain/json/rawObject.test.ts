@@ -1,0 +1,79 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { fromUtf8, utf8 } from "../../../src/domain/bytes/bytes.ts"
+import { bytesFault, CLIENT_LIMITS } from "../../../src/domain/json/iJson.ts"
+import { Outline } from "../../../src/domain/json/outline.ts"
+import { RawObject } from "../../../src/domain/json/rawObject.ts"
+import { objectText, oddObject } from "../../support/oddJson.ts"
+
+/** The object in the member `body`, found as the proxy finds it. */
+const found = (payload: string): RawObject | undefined => {
+  const outline = new Outline("body")
+  const bytes = utf8(payload)
+  assert.isUndefined(bytesFault(bytes, CLIENT_LIMITS, outline))
+  return outline.objectIn(bytes)
+}
+
+const textOf = (raw: RawObject | undefined) => raw?.text
+const changed = (raw: RawObject | undefined, values: Readonly<Record<string, string>>) =>
+  raw === undefined ? undefined : fromUtf8(raw.with(values))
+
+describe("the object in a member", () => {
+  it("is found as it was written, with each of its members", () => {
+    fc.assert(
+      fc.property(oddObject({ model: '"m"', stream: "true" }), (members) => {
+        const body = objectText(members)
+        const payload = ` { "a" : [{"body":1}], "b\\u006fdy"\n: ${body} , "z":{"body":{}, "model":1}}`
+        const raw = found(payload)
+        assert.strictEqual(textOf(raw), body)
+        assert.deepStrictEqual(JSON.parse(raw?.text ?? ""), JSON.parse(body))
+        for (const [name, value] of Object.entries(JSON.parse(body) as object)) {
+          assert.deepStrictEqual(raw?.value(name), value)
+        }
+        assert.isUndefined(raw?.value("no such member"))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it.each(['{"body":[1]}', '{"body":"{}"}', '{"other":{"body":{}}}', '[{"body":{}}]', '{"body":[{"a":1}]}', "1"])(
+    "is not found in %s",
+    (payload) => assert.isUndefined(found(payload)),
+  )
+})
+
+describe("another value of a member", () => {
+  it("changes nothing but that value", () => {
+    fc.assert(
+      fc.property(oddObject({ model: '"m\\u006f"', n: "1.0" }), (members) => {
+        const raw = found(`{"body":${objectText(members)}}`)
+        const others = members.map((member) =>
+          member.startsWith('"model"')
+            ? member.replace('"m\\u006f"', '"other"')
+            : member.replace(/^("n"\s*:\s*)1\.0/, "$12"),
+        )
+        assert.strictEqual(changed(raw, { n: "2", model: '"other"' }), objectText(others))
+        assert.strictEqual(changed(raw, {}), textOf(raw))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it("comes first if there was none", () => {
+    assert.strictEqual(changed(found('{"body": { "a":1.0 }}'), { "b\n": "2", c: "[]" }), '{"b\\n":2,"c":[], "a":1.0 }')
+    assert.strictEqual(changed(found('{"body":{ }}'), { b: "2" }), '{"b":2 }')
+    assert.strictEqual(changed(RawObject.of({}), { b: "2" }), '{"b":2}')
+  })
+
+  it("can be asked of an object of our own", () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (members) => {
+        const raw = RawObject.of(members)
+        assert.strictEqual(textOf(raw), JSON.stringify(members))
+        for (const name of Object.keys(members)) {
+          assert.strictEqual(changed(raw, { [name]: "7" }), JSON.stringify({ ...members, [name]: 7 }))
+        }
+      }),
+    )
+  })
+})

@@ -1,0 +1,64 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { ChatInput } from "../../../src/domain/chat/chat.ts"
+import { ExecuteRequest } from "../../../src/domain/jobs/job.ts"
+import { schemaIssues } from "../../../src/domain/json/schemaIssues.ts"
+
+const of = <A, I>(schema: Schema.Codec<A, I>, value: unknown) =>
+  Result.match(Schema.decodeUnknownResult(schema)(value, { errors: "all", onExcessProperty: "error" }), {
+    onSuccess: () => [],
+    onFailure: ({ issue }) => schemaIssues(issue, ["payload"]).map(({ message, path }) => `${path}: ${message}`),
+  })
+
+const user = { role: "user", content: "x" }
+
+describe("what does not fit", () => {
+  it.each<readonly [unknown, ReadonlyArray<string>]>([
+    [{ mode: "debate", task: "x" }, [`payload.mode: Expected "adversarial" | "verified"`]],
+    [{ task: "" }, ["payload.task: Expected a value with a length of at least 1"]],
+    [{ messages: "x" }, ["payload.messages: Expected array"]],
+    [{ messages: [user], foo: 1 }, ["payload.foo: Expected no excess property"]],
+    [
+      { task: "x", options: { rounds: 9 }, foo: 1 },
+      ["payload.options.rounds: Expected a value between 1 and 3", "payload.foo: Expected no excess property"],
+    ],
+    [5, ["payload: Expected object"]],
+  ])("in %j is told of the form that was meant", (value, expected) =>
+    assert.sameMembers([...of(ExecuteRequest, value)], [...expected]),
+  )
+
+  it.each<readonly [unknown, ReadonlyArray<string>]>([
+    [{ prompt: "x", model: 5 }, ["payload.model: Expected string"]],
+    [{ messages: [user], tool_choice: { type: "function" } }, ["payload.tool_choice.function: Missing key"]],
+    [
+      { messages: [user], response_format: { type: "json_schema" } },
+      ["payload.response_format.json_schema: Missing key"],
+    ],
+    [{ messages: [{ role: "user" }] }, ["payload.messages.0.content: Missing key"]],
+    [{ messages: [{ ...user, content: 5 }] }, ["payload.messages.0.content: Expected string | array"]],
+    [
+      { messages: [{ ...user, content: [{ type: "text" }, { type: "image_url" }] }] },
+      ["payload.messages.0.content.0.text: Missing key", "payload.messages.0.content.1.image_url: Missing key"],
+    ],
+    [{ messages: [{ content: "x" }] }, ["payload.messages.0.role: Missing key"]],
+  ])("in %j is told of the form that its literals name", (value, expected) =>
+    assert.sameMembers([...of(ChatInput, value)], [...expected]),
+  )
+
+  it("names every form where none is meant", () => {
+    assert.deepStrictEqual(of(ExecuteRequest, {}), ["payload: Missing key, one of messages, task"])
+    assert.deepStrictEqual(of(ExecuteRequest, { task: "x", messages: [user] }), [
+      "payload: Expected only one of messages, task",
+    ])
+    assert.deepStrictEqual(of(ChatInput, { messages: [{ ...user, role: "robot" }] }), [
+      `payload.messages.0.role: Expected "system" | "developer" | "user" | "assistant" | "tool" | "function"`,
+    ])
+  })
+
+  it("is told of so many members and no more", () => {
+    const messages = Array.from({ length: 1000 }, () => ({ role: "user" }))
+    const told = of(ExecuteRequest, { messages })
+    assert.strictEqual(told.length, 64)
+    assert.strictEqual(told.at(-1), "payload.messages.63.content: Missing key")
+  })
+})

@@ -1,0 +1,135 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import type { ChatChunk, Delta } from "../../../src/domain/chat/chat.ts"
+import { accumulate } from "../../../src/domain/chat/chatStream.ts"
+import { jsonFault } from "../../../src/domain/json/iJson.ts"
+import { iJsonOf, PairJoiner } from "../../../src/domain/json/surrogates.ts"
+
+const chunk = (delta: Delta, finish_reason: string | null = null, index = 0): ChatChunk => ({
+  id: "c",
+  object: "chat.completion.chunk",
+  created: 1,
+  model: "m",
+  choices: [{ index, delta, finish_reason }],
+})
+
+/** What leaves a joiner that `chunks` went through. Every chunk must be I-JSON as it is. */
+const through = (chunks: ReadonlyArray<ChatChunk>): ReadonlyArray<ChatChunk> => {
+  const joiner = new PairJoiner()
+  const out = [...chunks.flatMap((chunk) => joiner.add(chunk)), ...joiner.end()]
+  for (const each of out) assert.isUndefined(jsonFault(JSON.stringify(each)))
+  return out
+}
+
+const units = fc
+  .array(fc.constantFrom("a", "\u{1F44B}", "\ud83d", "\udc4b", "\\", "ud83d", "\uffff"), { maxLength: 8 })
+  .map((parts) => parts.join(""))
+
+/** The places in a delta where text grows, and how a piece of text gets there. */
+const PLACES: ReadonlyArray<(text: string) => Delta> = [
+  (content) => ({ content }),
+  (refusal) => ({ refusal }),
+  (reasoning) => ({ reasoning_content: reasoning }),
+  (text) => ({ reasoning: { "half\ud83d": { text } } }),
+  (args) => ({ tool_calls: [{ index: 0, function: { arguments: args } }] }),
+  (args) => ({ tool_calls: [{ index: 7, function: { arguments: args } }] }),
+  (args) => ({ function_call: { arguments: args } }),
+]
+
+/** The texts of an answer, place by place, whatever a joiner made of it. */
+const textsOf = (chunks: ReadonlyArray<ChatChunk>) => {
+  const { choices } = accumulate(chunks)
+  return choices.map(({ message }) => ({
+    content: message.content ?? "",
+    refusal: message.refusal ?? "",
+    reasoning: message["reasoning_content"] ?? "",
+    nested: Object.values(Object(message["reasoning"])),
+    calls: (message.tool_calls ?? []).map((call) => call.function.arguments),
+    call: message.function_call?.arguments ?? "",
+  }))
+}
+
+describe("pairs that are cut between chunks", () => {
+  it("are joined in every place, and halves without another become U+FFFD", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(1), fc.nat(PLACES.length - 1), units), { maxLength: 30 }),
+        fc.boolean(),
+        (pieces, finishes) => {
+          const texts = new Map<string, { text: string; choice: number; place: number }>()
+          const chunks = pieces.map(([choice, place, text]) => {
+            const key = `${choice} ${place}`
+            texts.set(key, { choice, place, text: (texts.get(key)?.text ?? "") + text })
+            return chunk(PLACES[place]?.(text) ?? {}, null, choice)
+          })
+          const whole = [...texts.values()].map(({ choice, place, text }) =>
+            chunk(PLACES[place]?.(text.toWellFormed()) ?? {}, null, choice),
+          )
+          const ends = finishes ? [0, 1].map((choice) => chunk({}, "stop", choice)) : []
+          const expected = textsOf([...whole, ...ends])
+          const actual = textsOf(through([...chunks, ...ends]))
+          assert.deepStrictEqual(
+            JSON.parse(JSON.stringify(actual)),
+            JSON.parse(JSON.stringify(expected).replaceAll("half\\ud83d", "half\uFFFD")),
+          )
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  it("are held back no longer than until their choice ends, and then stand before its end", () => {
+    const out = through([
+      chunk({ content: "a\ud83d" }),
+      chunk({ content: "b\ud83d" }, null, 1),
+      chunk({}, "stop"),
+      chunk({ content: "\udc4b" }, null, 1),
+      chunk({ content: "c\ud83d" }, "length", 1),
+    ])
+    assert.deepStrictEqual(out, [
+      chunk({ content: "a" }),
+      chunk({ content: "b" }, null, 1),
+      chunk({ content: "\uFFFD" }),
+      chunk({}, "stop"),
+      chunk({ content: "\u{1F44B}" }, null, 1),
+      chunk({ content: "c\uFFFD" }, "length", 1),
+    ])
+  })
+
+  it("are forgotten with what they belong to", () => {
+    const joiner = new PairJoiner()
+    joiner.add(chunk({ content: "\ud83d" }))
+    joiner.clear()
+    assert.deepStrictEqual(joiner.add(chunk({ content: "a" })), [chunk({ content: "a" })])
+    assert.deepStrictEqual(joiner.end(), [])
+  })
+
+  it("are not looked for in what names something, and cost other chunks nothing", () => {
+    assert.deepStrictEqual(
+      through([
+        { ...chunk({ tool_calls: [{ index: 0, id: "\ud83d", function: { name: "\ud83d" } }] }), model: "\ud83d" },
+        chunk({ tool_calls: [{ index: 0, function: { arguments: "\udc4b" } }] }),
+      ]),
+      [
+        { ...chunk({ tool_calls: [{ index: 0, id: "\uFFFD", function: { name: "\uFFFD" } }] }), model: "\uFFFD" },
+        chunk({ tool_calls: [{ index: 0, function: { arguments: "\uFFFD" } }] }),
+      ],
+    )
+    const plain = chunk({ content: "\u{1F44B}" })
+    assert.strictEqual(new PairJoiner().add(plain)[0], plain)
+  })
+})
+
+it("any value has I-JSON, with nothing but its halves replaced", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ stringUnit: "binary" }), units, (value, text) => {
+      const json = iJsonOf({ value, [text]: [text, { text }] })
+      assert.isUndefined(jsonFault(json))
+      if (JSON.stringify([value, text]).isWellFormed() && text.isWellFormed()) {
+        const whole = text.toWellFormed()
+        assert.deepInclude(JSON.parse(json), { [whole]: [whole, { text: whole }] })
+      }
+    }),
+  )
+  assert.strictEqual(iJsonOf({ a: "\\ud83d", b: "\u{1F44B}" }), JSON.stringify({ a: "\\ud83d", b: "\u{1F44B}" }))
+})
