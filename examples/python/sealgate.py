@@ -372,6 +372,8 @@ class Response:
             return
         taken_over, said = None, []
         for payload in map(from_json, self.data):
+            if not isinstance(payload, dict):
+                raise Tampered("an answer where there is none, or none where there is one")
             if self.form == STREAM and "restart" in payload:
                 taken_over, said = payload["restart"]["provider"], []
             said += payload["deltas"] if self.form == STREAM else [payload]
