@@ -18,7 +18,7 @@ import { Drain } from "../lifecycle/Drain.ts"
 import { spanned } from "../spans.ts"
 import { databaseFailed, retryAfterFailure } from "../storedRows.ts"
 import { makeAlarms } from "../upstream/Alarms.ts"
-import { JobLeases } from "./JobLeases.ts"
+import { JobWrites } from "./JobWrites.ts"
 import { type JobFailure, JobProgram } from "./JobProgram.ts"
 import { JobQueue } from "./JobQueue.ts"
 import { JobSettings } from "./JobSettings.ts"
@@ -31,7 +31,7 @@ type Outcome = Left | "timed-out" | Exit.Exit<JobResult, JobFailure>
 
 const make = Effect.gen(function* () {
   const drain = yield* Drain
-  const leases = yield* JobLeases
+  const leases = yield* JobWrites
   const program = yield* JobProgram
   const queue = yield* JobQueue
   const signals = yield* JobSignals

@@ -50,7 +50,7 @@ import { NEW_JOB_COLUMNS, type NewJob, newJobColumns, type StepRow, toNewJob, to
 import { JobSettings } from "./JobSettings.ts"
 import { changed, ended, JobSignals, stopped } from "./JobSignals.ts"
 import { StepsBegun } from "./StepsBegun.ts"
-import { WorstPrice } from "./WorstPrice.ts"
+import { CostBound } from "./CostBound.ts"
 
 const isAgentId = Schema.is(AgentId)
 
@@ -111,7 +111,7 @@ export class Jobs extends Context.Service<
       const begunSteps = yield* StepsBegun
       const random = yield* SecureRandom.SecureRandom
       const { retention } = yield* JobSettings
-      const worst = yield* WorstPrice
+      const costBound = yield* CostBound
       const once = makeIdempotency(sql)
       const alarms = yield* makeAlarms
       const now = databaseTime(sql)
@@ -136,7 +136,7 @@ export class Jobs extends Context.Service<
           task,
           options,
           metadata: request.metadata ?? {},
-          at_most: yield* worst({ agent, mode, options, task }),
+          at_most: yield* costBound({ agent, mode, options, task }),
           traceparent: storeTrace(span),
           created_at,
           expires_at: DateTime.addDuration(created_at, retention),

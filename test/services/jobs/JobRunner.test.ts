@@ -5,7 +5,7 @@ import type { Job } from "../../../src/domain/jobs/job.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
 import { decodeAgent } from "../../../src/services/agents/storedAgents.ts"
 import { databaseTime } from "../../../src/services/jobs/databaseTime.ts"
-import { JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import { JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import { queueObserved } from "../../../src/services/jobs/JobMetrics.ts"
 import { decodeWork, WORK_COLUMNS } from "../../../src/services/jobs/JobRows.ts"
 import { thisMoment } from "../../../src/services/moments.ts"
@@ -66,7 +66,7 @@ describeDatabases("job runner", (database) => {
   const test = (
     name: string,
     program: Program,
-    body: Effect.Effect<void, unknown, Jobs | Agents | JobLeases>,
+    body: Effect.Effect<void, unknown, Jobs | Agents | JobWrites>,
     settings?: Parameters<typeof gateway>[2],
   ) => it.live(name, () => Effect.provide(body, gateway(database.layer, program, settings)))
 
@@ -412,13 +412,13 @@ describeDatabases("job runner", (database) => {
   it.live("stores a step once, also when it is written again because the answer to the first commit was lost", () =>
     Effect.gen(function* () {
       const jobs = yield* Jobs
-      const leases = yield* JobLeases
+      const writes = yield* JobWrites
       const { job, tenant } = yield* enqueueOne()
       const lease = yield* Effect.flatMap(takeJob(job), Effect.fromOption)
       const step = { step: { kind: "a" }, outcome: null, call: null, startedAt: 1, finishedAt: 2 }
       for (const written of [step, step, { ...step, startedAt: 3, finishedAt: 4 }, { ...step, outcome: '"x"' }]) {
-        assert.isTrue(yield* leases.recordStep(lease, written))
-        assert.isTrue(yield* leases.recordStep(lease, written))
+        assert.isTrue(yield* writes.recordStep(lease, written))
+        assert.isTrue(yield* writes.recordStep(lease, written))
       }
       assert.deepStrictEqual(stepsOf(yield* jobs.get(tenant, job.id)), ["a failed", "a failed", "a completed"])
     }).pipe(Effect.provide(services(database.layer))),
@@ -431,16 +431,16 @@ describeDatabases("job runner", (database) => {
     return Effect.gen(function* () {
       const { job, tenant } = yield* enqueueOne()
       const jobs = yield* Jobs
-      const leases = yield* JobLeases
+      const writes = yield* JobWrites
       yield* running.await
       const heir = yield* heldByAnother(job)
       yield* takenOver.open
       yield* interrupted.await
       assert.deepStrictEqual((yield* jobs.get(tenant, job.id)).steps, [])
-      assert.isTrue(yield* leases.end(heir, { status: "completed", result: answer("the heir's") }))
+      assert.isTrue(yield* writes.end(heir, { status: "completed", result: answer("the heir's") }))
       const done = yield* jobs.get(tenant, job.id)
       assert.deepStrictEqual(done.result, answer("the heir's"))
-      assert.isFalse(yield* leases.end(heir, { status: "completed", result: answer("again") }))
+      assert.isFalse(yield* writes.end(heir, { status: "completed", result: answer("again") }))
     }).pipe(
       Effect.provide(
         gateway(database.layer, (context) =>

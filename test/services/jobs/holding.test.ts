@@ -4,7 +4,7 @@ import { Clock, Duration, Effect, Latch, Layer, Queue, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { StorageUnavailable } from "../../../src/domain/operations/storage.ts"
-import { JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import { JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import { JobProgram } from "../../../src/services/jobs/JobProgram.ts"
 import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
 import { layerJobRunner } from "../../../src/services/jobs/JobRunner.ts"
@@ -201,12 +201,12 @@ it.effect("a job is held for a whole lease from its last renewal on, while nobod
       let isAway = false
       let left = false
       const outage = Layer.effect(
-        JobLeases,
-        Effect.map(JobLeases, (leases) =>
-          JobLeases.of({
-            ...leases,
+        JobWrites,
+        Effect.map(JobWrites, (writes) =>
+          JobWrites.of({
+            ...writes,
             renew: (held) =>
-              (isAway ? Effect.fail(new StorageUnavailable()) : leases.renew(held)).pipe(
+              (isAway ? Effect.fail(new StorageUnavailable()) : writes.renew(held)).pipe(
                 Effect.ensuring(Queue.offer(looked, undefined)),
               ),
           }),
@@ -242,14 +242,14 @@ it.effect("what workers spent on a job is counted by a clock that nobody sets", 
   Effect.gen(function* () {
     const { clock, set } = yield* settableClock
     yield* Effect.gen(function* () {
-      const leases = yield* JobLeases
+      const writes = yield* JobWrites
       const sql = yield* SqlClient.SqlClient
       const { job } = yield* enqueueOne()
       for (const forward of [Duration.toMillis("1 hour"), -Duration.toMillis("2 hours")]) {
         const lease = yield* Effect.flatMap(takeJob(job), Effect.fromOption)
         set.forward += forward
         yield* TestClock.adjust("2 seconds")
-        yield* leases.release(lease)
+        yield* writes.release(lease)
       }
       const [row] = yield* sql<{ ran_ms: number }>`SELECT ran_ms FROM jobs`
       assert.strictEqual(row?.ran_ms, 4000)

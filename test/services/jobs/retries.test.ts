@@ -7,7 +7,7 @@ import { makeProblem } from "../../../src/domain/problems/problem.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
 import { databaseTime } from "../../../src/services/jobs/databaseTime.ts"
 import { afterFailure } from "../../../src/services/jobs/delays.ts"
-import { type Failure, JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import { type Failure, JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import type { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import type { Lease } from "../../../src/services/jobs/Lease.ts"
@@ -29,7 +29,7 @@ const failing = (code: string, rest: Partial<Failure> = {}): Failure => ({
 /** One job, whose turns come when the test says so. */
 const oneJob = Effect.gen(function* () {
   const jobs = yield* Jobs
-  const leases = yield* JobLeases
+  const writes = yield* JobWrites
   const sql = yield* SqlClient.SqlClient
   const { job, tenant } = yield* enqueueOne()
   return {
@@ -37,13 +37,13 @@ const oneJob = Effect.gen(function* () {
     start: Effect.flatMap(takeJob(job), Effect.fromOption),
     /** Fails the attempt; the wait until the next, in whole seconds, if there is to be one. */
     fail: Effect.fnUntraced(function* (lease: Lease, failure: Failure) {
-      assert.isTrue(yield* leases.fail(lease, failure))
+      assert.isTrue(yield* writes.fail(lease, failure))
       const rows = yield* sql<{ wait: number }>`SELECT due_at - ${databaseTime(sql)} AS wait FROM jobs
         WHERE id = ${job.id} AND status = 'queued'`
       return rows[0] === undefined ? undefined : Math.ceil(rows[0].wait / 1000)
     }),
     step: (lease: Lease, outcome: string | null) =>
-      leases.recordStep(lease, { step: { kind: "a" }, outcome, call: null, startedAt: 0, finishedAt: 0 }),
+      writes.recordStep(lease, { step: { kind: "a" }, outcome, call: null, startedAt: 0, finishedAt: 0 }),
   }
 })
 
@@ -77,7 +77,7 @@ describe("the wait after a failure", () => {
 describeDatabases("a job that fails", (database) => {
   const test = <E>(
     name: string,
-    body: Effect.Effect<void, E, Jobs | JobLeases | JobQueue | Agents | SqlClient.SqlClient>,
+    body: Effect.Effect<void, E, Jobs | JobWrites | JobQueue | Agents | SqlClient.SqlClient>,
   ) => it.effect(name, () => Effect.provide(body, services(database.layer, still)))
 
   test(

@@ -4,7 +4,7 @@ import { Duration, Effect, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { isEnded, type Job, type JobStatus, TRANSITIONS } from "../../../src/domain/jobs/job.ts"
 import { makeProblem } from "../../../src/domain/problems/problem.ts"
-import { JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import { JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import type { Lease } from "../../../src/services/jobs/Lease.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { describeDatabases } from "../../support/databases.ts"
@@ -32,7 +32,7 @@ const problem = makeProblem({ code: "scripted", status: 500, title: "As scripted
 /** Performs operations on one job; `true` means that it took effect. */
 const makeActor = Effect.gen(function* () {
   const jobs = yield* Jobs
-  const leases = yield* JobLeases
+  const writes = yield* JobWrites
   const { job, tenant } = yield* enqueueOne()
   const held: Array<Lease | undefined> = Array.from({ length: WORKERS })
   const read = jobs.get(tenant, job.id)
@@ -55,7 +55,7 @@ const makeActor = Effect.gen(function* () {
     switch (operation.op) {
       case "step": {
         const outcome = operation.fails ? null : JSON.stringify(lease.token)
-        return yield* leases.recordStep(lease, {
+        return yield* writes.recordStep(lease, {
           step: { kind: operation.name },
           outcome,
           call: null,
@@ -64,16 +64,16 @@ const makeActor = Effect.gen(function* () {
         })
       }
       case "end":
-        return yield* leases.end(
+        return yield* writes.end(
           lease,
           operation.status === "completed"
             ? { status: "completed", result: answer(lease.token) }
             : { status: operation.status, problem },
         )
       case "release":
-        return yield* leases.release(lease)
+        return yield* writes.release(lease)
       case "retry":
-        return yield* leases.fail(lease, { problem, retryAfter: Duration.zero, isFault: false })
+        return yield* writes.fail(lease, { problem, retryAfter: Duration.zero, isFault: false })
     }
   })
   return { held, perform, read }

@@ -14,7 +14,7 @@ import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import { type Asking, counts } from "../engine/Asking.ts"
 import { escalated, notesOf } from "../engine/Cascade.ts"
 import { calibrate, Measured } from "../engine/measured.ts"
-import type { Calls } from "../engine/worstPrice.ts"
+import type { MaxCalls } from "../engine/highestCost.ts"
 import { Participants } from "./Participants.ts"
 import { isContested, isMaterial, Objections } from "./Objections.ts"
 import { prompts } from "./prompts.ts"
@@ -35,7 +35,7 @@ const roundsOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): nu
   )
 
 /** The calls of a job at most; whoever is asked for JSON may be asked twice. */
-export const worstCalls = (job: Pick<JobContext, "agent" | "options">): Calls => ({
+export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => ({
   perTier: { proposer: 1 + 2 * roundsOf(job), critic: 2 * roundsOf(job), judge: 2 * 2 },
   besides: { proposer: 0, critic: 0, judge: 0 },
 })

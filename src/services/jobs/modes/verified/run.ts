@@ -20,7 +20,7 @@ import type { JobContext } from "../../JobProgram.ts"
 import { type Asking, counts, isEcho, type ModelAnswer } from "../engine/Asking.ts"
 import { escalated, notesOf } from "../engine/Cascade.ts"
 import { Measured } from "../engine/measured.ts"
-import type { Calls } from "../engine/worstPrice.ts"
+import type { MaxCalls } from "../engine/highestCost.ts"
 import { Ballot } from "./Ballot.ts"
 import { prompts } from "./prompts.ts"
 import { Comparison, MAX_QUESTIONS, Questions, Reconciliation } from "./schemas.ts"
@@ -47,7 +47,7 @@ const planOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): Plan
 }
 
 /** The calls of a job at most; whoever is asked for JSON may be asked twice. */
-export const worstCalls = (job: Pick<JobContext, "agent" | "options">): Calls => {
+export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => {
   const { samples, thorough } = planOf(job)
   return {
     perTier: { proposer: 1 + samples, critic: 0, judge: 2 * samples },

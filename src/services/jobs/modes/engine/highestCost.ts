@@ -5,16 +5,21 @@ import { Role, type RoutingSettings, type Target } from "../../../../domain/rout
 import { permits } from "../../../../domain/upstream/targets.ts"
 import { priceOf } from "../../../routing/Prices.ts"
 import { estimateInput } from "../../../routing/TokenEstimate.ts"
-import type { Planned } from "../../WorstPrice.ts"
+import type { Planned } from "../../CostBound.ts"
 
 /** How often a mode calls each role at most: on every target of a cascade, and besides. */
-export interface Calls {
+export interface MaxCalls {
   readonly perTier: Readonly<Record<Role, number>>
   readonly besides: Readonly<Record<Role, number>>
 }
 
 /** `now` in milliseconds since the epoch. */
-export const worstPrice = (settings: RoutingSettings, { agent, task }: Planned, calls: Calls, now: number): AtMost => {
+export const highestCost = (
+  settings: RoutingSettings,
+  { agent, task }: Planned,
+  calls: MaxCalls,
+  now: number,
+): AtMost => {
   const { limits, model_policy } = agent
   const priced = limits.max_cost_micro_usd !== undefined
   const dearest = (target: Target): number | null => {

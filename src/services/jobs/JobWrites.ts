@@ -53,8 +53,8 @@ type Fenced = Effect.Effect<boolean, StorageUnavailable>
 /** Writes that go together at most. */
 const MOST = 64
 
-export class JobLeases extends Context.Service<
-  JobLeases,
+export class JobWrites extends Context.Service<
+  JobWrites,
   {
     readonly isHeld: (lease: Lease) => Fenced
     /** Says that the workers of these jobs live; returns the jobs that are still theirs. */
@@ -66,9 +66,9 @@ export class JobLeases extends Context.Service<
     /** Puts the job back as it is, for other processes to take at once: no attempt is used. */
     readonly release: (lease: Lease) => Fenced
   }
->()("sealgate/services/jobs/JobLeases") {
+>()("sealgate/services/jobs/JobWrites") {
   static readonly layer = Layer.effect(
-    JobLeases,
+    JobWrites,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const queue = yield* JobQueue
@@ -230,14 +230,14 @@ export class JobLeases extends Context.Service<
         })
       }
 
-      return JobLeases.of({
+      return JobWrites.of({
         isHeld: (lease) =>
           sql`SELECT id FROM jobs WHERE ${held(lease)}`.pipe(
             Effect.map((rows) => rows.length > 0),
             unavailable,
           ),
 
-        renew: Effect.fn("JobLeases.renew")(function* (leases) {
+        renew: Effect.fn("JobWrites.renew")(function* (leases) {
           const renewed = new Set(yield* renewFree(leases))
           for (const lease of leases) {
             if (!renewed.has(lease.job.id)) for (const id of yield* renewThese([lease])) renewed.add(id)
@@ -251,12 +251,12 @@ export class JobLeases extends Context.Service<
             return yield* recordSucceeded({ ...columnsOf(lease, step), ran_ms: yield* ranMs(lease) })
           },
           unavailableUnlimited,
-          spanned("JobLeases.recordStep"),
+          spanned("JobWrites.recordStep"),
         ),
 
-        end: (lease, ending) => spanned("JobLeases.end")(unavailableUnlimited(end(lease, ending))),
+        end: (lease, ending) => spanned("JobWrites.end")(unavailableUnlimited(end(lease, ending))),
 
-        fail: Effect.fn("JobLeases.fail")(function* (lease, { isFault, problem, retryAfter }) {
+        fail: Effect.fn("JobWrites.fail")(function* (lease, { isFault, problem, retryAfter }) {
           const { faults, mode } = lease.job
           const [row] = yield* sql<{ failing_since: number | null }>`
             SELECT failing_since FROM jobs WHERE ${held(lease)}`
@@ -279,7 +279,7 @@ export class JobLeases extends Context.Service<
           return true
         }, unavailable),
 
-        release: Effect.fn("JobLeases.release")(function* (lease) {
+        release: Effect.fn("JobWrites.release")(function* (lease) {
           const rows = yield* sql`
             UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${time}, ran_ms = ${yield* ranMs(lease)}
             WHERE ${held(lease)} RETURNING id`
