@@ -1,9 +1,16 @@
 /** The questions that are asked about jobs. Every one names its tenant. */
 import { Effect, Option, Schema } from "effect"
-import type { SqlClient } from "effect/sql"
+import type { SqlClient, SqlError } from "effect/sql"
 import type { TenantId } from "../../domain/jobs/agent.ts"
 import { type Job, JobId, JobNotFound, type JobReceipt, type JobStatus } from "../../domain/jobs/job.ts"
-import { type Page, type PageRequest, type PageRow, pageBounds, pageOf } from "../../domain/operations/storage.ts"
+import {
+  type Page,
+  type PageRequest,
+  type PageRow,
+  pageBounds,
+  pageOf,
+  type StorageUnavailable,
+} from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import type { Ledger } from "../routing/Ledger.ts"
 import { givenRows } from "../storedRows.ts"
@@ -27,31 +34,11 @@ export interface JobFilter {
   readonly status?: JobStatus | undefined
 }
 
+export type JobReads = Effect.Success<ReturnType<typeof makeJobReads>>
+
 export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, ledger: Ledger["Service"]) {
   const shownColumns = sql.literal(SHOWN_COLUMNS)
-  const stateColumns = sql.literal(STATE_COLUMNS)
   const shownBytes = sql.literal(SHOWN_BYTES)
-  const given = givenRows(sql, { tenant: "TEXT", job_id: "TEXT" })
-
-  /** Those of these jobs that are of the tenant who asks for them. */
-  const owned = (asked: ReadonlyArray<Asked>) =>
-    sql`FROM ${given(asked)} JOIN jobs ON jobs.id = given.job_id AND jobs.tenant = given.tenant`
-
-  const stateOf = yield* makeBatched<Asked, Option.Option<JobState>>({
-    most: MOST,
-    run: Effect.fnUntraced(function* (asked) {
-      const rows = yield* decodeStates(yield* sql`SELECT ${stateColumns} ${owned(asked)}`)
-      return asked.map((one) => ofThem(one, rows))
-    }),
-  })
-
-  /** How far the job is. */
-  const state = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-    // What is no id names no job, and may be what a database refuses to look for.
-    if (!isJobId(id)) return yield* new JobNotFound()
-    const found = yield* stateOf({ tenant, job_id: id })
-    return Option.isSome(found) ? found.value : yield* new JobNotFound()
-  })
 
   /** Steps with an event id above `after`, in order. */
   const steps = Effect.fnUntraced(function* (jobs: ReadonlyArray<string>, after = 0) {
@@ -69,22 +56,7 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
     return rows.map((row) => toJob(row, byJob.get(row.id) ?? [], spent(row.id)))
   })
 
-  const readOne = yield* makeBatched<Asked, Option.Option<Job>>({
-    most: MOST,
-    run: Effect.fnUntraced(function* (asked) {
-      const rows = yield* decodeShown(yield* sql`SELECT ${shownColumns} ${owned(asked)}`)
-      const jobs = yield* completed(rows)
-      return asked.map((one) => {
-        const index = rows.findIndex((row) => row.id === one.job_id && row.tenant === one.tenant)
-        return Option.fromUndefinedOr(jobs[index])
-      })
-    }),
-  })
-
-  const read = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-    const job = isJobId(id) ? yield* readOne({ tenant, job_id: id }) : Option.none()
-    return Option.isSome(job) ? job.value : yield* new JobNotFound()
-  })
+  const { read, state } = yield* makeLookups(sql, completed)
 
   const list = Effect.fnUntraced(function* (tenant: TenantId, filter: JobFilter = {}, page?: PageRequest) {
     const { before, limit } = yield* pageBounds(page)
@@ -117,6 +89,57 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
   })
 
   return { state, steps, read, receipts, list }
+})
+
+/** Reads jobs by id. Lookups that arrive at the same time share a query. */
+const makeLookups = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  completed: (
+    rows: ReadonlyArray<ShownRow>,
+  ) => Effect.Effect<ReadonlyArray<Job>, SqlError.SqlError | StorageUnavailable>,
+) {
+  const shownColumns = sql.literal(SHOWN_COLUMNS)
+  const stateColumns = sql.literal(STATE_COLUMNS)
+  const given = givenRows(sql, { tenant: "TEXT", job_id: "TEXT" })
+
+  /** Those of these jobs that are of the tenant who asks for them. */
+  const owned = (asked: ReadonlyArray<Asked>) =>
+    sql`FROM ${given(asked)} JOIN jobs ON jobs.id = given.job_id AND jobs.tenant = given.tenant`
+
+  const stateOf = yield* makeBatched<Asked, Option.Option<JobState>>({
+    most: MOST,
+    run: Effect.fnUntraced(function* (asked) {
+      const rows = yield* decodeStates(yield* sql`SELECT ${stateColumns} ${owned(asked)}`)
+      return asked.map((one) => ofThem(one, rows))
+    }),
+  })
+
+  const readOne = yield* makeBatched<Asked, Option.Option<Job>>({
+    most: MOST,
+    run: Effect.fnUntraced(function* (asked) {
+      const rows = yield* decodeShown(yield* sql`SELECT ${shownColumns} ${owned(asked)}`)
+      const jobs = yield* completed(rows)
+      return asked.map((one) => {
+        const index = rows.findIndex((row) => row.id === one.job_id && row.tenant === one.tenant)
+        return Option.fromUndefinedOr(jobs[index])
+      })
+    }),
+  })
+
+  /** How far the job is. */
+  const state = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+    // What is no id names no job, and may be what a database refuses to look for.
+    if (!isJobId(id)) return yield* new JobNotFound()
+    const found = yield* stateOf({ tenant, job_id: id })
+    return Option.isSome(found) ? found.value : yield* new JobNotFound()
+  })
+
+  const read = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+    const job = isJobId(id) ? yield* readOne({ tenant, job_id: id }) : Option.none()
+    return Option.isSome(job) ? job.value : yield* new JobNotFound()
+  })
+
+  return { state, read }
 })
 
 const isJobId = Schema.is(JobId)
