@@ -11,9 +11,10 @@ import { type JobFailure, JobProgram } from "./JobProgram.ts"
 import { JobSettings } from "./JobSettings.ts"
 import { jobMessage } from "./jobMessage.ts"
 import { type Left, makeStep } from "./JobSteps.ts"
-import { type FinishedStep, JobWrites } from "./JobWrites.ts"
+import { JobWrites } from "./JobWrites.ts"
 import type { Lease } from "./Lease.ts"
 import type { RunningJob } from "./RunningJobs.ts"
+import type { FinishedStep } from "./stepWrites.ts"
 
 type Outcome = Left | "timed-out" | Exit.Exit<JobResult, JobFailure>
 
