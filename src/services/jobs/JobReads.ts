@@ -1,4 +1,4 @@
-/** The questions that are asked about jobs. Every one names its tenant. */
+/** Queries for jobs. Each is restricted to one tenant. */
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { TenantId } from "../../domain/jobs/agent.ts"
@@ -28,7 +28,7 @@ import {
   toJob,
 } from "./JobRows.ts"
 
-/** Which jobs of a tenant. */
+/** Restricts a list of jobs. */
 export interface JobFilter {
   readonly agent_id?: string | undefined
   readonly status?: JobStatus | undefined
@@ -48,7 +48,7 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
     return yield* decodeSteps(rows)
   })
 
-  /** Jobs with their steps and what they used. */
+  /** Adds steps and usage to jobs. */
   const completed = Effect.fnUntraced(function* (rows: ReadonlyArray<ShownRow>) {
     const ids = rows.map(({ id }) => id)
     const byJob = Map.groupBy(yield* steps(ids), (step) => step.job_id)
@@ -65,7 +65,7 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
       ...(filter.agent_id === undefined ? [] : [sql`agent_id = ${filter.agent_id}`]),
       ...(filter.status === undefined ? [] : [sql`status = ${filter.status}`]),
     ])
-    // What the page holds is decided before any of it is read: together these rows may be more than memory should take.
+    // Chooses the rows of the page by size before reading them: together they may exceed memory.
     const rows = yield* sql<PageRow>`SELECT id, ${shownBytes} AS bytes FROM jobs
       WHERE ${wanted} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
     const { items, ...next } = pageOf(rows, limit)
@@ -76,7 +76,7 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
     return jobs
   })
 
-  /** What sealed proxies signed of the job's steps, in their order. */
+  /** The receipts of the job's steps, in their order. */
   const receipts = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
     yield* state(tenant, id)
     const rows = yield* sql`SELECT name, receipt FROM job_steps
@@ -91,7 +91,7 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
   return { state, steps, read, receipts, list }
 })
 
-/** Reads jobs by id. Lookups that arrive at the same time share a query. */
+/** Returns lookups by id. Those that arrive at the same time share a query. */
 const makeLookups = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   completed: (
@@ -102,7 +102,7 @@ const makeLookups = Effect.fnUntraced(function* (
   const stateColumns = sql.literal(STATE_COLUMNS)
   const given = givenRows(sql, { tenant: "TEXT", job_id: "TEXT" })
 
-  /** Those of these jobs that are of the tenant who asks for them. */
+  /** SQL: the requested jobs that belong to the tenants who asked. */
   const owned = (asked: ReadonlyArray<Asked>) =>
     sql`FROM ${given(asked)} JOIN jobs ON jobs.id = given.job_id AND jobs.tenant = given.tenant`
 
@@ -126,9 +126,9 @@ const makeLookups = Effect.fnUntraced(function* (
     }),
   })
 
-  /** How far the job is. */
+  /** Returns the job's state. */
   const state = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-    // What is no id names no job, and may be what a database refuses to look for.
+    // A database may refuse to compare with text that is no valid id.
     if (!isJobId(id)) return yield* new JobNotFound()
     const found = yield* stateOf({ tenant, job_id: id })
     return Option.isSome(found) ? found.value : yield* new JobNotFound()
@@ -144,10 +144,10 @@ const makeLookups = Effect.fnUntraced(function* (
 
 const isJobId = Schema.is(JobId)
 
-/** Questions that are answered together at most. */
+/** Most lookups per query. */
 const MOST = 64
 
-/** A job that somebody asks for. What is read for several tenants at once is given to each by its own name. */
+/** A requested job. One query serves several tenants, so each row is matched by its tenant, too. */
 interface Asked {
   readonly tenant: TenantId
   readonly job_id: JobId

@@ -1,4 +1,4 @@
-/** Jobs as their owners use them: enqueue, look, wait, follow, cancel. Each call sees only its own tenant's. */
+/** Jobs for their owners: enqueue, read, wait, follow, cancel. Each call sees only its tenant's jobs. */
 import { Clock, Context, Duration, Effect, Layer, type Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
@@ -29,8 +29,8 @@ export class Jobs extends Context.Service<
   Jobs,
   {
     /**
-     * Makes a job of the request. When it returns, the job is on disk: the job, its place in the queue and the record
-     * of its idempotency key are one transaction.
+     * Makes a job of the request. When it returns, the job is on disk: the job, its place in the queue and its
+     * idempotency key are one transaction.
      */
     readonly enqueue: (
       tenant: TenantId,
@@ -52,18 +52,21 @@ export class Jobs extends Context.Service<
       patience: Duration.Input,
       enough?: Effect.Effect<void>,
     ) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
-    /** Every step with an id above `after` (all by default) as it finishes, then the ended job, then the end. */
+    /**
+     * Each step with an id above `after` (default: all) as it finishes, then the ended job, then the end of the
+     * stream.
+     */
     readonly events: (
       tenant: TenantId,
       id: string,
       after?: number,
     ) => Stream.Stream<JobEvent, JobNotFound | StorageUnavailable>
-    /** What sealed proxies signed of its steps; empty where it asked no sealed proxy. */
+    /** The receipts of its steps; empty if no sealed proxy was asked. */
     readonly receipts: (
       tenant: TenantId,
       id: string,
     ) => Effect.Effect<ReadonlyArray<JobReceipt>, JobNotFound | StorageUnavailable>
-    /** Ends the job and interrupts its worker, wherever that runs. A job that has ended stays as it is. */
+    /** Ends the job and interrupts its worker in any process. An ended job stays unchanged. */
     readonly cancel: (tenant: TenantId, id: string) => Effect.Effect<Job, JobNotFound | StorageUnavailable>
     /** All tenants' open jobs, for readiness and metrics. */
     readonly queueState: Effect.Effect<QueueState, StorageUnavailable>
@@ -104,7 +107,7 @@ export class Jobs extends Context.Service<
         }, unavailable),
 
         queueState: Effect.gen(function* () {
-          // A job that waits for its next attempt says nothing about whether there are workers enough.
+          // A job that waits for a retry is no sign of too few workers.
           const rows = yield* sql<{ status: JobStatus; jobs: number; oldest: number | null }>`
             SELECT status, COUNT(*) AS jobs, MIN(CASE WHEN failing_since IS NULL THEN created_at END) AS oldest
             FROM jobs WHERE finished_at IS NULL GROUP BY status`

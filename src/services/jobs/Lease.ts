@@ -7,11 +7,11 @@ import type { WorkRow } from "./JobRows.ts"
 /** A job that this process works on. */
 export interface Lease {
   readonly job: Omit<WorkRow, "agent"> & { readonly agent: Agent }
-  /** Every write to the job demands it. */
+  /** Every write to the job demands this token. */
   readonly token: string
   /** When this worker began, as `moments.ts` has it. */
   readonly since: number
-  /** The stored outcomes, JSON, of the steps that have finished, by name. */
+  /** The stored outcomes of finished steps as JSON, by name. */
   readonly finished: ReadonlyMap<string, string>
 }
 

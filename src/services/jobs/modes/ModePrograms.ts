@@ -25,7 +25,7 @@ export const layer: Layer.Layer<JobProgram, never, Router | Ledger> = Layer.effe
   }),
 )
 
-/** Works out what a job can come to, by the routing in force when it is made. */
+/** Computes a job's cost bound from the routing in force when the job is enqueued. */
 export const layerCostBound: Layer.Layer<never, never, RoutingConfig> = Layer.effect(
   CostBound,
   Effect.gen(function* () {
