@@ -68,7 +68,7 @@ const resumes = Effect.fnUntraced(function* (original: DatabaseLayer, backUp: ()
 })
 
 describe("a back-up taken while jobs run", () => {
-  it.live.skipIf(!has("sqlite3"))("restores to a gateway on the embedded database that goes on with them", () =>
+  it.live.skipIf(!has("sqlite3"))("restores to a gateway that continues the jobs", () =>
     Effect.gen(function* () {
       const file = yield* sqliteFile
       yield* resumes(layerSqlite({ filename: file }), () => {

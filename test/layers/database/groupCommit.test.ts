@@ -57,7 +57,7 @@ const worksOf = (work: Work, n: number): Effect.Effect<unknown, unknown, SqlClie
 }
 
 describe("transactions that share a commit", () => {
-  it.live("are each whole or nothing, and on disk when they say so", () =>
+  it.live("are atomic, and on disk when they return", () =>
     Effect.promise(() =>
       fc.assert(
         fc.asyncProperty(
@@ -102,7 +102,7 @@ describe("transactions that share a commit", () => {
     ),
   )
 
-  it.live("show nobody what could still vanish", () =>
+  it.live("do not show uncommitted data", () =>
     withNumbers((filename) =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -123,7 +123,7 @@ describe("transactions that share a commit", () => {
     ),
   )
 
-  it.live("do not wait for more than a moment for others that follow without a pause", () =>
+  it.live("wait only briefly for an endless series of others", () =>
     withNumbers((filename) =>
       Effect.gen(function* () {
         // Each takes about a millisecond, and the event loop has no turn in between.
@@ -142,7 +142,7 @@ describe("transactions that share a commit", () => {
     ),
   )
 
-  it.live("fail together with the disk, and work again once it has room", () =>
+  it.live("fail together when the disk is full, and work again once it has room", () =>
     withNumbers((filename) =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

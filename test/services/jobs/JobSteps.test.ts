@@ -69,7 +69,7 @@ describe("a step", () => {
   )
 
   test(
-    "that is interrupted is not stored, and one that is being stored is, all the same",
+    "is not stored if interrupted while it runs, and is stored if interrupted while it is written",
     Effect.gen(function* () {
       const stored: Array<string> = []
       const { step } = yield* stepsOf(({ step }) =>
@@ -91,7 +91,7 @@ describe("a step", () => {
   )
 
   test(
-    "whose value does not fit is a fault that quotes nothing of it",
+    "is a fault if its value does not fit the schema, and the message does not quote the value",
     Effect.gen(function* () {
       const { step } = yield* stepsOf(() => Effect.succeed(true))
       const exit = yield* Effect.exit(step({ kind: "odd" }, Schema.Int, Effect.succeed({ value: 0.123 })))

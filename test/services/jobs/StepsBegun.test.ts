@@ -52,7 +52,7 @@ describeDatabases("steps as they begin", (database) => {
     }
   })
 
-  it.live("are told to who comes later, as long as they are under way, and once", () =>
+  it.live("reach later followers while they are running, once each", () =>
     Effect.gen(function* () {
       const { begin, follow, job, stranger, topics } = yield* setup
       yield* begin(stranger, "other job")

@@ -41,7 +41,7 @@ const settableClock = Effect.map(Clock.Clock, (live) => {
 })
 
 describeDatabases("jobs that a worker holds", (database) => {
-  it.live("are not taken back from it when the clock is set forward, and those of the dead are", () =>
+  it.live("are not taken back when the clock is set forward, unlike those of dead workers", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const running = yield* Latch.make()
@@ -79,7 +79,7 @@ describeDatabases("jobs that a worker holds", (database) => {
     ),
   )
 
-  it.live("keep the time that they have left when the clock is set forward", () =>
+  it.live("keep their remaining time when the clock is set forward", () =>
     Effect.gen(function* () {
       const { clock, set } = yield* settableClock
       const program: Program = (context) =>
@@ -99,7 +99,7 @@ describeDatabases("jobs that a worker holds", (database) => {
     }),
   )
 
-  it.live("can be cancelled when they came back to a process that still cleans up after their last run", () =>
+  it.live("can be cancelled when claimed by a process that is still cleaning up their last run", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const [cleanUp, second, interrupted] = [yield* Latch.make(), yield* Latch.make(), yield* Latch.make()]
@@ -133,7 +133,7 @@ describeDatabases("jobs that a worker holds", (database) => {
     ),
   )
 
-  it.live("are let go of when they were cancelled while the answer to the claim was on its way", () =>
+  it.live("are stopped if they were cancelled during the claim", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const interrupted = yield* Queue.unbounded<string>()
@@ -187,7 +187,7 @@ describeDatabases("jobs that a worker holds", (database) => {
   )
 })
 
-it.effect("a job is held for a whole lease from its last renewal on, while nobody can tell whose it is", () =>
+it.effect("a job is held for a whole lease after its last renewal while the database is away", () =>
   Effect.scoped(
     Effect.gen(function* () {
       const settings = {
@@ -238,7 +238,7 @@ it.effect("a job is held for a whole lease from its last renewal on, while nobod
   ),
 )
 
-it.effect("what workers spent on a job is counted by a clock that nobody sets", () =>
+it.effect("the time of workers is measured with a monotonic clock", () =>
   Effect.gen(function* () {
     const { clock, set } = yield* settableClock
     yield* Effect.gen(function* () {

@@ -44,7 +44,7 @@ const oneJob = Effect.gen(function* () {
   }
 })
 
-describeDatabases("a job that goes from worker to worker", (database) => {
+describeDatabases("a job that passes from worker to worker", (database) => {
   const test = <E>(
     name: string,
     body: Effect.Effect<void, E, Jobs | JobWrites | JobQueue | JobSignals | Agents | SqlClient.SqlClient>,
@@ -54,7 +54,7 @@ describeDatabases("a job that goes from worker to worker", (database) => {
     )
 
   test(
-    "forgets its crashes when a step finishes or fails, and when an attempt does",
+    "resets its crash count when a step or an attempt finishes or fails",
     Effect.gen(function* () {
       const { row, start, step, writes } = yield* oneJob
       const crashesOf = Effect.map(row, ({ crashes }) => crashes)
@@ -75,7 +75,7 @@ describeDatabases("a job that goes from worker to worker", (database) => {
   )
 
   test(
-    "keeps its crashes when it is put back, because a shutdown proves nothing",
+    "keeps its crash count when a shutdown puts it back",
     Effect.gen(function* () {
       const { row, start, writes } = yield* oneJob
       yield* start
@@ -85,7 +85,7 @@ describeDatabases("a job that goes from worker to worker", (database) => {
   )
 
   test(
-    "waits from the third crash in a row on, and fails at the fifth",
+    "is delayed from the third crash in a row on, and fails at the fifth",
     Effect.gen(function* () {
       const { get, row, start, tryStart } = yield* oneJob
       yield* start
@@ -102,7 +102,7 @@ describeDatabases("a job that goes from worker to worker", (database) => {
   )
 
   test(
-    "adds up what its workers spent on it, and leaves out what it waited",
+    "sums the time of its workers without the time in the queue",
     Effect.gen(function* () {
       const { row, start, step, writes } = yield* oneJob
       const work = TestClock.adjust("1 second")
@@ -136,7 +136,7 @@ describeDatabases("a job that goes from worker to worker", (database) => {
   )
 
   test(
-    "began when its first worker did",
+    "starts when its first worker starts",
     Effect.gen(function* () {
       const { get, start, writes } = yield* oneJob
       yield* TestClock.adjust("1 second")
@@ -152,7 +152,7 @@ describeDatabases("a job that goes from worker to worker", (database) => {
   )
 
   test(
-    "is kept for as long as ended jobs are, from its end on",
+    "is kept for the retention time after its end",
     Effect.gen(function* () {
       const { get, start, writes } = yield* oneJob
       yield* TestClock.adjust("10 days")
@@ -162,7 +162,7 @@ describeDatabases("a job that goes from worker to worker", (database) => {
   )
 
   test(
-    "wakes the worker that is taken for dead, should it be alive after all",
+    "wakes its worker if that was taken for dead and is alive",
     Effect.scoped(
       Effect.gen(function* () {
         const signals = yield* JobSignals
@@ -177,7 +177,7 @@ describeDatabases("a job that goes from worker to worker", (database) => {
   )
 
   test(
-    "hands its next worker the steps that finished, and not those that failed",
+    "gives its next worker the successful steps only",
     Effect.gen(function* () {
       const { start, step, writes } = yield* oneJob
       const first = yield* start
@@ -189,7 +189,7 @@ describeDatabases("a job that goes from worker to worker", (database) => {
   )
 
   test(
-    "is no longer held by who ended it, put it back, or lost it",
+    "is not held by a worker that ended it, put it back, or lost it",
     Effect.gen(function* () {
       for (const leave of ["fail", "release", "end", "crash"] as const) {
         const { start, tryStart, writes } = yield* oneJob
@@ -206,42 +206,40 @@ describeDatabases("a job that goes from worker to worker", (database) => {
 })
 
 describe.skipIf(!postgresIsThere)("jobs of several workers on postgres", () => {
-  it.effect(
-    "are renewed without holding one while another is waited for, as what writes both in turn would wait, too",
-    () =>
-      Effect.gen(function* () {
-        const writes = yield* JobWrites
-        const queue = yield* JobQueue
-        const sql = yield* SqlClient.SqlClient
-        yield* enqueueOne()
-        yield* enqueueOne()
-        const claimed = yield* queue.claim(2)
-        const [first, second] = claimed.map(({ job }) => job.id)
-        const write = (id: string | undefined) => sql`UPDATE jobs SET crashes = 0 WHERE id = ${id ?? null}`
-        const isWaiting = Effect.map(
-          sql`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+  it.effect("are renewed without deadlock beside a transaction that writes both in another order", () =>
+    Effect.gen(function* () {
+      const writes = yield* JobWrites
+      const queue = yield* JobQueue
+      const sql = yield* SqlClient.SqlClient
+      yield* enqueueOne()
+      yield* enqueueOne()
+      const claimed = yield* queue.claim(2)
+      const [first, second] = claimed.map(({ job }) => job.id)
+      const write = (id: string | undefined) => sql`UPDATE jobs SET crashes = 0 WHERE id = ${id ?? null}`
+      const isWaiting = Effect.map(
+        sql`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'
           AND application_name = current_setting('application_name')`,
-          (rows) => rows.length > 0,
+        (rows) => rows.length > 0,
+      )
+      for (const [one, other] of [
+        [first, second],
+        [second, first],
+      ]) {
+        const [locked, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const writing = yield* write(one).pipe(
+          Effect.andThen(Deferred.succeed(locked, undefined)),
+          Effect.andThen(Deferred.await(goOn)),
+          Effect.andThen(write(other)),
+          sql.withTransaction,
+          Effect.forkChild,
         )
-        for (const [one, other] of [
-          [first, second],
-          [second, first],
-        ]) {
-          const [locked, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-          const writing = yield* write(one).pipe(
-            Effect.andThen(Deferred.succeed(locked, undefined)),
-            Effect.andThen(Deferred.await(goOn)),
-            Effect.andThen(write(other)),
-            sql.withTransaction,
-            Effect.forkChild,
-          )
-          yield* Deferred.await(locked)
-          const renewing = yield* Effect.forkChild(writes.renew(claimed))
-          yield* Effect.repeat(isWaiting, { until: (waits) => waits })
-          yield* Deferred.succeed(goOn, undefined)
-          yield* Fiber.join(writing)
-          assert.deepStrictEqual([...(yield* Fiber.join(renewing))].sort(), [first, second].sort())
-        }
-      }).pipe(Effect.provide(services(postgres.layer, still))),
+        yield* Deferred.await(locked)
+        const renewing = yield* Effect.forkChild(writes.renew(claimed))
+        yield* Effect.repeat(isWaiting, { until: (waits) => waits })
+        yield* Deferred.succeed(goOn, undefined)
+        yield* Fiber.join(writing)
+        assert.deepStrictEqual([...(yield* Fiber.join(renewing))].sort(), [first, second].sort())
+      }
+    }).pipe(Effect.provide(services(postgres.layer, still))),
   )
 })

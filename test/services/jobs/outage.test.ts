@@ -12,7 +12,7 @@ const LOOK_AGAIN = Schedule.spaced("100 millis")
 
 describe.runIf(postgresCanStart)("a job whose worker loses the database", () => {
   it.live(
-    "is let go of after a lease, and taken up again once the database is back",
+    "is stopped after a lease, and resumed once the database is back",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

@@ -47,9 +47,9 @@ const oneJob = Effect.gen(function* () {
   }
 })
 
-describe("the wait after a failure", () => {
+describe("the delay after a failure", () => {
   it.effect.prop(
-    "is as long as the job has been failing, less up to half of that, within its bounds, or what was asked for",
+    "is between half and all of the time the job has been failing, within bounds, or as long as the upstream asked for",
     [
       Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),
       Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })),
@@ -64,7 +64,7 @@ describe("the wait after a failure", () => {
       }),
   )
 
-  it.effect("brings jobs that failed together back apart", () =>
+  it.effect("differs between jobs that failed together", () =>
     Effect.gen(function* () {
       const waits = yield* Effect.all(
         Array.from({ length: 20 }, () => afterFailure(settings, Duration.minutes(1), Duration.zero)),
@@ -81,7 +81,7 @@ describeDatabases("a job that fails", (database) => {
   ) => it.effect(name, () => Effect.provide(body, services(database.layer, still)))
 
   test(
-    "outlives an outage of an hour, is tried less and less often, and then fails with the last problem",
+    "survives an outage of an hour with growing delays, and then fails with the last problem",
     Effect.gen(function* () {
       const job = yield* oneJob
       const waits: Array<number> = []
@@ -108,7 +108,7 @@ describeDatabases("a job that fails", (database) => {
   )
 
   test(
-    "is given its time anew when a step finishes, and not when one fails",
+    "gets a new retry time when a step finishes, but not when one fails",
     Effect.gen(function* () {
       const [lucky, unlucky] = [yield* oneJob, yield* oneJob]
       for (const [job, outcome] of [
@@ -129,7 +129,7 @@ describeDatabases("a job that fails", (database) => {
   )
 
   test(
-    "waits as long as the upstream asks for, up to the longest wait",
+    "waits as long as the upstream asks for, up to the longest delay",
     Effect.gen(function* () {
       for (const [asked, expected] of [
         [Duration.seconds(70), 70],
@@ -144,7 +144,7 @@ describeDatabases("a job that fails", (database) => {
   )
 
   test(
-    "fails at the second fault of this product, whatever happened in between",
+    "fails at the second fault of this product, with or without other failures in between",
     Effect.gen(function* () {
       const job = yield* oneJob
       const fault = failing("internal", { isFault: true })
@@ -158,7 +158,7 @@ describeDatabases("a job that fails", (database) => {
   )
 
   test(
-    "says nothing about whether there are workers enough while it waits",
+    "does not count as waiting for a worker while it waits for a retry",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const job = yield* oneJob
@@ -168,7 +168,7 @@ describeDatabases("a job that fails", (database) => {
     }),
   )
 
-  it.live("keeps no worker from others while it waits, and can be cancelled", () => {
+  it.live("occupies no worker while it waits, and can be cancelled", () => {
     const failed = Latch.makeUnsafe()
     return Effect.gen(function* () {
       const jobs = yield* Jobs

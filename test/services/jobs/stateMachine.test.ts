@@ -108,7 +108,7 @@ const reachable = (from: JobStatus): ReadonlySet<JobStatus> => {
 describeDatabases("job state machine", (database) => {
   layer(services(database.layer, { maxCrashes: 1000, innocentCrashes: 1000 }))((it) => {
     it.effect.prop(
-      "follows its model in every order of operations",
+      "matches its model in every order of operations",
       [Schema.Array(Operation).check(Schema.isBetweenLength(8, 30))],
       ([operations]) =>
         Effect.gen(function* () {
@@ -155,7 +155,7 @@ describeDatabases("job state machine", (database) => {
     )
 
     it.effect.prop(
-      "ends once, whatever happens at the same time",
+      "ends once under concurrent operations",
       [Schema.Array(Schema.Array(Operation).check(Schema.isBetweenLength(1, 6))).check(Schema.isBetweenLength(2, 8))],
       ([batches]) =>
         Effect.gen(function* () {

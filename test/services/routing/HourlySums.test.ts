@@ -35,7 +35,7 @@ describeDatabases("the hourly sums", (database) => {
     const all: Array<CallRecord> = []
 
     it.effect.prop(
-      "say the same as the calls themselves, whatever they are and whatever the span",
+      "equal the sums over the calls for any calls and span",
       [Calls, Moment, Moment],
       ([requests, a, b]) =>
         Effect.gen(function* () {

@@ -21,7 +21,7 @@ const boundOf = (job: Omit<JobOf, "steps">, input: Partial<RoutingSettings> = {}
 const one = { targets: [target("provider1/large", { prices: prices(1, 10), max_context_tokens: 1000 })] }
 
 describe("highestCost", () => {
-  it.effect("is that of all calls, each as long as the context of the dearest model", () =>
+  it.effect("is the sum of all calls, each as long as the context of the dearest model", () =>
     Effect.gen(function* () {
       const bound = yield* boundOf({ mode: "verified", options: { effort: "low" }, task: "x" }, one)
       // A draft, two samples and two comparisons that are asked for twice; 5 tokens in and 995 out.
