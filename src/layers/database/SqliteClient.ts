@@ -1,7 +1,7 @@
 /**
  * `effect/sql` on `node:sqlite`, the database built into Node: the embedded default, with nothing to install.
  *
- * What is committed survives power loss: WAL with `synchronous=FULL` waits for the disk on every commit. That costs one
+ * Committed data survives power loss: WAL with `synchronous=FULL` waits for the disk on every commit. That costs one
  * flush per commit (some 0.1 ms on a server SSD, up to 10 ms on a laptop or a network disk), and because `node:sqlite`
  * is synchronous, the event loop waits with it. So transactions that are ready at the same time share a commit, see
  * `GroupCommit`. Readers and writers share one connection and take turns, so they neither interleave nor deadlock.

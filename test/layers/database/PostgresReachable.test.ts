@@ -10,7 +10,7 @@ import { freePort } from "../../support/freePort.ts"
 /** A database of one's own starts and stops, on a machine that may be busy. */
 const TEST_MS = 120_000
 
-/** What is logged, in order. */
+/** The log lines, in order. */
 const heard = () => {
   const lines: Array<string> = []
   return { lines, logger: Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]) }

@@ -54,7 +54,7 @@ const resumes = Effect.fnUntraced(function* (original: DatabaseLayer, backUp: ()
   yield* first.waiting.await
   const copy = backUp()
 
-  // What the original does after the back-up is not the copy's business.
+  // Later work of the original does not concern the copy.
   yield* first.gate.open
   assert.strictEqual((yield* use(running.context, ended(tenant, job))).status, "completed")
 

@@ -143,7 +143,7 @@ describeDatabases("jobs", (database) => {
       yield* sql`INSERT INTO job_steps ${sql.insert(step)}`
       const before = yield* jobs.get(tenant, job.id)
 
-      // What cannot be decoded shows that it is not looked at.
+      // An undecodable column proves that it is not read.
       yield* sql`UPDATE jobs SET agent = ${"unreadable"} WHERE id = ${job.id}`
       assert.deepStrictEqual(yield* jobs.get(tenant, job.id), before)
       assert.deepStrictEqual((yield* jobs.list(tenant)).items, [before])

@@ -1,4 +1,4 @@
-/** What a worker knows of the jobs that it holds: for how long, since when, and whether they are still its own. */
+/** Leases of running jobs: how long they last, and how their loss is noticed. */
 import { assert, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Latch, Layer, Queue, Schedule } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,4 +1,4 @@
-/** What a job's row remembers from one worker to the next. */
+/** The state of a job's row between workers. */
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Deferred, Duration, Effect, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,4 +1,4 @@
-/** What becomes of a job whose worker cannot reach the database for longer than a lease lasts. */
+/** A job whose worker cannot reach the database for longer than a lease. */
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Latch, Redacted, Schedule } from "effect"
 import { layerPostgres } from "../../../src/layers/database/Database.ts"

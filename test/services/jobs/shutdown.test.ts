@@ -1,4 +1,4 @@
-/** What becomes of jobs when the process that works on them is told to stop. */
+/** Jobs during a shutdown of their process. */
 import { assert, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Latch, Schedule } from "effect"
 import type { Job } from "../../../src/domain/jobs/job.ts"

@@ -13,7 +13,7 @@ import { answer, enqueueOne, services, takeJob } from "../../support/jobs.ts"
 const WORKERS = 2
 const worker = Schema.Literals([0, 1])
 
-/** What can happen to a job. Workers that hold no lease any more act as if they did: they do not know. */
+/** Operations on a job. Workers without a lease act as if they held it, because they do not know. */
 const Operation = Schema.Union([
   Schema.Struct({ op: Schema.Literal("start"), worker }),
   Schema.Struct({ op: Schema.Literal("step"), worker, name: Schema.Literals(["a", "b"]), fails: Schema.Boolean }),
@@ -79,7 +79,7 @@ const makeActor = Effect.gen(function* () {
   return { held, perform, read }
 })
 
-/** What must hold for a job at any time, and between two looks at it. */
+/** Invariants of a job, at any time and between two reads. */
 const checkHistory = (before: Job, after: Job) => {
   if (isEnded(before.status)) assert.deepStrictEqual(after, before, "an ended job changed")
   else assert.isTrue(before.status === after.status || reachable(before.status).has(after.status))

@@ -31,7 +31,7 @@ const Calls = Schema.Array(Schema.Array(Call).check(Schema.isMaxLength(4))).chec
 
 describeDatabases("the hourly sums", (database) => {
   layer(Layer.mergeAll(Ledger.layer, RoutingStats.layer).pipe(Layer.provide(database.layer)))((it) => {
-    /** Of every run, because they all write into one database. */
+    /** Shared by all runs, because they write into one database. */
     const all: Array<CallRecord> = []
 
     it.effect.prop(

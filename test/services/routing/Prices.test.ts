@@ -113,7 +113,7 @@ describe("effectivePrices", () => {
       },
     ])
     assert.deepInclude(at(Date.UTC(2027, 0, 1))[1], list(1_500_000, 7_500_000, 150_000))
-    // A baseline that is a target is not told twice.
+    // A baseline that is also a target is listed once.
     assert.strictEqual(effectivePrices({ version: 7, baseline: provider1("gpt-5"), targets }, IN_2026).length, 3)
   })
 })

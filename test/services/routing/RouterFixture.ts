@@ -23,7 +23,7 @@ export const target = (name: `${Target["provider"]}/${string}`, members: Partial
   return { provider, model, max_context_tokens: 100_000, ...members }
 }
 
-/** Without retries and with one target per provider, unless told otherwise. */
+/** By default no retries, and one target per provider. */
 export const settings = (members: Partial<RoutingSettings> = {}): RoutingSettingsInput => ({
   strategy: "fallback",
   baseline: { provider: "provider1", model: "large" },

@@ -25,7 +25,10 @@ const taskOf = ({ text, where }: Injection): ReadonlyArray<Message> => {
   return where === "user" ? [{ role: where, content: text }] : [{ role: where, content: text }, question]
 }
 
-/** What a model takes for instructions: its system role, every other turn, and what stands around a quoted document. */
+/**
+ * The texts that a model takes for instructions: the system role, all other turns, and the text around a quoted
+ * document.
+ */
 const instructionsIn = ({ messages }: Call): string =>
   messages
     .map(({ content }) => {

@@ -20,7 +20,7 @@ const nth =
     JSON.stringify(answers[Math.min(index, answers.length - 1)])
 
 const questions = { questions: ["What is 6 × 6?", "What is 36 + 6?"] }
-/** What is asked where answers differ; the judge finds none of them decided. */
+/** Questions for differing answers; the judge decides none of them. */
 const undecided = { questions, answer: proposals("36", "42"), reconcile: nth(reconcile(1, [1]), reconcile(2, [2])) }
 
 const four = ["provider1/large", "provider2/small", "provider3/other", "provider4/fourth"] as const

@@ -9,7 +9,7 @@ const measured = (members: Partial<Measurements> = {}): Measurements => ({
   judges: {},
   ...members,
 })
-/** Who says what: `a0 b1` is two models with two answers. */
+/** Parses votes: `a0 b1` is two models with two answers. */
 const of = (votes: string, given = measured()) =>
   posterior(
     given,
