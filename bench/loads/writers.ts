@@ -7,7 +7,7 @@ import { SecureRandom } from "effect/crypto"
 import { TenantId } from "../../src/domain/jobs/agent.ts"
 import { layerPostgres } from "../../src/layers/database/Database.ts"
 import { Agents } from "../../src/services/agents/Agents.ts"
-import { JobLeases } from "../../src/services/jobs/JobLeases.ts"
+import { JobWrites } from "../../src/services/jobs/JobWrites.ts"
 import { JobQueue } from "../../src/services/jobs/JobQueue.ts"
 import { Jobs } from "../../src/services/jobs/Jobs.ts"
 import type { CallRecord } from "../../src/services/routing/CallRecord.ts"
@@ -46,7 +46,7 @@ const callAt = (at: number, job: string): CallRecord => {
 
 /** Creates a gateway without workers, and one step writer per lane. */
 const makeWriter = async (url: string): Promise<(lane: number) => Promise<void>> => {
-  const layer = JobLeases.layer.pipe(
+  const layer = JobWrites.layer.pipe(
     Layer.provideMerge(Jobs.layer),
     Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer)),
     Layer.provideMerge(layerPostgres({ url: Redacted.make(url), maxConnections: CONNECTIONS })),
@@ -56,7 +56,7 @@ const makeWriter = async (url: string): Promise<(lane: number) => Promise<void>>
   const jobs = Context.get(context, Jobs)
   const queue = Context.get(context, JobQueue)
   const ledger = Context.get(context, Ledger)
-  const leases = Context.get(context, JobLeases)
+  const writes = Context.get(context, JobWrites)
   const agent = await run(Context.get(context, Agents).create(TENANT, { name: "bench" }))
 
   const takeOne = Effect.gen(function* () {
@@ -74,7 +74,7 @@ const makeWriter = async (url: string): Promise<(lane: number) => Promise<void>>
       Effect.gen(function* () {
         yield* ledger.record([callAt(now, lease.job.id)])
         const step = { kind: `step${count++}` }
-        return yield* leases.recordStep(lease, {
+        return yield* writes.recordStep(lease, {
           step,
           outcome: '"x"',
           call: null,

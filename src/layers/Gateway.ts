@@ -15,7 +15,7 @@ import { layerSurface } from "../http/shared/Surface.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { Tokens } from "../services/access/Tokens.ts"
 import { Agents } from "../services/agents/Agents.ts"
-import { JobLeases } from "../services/jobs/JobLeases.ts"
+import { JobWrites } from "../services/jobs/JobWrites.ts"
 import { JobQueue } from "../services/jobs/JobQueue.ts"
 import { layerJobRetention } from "../services/jobs/JobRetention.ts"
 import { layerJobRunner } from "../services/jobs/JobRunner.ts"
@@ -51,7 +51,7 @@ const layerServices = (settings: GatewaySettings) =>
     Layer.provide(Modes.layer),
     Layer.provide(Router.layer),
     Layer.provideMerge(
-      Layer.mergeAll(Layer.provide(Jobs.layer, Modes.layerWorstPrice), JobLeases.layer, RoutingStats.layer),
+      Layer.mergeAll(Layer.provide(Jobs.layer, Modes.layerCostBound), JobWrites.layer, RoutingStats.layer),
     ),
     Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer)),
     Layer.provideMerge(RoutingConfig.layer(policyOf(settings))),

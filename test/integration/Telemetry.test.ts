@@ -295,7 +295,7 @@ describe("the proxy", () => {
 
 /** What is left out of a trace to see its shape: the database, and what jobs do around their steps. */
 const besides = ({ attributes, name }: Span): boolean =>
-  "db.system.name" in attributes || /^(?:JobLeases|Ledger|RoutingConfig|Agents)\./.test(name)
+  "db.system.name" in attributes || /^(?:JobWrites|Ledger|RoutingConfig|Agents)\./.test(name)
 
 describe("the gateway", () => {
   it.live(

@@ -7,7 +7,7 @@ import type { Job } from "../../src/domain/jobs/job.ts"
 import { makeProblem } from "../../src/domain/problems/problem.ts"
 import type { JobResult } from "../../src/domain/jobs/modes.ts"
 import { Agents } from "../../src/services/agents/Agents.ts"
-import { JobLeases } from "../../src/services/jobs/JobLeases.ts"
+import { JobWrites } from "../../src/services/jobs/JobWrites.ts"
 import { type JobContext, JobFailure, JobProgram } from "../../src/services/jobs/JobProgram.ts"
 import { JobQueue } from "../../src/services/jobs/JobQueue.ts"
 import { layerJobRunner } from "../../src/services/jobs/JobRunner.ts"
@@ -32,7 +32,7 @@ const quick: JobSettings = {
 
 /** Everything but workers. */
 export const services = (database: DatabaseLayer, settings: Partial<JobSettings> = {}) =>
-  Layer.mergeAll(Jobs.layer, JobLeases.layer).pipe(
+  Layer.mergeAll(Jobs.layer, JobWrites.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(Agents.layer, JobQueue.layer, Ledger.layer)),
     Layer.provideMerge(database),
     Layer.provideMerge(Layer.succeed(JobSettings, { ...quick, ...settings })),

@@ -46,7 +46,7 @@ export const JobsHandlers = layerHandlers(
       const { tenant } = yield* CurrentUser
       if (seconds === 0) return yield* jobs.get(tenant, id)
       yield* place(tenant)
-      return yield* jobs.wait(tenant, id, Duration.seconds(seconds), drain.onBegun)
+      return yield* jobs.wait(tenant, id, Duration.seconds(seconds), drain.begun)
     })
 
     const events = Effect.fnUntraced(function* (id: string, after: number) {

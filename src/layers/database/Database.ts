@@ -1,4 +1,4 @@
-/** The gateway's database: the embedded one, or Postgres when a URL says so; either way with its schema up to date. */
+/** The gateway's database: embedded, or Postgres if a URL says so, with its schema up to date. */
 import { Effect, Layer } from "effect"
 import type { Migrator, SqlClient, SqlError } from "effect/sql"
 import { JobSignals } from "../../services/jobs/JobSignals.ts"
@@ -10,7 +10,7 @@ import type { DatabaseFileUnusable } from "./sqliteFile.ts"
 import { layerSqliteOwner } from "./SqliteOwner.ts"
 import type { DatabaseInUse } from "./SqliteOwner.ts"
 
-/** An open database, or why it could not be opened. */
+/** An open database, or the failure to open it. */
 export type DatabaseLayer = Layer.Layer<
   SqlClient.SqlClient | JobSignals,
   | SqlError.SqlError
@@ -24,8 +24,8 @@ export type DatabaseLayer = Layer.Layer<
 const migrated = Layer.effectDiscard(migrate)
 
 /**
- * One file, owned by one process at a time: another that starts meanwhile fails with `DatabaseInUse`. Where no file can
- * be, a start fails with `DatabaseFileUnusable`.
+ * One file, owned by one process at a time: a second one fails with `DatabaseInUse`. If the file cannot be used, the
+ * start fails with `DatabaseFileUnusable`.
  */
 export const layerSqlite = (config: SqliteConfig): DatabaseLayer =>
   JobSignals.layerLocal.pipe(
@@ -35,7 +35,7 @@ export const layerSqlite = (config: SqliteConfig): DatabaseLayer =>
   )
 
 /**
- * Any number of processes on one database. A start on one that does not answer fails with `DatabaseUnreachable`. The
+ * One database for any number of processes. If it does not answer, the start fails with `DatabaseUnreachable`. The
  * driver is loaded only here, so that the embedded default starts fast.
  */
 export const layerPostgres = (config: PostgresClient.PostgresConfig): DatabaseLayer =>

@@ -1,16 +1,16 @@
 /**
- * One commit for all transactions that are ready at the same time: the disk is waited for once, and not once for each.
+ * One commit for all transactions that are ready at the same time, so that they share one wait for the disk.
  *
- * Transactions take turns, each as a savepoint inside a transaction that they share. When nobody's turn follows at once,
- * or the shared one is old or large enough, it is committed, and only then is anybody told that their own is. Whoever
- * reads meanwhile is answered after the commit, too: what is not on disk yet could still vanish.
+ * Transactions take turns, each as a savepoint inside a shared transaction. The shared one is committed when no turn
+ * follows at once, or when it is old or large enough; only then do its transactions return. Reads in between return
+ * after the commit, too: uncommitted data could still vanish.
  */
 import type { DatabaseSync } from "node:sqlite"
 import { Deferred, Effect, Exit, type Scope, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
 import { sqlError } from "./sqliteError.ts"
 
-/** How long the first of a group may wait for others, in milliseconds, and how many they may be. */
+/** How long the first of a group waits for others, in milliseconds, and how many turns share a commit. */
 const MAX_AGE = 3
 const MAX_TURNS = 64
 
@@ -19,14 +19,14 @@ const RELEASE = `RELEASE SAVEPOINT ${SAVEPOINT}`
 const READS = /^\s*(SELECT|PRAGMA)\b/i
 const GONE = Effect.die(new Error("The transaction has ended."))
 
-/** The outcome of the transaction that several share. */
+/** The outcome of the shared transaction. */
 type Group = Deferred.Deferred<void, SqlError.SqlError>
 
 /** One transaction's turn. */
 export interface Turn {
   /** Runs a statement of the transaction. */
   readonly run: <A>(sql: string, run: () => A) => Effect.Effect<A, SqlError.SqlError>
-  /** Ends the turn, and waits until what it wrote is on disk. */
+  /** Ends the turn, and waits until its writes are on disk. */
   readonly commit: Effect.Effect<void, SqlError.SqlError>
 }
 
@@ -41,7 +41,7 @@ export class GroupCommit {
   private inTurn = false
   private isScheduled = false
 
-  /** Its scope has to close before the database does. */
+  /** Its scope must close before the database does. */
   static readonly make = (database: DatabaseSync): Effect.Effect<GroupCommit, never, Scope.Scope> =>
     Effect.acquireRelease(
       Effect.sync(() => new GroupCommit(database)),
@@ -52,13 +52,13 @@ export class GroupCommit {
     this.database = database
   }
 
-  /** Runs a statement that is part of no transaction, when it is nobody's turn. */
+  /** Runs a statement outside of transactions, between turns. */
   readonly run = <A>(sql: string, run: () => A): Effect.Effect<A, SqlError.SqlError> =>
     Effect.flatMap(this.permit.withPermit(Effect.sync(() => this.runBetween(sql, run))), ([exit, group]) =>
       group === undefined ? exit : Effect.andThen(Deferred.await(group), exit),
     )
 
-  /** Waits for the next turn. It ends with its commit, or with the scope. */
+  /** Waits for the next turn, which ends with its commit or with the scope. */
   readonly turn: Effect.Effect<Turn, SqlError.SqlError, Scope.Scope> = Effect.uninterruptibleMask((restore) =>
     Effect.gen({ self: this }, function* () {
       yield* restore(this.permit.take(1))
@@ -76,7 +76,7 @@ export class GroupCommit {
       })
       const group = yield* this.join()
       this.inTurn = true
-      // Once the shared transaction is gone, statements would be committed one by one.
+      // Without the shared transaction, statements would be committed one by one.
       const unlessGone = <A>(effect: () => Effect.Effect<A, SqlError.SqlError>) =>
         Effect.suspend(() => (this.group === group ? effect() : Effect.andThen(Deferred.await(group), GONE)))
       return {
@@ -90,7 +90,7 @@ export class GroupCommit {
   )
 
   private runBetween<A>(sql: string, run: () => A): readonly [Exit.Exit<A, SqlError.SqlError>, Group | undefined] {
-    // Nothing is to be waited for where there is nothing that is not on disk.
+    // Without uncommitted data, reads need not wait.
     if (this.group === undefined && READS.test(sql)) return [this.attempt(sql, run), undefined]
     const group = this.join()
     if (Exit.isFailure(group)) return [Exit.failCause(group.cause), undefined]
@@ -99,11 +99,11 @@ export class GroupCommit {
     return [exit, Exit.isSuccess(exit) ? group.value : undefined]
   }
 
-  /** The group that is open, or a new one. */
+  /** Returns the open group, or a new one. */
   private join(): Exit.Exit<Group, SqlError.SqlError> {
     if (this.group !== undefined) return Exit.succeed(this.group)
     return this.attempt("begin", () => {
-      // What is left of a commit that failed, and could not be undone then.
+      // Remains of a failed commit that could not be rolled back.
       if (this.database.isTransaction) this.database.exec("ROLLBACK")
       this.database.exec("BEGIN IMMEDIATE")
       this.since = performance.now()
@@ -113,7 +113,7 @@ export class GroupCommit {
     })
   }
 
-  /** Runs something on the database. A failure that has undone the shared transaction is everybody's. */
+  /** Runs an operation on the database. A failure that undoes the shared transaction fails all its turns. */
   private attempt<A>(operation: string, run: () => A): Exit.Exit<A, SqlError.SqlError> {
     try {
       return Exit.succeed(run())
@@ -124,25 +124,25 @@ export class GroupCommit {
     }
   }
 
-  /** A turn that does not end well leaves nothing behind. */
+  /** Rolls back a turn that was not committed. */
   private abandon(): void {
     if (!this.inTurn || !this.database.isTransaction) return
     try {
       this.database.exec(this.rollback)
       this.database.exec(RELEASE)
     } catch {
-      // There is no savepoint: to begin it was what failed, so that nothing was written.
+      // No savepoint exists: beginning it failed, so nothing was written.
     }
   }
 
-  /** Commits now, or as soon as nobody else has something to add. */
+  /** Commits now, or once no other transaction is ready. */
   private settle(): void {
     if (++this.turns >= MAX_TURNS || performance.now() - this.since >= MAX_AGE) return this.flush()
     if (this.isScheduled) return
     this.isScheduled = true
     setImmediate(() => {
       this.isScheduled = false
-      // A turn under way commits for all when it ends.
+      // A running turn commits for all when it ends.
       if (this.inTurn) this.since = -Infinity
       else this.flush()
     })
@@ -158,7 +158,7 @@ export class GroupCommit {
       try {
         if (this.database.isTransaction) this.database.exec("ROLLBACK")
       } catch {
-        // Whoever comes next tries again, and is told if it does not work.
+        // The next transaction tries again, and fails if that does not work.
       }
       this.close(Exit.fail(error))
     }

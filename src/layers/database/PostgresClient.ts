@@ -1,16 +1,16 @@
-/** Postgres for the gateway: shared by any number of gateway processes. */
+/** Postgres for the gateway, shared by any number of gateway processes. */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as PgTypes from "@effect/sql-pg/PgTypes"
 import { Duration, Redacted, Result } from "effect"
 
 const INT8_OID = 20
 
-/** After so much silence the system asks whether the server is still there; what listens would not notice otherwise. */
+/** TCP keep-alive after this silence: the listening connection would otherwise not notice a dead server. */
 const KEEP_ALIVE = Duration.seconds(30)
 
 /**
- * `BIGINT` as a number: every integer this product stores (milliseconds, micro-USD, counters) is below 2^53, and rows
- * then look the same from both databases.
+ * Reads `BIGINT` as a number: every stored integer (milliseconds, micro-USD, counters) is below 2^53, and rows are
+ * then the same in both databases.
  */
 const int8AsNumber: PgTypes.Codec<number | bigint> = {
   encode: (value) => {
@@ -23,26 +23,26 @@ const int8AsNumber: PgTypes.Codec<number | bigint> = {
 }
 
 /**
- * The queue keeps times without a zone. In a server's own, the hour that comes twice in autumn would hide jobs for its
- * length, and the one that is left out in spring would take them from workers that live.
+ * Sessions use UTC, because the queue stores times without a zone. In a local zone, the repeated hour in autumn would
+ * hide jobs for its length, and the skipped hour in spring would take jobs from live workers.
  */
 const SESSION = { timezone: "UTC" }
 
 export interface PostgresConfig {
   /** `postgres://user:password@host:port/database`, with libpq's parameters. */
   readonly url: Redacted.Redacted
-  /** Connections of this process; one of them listens. Default: 10. */
+  /** Connections of this process, one of them for LISTEN. Default: 10. */
   readonly maxConnections?: number | undefined
 }
 
-/** Connections of a process unless its configuration says otherwise. */
+/** Default number of connections per process. */
 export const MAX_CONNECTIONS = 10
 
-/** How this product connects. */
+/** Connection settings. */
 export const connectionOf = ({ url }: Pick<PostgresConfig, "url">) => {
   const types = PgTypes.makeRegistry()
   types.register(INT8_OID, int8AsNumber)
-  // A name in the URL is the operator's and goes first.
+  // An application name in the URL takes precedence.
   const named = /[?&]application_name=/.test(Redacted.value(url))
   return {
     url,

@@ -1,9 +1,9 @@
-/** Whether Postgres answers: at the start, so that one that cannot succeed says why, and later, for the log. */
+/** Checks that Postgres answers: at start, to explain a failure, and later, for the log. */
 import { Duration, Effect, Layer, Predicate, Redacted, Schedule, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { connectionReason } from "../../domain/problems/systemErrors.ts"
 
-/** Postgres' error codes that a start meets, in words. */
+/** Postgres' error codes at start, in words. */
 const REFUSALS: Readonly<Record<string, string>> = {
   "28P01": "it refuses the user or the password",
   "28000": "it refuses the user",
@@ -15,18 +15,18 @@ const REFUSALS: Readonly<Record<string, string>> = {
 
 const TIMEOUT = "Timeout"
 
-/** Why there is no answer, for people. */
+/** The reason, for people. */
 const wordsOf = (reason: string): string => {
   if (reason === TIMEOUT) return "there was no answer in time"
   if (/^[0-9A-Z]{5}$/.test(reason)) return `${REFUSALS[reason] ?? "it refuses"} (${reason})`
   return connectionReason({ code: reason })
 }
 
-/** The database that the configuration names cannot be used. */
+/** The configured database cannot be used. */
 export class DatabaseUnreachable extends Schema.TaggedError<DatabaseUnreachable>()("DatabaseUnreachable", {
-  /** Where it should be, without user and password. */
+  /** Its address, without user and password. */
   place: Schema.String,
-  /** What kind of failure it is: an error code of the system or of Postgres (`ECONNREFUSED`, `28P01`), or its name. */
+  /** The kind of failure: an error code of the system or of Postgres (`ECONNREFUSED`, `28P01`), or its name. */
   reason: Schema.String,
 }) {
   override get message(): string {
@@ -43,7 +43,7 @@ const RETRY_EVERY = Duration.millis(500)
 /** Postgres' code for a server that is starting up or shutting down. */
 const CANNOT_CONNECT_NOW = "57P03"
 
-/** The code at the bottom of what went wrong. */
+/** The code of the root cause. */
 const codeOf = (error: unknown): string | undefined => {
   if (!Predicate.isObject(error)) return undefined
   const below = "cause" in error ? codeOf(error.cause) : undefined
@@ -60,7 +60,7 @@ const placeOf = (url: Redacted.Redacted): string => {
 
 const reasonOf = ({ reason }: SqlError.SqlError): string => codeOf(reason) ?? reason._tag
 
-/** How often a database that a server has started on is looked at, and how long that may take. */
+/** The interval and time limit of checks after the start. */
 const LOOK_EVERY = Duration.seconds(5)
 
 /** Logs when the database stops answering and when it answers again, each once. */
@@ -86,7 +86,7 @@ const watch = Effect.fnUntraced(function* (place: string, every: Duration.Input)
   return yield* Effect.forever(Effect.andThen(Effect.sleep(every), look))
 })
 
-/** Fails unless the database answers; waits a while for one that may be about to, and then keeps looking. */
+/** Fails unless the database answers; waits a while for one that is starting, and then keeps checking. */
 export const layerPostgresReachable = (options: {
   readonly url: Redacted.Redacted
   readonly patience?: Duration.Input | undefined

@@ -1,6 +1,6 @@
 /**
- * Job signals across processes: one `LISTEN` connection per process, and `NOTIFY` after the commit, for all that happened
- * meanwhile. Within a transaction it would be a lock that every commit of every process waits for.
+ * Job signals across processes: one `LISTEN` connection per process, and a `NOTIFY` after commits, for all changes so
+ * far. Inside of a transaction, `NOTIFY` takes a lock that every commit of every process waits for.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
@@ -11,9 +11,9 @@ import { connectionOf, type PostgresConfig } from "./PostgresClient.ts"
 
 const CHANNEL = "sealgate_jobs"
 const RECONNECT_EVERY = Schedule.spaced("1 second")
-/** Topics that are gathered at most. */
+/** Most buffered topics. */
 const TOPICS_AT_ONCE = 150
-/** Postgres takes payloads of less than 8000 bytes, and all of a topic is ASCII. */
+/** Postgres limits payloads to less than 8000 bytes; topics are ASCII. */
 const MAX_PAYLOAD = 7900
 
 export const layerPostgresSignals = (config: PostgresConfig) =>
@@ -22,7 +22,7 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
     Effect.gen(function* () {
       const pg = yield* PgClient.PgClient
       const board = yield* makeSignalBoard
-      /** Tells what this process has sent itself. */
+      /** Identifies this process's notifications. */
       const self = SecureRandom.uuidV4Unsafe()
       let lost = false
 
@@ -45,13 +45,13 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
 
       const listen = Effect.scoped(
         Effect.gen(function* () {
-          // To stop listening is a statement, for which a server that hangs would be waited for. So the connection is
-          // closed first, and ends it; finalizers run in reverse.
+          // Stopping to listen is a statement, which a hanging server would never answer. So the connection is closed
+          // first; finalizers run in reverse.
           const listening = yield* Effect.acquireRelease(Scope.make(), Scope.close)
           const connection = yield* PgConnection.make(connectionOf(config))
           const notifications = yield* Scope.provide(connection.listen(CHANNEL), listening)
           yield* tellReturn
-          // Whatever was said while nobody listened is lost: everybody looks for themselves.
+          // Notifications were lost while the connection was down: all waiters look for themselves.
           board.wakeAll()
           return yield* Effect.forever(
             Effect.map(Queue.take(notifications), (notification) => receive(notification.payload)),
@@ -64,13 +64,13 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
         Effect.forkScoped,
       )
 
-      /** What others have not been told yet. While one message is on its way, the next is gathered. */
+      /** Topics not sent yet. They are collected while a notification is being sent. */
       const outbox = yield* Queue.unbounded<string>()
       const send = Effect.gen(function* () {
         const topics = new Set(yield* Queue.takeBetween(outbox, 1, TOPICS_AT_ONCE))
         for (const payload of payloadsOf(self, topics)) yield* pg`SELECT pg_notify(${CHANNEL}, ${payload})`
       })
-      // What cannot be told is found out by those who look for themselves.
+      // If sending fails, waiters find the change at their next look.
       yield* Effect.forkScoped(Effect.forever(Effect.ignore(send)))
 
       return JobSignals.of({
@@ -87,7 +87,7 @@ export const layerPostgresSignals = (config: PostgresConfig) =>
     }),
   )
 
-/** The topics behind their sender, as few messages as there can be. */
+/** Packs topics behind their sender into as few messages as possible. */
 const payloadsOf = (sender: string, topics: Iterable<string>): ReadonlyArray<string> => {
   const payloads: Array<string> = []
   let payload = sender

@@ -1,7 +1,7 @@
 /**
  * `effect/sql` on `node:sqlite`, the database built into Node: the embedded default, with nothing to install.
  *
- * What is committed survives power loss: WAL with `synchronous=FULL` waits for the disk on every commit. That costs one
+ * Committed data survives power loss: WAL with `synchronous=FULL` waits for the disk on every commit. That costs one
  * flush per commit (some 0.1 ms on a server SSD, up to 10 ms on a laptop or a network disk), and because `node:sqlite`
  * is synchronous, the event loop waits with it. So transactions that are ready at the same time share a commit, see
  * `GroupCommit`. Readers and writers share one connection and take turns, so they neither interleave nor deadlock.
@@ -14,7 +14,7 @@ import { GroupCommit, type Turn } from "./GroupCommit.ts"
 import { type DatabaseFileUnusable, openFile } from "./sqliteFile.ts"
 
 export interface SqliteConfig {
-  /** Path of the database file, or `:memory:`. Missing folders are made, readable by this user only. */
+  /** Path of the database file, or `:memory:`. Missing folders are created, readable by this user only. */
   readonly filename: string
   /** How long a statement waits for another process's lock before it fails. Default: 5 seconds. */
   readonly busyTimeout?: Duration.Input | undefined
@@ -22,13 +22,13 @@ export interface SqliteConfig {
 
 const DRIVER = "sqlite-node"
 const DEFAULT_BUSY_TIMEOUT = Duration.seconds(5)
-/** Prepared statements kept; statements with literals in their text would otherwise pile up. */
+/** Most prepared statements to keep; statements with literals in their text would otherwise pile up. */
 const MAX_PREPARED = 256
 
 type Rows = ReadonlyArray<Record<string, unknown>>
 type TransformRows = Parameters<SqlConnection.Connection["execute"]>[2]
 
-/** Statements on the database, prepared once. */
+/** Prepared statements of the database. */
 class Statements {
   private readonly database: DatabaseSync
   private readonly prepared = new Map<string, StatementSync>()
@@ -37,7 +37,7 @@ class Statements {
     this.database = database
   }
 
-  /** Prepares a statement for this once. */
+  /** Prepares a statement for one use. */
   once(sql: string): StatementSync {
     return this.database.prepare(sql)
   }
@@ -45,7 +45,7 @@ class Statements {
   get(sql: string): StatementSync {
     const known = this.prepared.get(sql)
     const statement = known ?? this.database.prepare(sql)
-    // Moves it to the end of the map, so that the first entry is the one unused for longest.
+    // Moves it to the end of the map, so that the first entry is the least recently used.
     this.prepared.delete(sql)
     this.prepared.set(sql, statement)
     if (this.prepared.size > MAX_PREPARED) {
@@ -58,7 +58,7 @@ class Statements {
   }
 }
 
-/** How a statement is run: as part of a transaction, or when it is its turn. */
+/** Runs a statement: in a transaction, or between transactions. */
 type Runner = <A>(sql: string, run: () => A) => Effect.Effect<A, SqlError.SqlError>
 
 class SqliteConnection implements SqlConnection.Connection {
@@ -92,7 +92,7 @@ class SqliteConnection implements SqlConnection.Connection {
     return transformRows === undefined ? rows : Effect.map(rows, transformRows)
   }
 
-  /** Reads all rows at once: an open cursor would hold the only connection for as long as its reader likes. */
+  /** Reads all rows at once: an open cursor would occupy the only connection. */
   executeStream(sql: string, params: ReadonlyArray<unknown>, transformRows: TransformRows) {
     return Stream.unwrap(Effect.map(this.execute(sql, params, transformRows), Stream.fromIterable))
   }
@@ -118,12 +118,12 @@ class TurnConnection extends SqliteConnection {
 
 const valuesOf = (rows: Rows) => rows.map((row) => Object.values(row))
 
-/** SQLite knows neither booleans nor dates. */
+/** SQLite has neither booleans nor dates. */
 const bind = (params: ReadonlyArray<unknown>): Array<SQLInputValue> =>
   params.map((value) => {
     if (value === undefined) return null
     if (typeof value === "boolean") return value ? 1 : 0
-    // The statement builder passes on primitives and bytes; whatever else gets here, the driver refuses.
+    // The statement builder passes primitives and bytes; the driver rejects anything else.
     return value as SQLInputValue
   })
 

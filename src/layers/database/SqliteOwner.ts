@@ -1,6 +1,6 @@
 /**
- * One process at a time owns an embedded database: its jobs resume at once when the next one starts, because whatever
- * was running then has died. The lock is the operating system's, so it ends with the process, however that ends.
+ * One process at a time owns an embedded database: the next process resumes its jobs at once, because the workers of
+ * the last one are dead. The lock is the operating system's, so it always ends with the process.
  */
 import { Duration, Effect, Layer, Schedule, Schema } from "effect"
 import { type DatabaseFileUnusable, openFile, ownName } from "./sqliteFile.ts"
@@ -19,7 +19,7 @@ export class DatabaseInUse extends Schema.TaggedError<DatabaseInUse>()("Database
 const PATIENCE = Duration.seconds(5)
 const RETRY_EVERY = Duration.millis(100)
 
-/** Holds the lock on the file, whatever its name, until the scope closes. A database in memory needs none. */
+/** Locks the file under any name until the scope closes. A database in memory needs no lock. */
 export const layerSqliteOwner = (
   filename: string,
   options?: { readonly patience?: Duration.Input | undefined },

@@ -1,7 +1,7 @@
 /**
- * The schema, in steps that are applied in order and each once, in one transaction, whichever process comes first.
- * One SQL text serves both databases: ids and JSON are `TEXT`, times `BIGINT` milliseconds since the epoch, money
- * `BIGINT` millionths of a US dollar.
+ * The schema, in steps that are applied in order, once each, in one transaction of the first process. One SQL text
+ * serves both databases: ids and JSON are `TEXT`, times `BIGINT` milliseconds since the epoch, money `BIGINT`
+ * millionths of a US dollar.
  */
 import { createHash } from "node:crypto"
 import { Effect, Schema } from "effect"
@@ -11,9 +11,9 @@ import { jobs } from "./migrations/jobs.ts"
 import { ledgerCalls } from "./migrations/ledger_calls.ts"
 import { routingConfigs } from "./migrations/routing_configs.ts"
 
-/** The database was made by a version whose schema is another. */
+/** A version with a different schema made the database. */
 export class SchemaUnknown extends Schema.TaggedError<SchemaUnknown>()("SchemaUnknown", {
-  /** Names of the steps that differ. */
+  /** Names of the differing steps. */
   steps: Schema.Array(Schema.String),
 }) {
   override get message(): string {
@@ -26,7 +26,7 @@ export class SchemaUnknown extends Schema.TaggedError<SchemaUnknown>()("SchemaUn
 
 const TABLE = "sealgate_migrations"
 
-/** Append only from the first release on: a step that was released is never edited, because databases have it. */
+/** Append only from the first release on: databases have the released steps, so these are never edited. */
 const STEPS = [
   ["agents", agents],
   ["jobs", jobs],
@@ -34,14 +34,14 @@ const STEPS = [
   ["ledger_calls", ledgerCalls],
 ] as const
 
-/** Steps by what is stored of them: a name and a hash of the SQL, which tells whether a database has the same step. */
+/** Stored form of the steps: a name and a hash of the SQL, which tells whether a database has the same step. */
 export const migrations = STEPS.map(([name, texts], index) => ({
   id: index + 1,
   name: `${name} ${createHash("sha256").update(texts.join(";")).digest("hex").slice(0, 16)}`,
   run: SqlClient.SqlClient.use((sql) => Effect.forEach(texts, (text) => sql.unsafe(text), { discard: true })),
 }))
 
-/** The names of steps that were applied, and are not this version's. */
+/** Names of applied steps that this version does not have. */
 const unknownSteps = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const applied = yield* sql<{ migration_id: number; name: string }>`
@@ -51,7 +51,7 @@ const unknownSteps = Effect.gen(function* () {
     .map(({ name }) => name.replace(/ [0-9a-f]+$/, ""))
 })
 
-/** Within the transaction of the migrator, so that nothing is applied on top of a schema that is not known. */
+/** In the migrator's transaction, so that nothing is applied on top of an unknown schema. */
 const loader = Effect.gen(function* () {
   const steps = yield* Effect.orDie(unknownSteps)
   if (steps.length > 0) return yield* new Migrator.MigrationError({ kind: "BadState", message: steps.join() })
@@ -59,8 +59,8 @@ const loader = Effect.gen(function* () {
 })
 
 /**
- * Brings the database up to date. Several processes may do so at once: one applies the steps, the others wait. Fails with
- * `SchemaUnknown` where a step was applied that is not this version's.
+ * Brings the database up to date. If several processes start at once, one applies the steps and the others wait. Fails
+ * with `SchemaUnknown` if this version lacks an applied step.
  */
 export const migrate = Effect.catchIf(
   Migrator.make({})({ loader, table: TABLE }),

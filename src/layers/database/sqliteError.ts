@@ -4,9 +4,9 @@ interface NodeSqliteError extends Error {
   readonly errcode?: number
 }
 
-/** What `node:sqlite` threw, as `effect/sql` knows it. */
+/** Converts an error of `node:sqlite` for `effect/sql`. */
 export const sqlError = (cause: unknown, operation: string): SqlError.SqlError => {
-  // `node:sqlite` throws errors that carry SQLite's extended result code as `errcode`; the classifier reads `errno`.
+  // `node:sqlite` puts SQLite's extended result code in `errcode`; the classifier reads `errno`.
   const error = cause as NodeSqliteError
   return new SqlError.SqlError({
     reason: SqlError.classifySqliteError(Object.assign(error, { errno: error.errcode }), {

@@ -1,4 +1,4 @@
-/** Opens SQLite's files, and says why one cannot be opened. */
+/** Opens SQLite files, and explains failures. */
 import { closeSync, openSync, realpathSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { DatabaseSync, type DatabaseSyncOptions } from "node:sqlite"
@@ -6,15 +6,15 @@ import { fileReason, sqliteReason } from "../../domain/problems/systemErrors.ts"
 import { makePrivateFolder } from "../../services/makePrivateFolder.ts"
 import { Effect, Schema } from "effect"
 
-/** SQLite's result code for a file that another process has locked; extended codes have it in their lowest byte. */
+/** SQLite's result code for a file locked by another process; extended codes have it in their lowest byte. */
 const SQLITE_BUSY = 5
 
-/** There can be no database in this place, or not now. */
+/** The database file cannot be used. */
 export class DatabaseFileUnusable extends Schema.TaggedError<DatabaseFileUnusable>()("DatabaseFileUnusable", {
   filename: Schema.String,
-  /** Why, in words for people. */
+  /** The reason, for people. */
   reason: Schema.String,
-  /** Another process has it locked. */
+  /** Another process has locked the file. */
   busy: Schema.Boolean,
 }) {
   override get message(): string {
@@ -25,22 +25,22 @@ export class DatabaseFileUnusable extends Schema.TaggedError<DatabaseFileUnusabl
   }
 }
 
-/** Makes the file before SQLite does, because SQLite would make it readable by others; it keeps modes it finds. */
+/** Creates the file before SQLite does, because SQLite would make it readable by others. Existing modes stay. */
 const createPrivately = (filename: string): void => {
   makePrivateFolder(dirname(filename))
   closeSync(openSync(filename, "a", 0o600))
 }
 
 const unusable = (filename: string) => (thrown: unknown) => {
-  // The file system and `node:sqlite` throw errors; the latter's have SQLite's result code.
+  // The file system and `node:sqlite` throw; errors of the latter carry SQLite's result code.
   const { errcode = 0 } = thrown as Error & { readonly errcode?: number }
   const reason = errcode === 0 ? fileReason(thrown) : (sqliteReason(errcode) ?? `SQLite says ${errcode}`)
   return new DatabaseFileUnusable({ filename, reason, busy: (errcode & 0xff) === SQLITE_BUSY })
 }
 
 /**
- * The one name of a file that may have several through symbolic links. A file with hard links is refused: SQLite keeps
- * its log beside each name, so processes that open two of them damage it.
+ * Resolves symbolic links to one name. Rejects files with hard links: SQLite keeps its log beside each name, so
+ * processes that open two of them damage the file.
  */
 export const ownName = (filename: string): Effect.Effect<string, DatabaseFileUnusable> =>
   Effect.flatMap(
@@ -58,7 +58,7 @@ export const ownName = (filename: string): Effect.Effect<string, DatabaseFileUnu
         : Effect.succeed(name),
   )
 
-/** Opens a file, or `:memory:`, and runs `first` on it. Missing folders are made, readable by this user only. */
+/** Opens a file, or `:memory:`, and runs `first` on it. Creates missing folders, readable by this user only. */
 export const openFile = (
   filename: string,
   options: DatabaseSyncOptions,

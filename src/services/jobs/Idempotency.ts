@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key`: repeating a request under the same key does not repeat its work. The record is written in the
- * transaction that creates the job, so there is never one without the other.
+ * `Idempotency-Key`: repeats of a request under the same key share one job. The record is written in the transaction
+ * that creates the job, so neither exists without the other.
  */
 import { isObject } from "../../domain/json/json.ts"
 import { createHash } from "node:crypto"
@@ -18,7 +18,7 @@ import type { StorageUnavailable } from "../../domain/operations/storage.ts"
 
 const KEPT_MS = Duration.toMillis(Duration.hours(24))
 
-/** What a key stands for: one body, sent by one tenant to one route. `body` is JSON. */
+/** The request that a key stands for: one body, sent by one tenant to one route. `body` is JSON. */
 interface KeyedRequest {
   readonly tenant: TenantId
   readonly route: string
@@ -27,13 +27,13 @@ interface KeyedRequest {
 }
 
 /**
- * Runs `create` in a transaction, with what `prepare` found out before it, and remembers the job it returns, or returns the id of the job that an earlier request with
- * this key and body created within 24 hours. Fails when the body is another, and when a request with the key is under
- * way, here or in another process.
+ * Returns a function that creates a job once per key. It runs `prepare`, then `create` in a transaction, and remembers
+ * the job; or it returns the id of the job that an earlier request with this key and body created within 24 hours.
+ * Fails if the body differs, or if a request with the key is running, here or in another process.
  */
 export const makeIdempotency = (sql: SqlClient.SqlClient) => {
   const underWay = new Set<string>()
-  /** Across processes; the lock ends with the transaction. */
+  /** A lock across processes that ends with the transaction. */
   const lock = sql.onDialectOrElse({
     pg: () =>
       Effect.fnUntraced(function* (id: string) {
@@ -43,7 +43,7 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
     orElse: () => (_id: string) => Effect.void,
   })
 
-  /** The job that was created under this key, if one was. */
+  /** The job that was created under this key, if any. */
   const earlier = Effect.fnUntraced(function* ({ body, key, route, tenant }: KeyedRequest) {
     const now = yield* Clock.currentTimeMillis
     const rows = yield* sql<{ fingerprint: string; job_id: JobId }>`SELECT fingerprint, job_id FROM idempotency_keys
@@ -84,7 +84,7 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
       () => once,
       () => Effect.sync(() => underWay.delete(id)),
     ).pipe(
-      // Whoever holds the key may only be reading what the first of them created.
+      // The request that holds the key may itself only be reading an earlier job.
       Effect.catchIf(
         (error) => error instanceof IdempotencyInFlight,
         (refusal) =>
@@ -96,7 +96,7 @@ export const makeIdempotency = (sql: SqlClient.SqlClient) => {
   }
 }
 
-/** SHA-256 of the JSON with its members in order, so that only what a body says counts, not how it was written. */
+/** SHA-256 of the JSON with its members sorted, so that formatting does not count. */
 const fingerprintOf = (body: unknown): string =>
   createHash("sha256")
     .update(JSON.stringify(body, (_, value: unknown) => (isObject(value) ? sorted(value) : value)))

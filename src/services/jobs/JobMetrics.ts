@@ -1,5 +1,5 @@
-/** What is counted about durable jobs. All labels have few values: states, modes, outcomes. */
-import { type Context, Duration, Effect, Metric } from "effect"
+/** Metrics of durable jobs. All labels have few values: states, modes, outcomes. */
+import { Duration, Effect, Metric } from "effect"
 import type { Mode } from "../../domain/jobs/modes.ts"
 import type { JobStatus, JobStep } from "../../domain/jobs/job.ts"
 import { counter, gauge, histogram } from "../metrics.ts"
@@ -29,14 +29,10 @@ export const jobEnded = (mode: Mode, status: JobStatus, lasted: Duration.Duratio
   )
 
 /** Counts a step that took so many milliseconds. */
-export const stepFinished = (
-  mode: Mode,
-  status: JobStep["status"],
-  tookMs: number,
-  context: Context.Context<never>,
-): void => stepDuration({ mode, status }).updateUnsafe(tookMs / 1000, context)
+export const stepFinished = (mode: Mode, status: JobStep["status"], tookMs: number) =>
+  Metric.update(stepDuration({ mode, status }), tookMs / 1000)
 
-/** Jobs that have not ended, and the age in milliseconds of the oldest that waits for a worker, and not for a retry. */
+/** Numbers of open jobs, and the age in milliseconds of the oldest one that waits for a worker and not for a retry. */
 export interface QueueState {
   readonly queued: number
   readonly running: number

@@ -1,7 +1,6 @@
 /**
- * The interface between durable jobs and the modes: what a worker hands to a mode, and what it expects back. After a
- * crash or a retry a program runs again from its beginning, and the outcomes of its finished steps are returned from
- * storage.
+ * The interface between durable jobs and the modes. After a crash or a retry a program runs again from its beginning,
+ * and its finished steps return their stored outcomes.
  */
 import { Context, type Effect, Schema } from "effect"
 import type { Agent, TenantId } from "../../domain/jobs/agent.ts"
@@ -12,14 +11,14 @@ import { Problem } from "../../domain/problems/problem.ts"
 import type { Step } from "../../domain/jobs/step.ts"
 
 /**
- * Why a program could not finish. `problem.retryable` decides whether the job is tried again (bounded, with back-off)
- * or fails with this problem; `problem` reaches the caller, so it quotes neither keys nor internals.
+ * A program's failure. `problem.retryable` decides whether the job is retried (bounded, with back-off) or fails with
+ * this problem. The caller sees `problem`, so it quotes neither keys nor internals.
  */
 export class JobFailure extends Schema.TaggedError<JobFailure>()("JobFailure", {
   problem: Problem,
-  /** Milliseconds after which another attempt may succeed, where the upstream said so. */
+  /** Milliseconds after which a retry may succeed, if the upstream named a delay. */
   retryAfterMs: Schema.optionalKey(Schema.Finite),
-  /** What the failed step called and cost, where that is known; kept with the step. */
+  /** The call of the failed step and its cost, if known; stored with the step. */
   call: Schema.optionalKey(StepCall),
 }) {
   override get message(): string {
@@ -27,11 +26,11 @@ export class JobFailure extends Schema.TaggedError<JobFailure>()("JobFailure", {
   }
 }
 
-/** What a step produced and, unless it called nobody, whom it called and what that cost. */
+/** The value of a step, and its call and cost if it made one. */
 export interface StepOutcome<A> {
   readonly value: A
   readonly call?: StepCall | undefined
-  /** What a sealed proxy signed of the answer. */
+  /** The receipt of a sealed proxy for the answer. */
   readonly receipt?: KeptReceipt | undefined
 }
 
@@ -43,16 +42,16 @@ export interface JobContext {
   readonly task: JobTask
   readonly mode: Mode
   readonly options: JobOptions
-  /** From 1; grows with retries after a failure, not with crashes. */
+  /** From 1; grows with retries after failures, not with crashes. */
   readonly attempt: number
   /** W3C trace id of the request that enqueued the job. */
   readonly traceId: string
   /**
-   * Runs `effect` and stores its value before returning it. When the job resumes, a step that has finished returns its
-   * stored value and does not run `effect` again; only a call in flight at a crash is made a second time.
+   * Runs `effect` and stores its value before returning it. When the job resumes, a finished step returns its stored
+   * value without running `effect`; only a call in flight at a crash is made a second time.
    *
-   * A step is unique within one run of the program and the same in every run: one that is begun twice is a defect. Steps may run in parallel. A failed step is recorded and runs again on the next attempt; an
-   * interrupted one is not recorded.
+   * A step has the same unique name in every run of the program; beginning it twice in one run is a defect. Steps may
+   * run in parallel. A failed step is recorded and runs again on the next attempt; an interrupted one is not recorded.
    */
   readonly step: <A, I, E, R>(
     step: Step,
@@ -61,7 +60,7 @@ export interface JobContext {
   ) => Effect.Effect<A, E, R>
 }
 
-/** What jobs do. The modes provide it; the runner calls it. */
+/** The program of jobs. The modes provide it; the runner calls it. */
 export class JobProgram extends Context.Service<
   JobProgram,
   { readonly run: (context: JobContext) => Effect.Effect<JobResult, JobFailure> }

@@ -1,9 +1,16 @@
-/** The questions that are asked about jobs. Every one names its tenant. */
+/** Queries for jobs. Each is restricted to one tenant. */
 import { Effect, Option, Schema } from "effect"
-import type { SqlClient } from "effect/sql"
+import type { SqlClient, SqlError } from "effect/sql"
 import type { TenantId } from "../../domain/jobs/agent.ts"
 import { type Job, JobId, JobNotFound, type JobReceipt, type JobStatus } from "../../domain/jobs/job.ts"
-import { type Page, type PageRequest, type PageRow, pageBounds, pageOf } from "../../domain/operations/storage.ts"
+import {
+  type Page,
+  type PageRequest,
+  type PageRow,
+  pageBounds,
+  pageOf,
+  type StorageUnavailable,
+} from "../../domain/operations/storage.ts"
 import { makeBatched } from "../batched.ts"
 import type { Ledger } from "../routing/Ledger.ts"
 import { givenRows } from "../storedRows.ts"
@@ -21,37 +28,17 @@ import {
   toJob,
 } from "./JobRows.ts"
 
-/** Which jobs of a tenant. */
+/** Restricts a list of jobs. */
 export interface JobFilter {
   readonly agent_id?: string | undefined
   readonly status?: JobStatus | undefined
 }
 
+export type JobReads = Effect.Success<ReturnType<typeof makeJobReads>>
+
 export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, ledger: Ledger["Service"]) {
   const shownColumns = sql.literal(SHOWN_COLUMNS)
-  const stateColumns = sql.literal(STATE_COLUMNS)
   const shownBytes = sql.literal(SHOWN_BYTES)
-  const given = givenRows(sql, { tenant: "TEXT", job_id: "TEXT" })
-
-  /** Those of these jobs that are of the tenant who asks for them. */
-  const owned = (asked: ReadonlyArray<Asked>) =>
-    sql`FROM ${given(asked)} JOIN jobs ON jobs.id = given.job_id AND jobs.tenant = given.tenant`
-
-  const stateOf = yield* makeBatched<Asked, Option.Option<JobState>>({
-    most: MOST,
-    run: Effect.fnUntraced(function* (asked) {
-      const rows = yield* decodeStates(yield* sql`SELECT ${stateColumns} ${owned(asked)}`)
-      return asked.map((one) => ofThem(one, rows))
-    }),
-  })
-
-  /** How far the job is. */
-  const state = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-    // What is no id names no job, and may be what a database refuses to look for.
-    if (!isJobId(id)) return yield* new JobNotFound()
-    const found = yield* stateOf({ tenant, job_id: id })
-    return Option.isSome(found) ? found.value : yield* new JobNotFound()
-  })
 
   /** Steps with an event id above `after`, in order. */
   const steps = Effect.fnUntraced(function* (jobs: ReadonlyArray<string>, after = 0) {
@@ -61,7 +48,7 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
     return yield* decodeSteps(rows)
   })
 
-  /** Jobs with their steps and what they used. */
+  /** Adds steps and usage to jobs. */
   const completed = Effect.fnUntraced(function* (rows: ReadonlyArray<ShownRow>) {
     const ids = rows.map(({ id }) => id)
     const byJob = Map.groupBy(yield* steps(ids), (step) => step.job_id)
@@ -69,22 +56,7 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
     return rows.map((row) => toJob(row, byJob.get(row.id) ?? [], spent(row.id)))
   })
 
-  const readOne = yield* makeBatched<Asked, Option.Option<Job>>({
-    most: MOST,
-    run: Effect.fnUntraced(function* (asked) {
-      const rows = yield* decodeShown(yield* sql`SELECT ${shownColumns} ${owned(asked)}`)
-      const jobs = yield* completed(rows)
-      return asked.map((one) => {
-        const index = rows.findIndex((row) => row.id === one.job_id && row.tenant === one.tenant)
-        return Option.fromUndefinedOr(jobs[index])
-      })
-    }),
-  })
-
-  const read = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
-    const job = isJobId(id) ? yield* readOne({ tenant, job_id: id }) : Option.none()
-    return Option.isSome(job) ? job.value : yield* new JobNotFound()
-  })
+  const { read, state } = yield* makeLookups(sql, completed)
 
   const list = Effect.fnUntraced(function* (tenant: TenantId, filter: JobFilter = {}, page?: PageRequest) {
     const { before, limit } = yield* pageBounds(page)
@@ -93,7 +65,7 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
       ...(filter.agent_id === undefined ? [] : [sql`agent_id = ${filter.agent_id}`]),
       ...(filter.status === undefined ? [] : [sql`status = ${filter.status}`]),
     ])
-    // What the page holds is decided before any of it is read: together these rows may be more than memory should take.
+    // Chooses the rows of the page by size before reading them: together they may exceed memory.
     const rows = yield* sql<PageRow>`SELECT id, ${shownBytes} AS bytes FROM jobs
       WHERE ${wanted} AND id < ${before} ORDER BY id DESC LIMIT ${limit + 1}`
     const { items, ...next } = pageOf(rows, limit)
@@ -104,7 +76,7 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
     return jobs
   })
 
-  /** What sealed proxies signed of the job's steps, in their order. */
+  /** The receipts of the job's steps, in their order. */
   const receipts = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
     yield* state(tenant, id)
     const rows = yield* sql`SELECT name, receipt FROM job_steps
@@ -119,12 +91,63 @@ export const makeJobReads = Effect.fnUntraced(function* (sql: SqlClient.SqlClien
   return { state, steps, read, receipts, list }
 })
 
+/** Returns lookups by id. Those that arrive at the same time share a query. */
+const makeLookups = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  completed: (
+    rows: ReadonlyArray<ShownRow>,
+  ) => Effect.Effect<ReadonlyArray<Job>, SqlError.SqlError | StorageUnavailable>,
+) {
+  const shownColumns = sql.literal(SHOWN_COLUMNS)
+  const stateColumns = sql.literal(STATE_COLUMNS)
+  const given = givenRows(sql, { tenant: "TEXT", job_id: "TEXT" })
+
+  /** SQL: the requested jobs that belong to the tenants who asked. */
+  const owned = (asked: ReadonlyArray<Asked>) =>
+    sql`FROM ${given(asked)} JOIN jobs ON jobs.id = given.job_id AND jobs.tenant = given.tenant`
+
+  const stateOf = yield* makeBatched<Asked, Option.Option<JobState>>({
+    most: MOST,
+    run: Effect.fnUntraced(function* (asked) {
+      const rows = yield* decodeStates(yield* sql`SELECT ${stateColumns} ${owned(asked)}`)
+      return asked.map((one) => ofThem(one, rows))
+    }),
+  })
+
+  const readOne = yield* makeBatched<Asked, Option.Option<Job>>({
+    most: MOST,
+    run: Effect.fnUntraced(function* (asked) {
+      const rows = yield* decodeShown(yield* sql`SELECT ${shownColumns} ${owned(asked)}`)
+      const jobs = yield* completed(rows)
+      return asked.map((one) => {
+        const index = rows.findIndex((row) => row.id === one.job_id && row.tenant === one.tenant)
+        return Option.fromUndefinedOr(jobs[index])
+      })
+    }),
+  })
+
+  /** Returns the job's state. */
+  const state = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+    // A database may refuse to compare with text that is no valid id.
+    if (!isJobId(id)) return yield* new JobNotFound()
+    const found = yield* stateOf({ tenant, job_id: id })
+    return Option.isSome(found) ? found.value : yield* new JobNotFound()
+  })
+
+  const read = Effect.fnUntraced(function* (tenant: TenantId, id: string) {
+    const job = isJobId(id) ? yield* readOne({ tenant, job_id: id }) : Option.none()
+    return Option.isSome(job) ? job.value : yield* new JobNotFound()
+  })
+
+  return { state, read }
+})
+
 const isJobId = Schema.is(JobId)
 
-/** Questions that are answered together at most. */
+/** Most lookups per query. */
 const MOST = 64
 
-/** A job that somebody asks for. What is read for several tenants at once is given to each by its own name. */
+/** A requested job. One query serves several tenants, so each row is matched by its tenant, too. */
 interface Asked {
   readonly tenant: TenantId
   readonly job_id: JobId

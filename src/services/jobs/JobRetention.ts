@@ -1,4 +1,4 @@
-/** Removes what has expired: ended jobs with their steps, and idempotency keys. */
+/** Removes expired rows: ended jobs with their steps, and idempotency keys. */
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { unavailableUnlimited } from "../storedRows.ts"
@@ -7,7 +7,7 @@ import { JobSettings } from "./JobSettings.ts"
 /** Rows removed per transaction, so that a large backlog holds no lock for long. */
 const BATCH = 500
 
-/** One pass over all that has expired; returns how many jobs it removed. */
+/** Removes all expired rows; returns the number of removed jobs. */
 export const prune = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
@@ -28,7 +28,7 @@ export const prune = Effect.gen(function* () {
   return removed
 }).pipe(unavailableUnlimited, Effect.withSpan("JobRetention.prune"))
 
-/** Prunes at start and then regularly, until its scope closes. */
+/** Prunes at start and then at intervals, until its scope closes. */
 export const layerJobRetention = Layer.effectDiscard(
   Effect.gen(function* () {
     const { pruneEvery } = yield* JobSettings

@@ -1,4 +1,4 @@
-/** Jobs and steps as the database holds them, and as their owners see them. */
+/** Rows of jobs and steps, and their public form. */
 import { Schema } from "effect"
 import { AgentId, Metadata, TenantId } from "../../domain/jobs/agent.ts"
 import { AtMost, type Job, JobId, JobStatus, type JobStep, JobTask, StepCall } from "../../domain/jobs/job.ts"
@@ -12,26 +12,25 @@ import { decodeRows, storedJson } from "../storedRows.ts"
 
 const Time = Schema.DateTimeUtcFromMillis
 
-/** How far a job is: what those who wait for it look at again and again. */
+/** A job's progress, which waiting clients read again and again. */
 const JobState = Schema.Struct({
   id: JobId,
   tenant: TenantId,
   mode: Mode,
   status: JobStatus,
-  /** No step has a higher id. */
+  /** The highest id of its steps. */
   last_event: Schema.Int,
   created_at: Time,
 })
 export const decodeStates = decodeRows("jobs", JobState)
 export type JobState = typeof JobState.Type
-/** SQL. */
 const columnsOf = (fields: object): string =>
   Object.keys(fields)
     .map((name) => `jobs.${name}`)
     .join(", ")
 export const STATE_COLUMNS = columnsOf(JobState.fields)
 
-/** What owners see of a job, but for its steps and what it used. */
+/** The public part of a job, except its steps and usage. */
 const ShownRow = Schema.Struct({
   ...JobState.fields,
   agent_id: AgentId,
@@ -42,9 +41,9 @@ const ShownRow = Schema.Struct({
   metadata: storedJson(Metadata),
   result: Schema.NullOr(storedJson(JobResult)),
   problem: Schema.NullOr(storedJson(Problem)),
-  /** `null` where nobody could work it out. */
+  /** `null` if the bound is unknown. */
   at_most: Schema.NullOr(storedJson(AtMost)),
-  /** Trace context of the request that enqueued it, as `storeTrace` writes it. */
+  /** Trace context of the request that enqueued the job, as `storeTrace` writes it. */
   traceparent: Schema.String,
   started_at: Schema.NullOr(Time),
   finished_at: Schema.NullOr(Time),
@@ -53,7 +52,7 @@ const ShownRow = Schema.Struct({
 export type ShownRow = typeof ShownRow.Type
 export const decodeShown = decodeRows("jobs", ShownRow)
 export const SHOWN_COLUMNS = columnsOf(ShownRow.fields)
-/** SQL: about how many bytes of these columns can be many. */
+/** SQL: approximate size of the row in bytes, counting the columns that can be large. */
 export const SHOWN_BYTES = [
   "octet_length(task)",
   "octet_length(metadata)",
@@ -61,7 +60,7 @@ export const SHOWN_BYTES = [
   "COALESCE(octet_length(problem), 0)",
 ].join(" + ")
 
-/** What a worker needs of a job. */
+/** The part of a job that its worker needs. */
 const WorkRow = Schema.Struct({
   id: JobId,
   tenant: TenantId,
@@ -75,16 +74,16 @@ const WorkRow = Schema.Struct({
   /** In milliseconds since the epoch. */
   created_at: Schema.Int,
   last_event: Schema.Int,
-  /** What workers have spent on it so far, as of the last write. */
+  /** Milliseconds that workers have spent on the job, as of the last write. */
   ran_ms: Schema.Int,
-  /** How often it was tried again after a fault of this product. */
+  /** Retries after a fault of this product. */
   faults: Schema.Int,
 })
 export type WorkRow = typeof WorkRow.Type
 export const decodeWork = decodeRows("jobs", WorkRow)
 export const WORK_COLUMNS = columnsOf(WorkRow.fields)
 
-/** What is decided about a job when it is made. */
+/** The columns that are decided when a job is made. */
 export type NewJob = Pick<
   ShownRow,
   | "id"
@@ -101,7 +100,7 @@ export type NewJob = Pick<
   | "expires_at"
 >
 
-/** A new job as a row, but for its agent and when it is due. */
+/** A new job as a row, except its agent and due time. */
 export const newJobColumns = (job: NewJob) => ({
   id: job.id,
   tenant: job.tenant,
@@ -146,7 +145,7 @@ export const NEW_JOB_COLUMNS = {
   expires_at: "BIGINT",
 } as const
 
-/** A new job as its owner sees it. */
+/** The public form of a new job. */
 export const toNewJob = (job: NewJob): Job =>
   toJob(
     {

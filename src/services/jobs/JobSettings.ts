@@ -1,32 +1,31 @@
-/** Every number of durable jobs, in one plain value. */
+/** All numbers of durable jobs. */
 import { Context, Duration } from "effect"
 
 export interface JobSettings {
   /** Jobs that this process works on at the same time. */
   readonly workers: number
-  /** How many of them may be of one tenant. */
+  /** The most of these jobs that may belong to one tenant. */
   readonly workersPerTenant: number
-  /** How long a job is tried again without a step having finished, before a failure that may pass is final. */
+  /** How long a job without a finished step is retried before a retryable failure becomes final. */
   readonly retryFor: Duration.Duration
-  /** The longest wait before the second attempt; further ones grow with the time that it has been failing. */
+  /** The longest delay before the second attempt; later delays grow with the time that the job has been failing. */
   readonly retryBase: Duration.Duration
-  /** The longest wait, also where an upstream asks for a longer one. */
+  /** The longest delay, even if an upstream asks for more. */
   readonly retryCap: Duration.Duration
-  /** How often in a row a job's workers may die without the job finishing a step before the job is failed. */
+  /** How many workers in a row may die on a job, without it finishing a step, before it fails. */
   readonly maxCrashes: number
   /**
-   * How many of those deaths count as bad luck, after which the job goes on at once. After more, the job itself may be
-   * the cause: it then waits between attempts, from `crashBase` to `crashCap`, twice as long each time, so that it
-   * cannot keep a server down.
+   * How many of those deaths the job survives without delay. After more of them the job may be the cause: it then
+   * waits between attempts, from `crashBase` to `crashCap`, doubling each time, so that it cannot keep a server down.
    */
   readonly innocentCrashes: number
   readonly crashBase: Duration.Duration
   readonly crashCap: Duration.Duration
-  /** A worker that has not renewed its claim for this long is taken for dead. Whole seconds. */
+  /** A worker that has not renewed its lease for this long counts as dead. Whole seconds. */
   readonly lease: Duration.Duration
-  /** How often claims are renewed. */
+  /** How often leases are renewed. */
   readonly leaseRefresh: Duration.Duration
-  /** How often an idle process looks for jobs that others enqueued or left behind. */
+  /** How often an idle process looks for jobs that other processes enqueued or left behind. */
   readonly poll: Duration.Duration
   /** How long ended jobs are kept. */
   readonly retention: Duration.Duration

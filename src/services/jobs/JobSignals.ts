@@ -1,17 +1,17 @@
 /**
- * Wakes callers that wait for a job when something happens to it. What happened is read from the database, so a lost
- * signal only delays: all waiters are woken every `SAFETY_POLL` to look by themselves.
+ * Wakes callers that wait for a change of a job. They read the change from the database, so a lost signal only causes
+ * a delay: all waiters are woken every `SAFETY_POLL`.
  */
 import { Context, Duration, Effect, Latch, Layer, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { JobId } from "../../domain/jobs/job.ts"
 
-/** How often waiters look where nothing has woken them. */
+/** How often waiters look without a signal. */
 const SAFETY_POLL = Duration.seconds(5)
 
 /**
- * What happens to a job: a step finished, it ended, or its worker has to let go of it. And for those who follow it: that they
- * do, and a step that begins, as a text without spaces and colons.
+ * A job's events: a step finished (`changed`), it ended, or its worker must stop. `watched` announces a follower and
+ * `begun` a step, as text without spaces and colons, to followers.
  */
 type Topic =
   | `changed:${JobId}`
@@ -26,22 +26,22 @@ export const watched = (id: JobId): Topic => `watched:${id}`
 export const begun = (id: string, step: string): Topic => `begun:${id}:${step}`
 
 interface Subscription {
-  /** Waits for a signal since the last wait, at most about `SAFETY_POLL`. Signals in between count as one. */
+  /** Waits for a signal since the last wait, at most about `SAFETY_POLL`. Several signals count as one. */
   readonly next: Effect.Effect<void>
 }
 
 export class JobSignals extends Context.Service<
   JobSignals,
   {
-    /** Wakes the topic's subscribers once the current transaction commits; at once outside of one. */
+    /** Wakes the topic's subscribers when the current transaction commits; at once outside of one. */
     readonly publish: (topic: Topic) => Effect.Effect<void>
-    /** From here on no signal of these topics is missed; read the database after subscribing. */
+    /** No signal of these topics is missed from here on; read the database after subscribing. */
     readonly subscribe: (...topics: ReadonlyArray<string>) => Effect.Effect<Subscription, never, Scope.Scope>
-    /** Calls `heard` for every topic that is published, for who has many to look after. */
+    /** Calls `heard` for every published topic: one listener for many jobs. */
     readonly listen: (heard: (topic: string) => void) => Effect.Effect<void, never, Scope.Scope>
   }
 >()("sealgate/services/jobs/JobSignals") {
-  /** Within this process, which is all there is on the embedded database. */
+  /** Signals within this process: the embedded database has only one. */
   static readonly layerLocal = Layer.effect(
     JobSignals,
     Effect.gen(function* () {
@@ -56,7 +56,7 @@ export class JobSignals extends Context.Service<
   )
 }
 
-/** The board of a process. One timer wakes all waiters to look, where each would need one of its own. */
+/** The signals of a process. One timer wakes all waiters, instead of one timer each. */
 export const makeSignalBoard: Effect.Effect<SignalBoard, never, Scope.Scope> = Effect.gen(function* () {
   const board = new SignalBoard()
   yield* Effect.forkScoped(Effect.forever(board.wakeAllAfter(SAFETY_POLL)))
@@ -66,7 +66,7 @@ export const makeSignalBoard: Effect.Effect<SignalBoard, never, Scope.Scope> = E
 /** Subscribers of this process, by topic. */
 class SignalBoard {
   private readonly topics = new Map<string, Set<Latch.Latch>>()
-  /** Open while there are any. */
+  /** Open while there are subscribers. */
   private readonly inUse = Latch.makeUnsafe()
   private readonly listeners = new Set<(topic: string) => void>()
 

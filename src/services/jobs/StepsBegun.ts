@@ -1,28 +1,27 @@
 /**
- * Tells those who follow a job of steps as they begin, in whichever process it is worked on. Nothing of it is stored, and
- * nothing is sent where nobody follows: followers say so by a signal, again and again, because the job may be taken by
- * another process meanwhile.
+ * Sends the start of steps to the followers of a job, whichever process works on it. Nothing is stored, and nothing is
+ * sent without followers. A follower announces itself repeatedly, because another process may take the job over.
  */
 import { Clock, Context, Duration, Effect, Layer, Option, Queue, Schedule, Schema, Stream } from "effect"
 import { type JobId, JobStepBegun } from "../../domain/jobs/job.ts"
 import { begun, JobSignals, watched } from "./JobSignals.ts"
 
 const ANNOUNCED_EVERY = Duration.seconds(5)
-/** How long a job counts as followed since somebody said so. */
+/** How long a job counts as followed after an announcement. */
 const FOLLOWED_FOR = Duration.seconds(12)
-/** Beginnings that wait for a slow follower; it loses the oldest. */
+/** Buffered starts for a slow follower; it loses the oldest. */
 const KEPT = 64
 
 interface StepsBegunService {
-  /** Says that a step has begun. It is under way until {@link StepsBegunService.end}. */
+  /** Announces that a step has begun. It is running until {@link StepsBegunService.end}. */
   readonly begin: (job: JobId, step: JobStepBegun) => Effect.Effect<void>
-  /** What was begun is under way no longer. */
+  /** Marks a step as no longer running. */
   readonly end: (job: JobId, step: JobStepBegun) => void
-  /** The steps of a job as they begin, those first that are under way. It has no end. */
+  /** The job's steps as they begin, running ones first. The stream does not end. */
   readonly follow: (job: JobId) => Stream.Stream<JobStepBegun>
 }
 
-/** By default nobody is told. */
+/** Sends nothing by default. */
 export const StepsBegun = Context.Reference<StepsBegunService>("sealgate/services/jobs/StepsBegun", {
   defaultValue: () => ({ begin: () => Effect.void, end: () => undefined, follow: () => Stream.never }),
 })
@@ -85,7 +84,7 @@ export const layerStepsBegun: Layer.Layer<never, never, JobSignals> = Layer.effe
   }),
 )
 
-/** What belongs to jobs, until it is removed. */
+/** Sets of items by job. */
 class Registry<A> {
   private readonly sets = new Map<string, Set<A>>()
 
@@ -106,7 +105,7 @@ class Registry<A> {
   }
 }
 
-/** Signals have neither spaces nor colons within. */
+/** Signals contain neither spaces nor colons. */
 const OnSignal = Schema.StringFromBase64Url.pipe(Schema.decodeTo(Schema.fromJsonString(JobStepBegun)))
 const encode = (step: JobStepBegun) => Effect.orDie(Schema.encodeEffect(OnSignal)(step))
 const decode = Schema.decodeUnknownOption(OnSignal)

@@ -1,14 +1,14 @@
-/** How long a job waits before somebody works on it again. */
+/** Delays before a job's next attempt. */
 import { Duration, Effect, Random } from "effect"
 import type { JobSettings } from "./JobSettings.ts"
 
-/** After `times` suspicious crashes, from 1: twice as long each time. */
+/** After `times` suspicious crashes, from 1; doubles each time. */
 export const afterCrash = ({ crashBase, crashCap }: JobSettings, times: number): Duration.Duration =>
   Duration.min(Duration.times(crashBase, 2 ** (times - 1)), crashCap)
 
 /**
- * After a failure: about as long as the job has been failing, so that each wait is about twice the last, or as long as
- * the upstream asked for. The wait is random, so that jobs that failed together come back at different times.
+ * After a failure: about as long as the job has been failing, so that each delay is about twice the last, or as long
+ * as the upstream asked for. The delay is random, so that jobs that failed together retry at different times.
  */
 export const afterFailure = (
   { retryBase, retryCap }: JobSettings,

@@ -1,6 +1,6 @@
 import type { JobId } from "../../domain/jobs/job.ts"
 
-/** A job as a message in the words of OpenTelemetry's messaging conventions. */
+/** Attributes of a job in OpenTelemetry's messaging conventions. */
 export const jobMessage = (id: JobId) => ({
   "messaging.system": "sealgate",
   "messaging.destination.name": "jobs",

@@ -1,4 +1,4 @@
-/** Turns the calls that an answer took into rows of the ledger, each with its cost and its baseline. */
+/** Turns the calls of a request into ledger rows, each with its cost and its baseline. */
 import { SecureRandom } from "effect/crypto"
 import { ruleOf } from "../../domain/upstream/failures.ts"
 import type { StepCall } from "../../domain/jobs/job.ts"
@@ -8,7 +8,7 @@ import type { Attempt } from "../../domain/upstream/upstream.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { priceOf } from "./Prices.ts"
 
-/** What the rows of one request have in common. */
+/** The columns that all rows of one request share. */
 export interface Account {
   readonly tenant: string
   readonly job: string | null
@@ -19,7 +19,7 @@ export interface Account {
   readonly extra: boolean
 }
 
-/** A call, and what it counts against its job's limits. */
+/** A call, and its charge against the job's limits. */
 export interface ChargedAttempt extends Attempt, Pick<CallRecord, "charged"> {}
 
 /** The tokens of a call. A call that failed before a model ran used none, unless the provider reports some. */
@@ -27,7 +27,7 @@ const tokensUsed = ({ outcome, usage }: Attempt): Tokens | null =>
   tokensOf(usage) ?? (ruleOf(outcome)?.billed === false ? NO_TOKENS : null)
 
 /**
- * The rows of one request, in the order of its calls. The baseline is priced for the call that served: another model
+ * Returns the rows of one request, in the order of its calls. Only the call that served has a baseline: another model
  * would not have had the failures of this one, so failed calls and calls that only routing made have a baseline of 0.
  */
 export const recordsOf = (

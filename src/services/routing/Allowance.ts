@@ -1,6 +1,6 @@
 /**
- * What the calls of a request may use. A provider is sent what is left as its output limit, and a call of which it reports no
- * usage is charged what it is estimated to have used.
+ * Limits of the calls of a request. The unused part is sent to the provider as its output limit. A call without
+ * reported usage is charged its estimate.
  */
 import type { ChatRequest } from "../../domain/chat/chat.ts"
 import { ruleOf } from "../../domain/upstream/failures.ts"
@@ -11,7 +11,7 @@ import type { Attempt } from "../../domain/upstream/upstream.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import { estimateInput, expectedOutput } from "./TokenEstimate.ts"
 
-/** `Infinity` where there is no limit. `cost` is in micro-USD. */
+/** `Infinity` means no limit. `cost` is in micro-USD. */
 export interface Allowance {
   readonly calls: number
   readonly tokens: number
@@ -20,13 +20,13 @@ export interface Allowance {
 
 export const UNLIMITED: Allowance = { calls: Infinity, tokens: Infinity, cost: Infinity }
 
-/** The longest output that a call may have; below 1, none may be made. */
+/** The longest output of a call; below 1, no call is allowed. */
 export const longestOutput = ({ cost, tokens }: Allowance, prices: Prices | null, input: number): number => {
   const paid = cost === Infinity ? Infinity : prices === null ? 0 : outputWithin(prices, input, cost)
   return Math.min(tokens - input, paid)
 }
 
-/** Keeps the calls of one request within its allowance, and says what each of them is charged. */
+/** Keeps the calls of one request within its allowance, and computes their charges. */
 export class Spending {
   private left: Allowance
   private readonly input: number
@@ -49,7 +49,7 @@ export class Spending {
     return this.left.calls >= 1 && targets.every((target) => this.outputOf(target) >= 1)
   }
 
-  /** The output limit to send; `undefined` where the target's context ends an answer before. */
+  /** The output limit to send; `undefined` if the target's context is shorter. */
   limitOf(targets: ReadonlyArray<Target>, name: TargetName): number | undefined {
     const context = targets.find((target) => sameTarget(target, name))?.max_context_tokens ?? Infinity
     const limit = this.outputOf(name)
@@ -57,8 +57,8 @@ export class Spending {
   }
 
   /**
-   * Charges a call of whose answer `received` tokens came. What is reported of a call that broke off may be what it had
-   * used at its beginning, so what came counts at least.
+   * Charges a call whose answer had `received` tokens so far. A broken call may report the usage of its beginning
+   * only, so the received tokens are the minimum.
    */
   charge(attempt: Attempt, received: number): CallRecord["charged"] {
     const { outcome, servedModel, usage } = attempt

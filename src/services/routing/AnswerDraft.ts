@@ -1,12 +1,12 @@
-/** Puts a streamed answer together; streamed, because only a stream shows when its first token came. */
+/** Assembles a streamed answer. Calls are streamed because only a stream shows when its first token came. */
 import type { StreamEvent } from "../../domain/upstream/upstream.ts"
 import { tokensOfBytes } from "./TokenEstimate.ts"
 
-/** What a model wrote. `text` is its refusal if it refused. */
+/** A model's answer. `text` is its refusal if it refused. */
 export interface Answer {
   readonly text: string
   readonly refused: boolean
-  /** The provider cut it off at the longest answer that it gives. */
+  /** The provider cut it off at its longest answer. */
   readonly cut: boolean
 }
 
@@ -26,12 +26,12 @@ export class AnswerDraft {
     }
   }
 
-  /** Estimated tokens of all that came, also of what was void later. */
+  /** Estimated tokens of all deltas, also of those before a restart. */
   get received(): number {
     return tokensOfBytes(this.bytes)
   }
 
-  /** The answer, once its stream has ended like this. */
+  /** Returns the answer at the end of the stream. */
   finished({ served }: Extract<StreamEvent, { readonly _tag: "Finished" }>): Answer {
     const { content, refusal } = this
     const reason = served.finishReasons[0]

@@ -5,10 +5,10 @@ import type { ProviderId } from "../../domain/upstream/upstream.ts"
 
 /** One call to a provider. Times in milliseconds, `at` since the epoch; money in micro-USD. */
 export interface CallRecord {
-  /** That of its request, and its number there. */
+  /** The request's id and the number of the call. */
   readonly id: string
   readonly at: number
-  /** All calls of one request share it, and one of them is its `first`. */
+  /** Shared by all calls of one request; one of them is its `first`. */
   readonly requestId: string
   readonly first: boolean
   readonly tenant: string
@@ -18,19 +18,19 @@ export interface CallRecord {
   readonly strategy: Strategy
   readonly role: Role
   readonly provider: ProviderId
-  /** The model that was asked for, and the one that answered, where it said so. */
+  /** The requested model, and the one that answered, if reported. */
   readonly model: string
   readonly servedModel: string | null
-  /** `null` when the provider did not say. */
+  /** `null` if the provider did not report them. */
   readonly tokens: Tokens | null
   readonly priceVersion: string | null
   readonly cost: number | null
-  /** What it counts against its job's limits, where its tokens or its cost are not known as an estimate. */
+  /** Its charge against the job's limits: estimated if tokens or cost are unknown. */
   readonly charged: { readonly tokens: number; readonly cost: number }
-  /** The same tokens at the baseline; 0 for a call that the baseline would not have made. */
+  /** The cost of the same tokens at the baseline; 0 for a call that the baseline would not have made. */
   readonly baseline: number | null
   readonly latency: number
   readonly ttft: number | null
-  /** `success`, `interrupted`, or how it failed. */
+  /** `success`, `interrupted`, or the kind of failure. */
   readonly outcome: string
 }

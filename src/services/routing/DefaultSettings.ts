@@ -1,17 +1,17 @@
-/** The default routing: derived from the configured providers, without calling any. */
+/** The default routing, derived from the configured providers without calling any. */
 import { Duration } from "effect"
 import type { RoutingSettings, Target } from "../../domain/routing/routing.ts"
 import type { ProviderStatus } from "../upstream/Upstream.ts"
 import type { UpstreamSettings } from "../upstream/UpstreamSettings.ts"
 import { contextOf, shippedPrice } from "./Prices.ts"
 
-/** The context that is assumed for unknown models: most current ones accept it. */
+/** The context assumed for unknown models: most current ones accept it. */
 const DEFAULT_CONTEXT_TOKENS = 128_000
 
 /**
- * One target per provider with its default model, in the providers' order. The cheapest is preferred if all have a
- * price, else the order is followed. The baseline is the first of the order, because that is who would have served
- * everything without routing; where it has no price, the first that has one.
+ * One target per provider with its default model, in the providers' order. Prefers the cheapest if all have a price,
+ * else follows the order. The baseline is the first target with a price, or else the first: without routing it would
+ * have served everything.
  */
 export const defaultSettings = (
   providers: ReadonlyArray<Pick<ProviderStatus, "provider" | "model">>,
@@ -47,7 +47,7 @@ export const defaultSettings = (
   }
 }
 
-/** The fault policy that `settings` ask for; what they do not speak of stays as in `base`. */
+/** The fault policy of `settings`; the rest stays as in `base`. */
 export const faultPolicyOf = (
   base: UpstreamSettings,
   { breaker, retry, timeouts }: Pick<RoutingSettings, "breaker" | "retry" | "timeouts">,

@@ -1,23 +1,23 @@
-/** How targets want to be asked, learned from what they refuse. */
+/** How targets accept requests, learned from their refusals. */
 import { Duration, Redacted } from "effect"
 import type { ChatRequest } from "../../domain/chat/chat.ts"
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { UpstreamError } from "../../domain/upstream/upstream.ts"
 
 export interface Dialect {
-  /** Whether it takes `response_format`. */
+  /** Whether the target accepts `response_format`. */
   readonly form: boolean
   /** The member for an output limit: some servers know only the older one. */
   readonly limit: "max_completion_tokens" | "max_tokens"
-  /** The largest output limit that it takes. */
+  /** The largest accepted output limit. */
   readonly longest: number
 }
 
 const USUAL: Dialect = { form: true, limit: "max_completion_tokens", longest: Infinity }
-/** Every model in use gives answers this long, and some refuse a limit above their longest answer. */
+/** Every model in use answers at this length, and some refuse a limit above their longest answer. */
 const SAFE_OUTPUT_TOKENS = 4096
 
-/** How long a target is asked as it wanted once: its server may be updated, or that one request was odd. */
+/** How long a learned dialect is kept: the server may be updated, or the request was unusual. */
 export const LEARNED_FOR = Duration.minutes(10)
 
 /** Times are in milliseconds since the epoch. */
@@ -33,7 +33,10 @@ export class Dialects {
     this.known.set(nameOf(target), { dialect, until: now + Duration.toMillis(LEARNED_FOR) })
   }
 
-  /** What to try after a refusal: one change at a time, so that the one that helps is known, and at last all of them. */
+  /**
+   * Dialects to try after a refusal: one change at a time, so that the effective one is known, and at last all of
+   * them.
+   */
   others(known: Dialect, hasForm: boolean, limit: number | undefined): ReadonlyArray<Dialect> {
     const plain = { ...known, form: false }
     const older = { ...known, limit: "max_tokens" as const }
@@ -49,21 +52,21 @@ export class Dialects {
 
 const MOST_MODEST = { limit: "max_tokens", longest: SAFE_OUTPUT_TOKENS } as const
 
-/** What vendors call `response_format`, and what it asks for. */
+/** Vendors' names for `response_format` and its contents. */
 const FORM_NAMES =
   /response_?(format|schema|mime_?type|json_?schema)|json_?(schema|object)|json mode|structured output/i
 
-/** What vendors call an output limit. */
+/** Vendors' names for an output limit. */
 const LIMIT_NAMES = /max_?(completion|output|new)?_?tokens/i
 
-/** Whether a refusal is about what `names` names. */
+/** Whether a refusal mentions one of `names`. */
 const isAbout = (names: RegExp, { detail, said }: UpstreamError): boolean =>
   (detail !== undefined && names.test(Redacted.value(detail))) ||
   (said !== undefined && names.test(JSON.stringify(Redacted.value(said).error)))
 
 /**
- * What to learn of an answer in the dialect `tried` after `refusals` of what was `known`: only changes of what a refusal
- * names, because a target may refuse one request for anything. `undefined` if there is none.
+ * The dialect to learn after an answer to `tried`, after `refusals` of `known`. It takes over only changes that a
+ * refusal names, because a target may refuse a request for any reason. `undefined` if nothing changes.
  */
 export const namedIn = (
   refusals: ReadonlyArray<UpstreamError>,
@@ -76,7 +79,7 @@ export const namedIn = (
   return isNew ? { form, limit, longest } : undefined
 }
 
-/** A request as a dialect has it; its output limit is added for each call. */
+/** Applies a dialect to a request; the output limit is added per call. */
 export const inDialect = ({ response_format, ...plain }: ChatRequest, { form }: Dialect): ChatRequest =>
   form && response_format !== undefined ? { ...plain, response_format } : plain
 

@@ -1,14 +1,14 @@
-/** How soon each target began to answer lately, in this process. */
+/** Recent times to first token of each target, in this process. */
 import type { TargetName } from "../../domain/upstream/targets.ts"
 
-/** How many measurements count: the latest ones, while they are fresh. */
+/** Only the latest fresh measurements count, at most this many. */
 const WINDOW = 31
 const MAX_AGE_MS = 15 * 60_000
 
-/** A target with fewer fresh measurements than this is not ranked. */
+/** Targets with fewer fresh measurements are not ranked. */
 export const ENOUGH_MEASUREMENTS = 3
 
-/** How many targets are remembered, those that were called last: callers can make up names of models. */
+/** The most targets to remember, the last called ones: callers can invent model names. */
 export const MAX_TARGETS = 1_000
 
 interface Measurement {
@@ -19,7 +19,7 @@ interface Measurement {
 export class FirstTokenTimes {
   private readonly measurements = new Map<string, Array<Measurement>>()
 
-  /** Notes a time in milliseconds; `Infinity` for a call that failed before any output, so that it counts against. */
+  /** Adds a time in milliseconds; `Infinity` for a call that failed before any output. */
   add(target: TargetName, ms: number, now: number): void {
     const key = keyOf(target)
     const kept = this.measurements.get(key) ?? []
@@ -31,7 +31,7 @@ export class FirstTokenTimes {
     for (const oldest of this.measurements.keys().take(1)) this.measurements.delete(oldest)
   }
 
-  /** The median in milliseconds, `undefined` as long as there are not enough fresh measurements. */
+  /** The median in milliseconds; `undefined` without enough fresh measurements. */
   median(target: TargetName, now: number): number | undefined {
     const sorted = this.fresh(target, now)
       .map(({ ms }) => ms)
@@ -39,7 +39,7 @@ export class FirstTokenTimes {
     return sorted.length < ENOUGH_MEASUREMENTS ? undefined : sorted[Math.floor(sorted.length / 2)]
   }
 
-  /** The longest of the latest times in milliseconds, however old; `undefined` if there was none or all calls failed. */
+  /** The longest finite recent time in milliseconds, of any age; `undefined` if there is none. */
   longest(target: TargetName): number | undefined {
     let longest: number | undefined
     for (const { ms } of this.measurements.get(keyOf(target)) ?? []) {
@@ -48,7 +48,7 @@ export class FirstTokenTimes {
     return longest
   }
 
-  /** How many of the latest calls are known, failed ones included. */
+  /** The number of recent calls, failed ones included. */
   count(target: TargetName): number {
     return this.measurements.get(keyOf(target))?.length ?? 0
   }

@@ -1,14 +1,14 @@
-/** The sums that are kept per hour, and how calls add up to them: once here, once in SQL for the hours in part. */
+/** Hourly sums over calls: in TypeScript for new calls, and in SQL for partial hours. */
 import type { SqlClient } from "effect/sql"
 import { MAX_SUM, sumOf } from "../../domain/routing/money.ts"
 import type { CallRecord } from "./CallRecord.ts"
 
 export const HOUR_MS = 3_600_000
 
-/** The tenant of the sums over all tenants; no tenant's name is empty. */
+/** The tenant of the sums over all tenants; real tenants have no empty name. */
 export const ALL_TENANTS = ""
 
-/** Every sum as SQL over rows of `ledger_calls`; what {@link hourlySums} says in TypeScript. */
+/** Every sum as SQL over rows of `ledger_calls`; {@link hourlySums} is the same in TypeScript. */
 export const SUMS_OF_CALLS = {
   requests: "first_of_request",
   calls: "1",
@@ -22,14 +22,14 @@ export const SUMS_OF_CALLS = {
   baseline: "CASE WHEN cost IS NULL THEN 0 ELSE COALESCE(baseline, 0) END",
 } as const
 
-/** SQL's counterparts of `sumOf`: `total` is the sum of an expression over rows, `sum` that of two. */
+/** SQL counterparts of `sumOf`: `total` sums an expression over rows, `sum` adds two. */
 export const cappedSums = (sql: SqlClient.SqlClient) =>
   sql.onDialectOrElse({
     pg: () => ({
       total: (expression: string) => `CAST(LEAST(COALESCE(SUM(${expression}), 0), ${MAX_SUM}) AS BIGINT)`,
       sum: (a: string, b: string) => `LEAST(${a} + ${b}, ${MAX_SUM})`,
     }),
-    // TOTAL adds up in floating point, exactly up to MAX_SUM, where SUM fails beyond 64 bits.
+    // TOTAL adds in floating point, exact up to MAX_SUM; SUM fails beyond 64 bits.
     orElse: () => ({
       total: (expression: string) => `CAST(MIN(TOTAL(${expression}), ${MAX_SUM}) AS BIGINT)`,
       sum: (a: string, b: string) => `MIN(${a} + ${b}, ${MAX_SUM})`,
@@ -38,7 +38,7 @@ export const cappedSums = (sql: SqlClient.SqlClient) =>
 
 export type Sums = { readonly [Name in keyof typeof SUMS_OF_CALLS]: number }
 
-// Object.keys forgets which keys an object literal has.
+// Object.keys loses the key type of an object literal.
 export const SUM_COLUMNS = Object.keys(SUMS_OF_CALLS) as ReadonlyArray<keyof Sums>
 
 const sumsOf = (row: CallRecord): Sums => {
@@ -84,8 +84,8 @@ export const NO_SUMS: Sums = {
 }
 
 /**
- * What `rows` add to `ledger_hours`, as rows of it: for their tenant and for all tenants. They come in the order of
- * their keys, so that two writers lock rows in the same order and cannot wait for each other.
+ * The rows that `rows` add to `ledger_hours`: for their tenant and for all tenants. They are sorted by key, so that
+ * all writers lock rows in the same order and cannot deadlock.
  */
 export const hourlySums = (rows: ReadonlyArray<CallRecord>) => {
   const hours = new Map<string, ReturnType<typeof keyOf> & Sums>()

@@ -1,6 +1,6 @@
 /**
- * The ledger: every upstream call, with what it cost and what it would have cost at the baseline. The hourly sums are
- * kept in the transaction that writes the rows, so they are right whenever a row is visible, also after a crash.
+ * The ledger: every upstream call, with its cost and its cost at the baseline. The transaction that writes the rows
+ * also updates the hourly sums, so both agree at all times, also after a crash.
  */
 import { Array, Context, Effect, Layer, Random, Result, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -23,8 +23,8 @@ const sums = {
 }
 const Spent = Schema.Struct(sums)
 /**
- * What a job has used so far. `cost` is the known part of it, and `unpriced` counts the calls whose cost is not known; what is
- * charged against its limits has estimates for them.
+ * The usage of a job so far. `cost` is the known part of its cost, and `unpriced` counts the calls of unknown cost;
+ * charges against its limits use estimates for them.
  */
 export type Spent = typeof Spent.Type
 
@@ -44,9 +44,9 @@ const decodeSpent = decodeRows("ledger_calls", SpentRow)
 export class Ledger extends Context.Service<
   Ledger,
   {
-    /** Enters calls and adds them to the hourly sums, all or nothing; calls that are in it already are not entered again. */
+    /** Enters calls and adds them to the hourly sums, all or nothing. Calls that are already entered are skipped. */
     readonly record: (rows: ReadonlyArray<CallRecord>) => Effect.Effect<void, StorageUnavailable>
-    /** What each of these jobs has used, over all its attempts and crashes. */
+    /** Returns the usage of these jobs over all attempts and crashes. */
     readonly spent: (jobs: ReadonlyArray<string>) => Effect.Effect<(job: string) => Spent, StorageUnavailable>
   }
 >()("sealgate/services/routing/Ledger") {
@@ -65,7 +65,7 @@ export class Ledger extends Context.Service<
           .join(", "),
       )
 
-      // Sums of one hour are one row for each process, so that none waits for another's commit.
+      // Each process has its own row per hour, so that processes do not wait for each other's commits.
       const writer = yield* Random.nextIntBetween(0, WRITERS)
       const calls = givenRows(sql, CALL_COLUMNS)
       const hours = givenRows(sql, HOUR_COLUMNS)
@@ -103,7 +103,7 @@ export class Ledger extends Context.Service<
           const entered = yield* Effect.result(enterTogether(rows))
           if (Result.isSuccess(entered)) return
           const error = entered.failure
-          // Written again after a commit whose answer was lost, they are there already, and their sums with them.
+          // A retry after a commit whose answer was lost: the rows are already there, and so are their sums.
           if (SqlError.isSqlError(error) && isDuplicate(error) && (yield* inTime(areEntered(rows)))) return
           return yield* error
         },
@@ -130,9 +130,9 @@ export class Ledger extends Context.Service<
 const isDuplicate = ({ reason }: SqlError.SqlError): boolean =>
   reason._tag === "UniqueViolation" || reason._tag === "ConstraintError"
 
-/** Requests that are entered together at most. */
+/** Most requests per write. */
 const MOST = 64
-/** So many rows an hour's sums can have, at most; two processes that happen to share one only wait for each other. */
+/** The most rows of an hour's sums. Processes that share a row only wait for each other. */
 const WRITERS = 4096
 
 const CALL_COLUMNS = {

@@ -1,10 +1,10 @@
 /**
- * The list prices that ship with this product, in USD per million tokens as the providers print them. They were right
- * on their `as_of` dates and nobody promises that they still are: compare them with the sources before relying on the
- * savings, and put your own (negotiated, regional, newer) prices into `targets[].prices` of the routing configuration,
- * which always win. A model that is not listed here has no price, and then its cost is unknown, not 0.
+ * The shipped list prices, in USD per million tokens as the providers print them. They were right on their `as_of`
+ * dates and may have changed: compare them with the sources before relying on the savings. Your own prices
+ * (negotiated, regional, newer) in `targets[].prices` of the routing configuration always win. An unlisted model has
+ * no price, so its cost is unknown, not 0.
  *
- * What they leave out: cache writes and cache storage, batch, flex and priority tiers, audio, regional surcharges.
+ * Not included: cache writes and cache storage, batch, flex and priority tiers, audio, regional surcharges.
  */
 import type { PublishedModel } from "../../domain/upstream/publishedModels.ts"
 
@@ -12,15 +12,15 @@ type Usd = readonly [input: number, output: number, cachedInput: number]
 
 /** Dates are days in UTC. `from` is the first day on which the price holds; without it, it holds from the beginning. */
 export interface ListPrice {
-  /** Wherever a model of that name is offered. */
+  /** The model's name, at any provider. */
   readonly model: PublishedModel
   readonly usd: Usd
-  /** What every token of a request costs whose input is longer than this many tokens. */
+  /** The price of all tokens of a request with a longer input than this many tokens. */
   readonly above?: readonly [inputTokens: number, usd: Usd]
   readonly from?: string
-  /** The longest input in tokens, where the provider's model page says so; the derived configuration starts from it. */
+  /** The longest input in tokens according to the provider's model page; the derived configuration uses it. */
   readonly context?: number
-  /** When the source said so. */
+  /** The date of the source. */
   readonly as_of: string
   readonly source: string
 }
@@ -79,8 +79,8 @@ export const LIST_PRICES: ReadonlyArray<ListPrice> = [
 ]
 
 export const PRICE_TABLE = {
-  /** Changes whenever a row does; every ledger row names the version it was priced with. */
+  /** Changes with every row; each ledger row names the version of its price. */
   version: "shipped-2026-11-21",
-  /** The day of the newest price. */
+  /** The date of the newest price. */
   as_of: LIST_PRICES.reduce((newest, { as_of }) => (as_of > newest ? as_of : newest), ""),
 } as const

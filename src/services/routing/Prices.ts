@@ -1,11 +1,11 @@
-/** What a model costs: the operator's price if there is one, else the shipped list price, else unknown. */
+/** Prices of models: the operator's if set, else the shipped list price, else unknown. */
 import { DateTime } from "effect"
 import type { Prices } from "../../domain/routing/money.ts"
 import type { EffectivePrice, RoutingSettings } from "../../domain/routing/routing.ts"
 import { sameTarget, type TargetName } from "../../domain/upstream/targets.ts"
 import { LIST_PRICES, type ListPrice, PRICE_TABLE } from "./PriceTable.ts"
 
-/** A price, and where it comes from; `version` goes into the ledger. */
+/** A price and its source; `version` goes into the ledger. */
 interface PriceQuote {
   readonly prices: Prices
   readonly version: string
@@ -13,7 +13,7 @@ interface PriceQuote {
   readonly source: string
 }
 
-/** `-2026-09-29` or `-20260929` at the end of a model's name: a dated snapshot of it, at the same price. */
+/** `-2026-09-29` or `-20260929` at the end of a model's name: a dated snapshot at the same price. */
 const SNAPSHOT = /-(\d{4}-\d{2}-\d{2}|\d{8})$/
 
 const microUsd = (usd: number): number => Math.round(usd * 1_000_000)
@@ -36,7 +36,7 @@ const toPrices = ({ above, usd: [input, output, cached] }: ListPrice): Prices =>
 
 const dayOf = (at: number): string => DateTime.formatIsoDateUtc(DateTime.makeUnsafe(at))
 
-/** A row's quote, which every call asks for several times. */
+/** A row's quote, cached because every call needs it several times. */
 const quotes = new Map(
   LIST_PRICES.map((row): [ListPrice, PriceQuote] => [
     row,
@@ -46,11 +46,11 @@ const quotes = new Map(
 
 const byModel = Map.groupBy(LIST_PRICES, (row): string => row.model)
 
-/** The rows of a model, its snapshots included. */
+/** The rows of a model, snapshots included. */
 const rowsOf = (model: string): ReadonlyArray<ListPrice> =>
   byModel.get(model) ?? byModel.get(model.replace(SNAPSHOT, "")) ?? []
 
-/** Echo costs nothing, whatever model it is asked to play. */
+/** Echo is free under any model name. */
 const ECHO_PRICE: PriceQuote = {
   prices: { input: 0, output: 0, cached_input: 0 },
   version: PRICE_TABLE.version,
@@ -58,7 +58,7 @@ const ECHO_PRICE: PriceQuote = {
 }
 const ECHO_CONTEXT_TOKENS = 1_000_000
 
-/** The longest input of a model in tokens, where it is known. */
+/** The longest input of a model in tokens, if known. */
 export const contextOf = ({ model, provider }: TargetName): number | undefined =>
   provider === "echo" ? ECHO_CONTEXT_TOKENS : rowsOf(model)[0]?.context
 
@@ -70,8 +70,8 @@ export const shippedPrice = (target: TargetName, at: number): PriceQuote | null 
 }
 
 /**
- * What calls to `target` cost at `at`. `served` is the model that answered, where one did: a provider may answer with
- * another model than it was asked for (its own price), or with one that no one knows (the price of what was asked for).
+ * The price of calls to `target` at `at`. `served` is the model that answered, if any: a provider may answer with
+ * another model (which has its own price) or with an unknown one (the requested model's price applies).
  */
 export const priceOf = (
   settings: Pick<RoutingSettings, "targets" | "version">,
@@ -89,7 +89,7 @@ export const priceOf = (
   )
 }
 
-/** What every target and the baseline cost at `at`, with the date and source of shipped prices. */
+/** The prices of every target and the baseline at `at`, with date and source of shipped prices. */
 export const effectivePrices = (
   settings: Pick<RoutingSettings, "baseline" | "targets" | "version">,
   at: number,

@@ -1,7 +1,7 @@
 /**
- * The routing configuration in force. It lives in the database with its history, and every call asks for its version
- * first, so a change holds from the next call on in every process that shares the database. The embedded one has one
- * process, which remembers it.
+ * The routing configuration in force. The database keeps it with its history. Every call checks its version first, so
+ * a change applies from the next call on in every process of the database. The embedded database has one process,
+ * which caches it.
  */
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -24,9 +24,9 @@ import { defaultSettings, faultPolicyOf } from "./DefaultSettings.ts"
 import { shippedPrice } from "./Prices.ts"
 
 interface PutOptions {
-  /** Who changes it: the subject of an administrator's token, which is kept with the version. */
+  /** The subject of the administrator's token, stored with the version. */
   readonly by: string
-  /** An `If-Match` header, as it was sent; without it, a version that the settings name must be the one in force. */
+  /** The `If-Match` header as sent. Without it, the settings' `version`, if present, must be the one in force. */
   readonly ifMatch?: string | undefined
 }
 
@@ -39,16 +39,16 @@ const encode = encodeRow("routing_configs", Row)
 export class RoutingConfig extends Context.Service<
   RoutingConfig,
   {
-    /** What holds for the next call; derived from the configured providers as long as nothing is stored. */
+    /** The configuration for the next call; derived from the configured providers if none is stored. */
     readonly current: Effect.Effect<RoutingSettings, StorageUnavailable>
-    /** Replaces the whole configuration, or refuses it with everything that is wrong with it. */
+    /** Replaces the whole configuration, or rejects it and names all its errors. */
     readonly put: (
       input: RoutingSettingsInput,
       options: PutOptions,
     ) => Effect.Effect<RoutingSettings, RoutingSettingsInvalid | RoutingSettingsStale | StorageUnavailable>
   }
 >()("sealgate/services/routing/RoutingConfig") {
-  /** `upstream` is the fault policy that the process was started with: the default for what is not configured. */
+  /** `upstream` is the process's fault policy: the default for settings that are not configured. */
   static readonly layer = (upstream: UpstreamSettings = defaultUpstreamSettings) =>
     Layer.effect(
       RoutingConfig,
@@ -58,7 +58,7 @@ export class RoutingConfig extends Context.Service<
         let known: RoutingSettings | undefined
         let derived: { readonly day: number; readonly settings: RoutingSettings } | undefined
 
-        /** The settings that the providers allow. Prices are of a day. */
+        /** The derived settings. Prices change by day. */
         const derive = Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
           const day = Math.floor(now / DAY_MS)
@@ -66,7 +66,7 @@ export class RoutingConfig extends Context.Service<
           return derived.settings
         })
 
-        /** The version in force after it was asked for; those who ask at the same time are told together. */
+        /** The version in force. Concurrent queries share one. */
         const askForVersion = yield* makeBatched<void, number>({
           most: Infinity,
           run: (questions) =>
@@ -75,7 +75,7 @@ export class RoutingConfig extends Context.Service<
             ),
         })
 
-        /** What the embedded database said, which nobody but this process changes. Every change forgets it. */
+        /** Caches the version on the embedded database, which only this process changes. Every change clears it. */
         let said: { readonly version: number } | undefined
         let changes = 0
         const ownVersion = Effect.suspend(() => {
@@ -133,7 +133,7 @@ export class RoutingConfig extends Context.Service<
           const settings: RoutingSettings = { ...given, version: before.version + 1 }
           const { document } = yield* encode({ document: settings })
           const row = { version: settings.version, document, stored_by: by, stored_at: now.epochMilliseconds }
-          // Versions follow each other without gaps, so of two changes to the same version one finds its row taken.
+          // Versions have no gaps, so of two changes to the same version the second finds its row taken.
           const stored = yield* sql`INSERT INTO routing_configs ${sql.insert(row)}
             ON CONFLICT DO NOTHING RETURNING version`.pipe(Effect.ensuring(forget))
           return stored.length > 0

@@ -1,4 +1,4 @@
-/** Why the router has no answer. */
+/** Failures of the router. */
 import { Schema } from "effect"
 import { StepCall } from "../../domain/jobs/job.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
@@ -13,7 +13,7 @@ const NO_TARGET = {
   price: "A cost limit needs targets whose price is known; configure prices or lift the limit.",
 } as const
 
-/** No target may be used, so none was called. */
+/** No target may serve the request, so none was called. */
 export class NoTarget extends Schema.TaggedError<NoTarget>()("NoTarget", {
   reason: Schema.Literals(["configured", "policy", "context", "price", "tokens", "cost"]),
 }) {
@@ -27,10 +27,10 @@ export class NoTarget extends Schema.TaggedError<NoTarget>()("NoTarget", {
   }
 }
 
-/** Every target that was tried failed. */
+/** Every called target failed. */
 export class CallFailed extends Schema.TaggedError<CallFailed>()("CallFailed", {
   error: UpstreamError,
-  /** What was called and cost in vain; absent if nobody could be called. */
+  /** The failed calls and their cost; absent if none was made. */
   call: Schema.optionalKey(StepCall),
 }) {
   override get message(): string {

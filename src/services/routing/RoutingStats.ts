@@ -1,6 +1,6 @@
 /**
- * What routing saved in a span of time. Whole hours are answered from the hourly sums; the parts of hours at the two
- * ends are added up from the ledger itself, so every span is exact and none reads more than two hours of rows.
+ * Savings by routing in a time span. Whole hours come from the hourly sums, partial hours at both ends from the ledger
+ * rows, so every span is exact and reads at most two hours of rows.
  */
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -23,12 +23,12 @@ import {
 } from "./HourlySums.ts"
 import { PRICE_TABLE } from "./PriceTable.ts"
 
-/** `from` is included, `to` is not; without a `tenant` the question is about all of them. */
+/** `from` is inclusive, `to` exclusive; without a `tenant`, all tenants. */
 export interface StatsQuery {
   readonly from: DateTime.Utc
   readonly to: DateTime.Utc
   readonly tenant?: string | undefined
-  /** Asks for the same per interval as well. */
+  /** Adds sums per interval. */
   readonly interval?: Interval | undefined
 }
 
@@ -44,7 +44,7 @@ const sums = {
   compared: Schema.Int,
   baseline: Schema.Int,
 }
-/** All calls of one kind. */
+/** Sums of one kind of calls. */
 const Group = Schema.Struct({
   slot: Schema.Null,
   mode: Schema.Union([Mode, Schema.Literal("")]),
@@ -54,7 +54,7 @@ const Group = Schema.Struct({
   ...sums,
 })
 type Group = typeof Group.Type
-/** All calls of one interval. */
+/** Sums of one interval. */
 const OfInterval = Schema.Struct({ slot: Schema.Int, ...sums })
 type OfInterval = typeof OfInterval.Type
 const decodeSums = decodeRows("ledger", Schema.Union([Group, OfInterval]))
@@ -62,7 +62,7 @@ const decodeSums = decodeRows("ledger", Schema.Union([Group, OfInterval]))
 const GROUPS = "mode, strategy, provider, model"
 const NO_GROUP = "'' AS mode, '' AS strategy, '' AS provider, '' AS model"
 
-/** What is added up for a sum of a table of the ledger, and in which interval since the epoch a row of it is. */
+/** SQL expressions of a ledger table: each sum, and a row's interval since the epoch. */
 const CALLS = {
   addend: (name: keyof Sums): string => SUMS_OF_CALLS[name],
   slot: { hour: `at / ${HOUR_MS}`, day: `at / ${24 * HOUR_MS}` },
@@ -82,7 +82,7 @@ export class RoutingStats extends Context.Service<
 
       const { total } = cappedSums(sql)
 
-      /** Sums by group and, if asked for, by interval: in one statement, so that both are about the same rows. */
+      /** Sums by group and optionally by interval, in one statement, so that both use the same rows. */
       const sumUp = (table: typeof CALLS | typeof HOURS, rows: Statement.Fragment, interval: Interval | undefined) => {
         const sums = SUM_COLUMNS.map((name) => `${total(table.addend(name))} AS ${name}`).join(", ")
         const groups = sql`SELECT NULL AS slot, ${sql.literal(`${GROUPS}, ${sums}`)} ${rows}
@@ -145,11 +145,11 @@ const toReport = (query: StatsQuery, rows: ReadonlyArray<unknown>) =>
     }
   })
 
-/** One entry per interval of the span, those without calls included. */
+/** One entry per interval of the span, empty ones included. */
 const overTime = ({ from, to }: StatsQuery, interval: Interval, rows: ReadonlyArray<Group | OfInterval>) => {
   const known = new Map<number, Sums>()
   for (const row of rows) {
-    // An hour in part and the whole hours beside it can be of the same day.
+    // A partial hour and the whole hours beside it can belong to the same day.
     if (row.slot !== null) known.set(row.slot, addSums(known.get(row.slot) ?? NO_SUMS, row))
   }
   return intervalsOf(DateTime.toEpochMillis(from), DateTime.toEpochMillis(to), interval).map((part) => ({
@@ -159,7 +159,7 @@ const overTime = ({ from, to }: StatsQuery, interval: Interval, rows: ReadonlyAr
   }))
 }
 
-/** One entry per different `key`, the dearest first. */
+/** One entry per distinct `key`, the dearest first. */
 const sumBy = <Key extends object>(groups: ReadonlyArray<Group>, keyOf: (group: Group) => Key) => {
   const entries = new Map<string, { readonly key: Key; readonly sums: Sums }>()
   for (const group of groups) {

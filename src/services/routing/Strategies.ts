@@ -1,28 +1,28 @@
-/** In which order a strategy tries the targets that fit. Every order has all of them: the next serves where one fails. */
+/** Orders of the fitting targets by strategy. Every order contains all targets: the next one serves if one fails. */
 import { Effect, Random } from "effect"
 import type { Strategy, Target } from "../../domain/routing/routing.ts"
 
-/** A target that a request fits. */
+/** A target that fits the request. */
 export interface Candidate {
   readonly target: Target
   /** Estimated cost of the request in micro-USD; `null` without a price. */
   readonly estimate: number | null
-  /** Moving median of the time to first token in milliseconds; `undefined` if it was not called enough lately. */
+  /** Moving median of the time to first token in milliseconds; `undefined` without enough recent calls. */
   readonly firstTokenMs: number | undefined
 }
 
-/** How often `latency` tries another target than the fastest, so that it notices when that changes. */
+/** How often `latency` tries a target other than the fastest, to notice changes. */
 const EXPLORATION = 0.1
 
 type Order = (candidates: ReadonlyArray<Candidate>) => Effect.Effect<ReadonlyArray<Candidate>>
 
-/** Cheapest first, those without a price last. */
+/** Cheapest first; targets without a price last. */
 const byCost = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<Candidate> =>
   candidates.toSorted((a, b) => (a.estimate ?? Infinity) - (b.estimate ?? Infinity) || 0)
 
 const quality = ({ target }: Candidate): number => target.quality ?? 0
 
-/** What was not called enough lately goes first, because only calls can tell; and now and then one at random does. */
+/** Targets without enough recent calls come first, because only calls can measure them; at times a random one does. */
 const byLatency: Order = Effect.fnUntraced(function* (candidates) {
   const ranked = candidates.toSorted((a, b) => (a.firstTokenMs ?? -1) - (b.firstTokenMs ?? -1) || 0)
   const [first, ...others] = ranked
@@ -32,8 +32,8 @@ const byLatency: Order = Effect.fnUntraced(function* (candidates) {
 })
 
 /**
- * Drawn without replacement in proportion to the weights: the order of `-ln(u) / weight` for uniform `u` (Efraimidis
- * and Spirakis 2006). A weight of 0 is only ever a last resort.
+ * Draws without replacement in proportion to the weights: sorts by `-ln(u) / weight` for uniform `u` (Efraimidis and
+ * Spirakis 2006). A weight of 0 comes last.
  */
 const byWeight: Order = Effect.fnUntraced(function* (candidates) {
   const drawn = yield* Effect.forEach(candidates, (candidate) =>

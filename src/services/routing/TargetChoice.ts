@@ -1,4 +1,4 @@
-/** Which targets a request may be offered to, and in which order. */
+/** Chooses and orders the targets that may serve a request. */
 import { Effect } from "effect"
 import type { ChatRequest } from "../../domain/chat/chat.ts"
 import { costOf } from "../../domain/routing/money.ts"
@@ -12,16 +12,16 @@ import { NoTarget } from "./RoutingErrors.ts"
 import { orderBy } from "./Strategies.ts"
 import { estimateInput, expectedOutput } from "./TokenEstimate.ts"
 
-/** What matters of a request for who may serve it. */
+/** The properties of a request that decide who may serve it. */
 export interface TargetRequirements {
   readonly role: Role
   readonly completion: ChatRequest
   readonly policy?: TargetFilter | undefined
-  /** What its calls may use. A limit of cost leaves out targets without a price. */
+  /** The limits of its calls. A cost limit excludes targets without a price. */
   readonly allowance?: Allowance | undefined
 }
 
-/** What is known of the targets at this moment, `now` in milliseconds since the epoch. */
+/** The present state of the targets; `now` in milliseconds since the epoch. */
 interface TargetConditions {
   readonly upstream: Pick<Upstream["Service"], "configured" | "status">
   readonly times: FirstTokenTimes
@@ -29,9 +29,9 @@ interface TargetConditions {
 }
 
 /**
- * The targets in the order of the strategy, at least one. Left out is what is not configured, not permitted by the
- * agent's policy or the role's filter, too small for the request, without a price where one is needed, and what has an
- * open circuit, unless every circuit is open: then the upstream says so, and when to come back.
+ * Returns the targets in the order of the strategy, at least one. Excludes targets that are not configured, not
+ * permitted by the agent's policy or the role's filter, too small for the request, or without a price under a cost
+ * limit. Excludes open circuits, unless all are open: then the upstream answers when to retry.
  */
 export const chooseTargets = (
   settings: RoutingSettings,
@@ -58,7 +58,7 @@ export const chooseTargets = (
       fitting = fitting.filter(fits)
       if (fitting.length === 0) return Effect.fail(new NoTarget({ reason }))
     }
-    // Where there is no choice, nothing has to be known of it.
+    // A single target needs no ranking.
     if (fitting.length === 1) return Effect.succeed(fitting)
 
     return Effect.flatMap(upstream.status, (status) => {
@@ -76,7 +76,7 @@ export const chooseTargets = (
     })
   })
 
-/** From 0, nothing in common, to 3, the same target. */
+/** From 0 (nothing in common) to 3 (the same target). */
 const kinship = (target: TargetName, other: TargetName): number => {
   if (sameTarget(target, other)) return 3
   if (target.model === other.model) return 2
@@ -84,8 +84,8 @@ const kinship = (target: TargetName, other: TargetName): number => {
 }
 
 /**
- * The targets that have least in common with any of `others` first, then those that have least in common with all of them,
- * else in the order they are in. Who is named more often counts for more.
+ * Sorts targets by what they have in common with `others`: first by the closest of them, then by all of them, else in
+ * the given order. Targets that are named several times count several times.
  */
 export const leastRelatedFirst = (
   targets: ReadonlyArray<Target>,

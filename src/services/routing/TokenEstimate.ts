@@ -1,16 +1,16 @@
 /**
- * How long a request is, before anybody counted. Tokenizers differ, so this errs on the long side: three bytes of UTF-8
- * per token where English text has about four and Chinese about three, so what is estimated to fit fits. Costs that are
- * estimated from it are compared with each other, and charged to a job's limits where the provider counts nothing.
+ * Estimates the length of a request. Tokenizers differ, so estimates err on the long side: three bytes of UTF-8 per
+ * token, while English text has about four and Chinese about three. Estimated costs are compared with each other, and
+ * charged to a job's limits if the provider reports no usage.
  */
 import type { ChatRequest, Message } from "../../domain/chat/chat.ts"
 
 const BYTES_PER_TOKEN = 3
 /** Roles, separators and the like. */
 const TOKENS_PER_MESSAGE = 4
-/** What a picture of common size costs at most providers, whether linked or inline. */
+/** The cost of a common picture at most providers, linked or inline. */
 const TOKENS_PER_IMAGE = 1500
-/** Assumed length of an answer whose length the request does not limit. */
+/** Assumed length of an answer without a limit. */
 const EXPECTED_OUTPUT_TOKENS = 1000
 
 export const tokensOfBytes = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN)
@@ -35,6 +35,6 @@ export const estimateInput = (request: ChatRequest): number =>
 
 const tokensOfJson = (value: unknown): number => (value == null ? 0 : tokensOfText(JSON.stringify(value)))
 
-/** How long the answer is taken to be: as long as the request allows, if it says so. */
+/** Expected length of the answer: the request's limit, if any. */
 export const expectedOutput = (request: ChatRequest): number =>
   request.max_completion_tokens ?? request.max_tokens ?? EXPECTED_OUTPUT_TOKENS

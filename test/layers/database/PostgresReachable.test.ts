@@ -10,7 +10,7 @@ import { freePort } from "../../support/freePort.ts"
 /** A database of one's own starts and stops, on a machine that may be busy. */
 const TEST_MS = 120_000
 
-/** What is logged, in order. */
+/** The log lines, in order. */
 const heard = () => {
   const lines: Array<string> = []
   return { lines, logger: Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]) }
@@ -27,7 +27,7 @@ const reach = (url: string) =>
   ).pipe(Effect.provide(layerPostgresClient({ url: Redacted.make(url) }), { local: true }))
 
 describe("a start on Postgres", () => {
-  it.live("where there is none says where it was looked for and why that failed, and keeps the password", () =>
+  it.live("fails without a server with its address and the reason, but not the password", () =>
     Effect.gen(function* () {
       const port = yield* Effect.promise(freePort)
       const error = yield* Effect.flip(reach(`postgres://alice:canary@127.0.0.1:${port}/jobs`))
@@ -70,7 +70,7 @@ describe("a start on Postgres", () => {
     TEST_MS,
   )
 
-  it.live("says at once what it waits for", () =>
+  it.live("logs at once what it waits for", () =>
     Effect.gen(function* () {
       const place = `127.0.0.1:${yield* Effect.promise(freePort)}/jobs`
       const { lines, logger } = heard()
@@ -89,7 +89,7 @@ describe("a start on Postgres", () => {
   )
 })
 
-describe("a Postgres that was started on", () => {
+describe("a Postgres that stops after the start", () => {
   it.live.runIf(postgresCanStart)(
     "goes and comes back, each of which is logged once with its place",
     () =>

@@ -54,7 +54,7 @@ const resumes = Effect.fnUntraced(function* (original: DatabaseLayer, backUp: ()
   yield* first.waiting.await
   const copy = backUp()
 
-  // What the original does after the back-up is not the copy's business.
+  // Later work of the original does not concern the copy.
   yield* first.gate.open
   assert.strictEqual((yield* use(running.context, ended(tenant, job))).status, "completed")
 
@@ -68,7 +68,7 @@ const resumes = Effect.fnUntraced(function* (original: DatabaseLayer, backUp: ()
 })
 
 describe("a back-up taken while jobs run", () => {
-  it.live.skipIf(!has("sqlite3"))("restores to a gateway on the embedded database that goes on with them", () =>
+  it.live.skipIf(!has("sqlite3"))("restores to a gateway that continues the jobs", () =>
     Effect.gen(function* () {
       const file = yield* sqliteFile
       yield* resumes(layerSqlite({ filename: file }), () => {

@@ -99,7 +99,7 @@ describeDatabases("database", (database) => {
       )
     }))
 
-  it.live("keeps what was committed when it is opened again", () =>
+  it.live("keeps committed data when it is opened again", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const layer = yield* database.create
@@ -144,7 +144,7 @@ describeDatabases("database", (database) => {
     ),
   )
 
-  it.live("is refused by the names of its steps when it was made by a version with other ones", () =>
+  it.live("is refused if another version's steps made it, and the error names them", () =>
     Effect.scoped(
       Effect.gen(function* () {
         for (const [change, named] of [

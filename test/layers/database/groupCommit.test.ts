@@ -1,4 +1,4 @@
-/** Transactions of the embedded database that share a commit: nobody is told of anything that is not on disk. */
+/** Transactions of the embedded database that share a commit return only once they are on disk. */
 import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
@@ -7,7 +7,7 @@ import * as fc from "fast-check"
 import { layerSqliteClient } from "../../../src/layers/database/SqliteClient.ts"
 import { sqliteFile } from "../../support/databases.ts"
 
-/** What another process finds in the file. */
+/** The file's content as another process reads it. */
 const onDisk = (filename: string): ReadonlyArray<number> => {
   const database = new DatabaseSync(filename, { readOnly: true })
   try {
@@ -34,7 +34,7 @@ const insert = (n: number, text = "") =>
 const inTransaction = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
   SqlClient.SqlClient.use((sql) => sql.withTransaction(effect))
 
-/** What one of many does at the same time as the others. */
+/** One of many concurrent transactions. */
 type Work = "statement" | "transaction" | "savepoint" | "fails" | "is interrupted" | "repeats a number"
 
 const worksOf = (work: Work, n: number): Effect.Effect<unknown, unknown, SqlClient.SqlClient> => {
@@ -57,7 +57,7 @@ const worksOf = (work: Work, n: number): Effect.Effect<unknown, unknown, SqlClie
 }
 
 describe("transactions that share a commit", () => {
-  it.live("are each whole or nothing, and on disk when they say so", () =>
+  it.live("are atomic, and on disk when they return", () =>
     Effect.promise(() =>
       fc.assert(
         fc.asyncProperty(
@@ -102,7 +102,7 @@ describe("transactions that share a commit", () => {
     ),
   )
 
-  it.live("show nobody what could still vanish", () =>
+  it.live("do not show uncommitted data", () =>
     withNumbers((filename) =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -123,7 +123,7 @@ describe("transactions that share a commit", () => {
     ),
   )
 
-  it.live("do not wait for more than a moment for others that follow without a pause", () =>
+  it.live("wait only briefly for an endless series of others", () =>
     withNumbers((filename) =>
       Effect.gen(function* () {
         // Each takes about a millisecond, and the event loop has no turn in between.
@@ -142,7 +142,7 @@ describe("transactions that share a commit", () => {
     ),
   )
 
-  it.live("fail together with the disk, and work again once it has room", () =>
+  it.live("fail together when the disk is full, and work again once it has room", () =>
     withNumbers((filename) =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

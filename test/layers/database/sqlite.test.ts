@@ -33,7 +33,7 @@ describe("embedded database", () => {
     ),
   )
 
-  it.live("belongs to one process until that closes it, or dies", () =>
+  it.live("belongs to one process until that closes it or dies", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const filename = yield* sqliteFile
@@ -98,7 +98,7 @@ describe("embedded database", () => {
     ),
   )
 
-  it.live("says what is wrong with a place where it cannot be, at once", () =>
+  it.live("fails at once with the reason if the place is unusable", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const folder = dirname(yield* sqliteFile)
@@ -127,7 +127,7 @@ describe("embedded database", () => {
     ),
   )
 
-  it.live("loses nothing when several processes use it all the same", () =>
+  it.live("loses nothing if several processes use it despite the lock", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const filename = yield* sqliteFile

@@ -5,7 +5,7 @@ import type { Job } from "../../../src/domain/jobs/job.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
 import { decodeAgent } from "../../../src/services/agents/storedAgents.ts"
 import { databaseTime } from "../../../src/services/jobs/databaseTime.ts"
-import { JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import { JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import { queueObserved } from "../../../src/services/jobs/JobMetrics.ts"
 import { decodeWork, WORK_COLUMNS } from "../../../src/services/jobs/JobRows.ts"
 import { thisMoment } from "../../../src/services/moments.ts"
@@ -66,12 +66,12 @@ describeDatabases("job runner", (database) => {
   const test = (
     name: string,
     program: Program,
-    body: Effect.Effect<void, unknown, Jobs | Agents | JobLeases>,
+    body: Effect.Effect<void, unknown, Jobs | Agents | JobWrites>,
     settings?: Parameters<typeof gateway>[2],
   ) => it.live(name, () => Effect.provide(body, gateway(database.layer, program, settings)))
 
   test(
-    "runs a job to its result, and keeps what its steps were and cost",
+    "runs a job to its result, and keeps its steps and their costs",
     (context) =>
       Effect.gen(function* () {
         const draft = yield* context.step(
@@ -115,7 +115,7 @@ describeDatabases("job runner", (database) => {
     }),
   )
 
-  it.live("tries again after a failure that may pass, without repeating finished steps", () => {
+  it.live("retries after a retryable failure without repeating finished steps", () => {
     const { call, counts } = counter()
     return Effect.gen(function* () {
       const { job, tenant } = yield* enqueueOne()
@@ -145,7 +145,7 @@ describeDatabases("job runner", (database) => {
   })
 
   test(
-    "tries again for no longer than it should, and fails with the problem of the last attempt",
+    "stops retrying after the configured time, and fails with the problem of the last attempt",
     (context) => Effect.fail(failure(true, `attempt-${context.attempt}`)),
     Effect.gen(function* () {
       const { job, tenant } = yield* enqueueOne()
@@ -158,7 +158,7 @@ describeDatabases("job runner", (database) => {
   )
 
   test(
-    "does not try again where it should not",
+    "does not retry failures that are not retryable",
     () => Effect.fail(failure(true)),
     Effect.gen(function* () {
       const { job, tenant } = yield* enqueueOne()
@@ -168,7 +168,7 @@ describeDatabases("job runner", (database) => {
   )
 
   test(
-    "fails at once when trying again is of no use",
+    "fails at once if a retry cannot help",
     () => Effect.fail(failure(false)),
     Effect.gen(function* () {
       const { job, tenant } = yield* enqueueOne()
@@ -180,7 +180,7 @@ describeDatabases("job runner", (database) => {
   )
 
   test(
-    "tries again once after a fault of the program",
+    "retries once after a fault of the program",
     (context) => (context.attempt === 1 ? Effect.die(new Error("bad luck")) : Effect.succeed(answer("fine"))),
     Effect.gen(function* () {
       const { job, tenant } = yield* enqueueOne()
@@ -189,7 +189,7 @@ describeDatabases("job runner", (database) => {
   )
 
   test(
-    "reports a fault of the program that comes again without its message, and works on",
+    "fails a job after a second program fault without quoting its message, and keeps working",
     (context) =>
       context.task === "fine" ? Effect.succeed(answer("fine")) : Effect.die(new Error("the secret prompt")),
     Effect.gen(function* () {
@@ -206,7 +206,7 @@ describeDatabases("job runner", (database) => {
     { workers: 1 },
   )
 
-  it.live("ends a job that takes too long, interrupts its call, and keeps what it had", () => {
+  it.live("ends a job that takes too long, interrupts its call, and keeps its finished steps", () => {
     let interrupted = false
     return Effect.gen(function* () {
       const { job, tenant } = yield* enqueueOne({ timeout_seconds: 1 })
@@ -233,7 +233,7 @@ describeDatabases("job runner", (database) => {
   })
 
   test(
-    "gives a job its time once, however often it is tried again",
+    "counts a job's time over all its attempts",
     () => Effect.andThen(Effect.sleep("600 millis"), Effect.fail(failure(true))),
     Effect.gen(function* () {
       const { job, tenant } = yield* enqueueOne({ timeout_seconds: 1 })
@@ -273,7 +273,7 @@ describeDatabases("job runner", (database) => {
     )
   })
 
-  it.live("puts a job in flight back when it shuts down; the next process goes on where it was", () => {
+  it.live("puts a running job back at shutdown, and the next process resumes it", () => {
     const { call, counts } = counter()
     const running = Latch.makeUnsafe()
     return Effect.scoped(
@@ -322,7 +322,7 @@ describeDatabases("job runner", (database) => {
     )
   })
 
-  it.live("stores a call that succeeded although the server shuts down meanwhile", () => {
+  it.live("stores a call that succeeds during a shutdown", () => {
     const running = Latch.makeUnsafe()
     const answered = Latch.makeUnsafe()
     return Effect.scoped(
@@ -366,7 +366,7 @@ describeDatabases("job runner", (database) => {
     )
   })
 
-  it.live("takes over what a dead worker left, at once or after a while, and gives up what keeps killing workers", () =>
+  it.live("takes over jobs of dead workers, at once or delayed, and fails jobs that keep killing workers", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const layer = yield* database.create
@@ -409,38 +409,38 @@ describeDatabases("job runner", (database) => {
     ),
   )
 
-  it.live("stores a step once, also when it is written again because the answer to the first commit was lost", () =>
+  it.live("stores a step once if it is written again because the answer to the first commit was lost", () =>
     Effect.gen(function* () {
       const jobs = yield* Jobs
-      const leases = yield* JobLeases
+      const writes = yield* JobWrites
       const { job, tenant } = yield* enqueueOne()
       const lease = yield* Effect.flatMap(takeJob(job), Effect.fromOption)
       const step = { step: { kind: "a" }, outcome: null, call: null, startedAt: 1, finishedAt: 2 }
       for (const written of [step, step, { ...step, startedAt: 3, finishedAt: 4 }, { ...step, outcome: '"x"' }]) {
-        assert.isTrue(yield* leases.recordStep(lease, written))
-        assert.isTrue(yield* leases.recordStep(lease, written))
+        assert.isTrue(yield* writes.recordStep(lease, written))
+        assert.isTrue(yield* writes.recordStep(lease, written))
       }
       assert.deepStrictEqual(stepsOf(yield* jobs.get(tenant, job.id)), ["a failed", "a failed", "a completed"])
     }).pipe(Effect.provide(services(database.layer))),
   )
 
-  it.live("lets a worker that lost its job write nothing", () => {
+  it.live("rejects all writes of a worker that lost its job", () => {
     const running = Latch.makeUnsafe()
     const takenOver = Latch.makeUnsafe()
     const interrupted = Latch.makeUnsafe()
     return Effect.gen(function* () {
       const { job, tenant } = yield* enqueueOne()
       const jobs = yield* Jobs
-      const leases = yield* JobLeases
+      const writes = yield* JobWrites
       yield* running.await
       const heir = yield* heldByAnother(job)
       yield* takenOver.open
       yield* interrupted.await
       assert.deepStrictEqual((yield* jobs.get(tenant, job.id)).steps, [])
-      assert.isTrue(yield* leases.end(heir, { status: "completed", result: answer("the heir's") }))
+      assert.isTrue(yield* writes.end(heir, { status: "completed", result: answer("the heir's") }))
       const done = yield* jobs.get(tenant, job.id)
       assert.deepStrictEqual(done.result, answer("the heir's"))
-      assert.isFalse(yield* leases.end(heir, { status: "completed", result: answer("again") }))
+      assert.isFalse(yield* writes.end(heir, { status: "completed", result: answer("again") }))
     }).pipe(
       Effect.provide(
         gateway(database.layer, (context) =>
@@ -454,7 +454,7 @@ describeDatabases("job runner", (database) => {
   })
 
   test(
-    "runs parallel steps, and replays what they gave with its types",
+    "runs parallel steps, and replays their values with their types",
     (context) =>
       Effect.gen(function* () {
         const samples = yield* Effect.forEach(
@@ -483,7 +483,7 @@ describeDatabases("job runner", (database) => {
   )
 
   test(
-    "treats two steps of one name as the fault that it is",
+    "treats two steps of one name as a fault",
     (context) =>
       Effect.gen(function* () {
         yield* text(context, "twin", Effect.succeed("a"))
@@ -508,7 +508,7 @@ describeDatabases("job runner", (database) => {
     }),
   )
 
-  it.live("counts what it did", () => {
+  it.live("counts its work in metrics", () => {
     let failing = 1
     const program: Program = (context) =>
       Effect.gen(function* () {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Clock, Deferred, Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { StorageUnavailable } from "../../../src/domain/operations/storage.ts"
-import type { FinishedStep } from "../../../src/services/jobs/JobLeases.ts"
+import type { FinishedStep } from "../../../src/services/jobs/stepWrites.ts"
 import type { JobContext } from "../../../src/services/jobs/JobProgram.ts"
 import { type Left, makeStep, type StepsOptions } from "../../../src/services/jobs/JobSteps.ts"
 import { sqlite } from "../../support/databases.ts"
@@ -69,7 +69,7 @@ describe("a step", () => {
   )
 
   test(
-    "that is interrupted is not stored, and one that is being stored is, all the same",
+    "is not stored if interrupted while it runs, and is stored if interrupted while it is written",
     Effect.gen(function* () {
       const stored: Array<string> = []
       const { step } = yield* stepsOf(({ step }) =>
@@ -91,7 +91,7 @@ describe("a step", () => {
   )
 
   test(
-    "whose value does not fit is a fault that quotes nothing of it",
+    "is a fault if its value does not fit the schema, and the message does not quote the value",
     Effect.gen(function* () {
       const { step } = yield* stepsOf(() => Effect.succeed(true))
       const exit = yield* Effect.exit(step({ kind: "odd" }, Schema.Int, Effect.succeed({ value: 0.123 })))

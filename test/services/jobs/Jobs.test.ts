@@ -26,7 +26,7 @@ describeDatabases("jobs", (database) => {
     it.effect(name, () => Effect.provide(body, services(database.layer, still)))
 
   test(
-    "are what was asked for, and look the same whenever they are read",
+    "match their request, and read the same at any time",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const { agent, tenant } = yield* makeAgent({ max_rounds: 3 })
@@ -143,7 +143,7 @@ describeDatabases("jobs", (database) => {
       yield* sql`INSERT INTO job_steps ${sql.insert(step)}`
       const before = yield* jobs.get(tenant, job.id)
 
-      // What cannot be decoded shows that it is not looked at.
+      // An undecodable column proves that it is not read.
       yield* sql`UPDATE jobs SET agent = ${"unreadable"} WHERE id = ${job.id}`
       assert.deepStrictEqual(yield* jobs.get(tenant, job.id), before)
       assert.deepStrictEqual((yield* jobs.list(tenant)).items, [before])
@@ -154,7 +154,7 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
-    "do not exist for other tenants, and need an agent of one's own",
+    "do not exist for other tenants, and need an agent of their tenant",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const { agent, job, tenant } = yield* enqueueOne()
@@ -177,7 +177,7 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
-    "outlive their agent and keep the one they were given",
+    "outlive their agent, and keep its version from the time of the request",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const agents = yield* Agents
@@ -190,7 +190,7 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
-    "are cancelled once, while they wait",
+    "are cancelled once while they are queued",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const { job, tenant } = yield* enqueueOne()
@@ -206,7 +206,7 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
-    "are made once per idempotency key, whatever the order of the body's members",
+    "are made once per idempotency key, in any order of the body's members",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const { agent, tenant } = yield* makeAgent()
@@ -253,7 +253,7 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
-    "tell no other tenant of their keys, whatever it sends to whose agent",
+    "do not reveal their keys to other tenants",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const { agent, tenant } = yield* makeAgent()
@@ -266,7 +266,7 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
-    "tell no other tenant that a request with their key is under way",
+    "do not reveal to other tenants that a request with their key is running",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const sql = yield* SqlClient.SqlClient
@@ -319,7 +319,7 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
-    "are given back to everybody who repeats the request at the same time",
+    "are returned to all concurrent repeats of the request",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const { agent, tenant } = yield* makeAgent()
@@ -396,7 +396,7 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
-    "go away when their retention is over, with steps and keys, and only once they ended",
+    "are removed after their retention, with steps and keys, once they have ended",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const sql = yield* SqlClient.SqlClient
@@ -419,7 +419,7 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
-    "go away all together, however many they are",
+    "are removed in one pass, in any number",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const sql = yield* SqlClient.SqlClient
@@ -438,7 +438,7 @@ describeDatabases("jobs", (database) => {
     }),
   )
 
-  it.effect("stay as long as their idempotency keys, however short their retention", () =>
+  it.effect("stay as long as their idempotency keys, even with a shorter retention", () =>
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const { agent, tenant } = yield* makeAgent()
@@ -457,7 +457,7 @@ describeDatabases("jobs", (database) => {
   )
 
   test(
-    "tell no more of a database that fails than that it does",
+    "reveal nothing of a failing database except that it fails",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const sql = yield* SqlClient.SqlClient
@@ -469,7 +469,7 @@ describeDatabases("jobs", (database) => {
     }),
   )
 
-  it.live("wake who waits for them, and who follows their steps", () => {
+  it.live("wake waiting clients and followers of their steps", () => {
     const gates = [Latch.makeUnsafe(), Latch.makeUnsafe(), Latch.makeUnsafe()]
     const finish = Latch.makeUnsafe()
     return Effect.gen(function* () {
@@ -489,22 +489,12 @@ describeDatabases("jobs", (database) => {
       assert.deepInclude(yield* Effect.flatMap(Fiber.join(first), Effect.fromOption), { _tag: "Step", id: 1 })
       assert.notStrictEqual((yield* jobs.wait(tenant, job.id, 0)).status, "completed")
       assert.strictEqual((yield* jobs.wait(tenant, job.id, "20 millis")).status, "running")
-      // Nobody waits for longer than is told, before the wait or during it, and nobody is told after it.
-      const told = new Set<() => void>()
-      const onEnough = (call: () => void) => {
-        told.add(call)
-        return () => void told.delete(call)
-      }
-      const patient = yield* Effect.forkChild(jobs.wait(tenant, job.id, "1 hour", onEnough))
-      while (told.size === 0) yield* Effect.sleep(1)
-      for (const call of told) call()
+      const enough = yield* Latch.make()
+      const patient = yield* Effect.forkChild(jobs.wait(tenant, job.id, "1 hour", enough.await))
+      yield* Effect.sleep(1)
+      yield* enough.open
       assert.strictEqual((yield* Fiber.join(patient)).status, "running")
-      assert.strictEqual(told.size, 0)
-      const atOnce = (call: () => void) => {
-        call()
-        return () => undefined
-      }
-      assert.strictEqual((yield* jobs.wait(tenant, job.id, "1 hour", atOnce)).status, "running")
+      assert.strictEqual((yield* jobs.wait(tenant, job.id, "1 hour", Effect.void)).status, "running")
       const resumed = yield* Effect.forkChild(follow(1))
       yield* Effect.forEach(gates, (gate) => gate.open)
       yield* Effect.sleep("100 millis")
@@ -538,7 +528,7 @@ describeDatabases("jobs", (database) => {
     )
   })
 
-  it.live("end the stream of who follows them when they are cancelled", () =>
+  it.live("end their followers' streams when they are cancelled", () =>
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const { job, tenant } = yield* enqueueOne()

@@ -1,4 +1,4 @@
-/** Who follows a job is told of steps as they begin, wherever it is worked on; where nobody follows, nobody is told. */
+/** Followers of a job see its steps begin in any process; without followers nothing is sent. */
 import { assert, it } from "@effect/vitest"
 import { Context, DateTime, Effect, Fiber, Layer, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -52,7 +52,7 @@ describeDatabases("steps as they begin", (database) => {
     }
   })
 
-  it.live("are told to who comes later, as long as they are under way, and once", () =>
+  it.live("reach later followers while they are running, once each", () =>
     Effect.gen(function* () {
       const { begin, follow, job, stranger, topics } = yield* setup
       yield* begin(stranger, "other job")

@@ -29,7 +29,7 @@ const tenantWith = Effect.fnUntraced(function* (count: number) {
 const shares = (leases: ReadonlyArray<Lease>, ...tenants: ReadonlyArray<{ readonly tenant: TenantId }>) =>
   tenants.map(({ tenant }) => leases.filter(({ job }) => job.tenant === tenant).length)
 
-describeDatabases("tenants whose jobs wait", (database) => {
+describeDatabases("tenants with waiting jobs", (database) => {
   const test = <E>(
     name: string,
     body: Effect.Effect<void, E, Jobs | JobQueue | Agents | SqlClient.SqlClient>,
@@ -37,7 +37,7 @@ describeDatabases("tenants whose jobs wait", (database) => {
   ) => it.live(name, () => Effect.provide(body, services(database.layer, { workersPerTenant })))
 
   test(
-    "get equal parts of the free workers, and what others leave over",
+    "get equal shares of the free workers, and the shares that others do not use",
     Effect.gen(function* () {
       const queue = yield* JobQueue
       const [many, few, one] = [yield* tenantWith(10), yield* tenantWith(2), yield* tenantWith(1)]
@@ -47,7 +47,7 @@ describeDatabases("tenants whose jobs wait", (database) => {
   )
 
   test(
-    "come after those of whose jobs fewer are running",
+    "come after tenants with fewer running jobs",
     Effect.gen(function* () {
       const queue = yield* JobQueue
       const [many, few] = [yield* tenantWith(10), yield* tenantWith(10)]
@@ -68,7 +68,7 @@ describeDatabases("tenants whose jobs wait", (database) => {
   )
 
   test(
-    "are all served in turn, however many they are, each with its oldest job first",
+    "take turns in any number, each with its oldest job first",
     Effect.gen(function* () {
       const queue = yield* JobQueue
       const tenants = yield* Effect.forEach(Array.from({ length: 12 }), () => tenantWith(3))
@@ -87,7 +87,7 @@ describeDatabases("tenants whose jobs wait", (database) => {
   )
 
   test(
-    "are not hidden by tenants whose jobs are not due yet",
+    "are found among tenants whose jobs are not due yet",
     Effect.gen(function* () {
       const queue = yield* JobQueue
       const sql = yield* SqlClient.SqlClient
@@ -99,7 +99,7 @@ describeDatabases("tenants whose jobs wait", (database) => {
     }),
   )
 
-  it.live("have a worker free for the next tenant while one has jobs without end", () =>
+  it.live("find a free worker while one tenant has endless jobs", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const go = yield* Latch.make()
@@ -138,7 +138,7 @@ describeDatabases("tenants whose jobs wait", (database) => {
     ),
   )
 
-  it.live("go on as soon as one of their own jobs ends, when they had all workers that they may have", () =>
+  it.live("get the next worker as soon as one of their jobs ends, if they used all their workers", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { context } = yield* start(

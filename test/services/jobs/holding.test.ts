@@ -1,10 +1,10 @@
-/** What a worker knows of the jobs that it holds: for how long, since when, and whether they are still its own. */
+/** Leases of running jobs: how long they last, and how their loss is noticed. */
 import { assert, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Latch, Layer, Queue, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { StorageUnavailable } from "../../../src/domain/operations/storage.ts"
-import { JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import { JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import { JobProgram } from "../../../src/services/jobs/JobProgram.ts"
 import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
 import { layerJobRunner } from "../../../src/services/jobs/JobRunner.ts"
@@ -41,7 +41,7 @@ const settableClock = Effect.map(Clock.Clock, (live) => {
 })
 
 describeDatabases("jobs that a worker holds", (database) => {
-  it.live("are not taken back from it when the clock is set forward, and those of the dead are", () =>
+  it.live("are not taken back when the clock is set forward, unlike those of dead workers", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const running = yield* Latch.make()
@@ -79,7 +79,7 @@ describeDatabases("jobs that a worker holds", (database) => {
     ),
   )
 
-  it.live("keep the time that they have left when the clock is set forward", () =>
+  it.live("keep their remaining time when the clock is set forward", () =>
     Effect.gen(function* () {
       const { clock, set } = yield* settableClock
       const program: Program = (context) =>
@@ -99,7 +99,7 @@ describeDatabases("jobs that a worker holds", (database) => {
     }),
   )
 
-  it.live("can be cancelled when they came back to a process that still cleans up after their last run", () =>
+  it.live("can be cancelled when claimed by a process that is still cleaning up their last run", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const [cleanUp, second, interrupted] = [yield* Latch.make(), yield* Latch.make(), yield* Latch.make()]
@@ -133,7 +133,7 @@ describeDatabases("jobs that a worker holds", (database) => {
     ),
   )
 
-  it.live("are let go of when they were cancelled while the answer to the claim was on its way", () =>
+  it.live("are stopped if they were cancelled during the claim", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const interrupted = yield* Queue.unbounded<string>()
@@ -187,7 +187,7 @@ describeDatabases("jobs that a worker holds", (database) => {
   )
 })
 
-it.effect("a job is held for a whole lease from its last renewal on, while nobody can tell whose it is", () =>
+it.effect("a job is held for a whole lease after its last renewal while the database is away", () =>
   Effect.scoped(
     Effect.gen(function* () {
       const settings = {
@@ -201,12 +201,12 @@ it.effect("a job is held for a whole lease from its last renewal on, while nobod
       let isAway = false
       let left = false
       const outage = Layer.effect(
-        JobLeases,
-        Effect.map(JobLeases, (leases) =>
-          JobLeases.of({
-            ...leases,
+        JobWrites,
+        Effect.map(JobWrites, (writes) =>
+          JobWrites.of({
+            ...writes,
             renew: (held) =>
-              (isAway ? Effect.fail(new StorageUnavailable()) : leases.renew(held)).pipe(
+              (isAway ? Effect.fail(new StorageUnavailable()) : writes.renew(held)).pipe(
                 Effect.ensuring(Queue.offer(looked, undefined)),
               ),
           }),
@@ -238,18 +238,18 @@ it.effect("a job is held for a whole lease from its last renewal on, while nobod
   ),
 )
 
-it.effect("what workers spent on a job is counted by a clock that nobody sets", () =>
+it.effect("the time of workers is measured with a monotonic clock", () =>
   Effect.gen(function* () {
     const { clock, set } = yield* settableClock
     yield* Effect.gen(function* () {
-      const leases = yield* JobLeases
+      const writes = yield* JobWrites
       const sql = yield* SqlClient.SqlClient
       const { job } = yield* enqueueOne()
       for (const forward of [Duration.toMillis("1 hour"), -Duration.toMillis("2 hours")]) {
         const lease = yield* Effect.flatMap(takeJob(job), Effect.fromOption)
         set.forward += forward
         yield* TestClock.adjust("2 seconds")
-        yield* leases.release(lease)
+        yield* writes.release(lease)
       }
       const [row] = yield* sql<{ ran_ms: number }>`SELECT ran_ms FROM jobs`
       assert.strictEqual(row?.ran_ms, 4000)

@@ -1,11 +1,11 @@
-/** What a job's row remembers from one worker to the next. */
+/** The state of a job's row between workers. */
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Deferred, Duration, Effect, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { makeProblem } from "../../../src/domain/problems/problem.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
-import { type Failure, JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import { type Failure, JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
 import { JobSignals, stopped } from "../../../src/services/jobs/JobSignals.ts"
@@ -25,7 +25,7 @@ const passing: Failure = {
 /** One job; each start is by another worker, as the queue would deliver it. */
 const oneJob = Effect.gen(function* () {
   const jobs = yield* Jobs
-  const leases = yield* JobLeases
+  const writes = yield* JobWrites
   const sql = yield* SqlClient.SqlClient
   const { job, tenant } = yield* enqueueOne()
   const row = Effect.flatMap(
@@ -34,29 +34,29 @@ const oneJob = Effect.gen(function* () {
   )
   const start = takeJob(job)
   return {
-    leases,
+    writes,
     row,
     start: Effect.flatMap(start, Effect.fromOption),
     tryStart: start,
     get: jobs.get(tenant, job.id),
     step: (lease: Lease, name: string, outcome: string | null) =>
-      leases.recordStep(lease, { step: { kind: name }, outcome, call: null, startedAt: 0, finishedAt: 0 }),
+      writes.recordStep(lease, { step: { kind: name }, outcome, call: null, startedAt: 0, finishedAt: 0 }),
   }
 })
 
-describeDatabases("a job that goes from worker to worker", (database) => {
+describeDatabases("a job that passes from worker to worker", (database) => {
   const test = <E>(
     name: string,
-    body: Effect.Effect<void, E, Jobs | JobLeases | JobQueue | JobSignals | Agents | SqlClient.SqlClient>,
+    body: Effect.Effect<void, E, Jobs | JobWrites | JobQueue | JobSignals | Agents | SqlClient.SqlClient>,
   ) =>
     it.effect(name, () =>
       Effect.provide(body, services(database.layer, { ...still, innocentCrashes: 2, maxCrashes: 4 })),
     )
 
   test(
-    "forgets its crashes when a step finishes or fails, and when an attempt does",
+    "resets its crash count when a step or an attempt finishes or fails",
     Effect.gen(function* () {
-      const { leases, row, start, step } = yield* oneJob
+      const { row, start, step, writes } = yield* oneJob
       const crashesOf = Effect.map(row, ({ crashes }) => crashes)
       yield* start
       const second = yield* start
@@ -69,23 +69,23 @@ describeDatabases("a job that goes from worker to worker", (database) => {
       assert.strictEqual(yield* crashesOf, 0)
       const fourth = yield* start
       assert.strictEqual(yield* crashesOf, 1)
-      yield* leases.fail(fourth, passing)
+      yield* writes.fail(fourth, passing)
       assert.strictEqual(yield* crashesOf, 0)
     }),
   )
 
   test(
-    "keeps its crashes when it is put back, because a shutdown proves nothing",
+    "keeps its crash count when a shutdown puts it back",
     Effect.gen(function* () {
-      const { leases, row, start } = yield* oneJob
+      const { row, start, writes } = yield* oneJob
       yield* start
-      yield* leases.release(yield* start)
+      yield* writes.release(yield* start)
       assert.strictEqual((yield* row).crashes, 1)
     }),
   )
 
   test(
-    "waits from the third crash in a row on, and fails at the fifth",
+    "is delayed from the third crash in a row on, and fails at the fifth",
     Effect.gen(function* () {
       const { get, row, start, tryStart } = yield* oneJob
       yield* start
@@ -102,23 +102,23 @@ describeDatabases("a job that goes from worker to worker", (database) => {
   )
 
   test(
-    "adds up what its workers spent on it, and leaves out what it waited",
+    "sums the time of its workers without the time in the queue",
     Effect.gen(function* () {
-      const { leases, row, start, step } = yield* oneJob
+      const { row, start, step, writes } = yield* oneJob
       const work = TestClock.adjust("1 second")
       const wait = TestClock.adjust("10 seconds")
       const ranOf = Effect.map(row, ({ ran_ms }) => ran_ms)
 
       const first = yield* start
       yield* work
-      yield* leases.fail(first, passing)
+      yield* writes.fail(first, passing)
       assert.strictEqual(yield* ranOf, 1000)
       yield* wait
 
       const second = yield* start
       assert.strictEqual(second.job.ran_ms, 1000)
       yield* work
-      yield* leases.release(second)
+      yield* writes.release(second)
       assert.strictEqual(yield* ranOf, 2000)
       yield* wait
 
@@ -130,21 +130,21 @@ describeDatabases("a job that goes from worker to worker", (database) => {
       // Dies. What came after its last step nobody knows.
       const fourth = yield* start
       yield* work
-      yield* leases.end(fourth, { status: "failed", problem: passing.problem })
+      yield* writes.end(fourth, { status: "failed", problem: passing.problem })
       assert.strictEqual(yield* ranOf, 4000)
     }),
   )
 
   test(
-    "began when its first worker did",
+    "starts when its first worker starts",
     Effect.gen(function* () {
-      const { get, leases, start } = yield* oneJob
+      const { get, start, writes } = yield* oneJob
       yield* TestClock.adjust("1 second")
       const first = yield* start
       yield* TestClock.adjust("1 second")
-      yield* leases.fail(first, passing)
+      yield* writes.fail(first, passing)
       yield* TestClock.adjust("1 second")
-      yield* leases.release(yield* start)
+      yield* writes.release(yield* start)
       yield* start
       const { started_at } = yield* get
       assert.strictEqual(started_at === undefined ? undefined : DateTime.toEpochMillis(started_at), 1000)
@@ -152,17 +152,17 @@ describeDatabases("a job that goes from worker to worker", (database) => {
   )
 
   test(
-    "is kept for as long as ended jobs are, from its end on",
+    "is kept for the retention time after its end",
     Effect.gen(function* () {
-      const { get, leases, start } = yield* oneJob
+      const { get, start, writes } = yield* oneJob
       yield* TestClock.adjust("10 days")
-      yield* leases.end(yield* start, { status: "failed", problem: passing.problem })
+      yield* writes.end(yield* start, { status: "failed", problem: passing.problem })
       assert.strictEqual(DateTime.toEpochMillis((yield* get).expires_at), 40 * 86_400_000)
     }),
   )
 
   test(
-    "wakes the worker that is taken for dead, should it be alive after all",
+    "wakes its worker if that was taken for dead and is alive",
     Effect.scoped(
       Effect.gen(function* () {
         const signals = yield* JobSignals
@@ -177,71 +177,69 @@ describeDatabases("a job that goes from worker to worker", (database) => {
   )
 
   test(
-    "hands its next worker the steps that finished, and not those that failed",
+    "gives its next worker the successful steps only",
     Effect.gen(function* () {
-      const { leases, start, step } = yield* oneJob
+      const { start, step, writes } = yield* oneJob
       const first = yield* start
       yield* step(first, "a", '"x"')
       yield* step(first, "b", null)
-      yield* leases.release(first)
+      yield* writes.release(first)
       assert.deepStrictEqual([...(yield* start).finished], [["a", '"x"']])
     }),
   )
 
   test(
-    "is no longer held by who ended it, put it back, or lost it",
+    "is not held by a worker that ended it, put it back, or lost it",
     Effect.gen(function* () {
       for (const leave of ["fail", "release", "end", "crash"] as const) {
-        const { leases, start, tryStart } = yield* oneJob
+        const { start, tryStart, writes } = yield* oneJob
         const lease = yield* start
-        assert.isTrue(yield* leases.isHeld(lease))
-        if (leave === "fail") yield* leases.fail(lease, passing)
-        if (leave === "release") yield* leases.release(lease)
-        if (leave === "end") yield* leases.end(lease, { status: "failed", problem: passing.problem })
+        assert.isTrue(yield* writes.isHeld(lease))
+        if (leave === "fail") yield* writes.fail(lease, passing)
+        if (leave === "release") yield* writes.release(lease)
+        if (leave === "end") yield* writes.end(lease, { status: "failed", problem: passing.problem })
         if (leave === "crash") yield* tryStart
-        assert.isFalse(yield* leases.isHeld(lease), leave)
+        assert.isFalse(yield* writes.isHeld(lease), leave)
       }
     }),
   )
 })
 
 describe.skipIf(!postgresIsThere)("jobs of several workers on postgres", () => {
-  it.effect(
-    "are renewed without holding one while another is waited for, as what writes both in turn would wait, too",
-    () =>
-      Effect.gen(function* () {
-        const leases = yield* JobLeases
-        const queue = yield* JobQueue
-        const sql = yield* SqlClient.SqlClient
-        yield* enqueueOne()
-        yield* enqueueOne()
-        const claimed = yield* queue.claim(2)
-        const [first, second] = claimed.map(({ job }) => job.id)
-        const write = (id: string | undefined) => sql`UPDATE jobs SET crashes = 0 WHERE id = ${id ?? null}`
-        const isWaiting = Effect.map(
-          sql`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+  it.effect("are renewed without deadlock beside a transaction that writes both in another order", () =>
+    Effect.gen(function* () {
+      const writes = yield* JobWrites
+      const queue = yield* JobQueue
+      const sql = yield* SqlClient.SqlClient
+      yield* enqueueOne()
+      yield* enqueueOne()
+      const claimed = yield* queue.claim(2)
+      const [first, second] = claimed.map(({ job }) => job.id)
+      const write = (id: string | undefined) => sql`UPDATE jobs SET crashes = 0 WHERE id = ${id ?? null}`
+      const isWaiting = Effect.map(
+        sql`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'
           AND application_name = current_setting('application_name')`,
-          (rows) => rows.length > 0,
+        (rows) => rows.length > 0,
+      )
+      for (const [one, other] of [
+        [first, second],
+        [second, first],
+      ]) {
+        const [locked, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const writing = yield* write(one).pipe(
+          Effect.andThen(Deferred.succeed(locked, undefined)),
+          Effect.andThen(Deferred.await(goOn)),
+          Effect.andThen(write(other)),
+          sql.withTransaction,
+          Effect.forkChild,
         )
-        for (const [one, other] of [
-          [first, second],
-          [second, first],
-        ]) {
-          const [locked, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-          const writing = yield* write(one).pipe(
-            Effect.andThen(Deferred.succeed(locked, undefined)),
-            Effect.andThen(Deferred.await(goOn)),
-            Effect.andThen(write(other)),
-            sql.withTransaction,
-            Effect.forkChild,
-          )
-          yield* Deferred.await(locked)
-          const renewing = yield* Effect.forkChild(leases.renew(claimed))
-          yield* Effect.repeat(isWaiting, { until: (waits) => waits })
-          yield* Deferred.succeed(goOn, undefined)
-          yield* Fiber.join(writing)
-          assert.deepStrictEqual([...(yield* Fiber.join(renewing))].sort(), [first, second].sort())
-        }
-      }).pipe(Effect.provide(services(postgres.layer, still))),
+        yield* Deferred.await(locked)
+        const renewing = yield* Effect.forkChild(writes.renew(claimed))
+        yield* Effect.repeat(isWaiting, { until: (waits) => waits })
+        yield* Deferred.succeed(goOn, undefined)
+        yield* Fiber.join(writing)
+        assert.deepStrictEqual([...(yield* Fiber.join(renewing))].sort(), [first, second].sort())
+      }
+    }).pipe(Effect.provide(services(postgres.layer, still))),
   )
 })

@@ -1,4 +1,4 @@
-/** What becomes of a job whose worker cannot reach the database for longer than a lease lasts. */
+/** A job whose worker cannot reach the database for longer than a lease. */
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Latch, Redacted, Schedule } from "effect"
 import { layerPostgres } from "../../../src/layers/database/Database.ts"
@@ -12,7 +12,7 @@ const LOOK_AGAIN = Schedule.spaced("100 millis")
 
 describe.runIf(postgresCanStart)("a job whose worker loses the database", () => {
   it.live(
-    "is let go of after a lease, and taken up again once the database is back",
+    "is stopped after a lease, and resumed once the database is back",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

@@ -7,7 +7,7 @@ import { makeProblem } from "../../../src/domain/problems/problem.ts"
 import type { Agents } from "../../../src/services/agents/Agents.ts"
 import { databaseTime } from "../../../src/services/jobs/databaseTime.ts"
 import { afterFailure } from "../../../src/services/jobs/delays.ts"
-import { type Failure, JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import { type Failure, JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import type { JobQueue } from "../../../src/services/jobs/JobQueue.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import type { Lease } from "../../../src/services/jobs/Lease.ts"
@@ -29,7 +29,7 @@ const failing = (code: string, rest: Partial<Failure> = {}): Failure => ({
 /** One job, whose turns come when the test says so. */
 const oneJob = Effect.gen(function* () {
   const jobs = yield* Jobs
-  const leases = yield* JobLeases
+  const writes = yield* JobWrites
   const sql = yield* SqlClient.SqlClient
   const { job, tenant } = yield* enqueueOne()
   return {
@@ -37,19 +37,19 @@ const oneJob = Effect.gen(function* () {
     start: Effect.flatMap(takeJob(job), Effect.fromOption),
     /** Fails the attempt; the wait until the next, in whole seconds, if there is to be one. */
     fail: Effect.fnUntraced(function* (lease: Lease, failure: Failure) {
-      assert.isTrue(yield* leases.fail(lease, failure))
+      assert.isTrue(yield* writes.fail(lease, failure))
       const rows = yield* sql<{ wait: number }>`SELECT due_at - ${databaseTime(sql)} AS wait FROM jobs
         WHERE id = ${job.id} AND status = 'queued'`
       return rows[0] === undefined ? undefined : Math.ceil(rows[0].wait / 1000)
     }),
     step: (lease: Lease, outcome: string | null) =>
-      leases.recordStep(lease, { step: { kind: "a" }, outcome, call: null, startedAt: 0, finishedAt: 0 }),
+      writes.recordStep(lease, { step: { kind: "a" }, outcome, call: null, startedAt: 0, finishedAt: 0 }),
   }
 })
 
-describe("the wait after a failure", () => {
+describe("the delay after a failure", () => {
   it.effect.prop(
-    "is as long as the job has been failing, less up to half of that, within its bounds, or what was asked for",
+    "is between half and all of the time the job has been failing, within bounds, or as long as the upstream asked for",
     [
       Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),
       Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })),
@@ -64,7 +64,7 @@ describe("the wait after a failure", () => {
       }),
   )
 
-  it.effect("brings jobs that failed together back apart", () =>
+  it.effect("differs between jobs that failed together", () =>
     Effect.gen(function* () {
       const waits = yield* Effect.all(
         Array.from({ length: 20 }, () => afterFailure(settings, Duration.minutes(1), Duration.zero)),
@@ -77,11 +77,11 @@ describe("the wait after a failure", () => {
 describeDatabases("a job that fails", (database) => {
   const test = <E>(
     name: string,
-    body: Effect.Effect<void, E, Jobs | JobLeases | JobQueue | Agents | SqlClient.SqlClient>,
+    body: Effect.Effect<void, E, Jobs | JobWrites | JobQueue | Agents | SqlClient.SqlClient>,
   ) => it.effect(name, () => Effect.provide(body, services(database.layer, still)))
 
   test(
-    "outlives an outage of an hour, is tried less and less often, and then fails with the last problem",
+    "survives an outage of an hour with growing delays, and then fails with the last problem",
     Effect.gen(function* () {
       const job = yield* oneJob
       const waits: Array<number> = []
@@ -108,7 +108,7 @@ describeDatabases("a job that fails", (database) => {
   )
 
   test(
-    "is given its time anew when a step finishes, and not when one fails",
+    "gets a new retry time when a step finishes, but not when one fails",
     Effect.gen(function* () {
       const [lucky, unlucky] = [yield* oneJob, yield* oneJob]
       for (const [job, outcome] of [
@@ -129,7 +129,7 @@ describeDatabases("a job that fails", (database) => {
   )
 
   test(
-    "waits as long as the upstream asks for, up to the longest wait",
+    "waits as long as the upstream asks for, up to the longest delay",
     Effect.gen(function* () {
       for (const [asked, expected] of [
         [Duration.seconds(70), 70],
@@ -144,7 +144,7 @@ describeDatabases("a job that fails", (database) => {
   )
 
   test(
-    "fails at the second fault of this product, whatever happened in between",
+    "fails at the second fault of this product, with or without other failures in between",
     Effect.gen(function* () {
       const job = yield* oneJob
       const fault = failing("internal", { isFault: true })
@@ -158,7 +158,7 @@ describeDatabases("a job that fails", (database) => {
   )
 
   test(
-    "says nothing about whether there are workers enough while it waits",
+    "does not count as waiting for a worker while it waits for a retry",
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const job = yield* oneJob
@@ -168,7 +168,7 @@ describeDatabases("a job that fails", (database) => {
     }),
   )
 
-  it.live("keeps no worker from others while it waits, and can be cancelled", () => {
+  it.live("occupies no worker while it waits, and can be cancelled", () => {
     const failed = Latch.makeUnsafe()
     return Effect.gen(function* () {
       const jobs = yield* Jobs

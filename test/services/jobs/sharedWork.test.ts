@@ -18,7 +18,7 @@ import {
 } from "../../support/jobs.ts"
 
 describe.skipIf(!postgresIsThere)("several processes on one Postgres", () => {
-  it.live("share the work, each job done once", () =>
+  it.live("share the work, and do each job once", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const layer = yield* postgres.create
@@ -48,7 +48,7 @@ describe.skipIf(!postgresIsThere)("several processes on one Postgres", () => {
     ),
   )
 
-  it.live("go on when the server cuts their connections, also those that listen", () =>
+  it.live("continue after the server cuts their connections, listening ones included", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const url = yield* postgresSchema
@@ -82,7 +82,7 @@ describe.skipIf(!postgresIsThere)("several processes on one Postgres", () => {
     ),
   )
 
-  it.live("interrupt a job that another one cancels, and hear of each other's ends", () =>
+  it.live("interrupt a job that another process cancels, and see each other's ended jobs", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const layer = yield* postgres.create

@@ -1,4 +1,4 @@
-/** What becomes of jobs when the process that works on them is told to stop. */
+/** Jobs during a shutdown of their process. */
 import { assert, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Latch, Schedule } from "effect"
 import type { Job } from "../../../src/domain/jobs/job.ts"
@@ -47,8 +47,8 @@ const calls = () => {
   }
 }
 
-describeDatabases("workers of a process that shuts down", (database) => {
-  it.live("finish the calls under way, begin no other, and leave the rest to the next process", () => {
+describeDatabases("workers during a shutdown", (database) => {
+  it.live("finish running calls, begin no others, and leave the rest to the next process", () => {
     const { begun, call, gate, until } = calls()
     const program: Program = (context) =>
       Effect.gen(function* () {
@@ -101,7 +101,7 @@ describeDatabases("workers of a process that shuts down", (database) => {
     )
   })
 
-  it.live("end a job whose last call was under way, and take no other", () => {
+  it.live("end a job during its last call, and take no other", () => {
     const { begun, call, gate, until } = calls()
     const program: Program = (context) => Effect.map(text(context, "only", call(String(context.task))), answer)
     return Effect.scoped(
@@ -132,7 +132,7 @@ describeDatabases("workers of a process that shuts down", (database) => {
     )
   })
 
-  it.live("break off what takes longer than the grace period, and put it back", () => {
+  it.live("interrupt jobs that outlast the grace period, and put them back", () => {
     const { begun, call, gate, until } = calls()
     const program: Program = (context) => Effect.map(text(context, "only", call("only")), answer)
     return Effect.scoped(
@@ -152,7 +152,7 @@ describeDatabases("workers of a process that shuts down", (database) => {
     )
   })
 
-  it.live("put a job back at once whose first step comes after the beginning of the shutdown", () => {
+  it.live("put a job back at once if its first step would begin after the shutdown", () => {
     const { begun, call } = calls()
     let shutDown: () => void = () => undefined
     const program: Program = (context) =>
@@ -174,7 +174,7 @@ describeDatabases("workers of a process that shuts down", (database) => {
     )
   })
 
-  it.live("stop at once when there is nothing to do", () =>
+  it.live("stop at once if they are idle", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { context } = yield* start(gateway(yield* database.create, () => Effect.succeed(answer("x"))))

@@ -4,7 +4,7 @@ import { Duration, Effect, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { isEnded, type Job, type JobStatus, TRANSITIONS } from "../../../src/domain/jobs/job.ts"
 import { makeProblem } from "../../../src/domain/problems/problem.ts"
-import { JobLeases } from "../../../src/services/jobs/JobLeases.ts"
+import { JobWrites } from "../../../src/services/jobs/JobWrites.ts"
 import type { Lease } from "../../../src/services/jobs/Lease.ts"
 import { Jobs } from "../../../src/services/jobs/Jobs.ts"
 import { describeDatabases } from "../../support/databases.ts"
@@ -13,7 +13,7 @@ import { answer, enqueueOne, services, takeJob } from "../../support/jobs.ts"
 const WORKERS = 2
 const worker = Schema.Literals([0, 1])
 
-/** What can happen to a job. Workers that hold no lease any more act as if they did: they do not know. */
+/** Operations on a job. Workers without a lease act as if they held it, because they do not know. */
 const Operation = Schema.Union([
   Schema.Struct({ op: Schema.Literal("start"), worker }),
   Schema.Struct({ op: Schema.Literal("step"), worker, name: Schema.Literals(["a", "b"]), fails: Schema.Boolean }),
@@ -32,7 +32,7 @@ const problem = makeProblem({ code: "scripted", status: 500, title: "As scripted
 /** Performs operations on one job; `true` means that it took effect. */
 const makeActor = Effect.gen(function* () {
   const jobs = yield* Jobs
-  const leases = yield* JobLeases
+  const writes = yield* JobWrites
   const { job, tenant } = yield* enqueueOne()
   const held: Array<Lease | undefined> = Array.from({ length: WORKERS })
   const read = jobs.get(tenant, job.id)
@@ -55,7 +55,7 @@ const makeActor = Effect.gen(function* () {
     switch (operation.op) {
       case "step": {
         const outcome = operation.fails ? null : JSON.stringify(lease.token)
-        return yield* leases.recordStep(lease, {
+        return yield* writes.recordStep(lease, {
           step: { kind: operation.name },
           outcome,
           call: null,
@@ -64,22 +64,22 @@ const makeActor = Effect.gen(function* () {
         })
       }
       case "end":
-        return yield* leases.end(
+        return yield* writes.end(
           lease,
           operation.status === "completed"
             ? { status: "completed", result: answer(lease.token) }
             : { status: operation.status, problem },
         )
       case "release":
-        return yield* leases.release(lease)
+        return yield* writes.release(lease)
       case "retry":
-        return yield* leases.fail(lease, { problem, retryAfter: Duration.zero, isFault: false })
+        return yield* writes.fail(lease, { problem, retryAfter: Duration.zero, isFault: false })
     }
   })
   return { held, perform, read }
 })
 
-/** What must hold for a job at any time, and between two looks at it. */
+/** Invariants of a job, at any time and between two reads. */
 const checkHistory = (before: Job, after: Job) => {
   if (isEnded(before.status)) assert.deepStrictEqual(after, before, "an ended job changed")
   else assert.isTrue(before.status === after.status || reachable(before.status).has(after.status))
@@ -108,7 +108,7 @@ const reachable = (from: JobStatus): ReadonlySet<JobStatus> => {
 describeDatabases("job state machine", (database) => {
   layer(services(database.layer, { maxCrashes: 1000, innocentCrashes: 1000 }))((it) => {
     it.effect.prop(
-      "follows its model in every order of operations",
+      "matches its model in every order of operations",
       [Schema.Array(Operation).check(Schema.isBetweenLength(8, 30))],
       ([operations]) =>
         Effect.gen(function* () {
@@ -155,7 +155,7 @@ describeDatabases("job state machine", (database) => {
     )
 
     it.effect.prop(
-      "ends once, whatever happens at the same time",
+      "ends once under concurrent operations",
       [Schema.Array(Schema.Array(Operation).check(Schema.isBetweenLength(1, 6))).check(Schema.isBetweenLength(2, 8))],
       ([batches]) =>
         Effect.gen(function* () {

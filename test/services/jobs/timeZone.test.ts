@@ -23,7 +23,7 @@ const ownClock = Effect.fnUntraced(function* (url: string) {
 })
 
 describe.skipIf(!postgresIsThere)("a database in a zone with daylight saving time", () => {
-  it.live("gives out jobs at once, and those of dead workers, when its clocks go back", () =>
+  it.live("gives out due jobs and those of dead workers when its time zone's clocks go back", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const url = yield* postgresDatabase({ timezone: "'Europe/Berlin'", search_path: "public, pg_catalog" })

@@ -90,7 +90,7 @@ describe("the rows of a request", () => {
     }),
   )
 
-  test("compare only the call that served; what failed on the way is pure cost", {}, (upstream) =>
+  test("compare only the call that served; failed calls are pure cost", {}, (upstream) =>
     Effect.gen(function* () {
       upstream.script = () => ({ failing: [{ outcome: "truncated", usage: usage(100, 10) }], usage: usage(100, 50) })
       const routed = yield* call()
@@ -105,7 +105,7 @@ describe("the rows of a request", () => {
     }),
   )
 
-  test("know that what failed before the model ran is free, and do not know what broke off later", {}, (upstream) =>
+  test("have no cost for calls that failed before the model ran, and unknown cost for broken ones", {}, (upstream) =>
     Effect.gen(function* () {
       upstream.script = () => ({ failing: [{ outcome: "rate-limited" }], usage: usage(10, 10) })
       yield* call()
@@ -135,7 +135,7 @@ describe("the rows of a request", () => {
   }
 
   test(
-    "cost what the model that served costs, where its price is known",
+    "have the price of the model that served, if it is known",
     { targets: [target("provider1/gpt-4.1")], baseline: { provider: "provider1", model: "gpt-4.1" } },
     (upstream) =>
       Effect.gen(function* () {
@@ -146,7 +146,7 @@ describe("the rows of a request", () => {
   )
 
   test(
-    "have no cost where the provider sent no usage or the model has no price",
+    "have no cost if the provider sent no usage or the model has no price",
     {
       targets: [target("provider1/large", { prices: prices(10, 40) }), target("provider2/unpriced")],
     },
@@ -171,7 +171,7 @@ describe("the rows of a request", () => {
     }),
   )
 
-  test("exist for a request that nobody served, and its error says what it cost", {}, (upstream) =>
+  test("exist for a request that failed, and its error holds the cost", {}, (upstream) =>
     Effect.gen(function* () {
       upstream.script = () =>
         new UpstreamError({
@@ -204,7 +204,7 @@ describe("the rows of a request", () => {
   )
 })
 
-it.effect("rows are written again when the database was away for a moment", () => {
+it.effect("rows are retried when the database is away for a moment", () => {
   const upstream = new ScriptedUpstream(everyone)
   let away = 2
   const unsteady = Layer.effect(
@@ -234,7 +234,7 @@ it.effect("rows are written again when the database was away for a moment", () =
   )
 })
 
-it.effect("metrics add up what calls cost beside the baseline, and count those that cannot be compared", () => {
+it.effect("metrics sum cost and baseline of calls, and count calls that cannot be compared", () => {
   const upstream = new ScriptedUpstream(everyone)
   const targets = [target("provider1/large", { prices: prices(10, 40) }), target("provider2/unpriced")]
   return Effect.gen(function* () {
@@ -301,7 +301,7 @@ describe("over the real fault policy", () => {
     }).pipe(Effect.provide(over(first, second)), inSmallSteps)
   })
 
-  it.effect("a call that is cut off by a cancelled job is a row, with what came before it", () => {
+  it.effect("a call of a cancelled job is a row, and so are the calls before it", () => {
     const [first, second] = [scripted("provider1", "large"), scripted("provider2", "small")]
     first.always([fails("timeout")])
     second.always([text("as far as it"), hang])

@@ -29,7 +29,7 @@ describe("after a refusal", () => {
     assert.deepStrictEqual(tried(request.hasForm, request.limit), request.others)
   })
 
-  it("only changes of what a refusal names are worth keeping", () => {
+  it("only changes that a refusal names are learned", () => {
     const refused = (detail: string) => new UpstreamError({ code: "invalid-request", detail: Redacted.make(detail) })
     const modest = { form: false, limit: "max_tokens", longest: 4096 } as const
     const [form, limit] = [refused("unknown member: response_format"), refused("max_tokens is above 4096")]
@@ -40,7 +40,7 @@ describe("after a refusal", () => {
     assert.isUndefined(namedIn([limit], usual, { ...usual, form: false }))
   })
 
-  it("what helped is kept for that target, for 10 minutes", () => {
+  it("the successful change is kept for that target for 10 minutes", () => {
     const learned = { form: false, limit: "max_tokens", longest: 4096 } as const
     dialects.learn(target, learned, 0)
     assert.deepStrictEqual(dialects.of(target, 599_999), learned)

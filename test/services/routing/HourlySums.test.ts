@@ -31,11 +31,11 @@ const Calls = Schema.Array(Schema.Array(Call).check(Schema.isMaxLength(4))).chec
 
 describeDatabases("the hourly sums", (database) => {
   layer(Layer.mergeAll(Ledger.layer, RoutingStats.layer).pipe(Layer.provide(database.layer)))((it) => {
-    /** Of every run, because they all write into one database. */
+    /** Shared by all runs, because they write into one database. */
     const all: Array<CallRecord> = []
 
     it.effect.prop(
-      "say the same as the calls themselves, whatever they are and whatever the span",
+      "equal the sums over the calls for any calls and span",
       [Calls, Moment, Moment],
       ([requests, a, b]) =>
         Effect.gen(function* () {

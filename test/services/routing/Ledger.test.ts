@@ -9,7 +9,7 @@ import { describeDatabases } from "../../support/databases.ts"
 import { callRecord } from "./callRecords.ts"
 
 describeDatabases("Ledger", (database) => {
-  it.live("enters calls once, also when they are written again because the answer to the first commit was lost", () =>
+  it.live("enters calls once if they are written again because the answer to the first commit was lost", () =>
     Effect.gen(function* () {
       const ledger = yield* Ledger
       const sql = yield* SqlClient.SqlClient
@@ -27,7 +27,7 @@ describeDatabases("Ledger", (database) => {
     }).pipe(Effect.provide(Layer.provideMerge(Ledger.layer, database.layer))),
   )
 
-  it.live("has sums that end at the largest exact integer, of a job and of an hour, in one write and in several", () =>
+  it.live("caps the sums of a job and of an hour at the largest exact integer, in one write and in several", () =>
     Effect.gen(function* () {
       const ledger = yield* Ledger
       const stats = yield* RoutingStats

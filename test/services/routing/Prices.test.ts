@@ -48,7 +48,7 @@ describe("shippedPrice", () => {
     assert.strictEqual(at(Date.UTC(2027, 0, 1)), 7_500_000)
   })
 
-  it("knows a dated snapshot by its model, and nothing else by a similar name", () => {
+  it("recognizes a dated snapshot of a model, and no other similar name", () => {
     assert.isNotNull(shippedPrice(provider1("gpt-6.1-sol-2026-09-29"), IN_2026))
     assert.isNotNull(shippedPrice({ provider: "provider3", model: "claude-haiku-4-5-20251001" }, IN_2026))
     assert.isNull(shippedPrice(provider1("gpt-5-mini-turbo"), IN_2026))
@@ -82,7 +82,7 @@ describe("priceOf", () => {
     assert.deepInclude(priceOf(settings, provider1("gpt-5"), IN_2026, "gpt-5-2025-08-07"), { prices: own })
   })
 
-  it("falls back to the list price, of the model that served where it is known", () => {
+  it("falls back to the list price of the model that served, if it is known", () => {
     assert.strictEqual(priceOf(settings, provider1("gpt-4.1"), IN_2026)?.version, PRICE_TABLE.version)
     assert.strictEqual(priceOf(settings, provider1("gpt-4.1"), IN_2026, "gpt-4.1-mini")?.prices.input, 400_000)
     assert.strictEqual(priceOf(settings, provider1("gpt-4.1"), IN_2026, "deployment-17")?.prices.input, 2_000_000)
@@ -91,7 +91,7 @@ describe("priceOf", () => {
 })
 
 describe("effectivePrices", () => {
-  it("say of every target and the baseline what it costs, since when and who says so", () => {
+  it("have price, date and source of every target and the baseline", () => {
     const own = { input: 1, output: 2, cached_input: 0 }
     const target = (model: string) => ({ ...provider1(model), max_context_tokens: 1000 })
     const targets = [{ ...target("gpt-5"), prices: own }, target("gemini-3.8-flash"), target("unheard-of")]
@@ -113,7 +113,7 @@ describe("effectivePrices", () => {
       },
     ])
     assert.deepInclude(at(Date.UTC(2027, 0, 1))[1], list(1_500_000, 7_500_000, 150_000))
-    // A baseline that is a target is not told twice.
+    // A baseline that is also a target is listed once.
     assert.strictEqual(effectivePrices({ version: 7, baseline: provider1("gpt-5"), targets }, IN_2026).length, 3)
   })
 })

@@ -20,9 +20,9 @@ const test = (
     return Effect.provide(body(upstream), routing(upstream, settings(input)))
   })
 
-describe("who is asked", () => {
+describe("the choice of targets", () => {
   test(
-    "the strategy orders, and everybody who fits is offered the request",
+    "all fitting targets are offered the request, in the order of the strategy",
     {
       strategy: "cost",
       targets: [
@@ -58,7 +58,7 @@ describe("who is asked", () => {
     }),
   )
 
-  test("a policy that leaves nobody is an error, and nobody is asked", {}, (upstream) =>
+  test("a policy without targets is an error, and no call is made", {}, (upstream) =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(call({ policy: { deny: ["*"] } }))
       assert.deepInclude(error, { _tag: "NoTarget", reason: "policy", code: "no-target", status: 422 })
@@ -75,7 +75,7 @@ describe("who is asked", () => {
   )
 
   test(
-    "what is too long for a target is not sent there",
+    "a request that is too long for a target is not sent there",
     {
       targets: [
         target("provider1/large", { max_context_tokens: 2000, prices: prices(10, 40) }),
@@ -110,7 +110,7 @@ describe("who is asked", () => {
   )
 
   test(
-    "a cost limit leaves out what has no price",
+    "a cost limit excludes targets without a price",
     { targets: [target("provider1/large", { prices: prices(10, 40) }), target("provider2/unpriced")] },
     (upstream) =>
       Effect.gen(function* () {
@@ -167,7 +167,7 @@ describe("who is asked", () => {
     }),
   )
 
-  test("a provider that is gone since the configuration was stored is not asked", {}, (upstream) =>
+  test("a provider that was removed after the configuration was stored is not asked", {}, (upstream) =>
     Effect.gen(function* () {
       upstream.statuses = [status("provider2")]
       yield* call()
@@ -223,7 +223,7 @@ describe("cascade", () => {
     ],
   }
 
-  test("begins with the cheapest and leaves out one more at every step", cascade, (upstream) =>
+  test("begins with the cheapest and skips one more at every tier", cascade, (upstream) =>
     Effect.gen(function* () {
       const thresholds = []
       for (const tier of [0, 1, 2, 7]) thresholds.push((yield* call({ tier })).escalateBelow)
@@ -237,7 +237,7 @@ describe("cascade", () => {
     }),
   )
 
-  test("other strategies have no steps", { cascade: { escalate_below: 0.6 } }, (upstream) =>
+  test("does not apply to other strategies", { cascade: { escalate_below: 0.6 } }, (upstream) =>
     Effect.gen(function* () {
       assert.isNull((yield* call({ tier: 1 })).escalateBelow)
       assert.deepStrictEqual(upstream.offered, [["provider1/large", "provider2/small"]])
@@ -249,7 +249,7 @@ describe("independence", () => {
   const proposer = { provider: "provider1", model: "large" } as const
 
   test(
-    "who judges differs in provider and model if possible, else in one of them",
+    "a judge differs in provider and model if possible, else in one of them",
     {
       targets: [
         target("provider1/large", { prices: prices(10, 40) }),
@@ -269,7 +269,7 @@ describe("independence", () => {
   )
 
   test(
-    "who judges differs from everybody whose answers it judges",
+    "a judge differs from all authors of the judged answers",
     {
       targets: [
         target("provider1/large", { prices: prices(10, 40) }),
@@ -288,7 +288,7 @@ describe("independence", () => {
       }),
   )
 
-  test("who has to judge its own answer is not independent", {}, () =>
+  test("a judge of its own answer is not independent", {}, () =>
     Effect.gen(function* () {
       assert.isFalse((yield* call({ independentOf: [proposer], policy: { allow: ["provider1"] } })).independent)
       assert.isTrue((yield* call({ policy: { allow: ["provider1"] } })).independent)
@@ -322,7 +322,7 @@ describe("a refused response_format", () => {
   const formsOf = (upstream: ScriptedUpstream) =>
     upstream.requests.splice(0).map(({ completion }) => completion.response_format?.type ?? "text")
 
-  test("that the error names is left out for 10 minutes, and the log says so", {}, (upstream) =>
+  test("is left out for 10 minutes if the error names it, with a log line", {}, (upstream) =>
     Effect.gen(function* () {
       const lines: Array<string> = []
       const logger = Logger.make((options) => void lines.push(Logger.formatJson.log(options)))
@@ -339,7 +339,7 @@ describe("a refused response_format", () => {
     }),
   )
 
-  test("that the error does not name is left out once, and the next request is asked with it", {}, (upstream) =>
+  test("is left out once if the error does not name it", {}, (upstream) =>
     Effect.gen(function* () {
       refusing(upstream, "the picture cannot be read")
       yield* call({ completion: json })
@@ -349,8 +349,8 @@ describe("a refused response_format", () => {
   )
 })
 
-describe("what comes back", () => {
-  test("text, refusals and answers that were cut off are told apart", {}, (upstream) =>
+describe("an answer", () => {
+  test("is recognized as text, refusal or cut-off answer", {}, (upstream) =>
     Effect.gen(function* () {
       upstream.script = (_, index) =>
         [

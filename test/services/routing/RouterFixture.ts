@@ -4,7 +4,8 @@ import { SqlClient } from "effect/sql"
 import type { ChatRequest } from "../../../src/domain/chat/chat.ts"
 import type { RoutingSettings, RoutingSettingsInput, Target } from "../../../src/domain/routing/routing.ts"
 import { Ledger } from "../../../src/services/routing/Ledger.ts"
-import { type Routed, Router, type RouterRequest } from "../../../src/services/routing/Router.ts"
+import type { Routed, RouterRequest } from "../../../src/services/routing/callTargets.ts"
+import { Router } from "../../../src/services/routing/Router.ts"
 import { type RouterError } from "../../../src/services/routing/RoutingErrors.ts"
 import { RoutingConfig } from "../../../src/services/routing/RoutingConfig.ts"
 import { sqlite } from "../../support/databases.ts"
@@ -22,7 +23,7 @@ export const target = (name: `${Target["provider"]}/${string}`, members: Partial
   return { provider, model, max_context_tokens: 100_000, ...members }
 }
 
-/** Without retries and with one target per provider, unless told otherwise. */
+/** By default no retries, and one target per provider. */
 export const settings = (members: Partial<RoutingSettings> = {}): RoutingSettingsInput => ({
   strategy: "fallback",
   baseline: { provider: "provider1", model: "large" },

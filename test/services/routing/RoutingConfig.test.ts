@@ -54,7 +54,7 @@ describeDatabases("RoutingConfig", (database) => {
       assert.deepStrictEqual(stored, { ...derived, version: 1 })
     }))
 
-  test("keeps what is put, for every process, with who changed it when", (config) =>
+  test("stores a configuration for every process, with author and time", (config) =>
     Effect.gen(function* () {
       const first = yield* config.put(settings(), { by: "ada" })
       const second = yield* config.put({ ...first, strategy: "quality" }, { by: "grace" }).pipe(Effect.flip)
@@ -111,7 +111,7 @@ describeDatabases("RoutingConfig", (database) => {
       assert.strictEqual((yield* stored).length, 1)
     }))
 
-  test("changes nothing when anything is wrong, and says everything that is", (config, upstream) =>
+  test("changes nothing if there is any error, and names all errors", (config, upstream) =>
     Effect.gen(function* () {
       upstream.statuses = [status("provider1")]
       const error = yield* Effect.flip(
@@ -169,12 +169,12 @@ describe("settingsIssues", () => {
   const paths = (members: Parameters<typeof settings>[0]) =>
     settingsIssues(settings(members), everything).map(({ path }) => path)
 
-  it("finds nothing wrong with what works", () => {
+  it("accepts working settings", () => {
     assert.deepStrictEqual(paths({}), [])
     assert.deepStrictEqual(paths({ strategy: "latency" }), [])
   })
 
-  it("refuses a provider that there is not, wherever it is named", () => {
+  it("refuses an unknown provider in any place", () => {
     const baseline = { provider: "provider9" as const, model: "m" }
     assert.deepStrictEqual(paths({ baseline, targets: [target("provider9/m")] }), [
       "targets.0.provider",
@@ -182,7 +182,7 @@ describe("settingsIssues", () => {
     ])
   })
 
-  it("wants for each strategy what it needs", () => {
+  it("requires the members that each strategy needs", () => {
     assert.deepStrictEqual(paths({ strategy: "quality" }), ["targets.0.quality", "targets.1.quality"])
     const weightless = [
       target("provider1/large", { weight: 0, prices: prices(1, 1) }),

@@ -177,7 +177,7 @@ describeDatabases("RoutingStats", (database) => {
   )
 
   test(
-    "shows a tenant its own calls, and all of them to whoever asks for all",
+    "shows a tenant its calls, and all tenants' calls without a tenant",
     Effect.gen(function* () {
       const ledger = yield* Ledger
       const stats = yield* RoutingStats
@@ -249,7 +249,7 @@ describeDatabases("RoutingStats", (database) => {
 
   layer(services)((it) => {
     it.effect.prop(
-      "has in every interval what the calls of just that interval say, and in all of them together the whole",
+      "has exact sums in every interval, which add up to the whole",
       [Calls, Moment, Moment, Interval],
       ([calls, a, b, interval]) =>
         Effect.gen(function* () {
@@ -288,7 +288,7 @@ describeDatabases("RoutingStats", (database) => {
   )
 
   test(
-    "keeps a cost without a baseline out of the comparison, and in what was spent",
+    "counts a cost without a baseline as spent, but not in the comparison",
     Effect.gen(function* () {
       yield* (yield* Ledger).record([callRecord({ at: BASE, cost: 50, baseline: null }), callRecord({ at: BASE })])
       const report = yield* (yield* RoutingStats).report(span(BASE, BASE + HOUR_MS))
@@ -333,7 +333,7 @@ describeDatabases("RoutingStats", (database) => {
   )
 
   test(
-    "says what a job has spent, failed and unpriced calls included",
+    "sums a job's usage, failed and unpriced calls included",
     Effect.gen(function* () {
       const ledger = yield* Ledger
       yield* ledger.record([

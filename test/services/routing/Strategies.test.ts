@@ -59,7 +59,7 @@ describe("orderBy", () => {
     }).pipe(Random.withSeed("weights")),
   )
 
-  it.effect("latency: the fastest first, and before it whoever was not measured enough", () =>
+  it.effect("latency: the fastest first, after targets without enough measurements", () =>
     Effect.gen(function* () {
       const traits = { slow: { firstTokenMs: 900 }, fast: { firstTokenMs: 100 } }
       assert.deepStrictEqual(yield* order("latency", traits).pipe(drawing(0.1)), ["fast", "slow"])
@@ -100,7 +100,7 @@ describe("FirstTokenTimes", () => {
     assert.isUndefined(times.median({ ...name, model: "other" }, 0))
   })
 
-  it("has the middle one of the last 31 measurements, and nothing of those before", () => {
+  it("uses only the last 31 measurements", () => {
     const times = new FirstTokenTimes()
     for (const ms of [5, 1, 4, 2, 3]) times.add(name, ms, 0)
     assert.strictEqual(times.median(name, 0), 3)
@@ -111,7 +111,7 @@ describe("FirstTokenTimes", () => {
     assert.strictEqual(times.median(name, 0), 100)
   })
 
-  it("forgets what is old, so a target that recovered is tried again", () => {
+  it("forgets old measurements, so a recovered target is tried again", () => {
     const times = new FirstTokenTimes()
     for (let i = 0; i < ENOUGH_MEASUREMENTS; i++) times.add(name, Infinity, 0)
     assert.strictEqual(times.median(name, 15 * MINUTE), Infinity)

@@ -1,4 +1,4 @@
-/** What routing saved, added up call by call: what reports from the hourly sums are checked against. */
+/** Savings summed call by call, as a reference for reports from the hourly sums. */
 import { DateTime } from "effect"
 import { percentOf } from "../../../src/domain/routing/money.ts"
 import { METHOD, type RoutingStatsReport, type Savings } from "../../../src/domain/routing/savings.ts"

@@ -1,4 +1,4 @@
-/** `document` is the agent as JSON; `version` is repeated beside it, so that a change can demand the one it read. */
+/** `document` is the agent as JSON; `version` is repeated beside it for optimistic locking. */
 export const agents: ReadonlyArray<string> = [
   `CREATE TABLE agents (
     id TEXT PRIMARY KEY,

@@ -1,9 +1,9 @@
 /**
- * Jobs, their steps, and the idempotency keys under which they were enqueued. A job is its own element of the queue:
- * `due_at` says when a queued one may be begun, and of a running one, when its worker has to be taken for dead. Times that
- * processes compare with each other, as this one, are the database's. `lease` fences a running job: only the worker that
- * holds it writes. The unique index on steps holds them to one outcome per name. `agent_version` stands beside the agent
- * for readers, who need no more of what may be a large text; so does the receipt of a step.
+ * Jobs, their steps, and idempotency keys. The table of jobs is the queue: `due_at` is when a queued job may begin, or
+ * when a running job's worker counts as dead. Times that processes compare, such as this one, are the database's.
+ * `lease` fences a running job: only the worker that holds it writes. The unique index on steps allows one outcome per
+ * name. `agent_version` stands beside the agent for readers that do not need the agent's possibly large text; so does
+ * the receipt of a step.
  */
 export const jobs: ReadonlyArray<string> = [
   `CREATE TABLE jobs (

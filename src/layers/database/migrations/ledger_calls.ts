@@ -1,9 +1,8 @@
 /**
- * One row per upstream call, and per hour the sums over them: `ledger_hours` has a row for every tenant and one, with
- * the empty tenant, for all of them, so that neither question reads more rows than it has to. Every process has rows of its
- * own among them (`writer`), so that processes which enter calls at the same time do not wait for each other. `hour` counts
- * hours since the epoch. What is not known is NULL in the ledger and left out of the sums, and `unpriced` counts how often;
- * what a call is charged against its job's limits is estimated then.
+ * One row per upstream call, and hourly sums: `ledger_hours` has rows for every tenant and, with the empty tenant, for
+ * all of them, so that both queries read few rows. Each process has its own rows (`writer`), so that processes do not
+ * wait for each other. `hour` counts hours since the epoch. Unknown values are NULL in the ledger and missing from the
+ * sums, `unpriced` counts them, and charges against a job's limits are estimated instead.
  */
 export const ledgerCalls: ReadonlyArray<string> = [
   `CREATE TABLE ledger_calls (

@@ -1,4 +1,4 @@
-/** Every routing configuration that was ever in force; the highest version is the one that is. */
+/** The history of routing configurations; the highest version is in force. */
 export const routingConfigs: ReadonlyArray<string> = [
   `CREATE TABLE routing_configs (
     version INTEGER PRIMARY KEY,

@@ -5,10 +5,10 @@ import { Router } from "../../routing/Router.ts"
 import { RoutingConfig } from "../../routing/RoutingConfig.ts"
 import { JobProgram } from "../JobProgram.ts"
 import { StepsBegun } from "../StepsBegun.ts"
-import { WorstPrice } from "../WorstPrice.ts"
+import { CostBound } from "../CostBound.ts"
 import * as adversarial from "./adversarial/run.ts"
 import { makeAsking } from "./engine/Asking.ts"
-import { worstPrice } from "./engine/worstPrice.ts"
+import { highestCost } from "./engine/highestCost.ts"
 import * as verified from "./verified/run.ts"
 
 const programs = { adversarial, verified } as const
@@ -25,14 +25,14 @@ export const layer: Layer.Layer<JobProgram, never, Router | Ledger> = Layer.effe
   }),
 )
 
-/** Works out what a job can come to, by the routing in force when it is made. */
-export const layerWorstPrice: Layer.Layer<never, never, RoutingConfig> = Layer.effect(
-  WorstPrice,
+/** Computes a job's cost bound from the routing in force when the job is enqueued. */
+export const layerCostBound: Layer.Layer<never, never, RoutingConfig> = Layer.effect(
+  CostBound,
   Effect.gen(function* () {
     const { current } = yield* RoutingConfig
     return (job) =>
       Effect.map(Effect.all([current, Clock.currentTimeMillis]), ([settings, now]) =>
-        worstPrice(settings, job, programs[job.mode].worstCalls(job), now),
+        highestCost(settings, job, programs[job.mode].maxCalls(job), now),
       )
   }),
 )

@@ -89,7 +89,7 @@ describe("verdicts", () => {
     }),
   )
 
-  it.effect("however many objections the rounds came to, all of them can be resolved", () =>
+  it.effect("resolves all objections of all rounds", () =>
     Effect.gen(function* () {
       const many = (round: number) => Array.from({ length: 20 }, (_, i) => major(`${round}: objection ${i + 1}`))
       const numbers = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
@@ -161,8 +161,8 @@ describe("verdicts", () => {
   )
 })
 
-describe("what cannot be decoded", () => {
-  it.effect("is asked for once more, and taken if it is right then", () =>
+describe("an undecodable answer", () => {
+  it.effect("is requested once more, and used if it decodes then", () =>
     Effect.gen(function* () {
       const { result, steps, upstream } = yield* debating({
         propose: "42",
@@ -177,7 +177,7 @@ describe("what cannot be decoded", () => {
     }),
   )
 
-  it.effect("is inconclusive after that, and no judge is paid", () =>
+  it.effect("is inconclusive after the second failure, and no judge is asked", () =>
     Effect.gen(function* () {
       const { result, steps } = yield* debating({ propose: "42", critique: "I agree.", "critique-repair": "Really!" })
       assert.deepInclude(result, { verdict: "inconclusive", confidence: null, answer: "42" })
@@ -186,22 +186,20 @@ describe("what cannot be decoded", () => {
     }),
   )
 
-  it.effect(
-    "is never agreement: not with a confidence out of range, not with a verdict of its own, not from a refusal",
-    () =>
-      Effect.gen(function* () {
-        for (const bad of [judge("sound", 95), judge("excellent"), { verdict: "sound" }]) {
-          const { result } = yield* debating({ propose: "42", critique: critique(), judge: bad, "judge-repair": bad })
-          assert.deepInclude(result, { verdict: "inconclusive", confidence: null })
-        }
-        const { result, steps } = yield* debating({
-          propose: "42",
-          critique: critique(),
-          judge: () => ({ refusal: "no", text: JSON.stringify(judge("sound")) }),
-        })
-        assert.strictEqual(result.verdict, "inconclusive")
-        assert.isFalse(steps.has("judge-repair"))
-      }),
+  it.effect("never counts as agreement: confidence out of range, unknown verdict, or refusal", () =>
+    Effect.gen(function* () {
+      for (const bad of [judge("sound", 95), judge("excellent"), { verdict: "sound" }]) {
+        const { result } = yield* debating({ propose: "42", critique: critique(), judge: bad, "judge-repair": bad })
+        assert.deepInclude(result, { verdict: "inconclusive", confidence: null })
+      }
+      const { result, steps } = yield* debating({
+        propose: "42",
+        critique: critique(),
+        judge: () => ({ refusal: "no", text: JSON.stringify(judge("sound")) }),
+      })
+      assert.strictEqual(result.verdict, "inconclusive")
+      assert.isFalse(steps.has("judge-repair"))
+    }),
   )
 
   it.effect("leaves an undecodable response inconclusive, too", () =>
@@ -226,7 +224,7 @@ describe("rounds", () => {
     judge: judge("sound", 0.9, [1, 2, 3]),
   }
 
-  it.effect("are as many as the effort says, or as asked for, within the agent's limit", () =>
+  it.effect("follow the effort or the request, within the agent's limit", () =>
     Effect.gen(function* () {
       const rounds = (options: JobOptions, max_rounds: number) =>
         Effect.map(debating(stubborn, { options, limits: { max_rounds } }), ({ result }) => result.rounds.length)
@@ -240,7 +238,7 @@ describe("rounds", () => {
 })
 
 describe("objections", () => {
-  it.effect("keep their number over all rounds, and the author is shown those that are open", () =>
+  it.effect("keep their numbers over all rounds, and the author sees the open ones", () =>
     Effect.gen(function* () {
       const { result, upstream } = yield* debating({
         propose: "41",
@@ -280,7 +278,7 @@ describe("objections", () => {
     }),
   )
 
-  it.effect("that nobody replied to are met by another answer all the same", () =>
+  it.effect("without replies count as revised if the answer changed", () =>
     Effect.gen(function* () {
       const { result } = yield* debating(
         {
@@ -295,7 +293,7 @@ describe("objections", () => {
     }),
   )
 
-  it.effect("reach the judge with all that was replied, also what was rebutted before a revision", () =>
+  it.effect("reach the judge with all replies, also rebuttals before a revision", () =>
     Effect.gen(function* () {
       const { upstream } = yield* debating({
         propose: "41",
@@ -328,7 +326,7 @@ describe("one model", () => {
     }),
   )
 
-  it.effect("that finds its own answer flawed rejects it", () =>
+  it.effect("rejects its own answer if it finds it flawed", () =>
     Effect.gen(function* () {
       const { result } = yield* debating({ propose: "42", critique: critique([]), judge: judge("flawed", 0.9) }, alone)
       assert.deepInclude(result, { verdict: "rejected", independent: false })
@@ -340,7 +338,7 @@ describe("one model", () => {
 describe("the judge", () => {
   const contested = { propose: "42", critique: critique([major("it is 43")]), respond: rebut("no", 1) }
 
-  it.effect("is asked with the sides in both orders where there are sides", () =>
+  it.effect("is asked in both orders if critic and author disagree", () =>
     Effect.gen(function* () {
       const { result, upstream } = yield* debating(
         { ...contested, judge: nth(judge("sound", 0.9, [1]), judge("sound", 0.7, [1])) },
@@ -355,7 +353,7 @@ describe("the judge", () => {
     }),
   )
 
-  it.effect("who is moved by the order has not decided", () =>
+  it.effect("is inconclusive if the verdict changes with the order", () =>
     Effect.gen(function* () {
       const { result } = yield* debating(
         { ...contested, judge: nth(judge("sound", 0.9, [1]), judge("flawed", 0.9)) },
@@ -365,7 +363,7 @@ describe("the judge", () => {
     }),
   )
 
-  it.effect("is believed as far as was measured of it", () =>
+  it.effect("is calibrated with its measured reliability", () =>
     Effect.gen(function* () {
       const measured = {
         models: {},
@@ -391,10 +389,10 @@ describe("the judge", () => {
   )
 })
 
-describe("who takes part", () => {
+describe("a debate's participants", () => {
   const answers = { propose: "42", critique: critique(), judge: judge("sound") }
 
-  it.effect("is someone else for every part where there are enough", () =>
+  it.effect("are different targets for every role if enough are configured", () =>
     Effect.gen(function* () {
       const { result } = yield* debating(
         answers,
@@ -418,7 +416,7 @@ describe("who takes part", () => {
     }),
   )
 
-  it.effect("is recorded as not independent where there is only one", () =>
+  it.effect("are recorded as not independent if there is only one", () =>
     Effect.gen(function* () {
       const { result } = yield* debating(answers, { policy: { allow: ["provider1"] } })
       assert.deepStrictEqual(
@@ -432,7 +430,7 @@ describe("who takes part", () => {
     }),
   )
 
-  it.effect("can be echo alone, which runs, judges nothing, and says so", () =>
+  it.effect("can be echo alone, with a note that it cannot judge", () =>
     Effect.gen(function* () {
       const upstream = new ScriptedUpstream([status("echo", "echo-1")])
       const { result, steps } = yield* debating(
@@ -462,7 +460,7 @@ describe("cascade", () => {
       completion.response_format === undefined ? [targets?.[0]?.model] : [],
     )
 
-  it.effect("stays with the cheapest as long as the judge is confident", () =>
+  it.effect("stays with the cheapest target while the judge is confident", () =>
     Effect.gen(function* () {
       const { result, upstream } = yield* debating(
         { propose: "42", critique: critique(), judge: judge("sound", 0.7) },

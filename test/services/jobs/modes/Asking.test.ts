@@ -20,7 +20,7 @@ const problemOf = <A, R>(effect: Effect.Effect<A, JobFailure, R>) =>
   Effect.map(Effect.flip(effect), ({ problem }) => problem)
 
 describe("limits", () => {
-  it.effect("end a job with what was spent once its budget is used up", () =>
+  it.effect("end a job with its spent cost once its budget is used up", () =>
     Effect.gen(function* () {
       const upstream = new ScriptedUpstream([status("provider1"), status("provider2")])
       // 10 × 10 + 5 × 40 = 300 micro-USD for the proposal.
@@ -35,7 +35,7 @@ describe("limits", () => {
     }),
   )
 
-  it.effect("end a job once its tokens are used up, and count what failed, too", () =>
+  it.effect("end a job once its tokens are used up, failed calls included", () =>
     Effect.gen(function* () {
       const upstream = new ScriptedUpstream([status("provider1"), status("provider2")])
       const wasteful = {
@@ -49,7 +49,7 @@ describe("limits", () => {
     }),
   )
 
-  it.effect("of cost keep calls away from models without a price", () =>
+  it.effect("of cost exclude models without a price", () =>
     Effect.gen(function* () {
       const input = { targets: [target("provider1/large", { prices: prices(10, 40) }), target("provider2/unpriced")] }
       const { upstream } = yield* debating(debate, { limits: { max_cost_micro_usd: 100_000 } }, input)
@@ -65,7 +65,7 @@ describe("limits", () => {
 describe("failures", () => {
   const failing = (error: UpstreamError) => problemOf(debating({ ...debate, propose: () => error }))
 
-  it.effect("of the upstream keep their code, and are retried if time may help", () =>
+  it.effect("of the upstream keep their code, and are retried if they are retryable", () =>
     Effect.gen(function* () {
       const limited = debating({
         ...debate,
@@ -79,7 +79,7 @@ describe("failures", () => {
     }),
   )
 
-  it.effect("tell what a provider said about the task, and never what it said about this product's account", () =>
+  it.effect("quote a provider on the task, but not on this product's account", () =>
     Effect.gen(function* () {
       const detail = Redacted.make("key sk-123 is wrong")
       const told = yield* failing(new UpstreamError({ code: "invalid-request", detail }))
@@ -102,7 +102,7 @@ describe("failures", () => {
 })
 
 describe("steps", () => {
-  it.effect("that have finished are not asked again when the job resumes", () =>
+  it.effect("are not repeated after they finished when the job resumes", () =>
     Effect.gen(function* () {
       const steps = new Map<string, StoredStep>()
       const broken = { ...debate, judge: () => new UpstreamError({ code: "overloaded" }) }
@@ -121,7 +121,7 @@ describe("steps", () => {
     }),
   )
 
-  it.effect("say whom they called and what that cost", () =>
+  it.effect("name their target and its cost", () =>
     Effect.gen(function* () {
       const { steps } = yield* debating(debate)
       assert.deepStrictEqual(steps.get("propose")?.call, {
@@ -135,8 +135,8 @@ describe("steps", () => {
   )
 })
 
-describe("what is sent", () => {
-  it.effect("is a schema that providers take, and the whole conversation of the task", () =>
+describe("a request to a model", () => {
+  it.effect("has a schema that providers accept, and the whole conversation of the task", () =>
     Effect.gen(function* () {
       const image = { type: "image_url" as const, image_url: { url: "https://example.com/a.png" } }
       const task = [
@@ -167,7 +167,7 @@ describe("what is sent", () => {
     }),
   )
 
-  it.effect("keeps what users and models wrote out of every role but the quoted document", () =>
+  it.effect("keeps texts of users and models inside the quoted document", () =>
     Effect.gen(function* () {
       const task = [
         { role: "system" as const, content: "CANARY-SYSTEM" },
@@ -195,7 +195,7 @@ describe("what is sent", () => {
 })
 
 describe("a target without `response_format`", () => {
-  it.effect("is asked without it, and that is remembered", () =>
+  it.effect("is asked without it from then on", () =>
     Effect.gen(function* () {
       const upstream = new ScriptedUpstream([status("provider1"), status("provider2")])
       const refuses = ({ completion, targets }: UpstreamRequest) =>
@@ -237,7 +237,7 @@ describe("the built-in echo", () => {
     Layer.provideMerge(Layer.mergeAll(RoutingConfig.layer(), Ledger.layer)),
     Layer.provideMerge(Layer.merge(Upstream.layerEcho, sqlite.layer)),
   )
-  it.effect("runs both modes without any configuration, and neither takes it for a judge", () =>
+  it.effect("runs both modes without any configuration, and judges in neither", () =>
     Effect.gen(function* () {
       const program = yield* JobProgram
       const task = JSON.stringify({ ...judge, ...critique, questions: ["What?"], checks: [], why: "long ".repeat(200) })
@@ -252,7 +252,7 @@ describe("the built-in echo", () => {
 })
 
 describe("the ledger", () => {
-  it.effect("has every call of a job under its mode, and no baseline for what only a cascade did", () =>
+  it.effect("has every call of a job under its mode, and no baseline for calls that only a cascade made", () =>
     Effect.gen(function* () {
       const { rows } = yield* verifying(
         {

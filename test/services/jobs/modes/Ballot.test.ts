@@ -34,7 +34,7 @@ describe("the answers to a task", () => {
     assert.deepStrictEqual(ballot.find("forty-three"), { group: undefined, candidates: [0] })
   })
 
-  it("name those as heard who were asked most often, with or without an answer", () => {
+  it("list the targets that were asked most often, with or without an answer", () => {
     const ballot = ballotOf({})
     ballot.add(said("a", "42"))
     ballot.abstain(said("b", ""))

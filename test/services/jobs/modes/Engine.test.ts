@@ -58,7 +58,7 @@ describeDatabases("modes as durable jobs", (database) => {
     }).pipe(Effect.provide(engine(database, upstream)))
   })
 
-  it.live("a job that is cancelled during a call counts that call, and does not know what it cost", () => {
+  it.live("a job that is cancelled during a call counts that call with unknown cost", () => {
     const asked = Latch.makeUnsafe()
     const critique = () => {
       asked.openUnsafe()
@@ -84,7 +84,7 @@ describeDatabases("modes as durable jobs", (database) => {
     }).pipe(Effect.provide(engine(database, upstream)), Effect.timeout("4 seconds"))
   })
 
-  it.live("a job that takes too long counts the call that it was in", () => {
+  it.live("a job that takes too long counts its interrupted call", () => {
     const upstream = new ScriptedUpstream(
       [status("provider1"), status("provider2")],
       replying({ ...answers, critique: { hangs: true } }),
@@ -97,7 +97,7 @@ describeDatabases("modes as durable jobs", (database) => {
     }).pipe(Effect.provide(engine(database, upstream)))
   })
 
-  it.live("a job of which a sample fails counts what came before", () => {
+  it.live("a job with a failed sample counts the calls before it", () => {
     const propose = (_: unknown, index: number) => {
       return index === 0 ? "42" : new UpstreamError({ code: "invalid-request" })
     }
@@ -111,7 +111,7 @@ describeDatabases("modes as durable jobs", (database) => {
     }).pipe(Effect.provide(engine(database, upstream)))
   })
 
-  it.live("a job that runs into its limit fails with what it spent", () => {
+  it.live("a job that reaches its limit fails with its spent cost", () => {
     const upstream = new ScriptedUpstream([status("provider1"), status("provider2")], replying(answers))
     return Effect.gen(function* () {
       const { agent, tenant } = yield* makeAgent({ max_tokens: 20 })

@@ -25,7 +25,10 @@ const taskOf = ({ text, where }: Injection): ReadonlyArray<Message> => {
   return where === "user" ? [{ role: where, content: text }] : [{ role: where, content: text }, question]
 }
 
-/** What a model takes for instructions: its system role, every other turn, and what stands around a quoted document. */
+/**
+ * The texts that a model takes for instructions: the system role, all other turns, and the text around a quoted
+ * document.
+ */
 const instructionsIn = ({ messages }: Call): string =>
   messages
     .map(({ content }) => {
@@ -74,7 +77,7 @@ describe(`${injections.length} injected answers and tasks`, () => {
   const targets = ["a", "b", "c", "d"].map(targetOf)
   const answerOf = ({ text, where }: Injection) => (where === "answer" ? text : "It is 41.")
 
-  it("are as many as they should be, and each is another", () => {
+  it("are complete and distinct", () => {
     assert.strictEqual(new Set(injections.map((each) => JSON.stringify(each))).size, 200)
   })
 
@@ -88,7 +91,7 @@ describe(`${injections.length} injected answers and tasks`, () => {
     ),
   )
 
-  it.effect("flip no verification: the others' answer is given, or none is sure", () =>
+  it.effect("flip no verification: it gives the others' answer, or is not sure", () =>
     Effect.forEach(injections, (injection) =>
       Effect.gen(function* () {
         const play = obedient(injection, (nth) => (nth === 0 ? answerOf(injection) : "42"))

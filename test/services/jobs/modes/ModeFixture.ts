@@ -17,7 +17,7 @@ import { prompts } from "../../../../src/services/jobs/modes/verified/prompts.ts
 import { ledgerRows, routing, settings } from "../../routing/RouterFixture.ts"
 import { type Reply, type Script, ScriptedUpstream, status } from "../../routing/ScriptedUpstream.ts"
 
-/** What a step was stored as: its encoded value, and what it called. */
+/** A stored step: its encoded value, and its call. */
 export interface StoredStep {
   readonly value: string | null
   readonly call: StepCall | undefined
@@ -76,7 +76,7 @@ const stepOver = (steps: Map<string, StoredStep>): JobContext["step"] => {
     })
 }
 
-/** What a request is for, read from what it asks. */
+/** The kind of a request, recognized by its text. */
 export const kindOf = ({ completion: { messages, response_format: format } }: UpstreamRequest): string => {
   const text = JSON.stringify(messages)
   if (format?.type === "json_schema") {

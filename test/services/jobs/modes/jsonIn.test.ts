@@ -27,20 +27,20 @@ describe("JSON in a model's answer", () => {
     (text) => assert.isUndefined(jsonIn(text)),
   )
 
-  it("is not read where there is more than anybody was asked for", () => {
+  it("is not read if it is longer than any requested answer", () => {
     assert.isUndefined(jsonIn(`${" ".repeat(MAX_JSON_CHARS)}{}`))
     assert.isUndefined(jsonIn(`{"a":${"[".repeat(1000)}`))
     assert.isUndefined(jsonIn(`{"resolved": [${"1,".repeat(100_000)}1]}`))
   })
 
-  it("is looked for once through, however much space there is", () => {
+  it("is searched in linear time, even in long white space", () => {
     for (const text of [" ".repeat(1_000_000), `\`\`\`${" ".repeat(1_000_000)}`]) {
       assert.isUndefined(unlessItHangs(() => jsonIn(text)))
       assert.isTrue(unlessItHangs(() => saysNothing(text)))
     }
   })
 
-  it("is looked for in a bounded number of places", () => {
+  it("is searched at a bounded number of places", () => {
     assert.deepStrictEqual(jsonIn(`${"{ ".repeat(10)}${JSON_TEXT}`), VALUE)
     assert.isUndefined(jsonIn(`${"{ ".repeat(100)}${JSON_TEXT}`))
   })

@@ -45,7 +45,7 @@ const runJob = (provider: Scripted, limits: Partial<AgentLimits>, more: Partial<
   )
 
 describe("the limits of a job", () => {
-  it.effect("of a token or a micro-dollar allow no call", () =>
+  it.effect("allow no call with one token or one micro-dollar", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       for (const limits of [{ max_tokens: 1, max_cost_micro_usd: 1 }, { max_tokens: 9 }]) {
@@ -75,7 +75,7 @@ describe("the limits of a job", () => {
     }),
   )
 
-  it.effect("charge what came of a stream that broke, whatever the provider had reported by then", () =>
+  it.effect("charge the received part of a broken stream, even if the provider reported less", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([role, usage(10, 1), text("x".repeat(3000)), fails("truncated")])
@@ -112,7 +112,7 @@ describe("the limits of a job", () => {
     }),
   )
 
-  it.effect("of calls hold for questions that would be answered at the same time", () =>
+  it.effect("of calls also hold for concurrent questions", () =>
     Effect.gen(function* () {
       const upstream = new ScriptedUpstream([status("provider1"), status("provider2")])
       const answers = {
@@ -128,7 +128,7 @@ describe("the limits of a job", () => {
   )
 })
 
-describe("what is left of a limit", () => {
+describe("the unused part of a limit", () => {
   const sent = ({ calls }: Scripted) => calls.map(({ request }) => [request.max_completion_tokens, request.max_tokens])
 
   it.effect("is the output limit of every call, in tokens or by the price of the model", () =>
@@ -145,7 +145,7 @@ describe("what is left of a limit", () => {
     }),
   )
 
-  it.effect("is not sent where the context of the model ends an answer before", () =>
+  it.effect("is not sent if the context of the model is shorter", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("content-filtered")])
@@ -180,7 +180,7 @@ describe("what is left of a limit", () => {
     }),
   )
 
-  it.effect("is sent in the older member, or capped, to a target that refuses it, and that is remembered", () =>
+  it.effect("is sent in the older member, or capped, to a target that refuses it, for 10 minutes", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       const refused = fails("invalid-request", { detail: Redacted.make("max_completion_tokens: not supported") })

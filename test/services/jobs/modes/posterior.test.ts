@@ -9,7 +9,7 @@ const measured = (members: Partial<Measurements> = {}): Measurements => ({
   judges: {},
   ...members,
 })
-/** Who says what: `a0 b1` is two models with two answers. */
+/** Parses votes: `a0 b1` is two models with two answers. */
 const of = (votes: string, given = measured()) =>
   posterior(
     given,
@@ -21,9 +21,9 @@ const of = (votes: string, given = measured()) =>
 const first = (votes: string, given?: Measurements) => of(votes, given)[0] ?? 0
 
 describe("the posterior", () => {
-  it("of one answer is how often its model is right", () => assert.closeTo(first("a0"), 0.8, 0.01))
+  it("of one answer is its model's accuracy", () => assert.closeTo(first("a0"), 0.8, 0.01))
 
-  it("is probabilities that leave room for everybody to be wrong", () => {
+  it("sums to less than 1, because all answers may be wrong", () => {
     for (const votes of ["a0 b0", "a0 b1 c0", "a0 b1 c2 d3", "a0 a1 b1 a0"]) {
       const sum = of(votes).reduce((sum, each) => sum + each, 0)
       assert.isAbove(sum, 0)
@@ -32,7 +32,7 @@ describe("the posterior", () => {
     assert.deepStrictEqual(of("a0").length, 1)
   })
 
-  it("grows with others who agree, and less where they err alike", () => {
+  it("grows with agreeing models, and less if their errors correlate", () => {
     assert.isAbove(first("a0 b0"), first("a0"))
     assert.isAbove(first("a0 b0 c0"), first("a0 b0"))
     const alike = measured({ sameWrong: { "a b": 0.99 } })
@@ -56,7 +56,7 @@ describe("the posterior", () => {
     assert.closeTo(even, other, 1e-9)
   })
 
-  it("is worked out with a normal distribution that is one", () => {
+  it("uses a correct normal distribution", () => {
     for (const [x, p] of [
       [0, 0.5],
       [1.96, 0.975],

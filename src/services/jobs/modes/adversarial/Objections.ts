@@ -1,11 +1,11 @@
-/** All that was objected in a debate: each objection with its evidence, its replies and what became of it. */
+/** The objections of a debate, each with its evidence, replies and status. */
 import type { Objection, Reply, Round } from "../../../../domain/jobs/modes/adversarial.ts"
 import type { Section } from "../engine/quoted.ts"
 import type { Response } from "./schemas.ts"
 
 export const isMaterial = ({ severity }: Pick<Objection, "severity">): boolean => severity !== "minor"
 
-/** Whether critic and author disagree about it, or disagreed before the critic gave in. */
+/** Whether critic and author disagree about it, or disagreed before the critic withdrew it. */
 export const isContested = (objection: Objection): boolean =>
   isMaterial(objection) && (objection.status === "open" || objection.replies.some(({ action }) => action === "rebut"))
 
@@ -29,7 +29,7 @@ export class Objections {
     for (const id of ids) this.change(id, () => ({ status: "resolved" }))
   }
 
-  /** Records the author's replies to open objections, and sums them up; `changed` says whether the answer changed. */
+  /** Records the author's replies to open objections, and summarizes them; `changed`: the answer changed. */
   reply(round: number, replies: Response["replies"], changed: boolean): Round["response"] {
     const open = new Set(this.open.map(({ id }) => id))
     const actions = new Set<Reply["action"]>()

@@ -1,4 +1,4 @@
-/** Who took part in a debate, each once. */
+/** The participants of a debate, each once. */
 import type { Participant } from "../../../../domain/jobs/modes/adversarial.ts"
 import type { Role } from "../../../../domain/routing/routing.ts"
 import { sameTarget, type TargetName } from "../../../../domain/upstream/targets.ts"
@@ -21,14 +21,14 @@ export class Participants {
       role,
       provider: target.provider,
       model,
-      // A proposer is not independent of itself; critics and judges are if the router found them others.
+      // A proposer is not independent of itself; critics and judges are if the router found other targets for them.
       independent: role !== "proposer" && independent,
     }))
   }
 
   /**
-   * Whether another target than the author's stands behind a judgement: every judge, or where critic and author agree,
-   * every critic.
+   * Whether the judgement comes from targets other than the author's: every judge, or every critic if critic and
+   * author agree.
    */
   isIndependent(contested: boolean): boolean {
     const authors = this.of("proposer")

@@ -1,4 +1,4 @@
-/** What the adversarial mode says to models. What they examine follows as a quoted document. */
+/** Prompts of the adversarial mode. The examined texts follow as a quoted document. */
 export const prompts = {
   critic:
     "You examine an answer of another model for errors of fact, logic, calculation and omission. The document has the task, the answer, and the earlier objections with what its author replied to each. Object only to what you can give evidence for; finding nothing is a good result. Say which earlier objections are resolved, and raise new ones only if they are material or clearly worth mentioning. Numbers are the objections' own.",

@@ -1,12 +1,12 @@
 /**
- * What critics, authors and judges are asked to return. Each schema is sent along as JSON Schema and decodes what comes
- * back, so that a verdict is one of these values or none at all.
+ * Schemas of critics', authors' and judges' answers. Each is sent as JSON Schema and decodes the answer, so a verdict
+ * is one of these values or missing.
  */
 import { Schema } from "effect"
 import { Severity } from "../../../../domain/jobs/modes/adversarial.ts"
 import { Fraction } from "../../../../domain/jobs/modes/description.ts"
 
-/** Longest lists of findings that are taken from one answer. Several rounds together may come to more. */
+/** Most findings per answer. Several rounds together may exceed it. */
 const MAX_FINDINGS = 20
 
 const Id = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({ description: "the objection's number" })

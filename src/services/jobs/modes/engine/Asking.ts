@@ -1,40 +1,32 @@
 /**
- * How a mode asks models. Every call is one durable step: it keeps to the agent's limits and policy, and what came back
- * is stored before anything builds on it, so a job that resumes finds the same answers and pays for none of them again.
+ * Asks models for a mode. Every call is one durable step within the agent's limits and policy. Its answer is stored before
+ * anything builds on it, so a resumed job finds the same answers and pays for none of them again.
  */
-import { DateTime, Effect, Option, Schema, Semaphore } from "effect"
+import { DateTime, Effect, Option, Schema } from "effect"
 import type { Message, ResponseFormat } from "../../../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
-import type { JobStepBegun } from "../../../../domain/jobs/job.ts"
+import type { JobStepBegun, JobTask } from "../../../../domain/jobs/job.ts"
 import type { Role } from "../../../../domain/routing/routing.ts"
 import { type Step, stepName } from "../../../../domain/jobs/step.ts"
 import { TargetName } from "../../../../domain/upstream/targets.ts"
 import type { Allowance } from "../../../routing/Allowance.ts"
 import type { Ledger } from "../../../routing/Ledger.ts"
 import type { Router } from "../../../routing/Router.ts"
-import type { RouterError } from "../../../routing/RoutingErrors.ts"
 import type { JobContext, JobFailure } from "../../JobProgram.ts"
 import type { StepsBegun } from "../../StepsBegun.ts"
-import {
-  allowanceOf,
-  emptyAnswer,
-  isLimited,
-  limitFailure,
-  limitReached,
-  refusal,
-  routingFailure,
-} from "./jobFailures.ts"
+import { emptyAnswer, refusal } from "./jobFailures.ts"
 import { jsonIn, MAX_JSON_CHARS } from "./jsonIn.ts"
 import { persona, REPAIR, shape } from "./prompts.ts"
 import { picturesOf, quoted, type Section, taskSections } from "./quoted.ts"
 import { saysNothing } from "./saysNothing.ts"
+import { makeWithinLimits } from "./withinLimits.ts"
 
-/** What a step keeps of an answer. */
+/** The stored part of an answer. */
 export const ModelAnswer = Schema.Struct({
   text: Schema.String,
   refused: Schema.Boolean,
   cut: Schema.Boolean,
-  /** Who answered: the configured target, and the model as it calls itself. */
+  /** The configured target, and the model name in the answer. */
   target: TargetName,
   model: Schema.String,
   independent: Schema.Boolean,
@@ -49,22 +41,20 @@ interface Routing {
   readonly extra?: boolean | undefined
 }
 
-/** To whoever does the task: the conversation as it is, in the agent's person. */
 interface ProposerQuestion extends Routing {
-  /** ModelAnswer after the task, and what it is about. */
+  /** An instruction that follows the task, and the texts it refers to. */
   readonly about?: { readonly instruction: string; readonly sections: ReadonlyArray<Section> } | undefined
   /** Whether a refusal or an empty answer is an answer; otherwise the job fails, because there is nothing to examine. */
   readonly optional?: boolean | undefined
 }
 
-/** To whoever examines an answer: instructions of ours, and everything else as a quoted document. */
 interface ExaminerQuestion extends Routing {
   readonly role: Exclude<Role, "proposer">
   readonly instruction: string
   readonly sections: ReadonlyArray<Section>
 }
 
-/** A verdict that was asked for; `undefined` if none could be decoded. */
+/** A decoded answer; `value` is `undefined` if it could not be decoded. */
 interface Decision<A> {
   readonly value: A | undefined
   readonly said: ModelAnswer
@@ -73,7 +63,7 @@ interface Decision<A> {
 export interface Asking {
   /** Asks the proposer for text. */
   readonly propose: (step: Step, question: ProposerQuestion) => Effect.Effect<ModelAnswer, JobFailure>
-  /** Asks the proposer for a value of `schema`, a second time if the first answer is none. */
+  /** Asks the proposer for a value of `schema`, and once more if the answer does not decode. */
   readonly respond: <A, I>(
     step: Step,
     schema: Schema.Codec<A, I>,
@@ -81,7 +71,7 @@ export interface Asking {
   ) => Effect.Effect<Decision<A>, JobFailure>
   /** Asks an examiner for text. */
   readonly examine: (step: Step, question: ExaminerQuestion) => Effect.Effect<ModelAnswer, JobFailure>
-  /** Asks an examiner for a value of `schema`, a second time if the first answer is none. */
+  /** Asks an examiner for a value of `schema`, and once more if the answer does not decode. */
   readonly decide: <A, I>(
     step: Step,
     schema: Schema.Codec<A, I>,
@@ -95,7 +85,6 @@ interface Call extends Routing {
   readonly optional?: boolean | undefined
 }
 
-/** What asking takes. */
 interface Services {
   readonly router: Router["Service"]
   readonly ledger: Ledger["Service"]
@@ -103,60 +92,8 @@ interface Services {
 }
 
 export const makeAsking = (context: JobContext, { begun, ledger, router }: Services): Asking => {
-  const { agent, jobId, mode, task, tenant } = context
-  const taskMessages: ReadonlyArray<Message> = typeof task === "string" ? [{ role: "user", content: task }] : task
-
-  const proposing = ({ about, ...question }: ProposerQuestion, form = ""): Call => {
-    const system = persona(agent)
-    return {
-      ...question,
-      role: "proposer",
-      messages: [
-        ...(system === "" ? [] : [{ role: "system" as const, content: system }]),
-        ...taskMessages,
-        ...(about === undefined
-          ? []
-          : [{ role: "user" as const, content: paragraphs(about.instruction, form, quoted(about.sections)) }]),
-      ],
-    }
-  }
-
-  const examining = ({ instruction, sections, ...question }: ExaminerQuestion, form = ""): Call => {
-    const text = quoted([...taskSections(taskMessages), ...sections])
-    const pictures = picturesOf(taskMessages)
-    return {
-      ...question,
-      optional: true,
-      messages: [
-        { role: "system", content: paragraphs(instruction, form) },
-        { role: "user", content: pictures.length === 0 ? text : [{ type: "text", text }, ...pictures] },
-      ],
-    }
-  }
-
-  const { limits } = agent
-  const spent = Effect.map(Effect.mapError(ledger.spent([jobId]), routingFailure), (spent) => spent(jobId))
-  // Calls of a limited job are made one after the other, so that each knows what is left.
-  const turns = Semaphore.makeUnsafe(1)
-
-  /** Calls with what is left of the limits, and tells a call that used them up from one that only failed. */
-  const withinLimits = <A>(call: (allowance?: Allowance) => Effect.Effect<A, RouterError>) => {
-    if (!isLimited(limits)) return Effect.mapError(call(), routingFailure)
-    const limited = Effect.flatMap(spent, (before) => {
-      const allowance = allowanceOf(limits, before)
-      const limit = limitReached(allowance)
-      if (limit !== undefined) return Effect.fail(limitFailure(limits, before, limit))
-      return Effect.catch(call(allowance), (error) =>
-        Effect.flatMap(spent, (after) => {
-          const none = error._tag === "NoTarget" && (error.reason === "tokens" || error.reason === "cost")
-          const reached = none ? error.reason : limitReached(allowanceOf(limits, after))
-          if (reached === undefined) return Effect.fail(routingFailure(error))
-          return Effect.fail(limitFailure(limits, after, reached, error._tag === "CallFailed" ? error.call : undefined))
-        }),
-      )
-    })
-    return turns.withPermit(limited)
-  }
+  const { agent, jobId, mode, tenant } = context
+  const withinLimits = makeWithinLimits(context, ledger)
 
   const ask = (
     step: Step,
@@ -184,10 +121,10 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
             return begun.begin(jobId, underWay)
           }),
       })
-      return Effect.onExitPrimitive(call, () => {
+      const end = Effect.sync(() => {
         if (underWay !== undefined) begun.end(jobId, underWay)
-        return undefined
       })
+      return Effect.ensuring(call, end)
     }
     const answered = Effect.flatMap(
       Effect.suspend(() => withinLimits(asked)),
@@ -216,7 +153,7 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
     }
     const first = yield* ask(step, call, format)
     const value = decodeAnswer(schema, first)
-    // A model that wrote without end is not sent all of that again.
+    // An overlong answer is not sent again for repair.
     const hopeless = first.refused || isEcho(first) || first.text.length > MAX_JSON_CHARS
     if (value !== undefined || hopeless) return { value, said: first }
     const repairing: ReadonlyArray<Message> = [
@@ -229,19 +166,53 @@ export const makeAsking = (context: JobContext, { begun, ledger, router }: Servi
   })
 
   return {
-    propose: (step, question) => ask(step, proposing(question)),
-    respond: (step, schema, question) => valueOf(step, schema, (form) => proposing(question, form)),
-    examine: (step, question) => ask(step, examining(question)),
-    decide: (step, schema, question) => valueOf(step, schema, (form) => examining(question, form)),
+    propose: (step, question) => ask(step, proposing(context, question)),
+    respond: (step, schema, question) => valueOf(step, schema, (form) => proposing(context, question, form)),
+    examine: (step, question) => ask(step, examining(context, question)),
+    decide: (step, schema, question) => valueOf(step, schema, (form) => examining(context, question, form)),
   }
 }
 
+/** The proposer gets the conversation as it is, in the agent's person. */
+const proposing = ({ agent, task }: JobContext, { about, ...question }: ProposerQuestion, form = ""): Call => {
+  const system = persona(agent)
+  return {
+    ...question,
+    role: "proposer",
+    messages: [
+      ...(system === "" ? [] : [{ role: "system" as const, content: system }]),
+      ...messagesOf(task),
+      ...(about === undefined
+        ? []
+        : [{ role: "user" as const, content: paragraphs(about.instruction, form, quoted(about.sections)) }]),
+    ],
+  }
+}
+
+/** An examiner gets our instruction, and everything else as a quoted document. */
+const examining = ({ task }: JobContext, question: ExaminerQuestion, form = ""): Call => {
+  const { instruction, sections, ...rest } = question
+  const text = quoted([...taskSections(messagesOf(task)), ...sections])
+  const pictures = picturesOf(messagesOf(task))
+  return {
+    ...rest,
+    optional: true,
+    messages: [
+      { role: "system", content: paragraphs(instruction, form) },
+      { role: "user", content: pictures.length === 0 ? text : [{ type: "text", text }, ...pictures] },
+    ],
+  }
+}
+
+const messagesOf = (task: JobTask): ReadonlyArray<Message> =>
+  typeof task === "string" ? [{ role: "user", content: task }] : task
+
 const paragraphs = (...texts: ReadonlyArray<string>): string => texts.filter((text) => text !== "").join("\n\n")
 
-/** The built-in echo answers with what it was sent: it cannot judge, whatever that looks like. */
+/** Whether the answer is the built-in echo's, which repeats its input and cannot judge. */
 export const isEcho = ({ target }: Pick<ModelAnswer, "target">): boolean => target.provider === "echo"
 
-/** Whether an answer counts as one: not a refusal, and not words that say nothing. */
+/** Rejects refusals and answers that say nothing. */
 export const counts = (said: ModelAnswer): boolean => !said.refused && !saysNothing(said.text)
 
 /** The value in an answer, or `undefined`. */
@@ -250,16 +221,16 @@ const decodeAnswer = <A, I>(schema: Schema.Codec<A, I>, said: ModelAnswer): A | 
   return value === undefined ? undefined : Option.getOrUndefined(Schema.decodeUnknownOption(schema)(value))
 }
 
-/** Bounds that some providers refuse to be sent; they are checked here when the answer is decoded. */
+/** Bounds that some providers reject. They are checked when the answer is decoded. */
 const NOT_SENT = new Set(["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"])
 
-/** A schema as providers take it, and in words. */
+/** A schema as providers accept it, and in words for the prompt. */
 interface Form {
   readonly document: Readonly<Record<string, unknown>>
   readonly form: string
 }
 
-/** What was worked out for a schema, which is the same for every job. */
+/** Computed once per schema. */
 const forms = new WeakMap<object, Form>()
 
 const jsonSchemaOf = <A, I>(schema: Schema.Codec<A, I>): Form => {

@@ -1,6 +1,6 @@
 /**
- * How a mode escalates: it repeats with the next target what it did with the cheapest one, as long as its own measure
- * (agreement, or the judge's confidence) is below the configured threshold and there is a next target.
+ * Escalation: a mode repeats its work with the next target while its measure (agreement, or the judge's confidence) is
+ * below the configured threshold and there is a next target.
  */
 import { Effect } from "effect"
 
@@ -22,14 +22,14 @@ export const escalated = Effect.fnUntraced(function* <O extends Outcome<unknown>
   }
 })
 
-/** What a reader of a result has to know about how it came about. */
+/** Notes for readers of a result about how it came about. */
 export const notesOf = (facts: {
   readonly tier: number
   readonly cut: boolean
   readonly echo: boolean
   /** Whether the verdict is `inconclusive` only because one model examined itself. */
   readonly alone: boolean
-  /** What only this mode can tell. */
+  /** A note of one mode only. */
   readonly more?: string | undefined
 }): { readonly note?: string } => {
   const notes = [

@@ -1,4 +1,4 @@
-/** What goes wrong inside a mode, as the problem that the job's owner sees. */
+/** Failures of a mode as problems for the job's owner. */
 import { Redacted } from "effect"
 import type { AgentLimits } from "../../../../domain/jobs/agent.ts"
 import type { StepCall } from "../../../../domain/jobs/job.ts"
@@ -22,7 +22,7 @@ const upstreamProblem = ({ code, detail, retryable }: UpstreamError) => {
   })
 }
 
-/** A call that the router could not get answered. */
+/** The router got no answer. */
 export const routingFailure = (error: RouterError): JobFailure => {
   if (error._tag === "CallFailed") {
     const { retryAfterMs } = error.error
@@ -35,7 +35,7 @@ export const routingFailure = (error: RouterError): JobFailure => {
   return new JobFailure({ problem: makeProblem({ code, status, title: message, retryable }) })
 }
 
-/** The model that was to do the task declined to. */
+/** The model declined the task. */
 export const refusal = (text: string, call: StepCall): JobFailure =>
   new JobFailure({
     problem: makeProblem({
@@ -48,25 +48,25 @@ export const refusal = (text: string, call: StepCall): JobFailure =>
     call,
   })
 
-/** The model that was to do the task wrote nothing. */
+/** The model returned an empty answer. */
 export const emptyAnswer = (call: StepCall): JobFailure =>
   new JobFailure({
     problem: makeProblem({ code: "upstream-protocol", status: 502, title: "The model gave no answer." }),
     call,
   })
 
-/** Whether there is anything to look at before a call. */
+/** Whether any limit is checked before a call. */
 export const isLimited = ({ max_calls, max_cost_micro_usd, max_tokens }: AgentLimits): boolean =>
   max_calls !== undefined || max_cost_micro_usd !== undefined || max_tokens !== undefined
 
-/** What is left of the limits. */
+/** The unused part of the limits. */
 export const allowanceOf = (limits: AgentLimits, spent: Spent): Allowance => ({
   calls: (limits.max_calls ?? Infinity) - spent.calls,
   tokens: (limits.max_tokens ?? Infinity) - spent.charged_tokens,
   cost: (limits.max_cost_micro_usd ?? Infinity) - spent.charged_cost,
 })
 
-/** The limit that is used up; `undefined` if none is. */
+/** The exhausted limit; `undefined` if there is none. */
 export const limitReached = ({ calls, cost, tokens }: Allowance): keyof Allowance | undefined => {
   if (calls < 1) return "calls"
   if (tokens < 1) return "tokens"
@@ -79,7 +79,7 @@ const LIMITS = {
   cost: { member: "max_cost_micro_usd", code: "cost-limit-reached", title: "The job used up its budget." },
 } as const
 
-/** The job may not make another call; `call` is the one that used up its limit, where it failed. */
+/** No further call is allowed. `call` is the failed call that exhausted the limit. */
 export const limitFailure = (
   limits: AgentLimits,
   spent: Spent,

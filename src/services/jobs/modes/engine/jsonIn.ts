@@ -1,17 +1,18 @@
 /**
- * Finds the JSON in a model's answer. It takes linear time, because the answer is stored before it is read: one that
- * took forever to read would block one process after another.
+ * Finds the JSON in a model's answer, in linear time: the answer is stored before it is read, so one that took forever
+ * to read would block one process after another.
  */
 import { JSON_LIMITS, jsonFault } from "../../../../domain/json/iJson.ts"
 
-/** More than any critique, and than any answer that a revision repeats. */
+/** Larger than any critique and any answer that a revision repeats. */
 export const MAX_JSON_CHARS = 1024 * 1024
-/** How many braces of prose may precede the one that begins the object. */
+/** How many braces of prose may precede the object. */
 const MAX_BEGINNINGS = 16
 
 /**
- * The value of the first JSON object in a text, wherever it stands: models fence and introduce JSON even when told not to.
- * `undefined` if there is none, or too much to search. Linear: the text is read at most {@link MAX_BEGINNINGS} times.
+ * Returns the first JSON object in a text, wherever it stands: models fence and introduce JSON despite instructions.
+ * Returns `undefined` if there is none, or too much to search. Linear: the text is read at most {@link MAX_BEGINNINGS}
+ * times.
  */
 export const jsonIn = (text: string): unknown => {
   if (text.length > MAX_JSON_CHARS) return undefined
@@ -25,7 +26,7 @@ export const jsonIn = (text: string): unknown => {
   return undefined
 }
 
-/** What JSON of an object says; `undefined` if it is none, or more than is read. */
+/** Parses a JSON object; `undefined` if it is invalid or too long. */
 const valueOf = (text: string): unknown => {
   if (jsonFault(text, JSON_LIMITS) !== undefined) return undefined
   try {
@@ -40,7 +41,7 @@ const BACKSLASH = 0x5c
 const OPEN = 0x7b
 const CLOSE = 0x7d
 
-/** Where the object that begins at `begin` ends, by its braces; those inside of strings do not count. */
+/** The end of the object that begins at `begin`, by its braces outside of strings. */
 const endOfObject = (text: string, begin: number): number | undefined => {
   let depth = 0
   let inString = false

@@ -1,12 +1,12 @@
 /**
- * What was measured about models: how often each is right, how they err together, and how far judges can be believed.
- * The shipped figures stand in `measurements.ts`, which `npm run eval -- --write` writes.
+ * Measurements of models: how often each is right, how errors correlate, and how reliable judges are. `npm run eval --
+ * --write` writes the shipped figures to `measurements.ts`.
  */
 import { Context } from "effect"
 import type { ErrorModel, Measurements } from "./errorModel.ts"
 import { MEASUREMENTS } from "./measurements.ts"
 
-/** The measurements in force; an evaluation runs with its own. */
+/** The measurements in force; an evaluation provides others. */
 export const Measured = Context.Reference<Measurements>("sealgate/services/jobs/modes/engine/Measured", {
   defaultValue: () => MEASUREMENTS,
 })
@@ -18,12 +18,12 @@ export const errorsOf = (measured: Measurements, model: string): ErrorModel => m
 export const sameWrongOf = (measured: Measurements, a: string, b: string): number =>
   measured.sameWrong[pairName(a, b)] ?? measured.others.sameWrong
 
-/** The weight of what a judge states: as much as this many judgements of that confidence. */
+/** The weight of a judge's stated confidence: that of this many judgements. */
 const PRIOR = 10
 
 /**
- * How often a judge of this confidence is right, by what was measured of it, and whether anything was. The fewer
- * judgements there were, the more its own word counts.
+ * Returns how often a judge of this confidence is right, and whether that was measured. The fewer judgements were
+ * measured, the more its stated confidence counts.
  */
 export const calibrate = (
   measured: Measurements,

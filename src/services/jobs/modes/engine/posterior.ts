@@ -1,38 +1,41 @@
 /**
- * How sure one may be of an answer that several models gave. Models are right and wrong together: a question that is
- * hard for one is hard for all, and those that are wrong often give the same wrong answer (Kim, Garg, Peng and Garg 2025,
- * "Correlated Errors in Large Language Models"). So a vote is not a product of accuracies.
+ * The probability that an answer of several models is right. Models err together: a question that is hard for one is
+ * hard for all, and wrong models often give the same wrong answer (Kim, Garg, Peng and Garg 2025, "Correlated Errors
+ * in Large Language Models"). So a vote is not a product of accuracies.
  *
- * The model behind the posterior: a question has a difficulty z and, for each model, a quirk u, both standard normal. An
- * answer is right with probability Φ(a + b·z + d·u); b is shared by all models and d by the answers of one model. A wrong
- * answer repeats an earlier wrong one as often as was measured of the two models, or `SAME_WRONG_ITSELF` of one alone.
+ * The model: a question has a difficulty z and, for each model, a quirk u, both standard normal. An answer is right
+ * with probability Φ(a + b·z + d·u); all models share b, and the answers of one model share d. A wrong answer repeats
+ * an earlier wrong one as often as measured for the two models, or with `SAME_WRONG_ITSELF` for one model.
  */
 import { sameTarget, type TargetName } from "../../../../domain/upstream/targets.ts"
 import type { Measurements } from "./errorModel.ts"
 import { errorsOf, sameWrongOf } from "./measured.ts"
 
-/** One answer: who gave it, and which group of equal answers it belongs to. Groups count from 0. */
+/** One answer: its author and its group of equal answers. Groups count from 0. */
 export interface Vote {
   readonly target: TargetName
   readonly group: number
 }
 
-/** The part of what is not shared difficulty that all answers of one model share. Not measured: an assumption. */
+/**
+ * The share of the variance beyond difficulty that all answers of one model have in common. An assumption, not
+ * measured.
+ */
 const QUIRK = 0.7
-/** How often a model that is wrong twice about one question gives the same wrong answer. Not measured: an assumption. */
+/** How often a model that is wrong twice about one question repeats its wrong answer. An assumption, not measured. */
 const SAME_WRONG_ITSELF = 0.85
 
-/** Nodes and weights that stand for a standard normal variable: the middles of equally likely slices. */
+/** Nodes and weights that approximate a standard normal variable: the middles of equally likely slices. */
 const NODES = Array.from({ length: 16 }, (_, i) => inverseNormal((i + 0.5) / 16))
 
 /**
- * The probability that each group is right, by its number. What is missing from 1 is the probability that nobody is
- * right.
+ * Returns the probability that each group is right, by its number. The remainder to 1 is the probability that no group
+ * is right.
  */
 export const posterior = (measured: Measurements, votes: ReadonlyArray<Vote>): ReadonlyArray<number> => {
   const groups = Math.max(-1, ...votes.map(({ group }) => group)) + 1
   const models = [...Map.groupBy(votes, ({ target }) => `${target.provider}/${target.model}`).values()]
-  // The last hypothesis, of no group: all of them are wrong.
+  // The last hypothesis has no group: all answers are wrong.
   const joint = Array.from({ length: groups + 1 }, (_, right) => {
     const likelihoods = models.map((own) => ofModel(measured, own, right))
     const hits = mean(NODES.map((z) => product(likelihoods.map((likelihood) => likelihood(z)))))
@@ -43,7 +46,7 @@ export const posterior = (measured: Measurements, votes: ReadonlyArray<Vote>): R
   return joint.slice(0, groups).map((each) => each / sum)
 }
 
-/** The likelihood, by difficulty, that exactly the answers in group `right` are right among those of one model. */
+/** The likelihood, by difficulty, that of one model's answers exactly those in group `right` are right. */
 const ofModel = (measured: Measurements, own: ReadonlyArray<Vote>, right: number): ((z: number) => number) => {
   const { accuracy, difficulty } = errorsOf(measured, own[0]?.target.model ?? "")
   const ability = inverseNormal(clamp(accuracy, 0.01, 0.99))
@@ -67,7 +70,7 @@ const ofModel = (measured: Measurements, own: ReadonlyArray<Vote>, right: number
     )
 }
 
-/** The likelihood that wrong answers fall into groups as they did, each one after those before it. */
+/** The likelihood that wrong answers fall into these groups, each given those before it. */
 const ofErrors = (measured: Measurements, wrong: ReadonlyArray<Vote>): number => {
   const alike = (a: Vote, b: Vote): number =>
     sameTarget(a.target, b.target) ? SAME_WRONG_ITSELF : sameWrongOf(measured, a.target.model, b.target.model)
@@ -96,7 +99,7 @@ export function normal(x: number): number {
   return x >= 0 ? 1 - tail : tail
 }
 
-/** Φ⁻¹ by bisection, which is exact enough and has no coefficients to get wrong. */
+/** Φ⁻¹ by bisection: exact enough, without coefficients that could be wrong. */
 export function inverseNormal(p: number): number {
   let low = -8
   let high = 8

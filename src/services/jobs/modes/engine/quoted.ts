@@ -1,6 +1,6 @@
 /**
- * How judges get the texts of users and models: as one document behind a fence that nobody could have guessed, after
- * the instructions, in the user's turn. So a text can neither end the document nor pass for instructions.
+ * Quotes the texts of users and models for examiners: one document behind an unguessable fence, after the
+ * instructions, in the user's turn. So a text can neither end the document nor pass for instructions.
  */
 import { randomUUID } from "node:crypto"
 import type { ContentPart, Message } from "../../../../domain/chat/chat.ts"
@@ -13,7 +13,7 @@ export interface Section {
 /** Replaces an empty text. */
 const NONE = "(none)"
 
-/** The instructions' last words about the document, and the document. */
+/** The closing instruction about the document, and the document. */
 export const quoted = (sections: ReadonlyArray<Section>): string => {
   const fence = randomUUID().replaceAll("-", "")
   const body = sections.map(({ text, title }) => `## ${fence} ${title}\n${text === "" ? NONE : text}`)
@@ -24,7 +24,7 @@ ${body.join("\n")}
 END ${fence}`
 }
 
-/** The task as sections, one for each message, whoever it says it is from. */
+/** The task as sections, one for each message of any role. */
 export const taskSections = (messages: ReadonlyArray<Message>): ReadonlyArray<Section> =>
   messages.map((message) => ({ title: `task: ${message.role}`, text: textOf(message) }))
 
@@ -39,7 +39,7 @@ const textOf = ({ content, ...rest }: Message): string => {
     typeof content === "string"
       ? content
       : (content ?? []).map((part) => (part.type === "text" ? String(part["text"]) : placeholder(part))).join("\n")
-  // The role stands in the title; a message may have calls of tools or a name besides.
+  // The title gives the role; the message may have tool calls or a name besides.
   return Object.keys(rest).length === 1 ? text : [text, JSON.stringify(rest)].filter((each) => each !== "").join("\n")
 }
 

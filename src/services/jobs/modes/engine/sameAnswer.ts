@@ -1,17 +1,17 @@
 /**
- * Which answers are the same and which differ, as far as that needs no model. Both are said only where there is no doubt:
- * `5 mW` and `5 MW`, `1,5` and `15` or `3.10` and `3.1` are neither, so a model compares them.
+ * Decides without a model whether answers are certainly the same or certainly different. `5 mW` and `5 MW`, `1,5` and
+ * `15`, or `3.10` and `3.1` are neither, so a model compares them.
  */
 
 /** A number with its unit, exactly as it was written. */
 interface Quantity {
   readonly sign: string
   readonly currency: string
-  /** Without separators of thousands. */
+  /** Without thousands separators. */
   readonly whole: string
   readonly fraction: string
   readonly unit: string
-  /** Whether a comma separates thousands: some would read a single one as the decimal separator. */
+  /** Whether commas separate thousands: a single comma might be a decimal separator. */
   readonly separated: boolean
 }
 
@@ -38,7 +38,7 @@ const CHOICES: ReadonlyArray<ReadonlyArray<string>> = [
   ["true", "false"],
 ]
 
-/** One line without superfluous spaces and its full stop. White space of several lines may be code, so it stays. */
+/** One line without superfluous spaces and final full stop. White space across lines may be code, so it stays. */
 const wordsOf = (text: string): string => {
   const trimmed = text.trim()
   if (/[\n\r]/.test(trimmed)) return trimmed
@@ -46,7 +46,7 @@ const wordsOf = (text: string): string => {
   return words.endsWith(".") ? words.slice(0, -1) : words
 }
 
-/** A text that equal answers share: quantities in one way of writing, yes and no in lower case, other words as they are. */
+/** A text that equal answers share: normalized quantities, yes and no in lower case, other words unchanged. */
 export const plain = (text: string): string => {
   const words = wordsOf(text)
   const choice = words.toLowerCase()
@@ -58,7 +58,7 @@ export const plain = (text: string): string => {
   return `${sign}${currency}${whole}${decimals}${unit === "" ? "" : ` ${unit}`}`
 }
 
-/** Whether two answers are certainly different: two quantities of one unit, two letters, yes and no. */
+/** Whether two answers certainly differ: two quantities of one unit, two letters, yes and no. */
 export const differ = (a: string, b: string): boolean => {
   const [one, other] = [wordsOf(a), wordsOf(b)]
   const choices = [one.toLowerCase(), other.toLowerCase()]
@@ -76,7 +76,7 @@ const valueOf = ({ fraction, sign, whole }: Quantity): string => {
   return value === "0." ? value : `${sign}${value}`
 }
 
-/** The digits that count, wherever the decimal separator stands. */
+/** The significant digits, wherever the decimal separator stands. */
 const digitsOf = ({ fraction, whole }: Quantity): string => withoutZeros(`${whole}${fraction}`)
 
 const withoutZeros = (digits: string): string => {

@@ -1,20 +1,20 @@
 /**
- * Recognizes answers without content, about which no judge is asked because some of them sway judges: a colon or
+ * Recognizes answers without content. No judge is asked about them, because some of them sway judges: a colon or
  * "Thought process:" alone was called right in up to 80 % of cases (Zhao et al. 2025, "One token to fool
- * LLM-as-a-judge", arXiv:2507.08794), and so were plain orders to the judge. A text with anything else in it is an answer,
- * which judges get as a quoted document.
+ * LLM-as-a-judge", arXiv:2507.08794), and so were plain orders to the judge. A text with anything else in it is an
+ * answer, which judges get as a quoted document.
  */
 
-/** The longest text that is looked at. A longer one has other content, and is judged by that. */
+/** The longest text that is examined. A longer one has other content, and is judged by that. */
 const MAX_CHARS = 600
 
 /** White space, invisible characters, and marks that are no operator or literal of any language. */
 const MARKS = /^[\s\p{Cc}\p{Cf}.:…。、，：]*$/u
 
-/** Encloses code. Without any, it says nothing. */
+/** Encloses code; without code it says nothing. */
 const FENCE = "```"
 
-/** Introductions of answers and forms of address, without marks. With nothing behind them they are no answer. */
+/** Introductions of answers and forms of address, without marks. Nothing but these is no answer. */
 const OPENERS: ReadonlySet<string> = new Set([
   "answer",
   "final answer",
@@ -50,7 +50,7 @@ const OPENERS: ReadonlySet<string> = new Set([
   "estimado juez",
 ])
 
-/** How clauses begin that order a judge to do something, without marks. */
+/** Beginnings of clauses that order a judge to do something, without marks. */
 const ORDERS: ReadonlyArray<string> = [
   ...["ignore", "disregard", "forget"].flatMap((verb) => [
     `${verb} all previous instructions`,

@@ -1,4 +1,4 @@
-/** All answers to one task: which are the same, who gave each, and how probable each is. */
+/** All answers to one task: groups of equal answers, their authors, and their probabilities. */
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 import type { Candidate, Speaker } from "../../../../domain/jobs/modes/verified.ts"
 import { sameTarget, type TargetName } from "../../../../domain/upstream/targets.ts"
@@ -9,7 +9,7 @@ import { differ, plain } from "../engine/sameAnswer.ts"
 
 interface Answer {
   readonly said: ModelAnswer
-  /** Every way in which it was put, the first as in `said`. */
+  /** Every wording of the answer, first that of `said`. */
   readonly wordings: Array<string>
   readonly by: Array<Speaker>
 }
@@ -26,7 +26,7 @@ interface Leader {
 export class Ballot {
   private readonly groups: Array<Answer> = []
   private readonly votes: Array<Vote> = []
-  /** Everyone who was asked, with or without an answer. */
+  /** The targets that were asked, with or without an answer. */
   private readonly asked: Array<TargetName> = []
   private readonly measured: Measurements
   private preferred: number | undefined
@@ -35,7 +35,7 @@ export class Ballot {
     this.measured = measured
   }
 
-  /** Records that somebody was asked and gave no answer that counts. */
+  /** Records a target that gave no usable answer. */
   abstain(said: ModelAnswer): void {
     this.asked.push(said.target)
   }
@@ -50,8 +50,8 @@ export class Ballot {
   }
 
   /**
-   * Enters that a judge chose this answer: it counts like one more answer of its model. Whoever has answered before has no
-   * second vote, because it would only repeat the first; what it prefers is given where no other answer is ahead.
+   * Records that a judge chose this answer: it counts like one more answer of its model. A judge that has answered
+   * before has no second vote, which would only repeat the first; its choice breaks ties.
    */
   choose(said: ModelAnswer, group: number): void {
     if (this.asked.some((target) => sameTarget(target, said.target))) this.preferred = group
@@ -63,7 +63,7 @@ export class Ballot {
     this.votes.push({ target, group })
   }
 
-  /** The group with the same words; `undefined` where a model has to tell, among `candidates`. */
+  /** The group with the same words; `undefined` if a model must decide, among `candidates`. */
   find(text: string): { readonly group: number | undefined; readonly candidates: ReadonlyArray<number> } {
     const words = plain(text)
     const group = this.groups.findIndex(({ wordings }) => wordings.some((known) => plain(known) === words))
@@ -77,7 +77,7 @@ export class Ballot {
     return this.groups.map(({ said }) => said.text)
   }
 
-  /** Who answered most often: the next target asked should have least in common with them. */
+  /** The targets that answered most often: the next target should have the least in common with them. */
   get heard(): ReadonlyArray<TargetName> {
     const times = (target: TargetName) => this.asked.filter((other) => sameTarget(other, target)).length
     const most = Math.max(0, ...this.asked.map(times))
@@ -89,7 +89,7 @@ export class Ballot {
     return this.leaderOf(this.votes)
   }
 
-  /** A group that leads for another reason than its probability. */
+  /** A group that leads for a reason other than its probability. */
   at(group: number): Leader | undefined {
     const said = this.groups[group]?.said
     return said === undefined
@@ -97,7 +97,7 @@ export class Ballot {
       : { group, said, probability: posterior(this.measured, this.votes)[group] ?? 0 }
   }
 
-  /** The targets that gave this answer or chose it, each once. */
+  /** The targets that gave or chose this answer, each once. */
   behind(group: number): ReadonlyArray<TargetName> {
     const targets = this.votes.filter((vote) => vote.group === group).map(({ target }) => target)
     return targets.filter((target, i) => targets.findIndex((other) => sameTarget(other, target)) === i)
@@ -117,20 +117,20 @@ export class Ballot {
     return this.groups.length > 1
   }
 
-  /** Whether at least two have said something: one answer alone is not compared with anything. */
+  /** Whether at least two answers were given: a single one is compared with nothing. */
   get isCompared(): boolean {
     return this.votes.length > 1
   }
 
-  /** The part of all that was asked for, and of what judges chose, that is this answer. */
+  /** The share of this answer among all requested answers and judges' choices. */
   agreement(group: number): number {
     const chosen = this.groups.flatMap(({ by }) => by).filter(({ role }) => role === "judge").length
     return this.votes.filter((vote) => vote.group === group).length / (this.asked.length + chosen)
   }
 
   /**
-   * What that many more answers could do if all of them were the same: `settle`, raise one answer to the probability
-   * `sure`; `change`, put another in the lead.
+   * The possible effect of that many more equal answers: `settle`, one answer reaches the probability `sure`;
+   * `change`, another answer takes the lead.
    */
   couldStill(more: number, sure: number): { readonly settle: boolean; readonly change: boolean } {
     const leader = this.leader
@@ -153,5 +153,5 @@ export class Ballot {
   }
 }
 
-/** Stands for targets that would be asked next and of which nothing is known, each a different one. */
+/** Stands for unknown targets that may be asked next, each a different one. */
 const anybody = (i: number): TargetName => ({ provider: "echo", model: `anybody-${i}` })

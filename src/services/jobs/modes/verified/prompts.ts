@@ -1,4 +1,4 @@
-/** What the verified mode says to models. What they examine follows as a quoted document. */
+/** Prompts of the verified mode. The examined texts follow as a quoted document. */
 export const prompts = {
   compare:
     "You compare answers to the same task. The document has the task, earlier answers, numbered, and a new answer. Say which earlier answer the new one comes to the same conclusion as. Wording, order and detail do not matter; facts, figures and conclusions do.",

@@ -1,8 +1,8 @@
 /**
- * The verified mode: answers to the same task are taken from different models until the posterior of one of them is high
- * enough (after "Optimal stopping" of self-consistency, arXiv:2511.02603; Wang et al. 2022, arXiv:2203.11171). Only where
- * they differ is more paid for: factored chain of verification (Dhuliawala et al. 2023, arXiv:2309.11495), in which
- * whoever answers the questions has not seen the answers, and a judge who is asked in both orders.
+ * The verified mode: it collects answers of different models to the same task until the posterior of one is high
+ * enough (after "Optimal stopping" of self-consistency, arXiv:2511.02603; Wang et al. 2022, arXiv:2203.11171). Only if
+ * answers differ does it pay for factored chain of verification (Dhuliawala et al. 2023, arXiv:2309.11495): models
+ * that have not seen the answers answer questions about them, and a judge is asked in both orders.
  */
 import { Effect } from "effect"
 import { DEFAULT_EFFORT, type Effort } from "../../../../domain/jobs/modes/description.ts"
@@ -20,17 +20,17 @@ import type { JobContext } from "../../JobProgram.ts"
 import { type Asking, counts, isEcho, type ModelAnswer } from "../engine/Asking.ts"
 import { escalated, notesOf } from "../engine/Cascade.ts"
 import { Measured } from "../engine/measured.ts"
-import type { Calls } from "../engine/worstPrice.ts"
+import type { MaxCalls } from "../engine/highestCost.ts"
 import { Ballot } from "./Ballot.ts"
 import { prompts } from "./prompts.ts"
 import { Comparison, MAX_QUESTIONS, Questions, Reconciliation } from "./schemas.ts"
 
 interface Plan {
-  /** Answers that are taken at most besides the draft. */
+  /** The most answers besides the draft. */
   readonly samples: number
-  /** No further answer is taken once one is this probable. */
+  /** The probability at which no further answer is collected. */
   readonly sure: number
-  /** Whether to go on for an answer that can only change which one is given, and to verify where answers differ. */
+  /** Whether to collect an answer that can only change the leader, and to verify if answers differ. */
   readonly thorough: boolean
 }
 
@@ -40,14 +40,13 @@ const EFFORTS: Readonly<Record<Effort, Omit<Plan, "samples">>> = {
   high: { sure: 0.95, thorough: true },
 }
 
-/** What a job may take. */
 const planOf = ({ agent, options }: Pick<JobContext, "agent" | "options">): Plan => {
   const effort = options.effort ?? agent.default_effort ?? DEFAULT_EFFORT
   return { samples: options.samples ?? mode.depth[effort], ...EFFORTS[effort] }
 }
 
-/** The calls of a job at most; whoever is asked for JSON may be asked twice. */
-export const worstCalls = (job: Pick<JobContext, "agent" | "options">): Calls => {
+/** The most calls of a job. A question for JSON may be asked twice. */
+export const maxCalls = (job: Pick<JobContext, "agent" | "options">): MaxCalls => {
   const { samples, thorough } = planOf(job)
   return {
     perTier: { proposer: 1 + samples, critic: 0, judge: 2 * samples },
@@ -67,7 +66,7 @@ export const run = Effect.fnUntraced(function* (context: JobContext, asking: Ask
   const { checks, correction, others, refuted } = open ? yield* decided(asking, ballot, tier) : NOTHING
   const corrected = correction !== undefined
 
-  // Answers that the judge found wrong in every order give way to the answer that the findings led to.
+  // If the judge found all answers wrong in both orders, the correction replaces them.
   const leader = corrected ? ballot.at(correction.group) : ballot.leader
   const final = leader?.said ?? draft
   const probability = leader !== undefined && ballot.isCompared ? leader.probability : null
@@ -108,17 +107,17 @@ const noteOf = (refuted: boolean, corrected: boolean): string | undefined => {
     : "All answers were found wrong, and no better one was given; the answer is the most probable of them."
 }
 
-/** Takes a draft, and answers of others, until one is probable enough or no further answer could change the outcome. */
+/** Collects a draft and further answers until one is probable enough or no further answer could change the outcome. */
 const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, tier: number) {
   const ballot = new Ballot(yield* Measured)
   const routing = { tier, extra: tier > 0 }
   const draft = yield* asking.propose(atTier(tier, { kind: "draft" }), routing)
-  // The echo agrees with nobody, and least of all with itself.
+  // The echo agrees with no answer, not even its own.
   const usable = (said: ModelAnswer) => counts(said) && !isEcho(said)
   if (usable(draft)) ballot.add(draft)
   else ballot.abstain(draft)
 
-  /** Whether a target was asked again although another was wanted: there is none. */
+  /** Whether a target was asked again because no other was available. */
   let alone = false
   for (let sample = 1; sample <= plan.samples; sample++) {
     const left = plan.samples - sample + 1
@@ -130,7 +129,7 @@ const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, tier: n
       const { change, settle } = ballot.couldStill(left, SURE)
       if (!settle && !(plan.thorough && change)) break
     }
-    // A cascade samples its cheap target until that is sure of its answer; then, or at last, another one is heard.
+    // A cascade samples its cheap target until that is sure of its answer; then, or at last, it asks another one.
     const others = isSure ? behind : draft.escalateBelow === null || left === 1 ? ballot.heard : []
     const said = yield* asking.propose(atTier(tier, { kind: "sample", sample }), {
       ...(others.length === 0 ? routing : { ...routing, tier: 0 }),
@@ -149,7 +148,7 @@ const sampled = Effect.fnUntraced(function* (asking: Asking, plan: Plan, tier: n
 })
 
 /**
- * Adds an answer to its group. Equal words are equal answers; otherwise a judge decides, unless the difference is
+ * Adds an answer to its group. Equal words are equal answers; a judge decides other cases, unless the difference is
  * plain.
  */
 const entered = Effect.fnUntraced(function* (
@@ -178,14 +177,14 @@ const entered = Effect.fnUntraced(function* (
       extra: tier > 0,
     },
   )
-  // An answer that could not be compared agrees with none.
+  // An answer that could not be compared joins no group.
   if (comparison.value === undefined) return void ballot.abstain(said)
   const same = comparison.value.same_as
   return ballot.add(said, same === null ? undefined : candidates[same - 1])
 })
 
 interface Finding extends Omit<Check, "consistent"> {
-  /** Numbers of the answers that fit, from 1. */
+  /** Numbers of the fitting answers, from 1. */
   readonly fits: ReadonlyArray<number> | null
 }
 
@@ -195,12 +194,12 @@ interface Decision {
   readonly checks: ReadonlyArray<Finding>
   /** Whether the judge found all answers wrong. */
   readonly refuted: boolean
-  /** The group of the answer that was written then, and who found the others wrong. */
+  /** The group of the corrected answer, and the judge that found the others wrong. */
   readonly correction?: { readonly group: number; readonly judge: TargetName } | undefined
   readonly others: ReadonlyArray<ModelAnswer>
 }
 
-/** Decides between answers that differ, by questions whose answers tell them apart. */
+/** Decides between differing answers by questions whose answers distinguish them. */
 const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ballot, tier: number) {
   const answers = ballot.texts.map((text, i) => ({ title: `answer ${i + 1}`, text }))
   const judges = { independentOf: ballot.heard }
@@ -253,7 +252,7 @@ const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ballot, tie
       note: check?.note ?? "Not decided.",
     }
   })
-  // A judge whom the order moves has not decided.
+  // If the verdict changes with the order, nothing is decided.
   if (first === undefined || second === undefined || first.value.right !== second.value.right) {
     return { checks, refuted: false, others }
   }
@@ -271,7 +270,7 @@ const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ballot, tie
     optional: true,
   })
   const group = yield* entered(asking, ballot, correction, tier, counts(correction) && !isEcho(correction))
-  // A correction that repeats the answer is none.
+  // A correction that repeats an answer does not count.
   return {
     checks,
     refuted: true,
@@ -282,7 +281,7 @@ const decided = Effect.fnUntraced(function* (asking: Asking, ballot: Ballot, tie
 
 const verdictOf = (found: {
   readonly probability: number | null
-  /** Whether the answer is another than the draft. */
+  /** Whether the answer differs from the draft. */
   readonly replaced: boolean
   readonly refuted: boolean
   readonly corrected: boolean

@@ -1,9 +1,9 @@
-/** What examiners are asked to return. Each schema is sent along as JSON Schema and decodes what comes back. */
+/** Schemas of examiners' answers. Each is sent as JSON Schema and decodes the answer. */
 import { Schema } from "effect"
 
-/** Longest list of findings that is taken from one answer. */
+/** Most findings per answer. */
 const MAX_FINDINGS = 20
-/** Questions that are asked at most, each of them one more call. */
+/** Most questions; each costs one more call. */
 export const MAX_QUESTIONS = 3
 
 const Index = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({

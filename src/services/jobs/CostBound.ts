@@ -1,4 +1,4 @@
-/** What a job can come to, worked out before it starts. */
+/** The upper bound of a job's calls and cost, computed when the job is enqueued. */
 import { Context, Effect } from "effect"
 import type { AtMost } from "../../domain/jobs/job.ts"
 import type { StorageUnavailable } from "../../domain/operations/storage.ts"
@@ -6,8 +6,8 @@ import type { JobContext } from "./JobProgram.ts"
 
 export type Planned = Pick<JobContext, "agent" | "mode" | "options" | "task">
 
-/** The modes provide it; without them nobody knows. */
-export const WorstPrice = Context.Reference<(job: Planned) => Effect.Effect<AtMost | null, StorageUnavailable>>(
-  "sealgate/services/jobs/WorstPrice",
+/** Provided by the modes; `null` without them. */
+export const CostBound = Context.Reference<(job: Planned) => Effect.Effect<AtMost | null, StorageUnavailable>>(
+  "sealgate/services/jobs/CostBound",
   { defaultValue: () => () => Effect.succeed(null) },
 )

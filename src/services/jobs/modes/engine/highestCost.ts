@@ -1,20 +1,25 @@
-/** The most that a job can cost: every call that its mode may make, each with the dearest model that may serve it. */
+/** The highest cost of a job: every call that its mode may make, each with the dearest model that may serve it. */
 import type { AtMost, JobTask } from "../../../../domain/jobs/job.ts"
 import { costOf } from "../../../../domain/routing/money.ts"
 import { Role, type RoutingSettings, type Target } from "../../../../domain/routing/routing.ts"
 import { permits } from "../../../../domain/upstream/targets.ts"
 import { priceOf } from "../../../routing/Prices.ts"
 import { estimateInput } from "../../../routing/TokenEstimate.ts"
-import type { Planned } from "../../WorstPrice.ts"
+import type { Planned } from "../../CostBound.ts"
 
-/** How often a mode calls each role at most: on every target of a cascade, and besides. */
-export interface Calls {
+/** The most calls of a mode per role: for each target of a cascade, and besides. */
+export interface MaxCalls {
   readonly perTier: Readonly<Record<Role, number>>
   readonly besides: Readonly<Record<Role, number>>
 }
 
 /** `now` in milliseconds since the epoch. */
-export const worstPrice = (settings: RoutingSettings, { agent, task }: Planned, calls: Calls, now: number): AtMost => {
+export const highestCost = (
+  settings: RoutingSettings,
+  { agent, task }: Planned,
+  calls: MaxCalls,
+  now: number,
+): AtMost => {
   const { limits, model_policy } = agent
   const priced = limits.max_cost_micro_usd !== undefined
   const dearest = (target: Target): number | null => {

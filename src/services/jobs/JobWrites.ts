@@ -1,0 +1,184 @@
+/**
+ * A worker's writes to its job. Each demands the token of the worker's claim, so a worker that lost its lease, or whose
+ * job was cancelled, writes nothing. Writes that are ready at the same time share a transaction.
+ */
+import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import type { JobId } from "../../domain/jobs/job.ts"
+import type { Problem } from "../../domain/problems/problem.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
+import type { JobResult } from "../../domain/jobs/modes.ts"
+import { makeBatched } from "../batched.ts"
+import { givenRows, unavailable, unavailableUnlimited } from "../storedRows.ts"
+import { spanned } from "../spans.ts"
+import { databaseTime } from "./databaseTime.ts"
+import { afterFailure } from "./delays.ts"
+import { jobEnded, jobRetried } from "./JobMetrics.ts"
+import { JobQueue } from "./JobQueue.ts"
+import { JobSettings } from "./JobSettings.ts"
+import { ended, JobSignals } from "./JobSignals.ts"
+import { HELD_BY_GIVEN, heldBy, type Lease, ranMs } from "./Lease.ts"
+import { type FinishedStep, makeRecordStep } from "./stepWrites.ts"
+
+/** How a worker ends a job. */
+type Ending =
+  | { readonly status: "completed"; readonly result: JobResult }
+  | { readonly status: "failed" | "timed_out"; readonly problem: Problem }
+
+/** Why an attempt failed. */
+export interface Failure {
+  readonly problem: Problem
+  /** The delay that the upstream asked for. */
+  readonly retryAfter: Duration.Duration
+  /** A fault of this product. It is retried once, because it may have been transient. */
+  readonly isFault: boolean
+}
+
+/** `false` if the job was no longer this worker's, and nothing was written. */
+type Fenced = Effect.Effect<boolean, StorageUnavailable>
+
+export class JobWrites extends Context.Service<
+  JobWrites,
+  {
+    readonly isHeld: (lease: Lease) => Fenced
+    /** Renews leases, and returns the jobs that are still held. */
+    readonly renew: (leases: ReadonlyArray<Lease>) => Effect.Effect<ReadonlySet<JobId>, StorageUnavailable>
+    readonly recordStep: (lease: Lease, step: FinishedStep) => Fenced
+    readonly end: (lease: Lease, ending: Ending) => Fenced
+    /** Queues the job for a delayed retry, or ends it if a retry cannot help or it has been failing for too long. */
+    readonly fail: (lease: Lease, failure: Failure) => Fenced
+    /** Puts the job back unchanged, due at once. This uses no attempt. */
+    readonly release: (lease: Lease) => Fenced
+  }
+>()("sealgate/services/jobs/JobWrites") {
+  static readonly layer = Layer.effect(
+    JobWrites,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const queue = yield* JobQueue
+      const settings = yield* JobSettings
+      const now = databaseTime(sql)
+      const end = yield* makeEnd
+
+      return JobWrites.of({
+        isHeld: (lease) =>
+          sql`SELECT id FROM jobs WHERE ${heldBy(sql, lease)}`.pipe(
+            Effect.map((rows) => rows.length > 0),
+            unavailable,
+          ),
+
+        renew: makeRenew(sql, settings.lease),
+
+        recordStep: yield* makeRecordStep,
+
+        end: (lease, ending) => spanned("JobWrites.end")(unavailableUnlimited(end(lease, ending))),
+
+        fail: Effect.fn("JobWrites.fail")(function* (lease, { isFault, problem, retryAfter }) {
+          const { faults, mode } = lease.job
+          const [row] = yield* sql<{ failing_since: number | null }>`
+            SELECT failing_since FROM jobs WHERE ${heldBy(sql, lease)}`
+          if (row === undefined) return false
+          const at = yield* Clock.currentTimeMillis
+          const since = row.failing_since ?? at
+          const failingFor = Duration.millis(Math.max(0, at - since))
+          const left = Duration.subtract(settings.retryFor, failingFor)
+          const mayHelp = isFault ? faults === 0 : problem.retryable
+          if (!mayHelp || !Duration.isPositive(left)) return yield* end(lease, { status: "failed", problem })
+          // The last attempt is made when `retryFor` is over, not before.
+          const delay = Duration.min(yield* afterFailure(settings, failingFor, retryAfter), left)
+          const rows = yield* sql`
+            UPDATE jobs SET status = 'queued', attempt = attempt + 1, crashes = 0, lease = NULL,
+              due_at = ${now} + ${Math.ceil(Duration.toMillis(delay))}, ran_ms = ${yield* ranMs(lease)},
+              failing_since = ${since}, faults = faults + ${isFault ? 1 : 0}
+            WHERE ${heldBy(sql, lease)} RETURNING id`
+          if (rows.length === 0) return false
+          yield* jobRetried(mode)
+          return true
+        }, unavailable),
+
+        release: Effect.fn("JobWrites.release")(function* (lease) {
+          const rows = yield* sql`
+            UPDATE jobs SET status = 'queued', lease = NULL, due_at = ${now}, ran_ms = ${yield* ranMs(lease)}
+            WHERE ${heldBy(sql, lease)} RETURNING id`
+          if (rows.length > 0) yield* queue.wake
+          return rows.length > 0
+        }, unavailable),
+      })
+    }),
+  )
+}
+
+/** Most endings per write. */
+const MOST = 64
+
+/** Returns a function that ends a job. Endings of different jobs at the same time share a statement. */
+const makeEnd = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const signals = yield* JobSignals
+  const { retention } = yield* JobSettings
+  const endings = givenRows(sql, {
+    job_id: "TEXT",
+    lease: "TEXT",
+    status: "TEXT",
+    result: "TEXT",
+    problem: "TEXT",
+    ran_ms: "BIGINT",
+    finished_at: "BIGINT",
+    expires_at: "BIGINT",
+  })
+  const writeEndings = yield* makeBatched<Parameters<typeof endings>[0][number], boolean>({
+    most: MOST,
+    keyOf: ({ job_id }) => job_id,
+    run: Effect.fnUntraced(function* (rows) {
+      const written = yield* sql<{ id: JobId }>`UPDATE jobs SET status = given.status, result = given.result,
+          problem = given.problem, lease = NULL, ran_ms = given.ran_ms, finished_at = given.finished_at,
+          expires_at = given.expires_at
+        FROM ${endings(rows)} WHERE ${sql.literal(HELD_BY_GIVEN)} RETURNING jobs.id`
+      const ids = new Set(written.map(({ id }) => id))
+      yield* Effect.forEach(ids, (id) => signals.publish(ended(id)), { discard: true })
+      return rows.map(({ job_id }) => ids.has(job_id as JobId))
+    }),
+  })
+
+  return Effect.fnUntraced(function* (lease: Lease, ending: Ending) {
+    const { job, token } = lease
+    const now = yield* Clock.currentTimeMillis
+    const isEnded = yield* writeEndings({
+      job_id: job.id,
+      lease: token,
+      status: ending.status,
+      result: ending.status === "completed" ? JSON.stringify(ending.result) : null,
+      problem: ending.status === "completed" ? null : JSON.stringify(ending.problem),
+      ran_ms: yield* ranMs(lease),
+      finished_at: now,
+      expires_at: now + Duration.toMillis(retention),
+    })
+    if (isEnded) yield* jobEnded(job.mode, ending.status, Duration.millis(now - job.created_at))
+    return isEnded
+  })
+})
+
+/** Returns `JobWrites.renew`. */
+const makeRenew = (sql: SqlClient.SqlClient, lease: Duration.Duration) => {
+  const renewWhere = (which: Statement.Fragment) =>
+    Effect.map(
+      sql<{ id: JobId }>`UPDATE jobs SET due_at = ${databaseTime(sql)} + ${Duration.toMillis(lease)}
+        WHERE id IN (${which}) RETURNING id`,
+      (rows) => rows.map(({ id }) => id),
+    )
+  const heldOf = (leases: ReadonlyArray<Lease>) => sql`SELECT id FROM jobs
+    WHERE id IN ${sql.in(leases.map(({ job }) => job.id))} AND status = 'running'
+      AND lease IN ${sql.in([...new Set(leases.map(({ token }) => token))])}`
+  // Skips locked rows: step batches lock rows in another order, so waiting could deadlock.
+  const skipLocked = sql.onDialectOrElse({ pg: () => sql`FOR NO KEY UPDATE SKIP LOCKED`, orElse: () => sql`` })
+
+  return Effect.fn("JobWrites.renew")(function* (leases: ReadonlyArray<Lease>) {
+    if (leases.length === 0) return new Set<JobId>()
+    const renewed = new Set(yield* renewWhere(sql`${heldOf(leases)} ${skipLocked}`))
+    // One row at a time cannot deadlock.
+    for (const lease of leases) {
+      if (!renewed.has(lease.job.id)) for (const id of yield* renewWhere(heldOf([lease]))) renewed.add(id)
+    }
+    return renewed
+  }, unavailable)
+}

@@ -1,0 +1,95 @@
+/** The jobs that this process works on, and whether it still holds their leases. */
+import { Clock, Deferred, Duration, Effect, Exit, Result } from "effect"
+import type { TenantId } from "../../domain/jobs/agent.ts"
+import type { JobId } from "../../domain/jobs/job.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { momentOf } from "../moments.ts"
+import { JobSettings } from "./JobSettings.ts"
+import { JobSignals } from "./JobSignals.ts"
+import type { Left } from "./JobSteps.ts"
+import { JobWrites } from "./JobWrites.ts"
+import type { Lease } from "./Lease.ts"
+
+export class RunningJob {
+  readonly lease: Lease
+  /** When the lease was last known to be held, as `moments.ts` has it. */
+  heldAt: number
+  private readonly stop = Deferred.makeUnsafe<Left, StorageUnavailable>()
+  /** Waits until the program has to stop; fails if the lease could not be checked or a step not be stored. */
+  readonly left = Deferred.await(this.stop)
+
+  constructor(lease: Lease, heldAt: number) {
+    this.lease = lease
+    this.heldAt = heldAt
+  }
+
+  /** Stops the program. The first reason counts. */
+  readonly leave = (why: Exit.Exit<Left, StorageUnavailable>): void => {
+    Deferred.doneUnsafe(this.stop, why)
+  }
+}
+
+export const makeRunningJobs = Effect.gen(function* () {
+  const writes = yield* JobWrites
+  const signals = yield* JobSignals
+  const settings = yield* JobSettings
+  const clock = yield* Clock.Clock
+  const fork = Effect.runForkWith(yield* Effect.context())
+  const jobs = new Map<JobId, RunningJob>()
+  let stopSignals = 0
+
+  /** Renews the leases of these jobs, and stops the jobs whose lease is lost. */
+  const check = Effect.fnUntraced(function* (checked: ReadonlyArray<RunningJob>) {
+    const renewed = yield* Effect.result(writes.renew(checked.map(({ lease }) => lease)))
+    const now = momentOf(clock)
+    for (const job of checked) {
+      if (Result.isSuccess(renewed)) {
+        if (renewed.success.has(job.lease.job.id)) job.heldAt = now
+        else job.leave(GONE)
+      } else if (now - job.heldAt >= Duration.toMillis(settings.lease)) {
+        // The database has been away for a whole lease: another worker may hold the job by now.
+        job.leave(Exit.fail(renewed.failure))
+      }
+    }
+  })
+
+  yield* signals.listen((topic) => {
+    if (!topic.startsWith(STOPPED)) return
+    stopSignals++
+    const job = jobs.get(topic.slice(STOPPED.length) as JobId)
+    if (job !== undefined) fork(check([job]))
+  })
+
+  return {
+    check,
+    checkAll: Effect.suspend(() => check([...jobs.values()])),
+    ids: () => jobs.keys(),
+    count: () => jobs.size,
+    /** How many stop signals came so far, for any job. */
+    stopSignals: () => stopSignals,
+    perTenant: () => {
+      const counts = new Map<TenantId, number>()
+      for (const { lease } of jobs.values()) countTenant(counts, lease)
+      return counts
+    },
+    add: (lease: Lease): RunningJob => {
+      const job = new RunningJob(lease, momentOf(clock))
+      // This process was taken for dead, lost the job, and claimed it again before it noticed.
+      jobs.get(lease.job.id)?.leave(GONE)
+      jobs.set(lease.job.id, job)
+      return job
+    },
+    remove: (job: RunningJob): void => {
+      const { id } = job.lease.job
+      if (jobs.get(id) === job) jobs.delete(id)
+    },
+  }
+})
+
+export const countTenant = (counts: Map<TenantId, number>, { job: { tenant } }: Lease): void => {
+  counts.set(tenant, (counts.get(tenant) ?? 0) + 1)
+}
+
+const GONE: Exit.Exit<Left> = Exit.succeed("gone")
+
+const STOPPED = "stopped:"

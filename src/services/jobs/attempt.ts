@@ -1,0 +1,111 @@
+/** One attempt at a job: runs the program, and writes how it ended. */
+import { Cause, Clock, Duration, Effect, Exit, Option, Schedule, Schema } from "effect"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { storedSpan } from "../../domain/operations/traceContext.ts"
+import { JobResult } from "../../domain/jobs/modes.ts"
+import { Drain } from "../lifecycle/Drain.ts"
+import { spanned } from "../spans.ts"
+import { retryAfterFailure } from "../storedRows.ts"
+import { INTERNAL, logDefect, logFailure, logFault, timedOut } from "./attemptFailures.ts"
+import { type JobFailure, JobProgram } from "./JobProgram.ts"
+import { JobSettings } from "./JobSettings.ts"
+import { jobMessage } from "./jobMessage.ts"
+import { type Left, makeStep } from "./JobSteps.ts"
+import { JobWrites } from "./JobWrites.ts"
+import type { Lease } from "./Lease.ts"
+import type { RunningJob } from "./RunningJobs.ts"
+import type { FinishedStep } from "./stepWrites.ts"
+
+type Outcome = Left | "timed-out" | Exit.Exit<JobResult, JobFailure>
+
+/** Returns a function that makes an attempt at a job. If it is interrupted, the job goes back to the queue. */
+export const makeAttempt = Effect.gen(function* () {
+  const drain = yield* Drain
+  const writes = yield* JobWrites
+  const program = yield* JobProgram
+  const settings = yield* JobSettings
+  const clock = yield* Clock.Clock
+
+  /** Retries a write for one lease; after that the job may be another worker's. */
+  const whileLeased = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced(MAX_RETRY_DELAY)]).pipe(
+    Schedule.upTo({ duration: settings.lease }),
+  )
+  const persistently = <A>(write: Effect.Effect<A, StorageUnavailable>) => retryAfterFailure(write, whileLeased)
+
+  /** Runs the program until it ends, runs out of time, or has to stop, and waits for its finalizers. */
+  const run = Effect.fnUntraced(function* ({ leave, left, lease }: RunningJob) {
+    const { agent, attempt, id: jobId, mode, options, ran_ms, task, tenant, traceparent } = lease.job
+    const remaining = agent.limits.timeout_seconds * 1000 - ran_ms
+    if (remaining <= 0) return "timed-out"
+    const record = (step: FinishedStep) => persistently(writes.recordStep(lease, step))
+    const step = makeStep({ lease, draining: drain.draining, leave, record, clock })
+    const { traceId } = storedSpan(traceparent)
+    const ran = program.run({ jobId, tenant, agent, task, mode, options, attempt, traceId, step }).pipe(
+      Effect.filterOrElse(isResult, () => Effect.die(new Error("A program's result does not fit its schema."))),
+      Effect.exit,
+    )
+    const timeout = Effect.as(Effect.sleep(Duration.millis(remaining)), "timed-out" as const)
+    return yield* Effect.raceAllFirst<Effect.Effect<Outcome, StorageUnavailable>>([left, timeout, ran])
+  })
+
+  const settle = Effect.fnUntraced(function* (lease: Lease, outcome: Outcome) {
+    yield* Effect.annotateCurrentSpan("job.outcome", nameOf(outcome))
+    if (outcome === "gone") return yield* Effect.logDebug("The job is no longer this worker's")
+    if (outcome === "parked") return yield* persistently(writes.release(lease))
+    if (outcome === "timed-out") {
+      const problem = timedOut(lease.job.agent.limits.timeout_seconds)
+      yield* logFailure(problem)
+      return yield* persistently(writes.end(lease, { status: "timed_out", problem }))
+    }
+    if (Exit.isSuccess(outcome)) {
+      return yield* persistently(writes.end(lease, { status: "completed", result: outcome.value }))
+    }
+    const failure = Option.getOrUndefined(Cause.findErrorOption(outcome.cause))
+    if (failure === undefined) yield* logDefect(outcome.cause)
+    const problem = failure?.problem ?? INTERNAL
+    yield* logFailure(problem)
+    const retryAfter = Duration.millis(failure?.retryAfterMs ?? 0)
+    return yield* persistently(writes.fail(lease, { problem, retryAfter, isFault: failure === undefined }))
+  })
+
+  return (job: RunningJob): Effect.Effect<void> =>
+    Effect.uninterruptibleMask((restore) =>
+      restore(run(job)).pipe(
+        Effect.onInterrupt(() => Effect.ignore(writes.release(job.lease))),
+        Effect.flatMap((outcome) => settle(job.lease, outcome)),
+        withJobSpan(job.lease.job),
+        Effect.annotateLogs({ job: job.lease.job.id, attempt: job.lease.job.attempt }),
+        Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : logFault(cause))),
+        Effect.asVoid,
+      ),
+    )
+})
+
+/** The longest delay between retries of a write: the worker is idle meanwhile. */
+const MAX_RETRY_DELAY = Duration.seconds(1)
+
+const isResult = Schema.is(JobResult)
+
+/**
+ * The span of one attempt. Its parent is the span that enqueued the job, as OpenTelemetry's messaging conventions allow
+ * where one message is processed at a time, so a request and the job that it enqueued form one trace.
+ */
+const withJobSpan =
+  ({ attempt, id, mode, traceparent }: Lease["job"]) =>
+  <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    work.pipe(
+      spanned("job", {
+        kind: "consumer",
+        attributes: {
+          ...jobMessage(id),
+          "messaging.operation.name": "work",
+          "messaging.operation.type": "process",
+          "job.mode": mode,
+          "job.attempt": attempt,
+        },
+      }),
+      Effect.withParentSpan(storedSpan(traceparent)),
+    )
+
+const nameOf = (outcome: Outcome): string =>
+  typeof outcome === "string" ? outcome : Exit.isSuccess(outcome) ? "completed" : "failed"

@@ -1,0 +1,117 @@
+/** Enqueues jobs. Jobs that arrive at the same time are written together. */
+import { Array, Clock, DateTime, Effect, Schema, type Tracer } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient, type SqlError } from "effect/sql"
+import { AgentId, AgentNotFound, type TenantId } from "../../domain/jobs/agent.ts"
+import { ExecuteRequest, type IdempotencyKey, JobId, taskOf } from "../../domain/jobs/job.ts"
+import type { StorageUnavailable } from "../../domain/operations/storage.ts"
+import { storeTrace } from "../../domain/operations/traceContext.ts"
+import { Agents } from "../agents/Agents.ts"
+import { encodeAgent } from "../agents/storedAgents.ts"
+import { makeBatched } from "../batched.ts"
+import { givenRows, inTime, unavailableUnlimited } from "../storedRows.ts"
+import { CostBound } from "./CostBound.ts"
+import { databaseTime } from "./databaseTime.ts"
+import { makeIdempotency } from "./Idempotency.ts"
+import { jobEnqueued } from "./JobMetrics.ts"
+import { jobMessage } from "./jobMessage.ts"
+import { JobQueue } from "./JobQueue.ts"
+import type { JobReads } from "./JobReads.ts"
+import { NEW_JOB_COLUMNS, type NewJob, newJobColumns, toNewJob } from "./JobRows.ts"
+import { JobSettings } from "./JobSettings.ts"
+
+/** Returns `Jobs.enqueue`. */
+export const makeEnqueue = Effect.fnUntraced(function* ({ read }: JobReads) {
+  const sql = yield* SqlClient.SqlClient
+  const queue = yield* JobQueue
+  const prepare = yield* makePrepare
+  const once = makeIdempotency(sql)
+
+  const newJobs = givenRows(sql, NEW_JOB_COLUMNS)
+  const names = sql.literal(Object.keys(NEW_JOB_COLUMNS).join(", "))
+  type NewRow = Parameters<typeof newJobs>[0][number]
+  const insertAll = (rows: ReadonlyArray<NewRow>) =>
+    sql`INSERT INTO jobs (${names}, due_at) SELECT ${names}, ${databaseTime(sql)} FROM ${newJobs(rows)}`
+  const insertTogether = yield* makeBatched<NewRow, true>({
+    most: MOST,
+    run: (rows) =>
+      Effect.as(
+        insertAll(rows),
+        Array.map(rows, () => true as const),
+      ),
+  })
+
+  const create = Effect.fnUntraced(function* (
+    { columns, job, span }: Effect.Success<ReturnType<typeof prepare>>,
+    insert: (row: NewRow) => Effect.Effect<unknown, SqlError.SqlError | StorageUnavailable>,
+  ) {
+    yield* insert(columns)
+    yield* queue.wake
+    const sent = {
+      ...jobMessage(job.id),
+      "messaging.operation.name": "enqueue",
+      "messaging.operation.type": "send",
+    }
+    for (const [key, value] of Object.entries(sent)) span.attribute(key, value)
+    yield* sql.afterCommit(jobEnqueued(job.mode))
+    return toNewJob(job)
+  })
+
+  return Effect.fn("Jobs.enqueue", { kind: "producer" })(function* (
+    tenant: TenantId,
+    agentId: string,
+    request: ExecuteRequest,
+    key?: IdempotencyKey,
+  ) {
+    // A database may refuse to store text that is no valid id.
+    if (!isAgentId(agentId)) return yield* new AgentNotFound()
+    // The job's parent span: that of the transaction ends before the job begins.
+    const span = yield* Effect.orDie(Effect.currentSpan)
+    const prepared = prepare(tenant, agentId, request, span)
+    if (key === undefined) return yield* create(yield* prepared, insertTogether)
+    const body = yield* encodeRequest(request)
+    const done = yield* inTime(
+      once({ tenant, route: `agents/${agentId}/execute`, key, body }, prepared, (ready) =>
+        create(ready, (row) => insertAll([row])),
+      ),
+    )
+    return typeof done === "string" ? yield* Effect.catchTag(read(tenant, done), "JobNotFound", Effect.die) : done
+  }, unavailableUnlimited)
+})
+
+/** Returns a function that makes a request's new row. */
+const makePrepare = Effect.gen(function* () {
+  const agents = yield* Agents
+  const random = yield* SecureRandom.SecureRandom
+  const { retention } = yield* JobSettings
+  const costBound = yield* CostBound
+
+  return Effect.fnUntraced(function* (tenant: TenantId, agentId: string, request: ExecuteRequest, span: Tracer.Span) {
+    const agent = yield* agents.get(tenant, agentId)
+    const created_at = DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
+    const mode = request.mode ?? agent.default_mode
+    const [task, options] = [taskOf(request), request.options ?? {}]
+    const job: NewJob = {
+      id: JobId.make(yield* random.uuidV7()),
+      tenant,
+      agent_id: agent.id,
+      agent_version: agent.version,
+      mode,
+      task,
+      options,
+      metadata: request.metadata ?? {},
+      at_most: yield* costBound({ agent, mode, options, task }),
+      traceparent: storeTrace(span),
+      created_at,
+      expires_at: DateTime.addDuration(created_at, retention),
+    }
+    return { job, columns: { ...newJobColumns(job), agent: yield* encodeAgent(agent) }, span }
+  })
+})
+
+/** Most jobs per write. */
+const MOST = 64
+
+const isAgentId = Schema.is(AgentId)
+
+const encodeRequest = (request: ExecuteRequest) => Effect.orDie(Schema.encodeEffect(ExecuteRequest)(request))

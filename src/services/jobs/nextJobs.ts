@@ -1,0 +1,62 @@
+/** SQL that chooses the jobs to begin next. Tenants take turns. */
+import type { SqlClient, Statement } from "effect/sql"
+import type { TenantId } from "../../domain/jobs/agent.ts"
+import { givenRows } from "../storedRows.ts"
+import { databaseTime } from "./databaseTime.ts"
+
+interface Choice {
+  /** Most jobs to begin. */
+  readonly count: number
+  /** How many jobs of each tenant this process works on. */
+  readonly running: ReadonlyMap<TenantId, number>
+  /** The tenant whose turn was last. */
+  readonly lastServed: string
+}
+
+/**
+ * Returns a function that writes common table expressions ending with `due`, the ids of the jobs to begin. Each tenant is
+ * found by one index lookup. The search ends after `count` tenants beside the running ones: more cannot matter.
+ */
+export const makeNextJobs = (sql: SqlClient.SqlClient, workersPerTenant: number) => {
+  // A subquery, because Postgres uses no index for a comparison with a volatile function.
+  const isDue = sql`status = 'queued' AND finished_at IS NULL AND due_at <= (SELECT ${databaseTime(sql)})`
+  /** The next tenant with a due job, in alphabetical order, starting again after the last. */
+  const tenantAfter = (tenant: Statement.Fragment) => sql`COALESCE(
+    (SELECT tenant FROM jobs WHERE ${isDue} AND tenant > ${tenant} ORDER BY tenant LIMIT 1),
+    (SELECT tenant FROM jobs WHERE ${isDue} AND tenant <= ${tenant} ORDER BY tenant LIMIT 1))`
+  const runningOf = givenRows(sql, { tenant: "TEXT", jobs: "BIGINT" })
+  /** The jobs of a tenant that have waited longest. */
+  const oldest = (tenant: string, count: Statement.Fragment) =>
+    sql`SELECT id, due_at FROM jobs WHERE ${isDue} AND tenant = ${sql.literal(tenant)} ORDER BY due_at, id LIMIT ${count}`
+
+  return ({ count, lastServed, running }: Choice): Statement.Fragment => {
+    const ring = sql`ring (first, tenant, turn) AS (
+        SELECT tenant, tenant, 1 FROM (SELECT ${tenantAfter(sql`${lastServed}`)} AS tenant) AS next
+        WHERE tenant IS NOT NULL
+        UNION ALL
+        SELECT first, ${tenantAfter(sql`ring.tenant`)}, turn + 1 FROM ring
+        WHERE turn < ${count + running.size} AND (turn = 1 OR tenant <> first)
+      )`
+    const waiting = sql.onDialectOrElse({
+      pg: () => sql`SELECT ring.tenant, turn, own.id, due_at
+        FROM ring JOIN LATERAL (${oldest("ring.tenant", sql`${count}`)}) AS own ON TRUE`,
+      orElse: () => sql`SELECT ring.tenant, turn, jobs.id, due_at FROM ring CROSS JOIN jobs
+        ON jobs.id IN (SELECT id FROM (${oldest("ring.tenant", sql`${count}`)}))`,
+    })
+    const chosen = sql`placed AS (
+        SELECT waiting.id, waiting.tenant, turn, COALESCE(given.jobs, 0) + ROW_NUMBER()
+          OVER (PARTITION BY waiting.tenant ORDER BY due_at, id) AS place
+        FROM (${waiting} WHERE turn = 1 OR ring.tenant <> first) AS waiting
+        LEFT JOIN ${runningOf([...running].map(([tenant, jobs]) => ({ tenant, jobs })))} ON given.tenant = waiting.tenant
+      ), chosen AS (
+        SELECT id, tenant FROM placed WHERE place <= ${workersPerTenant} ORDER BY place, turn LIMIT ${count}
+      )`
+    return sql.onDialectOrElse({
+      // Only each tenant's share is decided without locks; jobs that others claim meanwhile are replaced by later ones.
+      pg: () => sql`${ring}, ${chosen}, shares AS (SELECT tenant, COUNT(*) AS jobs FROM chosen GROUP BY tenant),
+        due AS (SELECT own.id FROM shares
+          JOIN LATERAL (${oldest("shares.tenant", sql`shares.jobs`)} FOR UPDATE SKIP LOCKED) AS own ON TRUE)`,
+      orElse: () => sql`${ring}, ${chosen}, due AS (SELECT id FROM chosen)`,
+    })
+  }
+}
