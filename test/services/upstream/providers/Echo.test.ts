@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
+import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { echo } from "../../../../src/services/upstream/providers/echo/Echo.ts"
 
 const asked = (content: string) => ({ messages: [{ role: "user" as const, content }] })
@@ -42,6 +43,26 @@ describe("the built-in echo", () => {
       ] as const) {
         const { choices } = yield* echo.complete({ ...asked(text), tools })
         assert.isTrue(choices[0]?.message.tool_calls?.[0]?.function.arguments === args)
+      }
+    }),
+  )
+
+  it.effect("calls every tool that the text names, or one if parallel calls are off, whole and streamed alike", () =>
+    Effect.gen(function* () {
+      const tools = ["get_weather", "get_time"].map((name) => ({ type: "function" as const, function: { name } }))
+      const both = { ...asked("get_weather, get_time"), tools }
+      for (const [request, names] of [
+        [both, ["get_weather", "get_time"]],
+        [{ ...both, parallel_tool_calls: false }, ["get_weather"]],
+        [{ ...both, tool_choice: { type: "function", function: { name: "get_time" } } }, ["get_time"]],
+        [{ ...both, tool_choice: "none" as const }, []],
+      ] as const) {
+        const streamed = accumulate(yield* Stream.runCollect(echo.stream(request)))
+        for (const { choices } of [yield* echo.complete(request), streamed]) {
+          const called = (choices[0]?.message.tool_calls ?? []).map((call) => call.function.name)
+          assert.strictEqual(called.join(), names.join())
+          assert.strictEqual(choices[0]?.finish_reason, names.length === 0 ? "stop" : "tool_calls")
+        }
       }
     }),
   )

@@ -34,6 +34,24 @@ const extras = (body: unknown): object => {
 const tool = (name: string, members: object = {}) =>
   ({ type: "function", function: { name, parameters: { type: "object", properties: {} }, ...members } }) as const
 
+it.effect("openai gets functions and function_call untouched, and its function_call comes back", () =>
+  Effect.gen(function* () {
+    const call = { name: "f", arguments: "{}" }
+    const body = {
+      messages: [hi.messages[0], { role: "assistant", content: null, function_call: call }],
+      functions: [{ name: "f" }],
+      function_call: { name: "f" },
+    } as unknown as ChatRequest
+    const { provider, sent } = yield* canned("openai", () =>
+      json({ choices: [{ message: { content: null, function_call: call }, finish_reason: "function_call" }] }),
+    )
+    const { choices } = yield* provider.complete(body)
+    assert.deepStrictEqual(sent[0]?.body, { ...body, model: "gpt-default" })
+    assert.deepStrictEqual(choices[0]?.message["function_call"], call)
+    assert.strictEqual(choices[0]?.finish_reason, "function_call")
+  }),
+)
+
 describe("where it goes", () => {
   const places: ReadonlyArray<readonly [vendor: Vendor, base: string, url: string]> = [
     ["openai", "https://api.example/v1", "https://api.example/v1/chat/completions"],

@@ -51,7 +51,12 @@ const both: ReadonlyArray<readonly [member: string, request: ChatRequest]> = [
   ["messages[1].tool_calls[0].function.arguments", { tools, messages: [user, call("c", "not json")] }],
   ["messages[1].tool_calls[0].function.arguments", { tools, messages: [user, call("c", "[1]")] }],
   ["tools[0].function.examples", { ...hi, tools: [{ type: "function", function: { name: "f", examples: [1] } }] }],
-  ["tools[0].function.examples", { ...hi, functions: [{ name: "f", examples: [1] }] }],
+  ["functions", { ...hi, functions: [{ name: "f" }] }],
+  ["function_call", { ...hi, function_call: "auto" }],
+  [
+    "messages[1].function_call",
+    { messages: [user, { role: "assistant", function_call: { name: "f", arguments: "{}" } }] },
+  ],
   [
     "messages[1].tool_calls[0].function.parsed",
     {
@@ -73,10 +78,6 @@ const both: ReadonlyArray<readonly [member: string, request: ChatRequest]> = [
   [
     "tool_choice.function.arguments",
     { ...hi, tools, tool_choice: { type: "function", function: { name: "f", arguments: "{}" } } },
-  ],
-  [
-    "tool_choice.function.arguments",
-    { ...hi, functions: [{ name: "f" }], function_call: { name: "f", arguments: "{}" } },
   ],
   ["response_format.schema", { ...hi, response_format: { type: "text", schema: { type: "object" } } }],
   [

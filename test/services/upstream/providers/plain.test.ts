@@ -32,7 +32,6 @@ const said = object({
   content: oneOf("word", [{ type: "text", text: "a" }], [{ text: "a" }]),
   refusal: oneOf("no"),
   tool_calls: oneOf([{ index: 0 }], [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }]),
-  function_call: oneOf({ name: "f" }, { name: 1 }),
   reasoning: oneOf({ any: "thing" }),
 })
 

@@ -33,7 +33,6 @@ const messages: ProviderApi = {
     const headers = { "anthropic-version": API_VERSION, [KEY_HEADER]: Redacted.value(apiKey) }
     return {
       name: "anthropic",
-      singleToolCall: true,
       request: (asked, call, unsupported) => ({
         url,
         headers,

@@ -32,7 +32,6 @@ const generateContent: ProviderApi = {
   // The base URL is such as `https://generativelanguage.googleapis.com`.
   wireFormat: ({ apiKey, baseUrl }) => ({
     name: "gcp.gemini",
-    singleToolCall: false,
     request: (asked, call, unsupported) => {
       // The model is part of the path, where a caller's text must not become anything else.
       if (!MODEL.test(call.model)) unsupported.add("model", "not the name of a model")

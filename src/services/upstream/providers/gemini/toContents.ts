@@ -1,8 +1,7 @@
 /** Converts messages to contents, one for each message; the results of parallel calls share one. */
 import { Option, Schema } from "effect"
-import type { AssistantMessage, ToolCall, ToolMessage } from "../../../../domain/chat/chat.ts"
+import type { AssistantMessage, Message, ToolCall, ToolMessage } from "../../../../domain/chat/chat.ts"
 import { stateOf } from "../shared/ExtraContent.ts"
-import type { ModernMessage } from "../shared/LegacyFunctions.ts"
 import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"
 import { type Piece, toPieces } from "../shared/Parts.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
@@ -13,7 +12,7 @@ import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 
 /** `messages` as contents. System and developer messages are the system instruction, wherever they stand. */
 export const toContents = (
-  messages: ReadonlyArray<ModernMessage>,
+  messages: ReadonlyArray<Message>,
   model: string,
   unsupported: Unsupported,
 ): { readonly system: ReadonlyArray<TextPart>; readonly contents: ReadonlyArray<Content> } => {

@@ -20,7 +20,6 @@ import { chunkStream, eventPieces } from "./chunkStream.ts"
 import type { ProviderApi } from "../shared/Descriptor.ts"
 import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
 import { failureOfEvent, failureOfResponse } from "./errorFailures.ts"
-import { legacyChunk, legacyCompletion, usesFunctions, withTools } from "../shared/LegacyFunctions.ts"
 import { LIMITS, type Limits } from "../shared/Limits.ts"
 import { noStream, passedAnswer } from "./passedAnswer.ts"
 import { type JsonBody, openBody, PAGE_TYPE, someText } from "./ResponseBody.ts"
@@ -90,7 +89,7 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
   /** What is sent for a request of this product's own, unless it cannot be expressed. */
   const translated = (asked: ChatRequest, call: Call): Effect.Effect<ProviderRequest, ProviderFailure> => {
     const unsupported = new Unsupported()
-    const request = format.request(withTools(asked, format.singleToolCall, unsupported), call, unsupported)
+    const request = format.request(asked, call, unsupported)
     return unsupported.failure === undefined ? Effect.succeed(request) : Effect.fail(unsupported.failure)
   }
 
@@ -139,20 +138,14 @@ export const makeHttpProvider = Effect.fnUntraced(function* (
     complete: (asked) =>
       Effect.flatMap(chatCall(asked, false), (call) =>
         Effect.flatMap(translated(asked, call), (request) => chat(request, call)),
-      ).pipe(
-        Effect.map((completion) => (usesFunctions(asked) ? legacyCompletion(completion) : completion)),
-        Effect.mapError(clean),
-        Effect.scoped,
-      ),
-    stream: (asked, watch) => {
-      const chunks = chunkStream(
+      ).pipe(Effect.mapError(clean), Effect.scoped),
+    stream: (asked, watch) =>
+      chunkStream(
         Effect.flatMap(chatCall(asked, true), (call) =>
           Effect.flatMap(translated(asked, call), (request) => chatAnswer(request, call, watch)),
         ),
         { limits, watch, clean },
-      )
-      return usesFunctions(asked) ? Stream.map(chunks, legacyChunk) : chunks
-    },
+      ),
     ...(format.native === undefined ? {} : { native: nativeApis(format.native) }),
   }
 })

@@ -86,7 +86,7 @@ export class OpenAiChunkReader implements ChunkReader {
   }
 
   private delta(choice: number, wire: Wire.ChunkDelta): Result.Result<Delta, ProviderFailure> {
-    const { role, content, refusal, tool_calls: pieces, function_call: call, ...rest } = wire
+    const { role, content, refusal, tool_calls: pieces, ...rest } = wire
     return Result.map(toTexts(content), (texts) => {
       this.thoughts += texts.thoughts
       this.digestOf(choice).add(texts.content ?? "")
@@ -96,7 +96,6 @@ export class OpenAiChunkReader implements ChunkReader {
         ...(content === undefined ? {} : { content: texts.content }),
         ...(refusal === undefined && texts.refusal === null ? {} : { refusal: texts.refusal ?? refusal ?? null }),
         ...(pieces == null ? {} : { tool_calls: pieces.flatMap((piece) => this.piece(choice, piece)) }),
-        ...(call == null ? {} : { function_call: withoutNulls(call) }),
       }
     })
   }
@@ -154,9 +153,3 @@ export class OpenAiChunkReader implements ChunkReader {
 }
 
 type Choice = ChatChunk["choices"][number]
-
-const withoutNulls = ({ name, arguments: args, ...rest }: Wire.FunctionPiece): NonNullable<Delta["function_call"]> => ({
-  ...rest,
-  ...(name == null ? {} : { name }),
-  ...(args == null ? {} : { arguments: argumentsOf(args) }),
-})

@@ -60,7 +60,6 @@ export const openAiCompatible: ProviderApi = {
     const headers = { authorization: `Bearer ${Redacted.value(apiKey)}` }
     return {
       name: "openai",
-      singleToolCall: true,
       request: (asked, call) => {
         const { stream: _stream, stream_options: streamOptions, ...members } = asked
         const body = {

@@ -26,7 +26,6 @@ const Arguments = Schema.Union([Schema.String, Schema.Record(Schema.String, Sche
 export type Arguments = typeof Arguments.Type
 
 const FunctionPiece = open({ name: optional(Schema.String), arguments: optional(Arguments) })
-export type FunctionPiece = typeof FunctionPiece.Type
 
 const ToolCall = open({
   id: optional(Schema.String),
@@ -40,7 +39,6 @@ export const Message = open({
   content: optional(Content),
   refusal: optional(Schema.String),
   tool_calls: optional(Schema.Array(ToolCall)),
-  function_call: optional(open({ name: Schema.NonEmptyString, arguments: optional(Arguments) })),
 })
 export type Message = typeof Message.Type
 
@@ -69,7 +67,6 @@ const ChunkDelta = open({
   content: optional(Content),
   refusal: optional(Schema.String),
   tool_calls: optional(Schema.Array(ToolCallPiece)),
-  function_call: optional(FunctionPiece),
 })
 export type ChunkDelta = typeof ChunkDelta.Type
 

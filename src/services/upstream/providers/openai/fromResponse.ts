@@ -55,7 +55,7 @@ export const withoutError = <A extends object>(wire: A): A => {
 
 /** The message of a choice; `idPrefix` begins the ids of tool calls that come without one of their own. */
 export const messageOf = (message: Wire.Message, idPrefix: string): AssistantMessage => {
-  const { content, refusal, tool_calls, function_call, ...rest } = message
+  const { content, refusal, tool_calls, ...rest } = message
   const ids = new DistinctIds()
   const calls = (tool_calls ?? []).map(({ id, type: _type, function: called, ...call }, index): ToolCall => {
     return {
@@ -71,9 +71,6 @@ export const messageOf = (message: Wire.Message, idPrefix: string): AssistantMes
     content: content ?? null,
     refusal: refusal ?? null,
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
-    ...(function_call == null
-      ? {}
-      : { function_call: { ...function_call, arguments: argumentsOf(function_call.arguments) } }),
   }
 }
 

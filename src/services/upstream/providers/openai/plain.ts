@@ -30,11 +30,7 @@ const isPlainChoice = (choice: JsonObject): boolean =>
   (choice["index"] == null || isCount(choice["index"])) && isText(choice["finish_reason"])
 
 const isPlainMessage = (message: unknown): message is JsonObject =>
-  isObject(message) &&
-  isText(message["content"]) &&
-  isText(message["refusal"]) &&
-  message["tool_calls"] == null &&
-  message["function_call"] == null
+  isObject(message) && isText(message["content"]) && isText(message["refusal"]) && message["tool_calls"] == null
 
 /** Details that are `null` are left out, so what has such is not plain. */
 const isPlainDetails = (usage: JsonObject, name: string, ...counts: ReadonlyArray<string>): boolean => {

@@ -21,7 +21,7 @@ export class Unsupported {
       const rule = Object.hasOwn(rules, name) ? rules[name] : undefined
       if (rule === "translated" || rule === "advisory") continue
       const at = path === "" ? name : `${path}.${name}`
-      if (rule === undefined) this.add(at, NOTHING_LIKE_IT)
+      if (rule === undefined) this.add(at, REPLACED_BY_TOOLS.has(name) ? "send tools instead" : NOTHING_LIKE_IT)
       else if (!isValues(rule)) {
         if (typeof member === "object") this.check(member, rule, at)
       } else if (!isNeutral(member, rule)) this.add(at, NOTHING_LIKE_IT)
@@ -45,6 +45,9 @@ export class Unsupported {
 }
 
 const NOTHING_LIKE_IT = "this provider has nothing like it"
+
+/** OpenAI's members from before tools. Only OpenAI-compatible providers get them. */
+const REPLACED_BY_TOOLS: ReadonlySet<string> = new Set(["functions", "function_call"])
 
 const isValues = (rule: MemberRule): rule is NeutralValues => Array.isArray(rule)
 

@@ -1,11 +1,10 @@
 /** A provider's wire format, of which {@link makeHttpProvider} makes a provider. */
 import type { Redacted, Result } from "effect"
 import type { ApiName } from "../../../../domain/upstream/apis.ts"
-import type { ChatChunk, ChatCompletion, Usage } from "../../../../domain/chat/chat.ts"
+import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "../../../../domain/chat/chat.ts"
 import type { ProviderId } from "../../../../domain/upstream/upstream.ts"
 import type { NativeCall, ProviderFailure } from "../../Provider.ts"
 import type { ProviderRequest } from "../../HttpExchange.ts"
-import type { ModernRequest } from "./LegacyFunctions.ts"
 import type { Limits } from "./Limits.ts"
 import type { Unsupported } from "./Unsupported.ts"
 
@@ -37,13 +36,11 @@ export interface WireFormat {
    */
   readonly name: string
   /** The HTTP request for `request`. What the format cannot express is added to `unsupported`. */
-  readonly request: (request: ModernRequest, call: Call, unsupported: Unsupported) => ProviderRequest
+  readonly request: (request: ChatRequest, call: Call, unsupported: Unsupported) => ProviderRequest
   /** The answer in `body`, the JSON value of a successful response that reports no error. */
   readonly completion: (body: unknown, call: Call) => Result.Result<ChatCompletion, ProviderFailure>
   /** A reader for the events of one streamed answer. */
   readonly reader: (call: Call) => ChunkReader
-  /** Whether the provider can be told to make at most one tool call. */
-  readonly singleToolCall: boolean
   /** The APIs in which it can be asked without translation, where there are any. */
   readonly native?: {
     readonly names: ReadonlySet<ApiName>
