@@ -1,5 +1,5 @@
 /** Calls to model providers, whatever their wire format and whatever goes wrong on the way. */
-import { Channel, Context, Effect, Layer, Stream } from "effect"
+import { Context, Effect, Layer, Queue, Stream } from "effect"
 import type * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type {
   Answered,
@@ -14,7 +14,6 @@ import type {
 import { completeCall, streamCall } from "./Calls.ts"
 import { layerCircuitsInMemory } from "./CircuitStore.ts"
 import { makeFaultPolicy } from "./FaultPolicy.ts"
-import { Handoff } from "./Handoff.ts"
 import type { Provider } from "./Provider.ts"
 import { echo } from "./providers/echo/Echo.ts"
 import { apiQuestion, chatQuestion, type Question } from "./Questions.ts"
@@ -66,19 +65,20 @@ export class Upstream extends Context.Service<
     const whole = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
       Effect.map(policy.serve(request, completeCall(question)), ({ attempts, value }) => ({ ...value, attempts }))
     const streamed = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
-      Stream.fromChannel(
-        Channel.fromTransform((_, scope) => {
-          const events = new Handoff<StreamEvent<Piece>, UpstreamError>(STREAM_BUFFER)
-          const serving = policy.serve(request, streamCall(question, request, events.offer)).pipe(
-            Effect.flatMap(({ attempts, value }) => events.offer([{ _tag: "Finished", served: value, attempts }])),
-            Effect.onExit((exit) => Effect.sync(() => events.end(exit))),
-          )
-          let pull: typeof events.take = Effect.flatMap(Effect.forkIn(serving, scope), () => {
-            pull = events.take
-            return pull
-          })
-          return Effect.succeed(Effect.suspend(() => pull))
-        }),
+      Stream.callback<StreamEvent<Piece>, UpstreamError>(
+        (events) =>
+          policy
+            .serve(
+              request,
+              streamCall(question, request, (pieces) => Queue.offerAll(events, pieces)),
+            )
+            .pipe(
+              Effect.flatMap(({ attempts, value }) =>
+                Queue.offer(events, { _tag: "Finished", served: value, attempts }),
+              ),
+              Effect.andThen(Queue.end(events)),
+            ),
+        { bufferSize: STREAM_BUFFER },
       )
     const listen = (request: UpstreamRequest, heard: (event: StreamEvent) => void) => {
       const hear = (events: ReadonlyArray<StreamEvent>) => {
