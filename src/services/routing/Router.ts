@@ -111,7 +111,7 @@ export class Router extends Context.Service<
         const draft = new AnswerDraft()
         let charged = 0
         const isLimited = request.allowance !== undefined
-        const told = upstream.listen(
+        const told = upstream.streamTo(
           {
             completion: inDialect(request.completion, dialect),
             targets: targets.map((target) => ({

@@ -5,9 +5,9 @@ import type { ChatChunk, ChatCompletion, ChatRequest } from "../../domain/chat/c
 import type { JsonObject } from "../../domain/json/json.ts"
 import { iJsonOf } from "../../domain/json/surrogates.ts"
 import type { ApiRequest, CallOptions } from "../../domain/upstream/upstream.ts"
-import { streamReading } from "./apis/readings.ts"
-import type { AnswerReading } from "./apis/AnswerReading.ts"
-import { ChatReading, saidIn } from "./apis/ChatReading.ts"
+import { streamReading } from "./answerReaders/readings.ts"
+import type { AnswerReading } from "./answerReaders/AnswerReading.ts"
+import { ChatReading, saidIn } from "./answerReaders/ChatReading.ts"
 import { type NativeApis, type NativeCall, ProviderFailure, type Said, type StreamWatch } from "./Provider.ts"
 import type { Target } from "./Targets.ts"
 

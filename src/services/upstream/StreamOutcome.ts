@@ -3,7 +3,7 @@ import type { Usage } from "../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import type { ProviderId, Served } from "../../domain/upstream/upstream.ts"
-import type { AnswerReading } from "./apis/AnswerReading.ts"
+import type { AnswerReading } from "./answerReaders/AnswerReading.ts"
 
 export class StreamOutcome<Piece> {
   readonly provider: ProviderId

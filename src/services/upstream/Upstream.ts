@@ -44,14 +44,14 @@ export class Upstream extends Context.Service<
      * The same for who takes every event at once and hands none on: nothing runs beside it, and no event waits. `heard` is
      * told in the order of the events, the last but `Finished` before this returns.
      */
-    readonly listen: (
+    readonly streamTo: (
       request: UpstreamRequest,
       heard: (event: StreamEvent) => void,
     ) => Effect.Effect<Finished, UpstreamError>
     /** One whole answer to a request that is passed on as its sender wrote it, wherever its API is spoken. */
-    readonly answer: (request: ApiRequest) => Effect.Effect<Answered, UpstreamError>
+    readonly request: (request: ApiRequest) => Effect.Effect<Answered, UpstreamError>
     /** The same, streamed; it succeeded only if its last event is `Finished`. */
-    readonly events: (request: ApiRequest) => Stream.Stream<ApiEvent, UpstreamError>
+    readonly requestStream: (request: ApiRequest) => Stream.Stream<ApiEvent, UpstreamError>
     /** The providers that can be called, if they work. */
     readonly configured: Effect.Effect<ReadonlySet<ProviderId>>
     /** Every configured provider, in the order in which requests that name none are offered to them; calls nobody. */
@@ -80,7 +80,7 @@ export class Upstream extends Context.Service<
             ),
         { bufferSize: STREAM_BUFFER },
       )
-    const listen = (request: UpstreamRequest, heard: (event: StreamEvent) => void) => {
+    const streamTo = (request: UpstreamRequest, heard: (event: StreamEvent) => void) => {
       const hear = (events: ReadonlyArray<StreamEvent>) => {
         for (const event of events) heard(event)
         return Effect.void
@@ -100,10 +100,10 @@ export class Upstream extends Context.Service<
           }),
         ),
       stream: (request) => streamed(request, chatQuestion(request.completion, request.outputLimit)),
-      listen,
-      answer: (request) =>
+      streamTo,
+      request: (request) =>
         Effect.map(whole(request, apiQuestion(request)), ({ answer: json, ...rest }) => ({ json, ...rest })),
-      events: (request) => streamed(request, apiQuestion(request)),
+      requestStream: (request) => streamed(request, apiQuestion(request)),
       configured: Effect.succeed(new Set(providers.map(({ id }) => id))),
       status: policy.status,
       configure: policy.configure,

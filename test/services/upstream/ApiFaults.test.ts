@@ -84,7 +84,7 @@ describe("messages", () => {
     Effect.gen(function* () {
       const busy = () => json(overloaded, { status: 529 })
       const { calls, upstream } = yield* slots("messages", [busy], [() => json(whole)])
-      const { served } = yield* soon(upstream.answer(asked("messages")))
+      const { served } = yield* soon(upstream.request(asked("messages")))
       assert.deepStrictEqual([served.provider, calls()], ["provider2", [3, 1]])
     }),
   )
@@ -92,7 +92,7 @@ describe("messages", () => {
   it.effect("that are overloaded everywhere fail in the vendor's words", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("messages", [() => json(overloaded, { status: 529 })])
-      const error = yield* soon(Effect.flip(upstream.answer(asked("messages"))))
+      const error = yield* soon(Effect.flip(upstream.request(asked("messages"))))
       assert.strictEqual(error.code, "upstream-unavailable")
       assert.deepStrictEqual(saidOf(error), { status: 529, error: OVERLOADED })
     }),
@@ -102,7 +102,7 @@ describe("messages", () => {
     Effect.gen(function* () {
       const failed = [sse(...BEGINNING, overloaded), sse(...BEGINNING), () => json(overloaded)]
       const { calls, upstream } = yield* slots("messages", failed, [sse(...BEGINNING, WORD, ...END)])
-      const { error, heard } = yield* read(upstream.events(asked("messages")))
+      const { error, heard } = yield* read(upstream.requestStream(asked("messages")))
       assert.isUndefined(error)
       assert.deepStrictEqual(calls(), [3, 1])
       assert.deepStrictEqual(heard, [...[...BEGINNING, WORD, ...END].map(({ type }) => type), "Finished"])
@@ -117,12 +117,12 @@ describe("messages", () => {
   ] as const)("whose stream breaks behind output by %s end there, unless they may begin anew", ([, broken]) =>
     Effect.gen(function* () {
       const { calls, upstream } = yield* slots("messages", [broken], [sse(...BEGINNING, WORD, ...END)])
-      const { error, heard } = yield* read(upstream.events(asked("messages")))
+      const { error, heard } = yield* read(upstream.requestStream(asked("messages")))
       assert.strictEqual(error?.code, "upstream-interrupted")
       assert.notInclude(heard, "Finished")
       assert.notInclude(heard, "Restarted")
       assert.deepStrictEqual(calls(), [1, 0])
-      const again = yield* read(upstream.events(asked("messages", { restart: true })))
+      const again = yield* read(upstream.requestStream(asked("messages", { restart: true })))
       assert.isUndefined(again.error)
       assert.include(again.heard, "Restarted")
       assert.strictEqual(again.heard.at(-1), "Finished")
@@ -132,7 +132,7 @@ describe("messages", () => {
   it.effect("that broke off say why in the vendor's words", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("messages", [sse(...BEGINNING, WORD, overloaded)])
-      const { error } = yield* read(upstream.events(asked("messages")))
+      const { error } = yield* read(upstream.requestStream(asked("messages")))
       assert.deepStrictEqual(error && saidOf(error), { status: 529, error: OVERLOADED })
     }),
   )
@@ -145,7 +145,7 @@ describe("messages", () => {
         [() => json({ type: "error", error: wrong }, { status: 400 })],
         [],
       )
-      const error = yield* soon(Effect.flip(upstream.answer(asked("messages"))))
+      const error = yield* soon(Effect.flip(upstream.request(asked("messages"))))
       assert.deepStrictEqual([error.code, saidOf(error)], ["invalid-request", { status: 400, error: wrong }])
       assert.deepStrictEqual(calls(), [1, 0])
     }),
@@ -163,7 +163,7 @@ describe("responses", () => {
         }),
       ])
       for (const reason of ["completed", "max_output_tokens"]) {
-        const last = yield* soon(Stream.runLast(upstream.events(asked("responses"))))
+        const last = yield* soon(Stream.runLast(upstream.requestStream(asked("responses"))))
         const finished = Option.getOrUndefined(last)
         assert.deepStrictEqual(finished?._tag === "Finished" ? finished.served.finishReasons : undefined, [reason])
       }
@@ -185,10 +185,10 @@ describe("responses", () => {
         ...Array.from({ length: times }, () => sse(created, { type: "response.failed", response: failed })),
         () => json(failed),
       ])
-      const streamed = yield* read(upstream.events(asked("responses")))
+      const streamed = yield* read(upstream.requestStream(asked("responses")))
       assert.deepStrictEqual([streamed.error?.code, streamed.heard], [expected, []])
       assert.deepStrictEqual(calls(), [times])
-      const whole = yield* soon(Effect.flip(upstream.answer(asked("responses"))))
+      const whole = yield* soon(Effect.flip(upstream.request(asked("responses"))))
       assert.strictEqual(whole.code, expected)
       assert.deepStrictEqual(saidOf(whole), { ...said, error })
     }),
@@ -214,13 +214,13 @@ describe("a response that goes on from another", () => {
         [busy, busy, busy, made("r0")],
         [streamed ? sse(created, completed) : made("r1"), made("r2"), made("r3"), busy],
       )
-      yield* streamed ? read(upstream.events(first)) : soon(upstream.answer(first))
+      yield* streamed ? read(upstream.requestStream(first)) : soon(upstream.request(first))
       assert.deepStrictEqual(calls(), [3, 1])
       for (const previous of ["r1", "r2"]) {
-        const { served } = yield* soon(upstream.answer(goingOn(previous)))
+        const { served } = yield* soon(upstream.request(goingOn(previous)))
         assert.strictEqual(served.provider, "provider2")
       }
-      const error = yield* soon(Effect.flip(upstream.answer(goingOn("r3"))))
+      const error = yield* soon(Effect.flip(upstream.request(goingOn("r3"))))
       assert.deepStrictEqual([error.code, calls()], ["rate-limited", [3, 6]])
     }),
   )
@@ -228,9 +228,9 @@ describe("a response that goes on from another", () => {
   it.effect("is asked of the first slot where nothing is known of it, or only of another caller's", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("responses", [busy, busy, busy, made("r0")], [made("r1")])
-      yield* soon(upstream.answer(first))
+      yield* soon(upstream.request(first))
       for (const other of [goingOn("r9"), goingOn("r1", { caller: "bob" })]) {
-        const { served } = yield* soon(upstream.answer(other))
+        const { served } = yield* soon(upstream.request(other))
         assert.strictEqual(served.provider, "provider1")
       }
     }),
@@ -240,8 +240,8 @@ describe("a response that goes on from another", () => {
     Effect.gen(function* () {
       const { upstream } = yield* slots("responses", [busy, busy, busy, made("r0")], [made("r1")])
       const body = RawObject.of({ input: "hi", store: false })
-      yield* soon(upstream.answer(asked("responses", { caller: "alice", body })))
-      const { served } = yield* soon(upstream.answer(goingOn("r1")))
+      yield* soon(upstream.request(asked("responses", { caller: "alice", body })))
+      const { served } = yield* soon(upstream.request(goingOn("r1")))
       assert.strictEqual(served.provider, "provider1")
     }),
   )
@@ -254,7 +254,7 @@ describe("embeddings", () => {
   it.effect("are not asked of another model, whose vectors mean something else", () =>
     Effect.gen(function* () {
       const { calls, upstream } = yield* slots("embeddings", [busy], [() => json(list)])
-      const error = yield* soon(Effect.flip(upstream.answer(asked("embeddings", { model: "embed" }))))
+      const error = yield* soon(Effect.flip(upstream.request(asked("embeddings", { model: "embed" }))))
       assert.strictEqual(error.code, "rate-limited")
       assert.deepStrictEqual(calls(), [3, 0])
     }),
@@ -268,7 +268,7 @@ describe("embeddings", () => {
         { ...one, defaultModel: "embed" },
         { ...two, id: "provider2", defaultModel: "embed" },
       ])
-      const { served } = yield* soon(upstream.answer(asked("embeddings", { model: "embed" })))
+      const { served } = yield* soon(upstream.request(asked("embeddings", { model: "embed" })))
       assert.strictEqual(served.provider, "provider2")
     }),
   )
@@ -290,7 +290,7 @@ describe("an API that a server lacks", () => {
       const upstream = yield* upstreamOf([provider])
       const stateOf = Effect.map(upstream.status, ([status]) => status?.circuit)
       // Longer than retries take, and shorter than a circuit stays open.
-      const ask = (request: ApiRequest) => passingTime(Effect.result(upstream.answer(request)), "2 seconds")
+      const ask = (request: ApiRequest) => passingTime(Effect.result(upstream.request(request)), "2 seconds")
       for (let i = 0; i < 3; i++) yield* ask(asked("responses"))
       assert.strictEqual(yield* stateOf, "open")
       const served = yield* ask(asked("chat.completions", chat))

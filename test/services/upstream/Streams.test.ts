@@ -84,7 +84,7 @@ describe("a stream", () => {
       const { providers, upstream } = yield* two([role, text("a"), fails("timeout")])
       const seen: Array<string> = []
       const hear = (event: StreamEvent) => void seen.push(show(event))
-      const finished = yield* passingTime(upstream.listen(ask(), hear))
+      const finished = yield* passingTime(upstream.streamTo(ask(), hear))
       assert.deepStrictEqual(
         [...seen, show(finished)],
         (yield* passingTime(Effect.flatMap(two([role, text("a"), fails("timeout")]), (other) => read(other.upstream))))
@@ -96,7 +96,7 @@ describe("a stream", () => {
       providers[0].always([role, text("b"), hang])
       const attempts: Array<string> = []
       const request = ask({ onAttempt: ({ outcome }) => void attempts.push(outcome) })
-      const fiber = yield* Effect.forkChild(upstream.listen(request, hear), { startImmediately: true })
+      const fiber = yield* Effect.forkChild(upstream.streamTo(request, hear), { startImmediately: true })
       yield* TestClock.adjust(1)
       assert.strictEqual(seen.at(-1), "b")
       yield* Fiber.interrupt(fiber)

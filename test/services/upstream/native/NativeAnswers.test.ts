@@ -5,8 +5,8 @@ import type { ApiName } from "../../../../src/domain/upstream/apis.ts"
 import type { FailureKind } from "../../../../src/domain/upstream/failures.ts"
 import { RawObject } from "../../../../src/domain/json/rawObject.ts"
 import type { NativeAnswer, NativeCall, ProviderFailure } from "../../../../src/services/upstream/Provider.ts"
-import { MessagesReading } from "../../../../src/services/upstream/apis/messages.ts"
-import { ResponsesReading } from "../../../../src/services/upstream/apis/responses.ts"
+import { MessagesReading } from "../../../../src/services/upstream/answerReaders/messages.ts"
+import { ResponsesReading } from "../../../../src/services/upstream/answerReaders/responses.ts"
 import { canned, events, json, type Vendor } from "../providers/support/Canned.ts"
 
 const VENDOR: Readonly<Record<ApiName, Vendor>> = {

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { RawObject } from "../../../../src/domain/json/rawObject.ts"
-import { streamReading } from "../../../../src/services/upstream/apis/readings.ts"
+import { streamReading } from "../../../../src/services/upstream/answerReaders/readings.ts"
 import type { NativeApis, NativeCall } from "../../../../src/services/upstream/Provider.ts"
 import { echo } from "../../../../src/services/upstream/providers/echo/Echo.ts"
 

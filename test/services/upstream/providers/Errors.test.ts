@@ -468,8 +468,8 @@ describe("no response", () => {
       Effect.gen(function* () {
         const http = ProviderHttp.of({ post: () => Effect.fail(new ConnectionFailed({ code })) })
         for (const vendor of VENDOR_NAMES) {
-          const { api, id, baseUrl, model } = VENDORS[vendor]
-          const provider = yield* makeHttpProvider(api, {
+          const { format, id, baseUrl, model } = VENDORS[vendor]
+          const provider = yield* makeHttpProvider(format, {
             id,
             apiKey: Redacted.make("k"),
             baseUrl,

@@ -3,7 +3,7 @@ import { Clock, Effect, Random, Stream } from "effect"
 import type { ApiName } from "../../../../domain/upstream/apis.ts"
 import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
 import { iJsonOf } from "../../../../domain/json/surrogates.ts"
-import { type PassedApi, READINGS } from "../../apis/readings.ts"
+import { type PassedApi, READINGS } from "../../answerReaders/readings.ts"
 import type { NativeApis, NativeCall } from "../../Provider.ts"
 import { countTokens, words } from "./echoText.ts"
 

@@ -4,14 +4,14 @@ import { joinUrl } from "../../../../domain/url.ts"
 import { GeminiChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"
 import { toRequest } from "./toRequest.ts"
-import type { ProviderApi, ProviderDescriptor } from "../shared/Descriptor.ts"
+import type { ProviderFormat, ProviderDescriptor } from "../shared/Descriptor.ts"
 
 const KEY_HEADER = "x-goog-api-key"
 
 /** A model's name, or its resource name as in `tunedModels/…`. */
 const MODEL = /^([a-zA-Z]+\/)?[a-zA-Z0-9][a-zA-Z0-9._-]*$/
 
-const generateContent: ProviderApi = {
+const generateContent: ProviderFormat = {
   title: "Google Gemini API",
   endpoint: "Its endpoint",
   // The names of google.rpc.Code.
@@ -48,7 +48,7 @@ const generateContent: ProviderApi = {
 }
 
 export const gemini: ProviderDescriptor = {
-  api: generateContent,
+  format: generateContent,
   baseUrl: "https://generativelanguage.googleapis.com",
   model: "gemini-3.8-flash",
   aliases: { apiKey: ["GEMINI_API_KEY", "GOOGLE_API_KEY"], baseUrl: ["GEMINI_BASE_URL"], model: ["GEMINI_MODEL"] },

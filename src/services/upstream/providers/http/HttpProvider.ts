@@ -9,15 +9,15 @@ import type { RawObject } from "../../../../domain/json/rawObject.ts"
 import { connectionReason, lastsUntilMended } from "../../../../domain/problems/systemErrors.ts"
 import { iJsonOf } from "../../../../domain/json/surrogates.ts"
 import { SOFTWARE } from "../../../../domain/operations/software.ts"
-import { saidIn } from "../../apis/ChatReading.ts"
-import { PassingReader } from "../../apis/PassingReader.ts"
+import { saidIn } from "../../answerReaders/ChatReading.ts"
+import { PassingReader } from "../../answerReaders/PassingReader.ts"
 import type { NativeApis, Provider, ProviderFailure, StreamWatch } from "../../Provider.ts"
 import type { ConnectionFailed, ProviderRequest, ProviderResponse } from "../../HttpExchange.ts"
 import { MAX_RESPONSE_HEADER_BYTES, ProviderHttp } from "../../ProviderHttp.ts"
 import { answerJson } from "./answerJson.ts"
 import { reportsError } from "./ErrorBody.ts"
 import { chunkStream, eventPieces } from "./chunkStream.ts"
-import type { ProviderApi } from "../shared/Descriptor.ts"
+import type { ProviderFormat } from "../shared/Descriptor.ts"
 import { failure, garbage, withUsage } from "../shared/providerFailures.ts"
 import { failureOfEvent, failureOfResponse } from "./errorFailures.ts"
 import { LIMITS, type Limits } from "../shared/Limits.ts"
@@ -30,13 +30,13 @@ import { toChunk } from "../shared/toChunk.ts"
 import { withoutKey } from "./withoutKey.ts"
 import type { Call, ProviderOptions, WireFormat } from "../shared/WireFormat.ts"
 
-/** Makes a provider that speaks `api`. Interrupting a call closes its connection. */
+/** Makes a provider that speaks `providerFormat`. Interrupting a call closes its connection. */
 export const makeHttpProvider = Effect.fnUntraced(function* (
-  api: ProviderApi,
+  providerFormat: ProviderFormat,
   options: ProviderOptions,
 ): Effect.fn.Return<Provider, never, ProviderHttp> {
   const { post } = yield* ProviderHttp
-  const format = api.wireFormat(options)
+  const format = providerFormat.wireFormat(options)
   const limits: Limits = { ...LIMITS, ...options.limits }
 
   const clean = withoutKey(options.apiKey)

@@ -13,7 +13,7 @@ import { type ErrorBody, readErrorBody } from "./ErrorBody.ts"
  * every provider, because servers pass on the errors of other servers behind them.
  */
 const STATUS_OF_ERROR: ReadonlyMap<string, number> = new Map(
-  Object.values(PROVIDERS).flatMap(({ api }) => Object.entries(api.errors)),
+  Object.values(PROVIDERS).flatMap(({ format }) => Object.entries(format.errors)),
 )
 
 /** The failure that an error response with `status` and the JSON value `body` is. */

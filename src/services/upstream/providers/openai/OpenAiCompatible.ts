@@ -9,7 +9,7 @@ import type { RawObject } from "../../../../domain/json/rawObject.ts"
 import { joinUrl } from "../../../../domain/url.ts"
 import { OpenAiChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"
-import type { ProviderApi } from "../shared/Descriptor.ts"
+import type { ProviderFormat } from "../shared/Descriptor.ts"
 import { mayHoldState, withoutExtraContent } from "../shared/ExtraContent.ts"
 import { nativeBody } from "../shared/nativeBody.ts"
 
@@ -25,7 +25,7 @@ const chatValues = (body: RawObject, stream: boolean): Readonly<Record<string, s
   }
 }
 
-export const openAiCompatible: ProviderApi = {
+export const openAiCompatible: ProviderFormat = {
   title: "OpenAI-compatible",
   endpoint: "Its endpoint, version included; any OpenAI-compatible server",
   errors: {

@@ -2,7 +2,7 @@
 import type { ProviderOptions, WireFormat } from "./WireFormat.ts"
 
 /** An API that one vendor has, or many. */
-export interface ProviderApi {
+export interface ProviderFormat {
   /** What operators know it by. */
   readonly title: string
   /** What an operator has to know of its base URL. */
@@ -14,7 +14,7 @@ export interface ProviderApi {
 
 /** A vendor: with this, its operator has only a key to give. */
 export interface ProviderDescriptor {
-  readonly api: ProviderApi
+  readonly format: ProviderFormat
   readonly baseUrl: string
   /** The model of requests that name none. */
   readonly model: string
