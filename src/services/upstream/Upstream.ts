@@ -1,4 +1,4 @@
-/** Calls to model providers, whatever their wire format and whatever goes wrong on the way. */
+/** Calls model providers under the fault policy. */
 import { Context, Effect, Layer, Queue, Stream } from "effect"
 import type * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type {
@@ -24,11 +24,11 @@ export type { ProviderStatus, TargetStatus } from "./UpstreamStatus.ts"
 
 type Finished = Extract<StreamEvent, { readonly _tag: "Finished" }>
 
-/** Events that wait for a slow reader of a stream; then its provider is read no further. */
+/** The number of events that wait for a slow reader of a stream before reading from its provider pauses. */
 const STREAM_BUFFER = 4
 
 interface UpstreamOptions {
-  /** In the order in which requests that name no provider are offered to them. */
+  /** In the order in which they are asked if a request names none. */
   readonly providers: ReadonlyArray<Provider>
   readonly settings?: UpstreamSettings | undefined
 }
@@ -36,27 +36,27 @@ interface UpstreamOptions {
 export class Upstream extends Context.Service<
   Upstream,
   {
-    /** One whole answer, and who gave it. */
+    /** Asks for a whole answer to a chat. */
     readonly complete: (request: UpstreamRequest) => Effect.Effect<Completed, UpstreamError>
-    /** A streamed answer; it succeeded only if its last event is `Finished`. */
+    /** Asks for a streamed answer to a chat. It succeeded only if its last event is `Finished`. */
     readonly stream: (request: UpstreamRequest) => Stream.Stream<StreamEvent, UpstreamError>
     /**
-     * The same for who takes every event at once and hands none on: nothing runs beside it, and no event waits. `heard` is
-     * told in the order of the events, the last but `Finished` before this returns.
+     * Asks for a streamed answer and passes each event to `onEvent` at once, without a queue. So the caller has all
+     * output of a call when `onAttempt` reports the end of that call, and can charge for it.
      */
     readonly streamTo: (
       request: UpstreamRequest,
-      heard: (event: StreamEvent) => void,
+      onEvent: (event: StreamEvent) => void,
     ) => Effect.Effect<Finished, UpstreamError>
-    /** One whole answer to a request that is passed on as its sender wrote it, wherever its API is spoken. */
+    /** Asks for a whole answer to a request that is passed on as its sender wrote it where its API is spoken. */
     readonly request: (request: ApiRequest) => Effect.Effect<Answered, UpstreamError>
-    /** The same, streamed; it succeeded only if its last event is `Finished`. */
+    /** The same, streamed. It succeeded only if its last event is `Finished`. */
     readonly requestStream: (request: ApiRequest) => Stream.Stream<ApiEvent, UpstreamError>
-    /** The providers that can be called, if they work. */
+    /** The configured providers. */
     readonly configured: Effect.Effect<ReadonlySet<ProviderId>>
-    /** Every configured provider, in the order in which requests that name none are offered to them; calls nobody. */
+    /** The state of every configured provider, in order. Makes no call. */
     readonly status: Effect.Effect<ReadonlyArray<ProviderStatus>>
-    /** Replaces the fault policy's settings, connect timeout aside, for requests that begin from now on. */
+    /** Replaces the fault policy's settings, except the connect timeout, for requests that begin from now on. */
     readonly configure: (settings: UpstreamSettings) => Effect.Effect<void>
   }
 >()("sealgate/services/upstream/Upstream") {
@@ -80,9 +80,9 @@ export class Upstream extends Context.Service<
             ),
         { bufferSize: STREAM_BUFFER },
       )
-    const streamTo = (request: UpstreamRequest, heard: (event: StreamEvent) => void) => {
+    const streamTo = (request: UpstreamRequest, onEvent: (event: StreamEvent) => void) => {
       const hear = (events: ReadonlyArray<StreamEvent>) => {
-        for (const event of events) heard(event)
+        for (const event of events) onEvent(event)
         return Effect.void
       }
       return Effect.map(
