@@ -1,6 +1,6 @@
 /**
- * The built-in provider: answers with what it was sent. It makes the product usable without any key, and it is what
- * tests and demo run on. It cannot judge anything, and callers are told so by its name in every receipt.
+ * The built-in provider: answers with what it was sent. It makes the product usable without a key, and tests and demo
+ * run on it. It cannot judge anything, and every receipt shows its name.
  */
 import { parseJson } from "../../../../domain/json/json.ts"
 import { Clock, Effect, Random, Stream } from "effect"
@@ -19,8 +19,8 @@ interface Answer {
 }
 
 /**
- * Which tools the last message asks for: the ones that `tool_choice` names or requires, else the ones whose name the
- * user's text mentions. A JSON object in the text becomes the arguments.
+ * Returns calls of the tools that the last message asks for: those that `tool_choice` names or requires, else those
+ * that the user's text mentions. A JSON object in the text becomes the arguments.
  */
 const toolCallsFor = (request: ChatRequest, last: Message | undefined, text: string): ReadonlyArray<ToolCall> => {
   const tools = request.tools ?? []

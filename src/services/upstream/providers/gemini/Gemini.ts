@@ -33,7 +33,7 @@ const generateContent: ProviderFormat = {
   wireFormat: ({ apiKey, baseUrl }) => ({
     name: "gcp.gemini",
     request: (asked, call, unsupported) => {
-      // The model is part of the path, where a caller's text must not become anything else.
+      // The model is part of the path, so a caller's text must not change the rest of the path.
       if (!MODEL.test(call.model)) unsupported.add("model", "not the name of a model")
       const path = call.model.includes("/") ? call.model : `models/${call.model}`
       const method = call.stream ? "streamGenerateContent?alt=sse" : "generateContent"

@@ -68,7 +68,7 @@ const toMedia = ({ image }: Extract<Piece, { readonly _tag: "Image" }>): MediaPa
   return { fileData: { ...withoutUndefined({ mimeType }), fileUri: image.url } }
 }
 
-/** The types of images that the API takes, by the endings of their URLs. */
+/** Image types of the API by URL ending. */
 const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
   ["png", "image/png"],
   ["jpg", "image/jpeg"],
@@ -79,7 +79,7 @@ const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
   ["heif", "image/heif"],
 ])
 
-/** The texts of content that can only have text. */
+/** Converts content that can only be text. */
 const toTexts = (
   content: Parameters<typeof toPieces>[0],
   path: string,
@@ -117,7 +117,7 @@ const toModelParts = (
   }),
 ]
 
-/** A signature of text is put on its last part, or on an empty part of its own. */
+/** Puts a signature of text on the last part, or on an empty part if there is no text. */
 const signed = (texts: ReadonlyArray<TextPart>, signature: string | undefined): ReadonlyArray<TextPart> =>
   signature === undefined
     ? texts

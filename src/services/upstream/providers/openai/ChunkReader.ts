@@ -19,7 +19,7 @@ const decodeMessage = Schema.decodeUnknownOption(Wire.Message)
 
 export class OpenAiChunkReader implements ChunkReader {
   usage: Usage | undefined
-  /** Thoughts are in the chunks, except those in a content of several parts. */
+  /** The chunks hold the thoughts, except those in content of several parts. */
   thoughts = 0
   private ended = false
   private id: string
@@ -77,7 +77,7 @@ export class OpenAiChunkReader implements ChunkReader {
     const index = given ?? position
     const reason = finishOf(finish_reason)
     this.finish.see(index, reason)
-    // `text` is what chunks of plain completions have.
+    // Chunks of plain completions have `text`.
     const piece = delta ?? (typeof choice["text"] === "string" ? { content: choice["text"] } : undefined)
     const read = piece === undefined && message != null ? this.whole(index, message) : this.delta(index, piece ?? {})
     if (reason !== null && this.calls.get(index)?.named === false)
@@ -100,7 +100,7 @@ export class OpenAiChunkReader implements ChunkReader {
     })
   }
 
-  /** The new part of a whole message: some servers send one instead of pieces, and some send one after them. */
+  /** Returns the new part of a whole message. Some servers send one instead of pieces, others after them. */
   private whole(choice: number, json: unknown): Result.Result<Delta, ProviderFailure> {
     const wire = Option.getOrUndefined(decodeMessage(json))
     if (wire === undefined) return Result.fail(garbage("a choice has a malformed message"))

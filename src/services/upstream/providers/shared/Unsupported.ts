@@ -1,6 +1,6 @@
 /**
- * Collects the members of a request that a provider's format cannot express. None is dropped silently: such a request
- * is refused before it is sent, and the refusal names all of them at once.
+ * Collects the members of a request that a provider's format cannot express. None is dropped silently: the request is
+ * refused before it is sent, and the refusal names all of them.
  */
 import { Redacted } from "effect"
 import { ProviderFailure } from "../../Provider.ts"
@@ -28,7 +28,7 @@ export class Unsupported {
     }
   }
 
-  /** The number in the member `name` of `value`, for members that have no type of their own. */
+  /** Returns the number in the member `name` of `value`, for members without a type. */
   number(value: Readonly<Record<string, unknown>>, name: string): number | undefined {
     const member = value[name]
     if (typeof member === "number") return member
@@ -36,7 +36,7 @@ export class Unsupported {
     return undefined
   }
 
-  /** The failure that names everything found, if anything was. */
+  /** The failure that names all findings, if there are any. */
   get failure(): ProviderFailure | undefined {
     return this.found.length === 0
       ? undefined
