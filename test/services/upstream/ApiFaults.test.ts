@@ -79,8 +79,8 @@ const read = (stream: Stream.Stream<ApiEvent, UpstreamError>) =>
 
 const saidOf = ({ said }: UpstreamError) => (said === undefined ? undefined : Redacted.value(said))
 
-describe("messages", () => {
-  it.effect("that find a vendor overloaded are tried again, then elsewhere", () =>
+describe("a request for messages", () => {
+  it.effect("is retried, then sent elsewhere, if the vendor is overloaded", () =>
     Effect.gen(function* () {
       const busy = () => json(overloaded, { status: 529 })
       const { calls, upstream } = yield* slots("messages", [busy], [() => json(whole)])
@@ -89,7 +89,7 @@ describe("messages", () => {
     }),
   )
 
-  it.effect("that are overloaded everywhere fail in the vendor's words", () =>
+  it.effect("fails in the vendor's words if all are overloaded", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("messages", [() => json(overloaded, { status: 529 })])
       const error = yield* soon(Effect.flip(upstream.request(asked("messages"))))
@@ -98,7 +98,7 @@ describe("messages", () => {
     }),
   )
 
-  it.effect("whose stream fails before output are tried again without a trace of it", () =>
+  it.effect("is retried without a trace if its stream fails before output", () =>
     Effect.gen(function* () {
       const failed = [sse(...BEGINNING, overloaded), sse(...BEGINNING), () => json(overloaded)]
       const { calls, upstream } = yield* slots("messages", failed, [sse(...BEGINNING, WORD, ...END)])
@@ -129,7 +129,7 @@ describe("messages", () => {
     }),
   )
 
-  it.effect("that broke off say why in the vendor's words", () =>
+  it.effect("that broke off fails in the vendor's words", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("messages", [sse(...BEGINNING, WORD, overloaded)])
       const { error } = yield* read(upstream.requestStream(asked("messages")))
@@ -137,7 +137,7 @@ describe("messages", () => {
     }),
   )
 
-  it.effect("that are wrong are refused once, in the vendor's words", () =>
+  it.effect("that is malformed is refused once, in the vendor's words", () =>
     Effect.gen(function* () {
       const wrong = { type: "invalid_request_error", message: "max_tokens: Field required" }
       const { calls, upstream } = yield* slots(
@@ -152,8 +152,8 @@ describe("messages", () => {
   )
 })
 
-describe("responses", () => {
-  it.effect("end with the event that says so, also where the response in it is written in short", () =>
+describe("streamed responses", () => {
+  it.effect("finish with the final event, even if it abbreviates the response", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("responses", [
         sse(created, { type: "response.completed", response: { id: "r", usage } }),
@@ -195,7 +195,7 @@ describe("responses", () => {
   )
 })
 
-describe("a response that goes on from another", () => {
+describe("a response that continues another one", () => {
   const busy = () => json({ error: { message: "slow down", type: "requests" } }, { status: 429 })
   const made = (id: string) => () => json({ ...response, id, status: "completed" })
   const goingOn = (previous: string, more: Partial<ApiRequest> = {}) =>
@@ -225,7 +225,7 @@ describe("a response that goes on from another", () => {
     }),
   )
 
-  it.effect("is asked of the first slot where nothing is known of it, or only of another caller's", () =>
+  it.effect("goes to the first slot if the other one is unknown or another caller's", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("responses", [busy, busy, busy, made("r0")], [made("r1")])
       yield* soon(upstream.request(first))
@@ -236,7 +236,7 @@ describe("a response that goes on from another", () => {
     }),
   )
 
-  it.effect("is not looked for where it was not to be kept", () =>
+  it.effect("follows the order if the other one was not to be stored", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("responses", [busy, busy, busy, made("r0")], [made("r1")])
       const body = RawObject.of({ input: "hi", store: false })
@@ -251,7 +251,7 @@ describe("embeddings", () => {
   const list = { object: "list", model: "e", data: [{ object: "embedding", index: 0, embedding: [0.5] }], usage: {} }
   const busy = () => json({ error: { message: "slow down", type: "requests" } }, { status: 429 })
 
-  it.effect("are not asked of another model, whose vectors mean something else", () =>
+  it.effect("do not fail over to another model, whose vectors are incomparable", () =>
     Effect.gen(function* () {
       const { calls, upstream } = yield* slots("embeddings", [busy], [() => json(list)])
       const error = yield* soon(Effect.flip(upstream.request(asked("embeddings", { model: "embed" }))))
@@ -260,7 +260,7 @@ describe("embeddings", () => {
     }),
   )
 
-  it.effect("are asked of another slot that has the same one", () =>
+  it.effect("fail over to another slot with the same model", () =>
     Effect.gen(function* () {
       const { provider: one } = yield* canned("openai", busy)
       const { provider: two } = yield* canned("openai", () => json(list))
