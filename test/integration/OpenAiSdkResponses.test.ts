@@ -111,7 +111,7 @@ const read = async (openai: OpenAI) => {
 }
 
 describe("OpenAI's SDK through the connector", () => {
-  it.live("gets whole responses, with reasoning and tools, to the byte of what it asked", () =>
+  it.live("gets whole responses, with reasoning and tools, byte for byte", () =>
     Effect.gen(function* () {
       const reply = { body: JSON.stringify(response("completed", { output, usage })) }
       const { value } = yield* same(reply, (openai) => openai.responses.create(agentic))
@@ -199,7 +199,7 @@ describe("OpenAI's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("cannot take a stream that was cut for a whole one", () =>
+  it.live("cannot mistake a cut stream for a whole one", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       native.answer(() => ({ body: namedEvents(...numbered(...streamed.slice(0, -1))), after: "cut" }))
@@ -211,7 +211,7 @@ describe("OpenAI's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("sees no sign of an end of a stream whose proof somebody on the path took away", () =>
+  it.live("sees no end of a stream whose proof an attacker on the path removed", () =>
     Effect.gen(function* () {
       const cut = changingEvents((events) => events.filter(({ event }) => event !== "proof"))
       const { connector, native } = yield* nativeSetup({ fetch: cut })
@@ -226,7 +226,7 @@ describe("OpenAI's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("that hangs up ends the provider's call", () =>
+  it.live("ends the provider's call by hanging up", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       native.answer(() => ({ body: namedEvents(...numbered(...begun)), after: "silence" }))
@@ -241,7 +241,7 @@ describe("OpenAI's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("learns under which id a refused request is known", () =>
+  it.live("gets the id of a refused request", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       native.answer(() => ({

@@ -49,7 +49,7 @@ const causeOf = (error: unknown): unknown => (APICallError.isInstance(error) ? e
 const quiet = { maxRetries: 0, onError: () => undefined }
 
 describe("AI SDK", () => {
-  it.live("generates text, unread on the wire", () =>
+  it.live("generates text that is unreadable on the wire", () =>
     Effect.gen(function* () {
       const { fake, model, wire } = yield* setup()
       fake.always({ text: `answer ${CANARY}`, usage: { input: 5, output: 2 } })
@@ -143,7 +143,7 @@ describe("AI SDK", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("never takes what was tampered with, cut or interrupted for an answer", () =>
+  it.live("never accepts a tampered, cut or interrupted answer", () =>
     Effect.gen(function* () {
       const { fake, model } = yield* setup({ failover: true })
       const flip = changing((body) =>

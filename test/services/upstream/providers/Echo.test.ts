@@ -15,7 +15,7 @@ const piecesOf = (content: string) =>
   )
 
 describe("the built-in echo", () => {
-  it.effect("says a text again word by word, with the white space around each", () =>
+  it.effect("repeats a text word by word, with the white space around each", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* piecesOf(" \n one  two\tthree\n"), [" \n one  ", "two\t", "three\n"])
       assert.deepStrictEqual(yield* answerTo(" \n one  two\tthree\n"), [" \n one  two\tthree\n", 3])
@@ -24,7 +24,7 @@ describe("the built-in echo", () => {
     }),
   )
 
-  it.effect("takes a megabyte of spaces for what it is", () =>
+  it.effect("counts a megabyte of spaces as white space", () =>
     Effect.gen(function* () {
       const space = " ".repeat(1_000_000)
       assert.deepStrictEqual(yield* answerTo(space), [space, 1])
@@ -32,7 +32,7 @@ describe("the built-in echo", () => {
     }),
   )
 
-  it.effect("takes a JSON object in the text for a tool's arguments", () =>
+  it.effect("uses a JSON object in the text as a tool's arguments", () =>
     Effect.gen(function* () {
       const tools = [{ type: "function" as const, function: { name: "find" } }]
       for (const [text, args] of [

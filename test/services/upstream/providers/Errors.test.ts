@@ -679,7 +679,7 @@ describe("errors inside a stream", () => {
     )
   }
 
-  it.effect("a status in a body counts more than a name, a code more than a type", () =>
+  it.effect("a status in a body takes precedence over a name, a code over a type", () =>
     Effect.gen(function* () {
       for (const [error, kind] of [
         [{ code: 400, type: "server_error", message: "no" }, "invalid-request"],

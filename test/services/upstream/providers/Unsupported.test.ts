@@ -140,7 +140,7 @@ const rows: ReadonlyArray<readonly [vendor: Vendor, member: string, request: Cha
   ],
 ]
 
-describe("refused", () => {
+describe("refuses", () => {
   for (const [vendor, member, request] of rows) {
     it.effect(`${vendor}: ${member} of ${JSON.stringify(request).slice(0, 100)}`, () =>
       Effect.gen(function* () {
@@ -161,7 +161,7 @@ describe("refused", () => {
     )
   }
 
-  it.effect("everything at once, and printed by nobody", () =>
+  it.effect("all unsupported members at once, without printing them", () =>
     Effect.gen(function* () {
       const { provider } = yield* canned("anthropic", () => json(MINIMAL.anthropic))
       const failure = yield* Effect.flip(provider.complete({ ...hi, n: 3, logprobs: true, audio: { voice: "a" } }))
@@ -173,7 +173,7 @@ describe("refused", () => {
   )
 })
 
-describe("let pass", () => {
+describe("accepts", () => {
   for (const temperature of [0, 1]) {
     it.effect(`anthropic: a temperature of ${temperature}`, () =>
       Effect.gen(function* () {

@@ -92,8 +92,8 @@ const plainOf = <A>(arbitrary: fc.Arbitrary<A>, check: (value: A) => boolean): n
   return plain
 }
 
-describe("an answer that is plain", () => {
-  it("is what its schema makes of it, as a whole", () => {
+describe("an answer recognized as plain", () => {
+  it("equals its schema's output as a whole", () => {
     const plain = plainOf(answerOf("message"), (answer) => {
       if (!isPlainCompletion(answer)) return false
       assert.deepStrictEqual<unknown>(decodeCompletion(answer), Option.some(answer))
@@ -102,7 +102,7 @@ describe("an answer that is plain", () => {
     assert.isAbove(plain, 0)
   })
 
-  it("is what its schema makes of it, in pieces", () => {
+  it("equals its schema's output in pieces", () => {
     const plain = plainOf(answerOf("delta"), (chunk) => {
       if (!isPlainChunk(chunk)) return false
       assert.deepStrictEqual<unknown>(decodeChunk(chunk), Option.some(chunk))
@@ -111,7 +111,7 @@ describe("an answer that is plain", () => {
     assert.isAbove(plain, 0)
   })
 
-  it("has usage that is what both schemas make of it", () => {
+  it("has usage that equals the output of both schemas", () => {
     const plain = plainOf(usage, (counts) => {
       if (!isPlainUsage(counts)) return false
       assert.deepStrictEqual<unknown>(decodeWireUsage(counts), Option.some(counts))
@@ -124,7 +124,7 @@ describe("an answer that is plain", () => {
     assert.isAbove(plain, 0)
   })
 
-  it("is text", () => {
+  it("includes text", () => {
     const piece = (delta: object) => ({ id: "c", choices: [{ index: 0, delta, finish_reason: null }] })
     const whole = (message: object) => ({ id: "c", choices: [{ index: 0, message, finish_reason: "stop" }] })
     assert.isTrue(isPlainChunk(piece({ role: "assistant", content: "", refusal: null })))
