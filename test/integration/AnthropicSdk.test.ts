@@ -12,7 +12,7 @@ const CALLERS_KEY = "callers-key-4711"
 
 const sdk = (baseURL: string) => new Anthropic({ baseURL, apiKey: CALLERS_KEY, maxRetries: 0 })
 
-/** What becomes of `ask` through the connector, after it was found to be the same without it. */
+/** Returns the result of `ask` through the connector, after checking that it is the same without. */
 const same = (reply: NativeReply, ask: (anthropic: Anthropic) => Promise<unknown>) =>
   sameThroughConnector(reply, CALLERS_KEY, ["anthropic-version", "anthropic-beta"], (url) => ask(sdk(url)))
 
@@ -25,7 +25,7 @@ const usage = {
 
 const SIGNATURE = "c2lnbmF0dXJlIG9mIHdoYXQgd2FzIHRob3VnaHQ="
 
-/** What a coding agent sends: a cached prefix, tools, what the model thought, a picture, and what a tool said. */
+/** A coding agent's request: a cached prefix, tools, thoughts, a picture and a tool result. */
 const agentic = {
   model: "claude-x",
   max_tokens: 2048,

@@ -11,7 +11,7 @@ const CALLERS_KEY = "callers-key-4711"
 
 const sdk = (url: string) => new OpenAI({ baseURL: `${url}/v1`, apiKey: CALLERS_KEY, maxRetries: 0 })
 
-/** What becomes of `ask` through the connector, after it was found to be the same without it. */
+/** Returns the result of `ask` through the connector, after checking that it is the same without. */
 const same = (reply: NativeReply, ask: (openai: OpenAI) => Promise<unknown>) =>
   sameThroughConnector(reply, CALLERS_KEY, ["openai-beta"], (url) => ask(sdk(url)))
 
@@ -40,7 +40,7 @@ const response = (status: string, more: object = {}) =>
     ...more,
   })
 
-/** What a coding agent sends: its place in the cache, tools, a picture, what it thought, and what a tool said. */
+/** A coding agent's request: a cache key, tools, a picture, thoughts and a tool result. */
 const agentic = {
   model: "gpt-x",
   instructions: "You write code. “Ünïcödé” 🦭",
@@ -189,7 +189,7 @@ describe("OpenAI's SDK through the connector", () => {
       const { seen, thrown } = yield* Effect.promise(() =>
         brokenOff(sdk(connector.url).responses.create({ ...agentic, stream: true })),
       )
-      // What breaks off is no end, whatever it said before.
+      // A stream that breaks off is an error, whatever it sent before.
       assert.instanceOf(thrown, Error)
       assert.deepStrictEqual<object | undefined>(seen.at(-1), {
         type: "response.failed",

@@ -1,4 +1,4 @@
-/** Whatever speaks through a seal: the provider gets the very bytes, and the caller gets the very answer. */
+/** Through a seal, the provider gets the caller's exact bytes and the caller the provider's exact answer. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SealedClient } from "../../src/client/index.ts"

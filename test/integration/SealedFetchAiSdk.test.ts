@@ -43,7 +43,7 @@ const read = async (result: ReturnType<typeof streamText>) => {
   return { text, errors }
 }
 
-/** What the SDK's own error was made from. */
+/** The cause of the SDK's error. */
 const causeOf = (error: unknown): unknown => (APICallError.isInstance(error) ? error.cause : error)
 
 const quiet = { maxRetries: 0, onError: () => undefined }

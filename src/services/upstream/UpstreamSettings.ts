@@ -10,7 +10,7 @@ export interface UpstreamSettings {
     /** Until the first output of a stream, from the start of the call. Each visible thought extends it by `idle`. */
     readonly firstToken: Duration.Duration
     /**
-     * Of silence after the first output. Comments and pings do not count as output, and the time of a slow reader does
+     * Silence after the first output. Comments and pings do not count as output, and the time of a slow reader does
      * not count.
      */
     readonly idle: Duration.Duration

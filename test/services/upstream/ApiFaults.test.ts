@@ -1,4 +1,4 @@
-/** What the fault policy makes of the failures of Messages, Responses and Embeddings, as their vendors put them. */
+/** The fault policy for Messages, Responses and Embeddings, with failures in their vendors' forms. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Option, Redacted, Result, Stream } from "effect"
 import type { ApiName } from "../../../src/domain/upstream/apis.ts"
@@ -62,7 +62,7 @@ const asked = (api: ApiName, more: Partial<ApiRequest> = {}): ApiRequest => ({
 /** Runs an effect whose retries take less than a minute, in which nothing is forgotten. */
 const soon = <A, E, R>(effect: Effect.Effect<A, E, R>) => passingTime(effect, "1 minute")
 
-/** What a reader of a stream gets, and what it is told in the end. */
+/** Reads a stream and its final error. */
 const read = (stream: Stream.Stream<ApiEvent, UpstreamError>) =>
   Effect.gen(function* () {
     const heard: Array<string> = []

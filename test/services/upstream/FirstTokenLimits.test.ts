@@ -18,7 +18,7 @@ import {
 
 const answersAfter = (ms: number): Script => [wait(ms), text("late"), finish()]
 
-/** Who served a stream, and after how many milliseconds. */
+/** Returns the provider that served a stream, and the milliseconds it took. */
 const streamed = (upstream: Upstream["Service"], request = ask()) =>
   Effect.map(timed(Stream.runLast(upstream.stream(request))), ({ exit, ms }) => {
     const last = exit._tag === "Success" && exit.value._tag === "Some" ? exit.value.value : undefined

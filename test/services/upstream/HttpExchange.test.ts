@@ -19,7 +19,7 @@ const aBody = (): Bytes => {
 
 const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex")
 
-/** A server that has a request told of and nothing of its body read, and an agent to ask it with. */
+/** A server that reports a request and reads none of its body, and an agent to call it. */
 const asked = Effect.gen(function* () {
   const { promise, resolve } = Promise.withResolvers<readonly [IncomingMessage, ServerResponse]>()
   const server = yield* Effect.acquireRelease(

@@ -79,7 +79,7 @@ export interface Wired {
 }
 
 export interface WiredOptions extends Overrides {
-  /** Where the provider under test is said to be, in place of the fake. */
+  /** The base URL of the provider under test, in place of the fake's. */
   readonly baseUrl?: string
   readonly apiKey?: string
   /** The settings of the fault policy as they are by default, in place of those for tests. */
@@ -114,10 +114,10 @@ export const wired = Effect.fnUntraced(function* (
   return { upstream: Context.get(services, Upstream), target, backup }
 })
 
-/** What a reader was told, in words that are easy to compare. */
+/** A reader's view of a stream, in easily compared words. */
 export interface Heard {
   readonly events: ReadonlyArray<StreamEvent>
-  /** What it holds in the end: text since the last restart. */
+  /** The final text, since the last restart. */
   readonly text: string
   readonly restarts: ReadonlyArray<Extract<StreamEvent, { readonly _tag: "Restarted" }>>
   readonly finished: Extract<StreamEvent, { readonly _tag: "Finished" }> | undefined

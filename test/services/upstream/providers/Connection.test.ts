@@ -14,7 +14,7 @@ const startStream = (response: ServerResponse) => {
   return response
 }
 
-/** What is waited for comes, unless the product is broken; this only keeps a broken one from hanging the test. */
+/** Keeps a broken product from hanging the test. */
 const soon = Effect.timeout("10 seconds")
 
 layer(client, { excludeTestServices: true })((it) => {

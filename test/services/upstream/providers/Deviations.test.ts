@@ -11,7 +11,7 @@ import { failureOf, gistOf, REQUEST, sse } from "./support/raw.ts"
 
 const isChunk = Schema.is(ChatChunk)
 
-/** What becomes of a stream, in one line; it is the same however the stream is cut into pieces. */
+/** Reads a stream at once and byte by byte, and returns its outcome in one line. */
 const outcome = Effect.fnUntraced(function* (vendor: Vendor, text: string) {
   const bytes = new TextEncoder().encode(text)
   const piecewise = Array.from({ length: bytes.length }, (_, at) => bytes.subarray(at, at + 1))

@@ -1,4 +1,4 @@
-/** What each vendor's errors become. */
+/** The classification of each vendor's errors. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
 import { ConnectionFailed } from "../../../../src/services/upstream/HttpExchange.ts"

@@ -1,4 +1,4 @@
-/** What each vendor is sent, member by member. */
+/** The request for each vendor, member by member. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import type { ChatRequest } from "../../../../src/domain/chat/chat.ts"
@@ -7,7 +7,7 @@ import { eventFixture, jsonFixture } from "./support/fixtures.ts"
 
 const hi: ChatRequest = { messages: [{ role: "user", content: "hi" }] }
 
-/** What `vendor` is sent for a whole answer. */
+/** Returns the request to `vendor` for a whole answer. */
 const sentFor = Effect.fnUntraced(function* (vendor: Vendor, request: ChatRequest, options: CannedOptions = {}) {
   const { provider, sent } = yield* canned(vendor, () => json(MINIMAL[vendor]), options)
   yield* provider.complete(request)
@@ -16,7 +16,7 @@ const sentFor = Effect.fnUntraced(function* (vendor: Vendor, request: ChatReques
   return only
 })
 
-/** What `vendor` is sent for a streamed answer. */
+/** Returns the request to `vendor` for a streamed answer. */
 const sentForStream = Effect.fnUntraced(function* (vendor: Vendor, request: ChatRequest) {
   const { provider, sent } = yield* canned(vendor, () => events(eventFixture(`${vendor}-stream`)))
   yield* Stream.runDrain(provider.stream(request))

@@ -1,4 +1,4 @@
-/** What is heard of a stream besides its chunks: signs of life, that the model thinks, and what the answer cost so far. */
+/** The reports about a stream besides its chunks: signs of life, thinking, and the cost so far. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import type { Usage } from "../../../../src/domain/chat/chat.ts"

@@ -106,7 +106,7 @@ it.effect.each([
   Effect.gen(function* () {
     const context = yield* Effect.context()
     const kept = eventFixture("openai-stream").slice(0, 4).join("")
-    // What follows the answer comes every 100 ms, for ever.
+    // Endless events follow the answer, one every 100 ms.
     const warm = Stream.concat(
       Stream.make(kept),
       Stream.forever(Stream.fromEffect(Effect.delay(Effect.succeed(piece), "100 millis"))),

@@ -1,4 +1,4 @@
-/** What a vendor's format cannot express is refused before anything is sent, by name. */
+/** Members that a vendor's format cannot express are refused by name before anything is sent. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
 import type { ChatRequest, Message } from "../../../../src/domain/chat/chat.ts"

@@ -14,7 +14,7 @@ const decodeCompletion = Schema.decodeUnknownOption(Wire.Completion)
 const decodeWireUsage = Schema.decodeUnknownOption(Wire.Usage)
 const decodeUsage = Schema.decodeUnknownOption(Usage)
 
-/** What may stand in a member that should be something else. */
+/** Values of the wrong type for a member. */
 const ODD: ReadonlyArray<unknown> = [null, "text", "", 1, -1, 0.5, 2 ** 53, true, [], {}]
 
 /** Mostly one of `values`, so that many of what is made of them are plain. */

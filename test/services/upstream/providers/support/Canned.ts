@@ -30,7 +30,7 @@ export const VENDORS = {
 export type Vendor = keyof typeof VENDORS
 export const VENDOR_NAMES = ["openai", "anthropic", "gemini"] as const
 
-/** What the network saw. */
+/** A request as the network saw it. */
 export interface Sent {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -47,7 +47,7 @@ export interface CannedOptions {
   readonly limits?: Partial<Limits>
 }
 
-/** What a client makes of a response, which is cancelled with the scope. */
+/** Converts a response as a client does. The scope cancels it. */
 const received = (response: Response): Effect.Effect<ProviderResponse, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
