@@ -85,7 +85,7 @@ const makeProvider = Effect.fnUntraced(function* (slot: Slot, configured: Upstre
     )
   }
   yield* showKeyRefusals(slot)
-  return [{ ...(yield* makeHttpProvider(PROVIDERS[slot].api, { ...common, apiKey })), server, firstToken }]
+  return [{ ...(yield* makeHttpProvider(PROVIDERS[slot].format, { ...common, apiKey })), server, firstToken }]
 })
 
 /** The configured providers as `Upstream`. */

@@ -138,7 +138,7 @@ it.live("a sealed stream that nobody reads costs bounded memory, and is cut with
       }),
     ).pipe(Stream.rechunk(1), Stream.ensuring(Deferred.succeed(released, undefined)))
     const proxy = yield* startProxy({
-      upstream: upstreamWith({ events: () => flood }),
+      upstream: upstreamWith({ requestStream: () => flood }),
       settings: { writeTimeout: Duration.millis(500) },
     })
     const { body } = yield* Effect.promise(async () => seal(await beginSession(proxy), { prompt: "x", stream: true }))
@@ -165,7 +165,7 @@ it.live("a complete answer that nobody reads is cut too", () =>
     const completion = { id: "1", object: "chat.completion" as const, created: 1, model: "m", choices }
     const proxy = yield* startProxy({
       upstream: upstreamWith({
-        answer: () => Effect.succeed({ json: JSON.stringify(completion), served, attempts: [] }),
+        request: () => Effect.succeed({ json: JSON.stringify(completion), served, attempts: [] }),
       }),
       settings: { writeTimeout: Duration.millis(500) },
     })

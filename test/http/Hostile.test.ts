@@ -315,12 +315,12 @@ it.live("one client has so many requests in flight, streams included, and places
       Effect.map(Effect.service(Upstream), (echo) =>
         Upstream.of({
           ...echo,
-          answer: (request) => Effect.andThen(Deferred.await(goOn), echo.answer(request)),
-          events: (request) =>
+          request: (request) => Effect.andThen(Deferred.await(goOn), echo.request(request)),
+          requestStream: (request) =>
             Stream.concat(
-              echo.events(request).pipe(Stream.take(1)),
+              echo.requestStream(request).pipe(Stream.take(1)),
               Stream.drain(Stream.fromEffect(Deferred.await(goOn))),
-            ).pipe(Stream.concat(echo.events(request).pipe(Stream.drop(1)))),
+            ).pipe(Stream.concat(echo.requestStream(request).pipe(Stream.drop(1)))),
         }),
       ),
     ).pipe(Layer.provide(Upstream.layerEcho))

@@ -79,7 +79,7 @@ it.live("a reader that always takes a little is cut when that is too little on a
     )
     const upstream = Layer.effect(
       Upstream,
-      Effect.map(Effect.service(Upstream), (echo) => Upstream.of({ ...echo, events: () => endless })),
+      Effect.map(Effect.service(Upstream), (echo) => Upstream.of({ ...echo, requestStream: () => endless })),
     ).pipe(Layer.provide(Upstream.layerEcho))
     const read = Effect.fnUntraced(function* (writeMinRate: number, pauseMs: number) {
       const proxy = yield* startProxy({ upstream, settings: { writeTimeout: Duration.seconds(1), writeMinRate } })

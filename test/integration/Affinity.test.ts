@@ -5,7 +5,7 @@ import type { JsonObject } from "../../src/domain/json/json.ts"
 import { anthropic } from "../../src/services/upstream/providers/anthropic/Anthropic.ts"
 import { makeHttpProvider } from "../../src/services/upstream/providers/http/HttpProvider.ts"
 import { openAi } from "../../src/services/upstream/providers/openai/OpenAi.ts"
-import type { ProviderApi } from "../../src/services/upstream/providers/shared/Descriptor.ts"
+import type { ProviderFormat } from "../../src/services/upstream/providers/shared/Descriptor.ts"
 import { ProviderHttp } from "../../src/services/upstream/ProviderHttp.ts"
 import { Upstream } from "../../src/services/upstream/Upstream.ts"
 import { settingsWith } from "../services/upstream/ScriptedProvider.ts"
@@ -21,7 +21,7 @@ const once = settingsWith({ retry: { times: 0 }, circuit: { failures: 1_000 } })
 /** How a conversation looks in an API: what a turn sends, and what the answer of a model adds to it. */
 interface Talk {
   readonly api: "chat.completions" | "messages" | "responses"
-  readonly spoken: ProviderApi
+  readonly spoken: ProviderFormat
   readonly base: (url: string) => string
   readonly body: (items: ReadonlyArray<unknown>) => JsonObject
 }
@@ -29,19 +29,19 @@ interface Talk {
 const TALKS: ReadonlyArray<Talk> = [
   {
     api: "chat.completions",
-    spoken: openAi.api,
+    spoken: openAi.format,
     base: (url) => `${url}/v1`,
     body: (messages) => ({ tools: [], messages, temperature: 0.5 }),
   },
   {
     api: "messages",
-    spoken: anthropic.api,
+    spoken: anthropic.format,
     base: (url) => url,
     body: (messages) => ({ max_tokens: 9, system: "Be brief.", messages }),
   },
   {
     api: "responses",
-    spoken: openAi.api,
+    spoken: openAi.format,
     base: (url) => `${url}/v1`,
     body: (input) => ({ instructions: "Be brief.", input, store: false }),
   },

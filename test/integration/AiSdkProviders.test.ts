@@ -118,7 +118,7 @@ const providers: ReadonlyArray<readonly [string, (url: string) => LanguageModel,
 ]
 
 describe.each(providers)("the AI SDK's provider of %s", (_, model, script) => {
-  it.live("runs a tool in a stream and answers from its result, as it does without the connector", () =>
+  it.live("runs a tool in a stream and answers from its result, as without the connector", () =>
     Effect.gen(function* () {
       const { connector, native, wire } = yield* nativeSetup()
       native.answer((_, count) => ({ body: namedEvents(...(count % 2 === 1 ? script.tool : script.text)) }))
@@ -144,7 +144,7 @@ describe.each(providers)("the AI SDK's provider of %s", (_, model, script) => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("is told of refusals, and of streams that break", () =>
+  it.live("gets refusals and broken streams as errors", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       const ask = { model: model(connector.url), prompt: "Hi", maxRetries: 0, onError: () => undefined }

@@ -12,7 +12,7 @@ const CALLERS_KEY = "callers-key-4711"
 
 const sdk = (baseURL: string) => new Anthropic({ baseURL, apiKey: CALLERS_KEY, maxRetries: 0 })
 
-/** What becomes of `ask` through the connector, after it was found to be the same without it. */
+/** Returns the result of `ask` through the connector, after checking that it is the same without. */
 const same = (reply: NativeReply, ask: (anthropic: Anthropic) => Promise<unknown>) =>
   sameThroughConnector(reply, CALLERS_KEY, ["anthropic-version", "anthropic-beta"], (url) => ask(sdk(url)))
 
@@ -25,7 +25,7 @@ const usage = {
 
 const SIGNATURE = "c2lnbmF0dXJlIG9mIHdoYXQgd2FzIHRob3VnaHQ="
 
-/** What a coding agent sends: a cached prefix, tools, what the model thought, a picture, and what a tool said. */
+/** A coding agent's request: a cached prefix, tools, thoughts, a picture and a tool result. */
 const agentic = {
   model: "claude-x",
   max_tokens: 2048,
@@ -103,7 +103,7 @@ const typesOf = async (url: string) => {
 }
 
 describe("Anthropic's SDK through the connector", () => {
-  it.live("gets whole messages, with thinking and tools, to the byte of what it asked", () =>
+  it.live("gets whole messages, with thinking and tools, byte for byte", () =>
     Effect.gen(function* () {
       const content = [
         { type: "thinking", thinking: "Hm.", signature: SIGNATURE },
@@ -160,7 +160,7 @@ describe("Anthropic's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("counts tokens, and says which betas it wants", () =>
+  it.live("counts tokens, and sends its betas", () =>
     Effect.gen(function* () {
       const { max_tokens: _, ...counted } = agentic
       const { value } = yield* same({ body: '{"input_tokens":2095}' }, (anthropic) =>
@@ -195,7 +195,7 @@ describe("Anthropic's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("is told when to ask again, and by which id the request is known", () =>
+  it.live("gets Retry-After and the request's id", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       const error = { type: "rate_limit_error", message: "Slow down." }
@@ -213,7 +213,7 @@ describe("Anthropic's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("is not told that its own key is wrong when the operator's is", () =>
+  it.live("gets no authentication error if the operator's key is wrong", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       const error = { type: "authentication_error", message: "invalid x-api-key" }
@@ -228,7 +228,7 @@ describe("Anthropic's SDK through the connector", () => {
   const begun = streamed.slice(0, 10)
   const overloaded = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } }
 
-  it.live("gets the error that ends a stream, as Anthropic has it", () =>
+  it.live("gets the error that ends a stream in Anthropic's form", () =>
     Effect.gen(function* () {
       const { error } = yield* same({ body: namedEvents(...begun, overloaded) }, (anthropic) =>
         anthropic.messages.stream(agentic).finalMessage(),
@@ -237,7 +237,7 @@ describe("Anthropic's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("cannot take a stream that was cut for a whole one", () =>
+  it.live("cannot mistake a cut stream for a whole one", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       native.answer(() => ({ body: namedEvents(...begun), after: "cut" }))
@@ -251,7 +251,7 @@ describe("Anthropic's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("sees no sign of an end of a stream whose proof somebody on the path took away", () =>
+  it.live("sees no end of a stream whose proof an attacker on the path removed", () =>
     Effect.gen(function* () {
       const cut = changingEvents((events) => events.filter(({ event }) => event !== "proof"))
       const { connector, native } = yield* nativeSetup({ fetch: cut })
@@ -263,7 +263,7 @@ describe("Anthropic's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("sees no end that a provider writes into the name of an event", () =>
+  it.live("sees no end that a provider writes into an event's name", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       const evil = { type: 'ping\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n', delta: {} }
@@ -285,7 +285,7 @@ describe("Anthropic's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("that hangs up ends the provider's call", () =>
+  it.live("ends the provider's call by hanging up", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       native.answer(() => ({ body: namedEvents(...begun), after: "silence" }))

@@ -172,7 +172,7 @@ describe("the primary", () => {
     }),
   )
 
-  it.effect("that leaves out the last event is believed at once", () =>
+  it.effect("that omits the last event is believed at once", () =>
     Effect.gen(function* () {
       const called = yield* call(yield* setUp({ ...ANSWER, delivery: { sentinel: "missing" } }))
       answeredBy(called, "provider1")

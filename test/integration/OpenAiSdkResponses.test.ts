@@ -11,7 +11,7 @@ const CALLERS_KEY = "callers-key-4711"
 
 const sdk = (url: string) => new OpenAI({ baseURL: `${url}/v1`, apiKey: CALLERS_KEY, maxRetries: 0 })
 
-/** What becomes of `ask` through the connector, after it was found to be the same without it. */
+/** Returns the result of `ask` through the connector, after checking that it is the same without. */
 const same = (reply: NativeReply, ask: (openai: OpenAI) => Promise<unknown>) =>
   sameThroughConnector(reply, CALLERS_KEY, ["openai-beta"], (url) => ask(sdk(url)))
 
@@ -40,7 +40,7 @@ const response = (status: string, more: object = {}) =>
     ...more,
   })
 
-/** What a coding agent sends: its place in the cache, tools, a picture, what it thought, and what a tool said. */
+/** A coding agent's request: a cache key, tools, a picture, thoughts and a tool result. */
 const agentic = {
   model: "gpt-x",
   instructions: "You write code. “Ünïcödé” 🦭",
@@ -111,7 +111,7 @@ const read = async (openai: OpenAI) => {
 }
 
 describe("OpenAI's SDK through the connector", () => {
-  it.live("gets whole responses, with reasoning and tools, to the byte of what it asked", () =>
+  it.live("gets whole responses, with reasoning and tools, byte for byte", () =>
     Effect.gen(function* () {
       const reply = { body: JSON.stringify(response("completed", { output, usage })) }
       const { value } = yield* same(reply, (openai) => openai.responses.create(agentic))
@@ -189,7 +189,7 @@ describe("OpenAI's SDK through the connector", () => {
       const { seen, thrown } = yield* Effect.promise(() =>
         brokenOff(sdk(connector.url).responses.create({ ...agentic, stream: true })),
       )
-      // What breaks off is no end, whatever it said before.
+      // A stream that breaks off is an error, whatever it sent before.
       assert.instanceOf(thrown, Error)
       assert.deepStrictEqual<object | undefined>(seen.at(-1), {
         type: "response.failed",
@@ -199,7 +199,7 @@ describe("OpenAI's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("cannot take a stream that was cut for a whole one", () =>
+  it.live("cannot mistake a cut stream for a whole one", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       native.answer(() => ({ body: namedEvents(...numbered(...streamed.slice(0, -1))), after: "cut" }))
@@ -211,7 +211,7 @@ describe("OpenAI's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("sees no sign of an end of a stream whose proof somebody on the path took away", () =>
+  it.live("sees no end of a stream whose proof an attacker on the path removed", () =>
     Effect.gen(function* () {
       const cut = changingEvents((events) => events.filter(({ event }) => event !== "proof"))
       const { connector, native } = yield* nativeSetup({ fetch: cut })
@@ -226,7 +226,7 @@ describe("OpenAI's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("that hangs up ends the provider's call", () =>
+  it.live("ends the provider's call by hanging up", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       native.answer(() => ({ body: namedEvents(...numbered(...begun)), after: "silence" }))
@@ -241,7 +241,7 @@ describe("OpenAI's SDK through the connector", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("learns under which id a refused request is known", () =>
+  it.live("gets the id of a refused request", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       native.answer(() => ({

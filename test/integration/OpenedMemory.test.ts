@@ -15,7 +15,7 @@ const gated = Effect.map(Latch.make(), (gate) => {
     entered++
     return Effect.andThen(gate.await, Effect.fail(new UpstreamError({ code: "overloaded" })))
   })
-  const layer = Layer.mock(Upstream)({ answer: () => refuse, events: () => Stream.fromEffect(refuse) })
+  const layer = Layer.mock(Upstream)({ request: () => refuse, requestStream: () => Stream.fromEffect(refuse) })
   return { gate, layer, entered: () => entered }
 })
 

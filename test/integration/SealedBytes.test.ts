@@ -1,4 +1,4 @@
-/** Whatever speaks through a seal: the provider gets the very bytes, and the caller gets the very answer. */
+/** Through a seal, the provider gets the caller's exact bytes and the caller the provider's exact answer. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SealedClient } from "../../src/client/index.ts"
@@ -33,7 +33,7 @@ const JSON_TYPE = { "content-type": "application/json" }
 const isPassedOn = (path: string): boolean => path !== "/chat/completions"
 
 describe("the bytes of a request and of its answer", () => {
-  it.live.each(PATHS)("of %s are what they were, through the connector and through the sealed fetch", (path) =>
+  it.live.each(PATHS)("of %s arrive unchanged, through the connector and through the sealed fetch", (path) =>
     Effect.gen(function* () {
       const { connector, fetch: sealedFetch, native } = yield* nativeSetup()
       native.answer(() => ({ body: ANSWERS[path] }))
@@ -51,7 +51,7 @@ describe("the bytes of a request and of its answer", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("are those of 8 MiB, too, with the settings that nobody changed", () =>
+  it.live("arrive unchanged up to 8 MiB with default settings", () =>
     Effect.gen(function* () {
       const { connector, native } = yield* nativeSetup()
       native.answer(() => ({ body: ANSWERS["/v1/messages"] }))
@@ -65,7 +65,7 @@ describe("the bytes of a request and of its answer", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("are refused where they are too many: by the connector before it sends them, and by the proxy", () =>
+  it.live("are refused above the limit: by the connector before it sends them, and by the proxy", () =>
     Effect.gen(function* () {
       const { connector, native, proxy, wire } = yield* nativeSetup()
       const body = messageOf(9 * MIB)
@@ -94,7 +94,7 @@ describe("the bytes of a request and of its answer", () => {
 })
 
 describe("the client", () => {
-  it.live("takes JSON text as it is, and objects", () =>
+  it.live("takes JSON text unchanged, and objects", () =>
     Effect.gen(function* () {
       const { native, proxy } = yield* nativeSetup()
       native.answer(() => ({ body: ANSWERS["/v1/messages"] }))

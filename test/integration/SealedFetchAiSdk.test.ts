@@ -43,13 +43,13 @@ const read = async (result: ReturnType<typeof streamText>) => {
   return { text, errors }
 }
 
-/** What the SDK's own error was made from. */
+/** The cause of the SDK's error. */
 const causeOf = (error: unknown): unknown => (APICallError.isInstance(error) ? error.cause : error)
 
 const quiet = { maxRetries: 0, onError: () => undefined }
 
 describe("AI SDK", () => {
-  it.live("generates text, unread on the wire", () =>
+  it.live("generates text that is unreadable on the wire", () =>
     Effect.gen(function* () {
       const { fake, model, wire } = yield* setup()
       fake.always({ text: `answer ${CANARY}`, usage: { input: 5, output: 2 } })
@@ -143,7 +143,7 @@ describe("AI SDK", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("never takes what was tampered with, cut or interrupted for an answer", () =>
+  it.live("never accepts a tampered, cut or interrupted answer", () =>
     Effect.gen(function* () {
       const { fake, model } = yield* setup({ failover: true })
       const flip = changing((body) =>

@@ -49,7 +49,7 @@ const collect = async <A>(items: AsyncIterable<A>): Promise<ReadonlyArray<A>> =>
 }
 
 describe("a whole answer", () => {
-  it.live("is what the provider gave, and nothing of it is readable on the wire", () =>
+  it.live("is what the provider gave, and unreadable on the wire", () =>
     Effect.gen(function* () {
       const { fake, openai, wire } = yield* setup()
       fake.script({ text: `answer ${CANARY}`, usage: { input: 9, cached: 4, output: 2 } })
@@ -86,7 +86,7 @@ describe("a whole answer", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("tells onVerified what proves it, and fails when that fails", () =>
+  it.live("is passed to onVerified with its proof, and fails if onVerified fails", () =>
     Effect.gen(function* () {
       const { openai, proxy } = yield* setup()
       const kept: Array<VerifiedAnswer> = []
@@ -107,7 +107,7 @@ describe("a whole answer", () => {
 })
 
 describe("a member `error` that holds no error", () => {
-  it.live("is not in the answer, whole or streamed", () =>
+  it.live("is removed from the answer, whole or streamed", () =>
     Effect.gen(function* () {
       const { fake, openai } = yield* setup()
       const choice = { index: 0, finish_reason: "stop", error: null }
@@ -154,7 +154,7 @@ describe("a streamed answer", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("has usage at its end when it was asked for", () =>
+  it.live("has usage at its end if it was requested", () =>
     Effect.gen(function* () {
       const { fake, openai } = yield* setup()
       fake.always({ text: "Hello", usage: { input: 3, output: 1 } })
@@ -257,7 +257,7 @@ describe("a streamed answer", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("ends with its provider, and costs no second call, unless it was held", () =>
+  it.live("ends with its provider, without a second call, unless it was held", () =>
     Effect.gen(function* () {
       const { fake, openai } = yield* setup({ failover: true })
       const broken = { text: ["void ", "void"], delivery: { breaks: { after: 1, how: "cut" as const } } }
@@ -278,7 +278,7 @@ describe("a streamed answer", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("changes its provider as long as nothing was handed out", () =>
+  it.live("changes its provider while nothing was released", () =>
     Effect.gen(function* () {
       const { fake, openai } = yield* setup({ failover: true })
       fake.when({ model: "model-1" }).always({ text: ["void"], delivery: { breaks: { after: 0, how: "cut" } } })
@@ -288,7 +288,7 @@ describe("a streamed answer", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("that the provider breaks off is an error in either release", () =>
+  it.live("that the provider breaks off is an error in either release mode", () =>
     Effect.gen(function* () {
       const { fake, openai } = yield* setup()
       fake.always({ text: ["half ", "half"], delivery: { breaks: { after: 1, how: "cut" } } })
@@ -304,8 +304,8 @@ describe("a streamed answer", () => {
   )
 })
 
-describe("somebody on the path", () => {
-  it.live("who changes an answer makes it an error", () =>
+describe("an attacker on the path", () => {
+  it.live("who changes an answer causes an error", () =>
     Effect.gen(function* () {
       const { openai } = yield* setup()
       const flip = changing((body) =>
@@ -362,7 +362,7 @@ describe("somebody on the path", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("who is another proxy gets nothing", () =>
+  it.live("who runs another proxy gets nothing", () =>
     Effect.gen(function* () {
       const { fake, openai, wire } = yield* setup()
       const stranger = openai({ pins: ["A".repeat(43)] })
@@ -375,7 +375,7 @@ describe("somebody on the path", () => {
   )
 })
 
-describe("a refusal is the SDK's own error", () => {
+describe("a refusal becomes the SDK's own error", () => {
   it.live("400, with the code that applications know", () =>
     Effect.gen(function* () {
       const { fake, openai } = yield* setup()
@@ -387,7 +387,7 @@ describe("a refusal is the SDK's own error", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("400 for a request that is none, with the member that is wrong", () =>
+  it.live("400 for a malformed request, with the member that is wrong", () =>
     Effect.gen(function* () {
       const { openai } = yield* setup()
       const error = yield* Effect.promise(() =>
@@ -409,7 +409,7 @@ describe("a refusal is the SDK's own error", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("with the provider's status, in whatever form it says what was wrong", () =>
+  it.live("with the provider's status, from any form of its error", () =>
     Effect.gen(function* () {
       const { fake, openai } = yield* setup()
       const said = {
@@ -467,7 +467,7 @@ describe("a refusal is the SDK's own error", () => {
   )
 })
 
-describe("what is not a completion", () => {
+describe("a request that is not for a completion", () => {
   it.live("is refused before anything is sent", () =>
     Effect.gen(function* () {
       const { openai, wire } = yield* setup()
@@ -486,7 +486,7 @@ describe("what is not a completion", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("except the list of models", () =>
+  it.live("is passed on if it lists the models", () =>
     Effect.gen(function* () {
       const { openai } = yield* setup({ failover: true })
       const listed = yield* Effect.promise(() => collect(openai().models.list()))

@@ -59,7 +59,7 @@ const setup = Effect.fnUntraced(function* (
 })
 
 describe("a gateway before a sealed proxy", () => {
-  it.live("whose base URL ends in /v1 fails its job at once, and the log says what to mend", () =>
+  it.live("whose base URL ends in /v1 fails its job at once, and the log names the fix", () =>
     Effect.gen(function* () {
       const { logs, work } = yield* setup((_, proxyUrl) => ({
         PROVIDER1_BASE_URL: `${proxyUrl}/v1`,
@@ -76,7 +76,7 @@ describe("a gateway before a sealed proxy", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("seals what it asks, and keeps receipts that anybody with the pin can check", () =>
+  it.live("seals its calls, and keeps receipts that anybody with the pin can check", () =>
     Effect.gen(function* () {
       const { fake, folder, gateway, proxy, token, wire, work } = yield* setup()
       fake.always({ text: ANSWER, usage: { input: 9, output: 2 } })
@@ -115,7 +115,7 @@ describe("a gateway before a sealed proxy", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("tells the proxy under the seal which trace a call belongs to, unless it is told not to", () =>
+  it.live("sends the trace id under the seal, unless configured not to", () =>
     Effect.gen(function* () {
       const trace = "0af7651916cd43dd8448eb211c80319c"
       const traceparent = `00-${trace}-b7ad6b7169203331-01`
@@ -133,7 +133,7 @@ describe("a gateway before a sealed proxy", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("fails as its provider failed, whatever was said of that under the seal", () =>
+  it.live("fails with its provider's failure, whatever the sealed details are", () =>
     Effect.gen(function* () {
       const { fake, work } = yield* setup()
       fake.always(fault.status(401))
@@ -143,7 +143,7 @@ describe("a gateway before a sealed proxy", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("says when the proxy does not know it, and sends nothing to one that it does not know", () =>
+  it.live("reports a proxy that does not know it, and sends nothing to a proxy that it does not know", () =>
     Effect.gen(function* () {
       const stranger = yield* setup({ PROVIDER1_API_KEY: "sg_unknown" })
       assert.deepInclude(Object((yield* stranger.work())["problem"]), { code: "upstream-unauthorized" })
@@ -157,7 +157,7 @@ describe("a gateway before a sealed proxy", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("keeps nothing of steps that no sealed proxy answered", () =>
+  it.live("keeps no receipt of steps that no sealed proxy answered", () =>
     Effect.gen(function* () {
       const { fake, gateway, token, work } = yield* setup(({ openAi }) => ({
         PROVIDER2_API_KEY: "key",

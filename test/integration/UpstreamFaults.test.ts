@@ -51,7 +51,7 @@ const taken = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 describe.concurrent.each(WIRES)("$name", (wire) => {
   const setUp = (options?: Parameters<typeof wired>[1]) => wired(wire, options)
 
-  it.live("429 and 503 with Retry-After: waited for there, in seconds and until a date", () =>
+  it.live("waits for Retry-After of 429 and 503, in seconds and until a date", () =>
     every(MODES, (mode) =>
       every(["seconds", "date", "503"] as const, (form) =>
         Effect.gen(function* () {
@@ -80,7 +80,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("Retry-After that is too long: the next target, at once", () =>
+  it.live("goes to the next target at once if Retry-After is too long", () =>
     every(MODES, (mode) =>
       Effect.gen(function* () {
         const all = yield* setUp()
@@ -93,7 +93,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("Retry-After that nobody else makes up for reaches the caller", () =>
+  it.live("passes Retry-After to the caller if no other target serves", () =>
     Effect.gen(function* () {
       const all = yield* setUp({ alone: true })
       all.target.always(fault.rateLimited({ retryAfter: 3_600 }))
@@ -103,7 +103,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     }),
   )
 
-  it.live("429, 5xx and resets: back-off, two retries, then the next target", () =>
+  it.live("retries 429, 5xx and resets twice with back-off, then goes to the next target", () =>
     every(MODES, (mode) =>
       every(
         [
@@ -133,7 +133,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("a failure that passes: the retry is the answer", () =>
+  it.live("returns the answer of a retry after a passing failure", () =>
     every(MODES, (mode) =>
       every([fault.rateLimited(), fault.serverError(), fault.reset], (trouble) =>
         Effect.gen(function* () {
@@ -148,7 +148,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("nobody there, no such name, no TLS: back-off, two retries, then the next target", () =>
+  it.live("retries a missing server, an unknown name and a missing TLS twice, then goes to the next target", () =>
     every(
       [
         // The discard port, which nothing listens on; a name that cannot exist (RFC 6761); TLS to a plain server.
@@ -171,7 +171,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("a connection that never stands: given up in time, not tried again", () =>
+  it.live("gives up a connection that is never made in time, without a retry", () =>
     Effect.gen(function* () {
       const silent = yield* silentListener
       const baseUrl = `https://127.0.0.1:${silent.port}`
@@ -187,7 +187,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     }),
   )
 
-  it.live("no answer, a late one, a late first token, silence: one request, hung up in time, the next target", () => {
+  it.live("leaves a late or silent answer in time after one request, and goes to the next target", () => {
     const silences: ReadonlyArray<{ readonly reply: Reply; readonly limit: number; readonly restarts?: number }> = [
       { reply: fault.silence, limit: SHORT_MS },
       { reply: { text: "late", delivery: { headersAfter: 30_000 } }, limit: SHORT_MS },
@@ -214,7 +214,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     )
   })
 
-  it.live("silence that comments or pings fill is none", () =>
+  it.live("counts comments and pings as silence", () =>
     Effect.gen(function* () {
       const all = yield* setUp(SHORT)
       all.target.always({ text: ["a ", "b"], delivery: { gap: 2.5 * SHORT_MS, gapPings: 9 } })
@@ -225,7 +225,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     }),
   )
 
-  it.live("a whole answer that does not come, or not to its end: the same", () =>
+  it.live("leaves a whole answer that is late or incomplete in the same way", () =>
     every(
       [
         fault.silence,
@@ -248,7 +248,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
   const PASSING = ["cut", "reset", "end", "error"] satisfies Array<Break["how"]>
   const BREAKS = [...PASSING, "garbage"] satisfies Array<Break["how"]>
 
-  it.live("a stream that breaks before its first output: begun again silently", () =>
+  it.live("restarts silently if a stream breaks before its first output", () =>
     every(PASSING, (how) =>
       Effect.gen(function* () {
         const all = yield* setUp()
@@ -262,7 +262,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("a stream that breaks after output began: restarted where the caller can take it", () =>
+  it.live("restarts if a stream breaks after output and the caller can take a restart", () =>
     every(PASSING, (how) =>
       Effect.gen(function* () {
         const all = yield* setUp()
@@ -279,7 +279,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("garbage, which was paid for: not bought again there, the next target", () =>
+  it.live("goes to the next target after garbage, without paying for it again", () =>
     every(
       [
         fault.status(200, { headers: { "content-type": "text/html" }, body: "<html>Sign in</html>" }),
@@ -298,7 +298,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("a stream that breaks after output began: a typed error where the caller cannot take a restart", () =>
+  it.live("fails with a typed error if a stream breaks after output and the caller cannot take a restart", () =>
     every(BREAKS, (how) =>
       Effect.gen(function* () {
         const all = yield* setUp()
@@ -315,7 +315,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("a truncated answer is never a success, on any path", () =>
+  it.live("never reports a truncated answer as a success, on any path", () =>
     every(MODES, (mode) =>
       every(BREAKS, (how) =>
         every([0, 1, 4], (after) =>
@@ -333,7 +333,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("finished without the closing sentinel: success, at once", () =>
+  it.live("ends a finished stream without its closing sentinel at once and successfully", () =>
     every(["missing", "never"] as const, (sentinel) =>
       Effect.gen(function* () {
         const all = yield* setUp({ timeouts: { idle: Duration.seconds(15) } })
@@ -348,7 +348,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("context too long: a larger window, else a clear error, and no second request there", () =>
+  it.live("answers a context that is too long with a larger window or a clear error, and no second request there", () =>
     every(MODES, (mode) =>
       every(
         [
@@ -403,7 +403,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
       ),
   )
 
-  it.live("an answer that a filter cut short is an answer, and says so", () =>
+  it.live("reports an answer that a filter cut short as such", () =>
     every(MODES, (mode) =>
       Effect.gen(function* () {
         const all = yield* setUp()
@@ -415,7 +415,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("a bad key: not tried again there, the next target; alone, the caller sees no 401", () =>
+  it.live("goes to the next target after a bad key, and shows a lone caller no 401", () =>
     every(MODES, (mode) =>
       every([fault.unauthorized(), fault.forbidden()], (trouble) =>
         Effect.gen(function* () {
@@ -433,7 +433,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ).pipe(Effect.provideService(References.MinimumLogLevel, "None")),
   )
 
-  it.live("what another try cannot change is asked for once, then the next target is", () =>
+  it.live("asks once for what a retry cannot change, then asks the next target", () =>
     every(MODES, (mode) =>
       every(
         [
@@ -458,7 +458,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ).pipe(Effect.provideService(References.MinimumLogLevel, "None")),
   )
 
-  it.live("an error with status 200 is the error that it is", () =>
+  it.live("recognizes an error with status 200", () =>
     every(MODES, (mode) =>
       Effect.gen(function* () {
         const all = yield* setUp()
@@ -478,7 +478,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("garbage, wrong content type, too large, without end: bounded and typed", () => {
+  it.live("bounds and types garbage, wrong content types, oversized and endless answers", () => {
     const garbage: ReadonlyArray<readonly [mode: (typeof MODES)[number], reply: Reply]> = [
       ["complete", { text: "x", delivery: { contentType: "text/html" } }],
       ["complete", { text: "x", delivery: { breaks: { after: 0, how: "garbage" } } }],
@@ -505,7 +505,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     )
   })
 
-  it.live("what is no HTTP at all is bounded and typed too", () =>
+  it.live("bounds and types answers that are not HTTP", () =>
     every(MODES, (mode) =>
       Effect.gen(function* () {
         const all = yield* setUp({ alone: true })
@@ -516,7 +516,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("chunks without end: cut off by the total, and hung up on", () =>
+  it.live("cuts off endless chunks after the total, and closes the connection", () =>
     Effect.gen(function* () {
       const all = yield* setUp({ alone: true, timeouts: { total: Duration.seconds(1) } })
       all.target.always({ text: Array.from({ length: 10_000 }, () => "x "), delivery: { gap: 10 } })
@@ -529,7 +529,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     }),
   )
 
-  it.live("usage that the provider did not send is null, and the answer names who really served", () =>
+  it.live("has `null` for usage that was not sent, and names the model that served", () =>
     every(MODES, (mode) =>
       Effect.gen(function* () {
         const all = yield* setUp()
@@ -542,7 +542,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     ),
   )
 
-  it.live("a caller that hangs up closes the connection within a second, whatever it was waiting for", () => {
+  it.live("closes the connection within a second after the caller hangs up, at any point", () => {
     const moments: ReadonlyArray<readonly [mode: (typeof MODES)[number], reply: Reply]> = [
       ["complete", fault.silence],
       ["complete", { text: "half", delivery: { breaks: { after: 0, how: "silence" } } }],
@@ -568,7 +568,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     )
   })
 
-  it.live("a named provider gets the request, whole and once", () =>
+  it.live("sends the whole request once to a named provider", () =>
     Effect.gen(function* () {
       const all = yield* setUp()
       const answer: Answer = { text: "from the backup" }
@@ -582,7 +582,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
 })
 
 describe("a target that is down for a while", () => {
-  it.live("is left alone, probed one at a time, and returned to once it works", () =>
+  it.live("is left alone, probed by one call at a time, and used again once it works", () =>
     Effect.gen(function* () {
       const open = 300
       const maxOpen = 600

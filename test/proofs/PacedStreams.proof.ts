@@ -76,7 +76,7 @@ const script: Array<Said> = []
 const layer = layerSealing({ sessions: { maxRequests: 100_000 } }).pipe(
   Layer.provide(
     Layer.mock(Upstream)({
-      events: ({ body }) => {
+      requestStream: ({ body }) => {
         const said = script[Number(/"content":"(\d+)"/.exec(body.text)?.[1])]
         return said === undefined ? Stream.die(new Error("nothing to say")) : saying(said)
       },

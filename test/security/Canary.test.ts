@@ -127,7 +127,7 @@ const delta = {
   },
 }
 
-const upstream = (parts: Pick<Upstream["Service"], "answer" | "events">): Layer.Layer<Upstream> =>
+const upstream = (parts: Pick<Upstream["Service"], "request" | "requestStream">): Layer.Layer<Upstream> =>
   Layer.effect(
     Upstream,
     Effect.map(Effect.service(Upstream), (echo) => Upstream.of({ ...echo, ...parts })),
@@ -146,27 +146,27 @@ const dying: Provider = {
 const UPSTREAMS: Readonly<Record<string, Layer.Layer<Upstream>>> = {
   "an answer": Upstream.layerEcho,
   "a failure that quotes the prompt": upstream({
-    answer: () => Effect.fail(failure),
-    events: () => Stream.fail(failure),
+    request: () => Effect.fail(failure),
+    requestStream: () => Stream.fail(failure),
   }),
   "a failure after output began": upstream({
-    answer: () => Effect.fail(failure),
-    events: () => Stream.concat(Stream.succeed(delta), Stream.fail(failure)),
+    request: () => Effect.fail(failure),
+    requestStream: () => Stream.concat(Stream.succeed(delta), Stream.fail(failure)),
   }),
   "a defect that quotes the prompt": upstream({
-    answer: () => Effect.die(defect()),
-    events: () => Stream.die(defect()),
+    request: () => Effect.die(defect()),
+    requestStream: () => Stream.die(defect()),
   }),
   "a defect after output began": upstream({
-    answer: () => Effect.die(MARKS.prompt),
-    events: () => Stream.concat(Stream.succeed(delta), Stream.die(defect())),
+    request: () => Effect.die(MARKS.prompt),
+    requestStream: () => Stream.concat(Stream.succeed(delta), Stream.die(defect())),
   }),
   "a defect thrown by code": upstream({
-    answer: () =>
+    request: () =>
       Effect.sync(() => {
         throw defect()
       }),
-    events: () => {
+    requestStream: () => {
       throw defect()
     },
   }),

@@ -35,19 +35,19 @@ const upstream = Layer.effect(
   Effect.map(Effect.service(Upstream), (echo) =>
     Upstream.of({
       ...echo,
-      answer: (request) => {
+      request: (request) => {
         const said = request.body.text
         if (said.includes("filtered")) return Effect.fail(new UpstreamError({ code: "content-filtered" }))
         if (said.includes("slow")) {
           return Effect.fail(new UpstreamError({ code: "upstream-timeout", retryAfterMs: 1000 }))
         }
         if (said.includes("broken")) return Effect.die(new Error("broken"))
-        return echo.answer(request)
+        return echo.request(request)
       },
-      events: (request) =>
+      requestStream: (request) =>
         request.body.text.includes("slow")
           ? Stream.fail(new UpstreamError({ code: "upstream-timeout" }))
-          : echo.events(request),
+          : echo.requestStream(request),
     }),
   ),
 ).pipe(Layer.provide(Upstream.layerEcho))
@@ -80,7 +80,8 @@ it.effect("so do paced streams of an answer and of a failure", () =>
       Effect.map(Effect.service(Upstream), (failing) =>
         Upstream.of({
           ...failing,
-          events: (request) => Stream.ensuring(failing.events(request), Deferred.succeed(ended, undefined)),
+          requestStream: (request) =>
+            Stream.ensuring(failing.requestStream(request), Deferred.succeed(ended, undefined)),
         }),
       ),
     ).pipe(Layer.provide(upstream))

@@ -175,7 +175,7 @@ describe("paced streams on the wire", () => {
     Effect.map(Effect.service(Upstream), (echo) =>
       Upstream.of({
         ...echo,
-        events: ({ body }) =>
+        requestStream: ({ body }) =>
           Stream.unwrap(
             Effect.clockWith((clock) =>
               Effect.map(clock.currentTimeMillis, (begun) => {

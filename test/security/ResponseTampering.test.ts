@@ -19,7 +19,7 @@ const startProxy = () =>
     upstream: Layer.effect(
       Upstream,
       Effect.map(Effect.service(Upstream), (echo) =>
-        Upstream.of({ ...echo, events: (request) => Stream.rechunk(echo.events(request), 1) }),
+        Upstream.of({ ...echo, requestStream: (request) => Stream.rechunk(echo.requestStream(request), 1) }),
       ),
     ).pipe(Layer.provide(Upstream.layerEcho)),
   })

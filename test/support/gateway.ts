@@ -156,9 +156,9 @@ export const gatedUpstream = Effect.gen(function* () {
         ...echo,
         complete: (request) => Effect.andThen(enter, echo.complete(request)),
         stream: (request) => Stream.unwrap(Effect.as(enter, echo.stream(request))),
-        listen: (request, heard) => Effect.andThen(enter, echo.listen(request, heard)),
-        answer: (request) => Effect.andThen(enter, echo.answer(request)),
-        events: (request) => Stream.unwrap(Effect.as(enter, echo.events(request))),
+        streamTo: (request, heard) => Effect.andThen(enter, echo.streamTo(request, heard)),
+        request: (request) => Effect.andThen(enter, echo.request(request)),
+        requestStream: (request) => Stream.unwrap(Effect.as(enter, echo.requestStream(request))),
       }),
     ),
   ).pipe(Layer.provide(Upstream.layerEcho))

@@ -57,8 +57,6 @@ export const AssistantMessage = open({
   content: Schema.optionalKey(Schema.NullOr(Content)),
   refusal: Schema.optionalKey(Schema.NullOr(Schema.String)),
   tool_calls: Schema.optionalKey(Schema.Array(ToolCall)),
-  /** Legacy single call, from before `tool_calls`. */
-  function_call: Schema.optionalKey(Schema.NullOr(FunctionCall)),
 })
 export type AssistantMessage = Types.AssistantMessage
 export const ToolMessage = open({
@@ -67,15 +65,8 @@ export const ToolMessage = open({
   content: Content,
 })
 export type ToolMessage = Types.ToolMessage
-/** Legacy result of a `function_call`. */
-export const FunctionMessage = open({
-  role: Schema.Literal("function"),
-  name: Schema.NonEmptyString,
-  content: Schema.NullOr(Schema.String),
-})
-export type FunctionMessage = Types.FunctionMessage
 
-export const Message = Schema.Union([SystemMessage, UserMessage, AssistantMessage, ToolMessage, FunctionMessage])
+export const Message = Schema.Union([SystemMessage, UserMessage, AssistantMessage, ToolMessage])
 export type Message = Types.Message
 
 /** `parameters` is a JSON Schema. */
@@ -124,11 +115,6 @@ const options = {
   top_p: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
   seed: Schema.optionalKey(Schema.NullOr(Schema.Int)),
   n: Schema.optionalKey(Schema.NullOr(PositiveInt)),
-  /** Legacy tool definitions and choice. */
-  functions: Schema.optionalKey(Schema.Array(FunctionDefinition)),
-  function_call: Schema.optionalKey(
-    Schema.Union([Schema.Literals(["none", "auto"]), open({ name: Schema.NonEmptyString })]),
-  ),
 }
 
 /**
@@ -192,7 +178,7 @@ export const Usage = open({
 })
 export type Usage = Types.Usage
 
-/** OpenAI's finish reasons are `stop`, `length`, `tool_calls`, `content_filter` and `function_call`. */
+/** OpenAI's finish reasons are `stop`, `length`, `tool_calls` and `content_filter`. */
 export const FinishReason = Schema.NonEmptyString
 export type FinishReason = Types.FinishReason
 
@@ -229,10 +215,6 @@ export const Delta = open({
   content: Schema.optionalKey(Schema.NullOr(Schema.String)),
   refusal: Schema.optionalKey(Schema.NullOr(Schema.String)),
   tool_calls: Schema.optionalKey(Schema.Array(ToolCallDelta)),
-  /** Legacy single call, in pieces like a tool call. */
-  function_call: Schema.optionalKey(
-    Schema.NullOr(open({ name: Schema.optionalKey(Schema.String), arguments: Schema.optionalKey(Schema.String) })),
-  ),
 })
 export type Delta = Types.Delta
 

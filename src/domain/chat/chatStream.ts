@@ -1,6 +1,15 @@
 /** Joins the pieces of a streamed answer into the whole answer. Pure, and free of imports: browsers run it too. */
 import { isObject } from "../json/json.ts"
-import type { AssistantMessage, ChatChunk, ChatCompletion, Delta, FunctionCall, ToolCall, Usage } from "./chatTypes.ts"
+import type {
+  AssistantMessage,
+  ChatChunk,
+  ChatCompletion,
+  Delta,
+  FunctionCall,
+  ToolCall,
+  ToolCallDelta,
+  Usage,
+} from "./chatTypes.ts"
 
 /** The finish reason of a choice that the chunks leave unfinished; no provider reports it. */
 export const UNFINISHED = "unfinished"
@@ -58,7 +67,6 @@ class ChoiceAccumulator {
   private content: string | null = null
   private refusal: string | null = null
   private finishReason: string = UNFINISHED
-  private functionCall: CallAccumulator | undefined
   private readonly calls = new Map<number, CallAccumulator>()
   private readonly messageRest = new Members()
   private readonly rest = new Members()
@@ -69,10 +77,9 @@ class ChoiceAccumulator {
     for (const name of Object.keys(rest)) this.rest.join(name, rest[name])
   }
 
-  private addDelta({ role: _role, content, refusal, tool_calls, function_call, ...rest }: Delta): void {
+  private addDelta({ role: _role, content, refusal, tool_calls, ...rest }: Delta): void {
     if (content != null) this.content = (this.content ?? "") + content
     if (refusal != null) this.refusal = (this.refusal ?? "") + refusal
-    if (function_call != null) (this.functionCall ??= new CallAccumulator()).addFunction(function_call)
     for (const { index, id, type: _type, function: piece, ...members } of tool_calls ?? []) {
       let call = this.calls.get(index)
       if (call === undefined) this.calls.set(index, (call = new CallAccumulator()))
@@ -92,7 +99,6 @@ class ChoiceAccumulator {
       ...(this.calls.size > 0
         ? { tool_calls: byIndex(this.calls).map(([at, call]) => call.toolCall(`call_${index}_${at}`)) }
         : {}),
-      ...(this.functionCall === undefined ? {} : { function_call: this.functionCall.function }),
     }
     return { ...this.rest.object, index, message, finish_reason: this.finishReason }
   }
@@ -105,7 +111,7 @@ class CallAccumulator {
   private args = ""
   private readonly functionRest = new Members()
 
-  addFunction({ name, arguments: args, ...rest }: NonNullable<Delta["function_call"]>): void {
+  addFunction({ name, arguments: args, ...rest }: NonNullable<ToolCallDelta["function"]>): void {
     this.name ||= name ?? ""
     this.args += args ?? ""
     for (const member of Object.keys(rest)) this.functionRest.join(member, rest[member])

@@ -58,8 +58,6 @@ export interface AssistantMessage extends Open {
   readonly content?: Content | null
   readonly refusal?: string | null
   readonly tool_calls?: ReadonlyArray<ToolCall>
-  /** Legacy single call, from before `tool_calls`. */
-  readonly function_call?: FunctionCall | null
 }
 
 export interface ToolMessage extends Open {
@@ -68,14 +66,7 @@ export interface ToolMessage extends Open {
   readonly content: Content
 }
 
-/** Legacy result of a `function_call`. */
-export interface FunctionMessage extends Open {
-  readonly role: "function"
-  readonly name: string
-  readonly content: string | null
-}
-
-export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage | FunctionMessage
+export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 type Record = Readonly<globalThis.Record<string, unknown>>
 
@@ -125,9 +116,6 @@ interface ChatOptions extends Open {
   readonly top_p?: number | null
   readonly seed?: number | null
   readonly n?: number | null
-  /** Legacy tool definitions and choice. */
-  readonly functions?: ReadonlyArray<FunctionDefinition>
-  readonly function_call?: "none" | "auto" | (Open & { readonly name: string })
 }
 
 /** A Chat Completions request in its one normal form: with `messages`. */
@@ -161,7 +149,7 @@ export interface Usage extends Open {
   readonly completion_tokens_details?: (Open & { readonly reasoning_tokens?: number | null }) | null
 }
 
-/** OpenAI's finish reasons are `stop`, `length`, `tool_calls`, `content_filter` and `function_call`. */
+/** OpenAI's finish reasons are `stop`, `length`, `tool_calls` and `content_filter`. */
 export type FinishReason = string
 
 /** A finished answer (`chat.completion`). `created` is in seconds since the epoch. */
@@ -189,8 +177,6 @@ export interface Delta extends Open {
   readonly content?: string | null
   readonly refusal?: string | null
   readonly tool_calls?: ReadonlyArray<ToolCallDelta>
-  /** Legacy single call, in pieces like a tool call. */
-  readonly function_call?: (Open & { readonly name?: string; readonly arguments?: string }) | null
 }
 
 /** One piece of a streamed answer (`chat.completion.chunk`). */

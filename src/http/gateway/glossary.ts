@@ -151,9 +151,6 @@ const RESULTS: Glossary = {
 const CONVERSATIONS: Glossary = {
   role: "Who speaks.",
   content: "A text, or parts of text, images and refusals.",
-  "messages.name": "Tells speakers of the same role apart.",
-  "task.name": "Tells speakers of the same role apart.",
-  "Message.name": "Tells speakers of the same role apart.",
   type: "What kind it is.",
   text: "The text.",
   image_url: "An image.",
@@ -164,7 +161,6 @@ const CONVERSATIONS: Glossary = {
   "tool_calls.id": "By which the result refers to the call.",
   tool_call_id: "The call that this is the result of.",
   function: "The function, with its arguments.",
-  function_call: "A single call, as older models make them.",
   arguments: "JSON, as the model wrote it.",
 }
 

@@ -58,16 +58,16 @@ type SlotSettings = {
 }
 
 const settingsOf = (slot: Slot) => {
-  const { aliases, api, baseUrl, model } = PROVIDERS[slot]
+  const { aliases, baseUrl, format, model } = PROVIDERS[slot]
   const variable = slot.toUpperCase()
   return {
     [`${slot}ApiKey`]: optionalSetting(
       `${variable}_API_KEY`,
       SecretText,
-      `API key of provider ${numberOf(slot)}, which enables it; ${api.title}`,
+      `API key of provider ${numberOf(slot)}, which enables it; ${format.title}`,
       aliases.apiKey,
     ),
-    [`${slot}BaseUrl`]: setting(`${variable}_BASE_URL`, UrlText, baseUrl, api.endpoint, aliases.baseUrl),
+    [`${slot}BaseUrl`]: setting(`${variable}_BASE_URL`, UrlText, baseUrl, format.endpoint, aliases.baseUrl),
     [`${slot}Model`]: setting(
       `${variable}_MODEL`,
       PlainText,

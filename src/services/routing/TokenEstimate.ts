@@ -30,7 +30,7 @@ const tokensOfContent = (content: Message["content"]): number => {
 export const estimateInput = (request: ChatRequest): number =>
   request.messages.reduce(
     (sum, message) => sum + TOKENS_PER_MESSAGE + tokensOfContent(message.content) + tokensOfJson(message["tool_calls"]),
-    tokensOfJson(request.tools) + tokensOfJson(request.functions) + tokensOfJson(request.response_format),
+    tokensOfJson(request.tools) + tokensOfJson(request.response_format),
   )
 
 const tokensOfJson = (value: unknown): number => (value == null ? 0 : tokensOfText(JSON.stringify(value)))

@@ -83,7 +83,7 @@ export const makeCallTargets = Effect.fnUntraced(function* (times: FirstTokenTim
     const attempts: Array<ChargedAttempt> = []
     const draft = new AnswerDraft()
     let charged = 0
-    const streamed = upstream.listen(
+    const streamed = upstream.streamTo(
       {
         completion: inDialect(request.completion, dialect),
         targets: targets.map((target) => ({

@@ -20,7 +20,7 @@ export type Frames = readonly [answer: Bytes, end: Bytes]
 export interface CompleteServices {
   readonly attestation: Pick<Attestation["Service"], "sign">
   readonly drain: Pick<Drain["Service"], "onAbort">
-  readonly upstream: Pick<Upstream["Service"], "answer">
+  readonly upstream: Pick<Upstream["Service"], "request">
 }
 
 interface Outcome {
@@ -69,7 +69,7 @@ export const sealComplete = (
     let body: RawObject | undefined
     const answering = Effect.flatMap(asked.request, (request) => {
       body = request.body
-      return upstream.answer({ ...request, onAttempt: calls.note })
+      return upstream.request({ ...request, onAttempt: calls.note })
     })
     return answering.pipe(
       Effect.interruptible,

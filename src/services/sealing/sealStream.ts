@@ -38,7 +38,7 @@ export interface Outlet {
 export interface StreamServices {
   readonly attestation: Pick<Attestation["Service"], "sign">
   readonly drain: Pick<Drain["Service"], "aborted">
-  readonly upstream: Pick<Upstream["Service"], "events">
+  readonly upstream: Pick<Upstream["Service"], "requestStream">
 }
 
 /** How a stream ends. */
@@ -175,7 +175,7 @@ export const sealStream = Effect.fnUntraced(function* (
     let body: RawObject | undefined
     const listen = Effect.flatMap(asked.request, (request) => {
       body = request.body
-      return Stream.runForEachArray(upstream.events({ ...request, onAttempt: calls.note }), (events) => {
+      return Stream.runForEachArray(upstream.requestStream({ ...request, onAttempt: calls.note }), (events) => {
         for (const event of events) hear(event)
         sendUnpaced()
         if (hasRoom()) return Effect.void

@@ -1,11 +1,11 @@
 /**
- * Keeps the turns of a conversation where they were answered: providers cache what a request begins with, each for itself.
+ * Sends the turns of a conversation to the provider that answered it before. Providers cache the beginning of requests.
  *
- * Conversations follow the order of providers, so only those are remembered whose target failed. They stay where they
- * went for {@link STAY}, so that a flapping target does not cost a cold cache each time, and then follow the order again.
- * A target that was skipped for its open circuit was not asked, so there is nothing to remember: as long as the circuit
- * is open, the order itself leads past it. A response that goes on from another one by its id has no choice at all: no
- * other provider knows that id.
+ * Conversations follow the order of providers, so only those whose target failed are remembered. They stay where they
+ * moved for {@link STAY}, so that a flapping target does not cost a cold cache each time. Then they follow the order
+ * again. A target that was skipped for its open circuit was not asked, so nothing is remembered: while the circuit is
+ * open, the order itself leads past it. A response that continues another one by its id has no choice, because no other
+ * provider knows that id.
  */
 import { createHmac, randomBytes } from "node:crypto"
 import { Clock, Duration, Effect } from "effect"
@@ -18,19 +18,19 @@ import { countTurn } from "./UpstreamMetrics.ts"
 type Request = UpstreamRequest | ApiRequest
 
 /**
- * How long a conversation that moved stays away, from the move on, whatever its traffic. With a turn every few seconds, it
- * is back within 30 s of its target's recovery.
+ * How long a moved conversation stays away, counted from the move. With a turn every few seconds, it is back within 30
+ * s of its target's recovery.
  */
 export const STAY = Duration.seconds(20)
 
-/** How long after its last use a response is remembered: about as long as agents pause. */
+/** How long a response is remembered after its last use: about as long as agents pause. */
 export const RESPONSES_KEPT = Duration.hours(1)
 
 /** One request as a turn of its conversation. */
 export interface Turn {
-  /** The targets of the request, with the one first to which its conversation went; that one alone where no other can go on. */
+  /** The targets of the request, the conversation's last one first. Only that one if no other can continue. */
   readonly targets: ReadonlyArray<Target>
-  /** Notes which target answered, what it said of its answer, and which targets had failed to. */
+  /** Notes which target answered, the id of its answer, and which targets had failed. */
   readonly answered: (
     by: Target,
     served: Pick<Served, "id"> | undefined,
@@ -39,7 +39,7 @@ export interface Turn {
 }
 
 interface Affinity {
-  /** `targets` are those of the request, in the order that holds for conversations that went nowhere else. */
+  /** `targets` are those of the request, in the order for conversations that have not moved. */
   readonly turn: (request: Request, targets: ReadonlyArray<Target>) => Effect.Effect<Turn>
 }
 
@@ -47,14 +47,14 @@ const membersOf = (request: Request) => (member: string) =>
   "api" in request ? request.body.value(member) : request.completion[member]
 
 export const makeAffinity = (): Affinity => {
-  // Keyed, so that what is in memory tells nothing to whoever does not know both.
+  // Keyed, so that memory reveals nothing without the key.
   const key = randomBytes(32)
   const hash = (about: ReadonlyArray<unknown>, text: string): string =>
     createHmac("sha256", key).update(JSON.stringify(about)).update(text).digest("latin1")
   const conversations = new RecentPlaces(STAY)
   const responses = new RecentPlaces(RESPONSES_KEPT)
 
-  /** A conversation of one caller with one model by one API; what another caller names alike is another one. */
+  /** Identifies a conversation of one caller with one model by one API. Equal names of two callers stay apart. */
   const conversationOf = (request: Request): string | undefined => {
     const { caller } = request
     const name = conversationName(membersOf(request))
@@ -62,20 +62,20 @@ export const makeAffinity = (): Affinity => {
     return hash([caller, apiNameOf(request), modelOf(request), name.by], name.text)
   }
 
-  /** A turn of a conversation that sends all of it. */
+  /** A turn that sends the whole conversation. */
   const wholeTurn = (
     request: Request,
     [first, ...others]: readonly [Target, ...ReadonlyArray<Target>],
     now: number,
   ): Turn => {
-    // While every conversation is where the order leads, none has to be told from the others.
+    // While no conversation has moved, none has to be identified.
     let id = conversations.isEmpty(now) ? undefined : conversationOf(request)
     const whereTo = () => (id === undefined ? undefined : conversations.get(id))
     const before = whereTo()
     const preferred = others.find(({ provider }) => provider.id === before) ?? first
     const moved = Effect.fnUntraced(function* (by: Target) {
       id ??= conversationOf(request)
-      // Of turns side by side the first that has to move takes the others along.
+      // The first of concurrent turns to move takes the others along.
       if (id === undefined || whereTo() !== before) return
       if (by === first) conversations.delete(id)
       else conversations.set(id, request.caller, by.provider.id, yield* Clock.currentTimeMillis)
@@ -92,7 +92,7 @@ export const makeAffinity = (): Affinity => {
 
   const responseOf = ({ caller }: Request, id: string): string => hash([caller], id)
 
-  /** The turn of a request whose answer the provider keeps, and knows by an id. */
+  /** A turn whose answer the provider keeps under an id. */
   const keptTurn = (request: Request, turn: Turn): Turn => ({
     targets: turn.targets,
     answered: Effect.fnUntraced(function* (by, served, failed) {

@@ -1,4 +1,4 @@
-/** What is recorded of every call to a provider: for callers, metrics, spans and the log. */
+/** Records every call to a provider, for callers, metrics, spans and the log. */
 import { Cause, Effect, Exit, Option } from "effect"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import type { AttemptOutcome } from "../../domain/upstream/failures.ts"
@@ -19,7 +19,7 @@ interface Ended {
   readonly exit: Exit.Exit<unknown, ProviderFailure | OutOfTime>
 }
 
-/** What was recorded of a call: `model` is the label of its target's model. */
+/** One recorded call. `model` is the label of its target's model. */
 export interface Recorded {
   readonly attempt: Attempt
   readonly model: string
@@ -49,13 +49,13 @@ export const record = (book: TargetRegistry, call: Ended, finishedAt: number): R
   return { attempt, model: book.label(target.provider.id, target.model), served, failure }
 }
 
-/** The end of a call that failed, as accounting names it; `undefined` is an interruption. */
+/** The outcome of a failed call, as accounting names it. `undefined` is an interruption. */
 const outcomeOf = (error: ProviderFailure | OutOfTime | undefined): AttemptOutcome => {
   if (error === undefined) return "interrupted"
   return error._tag === "OutOfTime" ? "timeout" : error.kind
 }
 
-/** Logs a failed call: once for each fault of a model, so that its operator is told of it without being flooded. */
+/** Logs a failed call, once per fault of a model so that the log is not flooded. */
 export const logFailure = (
   faults: Faults,
   target: Target,

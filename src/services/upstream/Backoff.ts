@@ -1,19 +1,18 @@
-/** How long a target is left alone before it is tried again. */
+/** How long to wait before a target is tried again. */
 import { Duration, Effect, Random } from "effect"
 import type { ProviderFailure } from "./Provider.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
-/** By what part a delay is longer or shorter than its exact time. */
+/** The fraction by which a delay may be shorter or longer. */
 const JITTER = 0.2
 
-/** A time in milliseconds, jittered to between 80 % and 120 %, so that not everybody comes back at once. */
+/** Jitters a time in milliseconds to between 80 % and 120 %, so that callers do not all return at once. */
 export const jittered = (ms: number): Effect.Effect<number> =>
   Effect.map(Random.next, (random) => ms * (1 - JITTER + 2 * JITTER * random))
 
 /**
- * The delay in milliseconds before a target that failed is tried again for the `retry`th time, from 0: exponential, up to
- * a cap. A provider's `Retry-After` is added to it, so that it is always respected and callers who were told the same
- * time do not all come back at that time.
+ * Returns the delay in milliseconds before retry number `retry`, counted from 0: exponential, up to a cap. `Retry-
+ * After` is added to it, so that it is always respected and callers with the same `Retry-After` do not return together.
  */
 export const backoff = (
   { base, cap, factor }: UpstreamSettings["retry"],

@@ -1,22 +1,22 @@
-/** How many calls one provider serves at a time, so that a slow provider cannot take up the whole process. */
+/** Limits the concurrent calls of one provider, so that a slow provider cannot take up the whole process. */
 import { Duration, Effect, Schema, Semaphore } from "effect"
 import { thisMoment } from "../moments.ts"
 import { OutOfTime } from "./Deadline.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
-/** All places at a provider were taken, and none became free in time. */
+/** All places at a provider are taken, and none became free in time. */
 export class BulkheadFull extends Schema.TaggedError<BulkheadFull>()("BulkheadFull", {}) {}
 
 interface Bulkhead {
   /**
-   * Runs a call once there is a place for it, which has to be before the moment `deadline`. Waiting can be
-   * interrupted; the place is given back whatever happens.
+   * Runs a call once there is a place for it, if that is before the moment `deadline`. Waiting can be interrupted. The
+   * place is always released.
    */
   readonly enter: <A, E, R>(
     call: Effect.Effect<A, E, R>,
     deadline: number,
   ) => Effect.Effect<A, E | BulkheadFull | OutOfTime, R>
-  /** Applies other limits to calls that enter from now on. */
+  /** Changes the limits for calls that enter from now on. */
   readonly resize: (limits: UpstreamSettings["bulkhead"]) => Effect.Effect<void>
 }
 
@@ -47,7 +47,7 @@ export const makeBulkhead = (initial: UpstreamSettings["bulkhead"]): Effect.Effe
           if (present >= limits.calls + limits.waiting) return full
           present++
           const inside = Effect.onExit(restore(call), () => leave)
-          // When fewer calls are present than there are places, one is free, so no timer is needed.
+          // With fewer calls present than places, one is free, so no timer is needed.
           if (present <= limits.calls) return Effect.flatMap(places.take(1), () => inside)
           return Effect.matchCauseEffect(restore(patiently(deadline)), {
             onSuccess: () => inside,

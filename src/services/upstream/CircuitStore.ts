@@ -1,14 +1,14 @@
-/** Where circuits are kept: in memory and bounded, or shared as long as the shared store works. */
+/** Stores circuits: in bounded memory, or in a shared store while that works. */
 import { Context, Duration, Effect, Layer } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { isUnknownTarget } from "./TargetRegistry.ts"
 
 type Store = CircuitBreaker.CircuitBreakerStore["Service"]
 
-/** Circuits that a process remembers. */
+/** The number of circuits that a process remembers. */
 export const MAX_CIRCUITS = 2048
 
-/** How many of the least recently used circuits are examined for one that can be forgotten. */
+/** How many of the least recently used circuits are examined to find one that can be forgotten. */
 const LOOKED_AT = 64
 
 /** Whether forgetting a circuit changes nothing for callers: it is closed, or its next call is its probe. */
@@ -30,14 +30,14 @@ const newCircuit: Effect.Effect<Store> = Effect.suspend(() =>
 )
 
 /**
- * Circuits in memory. The library's store forgets a key after an hour without use, and callers who invent model names
- * could fill the memory until then. So each key has a store of its own here, which can be forgotten: when there are too
- * many, the least recently used circuit that blocks no calls, or the oldest if all of them do.
+ * Keeps circuits in memory. The library's store forgets a key after an hour without use, and callers who invent model
+ * names could fill the memory until then. So each key has a store here that can be forgotten. If there are too many,
+ * the least recently used circuit that blocks no calls goes, or the oldest if all block.
  */
 export const layerCircuitsInMemory: Layer.Layer<CircuitBreaker.CircuitBreakerStore> = Layer.sync(
   CircuitBreaker.CircuitBreakerStore,
   () => {
-    // In the order of their last use.
+    // In the order of last use.
     const circuits = new Map<string, Store>()
 
     const forgetOne = Effect.fnUntraced(function* () {
@@ -76,9 +76,9 @@ const toLocal = (generation: number): number => -1 - generation
 const isLocal = (generation: number): boolean => generation < 0
 
 /**
- * The `shared` store, replaced call by call by one in memory while it fails. What a circuit learned in one is not
- * copied to the other, because it is learned again within a few calls. Circuits of unknown targets are always kept in
- * memory, where their number is bounded.
+ * Uses the `shared` store, and memory for each call for which it fails. State is not copied between them, because it is
+ * learned again within a few calls. Circuits of unknown targets are always kept in memory, where their number is
+ * bounded.
  */
 export const withLocalFallback = <E, R>(shared: Layer.Layer<CircuitBreaker.CircuitBreakerStore, E, R>) =>
   Layer.effect(
@@ -98,7 +98,7 @@ export const withLocalFallback = <E, R>(shared: Layer.Layer<CircuitBreaker.Circu
         record: (outcome) =>
           isLocal(outcome.generation)
             ? local.record({ ...outcome, generation: toLocal(outcome.generation) })
-            : // The call is over and its caller has its answer; a store that went meanwhile forgets the circuit anyway.
+            : // The call is over and answered. A store that failed meanwhile forgets the circuit anyway.
               Effect.catchReason(
                 store.record(outcome),
                 "CircuitBreakerError",

@@ -1,4 +1,4 @@
-/** Circuit breakers: what fails is not called until it works again. {@link Suspect} says what has a circuit. */
+/** Circuit breakers: a failing target is not called until it works again. {@link Suspect} lists what has a circuit. */
 import { Cause, type Context, Duration, Effect, Exit, Fiber, Option, Scope } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type { ApiName } from "../../domain/upstream/apis.ts"
@@ -22,19 +22,19 @@ const best = (states: ReadonlyArray<CircuitState>): CircuitState =>
 const worst = (states: ReadonlyArray<CircuitState>): CircuitState =>
   STATES.findLast((state) => states.includes(state)) ?? "closed"
 
-/** What is known of a provider without calling it. */
+/** The state of a provider, known without calling it. */
 interface ProviderCircuits {
-  /** It is open only when nothing of the provider can be called. */
+  /** Open only if nothing of the provider can be called. */
   readonly state: CircuitState
-  /** The targets that were called so far, each with the worst circuit that a call passes, of the API that fares best. */
+  /** The targets called so far, each with the worst circuit on the way to it, for its best API. */
   readonly targets: ReadonlyArray<readonly [KnownTarget, CircuitState]>
 }
 
 /** A call's admission through its circuits. */
 export interface CircuitPermit {
   /**
-   * To be called when the target shows that it works. If the call is a probe, its circuit closes then, rather than at
-   * the end of the call: an answer can take minutes, and as long as its reader likes.
+   * Call it when the target shows that it works. If the call is a probe, its circuit closes then and not at the end of
+   * the call, which can be minutes later.
    */
   readonly working: () => void
   /** Whether the call is a probe whose target has not yet shown that it works. */
@@ -68,8 +68,8 @@ const PACE = "#pace"
 const AT_ONCE = { concurrency: "unbounded" } as const
 
 /**
- * What an exit says about a suspect. A request that was refused, or whose caller left, says nothing; if it was a probe,
- * its slot is free for the next one.
+ * The meaning of an exit for a suspect. A request that was refused, or whose caller left, means nothing. If it was a
+ * probe, its slot is free for the next one.
  */
 const outcomeFor = (suspect: Suspect, exit: Exit.Exit<unknown, Failure>): CircuitBreaker.Outcome => {
   if (Exit.isSuccess(exit)) return CircuitBreaker.success
@@ -80,7 +80,7 @@ const outcomeFor = (suspect: Suspect, exit: Exit.Exit<unknown, Failure>): Circui
   return suspect === "provider" && heard ? CircuitBreaker.success : CircuitBreaker.ignored
 }
 
-/** A circuit that a call was let through. */
+/** A circuit that let a call through. */
 interface Passed {
   readonly suspect: Suspect
   readonly key: string
@@ -95,7 +95,7 @@ const openDuration = ({ factor, maxOpen, open }: UpstreamSettings["circuit"], op
 
 /**
  * The library's breaker guards one key. A call passes three, so they are asked here: in one scope, with one mask, and
- * without a stream of transitions that somebody has to read. What a circuit is, and when it opens, is the store's.
+ * without a stream of transitions. The store defines circuits and when they open.
  */
 export const makeCircuits = Effect.fnUntraced(function* (
   settings: UpstreamSettings["circuit"],
@@ -120,7 +120,7 @@ export const makeCircuits = Effect.fnUntraced(function* (
   ): Effect.Effect<void> =>
     Effect.matchEffect(store.record({ key, generation, outcome, tripPolicy: policies[suspect], openFor }), {
       onSuccess: note,
-      // The call is over. What a store did not hear of, it learns from others.
+      // The call is over. A store that missed its outcome learns from later calls.
       onFailure: () => Effect.void,
     })
 
@@ -164,7 +164,7 @@ export const makeCircuits = Effect.fnUntraced(function* (
   })
 
   const show = (provider: ProviderId) => Effect.flatMap(statesOf(provider), ({ state }) => showCircuit(provider, state))
-  // A circuit's open time ends without an event, so its state is read whenever the metrics are.
+  // A circuit's open time ends without an event, so its state is read with the metrics.
   const showAll = Effect.forEach(book.providers, show, { discard: true })
   yield* showAll
   yield* measure(showAll)
@@ -188,7 +188,7 @@ export const makeCircuits = Effect.fnUntraced(function* (
         )
   })
 
-  /** Lets a call through its circuits, from the outermost; what it has passed when one refuses is in `passed`. */
+  /** Passes a call through its circuits, outermost first. If one refuses, `passed` holds those before it. */
   const admit = Effect.fnUntraced(function* (target: CalledTarget, api: ApiName, passed: Array<Passed>) {
     for (const suspect of OUTERMOST_FIRST) {
       const key = SUSPECTS[suspect](target, api)
@@ -196,7 +196,7 @@ export const makeCircuits = Effect.fnUntraced(function* (
         store.admit(key),
         "CircuitBreakerError",
         "CircuitBreakerStoreError",
-        // What cannot be asked lets everybody through, and is told nothing.
+        // A circuit that cannot be asked lets the call through and gets no report.
         () => Effect.undefined,
       )
       if (admission === undefined) continue
@@ -205,19 +205,19 @@ export const makeCircuits = Effect.fnUntraced(function* (
     }
   })
 
-  /** What is said of the end of a call that has passed these circuits. */
+  /** Reports the end of a call to the circuits that it passed. */
   const recordAll = Effect.fnUntraced(function* (passed: ReadonlyArray<Passed>, exit: Exit.Exit<unknown, Failure>) {
     for (const each of passed.toReversed()) yield* record(each, outcomeFor(each.suspect, exit))
   })
 
   /**
-   * Reports success for probes as soon as their target works. Their generation is over then, so that what is recorded at
-   * the end of the call changes nothing.
+   * Reports success for probes as soon as their target works. That ends their generation, so the report at the end of
+   * the call changes nothing.
    */
   const early = (probes: ReadonlyArray<Passed>) =>
     Effect.forEach(probes, (probe) => record(probe, CircuitBreaker.success), { discard: true })
 
-  /** The permit of a call that probes circuits; `reporting` hears of the fiber that tells them early. */
+  /** The permit of a call that probes circuits. `reporting` receives the fiber that reports early success. */
   const probing = (
     probes: ReadonlyArray<Passed>,
     context: Context.Context<never>,

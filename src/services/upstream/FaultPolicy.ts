@@ -1,9 +1,8 @@
 /**
- * The fault policy: what happens to a request when providers fail. From outside in: failover across targets → circuits of
- * provider and target → bulkhead per provider → retry → time limits of one call. The time limit of the request is kept by
- * whatever waits: for a place, before a retry, for the provider.
- * `failureRules` defines the consequences of each kind of failure, and `TargetFailures` the error that the caller sees
- * in the end.
+ * The fault policy: handles a request when providers fail. From outside in: failover across targets → circuits of
+ * provider and target → bulkhead per provider → retry → time limits of one call. Each wait (for a place, before a
+ * retry, for the provider) keeps the time limit of the request. `failureRules` defines the consequences of each kind of
+ * failure, and `TargetFailures` the error that the caller gets.
  */
 import { Context, Duration, Effect, ScopedRef, Tracer } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
@@ -30,7 +29,7 @@ import type { UpstreamSettings } from "./UpstreamSettings.ts"
 import { annotateCall, withCallSpan } from "./UpstreamSpans.ts"
 import { statusOf } from "./UpstreamStatus.ts"
 
-/** What a call gave, and every call that was made for it. */
+/** The result of a request, and every call that was made for it. */
 interface ServedBy<A> {
   readonly value: A
   readonly attempts: ReadonlyArray<Attempt>
@@ -53,14 +52,14 @@ interface RequestState {
   readonly deadline: number
   /** The target that was called last. */
   called: Target | undefined
-  /** What is known of that call. */
+  /** The state of that call. */
   progress: Progress | undefined
 }
 
 /**
- * The time limits of a call. A target's own limit takes precedence over its provider's, and that over the common one, which
- * is the longest that a target gets; only the last target gets all of it in any case, because none can take over. A longer
- * limit for the first output also prolongs that for a whole answer.
+ * The time limits of a call. A target's limit takes precedence over its provider's, and that over the common one, which
+ * is the maximum for learned limits. The last target always gets the maximum, because none can take over. A longer
+ * limit for the first output also extends the limit for a whole answer.
  */
 const limitsOf = (
   target: Target,
@@ -102,7 +101,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     )
   const current = yield* ScopedRef.fromAcquire(prepare(initial))
 
-  /** One call to one target. */
+  /** Makes one call to one target. */
   const attempt = <A>(
     state: RequestState,
     target: Target,
@@ -140,7 +139,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
       )
     })
 
-  /** Whether a target is tried again after a failure. A probe is tried once, so that its result is known soon. */
+  /** Whether to retry a target after a failure. A probe is tried once, so that its result is known soon. */
   const again = (
     state: RequestState,
     call: Call<unknown>,
@@ -153,7 +152,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     return Effect.succeed(alarms.now() + retryAfterMs < state.deadline)
   }
 
-  /** Calls a target, and again as often as its failures allow; `retries` is how often it was tried again. */
+  /** Calls a target and retries it as often as its failures allow. `retries` counts the retries so far. */
   const persist = <A>(
     state: RequestState,
     target: Target,
@@ -174,7 +173,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
       }),
     )
 
-  /** Tries the targets from the one at `at` on. */
+  /** Tries the targets in order, beginning with index `at`. */
   const tryTargets = <A>(
     state: RequestState,
     turn: Turn,
@@ -208,7 +207,7 @@ export const makeFaultPolicy = Effect.fnUntraced(function* (
     })
   }
 
-  /** Serves a request with `call`, or says why no target did. */
+  /** Serves a request with `call`, or fails with the reason why no target did. */
   const serve = <A>(request: UpstreamRequest | ApiRequest, call: Call<A>): Effect.Effect<ServedBy<A>, UpstreamError> =>
     Effect.flatMap(targetsOf(providers, request), (targets) => {
       if (request.targets !== undefined) for (const target of targets) book.configure(target)

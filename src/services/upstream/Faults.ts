@@ -1,4 +1,4 @@
-/** What is wrong with providers: told to the operator once, and shown in `/ready` until it is mended. */
+/** Lasting faults of providers: logged once, and shown in `/ready` until they are fixed. */
 import { Duration } from "effect"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import { type FailureKind, failureRules } from "../../domain/upstream/failures.ts"
@@ -9,7 +9,7 @@ import type { Target } from "./Targets.ts"
 /** How long the same fault of the same model is not logged again. */
 export const REPEAT = Duration.minutes(10)
 
-/** A fault that lasts until the operator mends it. `since` is in milliseconds since the epoch. */
+/** A fault that only the operator can fix. `since` is in milliseconds since the epoch. */
 export interface Fault {
   readonly since: number
   /** The label of the model that was called. */
@@ -19,14 +19,14 @@ export interface Fault {
   readonly fix: string
 }
 
-/** How a failed call is logged. */
+/** The log line of a failed call. */
 interface FaultLine {
   readonly level: "Warn" | "Info" | "Debug"
   readonly annotations: Readonly<Record<string, unknown>>
 }
 
 export interface Faults {
-  /** Notes a failed call, `now` in milliseconds since the epoch; `model` is the label of its target's. */
+  /** Notes a failed call. `now` is in milliseconds since the epoch; `model` is the label of the target's model. */
   readonly failed: (target: Target, model: string, failure: ProviderFailure, now: number) => FaultLine
   readonly succeeded: (provider: ProviderId, model: string) => void
   readonly of: (provider: ProviderId) => Fault | undefined
@@ -39,13 +39,13 @@ const fixOf = (provider: ProviderId, kind: FailureKind): string => {
   return `check ${slot}_BASE_URL`
 }
 
-/** Whether only the operator can mend it: waiting does not help, and no caller can do anything about it. */
+/** Whether only the operator can fix it: neither waiting nor the caller can. */
 const isLasting = ({ named }: Target, { kind, lasting }: ProviderFailure): boolean =>
   failureRules[kind].operator || lasting === true || (kind === "unknown-model" && named !== true)
 
 export const makeFaults = (): Faults => {
   const faults = new Map<ProviderId, Fault>()
-  /** When which fault was logged last. Providers, labels, kinds and reasons are from short lists. */
+  /** When each fault was last logged. Bounded: providers, labels, kinds and reasons are from short lists. */
   const logged = new Map<string, number>()
 
   return {
@@ -61,7 +61,7 @@ export const makeFaults = (): Faults => {
         if (!isSame) faults.set(id, { since: now, model, outcome: kind, reason, fix })
       }
       const annotations = withoutUndefined({ host, reason, fix })
-      // What concerns the request says nothing of the provider.
+      // A failure that concerns the request says nothing about the provider.
       if (!lasting && failureRules[kind].against === undefined) return { level: "Debug", annotations }
       const key = JSON.stringify([id, model, kind, reason])
       if (now - (logged.get(key) ?? -Infinity) < Duration.toMillis(REPEAT)) return { level: "Debug", annotations }

@@ -1,6 +1,6 @@
 /**
- * How long the first output of a stream may take: of a target that another one can stand in for, as long as its recent
- * calls suggest. A target that hangs is left after some 10 s, and a model that thinks in silence is not cut off.
+ * Limits the time to the first output of a stream by the target's recent calls, if another target can take over. A
+ * hanging target is left after some 10 s, and a model that thinks in silence is not cut off.
  */
 import type { TargetName } from "../../domain/upstream/targets.ts"
 import type { ApiRequest, Attempt, UpstreamRequest } from "../../domain/upstream/upstream.ts"
@@ -10,20 +10,20 @@ import type { Target } from "./Targets.ts"
 /** The shortest limit in milliseconds, unless a shorter one is configured. */
 export const LEAST_MS = 10_000
 
-/** A limit is this many times the longest recent time to first token. */
+/** The factor between the longest recent time to first token and the limit. */
 const MARGIN = 3
 
-/** Bytes of a prompt that add a second to its limit: some 2,000 tokens, which slow servers read in that time. */
+/** Prompt bytes that add a second to the limit: some 2,000 tokens, which slow servers read in that time. */
 const BYTES_PER_SECOND = 8_000
 
-/** The members with which requests ask a model to think before it answers. */
+/** Request members that ask a model to think before it answers. */
 const THINKING = ["reasoning_effort", "reasoning", "thinking"]
 
 type Request = UpstreamRequest | ApiRequest
 
 /** The limits of one request. */
 export interface FirstTokenLimits {
-  /** The limit in milliseconds for a target that another one can stand in for; at most `most`. */
+  /** Returns the limit in milliseconds for a target that another one can replace; at most `most`. */
   readonly limit: (target: Target, most: number) => number
   /** Notes how a call ended. */
   readonly ended: (attempt: Attempt) => void
@@ -42,18 +42,18 @@ const bytesOf = (request: Request): number => {
 const asksToThink = (request: Request): boolean =>
   THINKING.some((name) => ("api" in request ? request.body.has(name) : request.completion[name] != null))
 
-/** Makes the limits of requests, from the times that their calls took. */
+/** Makes the limits of requests from the times of earlier calls. */
 export const makeFirstTokenLimits = (): ((request: Request) => FirstTokenLimits) => {
   const times = new FirstTokenTimes()
 
   return (request) => {
     const thinks = asksToThink(request)
-    /** Calls that ask a model to think are measured apart. */
+    /** Calls that ask a model to think are measured separately. */
     const nameOf = (provider: Attempt["provider"], model: string): TargetName => ({
       provider,
       model: thinks ? `${model}#thinking` : model,
     })
-    /** Without any time so far, the least, and twice as long after each call that had no output by then. */
+    /** Without any time so far: the minimum, doubled after each call that had no output by then. */
     const expected = (target: TargetName, most: number): number => {
       const longest = times.longest(target)
       if (longest !== undefined) return Math.max(MARGIN * longest, LEAST_MS)

@@ -1,24 +1,24 @@
-/** One POST to a model provider, and its answer as it arrives. */
+/** Sends one POST to a model provider and reads its answer as it arrives. */
 import type { Readable } from "node:stream"
 import { Data, Effect, Exit, Scope } from "effect"
 import type { Dispatcher } from "undici"
 import type { Bytes } from "../../domain/bytes/bytes.ts"
 import { lend } from "../../domain/bytes/releaseBytes.ts"
 
-/** How many bytes of a body may wait for their reader before reading from the connection pauses. */
+/** Bytes of a body that may wait for their reader before reading from the connection pauses. */
 const MAX_WAITING_BYTES = 64 * 1024
 
-/** From so many bytes on, more than a socket takes at once, a body is lent to its connection until it was written. */
+/** A body of at least this size, more than a socket takes at once, is lent to its connection until it is written. */
 const LARGE_BODY = 128 * 1024
 
-/** A request with a JSON text as its body, or the UTF-8 of one. */
+/** A request whose body is JSON, as text or UTF-8. */
 export interface ProviderRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Bytes
 }
 
-/** Is asked for more once the connection wrote `bytes` out, or closed: `undici` has the socket drain after each piece. */
+/** Lends `bytes` until the connection has written them or closed: `undici` drains the socket after each piece. */
 async function* lending(bytes: Bytes): AsyncGenerator<Bytes> {
   const giveBack = lend(bytes)
   try {
@@ -33,31 +33,31 @@ const bodyOf = ({ body, headers }: ProviderRequest): Pick<Dispatcher.DispatchOpt
     ? { headers, body }
     : {
         headers: { ...headers, "content-length": `${body.length}` },
-        // It takes all that can be iterated over, which its types leave out.
+        // undici takes any iterable, which its types leave out.
         body: lending(body) as unknown as Readable,
       }
 
-/** What came since it was last asked for, as soon as there is something; `undefined` at the end. */
+/** The bytes that arrived since the last call, as soon as there are any; `undefined` at the end. */
 export type Next<A, E> = Effect.Effect<A | undefined, E>
 
-/** The head of an answer, and its body as it comes. */
+/** The head of a response, and its body as it arrives. */
 export interface ProviderResponse {
   readonly status: number
   /** By their names in lower case. */
   readonly headers: ResponseHeaders
   readonly body: Next<Pieces, ConnectionFailed>
-  /** Whether all of the body came, so that nothing has to be read for the connection to serve the next call. */
+  /** Whether the whole body arrived, so that the connection can serve the next call without further reading. */
   readonly hasEnded: () => boolean
 }
 
 export type ResponseHeaders = Readonly<Partial<Record<string, string>>>
 
-/** Bytes as they arrived, at least some. */
+/** Bytes in the pieces in which they arrived; at least one piece. */
 export type Pieces = ReadonlyArray<Uint8Array>
 
 /** The connection could not be made, or broke. */
 export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<{
-  /** The error code of the system or of undici, such as `ECONNREFUSED`; messages would name internal addresses. */
+  /** The error code of the system or of undici, such as `ECONNREFUSED`. Messages would name internal addresses. */
   readonly code: string | undefined
 }> {}
 
@@ -69,7 +69,7 @@ export const send = (
   Effect.flatMap(Effect.scope, (scope) => {
     const exchange = new Exchange()
     return Effect.andThen(
-      // `acquireRelease` would copy the whole context of its caller for the finalizer.
+      // `acquireRelease` would copy the caller's whole context for the finalizer.
       Scope.addFinalizer(
         scope,
         Effect.sync(() => exchange.close()),
@@ -83,8 +83,8 @@ export const send = (
   })
 
 /**
- * One request and its response, as `undici` reports them. Whoever waits is told after all of a packet was reported: of
- * most answers that is head, body and end, for which it would else be woken three times.
+ * One request and its response, as `undici` reports them. The waiting fiber resumes after a whole packet was reported.
+ * Most answers are one packet with head, body and end, which would otherwise resume it three times.
  */
 class Exchange implements Dispatcher.DispatchHandler {
   /** Receives the head of the response, or the failure to get one. */
@@ -148,7 +148,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   private readonly body: Next<Pieces, ConnectionFailed> = Effect.callback((resume) => {
-    // Looked for here and not before: a fiber may pause between two effects, and what came then would wake nobody.
+    // Checked here and not before: a fiber may pause between two effects, and bytes that came then would resume
+    // nothing.
     const ready = this.take()
     if (ready !== undefined) return resume(ready)
     this.onMore = () => {
@@ -190,7 +191,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
 const ABANDONED = new Error("Nobody waits for the answer any more.")
 
-/** `undici` has the names in lower case already. */
+/** `undici` has lower-cased the names already. */
 const joined = (headers: Readonly<Record<string, string | Array<string> | undefined>>): ResponseHeaders => {
   const all: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {

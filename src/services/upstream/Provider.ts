@@ -1,6 +1,6 @@
 /**
- * What stands behind `Upstream`: one model provider, called once. A provider translates between Chat Completions and
- * its own wire format and says how a call failed; whether to wait, retry or go elsewhere is the fault policy's business.
+ * One model provider, called once. A provider translates between Chat Completions and its wire format and classifies
+ * failures. The fault policy decides whether to wait, retry or go elsewhere.
  */
 import { type Duration, type Effect, Schema, type Stream } from "effect"
 import type { ApiName } from "../../domain/upstream/apis.ts"
@@ -14,23 +14,23 @@ import type { RawObject } from "../../domain/json/rawObject.ts"
 import type { ProviderId } from "../../domain/upstream/upstream.ts"
 
 /**
- * One failed call. `message` names only the kind, because spans and logs record it; what the provider said may quote
- * the prompt or the key and stays redacted in `detail`.
+ * One failed call. `message` names only the kind, because spans and logs record it. The provider's words may quote the
+ * prompt or the key, so they stay redacted in `detail`.
  */
 export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("ProviderFailure", {
   kind: FailureKind,
   detail: Schema.optionalKey(Schema.Redacted(Schema.String)),
   /** The members of the request that are wrong. */
   errors: Schema.optionalKey(Schema.Redacted(Schema.Array(ProblemIssue))),
-  /** How the provider itself put it. */
+  /** The error in the provider's words. */
   said: Schema.optionalKey(Schema.Redacted(ProviderError)),
-  /** How long the provider asked to be left alone, in milliseconds. */
+  /** The pause that the provider asked for, in milliseconds. */
   retryAfterMs: Schema.optionalKey(Schema.Finite),
-  /** Why, for the log: the status or what the connection ended with, and nothing that the provider said. */
+  /** The reason for the log: the status or the connection's error, never the provider's words. */
   reason: Schema.optionalKey(Schema.String),
-  /** Only the operator can mend it, although others of its kind pass. */
+  /** Only the operator can fix it, although other failures of this kind pass. */
   lasting: Schema.optionalKey(Schema.Boolean),
-  /** Tokens that the failed call cost, where the provider said so. */
+  /** Tokens that the failed call cost, if the provider reported them. */
   usage: Schema.optionalKey(Usage),
 }) {
   override get message(): string {
@@ -38,13 +38,13 @@ export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("Prov
   }
 }
 
-/** Receives what a stream reveals besides its chunks. */
+/** Receives the signs of life in a stream that are not in its chunks. */
 export interface StreamWatch {
-  /** Anything arrived, such as a chunk, a comment or a ping: the connection works, whatever the model does. */
+  /** Anything arrived, such as a chunk, a comment or a ping: the connection works, even if the model does not. */
   readonly alive: () => void
-  /** More thoughts arrived: the model is working, although readers of the chunks see none of it. */
+  /** More thoughts arrived: the model is working, although the chunks do not show it. */
   readonly thinking: () => void
-  /** What the answer has cost so far. */
+  /** The cost of the answer so far. */
   readonly spent: (usage: Usage) => void
   /** The answer was signed, and the signatures were verified. */
   readonly receipt: (receipt: KeptReceipt) => void
@@ -55,56 +55,55 @@ export interface NativeCall {
   readonly api: ApiName
   readonly body: RawObject
   readonly headers: Readonly<Record<string, string>>
-  /** The model that is asked, whatever `body` says. */
+  /** The model to ask, which replaces the one in `body`. */
   readonly model: string
 }
 
-/** What an answer says of itself. */
+/** Metadata in an answer. */
 export interface Said {
   readonly model: string
   readonly finishReasons: ReadonlyArray<string>
   readonly usage: Usage | null
-  /** The id by which its provider knows it, where a request can go on from it. */
+  /** The provider's id of the answer, if a request can continue from it. */
   readonly id?: string
 }
 
-/** A whole answer, and what it says of itself. */
+/** A whole answer and its metadata. */
 export interface NativeAnswer {
-  /** I-JSON, as the provider wrote it wherever it wrote that. */
+  /** I-JSON: the provider's own text if that is I-JSON. */
   readonly json: string
   readonly said: Said
 }
 
-/** What a provider is asked in its own API, so that nothing has to be translated. */
+/** The APIs that a provider speaks itself, so that their requests need no translation. */
 export interface NativeApis {
-  /** The APIs that it speaks. */
   readonly names: ReadonlySet<ApiName>
-  /** One whole answer. */
+  /** Asks for a whole answer. */
   readonly complete: (call: NativeCall) => Effect.Effect<NativeAnswer, ProviderFailure>
   /**
-   * A streamed answer: the data of its events. It ends without failure only after the provider said, as its API has it,
-   * that the answer is finished.
+   * Asks for a streamed answer: the data of its events. It ends without failure only after the provider said, in the
+   * way of its API, that the answer is finished.
    */
   readonly stream: (call: NativeCall, watch?: StreamWatch) => Stream.Stream<JsonObject, ProviderFailure>
 }
 
 export interface Provider {
   readonly id: ProviderId
-  /** What spans call its API, by the conventions for `gen_ai.provider.name`. */
+  /** The name of its API in spans (`gen_ai.provider.name`). */
   readonly apiName: string
-  /** The model used when a request names none. */
+  /** The model for requests that name none. */
   readonly defaultModel: string
-  /** The server that is called, for spans; absent for the built-in echo. */
+  /** The server that is called, for spans. Absent for the built-in echo. */
   readonly server?: { readonly address: string; readonly port: number }
-  /** How long the first output of a stream may take, if that differs from other providers. */
+  /** The limit for the first output of a stream, if it differs from the common one. */
   readonly firstToken?: Duration.Duration | undefined
-  /** One whole answer. */
+  /** Asks for a whole answer. */
   readonly complete: (request: ChatRequest) => Effect.Effect<ChatCompletion, ProviderFailure>
   /**
-   * A streamed answer. It ends without failure only after the provider said that the answer is finished (a finish
-   * reason for every choice), so truncation is always a failure. Usage, if the provider sends any, is in a chunk.
+   * Asks for a streamed answer. It ends without failure only after a finish reason for every choice, so truncation is
+   * always a failure. If the provider sends usage, it is in a chunk.
    */
   readonly stream: (request: ChatRequest, watch?: StreamWatch) => Stream.Stream<ChatChunk, ProviderFailure>
-  /** Absent if it can only be asked through this product's translation. */
+  /** Absent if every request needs translation. */
   readonly native?: NativeApis
 }

@@ -1,7 +1,7 @@
 /**
- * HTTP to model providers: one POST, whose response body is read as it arrives. It uses `undici`'s dispatcher
- * directly, because every completion and every chunk passes here, and the request, response and stream objects of a
- * general client cost several times what the exchange does.
+ * HTTP to model providers: one POST, whose response body is read as it arrives. It uses `undici`'s dispatcher directly,
+ * because every completion and every chunk passes here, and the request, response and stream objects of a general
+ * client cost several times as much as the exchange.
  */
 import { Context, Duration, Effect, Layer, Redacted, Scope } from "effect"
 import type { Dispatcher } from "undici"
@@ -11,7 +11,7 @@ import { traceContextOf } from "../../domain/operations/traceContext.ts"
 import { type ConnectionFailed, type ProviderRequest, type ProviderResponse, send } from "./HttpExchange.ts"
 import type { UpstreamSettings } from "./UpstreamSettings.ts"
 
-/** The largest response header section, in bytes; a larger one fails the call. */
+/** The largest response header section in bytes. A larger one fails the call. */
 export const MAX_RESPONSE_HEADER_BYTES = 128 * 1024
 
 /** How long an idle connection is kept, even if the provider would keep it longer. */
@@ -20,11 +20,11 @@ const KEEP_ALIVE = Duration.seconds(30)
 /** undici's own time limits are off, because the fault policy sets them. */
 const NO_LIMIT = 0
 
-/** HTTP proxies of the network, through which providers are reached by a tunnel (`CONNECT`, RFC 9110 §9.3.6). */
+/** The network's HTTP proxies, through which providers are reached by a tunnel (`CONNECT`, RFC 9110 §9.3.6). */
 export interface NetworkProxies {
   readonly http: Redacted.Redacted | undefined
   readonly https: Redacted.Redacted | undefined
-  /** Hosts that are called without them, as `NO_PROXY` has them. */
+  /** Hosts that are called without a proxy, as in `NO_PROXY`. */
   readonly except: string | undefined
 }
 
@@ -33,8 +33,8 @@ const open = <A extends Dispatcher>(make: () => A) =>
   Effect.acquireRelease(Effect.sync(make), (dispatcher) => Effect.promise(() => dispatcher.destroy()))
 
 /**
- * Makes the pool of connections to providers, or to the proxies in front of them. This machine is never called through a
- * proxy, to which its name would mean another, and neither is a scheme that has none.
+ * Makes the pool of connections to providers, or to the proxies in front of them. Loopback addresses never go through a
+ * proxy, where they would name another machine; nor do schemes without a proxy.
  */
 export const makeDispatcher = Effect.fnUntraced(function* (
   connect: Duration.Duration,
@@ -57,7 +57,7 @@ export const makeDispatcher = Effect.fnUntraced(function* (
     () =>
       new EnvHttpProxyAgent({
         ...options,
-        // A tunnel gives each call a connection of its own; without tunnels, all calls through one proxy would share one.
+        // A tunnel gives each call its own connection. Without tunnels, all calls through one proxy would share one.
         proxyTunnel: true,
         requestTls: { timeout },
         proxyTls: { timeout },
@@ -82,10 +82,10 @@ export class ProviderHttp extends Context.Service<
   }
 >()("sealgate/services/upstream/ProviderHttp") {
   /**
-   * Connections of its own, closed with the layer's scope. The connect timeout covers DNS, TCP and TLS; it may come up to
-   * a second late. Bodies are bounded by the providers that read them. HTTP/1.1 only: each stream has its own connection,
-   * so one that stalls or breaks takes no other answer with it. With `traceHeaders`, the trace context of the call's span
-   * is sent along (W3C Trace Context).
+   * Makes a pool that closes with the layer's scope. The connect timeout covers DNS, TCP and TLS, and may come up to a
+   * second late. The providers that read bodies bound them. HTTP/1.1 only: each stream has its own connection, so one
+   * that stalls or breaks affects no other. With `traceHeaders`, calls carry the trace context of their span (W3C Trace
+   * Context).
    */
   static readonly layer = ({
     connect,
@@ -99,8 +99,8 @@ export class ProviderHttp extends Context.Service<
       ProviderHttp,
       Effect.gen(function* () {
         const scope = yield* Effect.scope
-        // Made for the first call, because its library takes longer to load than any other at a start. All calls wait for the
-        // same one, so that one which is given up does not give it up for the others.
+        // Made for the first call, because undici is the slowest library to load at a start. All calls wait for the
+        // same pool, so a call that gives up does not cancel it for the others.
         let agent: Dispatcher | undefined
         const make = yield* Effect.cached(
           Effect.uninterruptible(

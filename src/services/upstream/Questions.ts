@@ -1,27 +1,27 @@
-/** How a target is asked: in this product's own terms, or as the caller wrote it where the target speaks its API. */
+/** Asks a target: in Chat Completions, or as the caller wrote the request if the target speaks its API. */
 import { Effect, Redacted, Stream } from "effect"
 import { CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
 import type { ChatChunk, ChatCompletion, ChatRequest } from "../../domain/chat/chat.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { iJsonOf } from "../../domain/json/surrogates.ts"
 import type { ApiRequest, CallOptions } from "../../domain/upstream/upstream.ts"
-import { streamReading } from "./apis/readings.ts"
-import type { AnswerReading } from "./apis/AnswerReading.ts"
-import { ChatReading, saidIn } from "./apis/ChatReading.ts"
+import { streamReading } from "./answerReaders/readings.ts"
+import type { AnswerReading } from "./answerReaders/AnswerReading.ts"
+import { ChatReading, saidIn } from "./answerReaders/ChatReading.ts"
 import { type NativeApis, type NativeCall, ProviderFailure, type Said, type StreamWatch } from "./Provider.ts"
 import type { Target } from "./Targets.ts"
 
 export interface Question<Answer, Piece> {
   readonly complete: (target: Target) => Effect.Effect<readonly [Answer, Said], ProviderFailure>
   readonly stream: (target: Target, watch: StreamWatch) => Stream.Stream<Piece, ProviderFailure>
-  /** Follows one streamed answer. */
+  /** Makes a reader for one streamed answer. */
   readonly reading: () => AnswerReading<Piece>
 }
 
 const withModel = (request: ChatRequest, model: string): ChatRequest =>
   request.model === model ? request : { ...request, model }
 
-/** A chat of this product's own. */
+/** A chat in Chat Completions. */
 export const chatQuestion = (
   request: ChatRequest,
   outputLimit?: CallOptions["outputLimit"],
@@ -70,7 +70,7 @@ export const apiQuestion = (request: ApiRequest): Question<string, JsonObject> =
     },
     reading: () =>
       api === CHAT_COMPLETIONS
-        ? // Its pieces were made by the readers of chats, in one way or the other.
+        ? // The readers of chats made its pieces, native or translated.
           (new ChatReading() as unknown as AnswerReading<JsonObject>)
         : streamReading(api),
   }

@@ -1,35 +1,35 @@
-/** Where something was answered that may come back there: for a while, and of a bounded number of things. */
+/** Remembers for a while which provider answered something, for a bounded number of things. */
 import { Duration } from "effect"
 import type { ProviderId } from "../../domain/upstream/upstream.ts"
 
-/** How many are remembered: each takes some 200 bytes. */
+/** The number of places remembered. Each takes some 200 bytes. */
 export const MAX_PLACES = 20_000
 
-/** How many of them may be one caller's, so that nobody makes the places of all others be forgotten. */
+/** The number of places per caller, so that one caller cannot displace all others. */
 export const MAX_PLACES_OF_CALLER = 2_000
 
 interface Place {
-  /** `undefined` where callers are not told apart. */
+  /** `undefined` if callers are not identified. */
   readonly caller: string | undefined
   readonly provider: ProviderId
   /** In milliseconds since the epoch. */
   readonly until: number
 }
 
-/** Times are in milliseconds since the epoch. An id is one caller's. */
+/** Times are in milliseconds since the epoch. Each id belongs to one caller. */
 export class RecentPlaces {
   private readonly keptMs: number
-  /** In the order in which they were set. */
+  /** In insertion order. */
   private readonly places = new Map<string, Place>()
-  /** The ids of each caller in the same order. */
+  /** The ids of each caller in insertion order. */
   private readonly idsOf = new Map<string | undefined, Set<string>>()
 
-  /** `keptFor`: how long after it was set a place is remembered. */
+  /** `keptFor`: how long a place is remembered after it was set. */
   constructor(keptFor: Duration.Duration) {
     this.keptMs = Duration.toMillis(keptFor)
   }
 
-  /** Whether nothing is remembered, so that nothing has to be looked for. */
+  /** Whether nothing is remembered, so that lookups can be skipped. */
   isEmpty(now: number): boolean {
     this.forget(now)
     return this.places.size === 0

@@ -1,9 +1,9 @@
-/** Who served a streamed answer and what it cost, read from the answer itself and from what is told beside it. */
+/** Collects the provider, model and usage of a streamed answer, from its pieces and from the reports beside them. */
 import type { Usage } from "../../domain/chat/chat.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 import type { KeptReceipt } from "../../domain/protocol/keptReceipt.ts"
 import type { ProviderId, Served } from "../../domain/upstream/upstream.ts"
-import type { AnswerReading } from "./apis/AnswerReading.ts"
+import type { AnswerReading } from "./answerReaders/AnswerReading.ts"
 
 export class StreamOutcome<Piece> {
   readonly provider: ProviderId
@@ -16,7 +16,7 @@ export class StreamOutcome<Piece> {
     this.reading = reading
   }
 
-  /** Reads `piece`. Providers fail by themselves where one makes the answer worthless. */
+  /** Reads `piece`. Providers themselves fail if a piece makes the answer worthless. */
   add(piece: Piece): void {
     this.reading.add(piece)
   }
@@ -40,8 +40,8 @@ export class StreamOutcome<Piece> {
   }
 
   /**
-   * The usage of an incomplete answer is the last one known. That of a complete answer comes from its pieces alone,
-   * because an earlier count is only a part.
+   * The usage of an incomplete answer is the last one known. The usage of a complete answer comes from its pieces
+   * alone, because an earlier count is partial.
    */
   get served(): Served {
     const said = this.reading.said

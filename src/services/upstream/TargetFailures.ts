@@ -1,4 +1,4 @@
-/** How targets failed to serve a request, and which of the failures its caller is told. */
+/** Failures of targets to serve a request, and the choice of the one that the caller sees. */
 import { Duration, Record, Redacted } from "effect"
 import type { CircuitBreakerError } from "effect/persistence/CircuitBreaker"
 import { failureCodes, failureRules, type UpstreamCode } from "../../domain/upstream/failures.ts"
@@ -8,10 +8,10 @@ import type { ProviderFailure } from "./Provider.ts"
 import type { Target } from "./Targets.ts"
 import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
-/** Why a target was passed over: its places were taken, or its circuit was open. */
+/** Why a target was skipped: its places were taken, or its circuit was open. */
 export type Skipped = "bulkhead" | "circuit"
 
-/** One target that did not serve the request: it failed for good, had no place free, or its circuit was open. */
+/** A target that did not serve the request: it failed for good, had no free place, or its circuit was open. */
 export interface TargetFailure {
   readonly provider: ProviderId
   readonly code: UpstreamCode
@@ -62,8 +62,8 @@ export const brokenOff = (failed: TargetFailure): TargetFailure =>
   failed.failover ? { ...failed, code: "upstream-interrupted", failover: false } : failed
 
 /**
- * Whether a target is worth asking after `failures`: not if its context is known to be no larger than one that was too
- * small. A window that is not known may be larger.
+ * Whether a target is worth asking after `failures`. It is not if its known context window is no larger than one that
+ * was too small.
  */
 export const mayFit = (target: Target, failures: ReadonlyArray<TargetFailure>): boolean =>
   !failures.some(
@@ -75,8 +75,8 @@ export const mayFit = (target: Target, failures: ReadonlyArray<TargetFailure>): 
   )
 
 /**
- * The error of a request that no target served: what ended the search, or else the failure whose code comes first in
- * {@link failureCodes}. Of several equal failures the first is told, because the first target is the preferred one;
+ * Returns the error of a request that no target served: the failure that ended the search, or else the one whose code
+ * comes first in {@link failureCodes}. Of equal failures the first counts, because the first target is preferred.
  * `retryAfterMs` is the soonest that any target may work again.
  */
 export const errorOf = (failures: ReadonlyArray<TargetFailure>, attempts: ReadonlyArray<Attempt>): UpstreamError => {
@@ -97,7 +97,7 @@ export const errorOf = (failures: ReadonlyArray<TargetFailure>, attempts: Readon
   })
 }
 
-/** The error of a request whose time ran out; `called` is the target that it was waiting for or had called last. */
+/** Returns the error of a request that ran out of time. `called` is the target that it waited for or called last. */
 export const outOfTime = (called: Target | undefined, attempts: ReadonlyArray<Attempt>): UpstreamError =>
   new UpstreamError({
     code: "upstream-timeout",

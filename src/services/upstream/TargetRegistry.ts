@@ -1,7 +1,7 @@
 /**
- * Which targets were called and when they last succeeded. Circuits, metrics, spans and logs take the names of targets
+ * Records which targets were called and when they last succeeded. Circuits, metrics, spans and logs get target names
  * from here, so that a caller who invents model names can neither fill memory nor put text into telemetry: some
- * providers accept any name, and the names in sealed requests are secret.
+ * providers accept any name, and names in sealed requests are secret.
  */
 import { createHash } from "node:crypto"
 import { type ApiName, CHAT_COMPLETIONS } from "../../domain/upstream/apis.ts"
@@ -10,15 +10,15 @@ import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import type { Provider } from "./Provider.ts"
 import type { Target } from "./Targets.ts"
 
-/** How many models of one provider, beside published ones, are remembered by their names. */
+/** How many unpublished models of one provider are remembered by name. */
 export const MAX_NAMED_MODELS = 64
 
-/** Replaces every name that may not be shown. */
+/** Replaces every name that must not be shown. */
 export const OTHER = "other"
 
 const PUBLISHED: ReadonlySet<string> = new Set(PUBLISHED_MODELS)
 
-/** The form of names of models and finish reasons: prose does not match it. */
+/** The form of model names and finish reasons. Prose does not match it. */
 const NAME = /^[\w.:/@+-]{1,128}$/
 
 /** Whether a text from outside has that form, so that it can be shown and kept. */
@@ -33,31 +33,31 @@ const UNKNOWN = "?"
 export interface CalledTarget {
   readonly provider: ProviderId
   /**
-   * Identifies the target everywhere: `provider/model`. A model that is neither configured nor published and never
-   * succeeded is unknown and may be made up, so a hash replaces its name.
+   * Identifies the target everywhere: `provider/model`. A model is unknown, and may be invented, if it is neither
+   * configured nor published and never succeeded. A hash replaces its name.
    */
   readonly key: string
 }
 
-/** What {@link CalledTarget.key} is for calls of an API: one that a server lacks or does badly says nothing of its others. */
+/** The {@link CalledTarget.key} for calls of one API. A server that lacks one API may serve the others. */
 export const keyFor = ({ key }: CalledTarget, api: ApiName): string =>
   api === CHAT_COMPLETIONS ? key : `${key}${API_MARK}${api}`
 
-/** The model, or what stands for it, in what follows `provider/` in a key of {@link keyFor}. */
+/** The model or its hash, from the part of a {@link keyFor} key after `provider/`. */
 export const modelIn = (name: string): string => name.split(API_MARK, 1)[0] ?? name
 
 const API_MARK = "#api="
 
-/** A target that is not unknown. */
+/** A known target. */
 export interface KnownTarget extends CalledTarget {
   readonly model: string
-  /** By which APIs it was called. */
+  /** The APIs by which it was called. */
   readonly apis: Set<ApiName>
   /** In milliseconds since the epoch. */
   lastSuccess: number | undefined
 }
 
-/** Whether a key is that of an unknown target. */
+/** Whether a key belongs to an unknown target. */
 export const isUnknownTarget = (key: string): boolean => key.includes(`/${UNKNOWN}`)
 
 export class TargetRegistry {
@@ -76,7 +76,7 @@ export class TargetRegistry {
     return [...this.known.keys()]
   }
 
-  /** The name of a model in telemetry: its own if an operator configured it or its vendor published it. */
+  /** The name of a model in telemetry: its own if it is configured or published. */
   label(provider: ProviderId, model: string): string {
     return PUBLISHED.has(model) || this.configured.get(provider)?.has(model) === true ? model : OTHER
   }
@@ -121,7 +121,7 @@ export class TargetRegistry {
     return this.successes.get(provider)
   }
 
-  /** The targets of a provider that were called so far, without unknown ones. */
+  /** The known targets of a provider that were called so far. */
   of(provider: ProviderId): ReadonlyArray<KnownTarget> {
     return [...this.knownTargets.values()].filter((target) => target.provider === provider)
   }

@@ -11,17 +11,16 @@ export interface Target {
   readonly model: string
   readonly contextTokens?: number | undefined
   readonly firstTokenMs?: number | undefined
-  /** Whether the caller named the model, and no setting does: if it is unknown, the caller made a mistake. */
+  /** Whether only the caller named the model. If it is unknown, the caller made a mistake. */
   readonly named?: boolean
 }
 
 /**
  * - A request with `targets` gets those whose provider is configured.
  * - A request that names a provider gets that one, with its model as given, and nothing else.
- * - Any other request goes down the order. Its model is asked of the provider that has it as its default, and that
- *   provider comes first; a model that is nobody's default is asked of the first provider. Every other provider is
- *   asked for its own default, because model names mean nothing elsewhere. For embeddings it is asked only if that is
- *   the same model.
+ * - Any other request gets all providers in order. The one whose default is the request's model comes first. If the
+ *   model is no provider's default, the first provider is asked for it. Every other provider is asked for its default,
+ *   because model names differ between providers. For embeddings it is asked only if that is the same model.
  */
 export const targetsOf = (
   providers: ReadonlyArray<Provider>,
@@ -34,7 +33,7 @@ export const targetsOf = (
   return Effect.fail(known ? notConfigured(request) : unsupportedApi(speaking, request))
 }
 
-/** The API that a request is of. */
+/** The API of a request. */
 export const apiNameOf = (request: UpstreamRequest | ApiRequest): ApiName =>
   "api" in request ? request.api : CHAT_COMPLETIONS
 
@@ -42,7 +41,10 @@ export const apiNameOf = (request: UpstreamRequest | ApiRequest): ApiName =>
 export const modelOf = (request: UpstreamRequest | ApiRequest): string | undefined =>
   "api" in request ? request.model : request.completion.model
 
-/** Chats can be translated for every provider; other requests go to those that speak their API. */
+/**
+ * Whether a provider can take a request. Chats can be translated for every provider; other requests need one that
+ * speaks their API.
+ */
 const speaks = ({ native }: Provider, request: UpstreamRequest | ApiRequest): boolean =>
   !("api" in request) || request.api === CHAT_COMPLETIONS || native?.names.has(request.api) === true
 
@@ -68,7 +70,7 @@ const unsupportedApi = (speaking: ReadonlyArray<Provider>, request: UpstreamRequ
 /** Whether another model can answer: the vectors of two models cannot be compared. */
 const hasSubstitutes = (request: UpstreamRequest | ApiRequest): boolean => apiNameOf(request) !== "embeddings"
 
-/** A provider, asked for the model that the caller names, if it names one. */
+/** A provider with the model that the caller names, if any. */
 const asked = (provider: Provider, model: string | undefined): Target =>
   model === undefined || model === provider.defaultModel
     ? { provider, model: provider.defaultModel }

@@ -1,5 +1,5 @@
-/** Calls to model providers, whatever their wire format and whatever goes wrong on the way. */
-import { Channel, Context, Effect, Layer, Stream } from "effect"
+/** Calls model providers under the fault policy. */
+import { Context, Effect, Layer, Queue, Stream } from "effect"
 import type * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type {
   Answered,
@@ -14,7 +14,6 @@ import type {
 import { completeCall, streamCall } from "./Calls.ts"
 import { layerCircuitsInMemory } from "./CircuitStore.ts"
 import { makeFaultPolicy } from "./FaultPolicy.ts"
-import { Handoff } from "./Handoff.ts"
 import type { Provider } from "./Provider.ts"
 import { echo } from "./providers/echo/Echo.ts"
 import { apiQuestion, chatQuestion, type Question } from "./Questions.ts"
@@ -25,11 +24,11 @@ export type { ProviderStatus, TargetStatus } from "./UpstreamStatus.ts"
 
 type Finished = Extract<StreamEvent, { readonly _tag: "Finished" }>
 
-/** Events that wait for a slow reader of a stream; then its provider is read no further. */
+/** The number of events that wait for a slow reader of a stream before reading from its provider pauses. */
 const STREAM_BUFFER = 4
 
 interface UpstreamOptions {
-  /** In the order in which requests that name no provider are offered to them. */
+  /** In the order in which they are asked if a request names none. */
   readonly providers: ReadonlyArray<Provider>
   readonly settings?: UpstreamSettings | undefined
 }
@@ -37,27 +36,27 @@ interface UpstreamOptions {
 export class Upstream extends Context.Service<
   Upstream,
   {
-    /** One whole answer, and who gave it. */
+    /** Asks for a whole answer to a chat. */
     readonly complete: (request: UpstreamRequest) => Effect.Effect<Completed, UpstreamError>
-    /** A streamed answer; it succeeded only if its last event is `Finished`. */
+    /** Asks for a streamed answer to a chat. It succeeded only if its last event is `Finished`. */
     readonly stream: (request: UpstreamRequest) => Stream.Stream<StreamEvent, UpstreamError>
     /**
-     * The same for who takes every event at once and hands none on: nothing runs beside it, and no event waits. `heard` is
-     * told in the order of the events, the last but `Finished` before this returns.
+     * Asks for a streamed answer and passes each event to `onEvent` at once, without a queue. So the caller has all
+     * output of a call when `onAttempt` reports the end of that call, and can charge for it.
      */
-    readonly listen: (
+    readonly streamTo: (
       request: UpstreamRequest,
-      heard: (event: StreamEvent) => void,
+      onEvent: (event: StreamEvent) => void,
     ) => Effect.Effect<Finished, UpstreamError>
-    /** One whole answer to a request that is passed on as its sender wrote it, wherever its API is spoken. */
-    readonly answer: (request: ApiRequest) => Effect.Effect<Answered, UpstreamError>
-    /** The same, streamed; it succeeded only if its last event is `Finished`. */
-    readonly events: (request: ApiRequest) => Stream.Stream<ApiEvent, UpstreamError>
-    /** The providers that can be called, if they work. */
+    /** Asks for a whole answer to a request that is passed on as its sender wrote it where its API is spoken. */
+    readonly request: (request: ApiRequest) => Effect.Effect<Answered, UpstreamError>
+    /** The same, streamed. It succeeded only if its last event is `Finished`. */
+    readonly requestStream: (request: ApiRequest) => Stream.Stream<ApiEvent, UpstreamError>
+    /** The configured providers. */
     readonly configured: Effect.Effect<ReadonlySet<ProviderId>>
-    /** Every configured provider, in the order in which requests that name none are offered to them; calls nobody. */
+    /** The state of every configured provider, in order. Makes no call. */
     readonly status: Effect.Effect<ReadonlyArray<ProviderStatus>>
-    /** Replaces the fault policy's settings, connect timeout aside, for requests that begin from now on. */
+    /** Replaces the fault policy's settings, except the connect timeout, for requests that begin from now on. */
     readonly configure: (settings: UpstreamSettings) => Effect.Effect<void>
   }
 >()("sealgate/services/upstream/Upstream") {
@@ -66,23 +65,24 @@ export class Upstream extends Context.Service<
     const whole = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
       Effect.map(policy.serve(request, completeCall(question)), ({ attempts, value }) => ({ ...value, attempts }))
     const streamed = <Answer, Piece>(request: UpstreamRequest | ApiRequest, question: Question<Answer, Piece>) =>
-      Stream.fromChannel(
-        Channel.fromTransform((_, scope) => {
-          const events = new Handoff<StreamEvent<Piece>, UpstreamError>(STREAM_BUFFER)
-          const serving = policy.serve(request, streamCall(question, request, events.offer)).pipe(
-            Effect.flatMap(({ attempts, value }) => events.offer([{ _tag: "Finished", served: value, attempts }])),
-            Effect.onExit((exit) => Effect.sync(() => events.end(exit))),
-          )
-          let pull: typeof events.take = Effect.flatMap(Effect.forkIn(serving, scope), () => {
-            pull = events.take
-            return pull
-          })
-          return Effect.succeed(Effect.suspend(() => pull))
-        }),
+      Stream.callback<StreamEvent<Piece>, UpstreamError>(
+        (events) =>
+          policy
+            .serve(
+              request,
+              streamCall(question, request, (pieces) => Queue.offerAll(events, pieces)),
+            )
+            .pipe(
+              Effect.flatMap(({ attempts, value }) =>
+                Queue.offer(events, { _tag: "Finished", served: value, attempts }),
+              ),
+              Effect.andThen(Queue.end(events)),
+            ),
+        { bufferSize: STREAM_BUFFER },
       )
-    const listen = (request: UpstreamRequest, heard: (event: StreamEvent) => void) => {
+    const streamTo = (request: UpstreamRequest, onEvent: (event: StreamEvent) => void) => {
       const hear = (events: ReadonlyArray<StreamEvent>) => {
-        for (const event of events) heard(event)
+        for (const event of events) onEvent(event)
         return Effect.void
       }
       return Effect.map(
@@ -100,10 +100,10 @@ export class Upstream extends Context.Service<
           }),
         ),
       stream: (request) => streamed(request, chatQuestion(request.completion, request.outputLimit)),
-      listen,
-      answer: (request) =>
+      streamTo,
+      request: (request) =>
         Effect.map(whole(request, apiQuestion(request)), ({ answer: json, ...rest }) => ({ json, ...rest })),
-      events: (request) => streamed(request, apiQuestion(request)),
+      requestStream: (request) => streamed(request, apiQuestion(request)),
       configured: Effect.succeed(new Set(providers.map(({ id }) => id))),
       status: policy.status,
       configure: policy.configure,

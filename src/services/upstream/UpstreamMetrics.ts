@@ -1,6 +1,6 @@
 /**
- * What is counted about provider calls. Labels have few values: a model is named only if it is configured or publicly
- * known (see `TargetRegistry`), everything else is from closed lists.
+ * Metrics of provider calls. Labels have few values: a model is named only if it is configured or publicly known (see
+ * `TargetRegistry`); all others are from closed lists.
  */
 import { type Context, Effect, type Exit, Metric } from "effect"
 import type { UpstreamCode } from "../../domain/upstream/failures.ts"
@@ -41,15 +41,15 @@ export const countAttempt = (attempt: Attempt, model: string, context: Context.C
   }
 }
 
-/** Shows how often a provider refused its key from nothing on, or the first time would be no increase. */
+/** Shows a count of refused keys from zero on, or the first refusal would be no increase. */
 export const showKeyRefusals = (provider: ProviderId): Effect.Effect<void> =>
   Metric.update(errors({ provider, kind: "unauthorized" }), 0)
 
-/** Counts one target that was passed over. */
+/** Counts one skipped target. */
 export const countSkip = (provider: ProviderId, reason: Skipped): Effect.Effect<void> =>
   Metric.update(skips({ provider, reason }), 1)
 
-/** Counts one turn of a conversation that was answered elsewhere than the order of providers leads. */
+/** Counts one turn of a conversation that another provider answered than the order says. */
 export const countTurn = (provider: ProviderId, affinity: "followed" | "moved"): Effect.Effect<void> =>
   Metric.update(turns({ provider, affinity }), 1)
 
@@ -57,7 +57,7 @@ export const countTurn = (provider: ProviderId, affinity: "followed" | "moved"):
 export const countRequestFailed = (code: UpstreamCode): Effect.Effect<void> =>
   Metric.update(requestsFailed({ code }), 1)
 
-/** Counts a call as under way while it runs; `ended` hears how it ended, whatever that is. */
+/** Counts a call as in flight while it runs. `ended` receives its exit. */
 export const whileInFlight = <A, E, R, R2>(
   provider: ProviderId,
   context: Context.Context<never>,
@@ -72,7 +72,7 @@ export const whileInFlight = <A, E, R, R2>(
     return call
   })
   return Effect.onExit(begin, (exit) => {
-    // An interruption may come before it began.
+    // An interruption may come before the call began.
     if (!isUnderWay) return Effect.void
     underWay.modifyUnsafe(-1, context)
     return ended(exit)

@@ -3,31 +3,34 @@ import { Duration } from "effect"
 
 export interface UpstreamSettings {
   readonly timeouts: {
-    /** Until a connection, TLS included, stands. Enforced by the HTTP client, see `ProviderHttp`. */
+    /** Until a connection, TLS included, is made. The HTTP client enforces it, see `ProviderHttp`. */
     readonly connect: Duration.Duration
     /** Until a whole answer, from the start of a call that does not stream. */
     readonly answer: Duration.Duration
-    /** Until the first output of a stream, from the start of the call; thoughts that it shows prolong it by `idle` each. */
+    /** Until the first output of a stream, from the start of the call. Each visible thought extends it by `idle`. */
     readonly firstToken: Duration.Duration
-    /** Of silence after the first output, comments and pings being none; the time that a slow reader takes does not count. */
+    /**
+     * Silence after the first output. Comments and pings do not count as output, and the time of a slow reader does
+     * not count.
+     */
     readonly idle: Duration.Duration
-    /** For a request as a whole, whatever it goes through: waiting, retries, failover, and reading the answer. */
+    /** For a whole request: waiting, retries, failover, and reading the answer. */
     readonly total: Duration.Duration
   }
   readonly retry: {
-    /** Tries of one target after its first. */
+    /** Retries of one target after its first call. */
     readonly times: number
     /** Back-off before the first retry. Every delay is jittered to between 80 % and 120 %. */
     readonly base: Duration.Duration
-    /** By what each back-off is longer than the one before. */
+    /** The factor between one back-off and the next. */
     readonly factor: number
     /** The longest back-off before jitter. */
     readonly cap: Duration.Duration
-    /** The longest `Retry-After` that is waited for; a longer one leads to the next target at once. */
+    /** The longest `Retry-After` to wait for. A longer one leads to the next target at once. */
     readonly maxRetryAfter: Duration.Duration
   }
   readonly bulkhead: {
-    /** Calls that one provider serves at a time. */
+    /** Concurrent calls of one provider. */
     readonly calls: number
     /** Calls that may wait for one of those places. */
     readonly waiting: number
@@ -35,13 +38,13 @@ export interface UpstreamSettings {
     readonly maxWait: Duration.Duration
   }
   readonly circuit: {
-    /** Requests in a row that a target must fail, each with all its retries, before its circuit opens. */
+    /** Consecutive requests that a target must fail, each with all its retries, before its circuit opens. */
     readonly failures: number
-    /** The same for requests that were too slow, which are counted apart. */
+    /** The same for requests that were too slow, which are counted separately. */
     readonly slow: number
     /** How long a circuit stays open the first time. Every opening is jittered to between 80 % and 120 %. */
     readonly open: Duration.Duration
-    /** By what each opening in a row is longer than the one before. */
+    /** The factor between one opening and the next in a row. */
     readonly factor: number
     /** The longest opening before jitter, and the longest that a provider's `Retry-After` can make it. */
     readonly maxOpen: Duration.Duration

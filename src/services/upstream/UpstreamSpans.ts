@@ -1,14 +1,11 @@
-/** Spans of provider calls after OpenTelemetry's semantic conventions for generative AI; never any content. */
+/** Spans of provider calls, after OpenTelemetry's semantic conventions for generative AI. They hold no content. */
 import { Effect, Tracer } from "effect"
 import type { Attempt } from "../../domain/upstream/upstream.ts"
 import type { Recorded } from "./Attempts.ts"
 import type { Provider } from "./Provider.ts"
 import { nameOrOther, OTHER } from "./TargetRegistry.ts"
 
-/**
- * Runs one call in a client span of its own, which is there only where spans are exported: nobody else is told of it.
- * `model` is the label of the target's model.
- */
+/** Runs one call in its own client span, if spans are exported. `model` is the label of the target's model. */
 export const withCallSpan = <A, E, R>(
   tracer: Tracer.Tracer,
   { apiName, id, server }: Pick<Provider, "apiName" | "id" | "server">,
@@ -26,14 +23,14 @@ export const withCallSpan = <A, E, R>(
     ...(server === undefined ? {} : { "server.address": server.address, "server.port": server.port }),
   }
   return Effect.useSpan(`chat ${model}`, { kind: "client", attributes }, (span) =>
-    // A stack frame of it would only ever name this file.
+    // Its stack frame would only ever name this file.
     Effect.withParentSpan(call(span), span, { captureStackTrace: false }),
   )
 }
 
 /**
- * Writes on the span of a call how it ended. Where the target's model is not named, what the provider calls it is not
- * either, because some providers say back whatever they were asked for.
+ * Writes the outcome of a call on its span. If the target's model is not named, the served model is not either, because
+ * some providers repeat whatever name they were asked for.
  */
 export const annotateCall = (span: Tracer.Span, { attempt, model, served }: Recorded): void => {
   const { outcome, servedModel, usage } = attempt

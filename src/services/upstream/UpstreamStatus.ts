@@ -1,4 +1,4 @@
-/** What is known of every provider without calling it. */
+/** The state of every provider, known without calling it. */
 import { Effect, Option } from "effect"
 import type { ProviderId } from "../../domain/upstream/upstream.ts"
 import type { Circuits, CircuitState } from "./Circuits.ts"
@@ -18,12 +18,12 @@ export interface ProviderStatus {
   readonly provider: ProviderId
   /** Its default model. */
   readonly model: string
-  /** It is open only when nothing of the provider can be called. */
+  /** Open only if nothing of the provider can be called. */
   readonly circuit: CircuitState
   readonly lastSuccess: Option.Option<number>
-  /** What only the operator can mend, until a call succeeds. */
+  /** The fault that only the operator can fix, until a call succeeds. */
   readonly fault: Fault | undefined
-  /** The targets that were called so far, without those that may be made up. */
+  /** The known targets that were called so far. */
   readonly targets: ReadonlyArray<TargetStatus>
 }
 

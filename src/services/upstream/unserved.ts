@@ -1,4 +1,4 @@
-/** Tells the operator of a request that no target served, and nothing of what was said in it. */
+/** Logs a request that no target served, without any of its content. */
 import { Effect } from "effect"
 import type { UpstreamError } from "../../domain/upstream/upstream.ts"
 import type { TargetFailure } from "./TargetFailures.ts"
@@ -6,7 +6,7 @@ import type { TargetRegistry } from "./TargetRegistry.ts"
 
 const SKIPPED = { bulkhead: "not called, no place free", circuit: "not called, circuit open" } as const
 
-/** One line for each request: what its caller was told, and how each call to a provider ended. */
+/** Logs one line for each request: the error for its caller, and the outcome of each call. */
 export const logUnserved = (
   { attempts = [], code, provider }: UpstreamError,
   failures: ReadonlyArray<TargetFailure>,

@@ -90,12 +90,12 @@ it("joins members it has no name for: texts and lists grow, states are replaced"
   assert.strictEqual(completion["system_fingerprint"], "fp")
 })
 
-it("a legacy call in pieces", () => {
+it("joins an unknown object, such as a function_call, member by member", () => {
   const { choices } = accumulate([
     delta(0, { function_call: { name: "f", arguments: "" } }),
     delta(0, { function_call: { arguments: "{}" } }, "function_call"),
   ])
-  assert.deepStrictEqual(choices[0]?.message.function_call, { name: "f", arguments: "{}" })
+  assert.deepStrictEqual(choices[0]?.message["function_call"], { name: "f", arguments: "{}" })
 })
 
 it("what is not finished says so, and grows from chunk to chunk", () => {

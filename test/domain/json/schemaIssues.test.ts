@@ -51,7 +51,7 @@ describe("what does not fit", () => {
       "payload: Expected only one of messages, task",
     ])
     assert.deepStrictEqual(of(ChatInput, { messages: [{ ...user, role: "robot" }] }), [
-      `payload.messages.0.role: Expected "system" | "developer" | "user" | "assistant" | "tool" | "function"`,
+      `payload.messages.0.role: Expected "system" | "developer" | "user" | "assistant" | "tool"`,
     ])
   })
 

@@ -33,7 +33,6 @@ const PLACES: ReadonlyArray<(text: string) => Delta> = [
   (text) => ({ reasoning: { "half\ud83d": { text } } }),
   (args) => ({ tool_calls: [{ index: 0, function: { arguments: args } }] }),
   (args) => ({ tool_calls: [{ index: 7, function: { arguments: args } }] }),
-  (args) => ({ function_call: { arguments: args } }),
 ]
 
 /** The texts of an answer, place by place, whatever a joiner made of it. */
@@ -45,7 +44,6 @@ const textsOf = (chunks: ReadonlyArray<ChatChunk>) => {
     reasoning: message["reasoning_content"] ?? "",
     nested: Object.values(Object(message["reasoning"])),
     calls: (message.tool_calls ?? []).map((call) => call.function.arguments),
-    call: message.function_call?.arguments ?? "",
   }))
 }
 

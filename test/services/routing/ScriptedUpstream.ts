@@ -62,13 +62,13 @@ export class ScriptedUpstream {
       Upstream,
       Upstream.of({
         complete: () => Effect.die("not used"),
-        answer: () => Effect.die("not used"),
-        events: () => Stream.die("not used"),
+        request: () => Effect.die("not used"),
+        requestStream: () => Stream.die("not used"),
         configured: Effect.sync(() => new Set(this.statuses.map(({ provider }) => provider))),
         status: Effect.sync(() => this.statuses),
         configure: (settings) => Effect.sync(() => void this.configured.push(settings)),
         stream: () => Stream.die("not used"),
-        listen: (request, heard) =>
+        streamTo: (request, heard) =>
           Effect.flatMap(this.answer(request), (events) =>
             events.pipe(
               Stream.tap((event) => Effect.sync(() => heard(event))),

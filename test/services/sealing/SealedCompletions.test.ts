@@ -50,7 +50,9 @@ const textOf = (payloads: ReadonlyArray<Record<string, unknown>>): string =>
     .join("")
 
 const layerStreaming = (events: Stream.Stream<ApiEvent, UpstreamError>, grace?: Duration.Duration) =>
-  layerSealing(grace === undefined ? {} : { grace }).pipe(Layer.provide(Layer.mock(Upstream)({ events: () => events })))
+  layerSealing(grace === undefined ? {} : { grace }).pipe(
+    Layer.provide(Layer.mock(Upstream)({ requestStream: () => events })),
+  )
 
 describe("sizes", () => {
   const answerOf = (tokens: number): string => Array.from({ length: tokens }, () => "token").join(" ")
@@ -99,7 +101,7 @@ describe("sizes", () => {
       const told = String(Reflect.get(Object(payloads[1]?.["problem"]), "detail"))
       assert.isTrue(detail.startsWith(told) && told.length > 500, String(told.length))
     }).pipe(
-      Effect.provide(layerSealing().pipe(Layer.provide(Layer.mock(Upstream)({ answer: () => Effect.fail(error) })))),
+      Effect.provide(layerSealing().pipe(Layer.provide(Layer.mock(Upstream)({ request: () => Effect.fail(error) })))),
     )
   })
 })
@@ -109,8 +111,8 @@ describe("the times of an exchange", () => {
     const served = { provider: "provider1", model: "model-1", finishReasons: ["stop"], usage: null } as const
     const setBack = TestClock.setTime(100_000)
     const upstream = Layer.mock(Upstream)({
-      answer: () => Effect.as(setBack, { json: "{}", served, attempts: [] }),
-      events: () =>
+      request: () => Effect.as(setBack, { json: "{}", served, attempts: [] }),
+      requestStream: () =>
         Stream.fromIterable<ApiEvent>([delta("a"), { _tag: "Finished", served, attempts: [] }]).pipe(
           Stream.tap(() => setBack),
         ),
@@ -188,7 +190,7 @@ describe("what providers cut between the two halves of a character", () => {
       assert.deepStrictEqual(payloads[0]?.["choices"], [{ "\uFFFD": "a\uFFFD", finish_reason: "stop\uFFFD" }])
 
       const quoting = new UpstreamError({ code: "invalid-request", detail: Redacted.make(`cut here: ${HALF}`) })
-      const quoted = layerSealing().pipe(Layer.provide(Layer.mock(Upstream)({ answer: () => Effect.fail(quoting) })))
+      const quoted = layerSealing().pipe(Layer.provide(Layer.mock(Upstream)({ request: () => Effect.fail(quoting) })))
       const refused = yield* Effect.provide(asked, quoted)
       assert.deepInclude(refused.payloads[1]?.["problem"], { detail: "cut here: \uFFFD" })
     })
@@ -228,7 +230,7 @@ describe("an answer", () => {
   it.effect("is given to one of 50 concurrent copies, for one call of a provider", () => {
     let calls = 0
     const upstream = Layer.mock(Upstream)({
-      events: () =>
+      requestStream: () =>
         Stream.suspend(() => {
           calls++
           return Stream.make(delta("once"))
@@ -264,8 +266,8 @@ describe("an answer", () => {
         return Effect.andThen(gate.await, Effect.fail(new UpstreamError({ code: "overloaded" })))
       }
       const upstream = Layer.mock(Upstream)({
-        answer: refuse,
-        events: (request) => Stream.fromEffect(refuse(request)),
+        request: refuse,
+        requestStream: (request) => Stream.fromEffect(refuse(request)),
       })
       return Effect.gen(function* () {
         const completions = yield* SealedCompletions
@@ -300,8 +302,8 @@ describe("an answer", () => {
       return Effect.fail(new UpstreamError({ code: "overloaded" }))
     }
     const upstream = Layer.mock(Upstream)({
-      answer: refuse,
-      events: (request) => Stream.fromEffect(refuse(request)),
+      request: refuse,
+      requestStream: (request) => Stream.fromEffect(refuse(request)),
     })
     return Effect.gen(function* () {
       const completion = { prompt: "hi", system: "brief", seed: 7, custom: { kept: true } }
@@ -429,7 +431,10 @@ describe("a request that was opened but cannot be served", () => {
                 detail: Redacted.make("You said: hi"),
                 retryAfterMs: 1500,
               })
-              return Layer.mock(Upstream)({ answer: () => Effect.fail(error), events: () => Stream.fail(error) })
+              return Layer.mock(Upstream)({
+                request: () => Effect.fail(error),
+                requestStream: () => Stream.fail(error),
+              })
             }),
           ),
         ),
@@ -818,7 +823,7 @@ describe("a request's id", () => {
   it.effect("is served once for each credential, whatever session it was sealed in", () => {
     let calls = 0
     const upstream = Layer.mock(Upstream)({
-      answer: () =>
+      request: () =>
         Effect.sync(() => {
           calls++
           return {

@@ -21,8 +21,8 @@ import {
   wait,
 } from "./ScriptedProvider.ts"
 
-describe("attempts", () => {
-  it.effect("say of every call who was asked, why, when, and what came of it", () =>
+describe("each attempt", () => {
+  it.effect("records its provider, cause, times and outcome", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       first.script(
@@ -94,7 +94,7 @@ describe("attempts", () => {
     }),
   )
 
-  it.effect("of callers that went away are told too", () =>
+  it.effect("is recorded when its caller goes away", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.script([text("a"), usage(5, 1), hang])
@@ -110,7 +110,7 @@ describe("attempts", () => {
     }),
   )
 
-  it.effect("that broke off cost what the provider had said by then", () =>
+  it.effect("that broke off costs the tokens that the provider had reported by then", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       first.script([spends(5, 1), role, spends(5, 2), hang])
@@ -129,7 +129,7 @@ describe("attempts", () => {
     }),
   )
 
-  it.effect("that finished without a last count have none: an earlier one is not the whole", () =>
+  it.effect("that finished without a final count has no usage, because an earlier count is partial", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.script([spends(5, 1), text("a"), finish()], [spends(5, 1), text("a"), finish(), usage(5, 9)])
@@ -142,7 +142,7 @@ describe("attempts", () => {
     }),
   )
 
-  it.effect("are told to whoever asked for them, one by one, also when the caller goes away", () =>
+  it.effect("is reported to `onAttempt` as it ends, also when the caller goes away", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       first.script([fails("timeout")])
@@ -223,7 +223,7 @@ describe("metrics", () => {
     }),
   )
 
-  it.effect("show circuits, targets passed over and requests that nobody served", () =>
+  it.effect("show circuits, skipped targets and unserved requests", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("timeout")])
@@ -241,7 +241,7 @@ describe("metrics", () => {
     }),
   )
 
-  it.effect("show the turns of conversations that went elsewhere than the order leads, and where", () =>
+  it.effect("count conversation turns that left the order of providers, and where they went", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       first.script([fails("unauthorized")])
@@ -263,7 +263,7 @@ describe("metrics", () => {
     }),
   )
 
-  it.effect("measure calls in seconds, and count none that its caller left as an error", () =>
+  it.effect("measure calls in seconds, and count no abandoned call as an error", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.script([wait(2_000), text("a"), wait(1_000), finish()], [hang])
@@ -281,7 +281,7 @@ describe("metrics", () => {
     }),
   )
 
-  it.effect("show a circuit whose time is over as half-open, although nobody called", () =>
+  it.effect("show a circuit whose open time is over as half-open without a call", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])
@@ -297,7 +297,7 @@ describe("metrics", () => {
     }),
   )
 
-  it.effect("tell a target without a free place from one with an open circuit", () =>
+  it.effect("distinguish a target without a free place from one with an open circuit", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([hang])
@@ -314,7 +314,7 @@ describe("metrics", () => {
     }),
   )
 
-  it.effect("name models that are configured or published, never one that a caller made up, though it served", () =>
+  it.effect("name configured or published models, never one that a caller invented, even if it served", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("invalid-request")])
@@ -348,7 +348,7 @@ describe("metrics", () => {
 })
 
 describe("a span", () => {
-  it.effect("names where the provider is, and no finish reason that is a text", () =>
+  it.effect("names the provider's server, and leaves out finish reasons that are prose", () =>
     Effect.gen(function* () {
       const provider = { ...scripted("provider1"), server: { address: "api.example.com", port: 443 } }
       provider.script([text("a"), finish("because somebody wrote so")])
@@ -404,7 +404,7 @@ describe("the log", () => {
     }),
   )
 
-  it.effect("says of a request that nobody served in one line how each call ended, and who was passed over", () =>
+  it.effect("has one line for an unserved request, with the outcome of each call and the skipped targets", () =>
     Effect.gen(function* () {
       const [first, second, third] = [scripted("provider1"), scripted("provider2"), scripted("provider3")]
       first.always([fails("unavailable", { detail: Redacted.make("quoted prompt") })])

@@ -43,7 +43,7 @@ describe("a conversation", () => {
     }),
   )
 
-  it.effect("stays where it went, with the model that answered, while others follow the order", () =>
+  it.effect("stays where it moved, with the model that answered, while others follow the order", () =>
     Effect.gen(function* () {
       const { first, second, upstream } = yield* moved()
       for (const n of [2, 3]) assert.strictEqual(yield* servedBy(upstream, turn(n)), "provider2")
@@ -56,7 +56,7 @@ describe("a conversation", () => {
     }),
   )
 
-  it.effect("stays when it is streamed", () =>
+  it.effect("stays where it moved when it is streamed", () =>
     Effect.gen(function* () {
       const [first, second] = pair()
       const upstream = yield* upstreamOf([first, second], once)
@@ -72,7 +72,7 @@ describe("a conversation", () => {
     }),
   )
 
-  it.effect("leaves what it went to when that is ill, and stays where it comes to then", () =>
+  it.effect("moves on when its new provider fails, and stays there", () =>
     Effect.gen(function* () {
       const { first, second, upstream } = yield* moved()
       second.script([fails("unavailable")])
@@ -82,7 +82,7 @@ describe("a conversation", () => {
     }),
   )
 
-  it.effect("does not call what it went to while its circuit is open", () =>
+  it.effect("skips its new provider while that one's circuit is open", () =>
     Effect.gen(function* () {
       const [first, second] = pair()
       const upstream = yield* upstreamOf([first, second], { retry: { times: 0 }, circuit: { failures: 1 } })
@@ -96,7 +96,7 @@ describe("a conversation", () => {
     }),
   )
 
-  it.effect("that fails everywhere stays where it was", () =>
+  it.effect("stays in place after it failed everywhere", () =>
     Effect.gen(function* () {
       const { first, second, upstream } = yield* moved()
       second.script([fails("unavailable")])
@@ -106,7 +106,7 @@ describe("a conversation", () => {
     }),
   )
 
-  it.effect("is not the one of another caller, of another model or of nobody", () =>
+  it.effect("belongs to one caller and one model", () =>
     Effect.gen(function* () {
       const named = { completion: { ...turn(1).completion, prompt_cache_key: "k", model: "m" } }
       const { upstream } = yield* moved(turn(1, named))
@@ -122,7 +122,7 @@ describe("a conversation", () => {
     }),
   )
 
-  it.effect("does not keep a request from whom it names", () =>
+  it.effect("does not override the provider that a request names", () =>
     Effect.gen(function* () {
       const { upstream } = yield* moved()
       assert.strictEqual(yield* servedBy(upstream, turn(2, { provider: "provider1" })), "provider1")
@@ -135,7 +135,7 @@ describe("a conversation", () => {
     }),
   )
 
-  it.effect("returns 20 s after it moved, however many turns it had meanwhile", () =>
+  it.effect("returns 20 s after it moved, even with turns in between", () =>
     Effect.gen(function* () {
       const { upstream } = yield* moved()
       const from = yield* Clock.currentTimeMillis
@@ -148,7 +148,7 @@ describe("a conversation", () => {
     }),
   )
 
-  it.effect("returns although all share one prompt_cache_key, and moves again if that fails", () =>
+  it.effect("returns although all conversations share one prompt_cache_key, and moves again if that fails", () =>
     Effect.gen(function* () {
       const shared = { completion: { ...turn(1).completion, prompt_cache_key: "everything" } }
       const { first, upstream } = yield* moved(turn(1, shared))
@@ -161,7 +161,7 @@ describe("a conversation", () => {
     }),
   )
 
-  it.effect("follows the order again as soon as the open circuit that it was led past closes", () =>
+  it.effect("follows the order again as soon as the circuit that diverted it closes", () =>
     Effect.gen(function* () {
       const [first, second] = pair()
       const upstream = yield* upstreamOf([first, second], { retry: { times: 0 }, circuit: { failures: 1 } })
@@ -190,7 +190,7 @@ describe("a conversation", () => {
     }
   })
 
-  it.effect("is forgotten when so many others moved after it", () =>
+  it.effect("is forgotten after enough other conversations have moved", () =>
     Effect.gen(function* () {
       const { move, moveMany, stays } = yield* places()
       yield* move("alice", "old")
@@ -206,7 +206,7 @@ describe("a conversation", () => {
     }),
   )
 
-  it.effect("is not forgotten for any number of another caller's, whose own oldest are", () =>
+  it.effect("survives any number of another caller's conversations, whose own oldest are forgotten", () =>
     Effect.gen(function* () {
       const { move, moveMany, stays } = yield* places()
       yield* move("alice", "hers")
@@ -221,7 +221,7 @@ describe("a conversation", () => {
     }),
   )
 
-  it.effect("goes on where the first of its turns side by side went that had to move", () =>
+  it.effect("follows the first of its concurrent turns that had to move", () =>
     Effect.gen(function* () {
       const [first, second, third] = [scripted("provider1"), scripted("provider2"), scripted("provider3")]
       const upstream = yield* upstreamOf([first, second, third], once)

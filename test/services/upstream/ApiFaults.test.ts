@@ -1,4 +1,4 @@
-/** What the fault policy makes of the failures of Messages, Responses and Embeddings, as their vendors put them. */
+/** The fault policy for Messages, Responses and Embeddings, with failures in their vendors' forms. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Option, Redacted, Result, Stream } from "effect"
 import type { ApiName } from "../../../src/domain/upstream/apis.ts"
@@ -62,7 +62,7 @@ const asked = (api: ApiName, more: Partial<ApiRequest> = {}): ApiRequest => ({
 /** Runs an effect whose retries take less than a minute, in which nothing is forgotten. */
 const soon = <A, E, R>(effect: Effect.Effect<A, E, R>) => passingTime(effect, "1 minute")
 
-/** What a reader of a stream gets, and what it is told in the end. */
+/** Reads a stream and its final error. */
 const read = (stream: Stream.Stream<ApiEvent, UpstreamError>) =>
   Effect.gen(function* () {
     const heard: Array<string> = []
@@ -79,30 +79,30 @@ const read = (stream: Stream.Stream<ApiEvent, UpstreamError>) =>
 
 const saidOf = ({ said }: UpstreamError) => (said === undefined ? undefined : Redacted.value(said))
 
-describe("messages", () => {
-  it.effect("that find a vendor overloaded are tried again, then elsewhere", () =>
+describe("a request for messages", () => {
+  it.effect("is retried, then sent elsewhere, if the vendor is overloaded", () =>
     Effect.gen(function* () {
       const busy = () => json(overloaded, { status: 529 })
       const { calls, upstream } = yield* slots("messages", [busy], [() => json(whole)])
-      const { served } = yield* soon(upstream.answer(asked("messages")))
+      const { served } = yield* soon(upstream.request(asked("messages")))
       assert.deepStrictEqual([served.provider, calls()], ["provider2", [3, 1]])
     }),
   )
 
-  it.effect("that are overloaded everywhere fail in the vendor's words", () =>
+  it.effect("fails in the vendor's words if all are overloaded", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("messages", [() => json(overloaded, { status: 529 })])
-      const error = yield* soon(Effect.flip(upstream.answer(asked("messages"))))
+      const error = yield* soon(Effect.flip(upstream.request(asked("messages"))))
       assert.strictEqual(error.code, "upstream-unavailable")
       assert.deepStrictEqual(saidOf(error), { status: 529, error: OVERLOADED })
     }),
   )
 
-  it.effect("whose stream fails before output are tried again without a trace of it", () =>
+  it.effect("is retried without a trace if its stream fails before output", () =>
     Effect.gen(function* () {
       const failed = [sse(...BEGINNING, overloaded), sse(...BEGINNING), () => json(overloaded)]
       const { calls, upstream } = yield* slots("messages", failed, [sse(...BEGINNING, WORD, ...END)])
-      const { error, heard } = yield* read(upstream.events(asked("messages")))
+      const { error, heard } = yield* read(upstream.requestStream(asked("messages")))
       assert.isUndefined(error)
       assert.deepStrictEqual(calls(), [3, 1])
       assert.deepStrictEqual(heard, [...[...BEGINNING, WORD, ...END].map(({ type }) => type), "Finished"])
@@ -117,27 +117,27 @@ describe("messages", () => {
   ] as const)("whose stream breaks behind output by %s end there, unless they may begin anew", ([, broken]) =>
     Effect.gen(function* () {
       const { calls, upstream } = yield* slots("messages", [broken], [sse(...BEGINNING, WORD, ...END)])
-      const { error, heard } = yield* read(upstream.events(asked("messages")))
+      const { error, heard } = yield* read(upstream.requestStream(asked("messages")))
       assert.strictEqual(error?.code, "upstream-interrupted")
       assert.notInclude(heard, "Finished")
       assert.notInclude(heard, "Restarted")
       assert.deepStrictEqual(calls(), [1, 0])
-      const again = yield* read(upstream.events(asked("messages", { restart: true })))
+      const again = yield* read(upstream.requestStream(asked("messages", { restart: true })))
       assert.isUndefined(again.error)
       assert.include(again.heard, "Restarted")
       assert.strictEqual(again.heard.at(-1), "Finished")
     }),
   )
 
-  it.effect("that broke off say why in the vendor's words", () =>
+  it.effect("that broke off fails in the vendor's words", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("messages", [sse(...BEGINNING, WORD, overloaded)])
-      const { error } = yield* read(upstream.events(asked("messages")))
+      const { error } = yield* read(upstream.requestStream(asked("messages")))
       assert.deepStrictEqual(error && saidOf(error), { status: 529, error: OVERLOADED })
     }),
   )
 
-  it.effect("that are wrong are refused once, in the vendor's words", () =>
+  it.effect("that is malformed is refused once, in the vendor's words", () =>
     Effect.gen(function* () {
       const wrong = { type: "invalid_request_error", message: "max_tokens: Field required" }
       const { calls, upstream } = yield* slots(
@@ -145,15 +145,15 @@ describe("messages", () => {
         [() => json({ type: "error", error: wrong }, { status: 400 })],
         [],
       )
-      const error = yield* soon(Effect.flip(upstream.answer(asked("messages"))))
+      const error = yield* soon(Effect.flip(upstream.request(asked("messages"))))
       assert.deepStrictEqual([error.code, saidOf(error)], ["invalid-request", { status: 400, error: wrong }])
       assert.deepStrictEqual(calls(), [1, 0])
     }),
   )
 })
 
-describe("responses", () => {
-  it.effect("end with the event that says so, also where the response in it is written in short", () =>
+describe("streamed responses", () => {
+  it.effect("finish with the final event, even if it abbreviates the response", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("responses", [
         sse(created, { type: "response.completed", response: { id: "r", usage } }),
@@ -163,7 +163,7 @@ describe("responses", () => {
         }),
       ])
       for (const reason of ["completed", "max_output_tokens"]) {
-        const last = yield* soon(Stream.runLast(upstream.events(asked("responses"))))
+        const last = yield* soon(Stream.runLast(upstream.requestStream(asked("responses"))))
         const finished = Option.getOrUndefined(last)
         assert.deepStrictEqual(finished?._tag === "Finished" ? finished.served.finishReasons : undefined, [reason])
       }
@@ -185,17 +185,17 @@ describe("responses", () => {
         ...Array.from({ length: times }, () => sse(created, { type: "response.failed", response: failed })),
         () => json(failed),
       ])
-      const streamed = yield* read(upstream.events(asked("responses")))
+      const streamed = yield* read(upstream.requestStream(asked("responses")))
       assert.deepStrictEqual([streamed.error?.code, streamed.heard], [expected, []])
       assert.deepStrictEqual(calls(), [times])
-      const whole = yield* soon(Effect.flip(upstream.answer(asked("responses"))))
+      const whole = yield* soon(Effect.flip(upstream.request(asked("responses"))))
       assert.strictEqual(whole.code, expected)
       assert.deepStrictEqual(saidOf(whole), { ...said, error })
     }),
   )
 })
 
-describe("a response that goes on from another", () => {
+describe("a response that continues another one", () => {
   const busy = () => json({ error: { message: "slow down", type: "requests" } }, { status: 429 })
   const made = (id: string) => () => json({ ...response, id, status: "completed" })
   const goingOn = (previous: string, more: Partial<ApiRequest> = {}) =>
@@ -214,34 +214,34 @@ describe("a response that goes on from another", () => {
         [busy, busy, busy, made("r0")],
         [streamed ? sse(created, completed) : made("r1"), made("r2"), made("r3"), busy],
       )
-      yield* streamed ? read(upstream.events(first)) : soon(upstream.answer(first))
+      yield* streamed ? read(upstream.requestStream(first)) : soon(upstream.request(first))
       assert.deepStrictEqual(calls(), [3, 1])
       for (const previous of ["r1", "r2"]) {
-        const { served } = yield* soon(upstream.answer(goingOn(previous)))
+        const { served } = yield* soon(upstream.request(goingOn(previous)))
         assert.strictEqual(served.provider, "provider2")
       }
-      const error = yield* soon(Effect.flip(upstream.answer(goingOn("r3"))))
+      const error = yield* soon(Effect.flip(upstream.request(goingOn("r3"))))
       assert.deepStrictEqual([error.code, calls()], ["rate-limited", [3, 6]])
     }),
   )
 
-  it.effect("is asked of the first slot where nothing is known of it, or only of another caller's", () =>
+  it.effect("goes to the first slot if the other one is unknown or another caller's", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("responses", [busy, busy, busy, made("r0")], [made("r1")])
-      yield* soon(upstream.answer(first))
+      yield* soon(upstream.request(first))
       for (const other of [goingOn("r9"), goingOn("r1", { caller: "bob" })]) {
-        const { served } = yield* soon(upstream.answer(other))
+        const { served } = yield* soon(upstream.request(other))
         assert.strictEqual(served.provider, "provider1")
       }
     }),
   )
 
-  it.effect("is not looked for where it was not to be kept", () =>
+  it.effect("follows the order if the other one was not to be stored", () =>
     Effect.gen(function* () {
       const { upstream } = yield* slots("responses", [busy, busy, busy, made("r0")], [made("r1")])
       const body = RawObject.of({ input: "hi", store: false })
-      yield* soon(upstream.answer(asked("responses", { caller: "alice", body })))
-      const { served } = yield* soon(upstream.answer(goingOn("r1")))
+      yield* soon(upstream.request(asked("responses", { caller: "alice", body })))
+      const { served } = yield* soon(upstream.request(goingOn("r1")))
       assert.strictEqual(served.provider, "provider1")
     }),
   )
@@ -251,16 +251,16 @@ describe("embeddings", () => {
   const list = { object: "list", model: "e", data: [{ object: "embedding", index: 0, embedding: [0.5] }], usage: {} }
   const busy = () => json({ error: { message: "slow down", type: "requests" } }, { status: 429 })
 
-  it.effect("are not asked of another model, whose vectors mean something else", () =>
+  it.effect("do not fail over to another model, whose vectors are incomparable", () =>
     Effect.gen(function* () {
       const { calls, upstream } = yield* slots("embeddings", [busy], [() => json(list)])
-      const error = yield* soon(Effect.flip(upstream.answer(asked("embeddings", { model: "embed" }))))
+      const error = yield* soon(Effect.flip(upstream.request(asked("embeddings", { model: "embed" }))))
       assert.strictEqual(error.code, "rate-limited")
       assert.deepStrictEqual(calls(), [3, 0])
     }),
   )
 
-  it.effect("are asked of another slot that has the same one", () =>
+  it.effect("fail over to another slot with the same model", () =>
     Effect.gen(function* () {
       const { provider: one } = yield* canned("openai", busy)
       const { provider: two } = yield* canned("openai", () => json(list))
@@ -268,7 +268,7 @@ describe("embeddings", () => {
         { ...one, defaultModel: "embed" },
         { ...two, id: "provider2", defaultModel: "embed" },
       ])
-      const { served } = yield* soon(upstream.answer(asked("embeddings", { model: "embed" })))
+      const { served } = yield* soon(upstream.request(asked("embeddings", { model: "embed" })))
       assert.strictEqual(served.provider, "provider2")
     }),
   )
@@ -290,7 +290,7 @@ describe("an API that a server lacks", () => {
       const upstream = yield* upstreamOf([provider])
       const stateOf = Effect.map(upstream.status, ([status]) => status?.circuit)
       // Longer than retries take, and shorter than a circuit stays open.
-      const ask = (request: ApiRequest) => passingTime(Effect.result(upstream.answer(request)), "2 seconds")
+      const ask = (request: ApiRequest) => passingTime(Effect.result(upstream.request(request)), "2 seconds")
       for (let i = 0; i < 3; i++) yield* ask(asked("responses"))
       assert.strictEqual(yield* stateOf, "open")
       const served = yield* ask(asked("chat.completions", chat))

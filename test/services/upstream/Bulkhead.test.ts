@@ -7,7 +7,7 @@ import { ask, fails, hang, says, scripted, settingsWith, upstreamOf, wait } from
 const small = { bulkhead: { calls: 2, waiting: 1, maxWait: Duration.seconds(2) } }
 
 describe("a bulkhead", () => {
-  it.effect("serves its number of calls at a time, and the waiting one when a place is free", () =>
+  it.effect("limits concurrent calls, and serves waiting ones as places become free", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([wait(1_000), ...says("ok")])
@@ -29,7 +29,7 @@ describe("a bulkhead", () => {
     }),
   )
 
-  it.effect("that is full leads to the next target, and without one to `overloaded`", () =>
+  it.effect("that is full leads to the next target, or to `overloaded` if there is none", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       first.always([hang])
@@ -48,7 +48,7 @@ describe("a bulkhead", () => {
     }),
   )
 
-  it.effect("lets nobody wait longer than its limit", () =>
+  it.effect("limits how long a call waits", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([hang])
@@ -62,7 +62,7 @@ describe("a bulkhead", () => {
     }),
   )
 
-  it.effect("that is full says nothing about the target's health", () =>
+  it.effect("that is full does not count against the target's health", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([hang])
@@ -74,7 +74,7 @@ describe("a bulkhead", () => {
     }),
   )
 
-  it.effect("that is full does not count as a success either: neither for failures in a row nor for a probe", () =>
+  it.effect("that is full does not count as a success, neither for consecutive failures nor for a probe", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       const upstream = yield* upstreamOf([provider], {
@@ -108,7 +108,7 @@ describe("a bulkhead", () => {
     }),
   )
 
-  it.effect("gives back the places of callers that go away, waiting ones included", () =>
+  it.effect("releases the places of callers that go away, waiting ones included", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([hang])
@@ -131,7 +131,7 @@ describe("a bulkhead", () => {
     }),
   )
 
-  it.effect("gives back the places of calls that fail", () =>
+  it.effect("releases the places of calls that fail", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("invalid-request")])
@@ -142,7 +142,7 @@ describe("a bulkhead", () => {
     }),
   )
 
-  it.effect("is one per provider, whatever its models", () =>
+  it.effect("is shared by all models of a provider", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([hang])
@@ -154,7 +154,7 @@ describe("a bulkhead", () => {
     }),
   )
 
-  it.effect("can be resized while calls are under way", () =>
+  it.effect("can be resized while calls are in flight", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([hang])

@@ -38,7 +38,7 @@ const circuitOf = (upstream: Effect.Success<ReturnType<typeof upstreamOf>>, inde
   Effect.map(upstream.status, (providers) => providers[index]?.circuit)
 
 describe("a circuit", () => {
-  it.effect("opens after its number of failures in a row, and then spares the target", () =>
+  it.effect("opens after its number of consecutive failures, and then spares the target", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])
@@ -99,7 +99,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("of a provider is shown open also where nothing but invented models was asked for", () =>
+  it.effect("of a provider is shown as open even if only invented models were asked for", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("connect-timeout")])
@@ -110,7 +110,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("of a provider stays closed while it is heard in between, whatever it says", () =>
+  it.effect("of a provider stays closed while any response arrives in between", () =>
     Effect.gen(function* () {
       for (const said of ["invalid-request", "unavailable", "unauthorized"] satisfies Array<FailureKind>) {
         const provider = scripted("provider1")
@@ -125,7 +125,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("of a provider does not take for heard what was never sent, or never answered", () =>
+  it.effect("of a provider does not count unsent or unanswered calls as responses", () =>
     Effect.gen(function* () {
       for (const unheard of ["unsupported", "slow"] satisfies Array<FailureKind>) {
         const provider = scripted("provider1")
@@ -139,7 +139,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("bears slowness longer than failures, and counts it apart", () =>
+  it.effect("tolerates more slow calls than failures, and counts them separately", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       const upstream = yield* upstreamOf([provider], plain)
@@ -166,7 +166,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("counts as slow an answer, or the first output of a stream, that does not come in time", () =>
+  it.effect("counts a late answer, or a late first output of a stream, as slow", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([hang])
@@ -178,7 +178,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("takes silence in the middle of an answer for a failure", () =>
+  it.effect("counts silence in the middle of an answer as a failure", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([text("a"), hang])
@@ -188,7 +188,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("sees one failure of a request, however often that was tried", () =>
+  it.effect("counts one failure per request, however many retries it had", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])
@@ -199,7 +199,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("a success in between starts the count anew, a refused request does not", () =>
+  it.effect("restarts its count after a success, but not after a refused request", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])
@@ -216,30 +216,32 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("others serve while it is open, and traffic returns within one open period once the target works", () =>
-    Effect.gen(function* () {
-      const [first, second] = [scripted("provider1"), scripted("provider2")]
-      first.always([fails("unavailable")])
-      const upstream = yield* upstreamOf([first, second], plain)
-      const serve = Effect.map(upstream.complete(ask()), ({ served }) => served.provider)
-      // A request every second for two minutes; the target is down for the first of them.
-      const servedBy: Array<string> = []
-      for (let second = 0; second < 120; second++) {
-        if (second === 60) first.always(says("back"))
-        servedBy.push(yield* serve)
-        yield* TestClock.adjust("1 second")
-      }
-      const back = servedBy.indexOf("provider1")
-      assert.isAtLeast(back, 60)
-      assert.isAtMost(back, 60 + Duration.toSeconds(maxOpen) * 1.2 + 1)
-      assert.isTrue(servedBy.slice(back).every((provider) => provider === "provider1"))
-      // Three to open it, then one probe per opening of 5 and then 10 seconds, where 60 requests came by.
-      assert.isAtMost(first.calls.filter(({ at }) => at < 60_000).length, failures + 8)
-      assert.strictEqual(second.calls.length, servedBy.filter((provider) => provider === "provider2").length)
-    }),
+  it.effect(
+    "lets others serve while it is open, and gets traffic back within one open period once the target works",
+    () =>
+      Effect.gen(function* () {
+        const [first, second] = [scripted("provider1"), scripted("provider2")]
+        first.always([fails("unavailable")])
+        const upstream = yield* upstreamOf([first, second], plain)
+        const serve = Effect.map(upstream.complete(ask()), ({ served }) => served.provider)
+        // A request every second for two minutes; the target is down for the first of them.
+        const servedBy: Array<string> = []
+        for (let second = 0; second < 120; second++) {
+          if (second === 60) first.always(says("back"))
+          servedBy.push(yield* serve)
+          yield* TestClock.adjust("1 second")
+        }
+        const back = servedBy.indexOf("provider1")
+        assert.isAtLeast(back, 60)
+        assert.isAtMost(back, 60 + Duration.toSeconds(maxOpen) * 1.2 + 1)
+        assert.isTrue(servedBy.slice(back).every((provider) => provider === "provider1"))
+        // Three to open it, then one probe per opening of 5 and then 10 seconds, where 60 requests came by.
+        assert.isAtMost(first.calls.filter(({ at }) => at < 60_000).length, failures + 8)
+        assert.strictEqual(second.calls.length, servedBy.filter((provider) => provider === "provider2").length)
+      }),
   )
 
-  it.effect("lets one probe through at a time, whose success closes it", () =>
+  it.effect("lets one probe through at a time, and closes if it succeeds", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       first.always([fails("unavailable")])
@@ -265,7 +267,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("a probe is one try", () =>
+  it.effect("does not retry a probe", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])
@@ -278,7 +280,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("a probe that worked is tried again when it breaks off, as any call", () =>
+  it.effect("retries a successful probe that breaks off later, like any call", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])
@@ -291,7 +293,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("a probe that fails opens it again for longer, up to its cap", () =>
+  it.effect("opens for longer, up to its cap, after a failed probe", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])
@@ -313,7 +315,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("opens for a time that is jittered, so that not everybody comes back at once", () =>
+  it.effect("opens for a jittered time, so that callers do not all return at once", () =>
     Effect.gen(function* () {
       const seen = new Set<number>()
       for (let i = 0; i < 8; i++) {
@@ -327,7 +329,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("says in the log what was opened and closed, without a name that a caller made up", () =>
+  it.effect("logs when it opens and closes, without names that callers invented", () =>
     Effect.gen(function* () {
       const lines: Array<unknown> = []
       const logger = Logger.make((options) => {
@@ -366,7 +368,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("is closed, and calls run, while its store cannot be reached", () =>
+  it.effect("lets calls run while its store is unreachable", () =>
     Effect.gen(function* () {
       const gone = Effect.fail(
         new CircuitBreaker.CircuitBreakerError({
@@ -388,7 +390,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("stays open as long as the provider asks, up to its cap", () =>
+  it.effect("stays open for as long as the provider asks, up to its cap", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("rate-limited", { retryAfterMs: 3_600_000 })])
@@ -399,7 +401,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("a caller that goes away frees the probe's slot and counts for nothing", () =>
+  it.effect("frees the probe's slot and counts nothing if the caller goes away", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])
@@ -455,7 +457,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("a probe whose reader stops reading lets the others in", () =>
+  it.effect("lets others in when the reader of a probe stops reading", () =>
     Effect.gen(function* () {
       const { provider, upstream } = yield* ripe([...Array.from({ length: 100 }, () => text("a")), finish()])
       const reader = yield* Effect.forkChild(
@@ -470,7 +472,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("a probe that breaks off after output is over as a probe, and does not open it again", () =>
+  it.effect("stays closed when a probe breaks off after output", () =>
     Effect.gen(function* () {
       const { upstream } = yield* ripe([text("a"), wait(1_000), fails("truncated")])
       yield* passingTime(Effect.flip(Stream.runDrain(upstream.stream(ask()))), "1 minute")
@@ -478,7 +480,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("a target whose every answer breaks off after output is spared all the same", () =>
+  it.effect("opens for a target whose every answer breaks off after output", () =>
     Effect.gen(function* () {
       const broken: Script = [text("a"), fails("truncated")]
       const { provider, upstream } = yield* ripe(broken)
@@ -489,7 +491,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("one model's circuit leaves the other models of the provider alone", () =>
+  it.effect("of one model does not affect the provider's other models", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       const upstream = yield* upstreamOf([provider], plain)
@@ -511,7 +513,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("a model that never served has a circuit of its own from its first call", () =>
+  it.effect("exists for a model that never served, from its first call", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       const upstream = yield* upstreamOf([first, second], plain)
@@ -529,7 +531,7 @@ describe("a circuit", () => {
     }),
   )
 
-  it.effect("models that a caller invents say nothing of the provider, and are not listed", () =>
+  it.effect("of invented models does not affect the provider, and is not listed", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])
@@ -548,7 +550,7 @@ describe("a circuit", () => {
 })
 
 describe("status", () => {
-  it.effect("shows every provider in order without calling any", () =>
+  it.effect("shows every provider in order without a call", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider2"), scripted("provider1")]
       const upstream = yield* upstreamOf([first, second])
@@ -574,7 +576,7 @@ describe("status", () => {
     }),
   )
 
-  it.effect("shows a circuit whose time is over as the probe's turn, although nobody called yet", () =>
+  it.effect("shows a circuit whose open time is over as half-open without a call", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])
@@ -607,7 +609,7 @@ describe("status", () => {
     }),
   )
 
-  it.effect("lists no model whose name is no name, though it served", () =>
+  it.effect("leaves out served models whose name has no valid form", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       const upstream = yield* upstreamOf([provider])
@@ -624,7 +626,7 @@ describe("status", () => {
 })
 
 describe("new settings", () => {
-  it.effect("hold for the next request and keep what circuits know", () =>
+  it.effect("apply to the next request and keep the state of circuits", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])

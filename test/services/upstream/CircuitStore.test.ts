@@ -23,7 +23,7 @@ const withMemory = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect.pipe(Effect.scoped, Effect.provide(layerCircuitsInMemory))
 
 describe("circuits in memory", () => {
-  it.effect("are told apart by their keys", () =>
+  it.effect("are identified by their keys", () =>
     Effect.gen(function* () {
       const { fail, stateOf, succeed } = yield* setUp
       yield* fail("a", FAILURES)
@@ -34,7 +34,7 @@ describe("circuits in memory", () => {
     }).pipe(withMemory),
   )
 
-  it.effect("forget the closed one that was not asked for the longest when there are too many", () =>
+  it.effect("drop the least recently used closed one if there are too many", () =>
     Effect.gen(function* () {
       const { fail, stateOf, succeed } = yield* setUp
       yield* fail("forgotten")
@@ -57,7 +57,7 @@ describe("circuits in memory", () => {
     }).pipe(withMemory),
   )
 
-  it.effect("forget one whose time is over, as nobody is kept away by it", () =>
+  it.effect("drop one whose open time is over, because it blocks no call", () =>
     Effect.gen(function* () {
       const { fail, stateOf, succeed } = yield* setUp
       yield* fail("down", FAILURES)
@@ -81,7 +81,7 @@ describe("circuits in memory", () => {
     }).pipe(withMemory),
   )
 
-  it.effect("stay bounded when all of them are open", () =>
+  it.effect("stay bounded if all of them are open", () =>
     Effect.gen(function* () {
       const { fail, stateOf } = yield* setUp
       const all = names(MAX_CIRCUITS + 10)
@@ -116,7 +116,7 @@ const GONE = new CircuitBreaker.CircuitBreakerError({
 })
 
 describe("shared circuits", () => {
-  it.effect("are kept by the process alone while their store is out of reach", () => {
+  it.effect("fall back to memory while their store is unreachable", () => {
     let reachable = false
     return Effect.gen(function* () {
       const { fail, stateOf } = yield* setUp
@@ -131,7 +131,7 @@ describe("shared circuits", () => {
     }).pipe(Effect.scoped, Effect.provide(withLocalFallback(layerShared(new Set(), () => reachable))))
   })
 
-  it.effect("are not those of targets that may be made up", () => {
+  it.effect("leave out targets that may be invented", () => {
     const asked = new Set<string>()
     return Effect.gen(function* () {
       const { fail, stateOf } = yield* setUp

@@ -11,7 +11,7 @@ import { ask, fails, passingTime, says, scripted, upstreamOf } from "./ScriptedP
 const kinds = Object.keys(failureRules) as Array<FailureKind> // Keys of a closed record.
 
 describe("the order of targets", () => {
-  it.effect("goes down the configured order", () =>
+  it.effect("is the configured order", () =>
     Effect.gen(function* () {
       const providers = [scripted("provider3"), scripted("provider1"), scripted("provider2")]
       providers[0]?.always([fails("timeout")])
@@ -30,7 +30,7 @@ describe("the order of targets", () => {
     }),
   )
 
-  it.effect("a named provider serves or nobody does", () =>
+  it.effect("has only the provider that the request names", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       second.always([fails("timeout")])
@@ -42,7 +42,7 @@ describe("the order of targets", () => {
     }),
   )
 
-  it.effect("a named provider that is not configured is an error", () =>
+  it.effect("fails if the named provider is not configured", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       const upstream = yield* upstreamOf([provider])
@@ -54,7 +54,7 @@ describe("the order of targets", () => {
     }),
   )
 
-  it.effect("targets are tried in the order given, and nothing else is", () =>
+  it.effect("is the given list of targets, and nothing else", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       first.always([fails("timeout")])
@@ -75,7 +75,7 @@ describe("the order of targets", () => {
     }),
   )
 
-  it.effect("targets of which none is configured are an error", () =>
+  it.effect("fails if none of the given targets is configured", () =>
     Effect.gen(function* () {
       const upstream = yield* upstreamOf([scripted("provider1")])
       const error = yield* Effect.flip(upstream.complete(ask({ targets: [{ provider: "provider4", model: "m" }] })))
@@ -91,7 +91,7 @@ describe("the model", () => {
     return providers
   }
 
-  it.effect("without one, everybody is asked for its default", () =>
+  it.effect("is each provider's default if the request names none", () =>
     Effect.gen(function* () {
       const providers = failing()
       const upstream = yield* upstreamOf(providers)
@@ -103,7 +103,7 @@ describe("the model", () => {
     }),
   )
 
-  it.effect("one that is nobody's default is asked of the first provider alone", () =>
+  it.effect("goes to the first provider alone if it is no provider's default", () =>
     Effect.gen(function* () {
       const providers = failing()
       const upstream = yield* upstreamOf(providers)
@@ -115,7 +115,7 @@ describe("the model", () => {
     }),
   )
 
-  it.effect("one that is a provider's default leads there first", () =>
+  it.effect("goes first to the provider whose default it is", () =>
     Effect.gen(function* () {
       const providers = failing()
       const upstream = yield* upstreamOf(providers)
@@ -127,7 +127,7 @@ describe("the model", () => {
     }),
   )
 
-  it.effect("one that its caller made up is refused, and nobody else is asked", () =>
+  it.effect("is refused without failover if the caller invented it", () =>
     Effect.gen(function* () {
       const providers = [scripted("provider1"), scripted("provider2")] as const
       providers[0].always([fails("unknown-model")])
@@ -139,7 +139,7 @@ describe("the model", () => {
     }),
   )
 
-  it.effect("one that a setting names is asked elsewhere if its provider does not have it", () =>
+  it.effect("fails over if a setting names it and its provider lacks it", () =>
     Effect.gen(function* () {
       const providers = [scripted("provider1"), scripted("provider2")] as const
       providers[0].always([fails("unknown-model")])
@@ -156,7 +156,7 @@ describe("the model", () => {
     }),
   )
 
-  it.effect("with a named provider it is passed as given", () =>
+  it.effect("is passed as given to a named provider", () =>
     Effect.gen(function* () {
       const [first, second] = failing()
       const upstream = yield* upstreamOf([first, second])
@@ -168,7 +168,7 @@ describe("the model", () => {
     }),
   )
 
-  it.effect("the answer names the one that served, whatever was asked for", () =>
+  it.effect("in the answer is the one that served, whatever was asked for", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       const upstream = yield* upstreamOf([provider])
@@ -184,7 +184,7 @@ describe("the model", () => {
     }),
   )
 
-  it.effect("a model that answers under what is no name is not believed to have one", () =>
+  it.effect("in the answer is not trusted if it has no valid form", () =>
     Effect.gen(function* () {
       for (const lie of ["m\u0000", "A whole sentence.", "m".repeat(1e6)]) {
         const provider = scripted("provider1")
@@ -202,7 +202,7 @@ describe("the model", () => {
   )
 })
 
-describe("what each failure leads to", () => {
+describe("a failure", () => {
   const followed: Record<FailureKind, boolean> = {
     "rate-limited": true,
     unavailable: true,
@@ -270,7 +270,7 @@ describe("what each failure leads to", () => {
     }),
   )
 
-  it.effect("a defect in a translation is garbage, and its message, which may quote the answer, is nowhere", () =>
+  it.effect("of a translation is garbage, and its message, which may quote the answer, is nowhere", () =>
     Effect.gen(function* () {
       const broken = {
         ...scripted("provider1"),
@@ -292,7 +292,7 @@ describe("what each failure leads to", () => {
     }),
   )
 
-  it.effect("nothing that a provider says about this product's credentials is a 401 to the caller", () =>
+  it.effect("about this product's credentials is never a 401 to the caller", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unauthorized")])
@@ -304,7 +304,7 @@ describe("what each failure leads to", () => {
 })
 
 describe("a model that a provider does not know", () => {
-  it.effect("says nothing about the request, so others are asked, and the target is not unwell", () =>
+  it.effect("does not count against the target, so that others are asked", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       first.always([fails("unknown-model")])
@@ -314,7 +314,7 @@ describe("a model that a provider does not know", () => {
     }),
   )
 
-  it.effect("is named to a caller whom nobody serves, with what to do about it", () =>
+  it.effect("is named to an unserved caller, with the remedy", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unknown-model")])
@@ -341,13 +341,13 @@ describe("a context that is too long", () => {
       return yield* passingTime(Effect.result(upstream.complete(ask({ targets }))))
     })
 
-  it.effect("goes to a larger window", () =>
+  it.effect("leads to a larger window", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* run([8_000, 128_000]))._tag, "Success")
     }),
   )
 
-  it.effect("does not go to a smaller or equal one", () =>
+  it.effect("does not lead to a smaller or equal window", () =>
     Effect.gen(function* () {
       for (const window of [4_000, 8_000]) {
         const result = yield* run([8_000, window])
@@ -357,7 +357,7 @@ describe("a context that is too long", () => {
     }),
   )
 
-  it.effect("goes to one that is not known, and from one that is not known", () =>
+  it.effect("leads to and from a window of unknown size", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* run([8_000, undefined]))._tag, "Success")
       assert.strictEqual((yield* run([undefined, 4_000]))._tag, "Success")
@@ -365,7 +365,7 @@ describe("a context that is too long", () => {
   )
 })
 
-describe("the error when everybody failed", () => {
+describe("the error when every target failed", () => {
   const cases: ReadonlyArray<readonly [told: UpstreamCode, ...failed: ReadonlyArray<FailureKind>]> = [
     ["rate-limited", "unavailable", "rate-limited", "timeout"],
     ["upstream-timeout", "unavailable", "timeout", "garbage"],
@@ -395,7 +395,7 @@ describe("the error when everybody failed", () => {
     }),
   )
 
-  it.effect("names the soonest time at which any of them may work again", () =>
+  it.effect("names the soonest time at which any target may work again", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       first.always([fails("rate-limited", { retryAfterMs: 60_000 })])

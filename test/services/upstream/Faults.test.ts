@@ -27,7 +27,7 @@ const setUp = Effect.fnUntraced(function* (script: Script) {
   return { first, lines, complete, fault }
 })
 
-describe("a fault that another provider makes up for", () => {
+describe("a fault hidden by failover", () => {
   it.effect("is logged once with host and reason, and again after 10 minutes", () =>
     Effect.gen(function* () {
       const { complete, lines } = yield* setUp([fails("unavailable", { reason: "status 500" })])
@@ -48,7 +48,7 @@ describe("a fault that another provider makes up for", () => {
     }),
   )
 
-  it.effect("that lasts is a warning with what to mend, and stands in the status until a call succeeds", () =>
+  it.effect("that lasts is a warning with its fix, and stays in the status until a call succeeds", () =>
     Effect.gen(function* () {
       const { complete, fault, first, lines } = yield* setUp([gone])
       assert.isUndefined(yield* fault)
@@ -78,7 +78,7 @@ describe("a fault that another provider makes up for", () => {
     }),
   )
 
-  it.effect("is none of the provider if the caller made up the model, and one if a setting names it", () =>
+  it.effect("is not the provider's if the caller invented the model, but is if a setting names it", () =>
     Effect.gen(function* () {
       const { complete, fault, lines } = yield* setUp([fails("unknown-model", { reason: "status 404" })])
       yield* complete(ask({ model: "made-up" }))

@@ -18,7 +18,7 @@ import {
 
 const answersAfter = (ms: number): Script => [wait(ms), text("late"), finish()]
 
-/** Who served a stream, and after how many milliseconds. */
+/** Returns the provider that served a stream, and the milliseconds it took. */
 const streamed = (upstream: Upstream["Service"], request = ask()) =>
   Effect.map(timed(Stream.runLast(upstream.stream(request))), ({ exit, ms }) => {
     const last = exit._tag === "Success" && exit.value._tag === "Some" ? exit.value.value : undefined
@@ -33,8 +33,8 @@ const pair = Effect.fnUntraced(function* (first = scripted("provider1"), provide
   return { first, second, upstream }
 })
 
-describe("the limit of the first output", () => {
-  it.effect("is 10 s for a target that hangs, also after calls that it answered soon", () =>
+describe("the limit for the first output", () => {
+  it.effect("is 10 s for a hanging target, even after fast answers", () =>
     Effect.gen(function* () {
       const { first, upstream } = yield* pair()
       for (let i = 0; i < 3; i++) yield* streamed(upstream)
@@ -66,7 +66,7 @@ describe("the limit of the first output", () => {
     }),
   )
 
-  it.effect("is the configured one for the last target, which none can take over from", () =>
+  it.effect("is the configured one for the last target", () =>
     Effect.gen(function* () {
       const { first, second, upstream } = yield* pair()
       first.always([hang])
@@ -75,15 +75,17 @@ describe("the limit of the first output", () => {
     }),
   )
 
-  it.effect("is the configured one for a request that asks the model to think, and apart from other requests", () =>
-    Effect.gen(function* () {
-      const { first, upstream } = yield* pair()
-      const thinking = ask({ completion: { ...ask().completion, reasoning_effort: "high" } })
-      yield* streamed(upstream)
-      first.script(answersAfter(59_000), [hang])
-      assert.deepStrictEqual(yield* streamed(upstream, thinking), ["provider1", 59_000])
-      assert.deepStrictEqual(yield* streamed(upstream), ["provider2", 10_000])
-    }),
+  it.effect(
+    "is the configured one for a request that asks the model to think, and is learned separately from other requests",
+    () =>
+      Effect.gen(function* () {
+        const { first, upstream } = yield* pair()
+        const thinking = ask({ completion: { ...ask().completion, reasoning_effort: "high" } })
+        yield* streamed(upstream)
+        first.script(answersAfter(59_000), [hang])
+        assert.deepStrictEqual(yield* streamed(upstream, thinking), ["provider1", 59_000])
+        assert.deepStrictEqual(yield* streamed(upstream), ["provider2", 10_000])
+      }),
   )
 
   it.effect("is the configured one as soon as the model shows a thought", () =>
@@ -103,7 +105,7 @@ describe("the limit of the first output", () => {
     }),
   )
 
-  it.effect("is the one that was set for its provider or target, whatever recent calls took", () =>
+  it.effect("is the one set for its provider or target, however long recent calls took", () =>
     Effect.gen(function* () {
       const { first, upstream } = yield* pair({ ...scripted("provider1"), firstToken: Duration.seconds(30) })
       first.always([hang])

@@ -19,7 +19,7 @@ const aBody = (): Bytes => {
 
 const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex")
 
-/** A server that has a request told of and nothing of its body read, and an agent to ask it with. */
+/** A server that reports a request and reads none of its body, and an agent to call it. */
 const asked = Effect.gen(function* () {
   const { promise, resolve } = Promise.withResolvers<readonly [IncomingMessage, ServerResponse]>()
   const server = yield* Effect.acquireRelease(
@@ -42,7 +42,7 @@ const asked = Effect.gen(function* () {
 })
 
 describe("a large body", () => {
-  it.live("is sent as it is, and can be let go of once it was written and not before", () =>
+  it.live("is sent unchanged, and stays lent until it is written", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { agent, request, url } = yield* asked
@@ -67,7 +67,7 @@ describe("a large body", () => {
     ),
   )
 
-  it.live("is not let go of by who gives up while it is written", () =>
+  it.live("stays lent while it is written, even if the call is interrupted", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { agent, request, url } = yield* asked

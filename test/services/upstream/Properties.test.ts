@@ -86,7 +86,7 @@ const checkAttempts = (attempts: ReadonlyArray<Attempt>, startedAt: number, ende
   }
 }
 
-/** What a reader of these events was shown, checked against what may be shown. */
+/** Checks the end of a stream, and that a restart stands between the texts of any two calls. */
 const checkEvents = (events: ReadonlyArray<StreamEvent>, succeeded: boolean, restart: boolean) => {
   const finishedAt = events.findIndex(({ _tag }) => _tag === "Finished")
   assert.strictEqual(finishedAt, succeeded ? events.length - 1 : -1)

@@ -13,7 +13,7 @@ const layerTraced = OtelTracer.layer.pipe(
 )
 
 describe("HTTP to providers", () => {
-  it.live("carries the trace to the provider, under the span of the call", () =>
+  it.live("sends the trace context, under the span of the call", () =>
     Effect.gen(function* () {
       const { target, upstream } = yield* wired(openAi)
       const caller = yield* Effect.gen(function* () {
@@ -27,7 +27,7 @@ describe("HTTP to providers", () => {
     }),
   )
 
-  it.live("uses a connection again after an answer that ended well", () =>
+  it.live("reuses a connection after a response that ended well", () =>
     Effect.gen(function* () {
       const { target, upstream } = yield* wired(openAi)
       const requests = 10
@@ -49,7 +49,7 @@ describe("HTTP to providers", () => {
     }),
   )
 
-  it.live("reads no more header than its limit, and does not ask again", () =>
+  it.live("fails a call above its header limit without a retry", () =>
     Effect.gen(function* () {
       const { target, upstream } = yield* wired(openAi, { alone: true })
       target.always(fault.status(200, { headers: { "x-large": "x".repeat(MAX_RESPONSE_HEADER_BYTES) } }))
@@ -58,7 +58,7 @@ describe("HTTP to providers", () => {
     }),
   )
 
-  it.live("serves many streams side by side, each over its own connection", () =>
+  it.live("serves concurrent streams over separate connections", () =>
     Effect.gen(function* () {
       const streams = 50
       const { target, upstream } = yield* wired(openAi, { bulkhead: { calls: streams, waiting: 0 } })

@@ -63,7 +63,7 @@ describe("retry", () => {
     }),
   )
 
-  it.effect("a retry that succeeds is the answer", () =>
+  it.effect("returns the answer of a retry that succeeds", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.script([fails("unavailable")], says("back"))
@@ -80,7 +80,7 @@ describe("retry", () => {
     }),
   )
 
-  it.effect("pauses never grow beyond their cap", () =>
+  it.effect("caps its delays", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])
@@ -92,7 +92,7 @@ describe("retry", () => {
     }),
   )
 
-  it.effect("pauses are jittered", () =>
+  it.effect("jitters its delays", () =>
     Effect.gen(function* () {
       const seen = new Set<number>()
       for (let i = 0; i < 8; i++) {
@@ -122,7 +122,7 @@ describe("Retry-After", () => {
     }),
   )
 
-  it.effect("of zero is no tight loop", () =>
+  it.effect("of zero causes no tight loop", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("rate-limited", { retryAfterMs: 0 })])
@@ -133,7 +133,7 @@ describe("Retry-After", () => {
     }),
   )
 
-  it.effect("beyond what is waited for leads to the next target at once", () =>
+  it.effect("above the longest allowed pause leads to the next target at once", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       first.always([fails("rate-limited", { retryAfterMs: Duration.toMillis(maxRetryAfter) + 1 })])
@@ -156,7 +156,7 @@ describe("Retry-After", () => {
     }),
   )
 
-  it.effect("that ends before the deadline is waited for, and so is the longest that may be", () =>
+  it.effect("that ends before the deadline is waited for, up to the longest allowed pause", () =>
     Effect.gen(function* () {
       const longest = Duration.toMillis(maxRetryAfter)
       for (const [retryAfterMs, total] of [
@@ -172,7 +172,7 @@ describe("Retry-After", () => {
     }),
   )
 
-  it.effect("reaches the caller when nobody else serves", () =>
+  it.effect("reaches the caller if no other target serves", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("rate-limited", { retryAfterMs: 90_000 })])
@@ -187,7 +187,7 @@ describe("Retry-After", () => {
 })
 
 describe("time limits", () => {
-  it.effect("a whole answer that does not come in time is not asked for again there", () =>
+  it.effect("rule out a retry of a whole answer that came late", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       first.always([hang])
@@ -200,7 +200,7 @@ describe("time limits", () => {
     }),
   )
 
-  it.effect("whose provider was given more for the first output of a stream, a whole answer has it too", () =>
+  it.effect("for a whole answer include a longer first-token limit of its provider", () =>
     Effect.gen(function* () {
       const provider = { ...scripted("provider1"), firstToken: Duration.minutes(3) }
       provider.script([wait(179_000), ...says("thought over")])
@@ -212,7 +212,7 @@ describe("time limits", () => {
     }),
   )
 
-  it.effect("an answer that takes long but comes in time is the answer", () =>
+  it.effect("let a slow answer pass if it comes in time", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.script([wait(119_000), ...says("late")])
@@ -222,7 +222,7 @@ describe("time limits", () => {
     }),
   )
 
-  it.effect("the total bounds everything, and a call that it cuts off is accounted for as timed out", () =>
+  it.effect("of a request bound everything, and a call cut off by them is recorded as a timeout", () =>
     Effect.gen(function* () {
       const [first, second] = [scripted("provider1"), scripted("provider2")]
       first.always([hang])
@@ -247,7 +247,7 @@ describe("time limits", () => {
     }),
   )
 
-  it.effect("the total bounds a silent stream also when the clock was set back", () =>
+  it.effect("of a request bound a silent stream even if the clock was set back", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(7_200_000)
       const again = yield* Deferred.make<void>()

@@ -11,7 +11,7 @@ import { defaultUpstreamSettings, type UpstreamSettings } from "../../../src/ser
 /** Jitter never shortens a delay below this part of it, and never makes it longer by more than the same. */
 export const JITTER_FLOOR = 0.8
 
-/** What a provider does next, step by step; a script that does not end with `finish` or a failure just ends. */
+/** A provider's next steps. A script that does not end with `finish` or a failure just ends. */
 export type Step =
   | { readonly do: "wait"; readonly ms: number }
   | { readonly do: "hang" }
@@ -72,7 +72,7 @@ export interface Scripted extends Provider {
   readonly calls: ReadonlyArray<Called>
   /** Adds scripts, taken in order by the calls to come. */
   readonly script: (...scripts: ReadonlyArray<Script>) => void
-  /** What calls do when no script is left; at first they say "ok". */
+  /** The reply when no script is left; "ok" at first. */
   readonly always: (script: Script) => void
 }
 

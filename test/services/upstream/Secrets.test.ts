@@ -96,7 +96,7 @@ const shown = (exit: Exit.Exit<unknown, unknown>): string => {
 }
 
 describe.concurrent.each(WIRES)("$name", (wire) => {
-  it.live("nothing of what a provider quotes gets anywhere", () =>
+  it.live("keeps what a provider quotes out of logs, spans and metrics", () =>
     Effect.gen(function* () {
       const short = Duration.millis(150)
       const { target, upstream } = yield* wired(wire, {
@@ -127,7 +127,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     }),
   )
 
-  it.live("the caller can still read the provider's reason", () =>
+  it.live("shows the provider's reason to the caller", () =>
     Effect.gen(function* () {
       const { target, upstream } = yield* wired(wire, { alone: true, apiKey: KEY })
       target.always(quoting(400))
@@ -137,7 +137,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     }),
   )
 
-  it.live("the caller never reads the key, not even in the provider's own words", () =>
+  it.live("never shows the key to the caller, not even in the provider's words", () =>
     Effect.gen(function* () {
       const { target, upstream } = yield* wired(wire, { alone: true, apiKey: KEY, retry: { times: 0 } })
       for (const status of [400, 401, 403, 500]) {
@@ -153,7 +153,7 @@ describe.concurrent.each(WIRES)("$name", (wire) => {
     }),
   )
 
-  it.live("answers and prompts of calls that succeed are in no log, span or metric", () =>
+  it.live("keeps answers and prompts of successful calls out of logs, spans and metrics", () =>
     Effect.gen(function* () {
       const { target, upstream } = yield* wired(wire, { alone: true, apiKey: KEY })
       target.always({ text: ANSWER })

@@ -58,7 +58,7 @@ const two = (first: Script, second: Script = says("from", "second")) =>
   })
 
 describe("a stream", () => {
-  it.effect("ends with who served it, and with every attempt that led there", () =>
+  it.effect("ends with who served it and all attempts", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.script([fails("unavailable")], [role, text("a"), text("b"), finish(), usage(3, 2)])
@@ -79,12 +79,12 @@ describe("a stream", () => {
     }),
   )
 
-  it.effect("is heard by who listens as it is read, and interrupted with them", () =>
+  it.effect("passes its events to `streamTo` as they are read, and is interrupted with it", () =>
     Effect.gen(function* () {
       const { providers, upstream } = yield* two([role, text("a"), fails("timeout")])
       const seen: Array<string> = []
       const hear = (event: StreamEvent) => void seen.push(show(event))
-      const finished = yield* passingTime(upstream.listen(ask(), hear))
+      const finished = yield* passingTime(upstream.streamTo(ask(), hear))
       assert.deepStrictEqual(
         [...seen, show(finished)],
         (yield* passingTime(Effect.flatMap(two([role, text("a"), fails("timeout")]), (other) => read(other.upstream))))
@@ -96,7 +96,7 @@ describe("a stream", () => {
       providers[0].always([role, text("b"), hang])
       const attempts: Array<string> = []
       const request = ask({ onAttempt: ({ outcome }) => void attempts.push(outcome) })
-      const fiber = yield* Effect.forkChild(upstream.listen(request, hear), { startImmediately: true })
+      const fiber = yield* Effect.forkChild(upstream.streamTo(request, hear), { startImmediately: true })
       yield* TestClock.adjust(1)
       assert.strictEqual(seen.at(-1), "b")
       yield* Fiber.interrupt(fiber)
@@ -104,7 +104,7 @@ describe("a stream", () => {
     }),
   )
 
-  it.effect("without usage has none, which is not zero", () =>
+  it.effect("without usage has `null`, not zero", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       const upstream = yield* upstreamOf([provider])
@@ -166,7 +166,7 @@ const chunk = (delta: ChatChunk["choices"][number]["delta"], model = ""): Script
 })
 
 describe("a stream that is finished", () => {
-  it.effect("stays so, whatever else is said of its choices", () =>
+  it.effect("stays finished, whatever later chunks say about its choices", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.script([text("a"), finish(), chunk({}), usage(1, 1)])
@@ -187,7 +187,7 @@ describe("a stream that fails before its first output", () => {
     }),
   )
 
-  it.effect("does not take empty members for output", () =>
+  it.effect("does not count empty members as output", () =>
     Effect.gen(function* () {
       for (const delta of [{ content: null }, { content: "" }, { tool_calls: [] }, { role: "assistant" }, {}]) {
         const provider = scripted("provider1")
@@ -199,7 +199,7 @@ describe("a stream that fails before its first output", () => {
     }),
   )
 
-  it.effect("does not show the beginnings of attempts that failed", () =>
+  it.effect("does not show the beginnings of failed attempts", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.script([role, fails("truncated")], [role, role, fails("truncated")])
@@ -209,7 +209,7 @@ describe("a stream that fails before its first output", () => {
     }),
   )
 
-  it.effect("holds sixteen chunks without output back, and shows all of them with the seventeenth", () =>
+  it.effect("holds sixteen chunks without output back, and emits all of them with the seventeenth", () =>
     Effect.gen(function* () {
       for (const [count, shown] of [
         [16, 0],
@@ -223,7 +223,7 @@ describe("a stream that fails before its first output", () => {
     }),
   )
 
-  it.effect("counts chunks without output as output once there are too many of them to hold", () =>
+  it.effect("counts chunks without output as output once there are too many to hold", () =>
     Effect.gen(function* () {
       const { upstream } = yield* two([...Array.from({ length: 100 }, () => role), hang])
       const { seen } = yield* read(upstream)
@@ -246,7 +246,7 @@ describe("a stream that fails after output began", () => {
       }),
   )
 
-  it.effect("a defect: is begun again elsewhere, and never spliced with what follows", () =>
+  it.effect("restarts elsewhere after a defect, and is never spliced with what follows", () =>
     Effect.gen(function* () {
       const { upstream } = yield* two([role, text("par"), dies])
       const { seen } = yield* read(upstream)
@@ -255,7 +255,7 @@ describe("a stream that fails after output began", () => {
     }),
   )
 
-  it.effect("names who really took over, once, however many others failed in between", () =>
+  it.effect("names the target that took over, once, however many others failed in between", () =>
     Effect.gen(function* () {
       const providers = [scripted("provider1"), scripted("provider2"), scripted("provider3")] as const
       providers[0].always([text("par"), hang])
@@ -280,7 +280,7 @@ describe("a stream that fails after output began", () => {
     }),
   )
 
-  it.effect("tells of every restart", () =>
+  it.effect("reports every restart", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.script([text("a"), fails("truncated")], [text("b"), fails("unavailable")])
@@ -301,7 +301,7 @@ describe("a stream that fails after output began", () => {
     }),
   )
 
-  it.effect("that nobody can take over ends with the partial answer intact and an error", () =>
+  it.effect("ends with the partial answer intact and an error if no target can take over", () =>
     Effect.gen(function* () {
       const { upstream } = yield* two([text("partial"), hang], [fails("unavailable")])
       const { code, error, seen } = yield* read(upstream)
@@ -336,7 +336,7 @@ describe("a stream that fails after output began", () => {
     }),
   )
 
-  it.effect("tells a caller who cannot take a restart of the break, not of what failed before it", () =>
+  it.effect("reports the break, not earlier failures, to a caller that cannot take a restart", () =>
     Effect.gen(function* () {
       const { upstream } = yield* two([fails("rate-limited", { retryAfterMs: 60_000 })], [text("a"), fails("garbage")])
       const { code, error } = yield* read(upstream, ask({ restart: false }))
@@ -346,7 +346,7 @@ describe("a stream that fails after output began", () => {
     }),
   )
 
-  it.effect("a content filter is not routed around", () =>
+  it.effect("does not fail over after a content filter", () =>
     Effect.gen(function* () {
       const { providers, upstream } = yield* two([text("partial"), fails("content-filtered")])
       assert.strictEqual((yield* read(upstream)).code, "content-filtered")
@@ -368,31 +368,31 @@ describe("a silent provider", () => {
       return ms
     })
 
-  it.effect("that never answers is left after the first-token time", () =>
+  it.effect("is left after the first-token limit if it never answers", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* from([hang]), 10_000)
     }),
   )
 
-  it.effect("whose first output is late is left at the same time", () =>
+  it.effect("is left after the first-token limit if its first output is late", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* from([wait(10_001), ...says("late")]), 10_000)
     }),
   )
 
-  it.effect("is not saved by chunks without output", () =>
+  it.effect("is left although it sends chunks without output", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* from([wait(6_000), role, wait(3_000), role, hang]), 10_000)
     }),
   )
 
-  it.effect("that goes silent is left after the idle time, counted from its last chunk", () =>
+  it.effect("is left after the idle time, counted from its last chunk", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* from([wait(9_000), text("a"), wait(14_000), text("b"), hang]), 9_000 + 14_000 + 15_000)
     }),
   )
 
-  it.effect("is noticed in time also when the idle time is the shorter one", () =>
+  it.effect("is noticed in time if the idle time is the shorter one", () =>
     Effect.gen(function* () {
       const timeouts = { firstToken: Duration.seconds(10), idle: Duration.seconds(2) }
       assert.strictEqual(yield* from([wait(1_000), text("a"), hang], timeouts), 3_000)
@@ -400,7 +400,7 @@ describe("a silent provider", () => {
     }),
   )
 
-  it.effect("has the time that was given to its target, else to its provider, else to all", () =>
+  it.effect("has the limit of its target, else of its provider, else the common one", () =>
     Effect.gen(function* () {
       const providers = [
         { ...scripted("provider1"), firstToken: Duration.seconds(20) },
@@ -420,7 +420,7 @@ describe("a silent provider", () => {
     }),
   )
 
-  it.effect("is not silent while it thinks, before its first output or behind it", () =>
+  it.effect("does not count as silent while it thinks, before or after its first output", () =>
     Effect.gen(function* () {
       const thinking = Array.from({ length: 5 }, () => [wait(9_000), thinks]).flat()
       const provider = scripted("provider1")
@@ -432,7 +432,7 @@ describe("a silent provider", () => {
     }),
   )
 
-  it.effect("is not silent while anything comes, be it a ping or an empty chunk", () =>
+  it.effect("does not count as silent while anything comes, even a ping or an empty chunk", () =>
     Effect.gen(function* () {
       for (const sign of [pings, role]) {
         const provider = scripted("provider1")
@@ -452,7 +452,7 @@ describe("a silent provider", () => {
     }),
   )
 
-  it.effect("that only keeps its connection open is left after the first-token time, or the idle time since", () =>
+  it.effect("that only keeps its connection open is left after the first-token limit, or the idle time", () =>
     Effect.gen(function* () {
       const waiting = Array.from({ length: 5 }, () => [wait(3_000), pings]).flat()
       assert.strictEqual(yield* from([...waiting, text("late")]), 10_000)
@@ -460,7 +460,7 @@ describe("a silent provider", () => {
     }),
   )
 
-  it.effect("may think unseen, after a thought that it showed, as long as one that shows none", () =>
+  it.effect("may think unseen after a visible thought, for as long as a model without visible thoughts", () =>
     Effect.gen(function* () {
       const timeouts = { firstToken: Duration.seconds(60), idle: Duration.seconds(15) }
       const provider = scripted("provider1")
@@ -492,7 +492,7 @@ describe("a silent provider", () => {
     }),
   )
 
-  it.effect("that never stops talking is cut off by the total", () =>
+  it.effect("that never ends is cut off by the total", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always(Array.from({ length: 2_000 }, () => [text("x"), wait(1_000)]).flat())
@@ -510,7 +510,7 @@ describe("a silent provider", () => {
 })
 
 describe("the reader of a stream", () => {
-  it.effect("who is slow is waited for, and its slowness is not the provider's", () =>
+  it.effect("is waited for when slow, and its slowness is not the provider's", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       const words = Array.from({ length: 60 }, (_, index) => `${index} `)
@@ -532,7 +532,7 @@ describe("the reader of a stream", () => {
     }),
   )
 
-  it.effect("who stops reading holds the provider back, so memory stays bounded", () =>
+  it.effect("pauses the provider by not reading, so that memory stays bounded", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       let produced = 0
@@ -556,7 +556,7 @@ describe("the reader of a stream", () => {
     }),
   )
 
-  it.effect("who goes away interrupts the call and frees its place", () =>
+  it.effect("interrupts the call and frees its place by going away", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.script([text("a"), hang])
@@ -569,7 +569,7 @@ describe("the reader of a stream", () => {
     }),
   )
 
-  it.effect("who goes away during a back-off ends it there", () =>
+  it.effect("ends a back-off by going away", () =>
     Effect.gen(function* () {
       const provider = scripted("provider1")
       provider.always([fails("unavailable")])

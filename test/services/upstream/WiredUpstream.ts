@@ -2,7 +2,7 @@
 import { Context, Duration, Effect, Layer, Redacted, type Scope, Stream } from "effect"
 import type { ProviderId, StreamEvent, UpstreamRequest } from "../../../src/domain/upstream/upstream.ts"
 import { makeHttpProvider } from "../../../src/services/upstream/providers/http/HttpProvider.ts"
-import type { ProviderApi } from "../../../src/services/upstream/providers/shared/Descriptor.ts"
+import type { ProviderFormat } from "../../../src/services/upstream/providers/shared/Descriptor.ts"
 import { PROVIDERS } from "../../../src/services/upstream/Slots.ts"
 import { Upstream } from "../../../src/services/upstream/Upstream.ts"
 import { ProviderHttp } from "../../../src/services/upstream/ProviderHttp.ts"
@@ -14,20 +14,25 @@ interface Wire {
   readonly name: WireName
   readonly provider: ProviderId
   readonly baseUrl: (fake: Pick<Fake, "anthropic" | "gemini" | "openAi">) => string
-  readonly api: ProviderApi
+  readonly format: ProviderFormat
 }
 
 export const openAi: Wire = {
   name: "openai",
   provider: "provider1",
   baseUrl: (fake) => fake.openAi,
-  api: PROVIDERS.provider1.api,
+  format: PROVIDERS.provider1.format,
 }
 
 export const WIRES: ReadonlyArray<Wire> = [
   openAi,
-  { name: "anthropic", provider: "provider3", baseUrl: ({ anthropic }) => anthropic, api: PROVIDERS.provider3.api },
-  { name: "gemini", provider: "provider4", baseUrl: ({ gemini }) => gemini, api: PROVIDERS.provider4.api },
+  {
+    name: "anthropic",
+    provider: "provider3",
+    baseUrl: ({ anthropic }) => anthropic,
+    format: PROVIDERS.provider3.format,
+  },
+  { name: "gemini", provider: "provider4", baseUrl: ({ gemini }) => gemini, format: PROVIDERS.provider4.format },
 ]
 
 /** Serves when the target under test does not. */
@@ -74,7 +79,7 @@ export interface Wired {
 }
 
 export interface WiredOptions extends Overrides {
-  /** Where the provider under test is said to be, in place of the fake. */
+  /** The base URL of the provider under test, in place of the fake's. */
   readonly baseUrl?: string
   readonly apiKey?: string
   /** The settings of the fault policy as they are by default, in place of those for tests. */
@@ -92,13 +97,13 @@ export const wired = Effect.fnUntraced(function* (
   const backup = yield* FakeUpstream.make()
   const settings = byDefault ? defaultUpstreamSettings : mergedWith(overrides)
   const http = yield* Layer.build(ProviderHttp.layer({ ...settings.timeouts, traceHeaders: true }))
-  const first = makeHttpProvider(wire.api, {
+  const first = makeHttpProvider(wire.format, {
     id: wire.provider,
     apiKey: Redacted.make(apiKey),
     baseUrl: baseUrl ?? wire.baseUrl(target),
     defaultModel: "target-model",
   })
-  const second = makeHttpProvider(openAi.api, {
+  const second = makeHttpProvider(openAi.format, {
     id: BACKUP,
     apiKey: Redacted.make("key-of-the-backup"),
     baseUrl: backup.openAi,
@@ -109,10 +114,10 @@ export const wired = Effect.fnUntraced(function* (
   return { upstream: Context.get(services, Upstream), target, backup }
 })
 
-/** What a reader was told, in words that are easy to compare. */
+/** A reader's view of a stream, in easily compared words. */
 export interface Heard {
   readonly events: ReadonlyArray<StreamEvent>
-  /** What it holds in the end: text since the last restart. */
+  /** The final text, since the last restart. */
   readonly text: string
   readonly restarts: ReadonlyArray<Extract<StreamEvent, { readonly _tag: "Restarted" }>>
   readonly finished: Extract<StreamEvent, { readonly _tag: "Finished" }> | undefined

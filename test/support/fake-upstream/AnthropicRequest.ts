@@ -128,7 +128,7 @@ const merge = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   return merged
 }
 
-/** What is wrong with the order of tool uses and results, if anything. */
+/** Returns the error in the order of tool uses and results, if any. */
 const unpaired = (messages: ReadonlyArray<Message>): string | undefined => {
   const seen = new Set<string>()
   for (const [index, message] of messages.entries()) {

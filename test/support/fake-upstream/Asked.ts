@@ -1,4 +1,4 @@
-/** Requests as the fake upstream understood them, in terms that no wire format owns. */
+/** Requests as the fake upstream understood them, independent of the wire format. */
 
 export type WireName = "openai" | "anthropic" | "gemini"
 
@@ -27,7 +27,7 @@ export interface Asked {
   readonly stop: ReadonlyArray<string>
   /** JSON Schema that the answer has to follow, `"any"` for JSON without a schema. */
   readonly json: unknown
-  /** How many answers are asked for at once. */
+  /** The number of answers asked for. */
   readonly choices: number
   /** Whether a stream has to report usage. */
   readonly usage: boolean
@@ -50,7 +50,7 @@ export interface Recorded {
   readonly headers: Readonly<Record<string, string>>
   /** `undefined` for a path that no format has. */
   readonly wire: WireName | undefined
-  /** Parsed JSON; the text where it is none. */
+  /** The parsed JSON, or the text if it is malformed. */
   readonly body: unknown
   /** `undefined` when the request was refused. */
   readonly asked: Asked | undefined

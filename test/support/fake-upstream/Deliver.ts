@@ -1,4 +1,4 @@
-/** Puts replies on the wire, well or badly. */
+/** Sends replies, intact or faulty. */
 import type { Exchange } from "./Exchange.ts"
 import type { Answer, Break, Delivery, Fault } from "./Reply.ts"
 import type { Said } from "./Said.ts"
@@ -16,7 +16,7 @@ const flood = async (exchange: Exchange, bytes: number, piece: string): Promise<
   await exchange.breakOff("cut")
 }
 
-/** What goes wrong in the middle of a stream; whether that was the end of it. */
+/** Applies a fault in the middle of a stream. Returns whether the fault ended it. */
 const breakStream = async (exchange: Exchange, format: WireFormat, said: Said, how: Break): Promise<boolean> => {
   switch (how.how) {
     case "silence":
@@ -45,7 +45,7 @@ const breakStream = async (exchange: Exchange, format: WireFormat, said: Said, h
   }
 }
 
-/** Where an answer begins to say something: its first content, or its end if there is none. */
+/** The index of the first frame with content, or of the end if there is none. */
 const openingLength = (frames: ReadonlyArray<Frame>): number => {
   const first = frames.findIndex((frame) => frame.kind === "content")
   return first === -1 ? Math.min(1, frames.length - 1) : first
@@ -112,7 +112,7 @@ const deliverWhole = async (
     case "error":
       await exchange.write(JSON.stringify(format.error("overloaded").body))
       return exchange.end()
-    // White space before a value is JSON, so size is the only thing that is wrong here.
+    // White space before a value is valid JSON, so only the size is wrong here.
     case "flood":
       return flood(exchange, delivery.breaks.bytes ?? FLOOD_BYTES, " ".repeat(FLOOD_CHUNK))
     case "oversized":
@@ -131,7 +131,7 @@ export const deliverAnswer = async (
   const delivery = answer.delivery ?? {}
   const { stream } = said.asked
   const body = stream ? "" : JSON.stringify(format.whole(said))
-  // A body that is to end early or grow must not have announced its length.
+  // A body that will end early or grow must not announce its length.
   const sized = !stream && (delivery.breaks === undefined || ["silence", "reset", "cut"].includes(delivery.breaks.how))
   await exchange.sleep(delivery.headersAfter)
   exchange.head(200, {
@@ -146,7 +146,7 @@ export const deliverAnswer = async (
 
 export const deliverError = async (exchange: Exchange, format: WireFormat, error: ErrorReply): Promise<void> => {
   const json = JSON.stringify(error.body)
-  // What is no error by its status has to look like an answer of the form that was asked for.
+  // A reply without an error status has to look like an answer of the requested form.
   const framed = error.status === 200 && exchange.record.asked?.stream === true
   exchange.head(error.status, {
     "content-type": framed ? format.streamType : "application/json; charset=utf-8",

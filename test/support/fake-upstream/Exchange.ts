@@ -8,7 +8,7 @@ import type { Ending, Recorded } from "./Asked.ts"
 /** Unwinds the delivery of a reply whose caller has gone. */
 export class Gone extends Error {}
 
-/** Long enough for a caller on this machine to read what was sent: HTTP clients drop what is unread when they break. */
+/** Long enough for a local caller to read what was sent: HTTP clients drop unread data when a connection breaks. */
 const BEFORE_BREAK_MS = 30
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -82,7 +82,7 @@ export class Exchange {
     this.response.flushHeaders()
   }
 
-  /** Every call becomes a piece of its own on the wire, and waits while the caller does not read. */
+  /** Writes each call as a separate piece, and waits while the caller does not read. */
   async write(bytes: string | Uint8Array): Promise<void> {
     if (this.gone.signal.aborted) throw new Gone()
     if (!this.response.write(bytes)) await this.unlessGone(once(this.response, "drain", { signal: this.gone.signal }))
@@ -113,7 +113,7 @@ export class Exchange {
     this.request.socket.destroy()
   }
 
-  /** Bytes of one's own in place of a response. */
+  /** Sends raw bytes in place of a response. */
   async raw(bytes: string): Promise<void> {
     this.broken = true
     this.request.socket.end(bytes)

@@ -29,7 +29,7 @@ const common = (said: Said) => ({
   responseId: said.id,
 })
 
-/** A call of which the model got the JSON wrong is not sent: Gemini ends with a finish reason for it. */
+/** Gemini does not send a call with malformed JSON. It ends with a finish reason for it. */
 const isCall = (call: Said["calls"][number]): boolean => parseJson(call.pieces.join("")) !== undefined
 
 const callPart = (call: Said["calls"][number]) => ({

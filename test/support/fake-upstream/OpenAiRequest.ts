@@ -114,7 +114,7 @@ const turnOf = (message: Message): Turn => ({
   text: textOf(message.content),
 })
 
-/** What is wrong with the order of calls and results, if anything. */
+/** Returns the error in the order of calls and results, if any. */
 const unpaired = (messages: ReadonlyArray<Message>): string | undefined => {
   let open: ReadonlyArray<string> = []
   for (const [index, message] of messages.entries()) {

@@ -1,4 +1,4 @@
-/** A caller without any cleverness, to see what is really on the wire. */
+/** A minimal caller that shows what is really on the wire. */
 import { type Agent, type ClientRequest, type IncomingHttpHeaders, request } from "node:http"
 import type { WireName } from "./Asked.ts"
 
@@ -21,7 +21,7 @@ const HEADERS = {
   "anthropic-version": "2023-06-01",
 }
 
-/** What came back so far. Times are on the clock of `performance.now()`. */
+/** The response so far. Times are on the clock of `performance.now()`. */
 export interface Heard {
   status: number | undefined
   headers: IncomingHttpHeaders
@@ -38,7 +38,7 @@ export interface Call {
   readonly heard: Heard
   /** The body so far. */
   readonly text: () => string
-  /** Settles when the answer ends in whatever way. */
+  /** Settles when the response ends in any way. */
   readonly over: Promise<Heard>
   /** Settles as soon as `done` holds; it is asked after every piece. */
   readonly until: (done: (heard: Heard) => boolean) => Promise<Heard>

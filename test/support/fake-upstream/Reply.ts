@@ -1,4 +1,4 @@
-/** What the fake upstream can be told to do: answers, described once for all wire formats, and faults. */
+/** The fake upstream's replies: answers, described once for all wire formats, and faults. */
 import type { Asked } from "./Asked.ts"
 
 export interface ToolCallReply {
@@ -27,7 +27,7 @@ export interface Answer {
   /** A string is streamed word by word, an array in exactly these chunks. */
   readonly text?: string | ReadonlyArray<string>
   readonly toolCalls?: ReadonlyArray<ToolCallReply>
-  /** What the model thought before: a block, part or member of its own that is not part of the answer. */
+  /** The model's thoughts: a separate block, part or member that is not part of the answer. */
   readonly thinking?: string
   /** The model declined, in these words. */
   readonly refusal?: string
@@ -35,7 +35,7 @@ export interface Answer {
   readonly finish?: Finish
   /** Default: words in and words out. `null`: none is sent. */
   readonly usage?: Spent | null
-  /** The model that claims to have served it. Default: the one that was asked for. */
+  /** The model that claims to have served the request. Default: the requested one. */
   readonly model?: string
   readonly headers?: Readonly<Record<string, string>>
   /** How it travels. Default: at once and whole. */
@@ -57,7 +57,7 @@ export interface Delivery {
   readonly gap?: number
   /** Keep-alives in each of those gaps. */
   readonly gapPings?: number
-  /** What goes wrong in the middle. */
+  /** The fault in the middle. */
   readonly breaks?: Break
   /**
    * OpenAI's `[DONE]` or Anthropic's `message_stop`; Gemini has none. `missing`: the stream ends without it. `never`:
@@ -84,7 +84,7 @@ export interface Break {
   readonly bytes?: number
 }
 
-/** What a vendor may object to; each wire format has its own status and JSON for it. */
+/** Errors that a vendor may report. Each wire format has its own status and JSON for them. */
 export type Objection =
   | "invalid-request"
   | "unauthorized"
@@ -110,7 +110,7 @@ export type Fault =
   | { readonly fault: "reset" | "silence" }
   | { readonly fault: "raw"; readonly bytes: string }
 
-/** A reply, or what makes one from the request that it answers. */
+/** A reply, or a function that makes one from its request. */
 export type Reply = Answer | Fault | ((asked: Asked) => Reply | Promise<Reply>)
 
 /** Seconds, a date, or the header's text as it is. */
@@ -119,7 +119,7 @@ export type RetryAfter = number | Date | string
 export interface VendorOptions {
   /** Sent as the header `Retry-After`; a number to a Gemini caller as `RetryInfo` in the body, as Gemini does it. */
   readonly retryAfter?: RetryAfter
-  /** In place of what the vendor usually says. */
+  /** Replaces the vendor's usual message. */
   readonly message?: string
 }
 
@@ -127,7 +127,7 @@ const vendor =
   (objection: Objection) =>
   (options: VendorOptions = {}): Fault => ({ fault: "vendor", objection, options })
 
-/** Every fault that is not a matter of how an answer travels. The vendor's own status and error JSON is used. */
+/** Every fault that does not concern the delivery of an answer. Uses the vendor's own status and error JSON. */
 export const fault = {
   /** 429. */
   rateLimited: vendor("rate-limited"),

@@ -1,4 +1,4 @@
-/** An answer with everything decided that a wire format needs in order to write it. */
+/** An answer with all details that a wire format needs to write it. */
 import type { Asked } from "./Asked.ts"
 import type { Answer, Finish, Spent } from "./Reply.ts"
 
@@ -26,12 +26,12 @@ export interface Said {
   readonly asked: Asked
 }
 
-/** Words with the white space behind them: joined they are the text again. */
+/** Splits a text into words that keep the white space behind them. */
 const words = (text: string): ReadonlyArray<string> => text.match(/\s*\S+\s*/g) ?? (text === "" ? [] : [text])
 
 const countWords = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length
 
-/** Cuts the chunks where the first stop sequence begins, as a vendor would, and says which it was. */
+/** Cuts the chunks where the first stop sequence begins, as a vendor would, and returns that sequence. */
 const stopAt = (chunks: ReadonlyArray<string>, stop: ReadonlyArray<string>) => {
   const text = chunks.join("")
   const hits = stop.flatMap((sequence) => {

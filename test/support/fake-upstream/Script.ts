@@ -1,8 +1,8 @@
-/** Which reply a request gets. */
+/** Selects the reply for a request. */
 import type { Asked, WireName } from "./Asked.ts"
 import type { Reply } from "./Reply.ts"
 
-/** Requests that have all of these, or that a function accepts. */
+/** Requests with all of these members, or accepted by a function. */
 export type Match =
   | { readonly wire?: WireName; readonly model?: string; readonly key?: string; readonly stream?: boolean }
   | ((asked: Asked) => boolean)

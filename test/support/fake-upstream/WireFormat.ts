@@ -1,4 +1,4 @@
-/** What a vendor's protocol has to know how to do, and what the three of them share. */
+/** The interface of a vendor's protocol, and the parts that all three share. */
 import type { Asked, WireName } from "./Asked.ts"
 import type { Objection, RetryAfter, VendorOptions } from "./Reply.ts"
 import type { Said } from "./Said.ts"
@@ -33,9 +33,9 @@ export interface WireFormat {
   readonly name: WireName
   /** Whether a path belongs to it. */
   readonly owns: (path: string) => boolean
-  /** The caller's key, if it sent one where this vendor looks for it. */
+  /** The caller's key, if it is where this vendor looks for it. */
   readonly key: (received: Received) => string | undefined
-  /** Understands a request, or says why the vendor would refuse it. */
+  /** Reads a request, or returns why the vendor would refuse it. */
   readonly read: (received: Received, key: string) => Asked | Refusal
   readonly streamType: string
   readonly answerHeaders: (said: Said) => Readonly<Record<string, string>>
@@ -47,7 +47,7 @@ export interface WireFormat {
   /** One more chunk of text, for floods. */
   readonly chunk: (said: Said, text: string) => string
   readonly error: (objection: Objection, options?: VendorOptions) => ErrorReply
-  /** The vendor's answer to a request without a key, where it differs from the one to a wrong key. */
+  /** The vendor's answer to a request without a key, if it differs from that to a wrong key. */
   readonly missingKey: ErrorReply
   /** An error within a stream that had begun well. */
   readonly errorFrame: string

@@ -81,14 +81,14 @@ export const layerPublishedUpstream = (exchange: PublishedExchange, asked: Array
     Stream.flatMap(([, events]) => Stream.fromArray(events)),
   )
   return Layer.mock(Upstream)({
-    answer: (request) =>
+    request: (request) =>
       Effect.andThen(
         record(request),
         isComplete
           ? Effect.as(passTime, { json: response.frames[0]?.payload ?? "", served, attempts: [] })
           : refuse(request),
       ),
-    events: (request) =>
+    requestStream: (request) =>
       Stream.fromEffectDrain(record(request)).pipe(
         Stream.concat(said),
         Stream.concat(isPaced ? Stream.empty : Stream.fromEffectDrain(passTime)),

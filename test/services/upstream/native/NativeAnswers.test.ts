@@ -5,8 +5,8 @@ import type { ApiName } from "../../../../src/domain/upstream/apis.ts"
 import type { FailureKind } from "../../../../src/domain/upstream/failures.ts"
 import { RawObject } from "../../../../src/domain/json/rawObject.ts"
 import type { NativeAnswer, NativeCall, ProviderFailure } from "../../../../src/services/upstream/Provider.ts"
-import { MessagesReading } from "../../../../src/services/upstream/apis/messages.ts"
-import { ResponsesReading } from "../../../../src/services/upstream/apis/responses.ts"
+import { MessagesReading } from "../../../../src/services/upstream/answerReaders/messages.ts"
+import { ResponsesReading } from "../../../../src/services/upstream/answerReaders/responses.ts"
 import { canned, events, json, type Vendor } from "../providers/support/Canned.ts"
 
 const VENDOR: Readonly<Record<ApiName, Vendor>> = {
@@ -138,7 +138,7 @@ const asEvents = (all: ReadonlyArray<Event | string>): ReadonlyArray<string> =>
 const PINGS = ['event: ping\ndata: {"type": "ping"}\n\n', ": comment\n\n"]
 
 describe("a stream", () => {
-  it.effect("hands on every event as it came, but for pings", () =>
+  it.effect("passes on every event as it came, except pings", () =>
     Effect.gen(function* () {
       const withPings = [...PINGS, ...asEvents(MESSAGE).flatMap((event) => [event, ...PINGS])]
       assert.deepStrictEqual<unknown>((yield* streamFrom("messages", () => events(withPings))).pieces, MESSAGE)
@@ -171,7 +171,7 @@ describe("a stream", () => {
     }),
   )
 
-  it.effect("says what it cost, caches included, in the terms of receipts", () =>
+  it.effect("reports its usage, caches included, in the terms of receipts", () =>
     Effect.sync(() => {
       const message = new MessagesReading()
       for (const event of MESSAGE) assert.isUndefined(message.add(event))
@@ -330,7 +330,7 @@ describe("a stream", () => {
     }),
   )
 
-  it.effect("ends with its last event, whatever follows", () =>
+  it.effect("ends with its last event and ignores what follows", () =>
     Effect.gen(function* () {
       for (const after of [over, text("more"), { type: "error", error: { type: "api_error", message: "late" } }]) {
         const { pieces, succeeded } = yield* streamFrom("messages", () => events(asEvents([...MESSAGE, after])))
@@ -340,7 +340,7 @@ describe("a stream", () => {
     }),
   )
 
-  it.effect("is no whole answer", () =>
+  it.effect("is refused in place of a whole answer", () =>
     Effect.gen(function* () {
       const { failure } = yield* streamFrom("messages", () =>
         json({ type: "message", content: [], stop_reason: "end_turn" }),
@@ -349,7 +349,7 @@ describe("a stream", () => {
     }),
   )
 
-  it.effect("hands on an error in its vendor's words", () =>
+  it.effect("passes on an error in its vendor's words", () =>
     Effect.gen(function* () {
       const error = { type: "overloaded_error", message: "Overloaded" }
       const { failure } = yield* streamFrom("messages", () => events(asEvents([start, { type: "error", error }])))
@@ -381,7 +381,7 @@ describe("a whole answer", () => {
       { model: "e", finishReasons: [], usage: { prompt_tokens: 4, completion_tokens: 0, total_tokens: 4 } },
     ],
   ]
-  it.effect.each(WHOLE)("of %s is handed on as it was written", ([api, body, said]) =>
+  it.effect.each(WHOLE)("of %s is passed on as it was written", ([api, body, said]) =>
     Effect.gen(function* () {
       const answer = yield* wholeFrom(api, () => json(body))
       assert.strictEqual(answer.json, body)
@@ -389,7 +389,7 @@ describe("a whole answer", () => {
     }),
   )
 
-  it.effect("that is not I-JSON is handed on as the same in I-JSON", () =>
+  it.effect("that is not I-JSON is passed on as equal I-JSON", () =>
     Effect.gen(function* () {
       const body = '{"type":"message","a":1,"a":2,"content":["\\ud83d"],"stop_reason":"end_turn"}'
       const { json: handed } = yield* wholeFrom("messages", () => json(body))
@@ -505,7 +505,7 @@ describe("an error", () => {
       }),
   )
 
-  it.effect("shows neither the operator's key nor what no SDK looks at", () =>
+  it.effect("shows neither the operator's key nor members that no SDK reads", () =>
     Effect.gen(function* () {
       const message = `the-secret-key ${"x".repeat(1990)}the-secret-key`
       const error = {

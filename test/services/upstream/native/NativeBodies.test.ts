@@ -104,7 +104,7 @@ describe("the body of a request", () => {
     }).pipe(Effect.provide(client), Effect.scoped),
   )
 
-  it.live("gets a model where it names none, and a chat's stream its usage", () =>
+  it.live("gets a model if it names none, and a chat's stream gets its usage", () =>
     Effect.gen(function* () {
       const { got, url } = yield* listening
       const native = yield* nativeOf("chat.completions", url)
@@ -137,7 +137,7 @@ describe("the body of a request", () => {
 })
 
 describe("the headers of a request", () => {
-  it.live("are the operator's key and those that came with it", () =>
+  it.live("include the operator's key and those that came with the request", () =>
     Effect.gen(function* () {
       const { got, url } = yield* listening
       const ask = Effect.fnUntraced(function* (api: ApiName, headers: Readonly<Record<string, string>>) {

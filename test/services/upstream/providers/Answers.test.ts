@@ -15,7 +15,7 @@ const request = (answer: Answer): ChatRequest => ({
 const requestFor = (vendor: (typeof VENDOR_NAMES)[number], answer: Answer): ChatRequest =>
   vendor === "anthropic" ? { messages: [{ role: "user", content: "hi" }] } : request(answer)
 
-/** What may stand between the events of a stream without being a piece of the answer. */
+/** Events and lines that may stand between the pieces of an answer. */
 const Harmless = Schema.Array(
   Schema.Literals([
     ": keep-alive",

@@ -33,7 +33,7 @@ layer(client, { excludeTestServices: true })((it) => {
         )
       }
 
-      it.effect("a stream in place of a whole answer is put together", () =>
+      it.effect("a stream in place of a whole answer is assembled", () =>
         Effect.gen(function* () {
           const raw = { headers: EVENT_TYPE, body: streamOf(vendor) }
           const { created: _, ...whole } = yield* answered(vendor, raw, "complete")
@@ -42,7 +42,7 @@ layer(client, { excludeTestServices: true })((it) => {
         }),
       )
 
-      it.effect("a stream in place of a whole answer that ends early is no answer", () =>
+      it.effect("a truncated stream in place of a whole answer fails", () =>
         Effect.gen(function* () {
           const raw = { headers: EVENT_TYPE, body: eventFixture(`${vendor}-stream`).slice(0, 2) }
           assert.strictEqual((yield* Effect.flip(answered(vendor, raw, "complete"))).kind, "truncated")
@@ -71,7 +71,7 @@ layer(client, { excludeTestServices: true })((it) => {
         }),
       )
 
-      it.effect("white space before an answer, sent to keep the connection open, is none of it", () =>
+      it.effect("white space before an answer, sent to keep the connection open, is skipped", () =>
         Effect.gen(function* () {
           for (const mode of MODES) {
             const whole = { headers: JSON_TYPE, body: ["\ufeff", " ", "\n\r\n", `\t${wholeOf(vendor)}`, "\n "] }
@@ -89,7 +89,7 @@ layer(client, { excludeTestServices: true })((it) => {
         }),
       )
 
-      it.effect("what is neither is said to be neither", () =>
+      it.effect("a body that is neither JSON nor events fails", () =>
         Effect.gen(function* () {
           for (const mode of MODES) {
             for (const [body, type, said] of [
@@ -213,7 +213,7 @@ layer(client, { excludeTestServices: true })((it) => {
       ["identity, gzip", gzipSync],
     ]
 
-    it.effect("none is asked for", () =>
+    it.effect("are not requested", () =>
       Effect.gen(function* () {
         const asked: Array<IncomingHttpHeaders> = []
         const server = yield* serve((request, response) => {
@@ -256,7 +256,7 @@ layer(client, { excludeTestServices: true })((it) => {
       }),
     )
 
-    it.effect.each(codings)("%s: what unpacks without end is read no further than the limit", ([name, encode]) =>
+    it.effect.each(codings)("%s: endless decompressed output is read no further than the limit", ([name, encode]) =>
       Effect.gen(function* () {
         const limits = { responseBytes: 100_000 }
         for (const [type, begin] of [
@@ -274,7 +274,7 @@ layer(client, { excludeTestServices: true })((it) => {
       }),
     )
 
-    it.effect("an error's body is decoded too, and read as far as an error's is", () =>
+    it.effect("an error body is decoded up to the limit for error bodies", () =>
       Effect.gen(function* () {
         const headers = { ...JSON_TYPE, "content-encoding": "gzip" }
         const body = JSON.stringify({ error: { message: "maximum context length is 5" } })
@@ -307,7 +307,7 @@ layer(client, { excludeTestServices: true })((it) => {
   })
 
   describe("a redirect is not followed", () => {
-    it.effect.each(VENDOR_NAMES)("%s: whatever its status", (vendor) =>
+    it.effect.each(VENDOR_NAMES)("%s: with any redirect status", (vendor) =>
       Effect.gen(function* () {
         for (const status of [300, 301, 302, 303, 304, 305, 307, 308, 399]) {
           for (const mode of MODES) {

@@ -14,7 +14,7 @@ const startStream = (response: ServerResponse) => {
   return response
 }
 
-/** What is waited for comes, unless the product is broken; this only keeps a broken one from hanging the test. */
+/** Keeps a broken product from hanging the test. */
 const soon = Effect.timeout("10 seconds")
 
 layer(client, { excludeTestServices: true })((it) => {
@@ -22,7 +22,7 @@ layer(client, { excludeTestServices: true })((it) => {
     const recorded = eventFixture(`${vendor}-stream`)
 
     describe(vendor, () => {
-      it.effect("a whole answer and a stream", () =>
+      it.effect("serves a whole answer and a stream", () =>
         Effect.gen(function* () {
           const server = yield* serve((asked, response) => {
             if (String(asked.headers["accept"]).includes("event-stream")) startStream(response).end(recorded.join(""))
@@ -34,7 +34,7 @@ layer(client, { excludeTestServices: true })((it) => {
         }),
       )
 
-      it.effect("interrupting a call that has no answer yet closes the connection", () =>
+      it.effect("closes when a call without a response is interrupted", () =>
         Effect.gen(function* () {
           const asked = yield* Deferred.make<void>()
           const server = yield* serve(() => Deferred.doneUnsafe(asked, Effect.void))
@@ -48,7 +48,7 @@ layer(client, { excludeTestServices: true })((it) => {
         }),
       )
 
-      it.effect("leaving a stream in the middle closes the connection", () =>
+      it.effect("closes when a stream is left in the middle", () =>
         Effect.gen(function* () {
           const server = yield* serve((_, response) => {
             startStream(response).write(recorded.slice(0, 2).join(""))
@@ -60,7 +60,7 @@ layer(client, { excludeTestServices: true })((it) => {
         }),
       )
 
-      it.effect("a response that breaks in the middle is truncated", () =>
+      it.effect("reports `truncated` when a response breaks off", () =>
         Effect.gen(function* () {
           const server = yield* serve((_, response) => {
             startStream(response).write(recorded.slice(0, 2).join(""), () => response.destroy())
@@ -71,7 +71,7 @@ layer(client, { excludeTestServices: true })((it) => {
         }),
       )
 
-      it.effect("no connection is unreachable, one that closes without an answer is unavailable", () =>
+      it.effect("reports `unreachable` without a connection, and `unavailable` if it closes without a response", () =>
         Effect.gen(function* () {
           const server = yield* serve((_, response) => void response.destroy())
           const closing = yield* live(vendor, server.url)
@@ -87,7 +87,7 @@ layer(client, { excludeTestServices: true })((it) => {
         }),
       )
 
-      it.effect("finished, the stream ends though the socket stays open, which is closed behind it", () =>
+      it.effect("closes after a finished stream whose socket stays open", () =>
         Effect.gen(function* () {
           const server = yield* serve((_, response) => void startStream(response).write(recorded.join("")))
           const provider = yield* live(vendor, server.url)
@@ -97,7 +97,7 @@ layer(client, { excludeTestServices: true })((it) => {
         }),
       )
 
-      it.effect("finished, a connection whose response ends serves the next call", () =>
+      it.effect("serves the next call after a finished response that ended", () =>
         Effect.gen(function* () {
           let ended = yield* Deferred.make<void>()
           const server = yield* serve((_, response) => {
@@ -117,7 +117,7 @@ layer(client, { excludeTestServices: true })((it) => {
         }),
       )
 
-      it.effect("a refused response does not keep its connection", () =>
+      it.effect("closes after a refused response", () =>
         Effect.gen(function* () {
           const server = yield* serve((_, response) => {
             response.writeHead(200, { "content-type": "text/html" }).write("<html>")

@@ -11,7 +11,7 @@ import { failureOf, gistOf, REQUEST, sse } from "./support/raw.ts"
 
 const isChunk = Schema.is(ChatChunk)
 
-/** What becomes of a stream, in one line; it is the same however the stream is cut into pieces. */
+/** Reads a stream at once and byte by byte, and returns its outcome in one line. */
 const outcome = Effect.fnUntraced(function* (vendor: Vendor, text: string) {
   const bytes = new TextEncoder().encode(text)
   const piecewise = Array.from({ length: bytes.length }, (_, at) => bytes.subarray(at, at + 1))
@@ -360,7 +360,7 @@ describe("openai", () => {
       ["a null among them", called([null]), NO_CHUNK],
     ])
 
-    it.effect("choices without an index are told apart by their places", () =>
+    it.effect("choices without an index are numbered by position", () =>
       Effect.gen(function* () {
         const both = { id: "c", choices: ["a", "b"].map((content) => ({ delta: { content }, finish_reason: "stop" })) }
         const { provider } = yield* canned("openai", () => events([sse(both)]))
@@ -375,7 +375,7 @@ describe("openai", () => {
       }),
     )
 
-    it.effect("a name comes once: there are clients that join what they get", () =>
+    it.effect("a name comes once, because some clients concatenate names", () =>
       Effect.gen(function* () {
         const stream = called(call({ index: 0, id: "a" }, "f", "{"), call({ index: 0, id: "a" }, "f", "}"))
         const { provider } = yield* canned("openai", () => events([stream]))
@@ -621,7 +621,7 @@ describe("anthropic", () => {
     ])
   })
 
-  it.effect("a beginning that comes twice says the role once", () =>
+  it.effect("a repeated beginning states the role once", () =>
     Effect.gen(function* () {
       const { provider } = yield* canned("anthropic", () => events([sent(start, start, textBlock, hel, stop)]))
       const chunks = yield* Stream.runCollect(provider.stream(REQUEST))
@@ -632,7 +632,7 @@ describe("anthropic", () => {
     }),
   )
 
-  it.effect("thoughts whose block has no end come back with what they led to", () =>
+  it.effect("thoughts whose block has no end come back with the call that follows them", () =>
     Effect.gen(function* () {
       const thinking = begin({ type: "thinking", thinking: "Hm" })
       const stream = sent(start, thinking, delta({ type: "signature_delta", signature: "s" }), stop)
@@ -767,7 +767,7 @@ describe("gemini", () => {
     ]))
 })
 
-it.effect("a stream without a type is known by its beginning, however little of it comes first", () =>
+it.effect("a stream without a content type is recognized by its beginning, in pieces of any size", () =>
   Effect.gen(function* () {
     const chunk = sse({ choices: [{ delta: { content: "Hello" }, finish_reason: "stop" }] })
     for (const head of ["data:", "event:", "id:", "retry:"]) {

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
+import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { echo } from "../../../../src/services/upstream/providers/echo/Echo.ts"
 
 const asked = (content: string) => ({ messages: [{ role: "user" as const, content }] })
@@ -14,7 +15,7 @@ const piecesOf = (content: string) =>
   )
 
 describe("the built-in echo", () => {
-  it.effect("says a text again word by word, with the white space around each", () =>
+  it.effect("repeats a text word by word, with the white space around each", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* piecesOf(" \n one  two\tthree\n"), [" \n one  ", "two\t", "three\n"])
       assert.deepStrictEqual(yield* answerTo(" \n one  two\tthree\n"), [" \n one  two\tthree\n", 3])
@@ -23,7 +24,7 @@ describe("the built-in echo", () => {
     }),
   )
 
-  it.effect("takes a megabyte of spaces for what it is", () =>
+  it.effect("counts a megabyte of spaces as white space", () =>
     Effect.gen(function* () {
       const space = " ".repeat(1_000_000)
       assert.deepStrictEqual(yield* answerTo(space), [space, 1])
@@ -31,7 +32,7 @@ describe("the built-in echo", () => {
     }),
   )
 
-  it.effect("takes a JSON object in the text for a tool's arguments", () =>
+  it.effect("uses a JSON object in the text as a tool's arguments", () =>
     Effect.gen(function* () {
       const tools = [{ type: "function" as const, function: { name: "find" } }]
       for (const [text, args] of [
@@ -42,6 +43,26 @@ describe("the built-in echo", () => {
       ] as const) {
         const { choices } = yield* echo.complete({ ...asked(text), tools })
         assert.isTrue(choices[0]?.message.tool_calls?.[0]?.function.arguments === args)
+      }
+    }),
+  )
+
+  it.effect("calls every tool that the text names, or one if parallel calls are off, whole and streamed alike", () =>
+    Effect.gen(function* () {
+      const tools = ["get_weather", "get_time"].map((name) => ({ type: "function" as const, function: { name } }))
+      const both = { ...asked("get_weather, get_time"), tools }
+      for (const [request, names] of [
+        [both, ["get_weather", "get_time"]],
+        [{ ...both, parallel_tool_calls: false }, ["get_weather"]],
+        [{ ...both, tool_choice: { type: "function", function: { name: "get_time" } } }, ["get_time"]],
+        [{ ...both, tool_choice: "none" as const }, []],
+      ] as const) {
+        const streamed = accumulate(yield* Stream.runCollect(echo.stream(request)))
+        for (const { choices } of [yield* echo.complete(request), streamed]) {
+          const called = (choices[0]?.message.tool_calls ?? []).map((call) => call.function.name)
+          assert.strictEqual(called.join(), names.join())
+          assert.strictEqual(choices[0]?.finish_reason, names.length === 0 ? "stop" : "tool_calls")
+        }
       }
     }),
   )

@@ -1,4 +1,4 @@
-/** What each vendor's errors become. */
+/** The classification of each vendor's errors. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
 import { ConnectionFailed } from "../../../../src/services/upstream/HttpExchange.ts"
@@ -468,8 +468,8 @@ describe("no response", () => {
       Effect.gen(function* () {
         const http = ProviderHttp.of({ post: () => Effect.fail(new ConnectionFailed({ code })) })
         for (const vendor of VENDOR_NAMES) {
-          const { api, id, baseUrl, model } = VENDORS[vendor]
-          const provider = yield* makeHttpProvider(api, {
+          const { format, id, baseUrl, model } = VENDORS[vendor]
+          const provider = yield* makeHttpProvider(format, {
             id,
             apiKey: Redacted.make("k"),
             baseUrl,
@@ -679,7 +679,7 @@ describe("errors inside a stream", () => {
     )
   }
 
-  it.effect("a status in a body counts more than a name, a code more than a type", () =>
+  it.effect("a status in a body takes precedence over a name, a code over a type", () =>
     Effect.gen(function* () {
       for (const [error, kind] of [
         [{ code: 400, type: "server_error", message: "no" }, "invalid-request"],

@@ -78,7 +78,7 @@ for (const vendor of ["openai", "anthropic", "gemini"] as const) {
   })
 }
 
-it.effect("gemini: what it says about an answer that it withheld is the refusal", () =>
+it.effect("gemini: the message about a withheld answer becomes the refusal", () =>
   Effect.gen(function* () {
     const withheld = { finishReason: "MALFORMED_FUNCTION_CALL", finishMessage: "Malformed function call: f(", index: 0 }
     const { provider } = yield* canned("gemini", () => json({ candidates: [withheld] }))

@@ -390,7 +390,7 @@ decodes("gemini: a stream of calls", streamed("gemini", "gemini-stream-tools"), 
   },
 })
 
-it.effect("gemini: a blocked prompt is a failure that says why, and what it cost", () =>
+it.effect("gemini: a blocked prompt is a failure with its reason and its cost", () =>
   Effect.gen(function* () {
     const failure = yield* Effect.flip(complete("gemini", "gemini-blocked"))
     assert.strictEqual(failure.kind, "content-filtered")
@@ -399,7 +399,7 @@ it.effect("gemini: a blocked prompt is a failure that says why, and what it cost
   }),
 )
 
-it.effect("openai: pieces of tool calls find their calls, however far apart the provider numbers them", () =>
+it.effect("openai: pieces of tool calls find their calls, even if the provider's indexes have gaps", () =>
   Effect.gen(function* () {
     const far = 2 ** 40
     const pieces = [

@@ -1,4 +1,4 @@
-/** What each vendor is sent, member by member. */
+/** The request for each vendor, member by member. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import type { ChatRequest } from "../../../../src/domain/chat/chat.ts"
@@ -7,7 +7,7 @@ import { eventFixture, jsonFixture } from "./support/fixtures.ts"
 
 const hi: ChatRequest = { messages: [{ role: "user", content: "hi" }] }
 
-/** What `vendor` is sent for a whole answer. */
+/** Returns the request to `vendor` for a whole answer. */
 const sentFor = Effect.fnUntraced(function* (vendor: Vendor, request: ChatRequest, options: CannedOptions = {}) {
   const { provider, sent } = yield* canned(vendor, () => json(MINIMAL[vendor]), options)
   yield* provider.complete(request)
@@ -16,7 +16,7 @@ const sentFor = Effect.fnUntraced(function* (vendor: Vendor, request: ChatReques
   return only
 })
 
-/** What `vendor` is sent for a streamed answer. */
+/** Returns the request to `vendor` for a streamed answer. */
 const sentForStream = Effect.fnUntraced(function* (vendor: Vendor, request: ChatRequest) {
   const { provider, sent } = yield* canned(vendor, () => events(eventFixture(`${vendor}-stream`)))
   yield* Stream.runDrain(provider.stream(request))
@@ -34,7 +34,25 @@ const extras = (body: unknown): object => {
 const tool = (name: string, members: object = {}) =>
   ({ type: "function", function: { name, parameters: { type: "object", properties: {} }, ...members } }) as const
 
-describe("where it goes", () => {
+it.effect("openai gets functions and function_call untouched, and its function_call comes back", () =>
+  Effect.gen(function* () {
+    const call = { name: "f", arguments: "{}" }
+    const body = {
+      messages: [hi.messages[0], { role: "assistant", content: null, function_call: call }],
+      functions: [{ name: "f" }],
+      function_call: { name: "f" },
+    } as unknown as ChatRequest
+    const { provider, sent } = yield* canned("openai", () =>
+      json({ choices: [{ message: { content: null, function_call: call }, finish_reason: "function_call" }] }),
+    )
+    const { choices } = yield* provider.complete(body)
+    assert.deepStrictEqual(sent[0]?.body, { ...body, model: "gpt-default" })
+    assert.deepStrictEqual(choices[0]?.message["function_call"], call)
+    assert.strictEqual(choices[0]?.finish_reason, "function_call")
+  }),
+)
+
+describe("the URL of a request", () => {
   const places: ReadonlyArray<readonly [vendor: Vendor, base: string, url: string]> = [
     ["openai", "https://api.example/v1", "https://api.example/v1/chat/completions"],
     ["openai", "https://api.example/v1/", "https://api.example/v1/chat/completions"],
@@ -51,7 +69,7 @@ describe("where it goes", () => {
     )
   }
 
-  it.effect("the key and the version travel in headers", () =>
+  it.effect("the key and the version are sent in headers", () =>
     Effect.gen(function* () {
       const openai = yield* sentFor("openai", hi)
       assert.strictEqual(openai.headers["authorization"], "Bearer the-secret-key")
@@ -68,7 +86,7 @@ describe("where it goes", () => {
     }),
   )
 
-  it.effect("the request's model, or the default", () =>
+  it.effect("the request's model is sent, or else the default", () =>
     Effect.gen(function* () {
       assert.include(yield* sentFor("openai", hi).pipe(Effect.map((sent) => sent.body)), { model: "gpt-default" })
       assert.include((yield* sentFor("openai", { ...hi, model: "m" })).body, { model: "m" })
@@ -78,7 +96,7 @@ describe("where it goes", () => {
     }),
   )
 
-  it.effect("a stream is asked for in each vendor's way", () =>
+  it.effect("a stream is requested in each vendor's way", () =>
     Effect.gen(function* () {
       const openai = yield* sentForStream("openai", { ...hi, stream_options: { include_obfuscation: false } })
       assert.deepInclude(openai.body, {
@@ -95,7 +113,7 @@ describe("where it goes", () => {
     }),
   )
 
-  it.effect("whether to stream is the method's choice, not the request's", () =>
+  it.effect("the method decides whether to stream, not the request", () =>
     Effect.gen(function* () {
       const whole = yield* sentFor("openai", { ...hi, stream: true, stream_options: { include_usage: true } })
       assert.deepStrictEqual(whole.body, { ...hi, model: "gpt-default" })
@@ -105,7 +123,7 @@ describe("where it goes", () => {
 })
 
 describe("openai", () => {
-  it.effect("everything is passed on, unknown members included", () =>
+  it.effect("all members are passed on, unknown ones included", () =>
     Effect.gen(function* () {
       const request: ChatRequest = {
         messages: [
@@ -134,7 +152,7 @@ describe("openai", () => {
     }),
   )
 
-  it.effect("state that other providers left in the conversation stays here", () =>
+  it.effect("state of other providers in the conversation is removed", () =>
     Effect.gen(function* () {
       const { provider: gemini } = yield* canned("gemini", () => json(jsonFixture("gemini-tools")))
       const { provider: anthropic } = yield* canned("anthropic", () => json(jsonFixture("anthropic-tools")))
@@ -229,7 +247,7 @@ describe("anthropic", () => {
     )
   }
 
-  it.effect("a limit on tokens is always there", () =>
+  it.effect("a token limit is always sent", () =>
     Effect.gen(function* () {
       assert.include((yield* sentFor("anthropic", hi)).body, { max_tokens: 32_000 })
       assert.include((yield* sentFor("anthropic", { ...hi, max_tokens: 5 })).body, { max_tokens: 5 })
@@ -238,7 +256,7 @@ describe("anthropic", () => {
     }),
   )
 
-  it.effect("turns: messages in a row are one, empty ones are none", () =>
+  it.effect("consecutive messages become one turn, and empty ones none", () =>
     Effect.gen(function* () {
       const { body } = yield* sentFor("anthropic", {
         messages: [
@@ -274,7 +292,7 @@ describe("anthropic", () => {
     }),
   )
 
-  it.effect("ids of other providers' calls fit the API's pattern and stay together", () =>
+  it.effect("ids of other providers' calls are made to fit the API's pattern and stay together", () =>
     Effect.gen(function* () {
       const { body } = yield* sentFor("anthropic", {
         messages: [
@@ -303,7 +321,7 @@ describe("anthropic", () => {
     }),
   )
 
-  it.effect("thinking comes back where it was", () =>
+  it.effect("thinking is sent back in its place", () =>
     Effect.gen(function* () {
       const { provider } = yield* canned("anthropic", () => json(jsonFixture("anthropic-tools")))
       const answer = (yield* provider.complete(hi)).choices[0]?.message
@@ -479,7 +497,7 @@ describe("gemini", () => {
       }),
   )
 
-  it.effect("a signature of text comes back on the text", () =>
+  it.effect("a signature of text is sent back on the text", () =>
     Effect.gen(function* () {
       const { provider } = yield* canned("gemini", () => json(jsonFixture("gemini-complete")))
       const answer = (yield* provider.complete(hi)).choices[0]?.message
@@ -492,7 +510,7 @@ describe("gemini", () => {
     }),
   )
 
-  it.effect("another model's call is marked as such, for the models that insist on it", () =>
+  it.effect("another model's call is marked as such, for the models that require it", () =>
     Effect.gen(function* () {
       const messages: ChatRequest["messages"] = [
         ...hi.messages,
@@ -515,7 +533,7 @@ describe("gemini", () => {
     }),
   )
 
-  it.effect("images by URL say their type where their name does", () =>
+  it.effect("images by URL have the type of their file extension", () =>
     Effect.gen(function* () {
       const { body } = yield* sentFor("gemini", {
         messages: [

@@ -1,4 +1,4 @@
-/** What is heard of a stream besides its chunks: signs of life, that the model thinks, and what the answer cost so far. */
+/** The reports about a stream besides its chunks: signs of life, thinking, and the cost so far. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import type { Usage } from "../../../../src/domain/chat/chat.ts"
@@ -68,7 +68,7 @@ describe("anthropic", () => {
     }),
   )
 
-  it.effect("what a hung model's server may send is none", () =>
+  it.effect("events that a hung model's server may send are no signs of life", () =>
     Effect.gen(function* () {
       const { thoughts } = yield* watched("anthropic", [
         start,
@@ -84,7 +84,7 @@ describe("anthropic", () => {
     }),
   )
 
-  it.effect("the tokens of the prompt are told as soon as they are known, and each count once", () =>
+  it.effect("prompt tokens are reported as soon as they are known, and each count once", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual((yield* watched("anthropic", [start, thinkingBlock])).spent, [[9, 1]])
       const recorded = yield* watched("anthropic", eventFixture("anthropic-stream"))
@@ -100,7 +100,7 @@ describe("gemini", () => {
       ...(candidatesTokenCount === undefined ? {} : { usageMetadata: { promptTokenCount: 4, candidatesTokenCount } }),
     })
 
-  it.effect("thoughts are signs of life, empty ones are none", () =>
+  it.effect("thoughts are signs of life, empty ones are not", () =>
     Effect.gen(function* () {
       const { thoughts } = yield* watched("gemini", [
         event([{ text: "Hm", thought: true }]),
@@ -113,7 +113,7 @@ describe("gemini", () => {
     }),
   )
 
-  it.effect("counts are told as they come", () =>
+  it.effect("counts are reported as they come", () =>
     Effect.gen(function* () {
       const { spent } = yield* watched("gemini", [event([{ text: "a" }], 1), event([]), event([{ text: "b" }], 2)])
       assert.deepStrictEqual(spent, [
@@ -125,7 +125,7 @@ describe("gemini", () => {
 })
 
 describe("openai", () => {
-  it.effect("thoughts in the parts of a content are signs of life, as they are in no chunk", () =>
+  it.effect("thoughts in content parts are signs of life, because no chunk shows them", () =>
     Effect.gen(function* () {
       const chunk = (content: unknown) => sse({ id: "c", choices: [{ index: 0, delta: { content } }] })
       const thought = { type: "thinking", thinking: [{ type: "text", text: "Hm" }] }

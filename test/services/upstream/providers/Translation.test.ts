@@ -8,7 +8,7 @@ import { readAnthropic, readGemini } from "./support/readRequests.ts"
 
 const READERS = { anthropic: readAnthropic, gemini: readGemini } as const
 
-/** What `vendor` is sent for `request`. */
+/** Returns the request to `vendor` for `request`. */
 const sentFor = Effect.fnUntraced(function* (vendor: Vendor, request: ChatRequest) {
   const { provider, sent } = yield* canned(vendor, () => json(MINIMAL[vendor]))
   yield* provider.complete(request)

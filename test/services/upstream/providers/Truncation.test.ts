@@ -66,25 +66,27 @@ for (const { vendor, name, finishedAfter } of STREAMS) {
       }),
     )
 
-    it.effect("finished, it ends though the connection stays open: at once behind its closing event, else soon", () =>
-      Effect.gen(function* () {
-        const fiber = yield* Effect.forkChild(outcome(vendor, () => unfinished(recorded, "hang")))
-        if (vendor === "gemini" || name === "openai-stream-compatible") {
-          for (let turn = 0; turn < 10; turn++) yield* settled
-          assert.isUndefined(fiber.pollUnsafe(), "nothing says that this was all")
-          yield* TestClock.adjust("500 millis")
-        }
-        // The clock stands still here, so that nothing that waits can pass for at once.
-        const { chunks, succeeded } = yield* Fiber.join(fiber)
-        assert.isTrue(succeeded)
-        const whole = yield* outcome(vendor, () => events(recorded))
-        assert.deepStrictEqual(accumulate(chunks), accumulate(whole.chunks))
-      }),
+    it.effect(
+      "a finished stream ends although the connection stays open: at once after its closing event, else soon",
+      () =>
+        Effect.gen(function* () {
+          const fiber = yield* Effect.forkChild(outcome(vendor, () => unfinished(recorded, "hang")))
+          if (vendor === "gemini" || name === "openai-stream-compatible") {
+            for (let turn = 0; turn < 10; turn++) yield* settled
+            assert.isUndefined(fiber.pollUnsafe(), "nothing says that this was all")
+            yield* TestClock.adjust("500 millis")
+          }
+          // The clock stands still here, so that nothing that waits can pass for at once.
+          const { chunks, succeeded } = yield* Fiber.join(fiber)
+          assert.isTrue(succeeded)
+          const whole = yield* outcome(vendor, () => events(recorded))
+          assert.deepStrictEqual(accumulate(chunks), accumulate(whole.chunks))
+        }),
     )
   })
 }
 
-it.effect("a usage that never comes is waited for, but not for long", () =>
+it.effect("a usage that never comes is waited for briefly", () =>
   Effect.gen(function* () {
     const kept = eventFixture("openai-stream").slice(0, 4)
     const fiber = yield* Effect.forkChild(outcome("openai", () => unfinished(kept, "hang")))
@@ -104,7 +106,7 @@ it.effect.each([
   Effect.gen(function* () {
     const context = yield* Effect.context()
     const kept = eventFixture("openai-stream").slice(0, 4).join("")
-    // What follows the answer comes every 100 ms, for ever.
+    // Endless events follow the answer, one every 100 ms.
     const warm = Stream.concat(
       Stream.make(kept),
       Stream.forever(Stream.fromEffect(Effect.delay(Effect.succeed(piece), "100 millis"))),
@@ -128,7 +130,7 @@ it.effect.each([
 /** Lets everything run that waits for no clock: web streams hand their pieces over in promises. */
 const settled = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 
-it.effect("usage that is counted all along: the last count is waited for", () =>
+it.effect("a running usage is waited for until its last count", () =>
   Effect.gen(function* () {
     const chunk = (finish_reason: string | null, completion_tokens: number, choices = 1) =>
       `data: ${JSON.stringify({
@@ -143,7 +145,7 @@ it.effect("usage that is counted all along: the last count is waited for", () =>
   }),
 )
 
-it.effect("more of an answer behind its finish is waited for anew each time", () =>
+it.effect("each late piece after the finish extends the wait", () =>
   Effect.gen(function* () {
     const context = yield* Effect.context()
     const piece = `data: ${JSON.stringify({ candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: "STOP" }] })}\n\n`
@@ -168,7 +170,7 @@ it.effect("more of an answer behind its finish is waited for anew each time", ()
   }),
 )
 
-it.effect("left in the middle, the response is given up at once", () =>
+it.effect("a response left in the middle is closed at once", () =>
   Effect.gen(function* () {
     let cancelled = false
     const { provider } = yield* canned(
@@ -190,7 +192,7 @@ it.effect("left in the middle, the response is given up at once", () =>
   }),
 )
 
-it.effect("what a broken answer has cost so far is in the failure", () =>
+it.effect("the failure of a broken answer has the cost so far", () =>
   Effect.gen(function* () {
     const { failure } = yield* outcome("anthropic", () => events(eventFixture("anthropic-stream").slice(0, 4)))
     assert.instanceOf(failure, ProviderFailure)
@@ -198,7 +200,7 @@ it.effect("what a broken answer has cost so far is in the failure", () =>
   }),
 )
 
-it.effect("several choices: all of them must finish", () =>
+it.effect("several choices must all finish", () =>
   Effect.gen(function* () {
     const chunk = (index: number, finish_reason: string | null) =>
       `data: ${JSON.stringify({ id: "c", created: 1, model: "m", choices: [{ index, delta: { content: "x" }, finish_reason }] })}\n\n`
@@ -225,7 +227,7 @@ describe("gemini, asked for two candidates", () => {
     return yield* Stream.runCollect(provider.stream({ ...request, n: 2 }))
   })
 
-  it.effect("it may answer with fewer, as in a whole answer: a response that ends in good order says so", () =>
+  it.effect("may answer with fewer if the response ends in good order", () =>
     Effect.gen(function* () {
       const { choices, usage } = accumulate(yield* run(events([candidate(0), candidate(0, "STOP", 7)])))
       assert.lengthOf(choices, 1)
@@ -233,7 +235,7 @@ describe("gemini, asked for two candidates", () => {
     }),
   )
 
-  it.effect("it has not answered while one that began is open, nor when the connection broke", () =>
+  it.effect("has not answered while a candidate is unfinished, or if the connection broke", () =>
     Effect.gen(function* () {
       const open = events([candidate(0), candidate(1), candidate(0, "STOP")])
       assert.strictEqual((yield* Effect.flip(run(open))).kind, "truncated")
@@ -244,14 +246,14 @@ describe("gemini, asked for two candidates", () => {
     }),
   )
 
-  it.effect("what cannot be read behind the first of them is a failure, as more may have followed", () =>
+  it.effect("fails if an unreadable event follows the first candidate, because more may have followed", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(run(events([candidate(0, "STOP", 7), "data: {\n\n"])))
       assert.strictEqual(failure.kind, "garbage")
     }),
   )
 
-  it.effect("a second one that begins late is waited for, and counts", () =>
+  it.effect("waits for a second candidate that begins late", () =>
     Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(run(unfinished([candidate(0, "STOP", 7)], "hang")))
       yield* TestClock.adjust("1 minute")

@@ -1,4 +1,4 @@
-/** What a vendor's format cannot express is refused before anything is sent, by name. */
+/** Members that a vendor's format cannot express are refused by name before anything is sent. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
 import type { ChatRequest, Message } from "../../../../src/domain/chat/chat.ts"
@@ -51,7 +51,12 @@ const both: ReadonlyArray<readonly [member: string, request: ChatRequest]> = [
   ["messages[1].tool_calls[0].function.arguments", { tools, messages: [user, call("c", "not json")] }],
   ["messages[1].tool_calls[0].function.arguments", { tools, messages: [user, call("c", "[1]")] }],
   ["tools[0].function.examples", { ...hi, tools: [{ type: "function", function: { name: "f", examples: [1] } }] }],
-  ["tools[0].function.examples", { ...hi, functions: [{ name: "f", examples: [1] }] }],
+  ["functions", { ...hi, functions: [{ name: "f" }] }],
+  ["function_call", { ...hi, function_call: "auto" }],
+  [
+    "messages[1].function_call",
+    { messages: [user, { role: "assistant", function_call: { name: "f", arguments: "{}" } }] },
+  ],
   [
     "messages[1].tool_calls[0].function.parsed",
     {
@@ -73,10 +78,6 @@ const both: ReadonlyArray<readonly [member: string, request: ChatRequest]> = [
   [
     "tool_choice.function.arguments",
     { ...hi, tools, tool_choice: { type: "function", function: { name: "f", arguments: "{}" } } },
-  ],
-  [
-    "tool_choice.function.arguments",
-    { ...hi, functions: [{ name: "f" }], function_call: { name: "f", arguments: "{}" } },
   ],
   ["response_format.schema", { ...hi, response_format: { type: "text", schema: { type: "object" } } }],
   [
@@ -139,7 +140,7 @@ const rows: ReadonlyArray<readonly [vendor: Vendor, member: string, request: Cha
   ],
 ]
 
-describe("refused", () => {
+describe("refuses", () => {
   for (const [vendor, member, request] of rows) {
     it.effect(`${vendor}: ${member} of ${JSON.stringify(request).slice(0, 100)}`, () =>
       Effect.gen(function* () {
@@ -160,7 +161,7 @@ describe("refused", () => {
     )
   }
 
-  it.effect("everything at once, and printed by nobody", () =>
+  it.effect("all unsupported members at once, without printing them", () =>
     Effect.gen(function* () {
       const { provider } = yield* canned("anthropic", () => json(MINIMAL.anthropic))
       const failure = yield* Effect.flip(provider.complete({ ...hi, n: 3, logprobs: true, audio: { voice: "a" } }))
@@ -172,7 +173,7 @@ describe("refused", () => {
   )
 })
 
-describe("let pass", () => {
+describe("accepts", () => {
   for (const temperature of [0, 1]) {
     it.effect(`anthropic: a temperature of ${temperature}`, () =>
       Effect.gen(function* () {

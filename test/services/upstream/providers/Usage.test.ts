@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Stream } from "effect"
 import { accumulate } from "../../../../src/domain/chat/chatStream.ts"
 import { MAX_TOKENS } from "../../../../src/domain/chat/chat.ts"
-import { READINGS } from "../../../../src/services/upstream/apis/readings.ts"
+import { READINGS } from "../../../../src/services/upstream/answerReaders/readings.ts"
 import { canned, events, json, type Vendor } from "./support/Canned.ts"
 import { REQUEST, sse } from "./support/raw.ts"
 

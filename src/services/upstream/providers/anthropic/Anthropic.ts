@@ -5,13 +5,13 @@ import { joinUrl } from "../../../../domain/url.ts"
 import { AnthropicChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"
 import { toRequest } from "./toRequest.ts"
-import type { ProviderApi, ProviderDescriptor } from "../shared/Descriptor.ts"
+import type { ProviderFormat, ProviderDescriptor } from "../shared/Descriptor.ts"
 import { nativeBody } from "../shared/nativeBody.ts"
 
 const API_VERSION = "2023-06-01"
 const KEY_HEADER = "x-api-key"
 
-const messages: ProviderApi = {
+const messages: ProviderFormat = {
   title: "Anthropic Messages API",
   endpoint: "Its endpoint",
   errors: {
@@ -33,7 +33,6 @@ const messages: ProviderApi = {
     const headers = { "anthropic-version": API_VERSION, [KEY_HEADER]: Redacted.value(apiKey) }
     return {
       name: "anthropic",
-      singleToolCall: true,
       request: (asked, call, unsupported) => ({
         url,
         headers,
@@ -54,7 +53,7 @@ const messages: ProviderApi = {
 }
 
 export const anthropic: ProviderDescriptor = {
-  api: messages,
+  format: messages,
   baseUrl: "https://api.anthropic.com",
   model: "claude-sonnet-5-5",
   aliases: { apiKey: ["ANTHROPIC_API_KEY"], baseUrl: ["ANTHROPIC_BASE_URL"], model: ["ANTHROPIC_MODEL"] },

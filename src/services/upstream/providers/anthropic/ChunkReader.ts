@@ -25,7 +25,7 @@ type Read = Result.Result<Chunks, ProviderFailure>
 
 const NOTHING: Read = Result.succeed([])
 
-/** A block that has begun: a tool call with the input so far, a thought, or another. */
+/** A block that has begun: a tool call with its input so far, a thought, or another block. */
 type OpenBlock =
   | { readonly _tag: "Tool"; readonly index: number; readonly input: unknown; empty: boolean }
   | { readonly _tag: "Thinking"; thinking: string; signature: string }
@@ -48,7 +48,7 @@ export class AnthropicChunkReader implements ChunkReader {
   /** The block that began last. */
   private block = -1
   private readonly blocks = new Map<number, OpenBlock>()
-  /** Thoughts that no tool call or text has followed yet. */
+  /** Thoughts that await the tool call or text that follows them. */
   private thinking: Array<ThinkingBlock> = []
 
   constructor(call: Call) {
@@ -171,7 +171,7 @@ export class AnthropicChunkReader implements ChunkReader {
       this.thinking.push({ type: "thinking", thinking: block.thinking, signature: block.signature })
     }
     if (block?._tag !== "Tool" || !block.empty) return []
-    // Without pieces, the input is the one that the block began with: an empty object for a tool without parameters.
+    // Without pieces, the input is the one in the block's beginning: an empty object for a tool without parameters.
     return [this.toolCall({ index: block.index, function: { arguments: argumentsOf(block.input) } })]
   }
 

@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 
 const optional = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-/** Checked once they are added up, so that an absurd count makes the usage unknown instead of leaving an earlier one. */
+/** Checked after summing, so that an absurd count makes the usage unknown instead of leaving an earlier one. */
 const Count = Schema.Number
 
 /** `input_tokens` are those that were neither read from nor written to the prompt cache. */
@@ -26,12 +26,12 @@ const ToolUse = Schema.Struct({
 const Thinking = Schema.Struct({
   type: Schema.Literal("thinking"),
   thinking: optional(Schema.String),
-  /** This comes at the end of a streamed block. */
+  /** Comes at the end of a streamed block. */
   signature: optional(Schema.String),
 })
 const RedactedThinking = Schema.Struct({ type: Schema.Literal("redacted_thinking"), data: Schema.String })
 
-/** What travels in `extra_content.anthropic`. */
+/** The content of `extra_content.anthropic`. */
 export const ThinkingState = Schema.Struct({
   thinking_blocks: Schema.Array(
     Schema.Union([

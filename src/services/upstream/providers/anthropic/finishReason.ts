@@ -16,7 +16,7 @@ const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
 /** The finish reason for `stopReason`. Unknown stop reasons are passed on unchanged. */
 export const finishReason = (stopReason: string): string => FINISH_REASONS.get(stopReason) ?? stopReason
 
-/** Why an answer stopped; `undefined` while it has not. */
+/** Returns why an answer stopped, or `undefined` while it has not. */
 export const stopOf = (
   stop: Wire.Stop | null | undefined,
 ): { readonly reason: string; readonly refusal: string | undefined } | undefined => {

@@ -17,7 +17,7 @@ export const toBlocks = (
     ...cacheControl(piece.members, piece.path, unsupported),
   }))
 
-/** The same for messages that can only have text. */
+/** The same for messages that take only text. */
 export const toTextBlocks = (content: Content, path: string, unsupported: Unsupported): ReadonlyArray<TextBlock> =>
   toBlocks(content, path, unsupported).filter((block): block is TextBlock => {
     if (block.type === "image") unsupported.add(path, "this provider takes images from users and tools only")

@@ -1,6 +1,5 @@
 /** From a Chat Completions request to a Messages API request. */
-import type { ResponseFormat, Tool, ToolChoice } from "../../../../domain/chat/chat.ts"
-import type { ModernRequest } from "../shared/LegacyFunctions.ts"
+import type { ChatRequest, ResponseFormat, Tool, ToolChoice } from "../../../../domain/chat/chat.ts"
 import { RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import { present } from "../shared/present.ts"
@@ -16,7 +15,7 @@ import { toTurns } from "./toTurns.ts"
  */
 const DEFAULT_MAX_TOKENS = 32_000
 
-export const toRequest = (request: ModernRequest, call: Call, unsupported: Unsupported): MessagesRequest => {
+export const toRequest = (request: ChatRequest, call: Call, unsupported: Unsupported): MessagesRequest => {
   unsupported.check(request, REQUEST_MEMBERS)
   const { system, turns } = toTurns(request.messages, unsupported)
   const user = request["safety_identifier"] ?? request["user"]
@@ -53,7 +52,7 @@ const toTemperature = (temperature: number | null | undefined, unsupported: Unsu
 }
 
 /** Tools and the choice among them. */
-const toTools = (request: ModernRequest, unsupported: Unsupported): Pick<MessagesRequest, "tools" | "tool_choice"> => {
+const toTools = (request: ChatRequest, unsupported: Unsupported): Pick<MessagesRequest, "tools" | "tool_choice"> => {
   const { tool_choice: choice = "auto", parallel_tool_calls: parallel, tools = [] } = request
   if (tools.length > 0) {
     const single = parallel === false ? { disable_parallel_tool_use: true as const } : {}

@@ -1,9 +1,8 @@
 /** Converts messages to turns: users and assistants alternate, and system messages are separate. */
 import { Option, Schema } from "effect"
-import type { AssistantMessage } from "../../../../domain/chat/chat.ts"
+import type { AssistantMessage, Message } from "../../../../domain/chat/chat.ts"
 import { encodeBase64Url, utf8 } from "../../../../domain/bytes/bytes.ts"
 import { stateOf } from "../shared/ExtraContent.ts"
-import type { ModernMessage } from "../shared/LegacyFunctions.ts"
 import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import type { Block, TextBlock, ThinkingBlock, Turn } from "./Request.ts"
@@ -15,7 +14,7 @@ import { textBlock, toBlocks, toTextBlocks } from "./toBlocks.ts"
  * System and developer messages go to `system`, wherever they stand, as in Anthropic's own OpenAI-compatible interface.
  */
 export const toTurns = (
-  messages: ReadonlyArray<ModernMessage>,
+  messages: ReadonlyArray<Message>,
   unsupported: Unsupported,
 ): { readonly system: ReadonlyArray<TextBlock>; readonly turns: ReadonlyArray<Turn> } => {
   const system: Array<TextBlock> = []

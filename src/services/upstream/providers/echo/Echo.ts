@@ -1,22 +1,13 @@
 /**
- * The built-in provider: answers with what it was sent. It makes the product usable without any key, and it is what
- * tests and demo run on. It cannot judge anything, and callers are told so by its name in every receipt.
+ * The built-in provider: answers with what it was sent. It makes the product usable without a key, and tests and demo
+ * run on it. It cannot judge anything, and every receipt shows its name.
  */
 import { parseJson } from "../../../../domain/json/json.ts"
 import { Clock, Effect, Random, Stream } from "effect"
-import type { ChatChunk, ChatCompletion, ChatRequest, ToolCall, Usage } from "../../../../domain/chat/chat.ts"
+import type { ChatChunk, ChatCompletion, ChatRequest, Message, ToolCall, Usage } from "../../../../domain/chat/chat.ts"
 import type { Provider, ProviderFailure } from "../../Provider.ts"
 import { countTokens, textOf, words } from "./echoText.ts"
 import { nativeEcho } from "./nativeEcho.ts"
-import {
-  legacyChunk,
-  legacyCompletion,
-  type ModernMessage,
-  type ModernRequest,
-  usesFunctions,
-  withTools,
-} from "../shared/LegacyFunctions.ts"
-import { Unsupported } from "../shared/Unsupported.ts"
 
 const DEFAULT_MODEL = "echo-1"
 
@@ -28,14 +19,10 @@ interface Answer {
 }
 
 /**
- * Which tools the last message asks for: the ones that `tool_choice` names or requires, else the ones whose name the
- * user's text mentions. A JSON object in the text becomes the arguments.
+ * Returns calls of the tools that the last message asks for: those that `tool_choice` names or requires, else those
+ * that the user's text mentions. A JSON object in the text becomes the arguments.
  */
-const toolCallsFor = (
-  request: ModernRequest,
-  last: ModernMessage | undefined,
-  text: string,
-): ReadonlyArray<ToolCall> => {
+const toolCallsFor = (request: ChatRequest, last: Message | undefined, text: string): ReadonlyArray<ToolCall> => {
   const tools = request.tools ?? []
   const choice = request.tool_choice ?? "auto"
   if (last?.role !== "user" || choice === "none") return []
@@ -56,7 +43,7 @@ const toolCallsFor = (
   }))
 }
 
-const answerToModern = (request: ModernRequest): Answer => {
+const answerTo = (request: ChatRequest): Answer => {
   const last = request.messages.at(-1)
   const text = textOf(last?.content)
   const toolCalls = toolCallsFor(request, last, text)
@@ -78,13 +65,6 @@ const answerToModern = (request: ModernRequest): Answer => {
   }
 }
 
-/** The answer to `request`, which may be put in terms of functions. */
-const answerTo = Effect.fnUntraced(function* (request: ChatRequest) {
-  const unsupported = new Unsupported()
-  const modern = withTools(request, true, unsupported)
-  return unsupported.failure === undefined ? answerToModern(modern) : yield* unsupported.failure
-})
-
 const header = Effect.fnUntraced(function* (request: ChatRequest) {
   const now = yield* Clock.currentTimeMillis
   const id = yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)
@@ -96,7 +76,7 @@ const header = Effect.fnUntraced(function* (request: ChatRequest) {
 })
 
 const complete = Effect.fnUntraced(function* (request: ChatRequest) {
-  const { content, finishReason, toolCalls, usage } = yield* answerTo(request)
+  const { content, finishReason, toolCalls, usage } = answerTo(request)
   const completion: ChatCompletion = {
     ...(yield* header(request)),
     object: "chat.completion",
@@ -114,7 +94,7 @@ const complete = Effect.fnUntraced(function* (request: ChatRequest) {
     ],
     usage,
   }
-  return usesFunctions(request) ? legacyCompletion(completion) : completion
+  return completion
 })
 
 type ChunkChoice = ChatChunk["choices"][number]
@@ -153,13 +133,12 @@ const chunksOf = (answer: Answer): ReadonlyArray<ChunkChoice> => [
 const stream = (request: ChatRequest): Stream.Stream<ChatChunk, ProviderFailure> =>
   Stream.unwrap(
     Effect.gen(function* () {
-      const answer = yield* answerTo(request)
+      const answer = answerTo(request)
       const common = { ...(yield* header(request)), object: "chat.completion.chunk" as const }
-      const chunks = Stream.fromIterable<ChatChunk>([
+      return Stream.fromIterable<ChatChunk>([
         ...chunksOf(answer).map((choice) => ({ ...common, choices: [choice] })),
         { ...common, choices: [], usage: answer.usage },
       ])
-      return usesFunctions(request) ? Stream.map(chunks, legacyChunk) : chunks
     }),
   )
 

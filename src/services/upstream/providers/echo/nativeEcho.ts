@@ -1,13 +1,16 @@
-/** The built-in provider in the vendors' own APIs: it says back the last text that it is sent. */
+/**
+ * The built-in provider in the vendors' own APIs. It repeats the last text that it is sent, so that the README's first
+ * hour and the snippets of docs/clients.md run without a key.
+ */
 import { Clock, Effect, Random, Stream } from "effect"
-import type { ApiName } from "../../../../domain/upstream/apis.ts"
+import { type ApiName, isApiName } from "../../../../domain/upstream/apis.ts"
 import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
 import { iJsonOf } from "../../../../domain/json/surrogates.ts"
-import { type PassedApi, READINGS } from "../../apis/readings.ts"
+import { READINGS } from "../../answerReaders/readings.ts"
 import type { NativeApis, NativeCall } from "../../Provider.ts"
 import { countTokens, words } from "./echoText.ts"
 
-/** What is said back, and by what. */
+/** The text to repeat, with the members that every API has. */
 interface Said {
   readonly id: string
   /** Seconds since the epoch. */
@@ -18,7 +21,7 @@ interface Said {
   readonly output: number
 }
 
-/** The text of a message, of an item, or of whatever else holds one in its content. */
+/** The text of a message or item. */
 const textIn = (item: unknown): string => {
   if (typeof item === "string") return item
   const content = isObject(item) ? item["content"] : undefined
@@ -131,43 +134,19 @@ const responseEvents = (said: Said): ReadonlyArray<JsonObject> => {
   return events.map((event, sequence_number) => ({ ...event, sequence_number }))
 }
 
-/** As many numbers as show that something was embedded: they mean nothing. */
-const embeddingsOf = ({ input, model }: Said, texts: ReadonlyArray<unknown>) => ({
-  object: "list",
-  model,
-  data: texts.map((text, index) => ({
-    object: "embedding",
-    index,
-    embedding: Array.from({ length: 8 }, (_, at) => (textIn(text).charCodeAt(at) || 0) / 65_536),
-  })),
-  usage: { prompt_tokens: input, total_tokens: input },
-})
-
-const wholeOf = (api: PassedApi, said: Said, body: NativeCall["body"]): object => {
-  switch (api) {
-    case "messages":
-      return messageOf(said)
-    case "messages.count_tokens":
-      return { input_tokens: said.input }
-    case "responses":
-      return responseOf(said, "completed")
-    case "embeddings":
-      return embeddingsOf(said, itemsIn(body))
-  }
+const WHOLE = {
+  messages: messageOf,
+  "messages.count_tokens": ({ input }: Said) => ({ input_tokens: input }),
+  responses: (said: Said) => responseOf(said, "completed"),
 }
 
-const isPassed = (api: ApiName): api is PassedApi => Object.hasOwn(READINGS, api)
-
-const passed = (api: ApiName): PassedApi => {
-  if (!isPassed(api)) throw new Error(`The echo is not asked for ${api} as it was sent.`)
-  return api
-}
+const isSpoken = (api: ApiName): api is keyof typeof WHOLE => Object.hasOwn(WHOLE, api)
 
 export const nativeEcho: NativeApis = {
-  names: new Set<ApiName>(["messages", "messages.count_tokens", "responses", "embeddings"]),
-  complete: Effect.fnUntraced(function* (call) {
-    const api = passed(call.api)
-    const answer = wholeOf(api, yield* listen(call), call.body)
+  names: new Set(Object.keys(WHOLE).filter(isApiName)),
+  complete: Effect.fnUntraced(function* ({ api, ...call }) {
+    if (!isSpoken(api)) return yield* Effect.die(new Error(`The echo does not speak ${api}.`))
+    const answer = WHOLE[api](yield* listen({ api, ...call }))
     const said = yield* Effect.fromResult(READINGS[api].whole(answer, call.model))
     return { json: iJsonOf(answer), said }
   }),

@@ -25,7 +25,7 @@ export class GeminiChunkReader implements ChunkReader {
   private model: string
   private readonly created: number
   private readonly finish: FinishTracker
-  /** How many tools each choice has called so far. A choice that has not begun is absent. */
+  /** The number of tool calls of each choice so far. A choice that has not begun is absent. */
   private readonly calls = new Map<number, number>()
   private readonly ids = new Map<number, DistinctIds>()
 

@@ -4,14 +4,14 @@ import { joinUrl } from "../../../../domain/url.ts"
 import { GeminiChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"
 import { toRequest } from "./toRequest.ts"
-import type { ProviderApi, ProviderDescriptor } from "../shared/Descriptor.ts"
+import type { ProviderFormat, ProviderDescriptor } from "../shared/Descriptor.ts"
 
 const KEY_HEADER = "x-goog-api-key"
 
 /** A model's name, or its resource name as in `tunedModels/…`. */
 const MODEL = /^([a-zA-Z]+\/)?[a-zA-Z0-9][a-zA-Z0-9._-]*$/
 
-const generateContent: ProviderApi = {
+const generateContent: ProviderFormat = {
   title: "Google Gemini API",
   endpoint: "Its endpoint",
   // The names of google.rpc.Code.
@@ -32,9 +32,8 @@ const generateContent: ProviderApi = {
   // The base URL is such as `https://generativelanguage.googleapis.com`.
   wireFormat: ({ apiKey, baseUrl }) => ({
     name: "gcp.gemini",
-    singleToolCall: false,
     request: (asked, call, unsupported) => {
-      // The model is part of the path, where a caller's text must not become anything else.
+      // The model is part of the path, so a caller's text must not change the rest of the path.
       if (!MODEL.test(call.model)) unsupported.add("model", "not the name of a model")
       const path = call.model.includes("/") ? call.model : `models/${call.model}`
       const method = call.stream ? "streamGenerateContent?alt=sse" : "generateContent"
@@ -49,7 +48,7 @@ const generateContent: ProviderApi = {
 }
 
 export const gemini: ProviderDescriptor = {
-  api: generateContent,
+  format: generateContent,
   baseUrl: "https://generativelanguage.googleapis.com",
   model: "gemini-3.8-flash",
   aliases: { apiKey: ["GEMINI_API_KEY", "GOOGLE_API_KEY"], baseUrl: ["GEMINI_BASE_URL"], model: ["GEMINI_MODEL"] },

@@ -30,7 +30,7 @@ export const Part = Schema.Struct({
       args: optional(Schema.Union([Schema.Record(Schema.String, Schema.Unknown), Schema.String])),
     }),
   ),
-  /** An image or sound, which only models made for it send. */
+  /** An image or sound. Only special models send them. */
   inlineData: Schema.optionalKey(Schema.Unknown),
   fileData: Schema.optionalKey(Schema.Unknown),
 })
@@ -56,5 +56,5 @@ export const Response = Schema.Struct({
 })
 export type Response = typeof Response.Type
 
-/** What travels in `extra_content.google`, under the name that Google's OpenAI-compatible interface uses. */
+/** The content of `extra_content.google`, the name that Google's OpenAI-compatible interface uses. */
 export const GoogleState = Schema.Struct({ thought_signature: Schema.String })

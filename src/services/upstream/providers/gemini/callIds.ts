@@ -2,7 +2,7 @@
 
 const PREFIX = "gemini-call-"
 
-/** An id for the call at `position` in `choice` of the answer `responseId`; the same input gives the same id. */
+/** Makes an id for the call at `position` in `choice` of the answer `responseId`. Equal input gives an equal id. */
 export const ownId = (responseId: string, choice: number, position: number): string =>
   `${PREFIX}${responseId}-${choice}-${position}`
 

@@ -33,7 +33,7 @@ export const finishReason = (reason: string, calledTools: boolean): string =>
   reason === "STOP" && calledTools ? "tool_calls" : (FINISH_REASONS.get(reason) ?? reason)
 
 /**
- * Why a candidate, or a prompt, ended; `undefined` if it has not. The API's enumerations also have a name for
+ * Returns why a candidate or a prompt ended, or `undefined` if it has not. The API's enumerations also have a name for
  * "unspecified".
  */
 export const given = (reason: string | null | undefined): string | undefined =>

@@ -8,8 +8,8 @@ import type { Call } from "../shared/WireFormat.ts"
 import { GeminiChunkReader } from "./ChunkReader.ts"
 
 /**
- * The answer in `body`, which may be the array of a stream whose events were not separated. It may have fewer
- * candidates than requested, but each needs its finish reason.
+ * Reads the answer in `body`, which may be an array of the events of a stream. It may have fewer candidates than
+ * requested, but each needs its finish reason.
  */
 export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompletion, ProviderFailure> => {
   const reader = new GeminiChunkReader({ ...call, choices: 1 })

@@ -1,8 +1,7 @@
 /** Converts messages to contents, one for each message; the results of parallel calls share one. */
 import { Option, Schema } from "effect"
-import type { AssistantMessage, ToolCall, ToolMessage } from "../../../../domain/chat/chat.ts"
+import type { AssistantMessage, Message, ToolCall, ToolMessage } from "../../../../domain/chat/chat.ts"
 import { stateOf } from "../shared/ExtraContent.ts"
-import type { ModernMessage } from "../shared/LegacyFunctions.ts"
 import { MESSAGE, TOOL_CALL } from "../shared/MemberRules.ts"
 import { type Piece, toPieces } from "../shared/Parts.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
@@ -13,7 +12,7 @@ import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 
 /** `messages` as contents. System and developer messages are the system instruction, wherever they stand. */
 export const toContents = (
-  messages: ReadonlyArray<ModernMessage>,
+  messages: ReadonlyArray<Message>,
   model: string,
   unsupported: Unsupported,
 ): { readonly system: ReadonlyArray<TextPart>; readonly contents: ReadonlyArray<Content> } => {
@@ -69,7 +68,7 @@ const toMedia = ({ image }: Extract<Piece, { readonly _tag: "Image" }>): MediaPa
   return { fileData: { ...withoutUndefined({ mimeType }), fileUri: image.url } }
 }
 
-/** The types of images that the API takes, by the endings of their URLs. */
+/** Image types of the API by URL ending. */
 const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
   ["png", "image/png"],
   ["jpg", "image/jpeg"],
@@ -80,7 +79,7 @@ const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
   ["heif", "image/heif"],
 ])
 
-/** The texts of content that can only have text. */
+/** Converts content that can only be text. */
 const toTexts = (
   content: Parameters<typeof toPieces>[0],
   path: string,
@@ -118,7 +117,7 @@ const toModelParts = (
   }),
 ]
 
-/** A signature of text is put on its last part, or on an empty part of its own. */
+/** Puts a signature of text on the last part, or on an empty part if there is no text. */
 const signed = (texts: ReadonlyArray<TextPart>, signature: string | undefined): ReadonlyArray<TextPart> =>
   signature === undefined
     ? texts

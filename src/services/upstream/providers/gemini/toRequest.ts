@@ -1,6 +1,5 @@
 /** From a Chat Completions request to a `generateContent` request. */
 import type { ChatRequest, ResponseFormat, Tool, ToolChoice } from "../../../../domain/chat/chat.ts"
-import type { ModernRequest } from "../shared/LegacyFunctions.ts"
 import { RESPONSE_FORMAT, TOOL } from "../shared/MemberRules.ts"
 import type { Unsupported } from "../shared/Unsupported.ts"
 import { present } from "../shared/present.ts"
@@ -10,7 +9,7 @@ import { REQUEST_MEMBERS } from "./memberRules.ts"
 import { toContents } from "./toContents.ts"
 import { toThinking } from "./toThinking.ts"
 
-export const toRequest = (request: ModernRequest, call: Call, unsupported: Unsupported): GenerateContentRequest => {
+export const toRequest = (request: ChatRequest, call: Call, unsupported: Unsupported): GenerateContentRequest => {
   unsupported.check(request, REQUEST_MEMBERS)
   const { system, contents } = toContents(request.messages, call.model, unsupported)
   const functions = (request.tools ?? []).map((tool, index) => toDeclaration(tool, `tools[${index}]`, unsupported))

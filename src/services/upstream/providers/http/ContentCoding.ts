@@ -1,7 +1,4 @@
-/**
- * Decodes compressed responses. None is requested, but some servers, and proxies in front of them, compress all the
- * same.
- */
+/** Decodes compressed responses. None is requested, but some servers, and proxies in front of them, compress anyway. */
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Array as Arr, Cause, Effect, Pull, type Scope, Stream } from "effect"
 import type { Duplex } from "node:stream"
@@ -11,7 +8,7 @@ import type { ConnectionFailed, Next, Pieces, ProviderResponse } from "../../Htt
 import { failure, garbage } from "../shared/providerFailures.ts"
 import { withCode } from "./brokenConnection.ts"
 
-/** Releases decoded bytes as soon as possible. Whether the answer is complete shows in its content. */
+/** Releases decoded bytes as soon as possible. The content shows whether the answer is complete. */
 const PROMPTLY = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
 
 /** The largest window that a sender may use (RFC 9659 §3), which bounds what decoding holds: 8 MiB. */
@@ -41,8 +38,8 @@ const DECODERS: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duplex
 ])
 
 /**
- * The decompressed bytes of a body. They are produced as they are read, a buffer at a time, so that a reader that stops
- * at a limit is safe from a decompression bomb.
+ * Decompresses a body. Bytes are produced as they are read, one buffer at a time, so a reader that stops at a limit is
+ * safe from a decompression bomb.
  */
 export const decodedBytes = (
   response: ProviderResponse,
@@ -77,7 +74,7 @@ export const decodedBytes = (
 const brokenOff = (error: ConnectionFailed): ProviderFailure =>
   failure("truncated", withCode("the answer broke off", error))
 
-/** The same as streams are read. */
+/** Adapts the bytes to the pull of a stream. */
 const pullOf = (bytes: Next<Pieces, ProviderFailure>) =>
   Effect.flatMap(bytes, (pieces): Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, ProviderFailure> =>
     pieces !== undefined && Arr.isReadonlyArrayNonEmpty(pieces) ? Effect.succeed(pieces) : Cause.done(),

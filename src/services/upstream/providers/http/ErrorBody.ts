@@ -1,11 +1,11 @@
 /**
- * Error bodies of all the formats, read by one lenient schema: servers that speak one vendor's format often report
- * errors in another's.
+ * Error bodies of all formats, read by one lenient schema: servers that speak one vendor's format often report errors
+ * in another's.
  */
 import { Option, Predicate, Schema } from "effect"
 import { finite } from "./RetryAfter.ts"
 
-/** What an error body says. */
+/** The contents of an error body. */
 export interface ErrorBody {
   readonly message?: string | undefined
   /** Every machine-readable name in it: types, codes, statuses, reasons. */
@@ -54,8 +54,8 @@ const decodeBody = Schema.decodeUnknownOption(
 export const reportsError = (body: unknown): boolean => isError(unwrapped(body))
 
 /**
- * The part of `body` that may be an error: Gemini wraps the errors of streams in an array, and gateways put theirs in a
- * choice.
+ * Returns the part of `body` that may be an error. Gemini wraps the errors of streams in an array, and gateways put
+ * theirs in a choice.
  */
 const unwrapped = (body: unknown): unknown => {
   const value: unknown = Array.isArray(body) ? body[0] : body
@@ -66,7 +66,7 @@ const unwrapped = (body: unknown): unknown => {
 const isError = (value: unknown): boolean => {
   if (!Predicate.isReadonlyObject(value)) return false
   if (says(value["error"])) return true
-  // Anthropic gives everything that it sends a type, and some OpenAI-compatible servers give objects one.
+  // Anthropic gives every object a type, as some OpenAI-compatible servers do.
   if (value["type"] === "error" || value["object"] === "error") return true
   return typeof value["message"] === "string" && statusIn(value) !== undefined
 }

@@ -1,4 +1,4 @@
-/** Response bodies: read up to a limit, and interpreted by their content rather than by what was requested. */
+/** Reads response bodies up to a limit, and interprets them by content instead of by what was requested. */
 import { Effect, type Scope } from "effect"
 import type { ProviderFailure, StreamWatch } from "../../Provider.ts"
 import type { Next, Pieces, ProviderResponse } from "../../HttpExchange.ts"
@@ -22,14 +22,14 @@ export interface JsonBody {
   readonly _tag: "Json"
   readonly text: string
   readonly value: unknown
-  /** The wait that the headers ask for. */
+  /** The pause that the headers ask for. */
   readonly retryAfterMs: number | undefined
 }
 
-/** Pieces of a text, as they come. */
+/** Pieces of a text, as they arrive. */
 export type Texts = Next<string, ProviderFailure>
 
-/** The body of `response`, of which at most `limit` bytes are read. */
+/** Opens the body of `response`, of which at most `limit` bytes are read. */
 export const openBody = Effect.fnUntraced(function* (
   response: ProviderResponse,
   limit: number,
@@ -66,7 +66,7 @@ const EVENT_STREAM_TYPE = /^text\/event-stream\b/i
 /** Lines of an event stream begin with these. */
 const FIELDS = ["data:", "event:", "id:", "retry:", ":"]
 
-/** The kind of a body that begins with `head`. Its content type counts where the beginning is ambiguous. */
+/** Returns the kind of a body that begins with `head`. The content type decides if the beginning is ambiguous. */
 const formOf = (head: string, type: string): "open" | "json" | "events" | "neither" => {
   if (head === "") return "open"
   if (head.startsWith("{") || head.startsWith("[")) return "json"
@@ -107,7 +107,8 @@ const preceded = (head: string, texts: Texts): Texts => {
 }
 
 /**
- * As much of a body as arrives and fits into `limit` bytes: for error bodies, which the status explains well enough.
+ * Reads as much of a body as arrives and fits into `limit` bytes: for error bodies, where the status is explanation
+ * enough.
  */
 export const someText: (response: ProviderResponse, limit: number) => Effect.Effect<string, never, Scope.Scope> =
   Effect.fnUntraced(

@@ -1,22 +1,22 @@
-/** How long a provider asks its callers to wait. */
+/** Reads how long a provider asks its callers to wait. */
 import { Clock, Duration, Effect, Result } from "effect"
 import { Headers } from "effect/http"
 import type { ResponseHeaders } from "../../HttpExchange.ts"
 
-/** The longest that is passed on: limits of providers are of a day at most, and more digits are no time that anybody meant. */
+/** The longest wait that is passed on. Providers' limits last a day at most, and more digits are a mistake. */
 const LONGEST_MS = Duration.toMillis(Duration.days(1))
 
 /** {@link retryAfterMs} from now. */
 export const retryAfterNow = (headers: ResponseHeaders): Effect.Effect<number | undefined> =>
-  // Nearly no answer has one of them.
+  // Few responses have one of these headers.
   headers["retry-after-ms"] === undefined && headers["retry-after"] === undefined
     ? Effect.undefined
     : Effect.map(Clock.currentTimeMillis, (now) => retryAfterMs(headers, now))
 
 /**
- * Milliseconds from `now` (ms since the epoch) until another try is welcome: from `retry-after-ms`, or from
- * `Retry-After` in seconds or as a date (RFC 9110 §10.2.3). `undefined` without a usable value; never
- * negative, and a day at most.
+ * Returns the milliseconds from `now` (ms since the epoch) until another try is welcome, from `retry-after-ms` or from
+ * `Retry-After` in seconds or as a date (RFC 9110 §10.2.3). `undefined` without a usable value; never negative, and a
+ * day at most.
  */
 export const retryAfterMs = (headers: ResponseHeaders, now: number): number | undefined => {
   const asked = askedMs(headers, now)

@@ -1,17 +1,17 @@
-/** JSON that providers send. */
+/** Parses the JSON that providers send. */
 import { CLIENT_LIMITS } from "../../../../domain/json/iJson.ts"
 import { parseJson } from "../../../../domain/json/json.ts"
 
-/** A frame has an object and a list around what it holds. */
+/** A frame adds an object and a list around its content. */
 const LEVELS = CLIENT_LIMITS.depth - 2
 
 /**
- * The value of a JSON text; `undefined` if it is none, or has more levels than clients accept: they would say that the
- * answer was tampered with.
+ * Returns the value of a JSON text, or `undefined` if it is malformed or nested deeper than clients accept. Clients
+ * would report such an answer as tampered with.
  */
 export const answerJson = (text: string): unknown => {
   const value = parseJson(text)
-  // Every level takes two characters, so most events need not be looked through.
+  // Each level takes two characters, so most events are too short to need a check.
   return text.length > 2 * LEVELS && isDeeper(value, LEVELS) ? undefined : value
 }
 

@@ -1,5 +1,5 @@
 import type { ConnectionFailed } from "../../HttpExchange.ts"
 
-/** `what` happened to a connection, with the code that says why. */
+/** Appends the error's code to `what`. */
 export const withCode = (what: string, { code }: ConnectionFailed): string =>
   code === undefined ? what : `${what} (${code})`

@@ -1,4 +1,4 @@
-/** Reads a streamed answer: from the text of server-sent events to pieces, and to a reliable end. */
+/** Reads a streamed answer: from the text of server-sent events to pieces and a reliable end. */
 import {
   Array as Arr,
   Cause,
@@ -25,35 +25,35 @@ import type { Body, EventsBody, JsonBody, Texts } from "./ResponseBody.ts"
 import type { EventReader } from "../shared/WireFormat.ts"
 
 /**
- * How long a finished answer waits, in milliseconds, for what providers send right after it, such as its usage, unless
- * they say that nothing follows.
+ * How long a finished answer waits, in milliseconds, for late parts such as its usage, unless the provider says that
+ * nothing follows.
  */
 const FINISH_GRACE = 500
 
 /** How long the rest of a finished response may take. After that, its connection is closed instead of reused. */
 const DRAIN_GRACE = Duration.millis(500)
 
-/** A response, and how it is read. */
+/** A response and its reader. */
 export interface Answer<Piece> {
   readonly body: Body
   readonly reader: EventReader<Piece>
-  /** The one piece of a whole answer that came where a stream was asked for. */
+  /** Converts a whole answer, sent in place of a stream, into one piece. */
   readonly whole: (body: JsonBody) => Result.Result<Piece, ProviderFailure>
 }
 
-/** How answers are read, whatever is in them. */
+/** Options for reading any answer. */
 export interface Reading {
   readonly limits: Limits
   readonly watch?: StreamWatch | undefined
-  /** What becomes of a failure before anybody hears of it. */
+  /** Cleans a failure before it is reported. */
   readonly clean: (found: ProviderFailure) => ProviderFailure
 }
 
 type Pieces<Piece> = Pull.Pull<Arr.NonEmptyReadonlyArray<Piece>, ProviderFailure>
 
 /**
- * The pieces of the response that `open` gets. When the stream ends, so does the connection: at once if the answer is not
- * finished, else after a moment for the rest of the response.
+ * Streams the pieces of the response that `open` gets. When the stream ends, so does the connection: at once if the
+ * answer is not finished, else after a moment for the rest of the response.
  */
 export const chunkStream = <Piece extends JsonObject>(
   open: Effect.Effect<Answer<Piece>, ProviderFailure, Scope.Scope>,
@@ -87,8 +87,8 @@ export const chunkStream = <Piece extends JsonObject>(
   )
 
 /**
- * How the pieces in the events in `texts` are pulled. They succeed only once `reader` says that the answer is finished, and
- * then soon, whatever the connection does; an end or a break before that is `truncated`.
+ * Pulls the pieces in the events in `texts`. The pull ends without failure only after `reader` says that the answer is
+ * finished, and then soon, even if the connection stays open. An end or a break before that is `truncated`.
  */
 export const eventPieces = <Piece extends JsonObject>(
   texts: Texts,
@@ -98,16 +98,16 @@ export const eventPieces = <Piece extends JsonObject>(
   const parser = new EventParser(reader, limits, watch)
   let deadline: number | undefined
   const promptly = (now: number): Texts => {
-    // Set once, so that comments which keep the connection alive do not prolong it.
+    // Set once, so that keep-alive comments do not extend it.
     deadline ??= now + FINISH_GRACE
     return Effect.timeoutOrElse(texts, { duration: Math.max(0, deadline - now), orElse: () => Effect.undefined })
   }
-  /** The next text, or the end if a finished answer has waited long enough for more. */
+  /** The next text, or the end if a finished answer has waited long enough. */
   const more = Effect.suspend(() => (isWhole(reader) ? Effect.flatMap(Clock.currentTimeMillis, promptly) : texts))
   const pull: Pieces<Piece> = Effect.suspend(() => {
     const ready = parser.take()
     if (ready !== undefined) {
-      // Only usage comes without a choice, and is what was waited for.
+      // Only the awaited usage comes without a choice.
       if (ready.some(({ choices }) => Array.isArray(choices) && choices.length > 0)) deadline = undefined
       return Effect.succeed(ready)
     }
@@ -134,12 +134,12 @@ export const eventPieces = <Piece extends JsonObject>(
   return pull
 }
 
-/** Whether the answer is finished, however its connection ends. */
+/** Whether the answer is finished, even if the connection then breaks. */
 const isWhole = ({ state }: Pick<EventReader<unknown>, "state">): boolean => state === "finished" || state === "closed"
 
 /**
- * Closes a connection, after what is left of a finished response, so that it can serve the next call. Detached, because
- * nobody waits for it: the answer is complete, and the time is bounded.
+ * Closes a connection after the rest of a finished response, so that it can serve the next call. Detached, because the
+ * answer is complete and the time is bounded.
  */
 const closeAfter = (
   { hasEnded, texts }: EventsBody,
@@ -160,7 +160,7 @@ const closeAfter = (
 /** The last event of a stream in OpenAI's format. Proxies add it to streams of other formats. */
 const SENTINEL = "[DONE]"
 
-/** Takes text in and hands pieces out; the first failure ends it, after the pieces that came before. */
+/** Turns text into pieces. The first failure ends it, after the pieces before it. */
 class EventParser<Piece> {
   failure: ProviderFailure | undefined
   private ready: Array<Piece> = []
@@ -168,7 +168,7 @@ class EventParser<Piece> {
   private ended = false
   private atEnd = false
   private isReported = false
-  /** Whether the answer was finished by events that could be read. */
+  /** Whether readable events finished the answer. */
   private whole = false
   private readonly parser: Sse.Parser
   private readonly reader: EventReader<Piece>
@@ -179,18 +179,18 @@ class EventParser<Piece> {
     this.reader = reader
     this.limits = limits
     this.watch = watch
-    // A reconnection time, the other thing the parser reports, means nothing here: an answer cannot be resumed.
+    // Ignores a reconnection time, the parser's other report: an answer cannot be resumed.
     this.parser = Sse.makeParser((event) => (event._tag === "Event" ? this.onEvent(event) : undefined), {
       maxEventSize: limits.eventChars,
     })
   }
 
-  /** Whether nothing of use can follow. */
+  /** Whether nothing useful can follow. */
   get closed(): boolean {
     return this.ended || this.reader.state === "closed"
   }
 
-  /** The pieces that are ready, if there are any. */
+  /** Returns the pieces that are ready, if there are any. */
   take(): Arr.NonEmptyReadonlyArray<Piece> | undefined {
     const ready = this.ready
     if (!Arr.isArrayNonEmpty(ready)) return undefined
@@ -205,8 +205,8 @@ class EventParser<Piece> {
   }
 
   /**
-   * Reads what came without the line breaks behind it, once, at the end of a response; returns whether there may be more to
-   * hand out. Half an event is no event: the answer was cut there.
+   * Reads the last line at the end of a response if it has no line break. Returns whether there may be more pieces.
+   * Half an event counts as a truncated answer.
    */
   finish(): boolean {
     if (this.atEnd || this.closed) return false
@@ -230,14 +230,14 @@ class EventParser<Piece> {
     this.whole = isWhole(this.reader)
   }
 
-  /** The pieces in one event; none of one that holds nothing of the answer. */
+  /** Returns the pieces in one event, or none if it holds nothing of the answer. */
   private read(text: string, event: string): Result.Result<ReadonlyArray<Piece>, ProviderFailure> {
     if (text === "") return Result.succeed([])
     const value = answerJson(text)
     if (value === undefined) {
       if (event === ERROR_EVENT) return this.report({ error: text })
       if (this.atEnd) return Result.fail(failure("truncated", "the answer broke off within an event"))
-      // What has a name of its own and does not even begin like a piece of an answer is none that came out garbled.
+      // A named event that does not look like JSON is another kind of event and no garbled piece.
       if (event !== DEFAULT_EVENT && !text.startsWith("{")) return Result.succeed([])
       return Result.fail(garbage("an event is not JSON"))
     }
@@ -253,15 +253,15 @@ class EventParser<Piece> {
     else this.fail(failure("unfinished", "the provider closed the stream without a finish reason"))
   }
 
-  /** The failure that the provider itself reports. */
+  /** Reads an error that the provider reports. */
   private report(body: unknown): Result.Result<never, ProviderFailure> {
     this.isReported = true
     return Result.fail(failureOfEvent(body))
   }
 
   /**
-   * The first failure counts, with the tokens that were spent. Behind a finished answer, only an error that the provider
-   * reports counts: it takes the finish back. Anything else is merely the end.
+   * Keeps the first failure, with the tokens that were spent. After a finished answer, only an error that the provider
+   * reports counts, because it revokes the finish. Anything else is merely the end.
    */
   private fail(found: ProviderFailure): void {
     if (this.whole && !this.isReported) this.ended = true
@@ -270,5 +270,5 @@ class EventParser<Piece> {
 }
 
 const ERROR_EVENT = "error"
-/** The type of an event that names none. */
+/** The type of an event without a name. */
 const DEFAULT_EVENT = "message"

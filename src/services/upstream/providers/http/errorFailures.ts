@@ -9,22 +9,22 @@ import { failure } from "../shared/providerFailures.ts"
 import { type ErrorBody, readErrorBody } from "./ErrorBody.ts"
 
 /**
- * The status that belongs to an error's name, for errors that come without one. The names of every vendor count at
- * every provider, because servers pass on the errors of other servers behind them.
+ * The status for an error's name, for errors without a status. Names of all vendors apply at every provider, because
+ * servers pass on errors of servers behind them.
  */
 const STATUS_OF_ERROR: ReadonlyMap<string, number> = new Map(
-  Object.values(PROVIDERS).flatMap(({ api }) => Object.entries(api.errors)),
+  Object.values(PROVIDERS).flatMap(({ format }) => Object.entries(format.errors)),
 )
 
-/** The failure that an error response with `status` and the JSON value `body` is. */
+/** Classifies an error response with `status` and the JSON value `body`. */
 export const failureOfResponse = (status: number, body: unknown, retryAfterMs?: number): ProviderFailure => {
   const error = readErrorBody(body)
   return failureOf(error, status, retryAfterMs, errorIn(body, error), `status ${status}`)
 }
 
 /**
- * The failure that an error within a successful response is: an event of a stream, or the whole body. It is classified
- * as if the response had the error's status.
+ * Classifies an error within a successful response, either an event of a stream or the whole body, as if the response
+ * had the error's status.
  */
 export const failureOfEvent = (body: unknown, retryAfterMs?: number): ProviderFailure => {
   const error = readErrorBody(body)
@@ -43,7 +43,7 @@ const failureOf = (
   return failure(kindOf(status, error, after !== undefined), error.message, {
     retryAfterMs: after,
     reason,
-    // A page with a success status, for one, has no status of an error.
+    // A success status, for example of a page, is no error's status.
     said:
       own === undefined
         ? undefined
@@ -54,8 +54,8 @@ const failureOf = (
 const isError = (status: number | undefined): boolean => status !== undefined && status >= 400
 
 /**
- * The error object of a body: its member `error`, or the body itself where its members are those of the error. For an error
- * that is told in other forms, such as a text, one is made of its message.
+ * Returns the error object of a body: its member `error`, or the body itself if its members are an error's. Any other
+ * form, such as a text, becomes an object with its message.
  */
 const errorIn = (body: unknown, { message }: ErrorBody): JsonObject | undefined => {
   if (isObject(body) && isObject(body["error"])) return body["error"]
@@ -63,7 +63,7 @@ const errorIn = (body: unknown, { message }: ErrorBody): JsonObject | undefined 
   return message === undefined ? undefined : { message }
 }
 
-/** Statuses that blame the request as a whole, so that the message may say what is wrong with it. */
+/** Statuses that blame the request as a whole, so that the message may name the cause. */
 const REQUEST_STATUS: ReadonlySet<number> = new Set([400, 413, 422])
 
 const CONTEXT_CODES: ReadonlySet<string> = new Set(["context_length_exceeded", "exceed_context_size_error"])
@@ -82,15 +82,15 @@ const FILTER_CODES: ReadonlySet<string> = new Set([
 const FILTER_MESSAGE =
   /content (filter|management|policy)|content filtering policy|usage polic(y|ies)|input was flagged/i
 
-/** Servers report an unknown model, or one that the account may not use, with 400, 403 and 404 alike. */
+/** Servers report an unknown or forbidden model with 400, 403 and 404 alike. */
 const MODEL_CODES: ReadonlySet<string> = new Set(["model_not_found", "model_decommissioned", "invalid_model"])
 const MODEL_MESSAGE = /\bnot a valid model\b|^(invalid|unknown) model\b/i
-/** The greatest distance, in characters, between "model" and "not found"; beyond it, something else may be missing. */
+/** The greatest distance in characters between "model" and "not found". Beyond it, something else may be missing. */
 const MODEL_REACH = 200
 
 /**
- * Whether a line says that a model does not exist. One pass finds it, whereas a pattern with such a gap would be tried
- * from every word.
+ * Whether a line says that a model does not exist. One linear pass, because a pattern with such a gap would restart at
+ * every word.
  */
 const missesModel = (message: string): boolean => {
   let after = -Infinity
@@ -102,14 +102,14 @@ const missesModel = (message: string): boolean => {
   return false
 }
 
-/** How servers say that they have no such path, so that nothing in it is about a model: the base URL is wrong. */
+/** Messages for an unknown path. They do not concern the model: the base URL is wrong. */
 const NO_PATH = /^(404:? )?(page )?not found\.?$/i
 
-/** The codes of a sealed proxy and a connector that were configured as a provider. */
+/** Codes of a sealed proxy or a connector that is configured as a provider. */
 const SEALGATE_CODES: ReadonlySet<string> = new Set([NOT_SEALED, CALLED_BY_SEALGATE])
 
 const UNAUTHORIZED_STATUS: ReadonlySet<number> = new Set([401, 402, 403])
-/** An account without credit is treated like a refused key: waiting does not help, only the operator can. */
+/** An account without credit counts as a refused key: waiting does not help, and only the operator can fix it. */
 const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "insufficient_quota",
   "exceeded_current_quota_error",
@@ -118,7 +118,7 @@ const ACCOUNT_CODES: ReadonlySet<string> = new Set([
   "billing_error",
 ])
 const ACCOUNT_MESSAGE = /credit balance is too low|insufficient balance/i
-/** Some providers report a bad key as a bad request; Gemini does so for regions and accounts that it does not serve. */
+/** Some providers report a bad key as a bad request. Gemini does so for unsupported regions and accounts. */
 const UNAUTHORIZED_CODES: ReadonlySet<string> = new Set(["API_KEY_INVALID", "FAILED_PRECONDITION", "invalid_api_key"])
 const UNAUTHORIZED_MESSAGE = /(incorrect|invalid) api key|api key not valid/i
 
@@ -127,15 +127,15 @@ const RATE_MESSAGE = /rate limit|too many requests/i
 /** 4xx statuses that do not blame the request: the same request may succeed later. */
 const TRANSIENT_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 498, 499])
 
-/** How much of a message is searched. */
+/** The length of a message that is searched, in characters. */
 const TELLING_CHARS = 2000
 
-/** `status` is `undefined` for most events of a stream; then any message counts. */
+/** `status` is `undefined` for most events of a stream. Then every message is searched. */
 const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolean): FailureKind => {
   const { codes } = error
   const message = (error.message ?? "").slice(0, TELLING_CHARS)
   const named = (known: ReadonlySet<string>) => codes.some((code) => known.has(code))
-  // These codes are unambiguous, whatever the status is.
+  // These codes are unambiguous under any status.
   if (named(SEALGATE_CODES)) return "misconfigured"
   if (named(CONTEXT_CODES)) return "context-too-long"
   if (named(FILTER_CODES)) return "content-filtered"
@@ -155,8 +155,8 @@ const kindOf = (status: number | undefined, error: ErrorBody, asksToWait: boolea
   if (status === 429) return "rate-limited"
   if (status === 503 || status === 529) return asksToWait ? "rate-limited" : "unavailable"
   if (status >= 500 || TRANSIENT_STATUS.has(status)) return "unavailable"
-  // This can only mean the size of the body, and another provider may accept larger ones.
+  // 413 can only mean the size of the body, and another provider may accept larger ones.
   if (status === 413) return "context-too-long"
-  // A success with this body exists in none of the formats.
+  // No format has a success with this body.
   return status < 400 ? "garbage" : "invalid-request"
 }

@@ -1,15 +1,15 @@
-/** Whole answers that are passed on as the provider wrote them. */
+/** Reads whole answers that are passed on as the provider wrote them. */
 import { Result } from "effect"
 import { jsonFault } from "../../../../domain/json/iJson.ts"
 import { iJsonOf } from "../../../../domain/json/surrogates.ts"
 import type { NativeAnswer, ProviderFailure } from "../../Provider.ts"
-import { type PassedApi, READINGS } from "../../apis/readings.ts"
+import { type PassedApi, READINGS } from "../../answerReaders/readings.ts"
 import { garbage } from "../shared/providerFailures.ts"
 import { reportsError } from "./ErrorBody.ts"
 import { failureOfEvent } from "./errorFailures.ts"
 import type { Body, JsonBody } from "./ResponseBody.ts"
 
-/** The answer in `body`, if it is a whole one of `api`; `model` is the one that was asked. */
+/** Returns the answer in `body` if it is a whole one of `api`. `model` is the one that was asked. */
 export const passedAnswer = (
   api: PassedApi,
   model: string,
@@ -21,12 +21,12 @@ export const passedAnswer = (
   return Result.map(READINGS[api].whole(body.value, model), (said) => ({ json: iJsonIn(body), said }))
 }
 
-/** The failure that a body reports which came where a stream was asked for. */
+/** Returns the failure for a whole body in place of a stream. */
 export const noStream = (body: JsonBody): ProviderFailure =>
   reportedIn(body) ?? garbage("a whole answer where a stream was asked for")
 
 const reportedIn = ({ retryAfterMs, value }: JsonBody): ProviderFailure | undefined =>
   reportsError(value) ? failureOfEvent(value, retryAfterMs) : undefined
 
-/** What goes on to the caller is I-JSON, which a provider's answer need not be. */
+/** Callers get I-JSON, which a provider's answer may not be. */
 const iJsonIn = ({ text, value }: JsonBody): string => (jsonFault(text) === undefined ? text : iJsonOf(value))

@@ -4,16 +4,16 @@ import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
 import type { ProviderError } from "../../../../domain/problems/providerError.ts"
 import { ProviderFailure } from "../../Provider.ts"
 
-/** The longest text of a failure, in characters: long enough for any message, too short to repeat a whole prompt. */
+/** The longest text of a failure in characters: enough for any message, too short for a whole prompt. */
 const TEXT_CHARS = 2000
 
-/** The members of an error object that all vendors' SDKs look at. */
+/** The members of an error object that vendors' SDKs read. */
 const MEMBERS = ["type", "code", "message", "param"] as const
 
 /**
- * A failure without the operator's key in it. Callers may read what a provider said, and providers quote requests,
- * headers included. When they refuse a key they quote parts of it, so then nothing that they said is passed on. The
- * rest is cut to a bounded length after the key is removed, because a cut through the key would leave a part of it.
+ * Removes the operator's key from a failure. Callers may read the provider's words, and providers quote requests,
+ * headers included. When they refuse a key they quote parts of it, so then none of their words are passed on. Otherwise
+ * the text is cut to a bounded length after the key is removed, because a cut through the key would leave a part of it.
  */
 export const withoutKey = (apiKey: Redacted.Redacted) => {
   const clean = (text: string) => text.replaceAll(Redacted.value(apiKey), "[key]").slice(0, TEXT_CHARS)
@@ -33,7 +33,7 @@ export const withoutKey = (apiKey: Redacted.Redacted) => {
   }
 }
 
-/** What SDKs look at of an error; other members may hold anything, and as much of it as they like. */
+/** Keeps the members that SDKs read. Others may hold anything, at any length. */
 const cleanError = ({ error, status }: ProviderError, clean: (text: string) => string): ProviderError => {
   const members: Array<readonly [string, JsonObject[string]]> = []
   for (const name of MEMBERS) {

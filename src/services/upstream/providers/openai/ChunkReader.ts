@@ -19,7 +19,7 @@ const decodeMessage = Schema.decodeUnknownOption(Wire.Message)
 
 export class OpenAiChunkReader implements ChunkReader {
   usage: Usage | undefined
-  /** Thoughts are in the chunks, except those in a content of several parts. */
+  /** The chunks hold the thoughts, except those in content of several parts. */
   thoughts = 0
   private ended = false
   private id: string
@@ -77,7 +77,7 @@ export class OpenAiChunkReader implements ChunkReader {
     const index = given ?? position
     const reason = finishOf(finish_reason)
     this.finish.see(index, reason)
-    // `text` is what chunks of plain completions have.
+    // Chunks of plain completions have `text`.
     const piece = delta ?? (typeof choice["text"] === "string" ? { content: choice["text"] } : undefined)
     const read = piece === undefined && message != null ? this.whole(index, message) : this.delta(index, piece ?? {})
     if (reason !== null && this.calls.get(index)?.named === false)
@@ -86,7 +86,7 @@ export class OpenAiChunkReader implements ChunkReader {
   }
 
   private delta(choice: number, wire: Wire.ChunkDelta): Result.Result<Delta, ProviderFailure> {
-    const { role, content, refusal, tool_calls: pieces, function_call: call, ...rest } = wire
+    const { role, content, refusal, tool_calls: pieces, ...rest } = wire
     return Result.map(toTexts(content), (texts) => {
       this.thoughts += texts.thoughts
       this.digestOf(choice).add(texts.content ?? "")
@@ -96,12 +96,11 @@ export class OpenAiChunkReader implements ChunkReader {
         ...(content === undefined ? {} : { content: texts.content }),
         ...(refusal === undefined && texts.refusal === null ? {} : { refusal: texts.refusal ?? refusal ?? null }),
         ...(pieces == null ? {} : { tool_calls: pieces.flatMap((piece) => this.piece(choice, piece)) }),
-        ...(call == null ? {} : { function_call: withoutNulls(call) }),
       }
     })
   }
 
-  /** The new part of a whole message: some servers send one instead of pieces, and some send one after them. */
+  /** Returns the new part of a whole message. Some servers send one instead of pieces, others after them. */
   private whole(choice: number, json: unknown): Result.Result<Delta, ProviderFailure> {
     const wire = Option.getOrUndefined(decodeMessage(json))
     if (wire === undefined) return Result.fail(garbage("a choice has a malformed message"))
@@ -154,9 +153,3 @@ export class OpenAiChunkReader implements ChunkReader {
 }
 
 type Choice = ChatChunk["choices"][number]
-
-const withoutNulls = ({ name, arguments: args, ...rest }: Wire.FunctionPiece): NonNullable<Delta["function_call"]> => ({
-  ...rest,
-  ...(name == null ? {} : { name }),
-  ...(args == null ? {} : { arguments: argumentsOf(args) }),
-})

@@ -9,11 +9,11 @@ import type { RawObject } from "../../../../domain/json/rawObject.ts"
 import { joinUrl } from "../../../../domain/url.ts"
 import { OpenAiChunkReader } from "./ChunkReader.ts"
 import { fromResponse } from "./fromResponse.ts"
-import type { ProviderApi } from "../shared/Descriptor.ts"
+import type { ProviderFormat } from "../shared/Descriptor.ts"
 import { mayHoldState, withoutExtraContent } from "../shared/ExtraContent.ts"
 import { nativeBody } from "../shared/nativeBody.ts"
 
-/** What else chats are sent with: usage is always asked for, and what this product put into answers is taken out. */
+/** Members to replace in a chat: usage is always requested, and this product's own state is removed from messages. */
 const chatValues = (body: RawObject, stream: boolean): Readonly<Record<string, string>> => {
   const options = body.value("stream_options")
   const isCounted = !stream || (isObject(options) && options["include_usage"] === true)
@@ -25,7 +25,7 @@ const chatValues = (body: RawObject, stream: boolean): Readonly<Record<string, s
   }
 }
 
-export const openAiCompatible: ProviderApi = {
+export const openAiCompatible: ProviderFormat = {
   title: "OpenAI-compatible",
   endpoint: "Its endpoint, version included; any OpenAI-compatible server",
   errors: {
@@ -39,7 +39,7 @@ export const openAiCompatible: ProviderApi = {
     too_many_requests: 429,
     server_error: 500,
     InternalServerError: 500,
-    // What a response says that failed over one of its images.
+    // Codes of a response that failed over one of its images.
     empty_image_file: 400,
     failed_to_download_image: 400,
     image_file_not_found: 400,
@@ -60,7 +60,6 @@ export const openAiCompatible: ProviderApi = {
     const headers = { authorization: `Bearer ${Redacted.value(apiKey)}` }
     return {
       name: "openai",
-      singleToolCall: true,
       request: (asked, call) => {
         const { stream: _stream, stream_options: streamOptions, ...members } = asked
         const body = {

@@ -1,6 +1,6 @@
 /**
- * The length and hash of the text so far, to recognize it again. Keeping the texts of all open streams would take too
- * much memory.
+ * The length and hash of the text so far, to recognize it again. The texts of all open streams would take too much
+ * memory.
  */
 export class TextDigest {
   length = 0
@@ -17,7 +17,7 @@ export class TextDigest {
   }
 }
 
-/** The hash of a text that goes on with `text` where the one of `hash` ends. */
+/** Extends `hash` by `text`. */
 const hashOf = (text: string, hash: number): number => {
   let sum = hash
   for (let at = 0; at < text.length; at++) sum = (Math.imul(sum, 31) + text.charCodeAt(at)) | 0

@@ -2,7 +2,7 @@
 
 import { DistinctIds } from "../shared/DistinctIds.ts"
 
-/** What a piece says of the call that it belongs to. */
+/** The identifying members of a piece of a call. */
 interface PieceOfCall {
   readonly index: number | undefined
   readonly id: string | undefined
@@ -32,7 +32,7 @@ export class ToolCalls {
     return this.calls.every(({ name }) => name !== undefined)
   }
 
-  /** The call that `piece` continues; `undefined` if it begins one. */
+  /** Returns the call that `piece` continues, or `undefined` if it begins one. */
   find(piece: PieceOfCall): OpenCall | undefined {
     const sameId = piece.id === undefined ? undefined : this.byId.get(piece.id)
     const expected = piece.index === undefined ? (sameId ?? this.calls.at(-1)) : this.byIndex.get(piece.index)
@@ -42,7 +42,7 @@ export class ToolCalls {
     return mayBe && sameId?.takes(piece) ? sameId : undefined
   }
 
-  /** The call that begins with `piece`. */
+  /** Begins a call with `piece`. */
   begin({ id, index }: PieceOfCall): OpenCall {
     const at = this.calls.length
     const call = new OpenCall(at, this.ids.take(id, `${this.prefix}_${at}`), id)
@@ -57,7 +57,7 @@ class OpenCall {
   readonly index: number
   readonly id: string
   name: string | undefined
-  /** The id by which the provider calls it. */
+  /** The provider's id of the call. */
   private readonly given: string | undefined
   private readonly arguments = new Nesting()
 
@@ -68,8 +68,8 @@ class OpenCall {
   }
 
   /**
-   * Whether `piece` can belong to this call: not with another id or name, nor with arguments after its own are
-   * complete.
+   * Whether `piece` can belong to this call. It cannot with another id or name, or with arguments after the call's own
+   * are complete.
    */
   takes(piece: PieceOfCall): boolean {
     if (piece.id !== undefined && this.given !== undefined && piece.id !== this.given) return false
@@ -84,7 +84,7 @@ class OpenCall {
   }
 }
 
-/** Follows JSON text as it grows, to know when the object that it is has been closed. */
+/** Follows JSON text as it grows, to know when its outermost object has closed. */
 class Nesting {
   closed = false
   private depth = 0

@@ -1,6 +1,6 @@
 /**
- * Answers of OpenAI-compatible servers as they occur in practice: the schemas demand what an answer needs, and let
- * servers omit, or send as `null`, what this product can supply. All other members are kept.
+ * Answers of OpenAI-compatible servers as they occur in practice. The schemas demand what an answer needs, and let
+ * servers omit, or send as `null`, members that this product can supply. All other members are kept.
  */
 import { Schema } from "effect"
 import { ContentPart, TokenCount } from "../../../../domain/chat/chat.ts"
@@ -21,12 +21,11 @@ const envelope = {
   usage: Schema.optionalKey(Schema.Unknown),
 }
 
-/** Text by the format, from some servers the object itself. */
+/** Text in the format; some servers send the object itself. */
 const Arguments = Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
 export type Arguments = typeof Arguments.Type
 
 const FunctionPiece = open({ name: optional(Schema.String), arguments: optional(Arguments) })
-export type FunctionPiece = typeof FunctionPiece.Type
 
 const ToolCall = open({
   id: optional(Schema.String),
@@ -40,7 +39,6 @@ export const Message = open({
   content: optional(Content),
   refusal: optional(Schema.String),
   tool_calls: optional(Schema.Array(ToolCall)),
-  function_call: optional(open({ name: Schema.NonEmptyString, arguments: optional(Arguments) })),
 })
 export type Message = typeof Message.Type
 
@@ -69,14 +67,13 @@ const ChunkDelta = open({
   content: optional(Content),
   refusal: optional(Schema.String),
   tool_calls: optional(Schema.Array(ToolCallPiece)),
-  function_call: optional(FunctionPiece),
 })
 export type ChunkDelta = typeof ChunkDelta.Type
 
 const ChunkChoice = open({
   index: optional(Index),
   delta: optional(ChunkDelta),
-  /** What only a whole answer should have. */
+  /** Only a whole answer should have this. */
   message: Schema.optionalKey(Schema.Unknown),
   finish_reason: optional(Schema.String),
 })

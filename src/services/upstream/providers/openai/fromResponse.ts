@@ -12,7 +12,7 @@ import { usageOf } from "./usage.ts"
 
 const decode = Schema.decodeUnknownOption(Wire.Completion)
 
-/** The answer in `body`. */
+/** Returns the answer in `body`. */
 export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompletion, ProviderFailure> => {
   const wire = isPlainCompletion(body) ? body : Option.getOrUndefined(decode(body))
   if (wire === undefined) return Result.fail(garbage("not a chat completion"))
@@ -45,17 +45,17 @@ export const fromResponse = (body: unknown, call: Call): Result.Result<ChatCompl
   })
 }
 
-/** An answer or choice without its member `error`, which some servers always send and which holds none here. */
+/** Removes the member `error` from an answer or choice. Some servers always send it, and it holds no error here. */
 export const withoutError = <A extends object>(wire: A): A => {
   if (!("error" in wire)) return wire
   const { error: _, ...rest } = wire
-  // A rest of it, but for a member that its type does not name.
+  // Only a member that the type does not name is gone.
   return rest as unknown as A
 }
 
-/** The message of a choice; `idPrefix` begins the ids of tool calls that come without one of their own. */
+/** Returns the message of a choice. `idPrefix` begins the ids of tool calls that come without one. */
 export const messageOf = (message: Wire.Message, idPrefix: string): AssistantMessage => {
-  const { content, refusal, tool_calls, function_call, ...rest } = message
+  const { content, refusal, tool_calls, ...rest } = message
   const ids = new DistinctIds()
   const calls = (tool_calls ?? []).map(({ id, type: _type, function: called, ...call }, index): ToolCall => {
     return {
@@ -71,9 +71,6 @@ export const messageOf = (message: Wire.Message, idPrefix: string): AssistantMes
     content: content ?? null,
     refusal: refusal ?? null,
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
-    ...(function_call == null
-      ? {}
-      : { function_call: { ...function_call, arguments: argumentsOf(function_call.arguments) } }),
   }
 }
 
@@ -81,11 +78,11 @@ export const messageOf = (message: Wire.Message, idPrefix: string): AssistantMes
 export const argumentsOf = (value: Wire.Arguments | null | undefined): string =>
   typeof value === "string" ? value : value == null ? "" : JSON.stringify(value)
 
-/** The finish reason that `reason` is; `null` for what some servers send while there is none. */
+/** Returns the finish reason, or `null` for the values that some servers send while there is none. */
 export const finishOf = (reason: string | null | undefined): string | null =>
   !reason || reason === "null" ? null : reason
 
-/** `value` in whole seconds, unless it is no such number. */
+/** Returns `value` in whole seconds, or `otherwise` if it is not a number. */
 export const secondsOr = (otherwise: number, value: unknown): number => {
   const seconds = typeof value === "number" ? Math.trunc(value) : Number.NaN
   return Number.isSafeInteger(seconds) ? seconds : otherwise

@@ -1,17 +1,19 @@
-/** Recognizes without their schemas the answers that nearly all are: text, whole or in pieces, and what it cost. */
+/** Recognizes the most common answers without their schemas: text, whole or in pieces, and usage. */
 import { MAX_TOKENS, type Usage } from "../../../../domain/chat/chat.ts"
 import { isObject, type JsonObject } from "../../../../domain/json/json.ts"
 import type * as Wire from "./Wire.ts"
 
-/** Whether `json` is a whole answer without tool calls and parts, which the schema would pass as it is. */
+/** Whether `json` is a whole answer without tool calls and parts, which the schema would not change. */
 export const isPlainCompletion = (json: unknown): json is Wire.Completion =>
   isObject(json) && Array.isArray(json["choices"]) && json["choices"].length > 0 && json["choices"].every(isPlainAnswer)
 
-/** The same of a chunk. */
+/** The same for a chunk. */
 export const isPlainChunk = (json: unknown): json is Wire.Chunk =>
   isObject(json) && Array.isArray(json["choices"]) && json["choices"].every(isPlainPiece)
 
-/** Whether `json` is usage that neither schema would change: with all its counts, and details that are counts or none. */
+/**
+ * Whether `json` is usage that neither schema would change: with all its counts, and details that are counts or absent.
+ */
 export const isPlainUsage = (json: unknown): json is Usage =>
   isObject(json) &&
   isTokenCount(json["prompt_tokens"]) &&
@@ -30,13 +32,9 @@ const isPlainChoice = (choice: JsonObject): boolean =>
   (choice["index"] == null || isCount(choice["index"])) && isText(choice["finish_reason"])
 
 const isPlainMessage = (message: unknown): message is JsonObject =>
-  isObject(message) &&
-  isText(message["content"]) &&
-  isText(message["refusal"]) &&
-  message["tool_calls"] == null &&
-  message["function_call"] == null
+  isObject(message) && isText(message["content"]) && isText(message["refusal"]) && message["tool_calls"] == null
 
-/** Details that are `null` are left out, so what has such is not plain. */
+/** The schema removes details that are `null`, so they are not plain. */
 const isPlainDetails = (usage: JsonObject, name: string, ...counts: ReadonlyArray<string>): boolean => {
   const details = usage[name]
   if (details === undefined) return !Object.hasOwn(usage, name)

@@ -8,7 +8,7 @@ import * as Wire from "./Wire.ts"
 const decodeWire = Schema.decodeUnknownOption(Wire.Usage)
 const decode = Schema.decodeUnknownOption(Usage)
 
-/** The usage in `value`; `null` if there is none, or if it does not say what the prompt and the answer cost. */
+/** Returns the usage in `value`, or `null` if it lacks the counts of prompt or answer. */
 export const usageOf = (value: unknown): Usage | null => {
   if (value == null) return null
   if (isPlainUsage(value)) return value
@@ -21,7 +21,7 @@ export const usageOf = (value: unknown): Usage | null => {
     completion_tokens,
     total_tokens: wire.total_tokens ?? prompt_tokens + completion_tokens,
   }
-  // Details of an unknown shape are not worth losing the counts for.
+  // Details of an unknown shape must not cost the counts.
   return Option.getOrElse(
     decode({
       ...counts,

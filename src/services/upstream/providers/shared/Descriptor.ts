@@ -1,24 +1,24 @@
-/** How a vendor is described, so that settings and providers can be made from it. */
+/** Describes a vendor. Settings and providers are made from it. */
 import type { ProviderOptions, WireFormat } from "./WireFormat.ts"
 
-/** An API that one vendor has, or many. */
-export interface ProviderApi {
-  /** What operators know it by. */
+/** A format that one or more vendors speak. */
+export interface ProviderFormat {
+  /** Its name for operators. */
   readonly title: string
-  /** What an operator has to know of its base URL. */
+  /** Help for operators about its base URL. */
   readonly endpoint: string
-  /** The HTTP statuses of the errors that it names. */
+  /** HTTP statuses by the names of its errors. */
   readonly errors: Readonly<Record<string, number>>
   readonly wireFormat: (options: ProviderOptions) => WireFormat
 }
 
-/** A vendor: with this, its operator has only a key to give. */
+/** A vendor, described so that its operator only has to give a key. */
 export interface ProviderDescriptor {
-  readonly api: ProviderApi
+  readonly format: ProviderFormat
   readonly baseUrl: string
   /** The model of requests that name none. */
   readonly model: string
-  /** The environment variables by which the vendor's own tools know the same. */
+  /** The environment variables that the vendor's own tools use for the same settings. */
   readonly aliases: {
     readonly apiKey: ReadonlyArray<string>
     readonly baseUrl: ReadonlyArray<string>

@@ -1,8 +1,8 @@
-/** The ids of the tool calls of one choice, no two the same: a result has nothing else to find its call by. */
+/** Keeps the ids of the tool calls of one choice distinct, because a result finds its call only by id. */
 export class DistinctIds {
   private readonly taken = new Set<string>()
 
-  /** `given`, the id that a provider gives a call, or `otherwise` if that is none or another call has it. */
+  /** Returns the provider's id `given`, or `otherwise` if it is absent or taken. */
   take(given: string | null | undefined, otherwise: string): string {
     const id = !given || this.taken.has(given) ? otherwise : given
     this.taken.add(id)

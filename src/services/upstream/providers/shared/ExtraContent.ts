@@ -1,7 +1,7 @@
 /**
- * State of a provider that has to come back with the conversation, such as signed thoughts. It travels in the member
+ * Provider state that has to come back with the conversation, such as signed thoughts. It travels in the member
  * `extra_content` of a tool call or an assistant message, under the name of its vendor. `sealgate: true` marks state
- * that this product put there: it must not be sent to providers of Chat Completions, which refuse unknown members.
+ * that this product put there. Providers of Chat Completions refuse unknown members, so they must not get it.
  */
 import { Predicate } from "effect"
 import type { Bytes } from "../../../../domain/bytes/bytes.ts"
@@ -14,19 +14,19 @@ export const extraContent = (
 ): { readonly extra_content?: unknown } =>
   state === undefined ? {} : { extra_content: { [vendor]: state, sealgate: true } }
 
-/** The state of `vendor` in the `extra_content` of `holder`. */
+/** Returns the state of `vendor` in the `extra_content` of `holder`. */
 export const stateOf = (holder: Readonly<Record<string, unknown>>, vendor: string): unknown => {
   const extra = holder["extra_content"]
   return Predicate.hasProperty(extra, vendor) ? extra[vendor] : undefined
 }
 
-/** Whether this product may have put state into a request, by its text: `true` says little, `false` is certain. */
+/** Whether a request's text may hold state from this product. `true` may be wrong, `false` is certain. */
 export const mayHoldState = ({ buffer, byteOffset, length }: Bytes): boolean => {
   const json = Buffer.from(buffer, byteOffset, length)
   return json.includes('"extra_content"') && json.includes('"sealgate"')
 }
 
-/** `messages` without the `extra_content` that this product put into earlier answers; a caller's own stays. */
+/** Removes the `extra_content` that this product put into earlier answers. A caller's own stays. */
 export const withoutExtraContent = (messages: unknown): unknown =>
   Array.isArray(messages) && messages.some(holdsState) ? messages.map(withoutState) : messages
 

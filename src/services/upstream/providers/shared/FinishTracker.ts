@@ -1,10 +1,10 @@
-/** Which choices of a streamed answer have begun, and which have finished. */
+/** Tracks which choices of a streamed answer have begun and which have finished. */
 export class FinishTracker {
   private readonly begun = new Set<number>()
   private readonly finished = new Set<number>()
   private readonly expected: number
 
-  /** `expected`: how many choices were asked for. */
+  /** `expected`: the number of choices asked for. */
   constructor(expected: number) {
     this.expected = expected
   }
@@ -21,7 +21,7 @@ export class FinishTracker {
     return this.finished.size > 0 && this.finished.size === this.begun.size
   }
 
-  /** Whether, in addition, no further choice can follow. */
+  /** Whether every choice that was asked for is finished, so that none can follow. */
   get complete(): boolean {
     return this.settled && this.finished.size >= this.expected
   }

@@ -3,7 +3,7 @@
 export interface Limits {
   /** Bytes of a whole answer, or of a whole stream. */
   readonly responseBytes: number
-  /** Bytes of an error answer; what is beyond them is not read. */
+  /** Bytes of an error answer. The rest is not read. */
   readonly errorBytes: number
   /** Characters of one event of a stream. */
   readonly eventChars: number
@@ -11,7 +11,7 @@ export interface Limits {
   readonly events: number
 }
 
-/** Far more than models write today (some 128,000 tokens), and few enough bytes to keep many answers in memory. */
+/** Far more than models write today (some 128,000 tokens), yet small enough to keep many answers in memory. */
 export const LIMITS: Limits = {
   responseBytes: 32 * 1024 * 1024,
   errorBytes: 64 * 1024,

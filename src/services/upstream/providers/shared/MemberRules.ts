@@ -1,4 +1,4 @@
-/** What happens to each member of a Chat Completions request at providers that have a format of their own. */
+/** The treatment of each member of a Chat Completions request at providers with another format. */
 import type { ResponseFormat } from "../../../../domain/chat/chat.ts"
 
 /**
@@ -16,10 +16,7 @@ export interface MemberRules {
   readonly [member: string]: MemberRule
 }
 
-/**
- * The members of a request whose rules are the same wherever the format is another: what every format has an equal of,
- * and what changes no answer or asks for nothing. A format adds its own.
- */
+/** The rules that all other formats share. Each format adds its own. */
 export const REQUEST: MemberRules = {
   model: "translated",
   messages: "translated",
@@ -34,16 +31,16 @@ export const REQUEST: MemberRules = {
   temperature: "translated",
   top_p: "translated",
   top_k: "translated",
-  // Where prompt caches may cut, and how long they keep: they save money and change nothing else.
+  // Prompt cache hints save money and change nothing else.
   prompt_cache_key: "advisory",
   prompt_cache_options: "advisory",
   prompt_cache_retention: "advisory",
-  // Notes for the dashboard of the vendor.
+  // Notes for the vendor's dashboard.
   metadata: "advisory",
   store: "advisory",
-  // A guess at the answer that only makes it faster.
+  // A guess at the answer, which only makes it faster.
   prediction: "advisory",
-  // Usage is always reported, and padding of chunks is what the seal is for.
+  // Usage is always reported, and the seal takes care of padding.
   stream_options: "advisory",
   service_tier: ["auto", "default"],
   verbosity: ["medium"],
@@ -72,7 +69,7 @@ export const MESSAGE: MemberRules = {
   tool_calls: "translated",
   tool_call_id: "translated",
   extra_content: "translated",
-  // What answers of other services carry besides their text, when callers send them back as they came.
+  // Members of other services' answers, when callers send them back.
   annotations: "advisory",
   reasoning: "advisory",
   reasoning_content: "advisory",

@@ -1,4 +1,6 @@
-/** Content of messages as texts and images, which is all that formats other than Chat Completions take here. */
+/**
+ * Splits message content into texts and images, the only content that formats other than Chat Completions take here.
+ */
 import type { ContentPart, ImagePart, RefusalPart, TextPart } from "../../../../domain/chat/chat.ts"
 import { PART } from "./MemberRules.ts"
 import type { Unsupported } from "./Unsupported.ts"
@@ -10,7 +12,7 @@ type Image =
 
 const DATA_URL = /^data:([a-z]+\/[a-z0-9.+-]+)(?:;[^;,]*)*;base64,/i
 
-/** The image at `url`; `undefined` for a `data:` URL without base64, or a scheme that no provider fetches. */
+/** Parses an image URL. Returns `undefined` for a `data:` URL without base64, or a scheme that no provider fetches. */
 const parseImage = (url: string): Image | undefined => {
   if (/^https?:\/\//i.test(url)) return { _tag: "Url", url }
   const head = DATA_URL.exec(url)
@@ -21,13 +23,13 @@ const parseImage = (url: string): Image | undefined => {
 }
 
 export type Piece = {
-  /** Where it stands in the request. */
+  /** Its path in the request. */
   readonly path: string
-  /** Where it comes from, for members that some provider knows; empty for a plain string. */
+  /** The part itself, for members that only some providers know; empty for a plain string. */
   readonly members: Readonly<Record<string, unknown>>
 } & ({ readonly _tag: "Text"; readonly text: string } | { readonly _tag: "Image"; readonly image: Image })
 
-/** The texts and images of `content`. Empty texts say nothing, and providers refuse them, so they are left out. */
+/** Returns the texts and images of `content`. Leaves out empty texts, which providers refuse. */
 export const toPieces = (
   content: string | ReadonlyArray<ContentPart>,
   path: string,

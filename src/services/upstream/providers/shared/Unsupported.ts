@@ -1,6 +1,6 @@
 /**
- * Collects the members of a request that a provider's format cannot express. None is dropped silently: such a request
- * is refused before it is sent, and the refusal names all of them at once.
+ * Collects the members of a request that a provider's format cannot express. None is dropped silently: the request is
+ * refused before it is sent, and the refusal names all of them.
  */
 import { Redacted } from "effect"
 import { ProviderFailure } from "../../Provider.ts"
@@ -21,14 +21,14 @@ export class Unsupported {
       const rule = Object.hasOwn(rules, name) ? rules[name] : undefined
       if (rule === "translated" || rule === "advisory") continue
       const at = path === "" ? name : `${path}.${name}`
-      if (rule === undefined) this.add(at, NOTHING_LIKE_IT)
+      if (rule === undefined) this.add(at, REPLACED_BY_TOOLS.has(name) ? "send tools instead" : NOTHING_LIKE_IT)
       else if (!isValues(rule)) {
         if (typeof member === "object") this.check(member, rule, at)
       } else if (!isNeutral(member, rule)) this.add(at, NOTHING_LIKE_IT)
     }
   }
 
-  /** The number in the member `name` of `value`, for members that have no type of their own. */
+  /** Returns the number in the member `name` of `value`, for members without a type. */
   number(value: Readonly<Record<string, unknown>>, name: string): number | undefined {
     const member = value[name]
     if (typeof member === "number") return member
@@ -36,7 +36,7 @@ export class Unsupported {
     return undefined
   }
 
-  /** The failure that names everything found, if anything was. */
+  /** The failure that names all findings, if there are any. */
   get failure(): ProviderFailure | undefined {
     return this.found.length === 0
       ? undefined
@@ -45,6 +45,9 @@ export class Unsupported {
 }
 
 const NOTHING_LIKE_IT = "this provider has nothing like it"
+
+/** OpenAI's members from before tools. Only OpenAI-compatible providers get them. */
+const REPLACED_BY_TOOLS: ReadonlySet<string> = new Set(["functions", "function_call"])
 
 const isValues = (rule: MemberRule): rule is NeutralValues => Array.isArray(rule)
 

@@ -1,11 +1,10 @@
 /** A provider's wire format, of which {@link makeHttpProvider} makes a provider. */
 import type { Redacted, Result } from "effect"
 import type { ApiName } from "../../../../domain/upstream/apis.ts"
-import type { ChatChunk, ChatCompletion, Usage } from "../../../../domain/chat/chat.ts"
+import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "../../../../domain/chat/chat.ts"
 import type { ProviderId } from "../../../../domain/upstream/upstream.ts"
 import type { NativeCall, ProviderFailure } from "../../Provider.ts"
 import type { ProviderRequest } from "../../HttpExchange.ts"
-import type { ModernRequest } from "./LegacyFunctions.ts"
 import type { Limits } from "./Limits.ts"
 import type { Unsupported } from "./Unsupported.ts"
 
@@ -19,11 +18,11 @@ export interface ProviderOptions {
   readonly limits?: Partial<Limits> | undefined
 }
 
-/** One call, with default values for members that the provider leaves out of its answer. */
+/** One call, with defaults for members that the provider leaves out of its answer. */
 export interface Call {
   readonly model: string
   readonly stream: boolean
-  /** How many choices were asked for. */
+  /** The number of choices asked for. */
   readonly choices: number
   readonly id: string
   /** Seconds since the epoch. */
@@ -32,22 +31,20 @@ export interface Call {
 
 export interface WireFormat {
   /**
-   * `gen_ai.provider.name` of its spans: by the conventions, compatible providers are named after the API that they
+   * The `gen_ai.provider.name` of its spans. By convention, compatible providers are named after the API that they
    * speak.
    */
   readonly name: string
-  /** The HTTP request for `request`. What the format cannot express is added to `unsupported`. */
-  readonly request: (request: ModernRequest, call: Call, unsupported: Unsupported) => ProviderRequest
-  /** The answer in `body`, the JSON value of a successful response that reports no error. */
+  /** Makes the HTTP request for `request`. Adds what the format cannot express to `unsupported`. */
+  readonly request: (request: ChatRequest, call: Call, unsupported: Unsupported) => ProviderRequest
+  /** Reads the answer in `body`, the JSON value of a successful response that reports no error. */
   readonly completion: (body: unknown, call: Call) => Result.Result<ChatCompletion, ProviderFailure>
-  /** A reader for the events of one streamed answer. */
+  /** Makes a reader for the events of one streamed answer. */
   readonly reader: (call: Call) => ChunkReader
-  /** Whether the provider can be told to make at most one tool call. */
-  readonly singleToolCall: boolean
-  /** The APIs in which it can be asked without translation, where there are any. */
+  /** The APIs that it speaks itself, if any. */
   readonly native?: {
     readonly names: ReadonlySet<ApiName>
-    /** The HTTP request for `call`, whose body is passed on as it is but for what has to be said of model and usage. */
+    /** Makes the HTTP request for `call`. Its body is passed on unchanged except for model and usage. */
     readonly request: (call: NativeCall, stream: boolean) => ProviderRequest
   }
 }
@@ -57,12 +54,12 @@ export type ChunkReader = EventReader<ChatChunk>
 
 /** Reads the events of one streamed answer. */
 export interface EventReader<Piece> {
-  /** The pieces in the next event, a JSON object of the type `event`; none if the event contains nothing relevant. */
+  /** Returns the pieces in the next event, a JSON object of the type `event`, or none if it holds nothing relevant. */
   readonly read: (
     json: { readonly [member: string]: unknown },
     event: string,
   ) => Result.Result<ReadonlyArray<Piece>, ProviderFailure>
-  /** Notes that the provider said that nothing follows; returns whether the answer is finished. */
+  /** Notes that the provider said that nothing follows. Returns whether the answer is finished. */
   readonly close: () => boolean
   /**
    * - `open`: the answer is not finished.
@@ -71,10 +68,8 @@ export interface EventReader<Piece> {
    * - `closed`: it is, and the provider has said that nothing follows.
    */
   readonly state: "open" | "settled" | "finished" | "closed"
-  /**
-   * How many pieces of thinking came that are in no chunk. What a server sends while its model hangs does not count.
-   */
+  /** The number of thoughts that are in no chunk. Events that a server sends while its model hangs do not count. */
   readonly thoughts: number
-  /** The tokens that the answer has cost so far, if the provider said. */
+  /** The usage of the answer so far, if the provider reported it. */
   readonly usage: Usage | undefined
 }

@@ -1,2 +1,2 @@
-/** The arguments of a tool call as JSON text, which is what some servers send where their format has an object. */
+/** Returns the arguments of a tool call as JSON text. Some servers send text where their format has an object. */
 export const argumentsOf = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value ?? {}))

@@ -4,5 +4,8 @@ import { Usage } from "../../../../domain/chat/chat.ts"
 
 const isUsage = Schema.is(Usage)
 
-/** The usage, or `undefined` if a count cannot be right: unknown usage leaves the bill open, a wrong one falsifies it. */
+/**
+ * Returns the usage, or `undefined` if a count cannot be right: unknown usage leaves the bill open, a wrong one
+ * falsifies it.
+ */
 export const plausibleUsage = (usage: Usage): Usage | undefined => (isUsage(usage) ? usage : undefined)

@@ -6,7 +6,7 @@ import type { ProviderError } from "../../../../domain/problems/providerError.ts
 import { ProviderFailure } from "../../Provider.ts"
 import { withoutUndefined } from "../../../../domain/json/withoutUndefined.ts"
 
-/** A failure of `kind`; `detail` may quote anything, and is redacted here. */
+/** Makes a failure of `kind`. `detail` may quote anything, and is redacted here. */
 export const failure = (kind: FailureKind, detail?: string, rest: FailureRest = {}): ProviderFailure =>
   new ProviderFailure({
     kind,
@@ -28,7 +28,7 @@ interface FailureRest {
   readonly lasting?: boolean | undefined
 }
 
-/** `found` with the tokens that the call cost, where the failure itself does not say. */
+/** Adds the tokens that the call cost to a failure that does not name them. */
 export const withUsage = (found: ProviderFailure, usage: Usage | undefined): ProviderFailure =>
   usage === undefined || found.usage !== undefined
     ? found
@@ -44,5 +44,5 @@ export const withUsage = (found: ProviderFailure, usage: Usage | undefined): Pro
         }),
       })
 
-/** A response that is not what its format says. */
+/** A response that violates its format. */
 export const garbage = (detail: string): ProviderFailure => failure("garbage", detail)

@@ -1,3 +1,3 @@
-/** `value` if it is a non-empty string, else `otherwise`: for members that an answer can do without. */
+/** Returns `value` if it is a non-empty string, else `otherwise`. */
 export const textOr = (otherwise: string, value: unknown): string =>
   typeof value === "string" && value !== "" ? value : otherwise

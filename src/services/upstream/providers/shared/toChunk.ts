@@ -1,10 +1,10 @@
-/** Converts whole answers, and content in parts, into pieces of a stream. */
+/** Converts whole answers, and content in parts, into chunks. */
 import { Result } from "effect"
 import type { AssistantMessage, ChatChunk, ChatCompletion, ContentPart, Delta } from "../../../../domain/chat/chat.ts"
 import type { ProviderFailure } from "../../Provider.ts"
 import { garbage } from "./providerFailures.ts"
 
-/** A whole answer as the one chunk of a stream. */
+/** Converts a whole answer into the only chunk of a stream. */
 export const toChunk = (completion: ChatCompletion): Result.Result<ChatChunk, ProviderFailure> => {
   const choices = completion.choices.map(({ message, ...choice }) =>
     Result.map(toDelta(message), (delta) => ({ ...choice, delta })),
@@ -12,7 +12,7 @@ export const toChunk = (completion: ChatCompletion): Result.Result<ChatChunk, Pr
   return Result.map(Result.all(choices), (choices) => ({ ...completion, object: "chat.completion.chunk", choices }))
 }
 
-/** A whole message as the one piece of itself. */
+/** Converts a whole message into a delta. */
 export const toDelta = (message: AssistantMessage): Result.Result<Delta, ProviderFailure> => {
   const { content, tool_calls: calls, ...rest } = message
   return Result.map(toTexts(content), (texts): Delta => ({
@@ -30,7 +30,7 @@ interface Texts {
   readonly thoughts: number
 }
 
-/** The texts of `content`, which is all that a piece of a stream can carry of it. */
+/** Returns the texts of `content`, the only parts that a chunk can carry. */
 export const toTexts = (content: AssistantMessage["content"]): Result.Result<Texts, ProviderFailure> => {
   if (content == null || typeof content === "string") {
     return Result.succeed({ content: content ?? null, refusal: null, thoughts: 0 })
@@ -44,7 +44,7 @@ export const toTexts = (content: AssistantMessage["content"]): Result.Result<Tex
   })
 }
 
-/** The parts that an answer may have. Those without text are dropped, because a reader would not miss them. */
+/** The part types that an answer may have. Those without text are dropped. */
 const PARTS: ReadonlySet<string> = new Set(["text", "refusal", "thinking", "reference"])
 
 const joined = (parts: ReadonlyArray<ContentPart>, type: "text" | "refusal"): string | null => {

@@ -26,7 +26,7 @@ export const Answer = Schema.Struct({
 })
 export type Answer = typeof Answer.Type
 
-/** Where the text of an answer, and the bytes of its stream, are cut. */
+/** The places where the text of an answer, and the bytes of its stream, are cut. */
 export const Cuts = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 40 }))).check(
   Schema.isMinLength(1),
   Schema.isMaxLength(8),
@@ -67,7 +67,7 @@ const callId = (choice: number, call: number): string => `call_${choice}_${call}
 const finishOf = (choice: typeof Choice.Type): "length" | "tool_calls" | "stop" =>
   choice.limited ? "length" : choice.calls.length > 0 ? "tool_calls" : "stop"
 
-/** What callers rely on of a decoded answer. */
+/** The parts of a decoded answer that callers rely on. */
 export interface Gist {
   readonly id: string
   readonly model: string
@@ -84,7 +84,7 @@ export interface Gist {
   readonly total: number
 }
 
-/** What every vendor's rendering of `answer` must become. */
+/** The expected result of every vendor's rendering of `answer`. */
 export const expected = (vendor: Vendor, answer: Answer): Gist => {
   const prompt = answer.fresh + answer.cached + (vendor === "anthropic" ? answer.written : 0)
   const completion = answer.output + answer.reasoning

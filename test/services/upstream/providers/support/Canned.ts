@@ -9,19 +9,19 @@ import { PROVIDERS } from "../../../../../src/services/upstream/Slots.ts"
 
 export const VENDORS = {
   openai: {
-    api: PROVIDERS.provider1.api,
+    format: PROVIDERS.provider1.format,
     id: "provider1",
     baseUrl: "https://openai.example/v1",
     model: "gpt-default",
   },
   anthropic: {
-    api: PROVIDERS.provider3.api,
+    format: PROVIDERS.provider3.format,
     id: "provider3",
     baseUrl: "https://anthropic.example",
     model: "claude-default",
   },
   gemini: {
-    api: PROVIDERS.provider4.api,
+    format: PROVIDERS.provider4.format,
     id: "provider4",
     baseUrl: "https://gemini.example",
     model: "gemini-3-default",
@@ -30,7 +30,7 @@ export const VENDORS = {
 export type Vendor = keyof typeof VENDORS
 export const VENDOR_NAMES = ["openai", "anthropic", "gemini"] as const
 
-/** What the network saw. */
+/** A request as the network saw it. */
 export interface Sent {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -47,7 +47,7 @@ export interface CannedOptions {
   readonly limits?: Partial<Limits>
 }
 
-/** What a client makes of a response, which is cancelled with the scope. */
+/** Converts a response as a client does. The scope cancels it. */
 const received = (response: Response): Effect.Effect<ProviderResponse, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
@@ -80,8 +80,8 @@ export const canned = (
         return received(respond(seen))
       }),
   })
-  const { api, id, baseUrl, model } = VENDORS[vendor]
-  return makeHttpProvider(api, {
+  const { format, id, baseUrl, model } = VENDORS[vendor]
+  return makeHttpProvider(format, {
     id,
     apiKey: Redacted.make("the-secret-key"),
     baseUrl: options.baseUrl ?? baseUrl,

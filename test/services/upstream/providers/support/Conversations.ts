@@ -25,7 +25,7 @@ const Call = Schema.Struct({
   resultImage: Schema.Boolean,
 })
 const Exchange = Schema.Struct({
-  /** What the user says, in one or more messages in a row. */
+  /** The user's text, in one or more consecutive messages. */
   user: Schema.Array(Content).check(Schema.isMinLength(1), Schema.isMaxLength(2)),
   plain: Schema.Boolean,
   /** Rounds of parallel calls, each after some words, whose results come in the order of the calls or against it. */

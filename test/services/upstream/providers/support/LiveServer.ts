@@ -61,8 +61,8 @@ export const serve = (handler: (request: IncomingMessage, response: ServerRespon
 
 /** A provider of `vendor` at `baseUrl`, over the HTTP client that the product uses. */
 export const live = (vendor: Vendor, baseUrl: string, limits?: Partial<Limits>) => {
-  const { api, id, model } = VENDORS[vendor]
-  return makeHttpProvider(api, { id, apiKey: Redacted.make("the-secret-key"), baseUrl, defaultModel: model, limits })
+  const { format, id, model } = VENDORS[vendor]
+  return makeHttpProvider(format, { id, apiKey: Redacted.make("the-secret-key"), baseUrl, defaultModel: model, limits })
 }
 
 export const client = ProviderHttp.layer({ connect: Duration.seconds(10), traceHeaders: false })

@@ -44,7 +44,7 @@ export const answered = Effect.fnUntraced(function* (vendor: Vendor, raw: Raw, m
 export const sse = (...events: ReadonlyArray<unknown>): string =>
   events.map((event) => `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`).join("")
 
-/** What a reader has of the first choice, in one line: its text, its calls and its finish reason. */
+/** Describes the first choice in one line: its text, its calls and its finish reason. */
 export const gistOf = ({ choices: [choice] }: ChatCompletion): string => {
   const calls = (choice?.message.tool_calls ?? []).map(
     ({ id, function: { name, arguments: args } }) => `${id}:${name}${args}`,

@@ -1,18 +1,18 @@
-/** What answers say of themselves, whichever API they are of. */
+/** Reads the metadata of answers of any API. */
 import type { Result } from "effect"
 import type { ProviderFailure, Said } from "../Provider.ts"
 
 /** Follows the pieces of one streamed answer. */
 export interface AnswerReading<Piece> {
-  /** Takes note of a piece. Returns what makes the answer worthless, if that is what it says. */
+  /** Reads a piece. Returns a failure if the piece makes the answer worthless. */
   readonly add: (piece: Piece) => ProviderFailure | undefined
-  /** Whether the provider said that the answer is finished, as its API has it. */
+  /** Whether the provider said, in the way of its API, that the answer is finished. */
   readonly finished: boolean
-  /** What it said so far. */
+  /** The metadata so far. */
   readonly said: Said
-  /** Whether a piece has anything that a reader would see, or the end. */
+  /** Whether a piece has visible output, or the end. */
   readonly hasOutput: (piece: Piece) => boolean
 }
 
-/** What a whole answer, any JSON value, says of itself; `model` is the one that was asked. */
+/** Reads the metadata of a whole answer, which may be any JSON value. `model` is the one that was asked. */
 export type ReadWhole = (answer: unknown, model: string) => Result.Result<Said, ProviderFailure>

@@ -1,4 +1,4 @@
-/** How answers are read that are passed on in the form in which they came. */
+/** The readers of answers that are passed on as they came. */
 import type { ApiName, CHAT_COMPLETIONS } from "../../../domain/upstream/apis.ts"
 import type { JsonObject } from "../../../domain/json/json.ts"
 import type { AnswerReading, ReadWhole } from "./AnswerReading.ts"
@@ -6,12 +6,12 @@ import { wholeEmbeddings } from "./embeddings.ts"
 import { MessagesReading, wholeCount, wholeMessage } from "./messages.ts"
 import { ResponsesReading, wholeResponse } from "./responses.ts"
 
-/** The APIs whose answers are passed on; those of chats are completed where servers leave members out. */
+/** The APIs whose answers are passed on. Answers of chats get the members that servers left out. */
 export type PassedApi = Exclude<ApiName, typeof CHAT_COMPLETIONS>
 
 interface Readings {
   readonly whole: ReadWhole
-  /** Follows one streamed answer; absent where answers only come whole. */
+  /** Makes a reader of one streamed answer. Absent if answers only come whole. */
   readonly stream?: () => AnswerReading<JsonObject>
 }
 
@@ -22,7 +22,7 @@ export const READINGS: Readonly<Record<PassedApi, Readings>> = {
   embeddings: { whole: wholeEmbeddings },
 }
 
-/** Follows one streamed answer of `api`. */
+/** Makes a reader of one streamed answer of `api`. */
 export const streamReading = (api: PassedApi): AnswerReading<JsonObject> => {
   const reading = READINGS[api].stream?.()
   if (reading === undefined) throw new Error(`${api} does not stream.`)

@@ -1,4 +1,4 @@
-/** Passes the events of a streamed answer on as they came, and watches what they say. */
+/** Passes the events of a streamed answer on as they came, and reads their metadata. */
 import { Result } from "effect"
 import type { JsonObject } from "../../../domain/json/json.ts"
 import type { ProviderFailure } from "../Provider.ts"
@@ -6,7 +6,7 @@ import type { EventReader } from "../providers/shared/WireFormat.ts"
 import type { AnswerReading } from "./AnswerReading.ts"
 import { type PassedApi, streamReading } from "./readings.ts"
 
-/** What only keeps a connection alive. */
+/** Events that only keep a connection alive. */
 const PING = "ping"
 
 export class PassingReader implements EventReader<JsonObject> {

@@ -1,4 +1,4 @@
-/** The Anthropic Messages API, version 2023-06-01, as its own callers get it. */
+/** Reads answers of the Anthropic Messages API, version 2023-06-01. */
 import { Result } from "effect"
 import { isObject, type JsonObject } from "../../../domain/json/json.ts"
 import type { ProviderFailure, Said } from "../Provider.ts"
@@ -8,7 +8,7 @@ import { failure, garbage } from "../providers/shared/providerFailures.ts"
 import { textOr } from "../providers/shared/textOr.ts"
 import type { AnswerReading, ReadWhole } from "./AnswerReading.ts"
 
-/** A message is whole once it says why it stopped. */
+/** A message is complete once it has a stop reason. */
 export const wholeMessage: ReadWhole = (answer, model) => {
   if (!isObject(answer) || !Array.isArray(answer["content"])) return Result.fail(garbage("not a message"))
   const usage = usageOf(countsOf(answer["usage"])) ?? null
@@ -24,7 +24,7 @@ export const wholeCount: ReadWhole = (answer, model) =>
     ? Result.succeed({ model, finishReasons: [], usage: null })
     : Result.fail(garbage("not a count of tokens"))
 
-/** The members of events that are objects, by the types of the events. */
+/** The object member of each type of event. */
 const PARTS: ReadonlyMap<unknown, string> = new Map([
   ["message_start", "message"],
   ["content_block_start", "content_block"],
@@ -76,7 +76,7 @@ export class MessagesReading implements AnswerReading<JsonObject> {
     }
   }
 
-  /** Everything but what a message begins with, and blocks and pieces that are empty. */
+  /** Whether an event is more than the beginning of a message or an empty block or piece. */
   hasOutput({ content_block: block, delta, type }: JsonObject): boolean {
     if (type === "message_start") return false
     if (type === "content_block_start") return isObject(block) && !isEmptyText(block)

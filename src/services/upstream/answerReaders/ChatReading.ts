@@ -1,9 +1,9 @@
-/** Chat Completions, after a provider's own reader completed what its server left out. */
+/** Reads Chat Completions, after a provider's reader added the members that its server left out. */
 import type { ChatChunk, ChatCompletion, FinishReason, Usage } from "../../../domain/chat/chat.ts"
 import type { Said } from "../Provider.ts"
 import type { AnswerReading } from "./AnswerReading.ts"
 
-/** What a whole answer says of itself. */
+/** Returns the metadata of a whole answer. */
 export const saidIn = (completion: ChatCompletion): Said => ({
   model: completion.model,
   finishReasons: completion.choices.map((choice) => choice.finish_reason),
@@ -30,7 +30,7 @@ export class ChatReading implements AnswerReading<ChatChunk> {
     return this.finishReasons.size > 0 && ![...this.finishReasons.values()].includes(null)
   }
 
-  /** The finish reasons are in the order of their choices; choices without one are left out. */
+  /** The finish reasons are in the order of their choices. Choices without one are left out. */
   get said(): Said {
     const finishReasons = [...this.finishReasons]
       .sort(([a], [b]) => a - b)

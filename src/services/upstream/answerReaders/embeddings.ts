@@ -1,4 +1,4 @@
-/** The OpenAI Embeddings API, as its own callers get it. */
+/** Reads answers of the OpenAI Embeddings API. */
 import { Option, Result, Schema } from "effect"
 import { TokenCount } from "../../../domain/chat/chat.ts"
 import { isObject } from "../../../domain/json/json.ts"

@@ -1,4 +1,4 @@
-/** The OpenAI Responses API, as its own callers get it. */
+/** Reads answers of the OpenAI Responses API. */
 import { Option, Predicate, Result, Schema } from "effect"
 import { isObject, type JsonObject } from "../../../domain/json/json.ts"
 import { TokenCount, type Usage } from "../../../domain/chat/chat.ts"
@@ -38,7 +38,7 @@ const usageOf = (value: unknown): Usage | null => {
   return read ?? null
 }
 
-/** The statuses of a response that will not change any more, and hold an answer. */
+/** The final statuses of a response that hold an answer. */
 const WHOLE: ReadonlySet<unknown> = new Set(["completed", "incomplete"])
 
 const saidIn = (response: JsonObject, model: string): Said => {
@@ -52,7 +52,7 @@ const saidIn = (response: JsonObject, model: string): Said => {
   }
 }
 
-/** The failure that a response which failed, or was cancelled, is. */
+/** The failure of a response that failed or was cancelled. */
 const failureIn = (response: JsonObject): ProviderFailure =>
   failureOfEvent({ error: response["error"] ?? `the response is ${String(response["status"])}` })
 
@@ -67,16 +67,16 @@ export const wholeResponse: ReadWhole = (answer, model) => {
     : Result.fail(failure("unfinished", "a response that is not finished", { usage: said.usage ?? undefined }))
 }
 
-/** Events with the whole response in them. */
+/** Events that contain the whole response. */
 const BEGINS: ReadonlySet<unknown> = new Set(["response.created", "response.queued", "response.in_progress"])
-/** Those that end it, and the status that the response has then. */
+/** Those that end it, and the status of the response then. */
 const ENDS: ReadonlyMap<unknown, string> = new Map([
   ["response.completed", "completed"],
   ["response.incomplete", "incomplete"],
 ])
 const FAILS: ReadonlySet<unknown> = new Set(["response.failed", "response.cancelled"])
 
-/** Events that say only that something is about to come. */
+/** Events that only announce something. */
 const ANNOUNCES: ReadonlySet<unknown> = new Set([
   ...BEGINS,
   "response.output_item.added",
@@ -98,7 +98,7 @@ export class ResponsesReading implements AnswerReading<JsonObject> {
       if (!isObject(response)) return garbage(`malformed ${type}`)
       if (FAILS.has(type)) return failureIn(response)
       this.latest = saidIn({ status: ends, ...response }, this.latest.model)
-      // The event says what servers leave out that write the response in short.
+      // Some servers abbreviate the response; the event has the members that they leave out.
       if (ends !== undefined && !WHOLE.has(response["status"] ?? ends)) {
         return failure("unfinished", `${type} of a response that is not finished`)
       }
