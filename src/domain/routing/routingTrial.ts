@@ -1,32 +1,38 @@
-/** What a routing configuration would have done with calls that were made: the answer of `/api/v1/routing/trial`. */
+/** The report of `/api/v1/routing/trial`: past calls priced under another routing configuration. */
 import { Schema } from "effect"
 import { TargetName } from "../upstream/targets.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** Calls that are tried at most: those of a busy day are more than enough to tell, and this bounds the work. */
+/** Bounds the work; more than a busy day needs. */
 export const MAX_TRIED_CALLS = 10_000
 
 export const RoutingTrial = Schema.Struct({
   from: Schema.DateTimeUtcFromString,
   to: Schema.DateTimeUtcFromString,
-  /** The calls of the span that succeeded, whose tokens are known: the newest 10,000 of all tenants. */
-  tried_calls: Count,
-  /** Calls of the span that were not tried. */
-  other_calls: Count,
-  /** The known cost of the tried calls. */
-  actual_micro_usd: Count,
-  /** What the same tokens would have cost at the targets that would have served them. */
-  trial_micro_usd: Count,
-  /** Tried calls without a price on one of the two sides; they are in neither sum. */
-  unpriced_calls: Count,
-  /** Tried calls that no target would have taken, because of its context or the filter of the role. */
-  unserved_calls: Count,
+  tried_calls: Count.annotate({
+    description: "Successful calls with known tokens: the newest 10,000 of all tenants.",
+  }),
+  other_calls: Count.annotate({ description: "Calls of the period that were not tried." }),
+  actual_micro_usd: Count.annotate({ description: "Known cost of the tried calls." }),
+  trial_micro_usd: Count.annotate({
+    description: "Cost of the same tokens at the targets that would have served them.",
+  }),
+  unpriced_calls: Count.annotate({
+    description: "Tried calls without an actual or a trial price; they are in neither sum.",
+  }),
+  unserved_calls: Count.annotate({
+    description: "Tried calls that no target would have served, because of its context or the role's filter.",
+  }),
   by_target: Schema.Array(
-    Schema.Struct({ ...TargetName.fields, actual_calls: Count, trial_calls: Count, trial_micro_usd: Count }),
+    Schema.Struct({
+      ...TargetName.fields,
+      actual_calls: Count.annotate({ description: "Tried calls that it served." }),
+      trial_calls: Count.annotate({ description: "Tried calls that it would have served." }),
+      trial_micro_usd: Count,
+    }),
   ),
-  /** How the figures come about and what they do not say. */
-  method: Schema.String,
+  method: Schema.String.annotate({ description: "How the figures are computed, and their limits." }),
 })
 export type RoutingTrial = typeof RoutingTrial.Type
 
