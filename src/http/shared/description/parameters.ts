@@ -8,7 +8,7 @@ const isNumberText = ({ pattern, type }: JsonSchema): boolean => type === "strin
 export const describeParameters = ({ parameters }: OpenApi.OpenAPISpecOperation): void => {
   for (const parameter of parameters) {
     const { allOf = [], description, ...schema }: JsonSchema = parameter.schema
-    // A description of the key, which a number needs because its own is lost when it is encoded, stands in `allOf`.
+    // `annotateKey` puts a description into `allOf`. Numbers need it, because encoding loses that of their schema.
     const said = description ?? allOf.find((part) => part.description !== undefined)?.description
     if (said !== undefined) parameter.description = said
     parameter.schema = isNumberText(schema) ? { type: "integer" } : schema
