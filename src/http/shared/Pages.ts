@@ -8,7 +8,7 @@ import { Effect, Layer } from "effect"
 import { type Asset, layerAssets } from "./Assets.ts"
 
 /** The folder of the bundles; the path is the same from this file and from its compiled form. */
-const WEB = new URL("../../../dist/web", import.meta.url)
+const WEB = new URL("../../../dist/web/", import.meta.url)
 
 const FILES = [
   { below: "", file: "index.html", contentType: "text/html; charset=utf-8" },
