@@ -12,7 +12,7 @@ const of = <A, I>(schema: Schema.Codec<A, I>, value: unknown) =>
 
 const user = { role: "user", content: "x" }
 
-describe("what does not fit", () => {
+describe("schemaIssues", () => {
   it.each<readonly [unknown, ReadonlyArray<string>]>([
     [{ mode: "debate", task: "x" }, [`payload.mode: Expected "adversarial" | "verified"`]],
     [{ task: "" }, ["payload.task: Expected a value with a length of at least 1"]],
@@ -45,7 +45,7 @@ describe("what does not fit", () => {
     assert.sameMembers([...of(ChatInput, value)], [...expected]),
   )
 
-  it("names every form where none is meant", () => {
+  it("names every form of a union if none was clearly meant", () => {
     assert.deepStrictEqual(of(ExecuteRequest, {}), ["payload: Missing key, one of messages, task"])
     assert.deepStrictEqual(of(ExecuteRequest, { task: "x", messages: [user] }), [
       "payload: Expected only one of messages, task",
@@ -55,7 +55,7 @@ describe("what does not fit", () => {
     ])
   })
 
-  it("is told of so many members and no more", () => {
+  it("reports a limited number of issues", () => {
     const messages = Array.from({ length: 1000 }, () => ({ role: "user" }))
     const told = of(ExecuteRequest, { messages })
     assert.strictEqual(told.length, 64)
