@@ -31,7 +31,7 @@ export const JobOptions = Schema.Struct({
 })
 export type JobOptions = typeof JobOptions.Type
 
-/** What a verdict means for a reader who wants to use the answer. */
+/** The meaning of a verdict for readers of the answer. */
 export const verdictMeaning = ({ mode, verdict }: Pick<JobResult, "mode" | "verdict">): VerdictMeaning =>
   modeOf(mode).verdicts[verdict] ?? { tone: "warn", meaning: "" }
 

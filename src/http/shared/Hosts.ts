@@ -13,7 +13,7 @@ import { hostName, isLoopback } from "../../domain/access/hostName.ts"
 import { canonicalAddress } from "../../domain/access/ipAddress.ts"
 
 export interface HostSettings {
-  /** Where the server listens. */
+  /** Listen address. */
   readonly host: string
   /** Further host names; `*` accepts any. If unset, a server beyond loopback accepts any name too. */
   readonly allowedHosts: ReadonlyArray<string> | undefined

@@ -65,7 +65,7 @@ export const withRequestSpan =
       return Effect.flatMap(made, (span) => {
         // Only the span is added, so the requirements of `app` stay the same.
         const within = Effect.provideService(app, Tracer.ParentSpan, span) as typeof app
-        // Of a span that is not exported, only the trace is used.
+        // If the span is not exported, only its trace id is used.
         if (!isExported) return within
         return Effect.onExitPrimitive(within, (exit) => {
           if (Exit.isSuccess(exit)) span.attribute("http.response.status_code", exit.value.status)

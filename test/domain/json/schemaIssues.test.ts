@@ -23,7 +23,7 @@ describe("schemaIssues", () => {
       ["payload.options.rounds: Expected a value between 1 and 3", "payload.foo: Expected no excess property"],
     ],
     [5, ["payload: Expected object"]],
-  ])("in %j is told of the form that was meant", (value, expected) =>
+  ])("reports the form that was meant in %j", (value, expected) =>
     assert.sameMembers([...of(ExecuteRequest, value)], [...expected]),
   )
 
@@ -41,7 +41,7 @@ describe("schemaIssues", () => {
       ["payload.messages.0.content.0.text: Missing key", "payload.messages.0.content.1.image_url: Missing key"],
     ],
     [{ messages: [{ content: "x" }] }, ["payload.messages.0.role: Missing key"]],
-  ])("in %j is told of the form that its literals name", (value, expected) =>
+  ])("reports the form that the literals name in %j", (value, expected) =>
     assert.sameMembers([...of(ChatInput, value)], [...expected]),
   )
 
