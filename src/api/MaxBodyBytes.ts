@@ -1,6 +1,6 @@
 import { Context } from "effect"
 
-/** The most bytes that a body of an endpoint may have, where it needs fewer than its server takes. */
+/** Body limit of an endpoint, in bytes, if it is below its server's. */
 export const MaxBodyBytes = Context.Reference<number>("sealgate/api/MaxBodyBytes", {
   defaultValue: () => Infinity,
 })

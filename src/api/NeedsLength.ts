@@ -1,6 +1,6 @@
 import { Context } from "effect"
 
-/** Whether an endpoint takes only bodies that announce their length. */
+/** Whether an endpoint requires `Content-Length`. */
 export const NeedsLength = Context.Reference<boolean>("sealgate/api/NeedsLength", {
   defaultValue: () => false,
 })

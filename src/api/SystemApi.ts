@@ -1,12 +1,10 @@
-/**
- * What load balancers and orchestrators ask of both servers. The operator's own requests go to a listener of their own.
- */
+/** Probes of both servers, for load balancers and orchestrators. Operators use a separate listener. */
 import { Context, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { PublicReadiness } from "../domain/operations/readiness.ts"
 import { Refusals } from "./problems.ts"
 
-/** Whether an endpoint is a probe: load balancers and orchestrators ask it of every process by itself. */
+/** Whether an endpoint is a probe, which load balancers and orchestrators send to each process. */
 export const IsProbe = Context.Reference<boolean>("sealgate/api/SystemApi/IsProbe", {
   defaultValue: () => false,
 })
@@ -18,7 +16,7 @@ export class SystemApi extends HttpApiGroup.make("system", { topLevel: true })
     HttpApiEndpoint.get("health", "/health", { success: Health }).annotateMerge(
       OpenApi.annotations({
         summary: "Liveness",
-        description: "Answers as long as the process is alive. Calls nothing else.",
+        description: "Answers as long as the process is alive, without calling anything else.",
       }),
     ),
     HttpApiEndpoint.get("ready", "/ready", {
@@ -28,10 +26,12 @@ export class SystemApi extends HttpApiGroup.make("system", { topLevel: true })
       OpenApi.annotations({
         summary: "Readiness",
         description:
-          "Whether requests should be sent here: 503 while it shuts down or lacks something of its own, such as the database. The state of its providers does not count, and none is called. The operator's own listener tells more.",
+          "503 while the server shuts down or lacks a dependency such as the database. Providers do not affect the status and are not called. The operator's listener reports more.",
       }),
     ),
   )
   .middleware(Refusals)
   .annotateEndpoints(IsProbe, true)
-  .annotateMerge(OpenApi.annotations({ title: "Operations", description: "What balancers and orchestrators ask." })) {}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Operations", description: "Probes for load balancers and orchestrators." }),
+  ) {}

@@ -1,4 +1,4 @@
-/** The refusals that any request to either server may get. Those of a single endpoint stand with its group. */
+/** Refusals that any request to either server may get. Those of single endpoints are declared with their group. */
 import { HttpApiMiddleware } from "effect/http-api"
 import { Refusal } from "../domain/problems/refusal.ts"
 
@@ -75,7 +75,6 @@ export class Internal extends Refusal<Internal>()("Internal", {
   retryable: false,
 }) {}
 
-/** The server is shutting down and begins nothing new. */
 export class Draining extends Refusal<Draining>()("Draining", {
   code: "draining",
   status: 503,
@@ -83,10 +82,10 @@ export class Draining extends Refusal<Draining>()("Draining", {
   detail: "Send the request to another instance, or here again in a moment.",
 }) {}
 
-/** The refusals that any request with a body may get. */
+/** Refusals of any request with a body. */
 export const BODY_PROBLEMS = [TooLarge, UnsupportedMediaType] as const
 
-/** Declares the refusals of an endpoint, and those that any request may get for its head alone. */
+/** Answers with the declared refusals of an endpoint, and with those for the head of any request. */
 export class Refusals extends HttpApiMiddleware.Service<Refusals>()("sealgate/api/problems/Refusals", {
   error: [Malformed, CrossOrigin, Misdirected, TooManyRequests],
 }) {}

@@ -1,12 +1,12 @@
-/** Addresses as people write them. */
+/** Joins URLs as people write them. */
 
-/** `url` without the slashes at its end, so that a path can follow. */
+/** `url` without trailing slashes. */
 export const withoutSlashes = (url: string): string => {
   let end = url.length
   while (url[end - 1] === "/") end--
   return url.slice(0, end)
 }
 
-/** `base` and `path`, with or without its own slash, joined by exactly one. */
+/** Joins `base` and `path` with exactly one slash. */
 export const joinUrl = (base: string, path: string): string =>
   `${withoutSlashes(base)}${path.startsWith("/") ? "" : "/"}${path}`

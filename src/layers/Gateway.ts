@@ -10,7 +10,7 @@ import { RequestInvalid } from "../api/gateway/Authorization.ts"
 import { layerRefusals } from "../http/shared/renderProblems.ts"
 import { RoutingHandlers } from "../http/gateway/RoutingHandlers.ts"
 import { layerSystem } from "../http/shared/Operations.ts"
-import { GATEWAY_WORDS } from "../http/gateway/words.ts"
+import { GATEWAY_EXAMPLES } from "../http/gateway/examples.ts"
 import { layerSurface } from "../http/shared/Surface.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
 import { Tokens } from "../services/access/Tokens.ts"
@@ -77,7 +77,7 @@ const layerRoutes = (settings: GatewaySettings) => {
   }
   return layerSurface(GatewayApi, {
     component: "gateway",
-    words: GATEWAY_WORDS,
+    examples: GATEWAY_EXAMPLES,
     settings,
     jsonLimits: GATEWAY_JSON_LIMITS,
     continuesTraces: true,

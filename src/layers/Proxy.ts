@@ -10,7 +10,7 @@ import { vendorRefusal } from "../http/proxy/vendorPaths.ts"
 import { layerRefusals } from "../http/shared/renderProblems.ts"
 import { SealedHandlers } from "../http/proxy/SealedHandlers.ts"
 import { layerSystem } from "../http/shared/Operations.ts"
-import { PROXY_WORDS } from "../http/proxy/words.ts"
+import { PROXY_EXAMPLES } from "../http/proxy/examples.ts"
 import { layerSurface } from "../http/shared/Surface.ts"
 import { Callers } from "../services/access/Callers.ts"
 import { ConcurrencyLimits } from "../services/access/ConcurrencyLimits.ts"
@@ -117,7 +117,7 @@ const layerRoutes = (settings: ProxySettings) => {
   })
   return layerSurface(ProxyApi, {
     component: "proxy",
-    words: PROXY_WORDS,
+    examples: PROXY_EXAMPLES,
     settings,
     jsonLimits: JSON_LIMITS,
     // Anybody on the path can read what stands outside the seal.

@@ -4,7 +4,7 @@ import { Duration } from "effect"
 import { GatewayApi } from "../../src/api/gateway/GatewayApi.ts"
 import { descriptionOf } from "../../src/http/shared/description/describe.ts"
 import { operationsIn } from "../../src/http/shared/description/operationsIn.ts"
-import { GATEWAY_WORDS } from "../../src/http/gateway/words.ts"
+import { GATEWAY_EXAMPLES } from "../../src/http/gateway/examples.ts"
 import { TRANSITIONS } from "../../src/domain/jobs/job.ts"
 import { StorageUnavailable } from "../../src/domain/operations/storage.ts"
 import { failureCodes } from "../../src/domain/upstream/failures.ts"
@@ -65,7 +65,7 @@ describe("docs/gateway.md", () => {
     const codes = [...table.matchAll(/^\| [\d, ]+ \| (.*) \|$/gm)].flatMap(([, cell = ""]) =>
       [...cell.matchAll(/`([a-z-]+)`/g)].map(([, code]) => code),
     )
-    assert.sameMembers(codes, [...codesIn(descriptionOf(GatewayApi, GATEWAY_WORDS)), ...OF_NO_OPERATION])
+    assert.sameMembers(codes, [...codesIn(descriptionOf(GatewayApi, GATEWAY_EXAMPLES)), ...OF_NO_OPERATION])
   })
 
   it("shows every state and every transition, and no other", () => {

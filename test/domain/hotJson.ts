@@ -1,12 +1,12 @@
-/** Reads hostile JSON again and again, and prints what took long for its length. */
+/** Checks hostile JSON repeatedly, and prints texts that took too long. */
 import { utf8 } from "../../src/domain/bytes/bytes.ts"
 import { iJsonText } from "../../src/domain/json/iJson.ts"
 
 const SIZE = 600_000
-/** Some hundred times what any of them takes, in milliseconds. */
+/** About a hundred times the normal duration, in milliseconds. */
 const LONG_MS = 1500
 
-// What a compiler makes of a loop depends on what it has seen: mostly plain texts, and escapes seldom, as in real use.
+// The compiler optimizes for the inputs it has seen: as in real use, mostly plain text and few escapes.
 const TEXTS = {
   digits: `{"a":${"9".repeat(SIZE)}}`,
   members: `{${Array.from({ length: 30_000 }, (_, i) => `"k${i}":1`).join(",")}}`,

@@ -1,4 +1,4 @@
-/** What is the same for everybody: the description of the API, the files of pages. */
+/** Static files: the OpenAPI document and the pages. */
 import { gunzipSync } from "node:zlib"
 import { request } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { acceptsGzip } from "../../src/http/shared/Assets.ts"
 import { startProxy } from "../support/proxy.ts"
 
-/** An answer as it was sent: `fetch` would decompress it. */
+/** A response as it was sent; `fetch` would decompress it. */
 const rawGet = (url: string, headers: Readonly<Record<string, string>> = {}) =>
   Effect.callback<{ readonly status: number; readonly headers: Record<string, unknown>; readonly body: Buffer }>(
     (resume) => {
@@ -39,7 +39,7 @@ const PATHS = [
 ]
 
 describe("assets", () => {
-  it.live("are compressed for whoever takes that, the same bytes otherwise, and not sent again unchanged", () =>
+  it.live("are compressed for clients that accept gzip, plain otherwise, and answered with 304 if unchanged", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       for (const path of PATHS) {
@@ -63,7 +63,7 @@ describe("assets", () => {
     }),
   )
 
-  it.live("may do nothing that they do not need, each of them", () =>
+  it.live("have a restrictive content security policy, each of them", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       for (const path of PATHS) {
@@ -77,7 +77,7 @@ describe("assets", () => {
     }),
   )
 
-  it("know who takes gzip", () => {
+  it("are sent with gzip only if Accept-Encoding allows it", () => {
     for (const yes of ["gzip", "GZIP", "br, gzip", "gzip;q=0.001", "*", "br;q=1, *;q=0.1", "identity, gzip ; q=1"]) {
       assert.isTrue(acceptsGzip(yes), yes)
     }

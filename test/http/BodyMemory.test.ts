@@ -1,8 +1,8 @@
-/** Bodies on their way in and the memory that they share, met exactly and exceeded by one byte. */
+/** The shared memory of bodies being received, filled exactly and exceeded by one byte. */
 import { assert, describe, it } from "@effect/vitest"
 import { type HoldBody, makeBodyMemory } from "../../src/http/shared/BodyMemory.ts"
 
-/** A body that comes in as one says, and whether it was made to let go. */
+/** A body that arrives on request, and whether it was dropped. */
 const begin = (hold: HoldBody, client: string) => {
   let overtaken = 0
   const body = hold(client, () => overtaken++)
@@ -17,8 +17,8 @@ const begin = (hold: HoldBody, client: string) => {
 
 const overtakenOf = (bodies: ReadonlyArray<ReturnType<typeof begin>>) => bodies.map(({ overtaken }) => overtaken())
 
-describe("the memory of bodies", () => {
-  it("may be used to its last byte, and not one more", () => {
+describe("the memory of request bodies", () => {
+  it("can be used up to its last byte", () => {
     const hold = makeBodyMemory(100)
     const bodies = [begin(hold, "a"), begin(hold, "b")]
     bodies[0]?.holds(60)
@@ -28,7 +28,7 @@ describe("the memory of bodies", () => {
     assert.deepStrictEqual(overtakenOf(bodies), [true, false])
   })
 
-  it("may be used by one body alone, and not one byte more", () => {
+  it("can be used up by one body alone", () => {
     const hold = makeBodyMemory(100)
     const body = begin(hold, "a")
     body.holds(100)
@@ -37,7 +37,7 @@ describe("the memory of bodies", () => {
     assert.isTrue(body.overtaken())
   })
 
-  it("is given up by whoever holds most, the oldest first, and by no more than has to", () => {
+  it("is freed by dropping the fewest bodies, the oldest of the client that holds most first", () => {
     const hold = makeBodyMemory(100)
     const honest = begin(hold, "honest")
     honest.holds(25)
@@ -46,7 +46,7 @@ describe("the memory of bodies", () => {
     assert.deepStrictEqual(overtakenOf([honest, ...greedy]), [false, false, false, false])
     honest.holds(35)
     assert.deepStrictEqual(overtakenOf([honest, ...greedy]), [false, true, false, false])
-    // What it still brings in is not counted any more.
+    // Further bytes of a dropped body do not count.
     greedy[0]?.holds(90)
     assert.deepStrictEqual(overtakenOf([honest, ...greedy]), [false, true, false, false])
     const another = begin(hold, "another")
@@ -54,7 +54,7 @@ describe("the memory of bodies", () => {
     assert.deepStrictEqual(overtakenOf([honest, ...greedy, another]), [false, true, true, false, false])
   })
 
-  it("is given up by whoever holds most, in however few bodies", () => {
+  it("is freed by the client that holds most, even in few bodies", () => {
     const hold = makeBodyMemory(100)
     const large = begin(hold, "large")
     large.holds(60)
@@ -63,7 +63,7 @@ describe("the memory of bodies", () => {
     assert.deepStrictEqual(overtakenOf([large, ...many]), [true, false, false, false])
   })
 
-  it("is not used by what is only announced", () => {
+  it("is not used by announced bytes that have not arrived", () => {
     const hold = makeBodyMemory(100)
     const silent = Array.from({ length: 1000 }, () => begin(hold, "greedy"))
     const honest = begin(hold, "honest")
@@ -72,7 +72,7 @@ describe("the memory of bodies", () => {
     assert.isFalse(overtakenOf(silent).includes(true))
   })
 
-  it("is free again when a body was let go of", () => {
+  it("is free again after a body was released", () => {
     const hold = makeBodyMemory(100)
     for (let i = 0; i < 5; i++) {
       const read = begin(hold, "a")
@@ -83,7 +83,7 @@ describe("the memory of bodies", () => {
       assert.isFalse(left.overtaken())
       left.release()
     }
-    // Nobody pays for what is gone.
+    // Released bodies do not count against their client.
     const small = begin(hold, "a")
     small.holds(30)
     small.release()

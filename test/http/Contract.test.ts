@@ -6,11 +6,11 @@ import { Refusal } from "../../src/domain/problems/refusal.ts"
 
 const endpoint = HttpApiEndpoint.get("get", "/", { success: Schema.String, error: TooLarge })
 
-/** Whether the compiler takes a handler of the endpoint that may be refused for this reason. */
+/** Whether a handler of the endpoint that fails with this refusal compiles. */
 type MayRefuse<E> =
   (() => Effect.Effect<string, E>) extends HttpApiEndpoint.Handler<typeof endpoint, never, never> ? true : false
 
-it("a handler may refuse what its contract declares, and nothing else", () => {
+it("a handler may fail only with refusals that its contract declares", () => {
   const declared: MayRefuse<TooLarge> = true
   const undeclared: MayRefuse<Draining> = false
   assert.deepStrictEqual([declared, undeclared], [true, false])
@@ -18,7 +18,7 @@ it("a handler may refuse what its contract declares, and nothing else", () => {
 
 class Late extends Refusal<Late>()("Late", { code: "late", status: 409, title: "It is late.", retryable: true }) {}
 
-it("a refusal is its problem document, and the headers beside it are no part of that", () => {
+it("a refusal encodes to its problem document without its headers", () => {
   const problem = {
     type: "urn:sealgate:problem:late",
     title: "It is late.",

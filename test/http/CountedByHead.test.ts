@@ -1,4 +1,4 @@
-/** Requests are counted by their heads alone: whatever becomes of them, and before anything of a body is read. */
+/** Requests count by their heads, before a body is read, even if they are refused later. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import {
@@ -18,7 +18,7 @@ import { openSocket } from "../support/sockets.ts"
 
 const LARGE = 1_000_000
 
-/** The head of a request whose body does not come. */
+/** The head of a request without its body. */
 const headOf = (path: string, more = "") =>
   `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n${more}content-length: ${LARGE}\r\n\r\n`
 
@@ -42,7 +42,7 @@ describe("the proxy", () => {
         const other = yield* call(proxy, "POST", "/v1/completions", { body: {} })
         assert.strictEqual(other.status, 429)
         assert.match(other.headers.get("retry-after") ?? "", /^[1-9]\d*$/)
-        // Sessions are counted apart, and what is read not at all.
+        // Sessions and GET requests have separate limits.
         assert.strictEqual((yield* call(proxy, "POST", "/v1/init", { body: INIT })).status, 200)
         assert.strictEqual((yield* call(proxy, "GET", "/v1/keys")).status, 200)
       }),
@@ -57,7 +57,7 @@ describe("the proxy", () => {
         assert.strictEqual((yield* call(proxy, "POST", path, { body: INIT })).status, 200)
         assert.strictEqual((yield* call(proxy, "POST", "/v1/init", { body: "{" })).status, 429)
         assert.strictEqual((yield* call(proxy, "POST", path, { body: {} })).status, 429)
-        // It is the same route for those who watch, too.
+        // Metrics have the same route, too.
         const after = parsePrometheus((yield* callOperator(proxy, "/metrics")).text)
         const labels = { method: "POST", route: "/v1/init" }
         const counted = (metrics: typeof after, status: string) =>
@@ -68,7 +68,7 @@ describe("the proxy", () => {
     )
   }
 
-  it.live("answers one request too many at once, whatever is still to come of it", () =>
+  it.live("refuses a request beyond the limit at once, before its body arrives", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy({ settings: { rateLimitInit: 1, rateLimitCompletions: 1 } })
       for (const path of ["/v1/init", "/v1/completions"]) {
@@ -82,7 +82,7 @@ describe("the proxy", () => {
     }),
   )
 
-  it.live("has so many completions of a client in flight, those included whose body is on its way", () =>
+  it.live("counts completions whose body is still arriving as in flight", () =>
     Effect.gen(function* () {
       const gated = yield* gatedUpstream
       const proxy = yield* startProxy({ settings: { maxConcurrentPerClient: 1 }, upstream: gated.layer })
@@ -91,12 +91,12 @@ describe("the proxy", () => {
       const { body } = yield* Effect.promise(() => seal(session, { prompt: "hello" }))
       const complete = Effect.promise(async () => (await post(proxy, "/v1/completions", body)).status)
       const slow = yield* openSocket(proxy.port, headOf("/v1/completions", "expect: 100-continue\r\n"))
-      // Its head was looked at, or nobody would ask for its body.
+      // The server asked for the body, so it has checked the head.
       yield* Effect.promise(() => slow.receives(/^HTTP\/1\.1 100 /))
       assert.strictEqual(yield* complete, 429)
       const late = yield* openSocket(proxy.port, headOf("/v1/completions"))
       assert.match(yield* Effect.promise(() => late.ended), /^HTTP\/1\.1 429 [^]*\r\nretry-after: 1\r\n/i)
-      // Neither sessions, however many are being begun, nor what is read is a completion.
+      // Sessions and GET requests do not count as completions.
       for (let i = 0; i < 3; i++) yield* openSocket(proxy.port, headOf("/v1/init"))
       assert.strictEqual((yield* call(proxy, "POST", "/v1/init", { body: INIT })).status, 200)
       assert.strictEqual((yield* call(proxy, "GET", "/v1/keys")).status, 200)
@@ -145,7 +145,7 @@ describe("the gateway", () => {
     )
   }
 
-  it.live("asks for a token, and counts, before any of a body has come", () =>
+  it.live("requires a token and counts a request before its body arrives", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), { RATE_LIMIT_WRITE: "2" })
       const port = Number(new URL(gateway.url).port)
@@ -158,7 +158,7 @@ describe("the gateway", () => {
         assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))
         assert.match(answer, /^connection: close\r$/im)
       }
-      // Whoever guesses takes from the address, whatever else comes from there.
+      // Guessed tokens count against the address, like its other requests.
       assert.match(yield* ask(`Bearer ${yield* tokenFor("alice")}`), /^HTTP\/1\.1 429 /)
     }),
   )

@@ -1,4 +1,4 @@
-/** Whatever is asked for counts against a limit: pages, documents, paths that there are not, and probes apart. */
+/** All GET requests count against a limit, even for unknown paths; probes have a separate one. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { call, callOperator, databaseUrl, problemIn, startGateway } from "../support/gateway.ts"
@@ -11,7 +11,7 @@ const OPERATIONS = ["/health", "/ready", "/metrics"]
 
 describe("the proxy", () => {
   for (const path of [...PAGES, "/v1/keys", "/v1/models", "/metrics", "/", "/no/such/path", "/v1/init"]) {
-    it.live(`counts who reads ${path}`, () =>
+    it.live(`counts GET ${path}`, () =>
       Effect.gen(function* () {
         const proxy = yield* startProxy({ settings: { rateLimitRead: 2 } })
         const { status } = yield* call(proxy, "GET", path)
@@ -21,14 +21,14 @@ describe("the proxy", () => {
         assert.deepStrictEqual([refused.status, problemIn(refused).code], [429, "rate-limited"])
         assert.match(refused.headers.get("retry-after") ?? "", /^[1-9]\d*$/)
         assert.strictEqual((yield* call(proxy, "GET", "/v1/keys")).status, 429)
-        // What reads does not keep anybody from anything else.
+        // Reads do not use up other limits.
         assert.strictEqual((yield* call(proxy, "POST", "/v1/init", { body: INIT })).status, 200)
         for (const probe of PROBES) assert.strictEqual((yield* call(proxy, "GET", probe)).status, 200)
       }),
     )
   }
 
-  it.live("counts probes apart, and what the operator asks", () =>
+  it.live("counts probes and operator requests separately", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy({ settings: { rateLimitProbes: 4 } })
       for (const path of [...PROBES, ...PROBES]) assert.strictEqual((yield* call(proxy, "GET", path)).status, 200)
@@ -49,7 +49,7 @@ describe("the proxy", () => {
 
 describe("the gateway", () => {
   for (const path of [...PAGES, "/metrics", "/", "/no/such/path"]) {
-    it.live(`counts who reads ${path}`, () =>
+    it.live(`counts GET ${path}`, () =>
       Effect.gen(function* () {
         const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), { RATE_LIMIT_READ: "2" })
         const ask = Effect.map(call(gateway, "GET", path), ({ status }) => status)
@@ -62,7 +62,7 @@ describe("the gateway", () => {
     )
   }
 
-  it.live("counts probes apart", () =>
+  it.live("counts probes separately", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), { RATE_LIMIT_PROBES: "2" })
       for (const path of PROBES) assert.strictEqual((yield* call(gateway, "GET", path)).status, 200)

@@ -1,4 +1,4 @@
-/** Event streams under a clock of the test's own: keep-alives, and readers that do not read. */
+/** Event streams under a test clock: keep-alives, and readers that do not read. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -14,7 +14,7 @@ import { beginSession, seal } from "../support/sealing.ts"
 const COMMENT = ": keep-alive\n\n"
 const CONTENT = "x".repeat(16_384)
 
-/** The echo with some of it replaced. */
+/** The echo provider with some methods replaced. */
 const upstreamWith = (parts: Partial<Upstream["Service"]>): Layer.Layer<Upstream> =>
   Layer.effect(
     Upstream,
@@ -25,7 +25,7 @@ const textOf = (response: HttpServerResponse.HttpServerResponse): Stream.Stream<
   response.body._tag === "Stream" ? Stream.decodeText(response.body.stream) : Stream.die(new Error("not a stream"))
 
 describe("an event stream", () => {
-  it.effect("renders events as WHATWG HTML has them, and says how it is to be treated", () =>
+  it.effect("renders events as WHATWG HTML defines them, with headers against caching and buffering", () =>
     Effect.gen(function* () {
       assert.strictEqual(renderEvent("frame", `{"a":1}`), `event: frame\ndata: {"a":1}\n\n`)
       assert.strictEqual(renderEvent("step", "{}", "7"), "id: 7\nevent: step\ndata: {}\n\n")
@@ -39,7 +39,7 @@ describe("an event stream", () => {
     }),
   )
 
-  it.effect("sends a comment after every 15 seconds without an event, and no sooner", () =>
+  it.effect("sends a comment after every 15 seconds without an event", () =>
     Effect.gen(function* () {
       const events = yield* Queue.unbounded<string>()
       const heard: Array<string> = []
@@ -61,7 +61,7 @@ describe("an event stream", () => {
     }),
   )
 
-  it.effect("takes no more from its source than a small buffer while nobody reads, and lets go of it in the end", () =>
+  it.effect("buffers few events while nobody reads, and releases its source at the end", () =>
     Effect.gen(function* () {
       let produced = 0
       const released = yield* Deferred.make<void>()
@@ -80,7 +80,7 @@ describe("an event stream", () => {
     }),
   )
 
-  it.effect("takes fewer events from its source the longer they are", () =>
+  it.effect("buffers fewer events the longer they are", () =>
     Effect.gen(function* () {
       let produced = 0
       const endless = Stream.forever(Stream.sync(() => `${++produced} ${CONTENT}`)).pipe(Stream.rechunk(1))
@@ -89,7 +89,7 @@ describe("an event stream", () => {
       for (let i = 0; i < 50; i++) {
         heard.push(...(yield* pull))
         yield* TestClock.adjust("1 second")
-        // What was handed out, 64 KiB that wait, and what is in hand on either side of that.
+        // Sent events, 64 KiB that wait, and one event on either side.
         assert.isBelow(produced - heard.length, 8)
       }
       assert.deepStrictEqual(
@@ -120,7 +120,7 @@ describe("an event stream", () => {
   )
 })
 
-it.live("a sealed stream that nobody reads costs bounded memory, and is cut with its call to the provider", () =>
+it.live("a sealed stream that nobody reads takes limited memory, and is cut together with its provider call", () =>
   Effect.gen(function* () {
     let produced = 0
     const released = yield* Deferred.make<void>()
@@ -146,7 +146,7 @@ it.live("a sealed stream that nobody reads costs bounded memory, and is cut with
     yield* Effect.promise(() => connection.receives(/event: frame/))
     connection.socket.pause()
     yield* Deferred.await(released)
-    // The buffers of both sockets, which the system sizes, and the few events of our own.
+    // The buffers of both sockets, which the system sizes, and a few buffered events.
     assert.isBelow(produced * CONTENT.length, 64 * 1024 * 1024)
     connection.socket.resume()
     const received = yield* Effect.promise(() => connection.ended)
@@ -156,7 +156,7 @@ it.live("a sealed stream that nobody reads costs bounded memory, and is cut with
   }),
 )
 
-it.live("a complete answer that nobody reads is cut too", () =>
+it.live("a complete answer that nobody reads is cut", () =>
   Effect.gen(function* () {
     const content = "x".repeat(16 * 1024 * 1024)
     const served = { provider: "echo" as const, model: "m", finishReasons: ["stop" as const], usage: null }
@@ -175,12 +175,12 @@ it.live("a complete answer that nobody reads is cut too", () =>
     const answered = Effect.tryPromise(
       async () =>
         valueOf(await scrape(proxy), "sealgate_sealed_responses_total", { form: "complete", status: "complete" }),
-      // Sealing 16 MB takes a while, in which connections that are asked on may be cut as well.
+      // Sealing 16 MB takes a while, during which an idle connection may be cut as well.
     ).pipe(Effect.retry({ times: 5 }), Effect.orDie)
     const before = yield* answered
     connection.write(postOf("/v1/completions", body, { connection: "close" }))
     yield* Effect.repeat(answered, { until: (count) => count > before })
-    // Nothing tells from outside that a connection was cut on which one does not read.
+    // A client that does not read cannot observe that its connection was cut.
     yield* Effect.sleep("2 seconds")
     connection.socket.resume()
     const received = yield* Effect.promise(() => connection.ended)
@@ -188,7 +188,7 @@ it.live("a complete answer that nobody reads is cut too", () =>
   }),
 )
 
-it.live("what waits for its provider for longer than that is left alone", () =>
+it.live("an answer that waits longer than that for its provider is not cut", () =>
   Effect.gen(function* () {
     const fake = yield* FakeUpstream.make()
     fake.script({ text: "late", delivery: { headersAfter: 1_000 } })

@@ -1,4 +1,4 @@
-/** Requests that are wrong, too large, too slow or too many: each is refused in the one shape that problems have. */
+/** Requests that are invalid, too large, too slow or too many are refused with problem documents. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Layer, Schema, Stream } from "effect"
 import { IpNetwork } from "effect/net"
@@ -12,7 +12,7 @@ import { openSocket } from "../support/sockets.ts"
 
 const decodeProblem = Schema.decodeUnknownSync(Problem)
 
-/** The problem that a response is, after checking that it is one. */
+/** Decodes a response as a problem document. */
 const problemOf = async (response: Response) => {
   assert.match(response.headers.get("content-type") ?? "", /^application\/problem\+json/)
   const problem = decodeProblem(await response.json())
@@ -22,7 +22,7 @@ const problemOf = async (response: Response) => {
   return problem
 }
 
-/** The same of an answer that came over a plain socket. */
+/** Decodes a response from a plain socket as a problem document. */
 const rawProblemOf = (text: string) => {
   const [head = "", body = ""] = text.split("\r\n\r\n")
   const [, status = ""] = /^HTTP\/1\.1 (\d{3}) /.exec(head) ?? []
@@ -34,8 +34,8 @@ const rawProblemOf = (text: string) => {
   )
 }
 
-describe("a request that is wrong", () => {
-  it.live("gets a problem document with the status that fits", () =>
+describe("an invalid request", () => {
+  it.live("gets a problem document with the right status", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       yield* Effect.promise(async () => {
@@ -104,7 +104,7 @@ describe("a request that is wrong", () => {
         const refused = await fetch(`${proxy.url}/v1/init`)
         assert.strictEqual(refused.headers.get("allow"), "POST")
         assert.strictEqual((await fetch(`${proxy.url}/ready`, { method: "POST" })).headers.get("allow"), "GET, HEAD")
-        // Everything that is wrong is named, at once.
+        // Names all mistakes at once.
         const { errors } = await problemOf(
           await post(proxy, "/v1/completions", { session_id: 1, enc: "AA", ciphertext: "*" }),
         )
@@ -112,7 +112,7 @@ describe("a request that is wrong", () => {
           (errors ?? []).map(({ path }) => path),
           ["payload.session_id", "payload.enc", "payload.ciphertext"],
         )
-        // Members that nobody knows may come with a later version.
+        // Unknown members may come with a later version.
         const { body } = await seal(await beginSession(proxy), { prompt: "hello" })
         assert.strictEqual((await post(proxy, "/v1/completions", { ...body, later: true })).status, 200)
         assert.strictEqual((await post(proxy, "/v1/init", { ...INIT, later: true })).status, 200)
@@ -120,7 +120,7 @@ describe("a request that is wrong", () => {
     }),
   )
 
-  it.live("is refused when its body is too large, announced or not", () =>
+  it.live("is refused if its body is too large, with or without Content-Length", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy({ settings: { maxRequestBytes: 4096 } })
       const session = yield* Effect.promise(() => beginSession(proxy))
@@ -130,7 +130,7 @@ describe("a request that is wrong", () => {
         const large = await post(proxy, "/v1/completions", { ...body, ciphertext: "A".repeat(5000) })
         assert.strictEqual((await problemOf(large)).code, "too-large")
         assert.strictEqual(large.headers.get("connection"), "close")
-        // Fits into a body, but not into what the session said it takes.
+        // Within the body limit, but above the session's limit.
         const ciphertext = "A".repeat(Math.ceil(((session.maxRequestBytes + 1) * 4) / 12) * 4)
         const over = await problemOf(await post(proxy, "/v1/completions", { ...body, ciphertext }))
         assert.deepStrictEqual([over.status, over.code], [413, "too-large"])
@@ -145,7 +145,7 @@ describe("a request that is wrong", () => {
     }),
   )
 
-  it.live("is refused when its body does not announce its length, however small it is", () =>
+  it.live("is refused without Content-Length, even if its body is small", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       for (const [path, body] of [
@@ -167,7 +167,7 @@ describe("a request that is wrong", () => {
   )
 })
 
-it.live("a request for a session may be as large as it needs to be, whatever the server takes otherwise", () =>
+it.live("an init request has a fixed size limit, regardless of the server's", () =>
   Effect.gen(function* () {
     const largest = 16 * 1024
     const proxy = yield* startProxy()
@@ -189,7 +189,7 @@ it.live("a request for a session may be as large as it needs to be, whatever the
   }),
 )
 
-it.live("a body and a head may be as large as they may, and not larger", () =>
+it.live("a body and a head are accepted up to exactly their limits", () =>
   Effect.gen(function* () {
     const largest = 4096
     const proxy = yield* startProxy({ settings: { maxRequestBytes: largest, maxBodyMemory: largest } })
@@ -217,13 +217,13 @@ it.live("a body and a head may be as large as they may, and not larger", () =>
   }),
 )
 
-/** An answer in chunks of which there is one. */
+/** A chunked response with one chunk. */
 const unchunked = (text: string): string =>
   text.replace(/\r\n\r\n[0-9a-f]+\r\n/i, "\r\n\r\n").replace(/\r\n0?\r?\n?$/, "")
 
 const OK = "GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
 
-it.live("garbage on the socket gets a problem document or nothing, and harms nobody else", () =>
+it.live("garbage on a socket gets a problem document or nothing, and other connections go on", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy()
     const garbage: ReadonlyArray<readonly [bytes: string | Uint8Array, status: number]> = [
@@ -249,7 +249,7 @@ it.live("garbage on the socket gets a problem document or nothing, and harms nob
       const problem = yield* Effect.promise(() => rawProblemOf(unchunked(text)))
       assert.strictEqual(problem.status, status, String(bytes).slice(0, 60))
     }
-    // HTTP/1.0, as the checks of old load balancers speak it, knows no Host.
+    // HTTP/1.0, which old load balancers use for checks, requires no Host.
     for (const request of [OK, "GET /health HTTP/1.0\r\n\r\n"]) {
       const healthy = yield* openSocket(proxy.port, request)
       assert.match(yield* Effect.promise(() => healthy.ended), /^HTTP\/1\.1 200 /)
@@ -257,7 +257,7 @@ it.live("garbage on the socket gets a problem document or nothing, and harms nob
   }),
 )
 
-it.live("senders that are slow with their head or their body are timed out", () =>
+it.live("slow senders of a head or a body get a timeout", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy({
       settings: { headersTimeout: Duration.millis(500), requestTimeout: Duration.millis(1000) },
@@ -270,7 +270,7 @@ it.live("senders that are slow with their head or their body are timed out", () 
       slow,
       Effect.fnUntraced(function* (bytes) {
         const connection = yield* openSocket(proxy.port, bytes)
-        // A byte now and then must not prolong it.
+        // Single bytes must not extend the timeout.
         const trickle = setInterval(() => connection.write(" "), 100)
         const text = yield* Effect.promise(() => connection.ended).pipe(
           Effect.ensuring(Effect.sync(() => clearInterval(trickle))),
@@ -291,7 +291,7 @@ it.live("senders that are slow with their head or their body are timed out", () 
   }),
 )
 
-it.live("one client has so many connections, and another's are not touched", () =>
+it.live("one client's connections are limited, without affecting another client", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy({ settings: { maxConnectionsPerClient: 3, maxConnections: 100 } })
     const held = yield* Effect.forEach([1, 2, 3], () => openSocket(proxy.port))
@@ -307,7 +307,7 @@ it.live("one client has so many connections, and another's are not touched", () 
   }),
 )
 
-it.live("one client has so many requests in flight, streams included, and places come back", () =>
+it.live("one client's requests in flight are limited, streams included, until they end", () =>
   Effect.gen(function* () {
     const goOn = yield* Deferred.make<void>()
     const waiting = Layer.effect(
@@ -346,7 +346,7 @@ it.live("one client has so many requests in flight, streams included, and places
 )
 
 describe("rates per client", () => {
-  it.effect("are limited for sessions and completions apart, and come back as the clock says", () =>
+  it.effect("are limited separately for sessions and completions, and recover with time", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy({ settings: { rateLimitInit: 3, rateLimitCompletions: 2 } })
       const init = () => post(proxy, "/v1/init", INIT)
@@ -372,7 +372,7 @@ describe("rates per client", () => {
     }),
   )
 
-  it.effect("do not believe X-Forwarded-For from a stranger", () =>
+  it.effect("ignore X-Forwarded-For from an untrusted address", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy({ settings: { rateLimitInit: 1 } })
       const from = (address: string) =>
@@ -382,7 +382,7 @@ describe("rates per client", () => {
     }),
   )
 
-  it.effect("believe it from a trusted proxy: the last address that is not trusted itself, an IPv6 /64 as one", () =>
+  it.effect("use the last untrusted address of a trusted proxy's X-Forwarded-For, with an IPv6 /64 as one client", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy({
         settings: {
@@ -397,7 +397,7 @@ describe("rates per client", () => {
           "192.0.2.1",
           "192.0.2.1",
           "192.0.2.2",
-          // What a client writes itself stands to the left of what proxies add.
+          // Proxies append to the right of what a client sent.
           "198.51.100.7, 192.0.2.1",
           "192.0.2.2, 10.1.2.3",
           "2001:db8:1:2::1",
@@ -412,7 +412,7 @@ describe("rates per client", () => {
   )
 })
 
-it.live("answers say nothing about the software behind them", () =>
+it.live("responses do not reveal the server software", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy()
     yield* Effect.promise(async () => {

@@ -1,4 +1,4 @@
-/** Connections that are kept open against the rules: each is closed by the server, whatever its client does. */
+/** The server closes connections that clients keep open against the rules. */
 import { once } from "node:events"
 import { connect, type Socket } from "node:net"
 import { setTimeout } from "node:timers/promises"
@@ -13,7 +13,7 @@ import { openSocket, postOf } from "../support/sockets.ts"
 /** The end of a connection, proper or by an error. */
 const closing = (socket: Socket): Promise<void> => new Promise((resolve) => socket.once("close", () => resolve()))
 
-/** A client that takes the end of what it is sent for nothing of its concern, and goes on sending `more`. */
+/** A client that ignores the end of the response and goes on sending `more`. */
 const stubborn = Effect.fnUntraced(function* (port: number, head: string, more: string) {
   const socket = yield* Effect.acquireRelease(
     Effect.sync(() => connect({ port, host: "127.0.0.1", allowHalfOpen: true })),
@@ -28,7 +28,7 @@ const stubborn = Effect.fnUntraced(function* (port: number, head: string, more: 
   yield* Effect.promise(() => once(socket, "connect"))
   socket.write(head)
   yield* Effect.promise(async () => {
-    // Ends with the connection, which only the server can end.
+    // Ends when the server closes the connection.
     while (!socket.closed) {
       if (socket.writable) socket.write(more)
       await Promise.race([closed, setTimeout(50)])
@@ -65,7 +65,7 @@ const chunk = {
   choices: [{ index: 0, delta: { content: "x".repeat(16_384) }, finish_reason: null }],
 }
 
-it.live("a reader that always takes a little is cut when that is too little on average, a fast one is not", () =>
+it.live("a reader that is too slow on average is cut, a fast one is not", () =>
   Effect.gen(function* () {
     const started: Array<Deferred.Deferred<void>> = []
     const endless = Stream.unwrap(
@@ -98,12 +98,12 @@ it.live("a reader that always takes a little is cut when that is too little on a
       })
       return { socket, closed: closing(socket), taken: () => taken }
     })
-    // At most 64 KiB at a time, some 3 MB/s: enough for the system to take something of every write within a second.
+    // At most 64 KiB at a time, some 3 MB/s: enough for the system to accept part of every write within a second.
     const slow = yield* read(50_000_000, 20)
     yield* Effect.promise(() => slow.closed)
     yield* Deferred.await(started[0] ?? (yield* Effect.die("no stream began")))
     assert.isAbove(slow.taken(), 1_000_000)
-    // The same reader where that is enough.
+    // The same reader, where its speed is sufficient.
     const fast = yield* read(100_000, 20)
     yield* Effect.sleep("4 seconds")
     assert.isFalse(fast.socket.closed)
@@ -111,7 +111,7 @@ it.live("a reader that always takes a little is cut when that is too little on a
   }),
 )
 
-it.live("a request that waited for leave to send its body may wait for its provider as any other", () =>
+it.live("a request with Expect: 100-continue may wait for its provider like any other", () =>
   Effect.gen(function* () {
     const fake = yield* FakeUpstream.make()
     fake.script({ text: "late", delivery: { headersAfter: 1_500 } })
@@ -128,7 +128,7 @@ it.live("a request that waited for leave to send its body may wait for its provi
   }),
 )
 
-it.live("a request to upgrade is served as if it had not asked, and its connection goes on", () =>
+it.live("a request to upgrade is served without the upgrade, and its connection stays open", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy()
     const { body } = yield* Effect.promise(async () => seal(await beginSession(proxy), { prompt: "x", stream: true }))
@@ -146,7 +146,7 @@ it.live("a request to upgrade is served as if it had not asked, and its connecti
   }),
 )
 
-it.live("what is no HTTP behind an answer under way does not get into that answer", () =>
+it.live("bytes that are not HTTP do not corrupt the response in progress", () =>
   Effect.gen(function* () {
     const fake = yield* FakeUpstream.make()
     fake.script({ text: "one two three", delivery: { breaks: { after: 1, how: "silence" } } })
@@ -160,7 +160,7 @@ it.live("what is no HTTP behind an answer under way does not get into that answe
   }),
 )
 
-it.live("what is announced and not sent takes nobody's room", () =>
+it.live("announced bytes that are not sent take no memory from others", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy({ settings: { maxBodyMemory: 1024 * 1024 } })
     const session = yield* Effect.promise(() => beginSession(proxy))
@@ -185,7 +185,7 @@ it.live("what is announced and not sent takes nobody's room", () =>
   }),
 )
 
-it.live("bodies on their way in share so much memory, and whoever has most of it makes way", () =>
+it.live("bodies being received share limited memory, and the client that holds most loses its own", () =>
   Effect.gen(function* () {
     const budget = 64 * 1024
     const proxy = yield* startProxy({ settings: { maxRequestBytes: budget, maxBodyMemory: budget } })
@@ -203,18 +203,18 @@ it.live("bodies on their way in share so much memory, and whoever has most of it
       const honest = yield* openSocket(proxy.port, postOf("/v1/completions", body, { connection: "close" }))
       assert.match(yield* Effect.promise(() => honest.ended), /^HTTP\/1\.1 200 /)
     })
-    // With it there is too much, once the others have come.
+    // It exceeds the limit once the others have arrived.
     yield* Effect.repeat(upload(15_000), { until: () => first.socket.readableEnded })
     const refused = yield* Effect.promise(() => first.ended)
     assert.match(refused, /^HTTP\/1\.1 408 [^]*connection: close\r\n[^]*urn:sealgate:problem:timeout/i)
     assert.deepStrictEqual(held(), [false, true, true])
-    // The room of what has ended is free again.
+    // The memory of ended requests is free again.
     for (let i = 0; i < 5; i++) yield* upload(15_000)
     assert.deepStrictEqual(held(), [false, true, true])
   }),
 )
 
-it.live("requests piled up on one connection are answered up to a few, and cut beyond", () =>
+it.live("a connection with more than a few pipelined requests is cut", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy()
     const request = "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -225,7 +225,7 @@ it.live("requests piled up on one connection are answered up to a few, and cut b
     const many = yield* openSocket(proxy.port, request.repeat(1000))
     const cut = yield* Effect.promise(() => many.ended)
     assert.isBelow((cut.match(/HTTP\/1\.1 200 OK/g) ?? []).length, 100)
-    // One after the other there may be as many as one likes.
+    // Consecutive requests are not limited.
     const patient = yield* openSocket(proxy.port)
     for (let sent = 1; sent <= 100; sent++) {
       patient.write(request)

@@ -1,4 +1,4 @@
-/** JSON that is small to send and large to handle: refused before it is parsed, in clear and within the seal. */
+/** JSON that is small to send and expensive to handle is refused before it is parsed, both plain and sealed. */
 import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -51,7 +51,7 @@ describe("a body nested too deeply, or with too many values, is refused", () => 
     }),
   )
 
-  it.live("by the gateway, and only once it knows who asks", () =>
+  it.live("by the gateway, after authentication", () =>
     Effect.gen(function* () {
       const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
       const token = yield* tokenFor("alice")
@@ -60,7 +60,7 @@ describe("a body nested too deeply, or with too many values, is refused", () => 
           body: `{"name":"a","x":${x}}`,
           ...(token === undefined ? {} : { token }),
         })
-      // Refused as a member that nobody knows: it was looked at.
+      // Refused as an unknown member, so it was parsed.
       assert.deepStrictEqual(
         problemIn(yield* create(DEEPEST, token)).errors?.map(({ path }) => path),
         ["payload.x"],
@@ -77,13 +77,13 @@ describe("a body nested too deeply, or with too many values, is refused", () => 
     }),
   )
 
-  it.live("within the seal, under the seal", () =>
+  it.live("by the proxy inside the seal, with a sealed problem", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const client = proxy.client()
       const session = yield* Effect.promise(() => beginSession(proxy))
       const complete = (x: unknown) => client.complete({ prompt: "hello", x } as Parameters<typeof client.complete>[0])
-      // Two levels are taken by the payload and its completion.
+      // The payload and its body take two levels.
       const { completion } = yield* Effect.promise(() => complete(JSON.parse(nested(MAX_JSON_DEPTH - 2))))
       assert.strictEqual(completion.choices[0]?.message.content, "hello")
       for (const x of [nested(MAX_JSON_DEPTH - 1), nested(5000), TOO_MANY]) {
@@ -93,7 +93,7 @@ describe("a body nested too deeply, or with too many values, is refused", () => 
         assert.deepStrictEqual([error.problem.status, error.problem.code], [400, "invalid-request"])
         assert.match(error.problem.detail ?? "", LIMITS)
       }
-      // As deep as fits into a request, which no client writes by accident.
+      // The deepest nesting that fits into a request.
       const payload = `{"request_id":"${randomUUID()}","issued_at":${Date.now()},"api":"chat.completions","body":${nested(300_000)}}`
       const body = yield* Effect.promise(() => sealBlock(session, pad(joinContent("", utf8(payload)), FLOOR)))
       const refused = yield* Effect.promise(() => post(proxy, "/v1/completions", body))
@@ -103,7 +103,7 @@ describe("a body nested too deeply, or with too many values, is refused", () => 
   )
 })
 
-/** What is JSON to `JSON.parse` and not I-JSON (RFC 7493), as the value of a member `x`, and what is told of it. */
+/** Values that `JSON.parse` accepts but I-JSON (RFC 7493) does not, with the error detail. */
 const NOT_I_JSON: ReadonlyArray<readonly [value: string | Uint8Array<ArrayBuffer>, told: string]> = [
   ['{"a":1,"b":[],"a":1}', 'An object has two members "a".'],
   ['{"a":1,"\\u0061":2}', 'An object has two members "a".'],
@@ -147,7 +147,7 @@ describe("a body that is not I-JSON is refused", () => {
           assert.deepStrictEqual([status, problem["code"], problem["detail"]], [400, "malformed", told])
         }
       }
-      // Of two, one that is good does not help the other.
+      // One valid member does not make up for an invalid one.
       const twice = withX(body, '1,"enc":"AAAA"')
       assert.strictEqual((yield* send("/v1/completions", twice)).problem["code"], "malformed")
       // Nothing was used up by then, and what nobody knows does no harm, noncharacters and pairs in it neither.
@@ -177,7 +177,7 @@ describe("a body that is not I-JSON is refused", () => {
     }),
   )
 
-  it.live("within the seal, under the seal", () =>
+  it.live("by the proxy inside the seal, with a sealed problem", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       const session = yield* Effect.promise(() => beginSession(proxy))
@@ -192,14 +192,14 @@ describe("a body that is not I-JSON is refused", () => {
         assert.strictEqual(status, 200)
         assert.deepStrictEqual([problem["code"], problem["detail"]], ["invalid-request", told])
       }
-      // Two questions in one request, of which two verifiers could each read one.
+      // Two questions in one request: two verifiers could read different ones.
       const twice = yield* ask(good, '1,"body":{"prompt":"goodbye"}', new Uint8Array())
       assert.strictEqual(twice.problem["detail"], 'An object has two members "body".')
     }),
   )
 })
 
-it.live("of very many wrong members only the first are told", () =>
+it.live("of very many invalid members, only the first are reported", () =>
   Effect.gen(function* () {
     const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }))
     const token = yield* tokenFor("alice")

@@ -1,4 +1,4 @@
-/** Servers are asked under names of their own only: else any web page could ask them by way of a browser's DNS. */
+/** Servers accept only their own host names, against DNS rebinding. */
 import { hostname, networkInterfaces } from "node:os"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
@@ -51,7 +51,7 @@ const STRANGE = [
   "evil-localhost",
   "evil.example.",
 ]
-/** Where other machines find this one, if they do. */
+/** An address under which other machines reach this one, if there is one. */
 const OUTSIDE = Object.values(networkInterfaces())
   .flatMap((each) => each ?? [])
   .map(({ address, family }) => (family === "IPv6" ? `[${address}]:3001` : address))
@@ -64,7 +64,7 @@ describe.each(KINDS)("the %s", (kind) => {
     assert.include(answer.text, "misdirected")
   }
 
-  it.live("answers on loopback under names and addresses of its machine, and no other", () =>
+  it.live("on loopback answers only under names and addresses of its machine", () =>
     Effect.gen(function* () {
       const port = yield* servers[kind]({})
       for (const host of [...OWN, ...OWN_V6, ...OUTSIDE, hostname()]) {
@@ -77,7 +77,7 @@ describe.each(KINDS)("the %s", (kind) => {
     }),
   )
 
-  it.live("answers under the names that it was given as well", () =>
+  it.live("answers under the names in ALLOWED_HOSTS as well", () =>
     Effect.gen(function* () {
       const port = yield* servers[kind]({ allowedHosts: ["Sealgate.example.", "192.0.2.5", "2001:DB8:0::5"] })
       for (const host of [...OWN, "sealgate.example", "Sealgate.Example.:8443", "192.0.2.5:1", "[2001:DB8:0::5]"]) {
@@ -87,7 +87,7 @@ describe.each(KINDS)("the %s", (kind) => {
     }),
   )
 
-  it.live("that other machines reach answers their probes by address, whatever it was given", () =>
+  it.live("beyond loopback answers probes by address, even with ALLOWED_HOSTS", () =>
     Effect.gen(function* () {
       const port = yield* servers[kind]({ host: "0.0.0.0", allowedHosts: ["sealgate.example"] })
       for (const host of [...OWN, ...ADDRESSES, "sealgate.example"]) {
@@ -97,17 +97,17 @@ describe.each(KINDS)("the %s", (kind) => {
     }),
   )
 
-  it.live("takes * for any name", () =>
+  it.live("accepts any name with *", () =>
     Effect.gen(function* () {
       const port = yield* servers[kind]({ allowedHosts: ["*"] })
       for (const host of [...OWN, ...STRANGE]) assert.strictEqual((yield* health(port, host)).status, 200, host)
     }),
   )
 
-  it.live("demands one host, and a proper one", () =>
+  it.live("requires exactly one valid Host", () =>
     Effect.gen(function* () {
       const port = yield* servers[kind]({ allowedHosts: ["*"] })
-      // A host that was allowed once is refused all the same beside another one.
+      // An allowed host is refused together with a second one.
       assert.strictEqual((yield* health(port, "localhost")).status, 200)
       const bad = [
         "",
@@ -133,7 +133,7 @@ describe.each(KINDS)("the %s", (kind) => {
         "GET http://a,b/health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
       )
       assert.match(yield* Effect.promise(() => odd.ended), /^HTTP\/1\.1 400 /)
-      // The authority in the target is what counts, where there is one (RFC 9112 §3.2.2).
+      // An authority in the request target takes precedence (RFC 9112 §3.2.2).
       const strict = yield* servers[kind]({})
       for (const [target, host, status] of [
         ["http://evil.example/health", "localhost", 421],
@@ -145,7 +145,7 @@ describe.each(KINDS)("the %s", (kind) => {
         )
         assert.match(yield* Effect.promise(() => connection.ended), new RegExp(`^HTTP/1\\.1 ${status} `), target)
       }
-      // The probes of old load balancers know no Host.
+      // Probes of old load balancers have no Host.
       const old = yield* openSocket(strict, "GET /health HTTP/1.0\r\n\r\n")
       assert.match(yield* Effect.promise(() => old.ended), /^HTTP\/1\.1 200 /)
     }),
@@ -153,7 +153,7 @@ describe.each(KINDS)("the %s", (kind) => {
 })
 
 describe.each(["proxy", "gateway"] as const)("the %s without ALLOWED_HOSTS", (kind) => {
-  it.live("that other machines reach answers under any name, and says so", () =>
+  it.live("beyond loopback answers under any name, and logs that", () =>
     Effect.gen(function* () {
       const open: Array<string> = []
       const port = yield* servers[kind]({ host: "0.0.0.0" }, open)
@@ -172,7 +172,7 @@ describe.each(["proxy", "gateway"] as const)("the %s without ALLOWED_HOSTS", (ki
 })
 
 describe("a connector without names", () => {
-  it.live("that other machines reach answers under addresses alone", () =>
+  it.live("beyond loopback answers only under addresses", () =>
     Effect.gen(function* () {
       const port = yield* servers.connector({ host: "0.0.0.0" })
       for (const host of [...OWN, ...ADDRESSES]) assert.strictEqual((yield* health(port, host)).status, 200, host)
@@ -181,7 +181,7 @@ describe("a connector without names", () => {
   )
 })
 
-it.live("a forwarded host does not stand in for the one that was asked under", () =>
+it.live("X-Forwarded-Host does not replace Host", () =>
   Effect.gen(function* () {
     const gateway = yield* startGateway(yield* databaseUrl({ kind: "sqlite" }), { TRUSTED_PROXIES: "127.0.0.1" })
     const headers = {
@@ -194,7 +194,7 @@ it.live("a forwarded host does not stand in for the one that was asked under", (
   }),
 )
 
-it.live("what is refused for its host is counted for nobody", () =>
+it.live("a request refused for its host does not count against a limit", () =>
   Effect.gen(function* () {
     const { port } = yield* startProxy({ settings: { rateLimitInit: 1 } })
     const begin = (host: string) =>
@@ -213,7 +213,7 @@ it.live("what is refused for its host is counted for nobody", () =>
   }),
 )
 
-it.live("a client says under which name it asked, and that nothing was served", () =>
+it.live("a client's error names the refused host, and says that nothing was served", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy()
     const client = proxy.client({ baseUrl: proxy.url.replace("127.0.0.1", "0.0.0.0") })

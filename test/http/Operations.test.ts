@@ -1,4 +1,4 @@
-/** What operators and orchestrators ask: metrics, probes, the contract and its reference. */
+/** Metrics, probes and the OpenAPI document. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Metric, Schema } from "effect"
 import { Readiness } from "../../src/domain/operations/readiness.ts"
@@ -11,7 +11,7 @@ import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
 import { openSocket, postOf } from "../support/sockets.ts"
 import { failureOf } from "../support/tamper.ts"
 
-describe("the reader of the Prometheus text format", () => {
+describe("parsePrometheus", () => {
   for (const [problem, text] of [
     ["a sample without a type", "a 1\n"],
     ["no newline at the end", "# TYPE a counter\na 1"],
@@ -27,13 +27,13 @@ describe("the reader of the Prometheus text format", () => {
     it(`refuses ${problem}`, () => assert.throws(() => parsePrometheus(text)))
   }
 
-  it("reads what is right", () => {
+  it("parses valid text", () => {
     const text = `# HELP a b\n# TYPE a counter\na{x="q\\"\\\\\\n"} 1\n# TYPE h histogram\nh_bucket{le="0.5"} 1\nh_bucket{le="+Inf"} 2\nh_sum 1e3\nh_count 2\n`
     assert.strictEqual(valueOf(parsePrometheus(text), "a", { x: 'q"\\\n' }), 1)
   })
 })
 
-it.live("/metrics is well formed, documented, and counts what happened", () =>
+it.live("/metrics is well-formed, documented, and counts requests and frames", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy({ settings: { sessionMaxRequests: 3 } })
     yield* Effect.promise(async () => {
@@ -87,7 +87,7 @@ it.live("/metrics is well formed, documented, and counts what happened", () =>
   }),
 )
 
-it.live("/metrics counts a caller who went away while an answer was made by the status that was sent", () =>
+it.live("/metrics counts a request whose caller went away under the status that was sent", () =>
   Effect.gen(function* () {
     const gated = yield* gatedUpstream
     const proxy = yield* startProxy({ upstream: gated.layer })
@@ -104,7 +104,7 @@ it.live("/metrics counts a caller who went away while an answer was made by the 
   }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())),
 )
 
-it.live("/metrics begins the count of refused keys at nothing, so that the first one is an increase", () =>
+it.live("/metrics starts the count of refused keys at 0, so the first one is an increase", () =>
   Effect.gen(function* () {
     const fake = yield* FakeUpstream.make()
     const proxy = yield* startProxy({ settings: behind(fake) })
@@ -115,13 +115,13 @@ it.live("/metrics begins the count of refused keys at nothing, so that the first
         .map(({ labels, value }) => [labels, value]),
       [[{ provider: "provider1", kind: "unauthorized" }, 0]],
     )
-    // Without what other tests of this process counted.
+    // Without the counts of other tests in this process.
   }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())),
 )
 
 const decodeReadiness = Schema.decodeUnknownSync(Readiness)
 
-it.live("/health and the operator's /ready tell how the proxy is, and ask no provider", () =>
+it.live("/health and the operator's /ready report the proxy's state without calling a provider", () =>
   Effect.gen(function* () {
     const fake = yield* FakeUpstream.make()
     const proxy = yield* startProxy({
@@ -170,7 +170,7 @@ it.live("/health and the operator's /ready tell how the proxy is, and ask no pro
       const [first] = (await report()).providers
       assert.isAtLeast(first?.configured === true ? Date.parse(first.last_success ?? "") : 0, started)
 
-      // Its key is refused until somebody changes it.
+      // The key is refused until the operator changes it.
       fake.script(fault.unauthorized())
       await failureOf(client.complete({ prompt: "hello" }))
       const refused = await report()
@@ -185,7 +185,7 @@ it.live("/health and the operator's /ready tell how the proxy is, and ask no pro
       await client.complete({ prompt: "hello" })
       assert.strictEqual((await report()).status, "ready")
 
-      // Its only provider is out of order, which every other process would find just the same.
+      // Its only provider fails, which affects every other process as well.
       fake.always(fault.serverError())
       await failureOf(client.complete({ prompt: "hello" }))
       const broken = await report()
@@ -204,7 +204,7 @@ it.live("/health and the operator's /ready tell how the proxy is, and ask no pro
   }),
 )
 
-/** Everything the proxy answers, and with which statuses. */
+/** All operations of the proxy, with their statuses. */
 const CONTRACT: Readonly<Record<string, ReadonlyArray<number>>> = {
   "post /v1/init": [200, 400, 403, 408, 411, 413, 415, 421, 429, 500, 503],
   "post /v1/completions": [200, 400, 403, 408, 409, 410, 411, 413, 415, 421, 429, 500, 503],
@@ -214,7 +214,7 @@ const CONTRACT: Readonly<Record<string, ReadonlyArray<number>>> = {
   "get /v1/models": [200, 400, 403, 421, 429],
 }
 
-it.live("/openapi.json names every route, status and problem, and where the server is", () =>
+it.live("/openapi.json lists every route, status and problem, and the server", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy()
     yield* Effect.promise(async () => {

@@ -1,4 +1,4 @@
-/** The operator's own listener, and what of it strangers get: nothing. */
+/** The operator's listener, and that strangers cannot read its reports. */
 import { request } from "node:http"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -22,7 +22,7 @@ const servers = {
   }),
 } as const
 
-/** Everything of an answer but the time, and but the path that it names. */
+/** A response without its time and the path in it. */
 const looksOf = ({ headers, status, text }: Answer, path: string) => ({
   status,
   headers: [...headers].filter(([name]) => name !== "date" && name !== "content-length"),
@@ -30,7 +30,7 @@ const looksOf = ({ headers, status, text }: Answer, path: string) => ({
 })
 
 describe.each(["proxy", "gateway"] as const)("the %s", (kind) => {
-  it.live("has no /metrics for strangers: what answers is what answers everywhere where nothing is", () =>
+  it.live("answers strangers at /metrics as at any unknown path", () =>
     Effect.gen(function* () {
       for (const token of [undefined, TOKEN]) {
         const server = yield* servers[kind](token)
@@ -47,7 +47,7 @@ describe.each(["proxy", "gateway"] as const)("the %s", (kind) => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("shows its metrics to whoever carries the operator's token, and the rest of /ready to nobody", () =>
+  it.live("shows metrics with the operator's token, but never the full /ready, on its public port", () =>
     Effect.gen(function* () {
       const server = yield* servers[kind](TOKEN)
       for (const scheme of ["Bearer", "bearer"]) {
@@ -64,7 +64,7 @@ describe.each(["proxy", "gateway"] as const)("the %s", (kind) => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("answers its operator on a listener that has nothing else, and no web page", () =>
+  it.live("has an operator listener without other endpoints or web pages", () =>
     Effect.gen(function* () {
       const server = yield* servers[kind]()
       for (const path of ["/health", "/ready", "/metrics"]) {
@@ -90,7 +90,7 @@ describe.each(["proxy", "gateway"] as const)("the %s", (kind) => {
   )
 })
 
-it.live("takes no name from outside on loopback, and those of ALLOWED_HOSTS on a network", () =>
+it.live("the operator listener ignores ALLOWED_HOSTS on loopback and applies it on a network", () =>
   Effect.gen(function* () {
     const ask = (operatorUrl: string, host: string) =>
       Effect.promise(async () => {
@@ -110,7 +110,7 @@ it.live("takes no name from outside on loopback, and those of ALLOWED_HOSTS on a
   }).pipe(Effect.scoped),
 )
 
-it.live("listens a thousand ports above its server, and can be switched off", () =>
+it.live("the operator listener is a thousand ports above its server, and can be disabled", () =>
   Effect.gen(function* () {
     const folder = yield* temporaryFolder
     yield* Effect.promise(async () => {
@@ -129,7 +129,7 @@ it.live("listens a thousand ports above its server, and can be switched off", ()
   }).pipe(Effect.scoped),
 )
 
-it.live("closes with its server, whoever is in the middle of asking", () =>
+it.live("the operator listener closes with its server, even during a request", () =>
   Effect.gen(function* () {
     const folder = yield* temporaryFolder
     yield* Effect.promise(async () => {
@@ -145,7 +145,7 @@ it.live("closes with its server, whoever is in the middle of asking", () =>
 )
 
 it.live.runIf(hasOpenssl)(
-  "speaks plain HTTP beside a server with mutual TLS, of which strangers learn that it is on",
+  "the operator listener speaks plain HTTP beside a server with mutual TLS, which /ready reports",
   () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder

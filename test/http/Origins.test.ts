@@ -1,4 +1,4 @@
-/** Browsers send what any page wants. Pages of other origins are refused, but for those that the operator names. */
+/** Requests of pages of other origins are refused, unless the operator allows the origin. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { SealedProblem } from "../../src/client/index.ts"
@@ -55,25 +55,25 @@ const start = Effect.fnUntraced(function* (kind: keyof typeof servers, allowedOr
 
 const KINDS = ["proxy", "gateway", "connector"] as const
 
-/** What a browser sends with a request that a page of another origin makes. */
+/** Headers of a browser's request from a page of another origin. */
 const CROSS: ReadonlyArray<Headers> = [
   { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "empty" },
   { "sec-fetch-site": "cross-site", "sec-fetch-mode": "cors", origin: "https://evil.example" },
   { "sec-fetch-site": "same-site", origin: "http://127.0.0.1:1" },
   { "sec-fetch-site": "something-new" },
-  // Without TLS, and not on this machine, browsers say no more than this.
+  // Without TLS and beyond loopback, browsers send only this.
   { origin: "https://evil.example" },
   { origin: "null" },
   { origin: "http://127.0.0.1:1" },
   { origin: "http://localhost" },
   { origin: "nonsense" },
   { origin: "https://app.example.com.evil.example" },
-  // A form that is sent is a navigation, too.
+  // Submitting a form is a navigation, too.
   { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document", origin: "null" },
 ]
 
 describe.each(KINDS)("the %s", (kind) => {
-  it.live("refuses what pages of other origins send, and counts it for nobody", () =>
+  it.live("refuses requests of pages of other origins without counting them", () =>
     Effect.gen(function* () {
       const { ask, path, served } = yield* start(kind)
       for (const headers of CROSS) {
@@ -82,7 +82,7 @@ describe.each(KINDS)("the %s", (kind) => {
         assert.include(answer.text, "cross-origin")
         if (kind !== "connector") assert.include(answer.text, "ALLOWED_ORIGINS")
         assert.notProperty(answer.headers, "access-control-allow-origin")
-        // A browser that asks first gets no leave.
+        // A preflight is refused.
         const preflight = { ...headers, "access-control-request-method": "POST" }
         const asked = yield* ask(preflight, { method: "OPTIONS" })
         assert.strictEqual(asked.status, 403)
@@ -96,12 +96,12 @@ describe.each(KINDS)("the %s", (kind) => {
     }),
   )
 
-  it.live("serves its own pages, whoever types or follows its address, and what is no browser", () =>
+  it.live("serves its own pages, typed addresses, followed links, and programs other than browsers", () =>
     Effect.gen(function* () {
       const { ask, host, page, served } = yield* start(kind)
       const own: ReadonlyArray<Headers> = [
         { "sec-fetch-site": "same-origin", origin: `http://${host}` },
-        // Behind what ends TLS the scheme is another one, and where browsers say no more the origin is what counts.
+        // Behind a TLS proxy the scheme differs; without Fetch Metadata, the origin counts.
         { origin: `https://${host}` },
       ]
       for (const headers of own) assert.strictEqual((yield* ask(headers)).status, served, JSON.stringify(headers))
@@ -109,14 +109,14 @@ describe.each(KINDS)("the %s", (kind) => {
       for (const site of ["none", "cross-site", "same-site", "same-origin"]) {
         const answer = yield* ask({ "sec-fetch-site": site, ...navigation }, { method: "GET", path: page })
         assert.strictEqual(answer.status, 200, site)
-        // It matters to no cache while no page but its own is served.
+        // Without allowed origins, responses do not depend on Origin.
         assert.notMatch(String(answer.headers["vary"]), /\borigin\b/i)
       }
     }),
   )
 })
 
-it.live("an origin is its host and its port, and the port that goes without saying", () =>
+it.live("an origin is compared by host and port, including the default port", () =>
   Effect.gen(function* () {
     const { ask } = yield* start("proxy")
     const get = (host: string, origin: string) =>
@@ -134,7 +134,7 @@ it.live("an origin is its host and its port, and the port that goes without sayi
   }),
 )
 
-it.live("a trusted proxy says under which host a page knows the server, and nobody else does", () =>
+it.live("X-Forwarded-Host counts only from a trusted proxy", () =>
   Effect.gen(function* () {
     const forwarded = { "x-forwarded-for": "192.0.2.1", "x-forwarded-host": "sealgate.example.com" }
     const headers = { host: "localhost:3001", origin: "https://sealgate.example.com", ...forwarded }
@@ -155,7 +155,7 @@ describe.each(["proxy", "gateway"] as const)("the %s with ALLOWED_ORIGINS", (kin
   const PAGE = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "cors", origin: APP }
   const OTHER = "chrome-extension://abcdefgh"
 
-  it.live("serves pages of those origins, and lets them read answers and refusals", () =>
+  it.live("serves pages of those origins, and lets them read responses and refusals", () =>
     Effect.gen(function* () {
       const { ask, served } = yield* start(kind, [APP, OTHER])
       const exposed = "retry-after"
@@ -169,7 +169,7 @@ describe.each(["proxy", "gateway"] as const)("the %s with ALLOWED_ORIGINS", (kin
         assert.notProperty(headers, "access-control-allow-credentials")
       }
       assert.deepStrictEqual(statuses, [served, served, 429])
-      // Without an origin there is nothing to allow, but a cache has to know that it would matter.
+      // Without an origin nothing is allowed, but caches must know that the response depends on it.
       const { headers, status } = yield* ask({}, { method: "GET", path: "/health" })
       assert.strictEqual(status, 200)
       assert.notProperty(headers, "access-control-allow-origin")
@@ -184,7 +184,7 @@ describe.each(["proxy", "gateway"] as const)("the %s with ALLOWED_ORIGINS", (kin
     }),
   )
 
-  it.live("gives leave to those who ask first, which is counted for nobody", () =>
+  it.live("answers their preflights without counting them", () =>
     Effect.gen(function* () {
       const { ask, served } = yield* start(kind, [APP])
       const wish = {
@@ -203,7 +203,7 @@ describe.each(["proxy", "gateway"] as const)("the %s with ALLOWED_ORIGINS", (kin
         assert.notProperty(headers, "access-control-allow-credentials")
       }
       assert.strictEqual((yield* ask(PAGE)).status, served)
-      // Whoever asks for something else with OPTIONS is answered as ever.
+      // Other OPTIONS requests get the usual answer.
       for (const headers of [{}, PAGE]) {
         assert.include([405, 429], (yield* ask(headers, { method: "OPTIONS" })).status)
       }
@@ -211,7 +211,7 @@ describe.each(["proxy", "gateway"] as const)("the %s with ALLOWED_ORIGINS", (kin
   )
 })
 
-it.live("a client says whose page it is in, and that nothing was served", () =>
+it.live("a client's error names its page's origin, and says that nothing was served", () =>
   Effect.gen(function* () {
     const proxy = yield* startProxy()
     yield* Effect.promise(async () => {

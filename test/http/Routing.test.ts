@@ -1,4 +1,4 @@
-/** Session ids with a routing tag, and the header that repeats it: a hint for what stands in front, and nothing more. */
+/** Routing tags in session ids, and the header that repeats them for load balancers. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Unreachable } from "../../src/client/errors.ts"
@@ -8,7 +8,7 @@ import { beginSession, jsonOf, post, seal } from "../support/sealing.ts"
 import { failureOf } from "../support/tamper.ts"
 
 describe("a proxy with a routing tag", () => {
-  it.live("begins its session ids with it, and does not care what the header says", () =>
+  it.live("begins its session ids with the tag, and ignores the header", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy({ settings: { routingTag: "pxy7" } })
       yield* Effect.promise(async () => {
@@ -33,7 +33,7 @@ describe("a proxy with a routing tag", () => {
 })
 
 describe("a client whose connection breaks while it waits", () => {
-  /** Delivers everything, and loses the first answer to a request. */
+  /** Forwards everything, but loses the first response to a request. */
   const losing = (statuses: Array<number>): Fetch => {
     return async (url, init) => {
       const response = await fetch(url, init)
@@ -45,7 +45,7 @@ describe("a client whose connection breaks while it waits", () => {
     }
   }
 
-  it.live("is not served twice by a proxy that had the request, and tells its caller", () =>
+  it.live("is not served twice, and reports that to its caller", () =>
     Effect.gen(function* () {
       const proxy = yield* startProxy()
       yield* Effect.promise(async () => {

@@ -1,4 +1,4 @@
-/** Complete answers under a clock of the test's own. */
+/** Complete answers under a test clock. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -9,7 +9,7 @@ const NONCE = new Uint8Array(32)
 const FRAMES: Frames = [Uint8Array.of(1), Uint8Array.of(2)]
 const JSON_TEXT = `{"response_nonce":"${"A".repeat(43)}","frames":["AQ","Ag"]}`
 
-/** Reads a response whose answer comes when `answer` is done. */
+/** Reads a response whose answer is ready when `answer` is done. */
 const read = Effect.gen(function* () {
   const completeResponse = yield* makeCompleteResponse
   return Effect.fnUntraced(function* () {
@@ -62,7 +62,7 @@ describe("a complete answer", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.effect("breaks off where there will be none", () =>
+  it.effect("breaks off if the answer fails", () =>
     Effect.gen(function* () {
       const begin = yield* read
       const { frames, heard, reading } = yield* begin()

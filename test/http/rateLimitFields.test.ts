@@ -3,7 +3,7 @@ import { rateLimitFields, stateOf } from "../../src/http/shared/rateLimitFields.
 import { RateLimited } from "../../src/services/access/RateLimits.ts"
 
 describe("rateLimitFields", () => {
-  it("writes structured fields, rounded so that nobody comes too early", () => {
+  it("writes structured fields, with times rounded up", () => {
     const states = [
       stateOf("read-per-address", { limit: 600, remaining: 599, resetAfterMs: 1 }),
       stateOf("read-per-tenant", new RateLimited({ limit: 60, retryAfterMs: 1001 })),
@@ -14,7 +14,7 @@ describe("rateLimitFields", () => {
     })
   })
 
-  it("says nothing about what has no limit", () => {
+  it("omits policies without a limit", () => {
     assert.deepStrictEqual(
       rateLimitFields([stateOf("read-per-tenant", { limit: 0, remaining: Infinity, resetAfterMs: 0 })]),
       {},

@@ -1,4 +1,4 @@
-/** The short way to read an envelope accepts what the way of all JSON accepts, and gives the same. */
+/** The fast path for envelopes accepts only what the schema accepts, with the same result. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { CompletionRequest } from "../../src/api/proxy/SealedApi.ts"
@@ -9,7 +9,7 @@ import { readEnvelope } from "../../src/http/proxy/readEnvelope.ts"
 
 const text = (bytes: number) => encodeBase64Url(new Uint8Array(bytes).fill(7))
 
-/** What the schema makes of a text that is JSON as it is taken here. */
+/** The result of the schema for a text. */
 const expected = (body: string) => {
   if (jsonFault(body) !== undefined) return undefined
   try {
@@ -21,7 +21,7 @@ const expected = (body: string) => {
 
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(CompletionRequest), { errors: "all" })
 
-/** What the schema finds wrong with a text. */
+/** The issues that the schema finds in a text. */
 const faultsOf = (body: string) => {
   const decoded = decode(body)
   return Result.isFailure(decoded) ? schemaIssues(decoded.failure.issue, ["payload"]) : []
@@ -38,7 +38,7 @@ const read = (body: string) => {
   return { session_id, enc: asText(enc), ciphertext: asText(ciphertext) }
 }
 
-/** Values that a member of an envelope could have, as JSON. */
+/** Possible values of an envelope's member, as JSON. */
 const Value = Schema.Literals([
   `"${text(16)}"`,
   `"${text(32)}"`,
@@ -74,7 +74,7 @@ const names = (count: number, length: number, filling = "x") =>
 const GOOD = { session_id: text(16), enc: text(32), ciphertext: text(1040) }
 
 describe("an envelope", () => {
-  it.effect.prop("is read as the schema reads it, whatever is in it", [Body], ([{ after, before, members }]) =>
+  it.effect.prop("is read as by the schema, with any content", [Body], ([{ after, before, members }]) =>
     Effect.sync(() => {
       const inner = members.map(
         ({ after, before, name, value }) => `${before}"${name}"${after}:${before}${value}${after}`,
@@ -107,7 +107,7 @@ describe("an envelope", () => {
     }),
   )
 
-  it("is refused with what the schema says of it, whatever its members are", () => {
+  it("is refused with the issues of the schema, for any members", () => {
     for (const session_id of Value.literals) {
       for (const enc of Value.literals) {
         for (const ciphertext of Value.literals) {
@@ -121,7 +121,7 @@ describe("an envelope", () => {
   })
 
   it.effect.prop(
-    "is read in any order and spacing of its members",
+    "is read with its members in any order and spacing",
     [Space, Schema.Literals([0, 1, 2])],
     ([space, at]) =>
       Effect.sync(() => {
@@ -137,13 +137,13 @@ describe("an envelope", () => {
     assert.deepStrictEqual(read(whole), GOOD)
   })
 
-  it("keeps a ciphertext that is no canonical base64url as it was, for whoever opens it", () => {
+  it("keeps a ciphertext that is not canonical base64url as text, which opening refuses", () => {
     const odd = { ...GOOD, ciphertext: "AB" }
     assert.isUndefined(decodeBase64Url(odd.ciphertext))
     assert.deepStrictEqual(read(JSON.stringify(odd)), odd)
   })
 
-  it("says everything that is wrong with it", () => {
+  it("is refused with all its faults", () => {
     const refused = resultOf(JSON.stringify({ session_id: "-", enc: 7 }))
     assert(Result.isFailure(refused))
     assert.deepStrictEqual(

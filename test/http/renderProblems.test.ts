@@ -4,7 +4,7 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Draining, Malformed } from "../../src/api/problems.ts"
 import { renderProblems, retryAfter } from "../../src/http/shared/renderProblems.ts"
 
-it.effect("a server that stops in the middle of a request says when to come back, as one that refuses it does", () =>
+it.effect("a server that stops during a request sends Retry-After, as one that refuses it does", () =>
   Effect.gen(function* () {
     const routes = { methods: () => ["GET"], label: () => "/" }
     const render = renderProblems({
@@ -21,7 +21,7 @@ it.effect("a server that stops in the middle of a request says when to come back
   }),
 )
 
-it("Retry-After is in whole seconds, none of which is too early, and at least one", () => {
+it("Retry-After is in whole seconds, rounded up, and at least 1", () => {
   const cases = [0, 1, 999, 1000, 1000.5, 1001, 59_999, 60_000].map((ms) => Number(retryAfter(ms)["retry-after"]))
   assert.deepStrictEqual(cases, [1, 1, 1, 1, 2, 2, 60, 60])
 })

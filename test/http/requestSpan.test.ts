@@ -1,4 +1,4 @@
-/** The span of a request, as a collector gets it. */
+/** The span of a request, as exported. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -35,7 +35,7 @@ const spanOf = Effect.fnUntraced(function* (
 const answer = (status: number) => Effect.succeed(HttpServerResponse.empty({ status }))
 
 describe("the span of a request", () => {
-  it.effect("tells what was asked for and what came of it, but no query", () =>
+  it.effect("has the request and the response status, but no query", () =>
     Effect.gen(function* () {
       const span = yield* spanOf("http://[::1]:8080/things/7?secret=1", answer(204), { "user-agent": "test" })
       assert.deepInclude(span, { name: "GET /things/:id", kind: "server", status: "ok" })
@@ -52,7 +52,7 @@ describe("the span of a request", () => {
     }),
   )
 
-  it.effect("tells no path that no route takes, and is no error of the server's", () =>
+  it.effect("has no unknown path, and does not fail with 404", () =>
     Effect.gen(function* () {
       const span = yield* spanOf("https://sealgate.example/nothing", answer(404))
       assert.deepInclude(span, { name: "GET unknown", status: "ok" })
@@ -66,7 +66,7 @@ describe("the span of a request", () => {
     }),
   )
 
-  it.effect("fails where the server does", () =>
+  it.effect("fails with status 5xx", () =>
     Effect.gen(function* () {
       const span = yield* spanOf("http://sealgate.example/things/7", answer(503))
       assert.strictEqual(span?.status, "error")
@@ -74,7 +74,7 @@ describe("the span of a request", () => {
     }),
   )
 
-  it.effect("ends where its caller goes away", () =>
+  it.effect("ends when the caller goes away", () =>
     Effect.gen(function* () {
       const span = yield* spanOf("http://sealgate.example/things/7", Effect.interrupt)
       assert.notProperty(span?.attributes, "http.response.status_code")

@@ -8,8 +8,14 @@ import { Authorization, RateClass } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
 import { Agent, Job } from "./resources.ts"
 
-const params = { id: Schema.String }
-const ifMatch = { "if-match": Schema.optionalKey(Schema.String) }
+const params = { id: Schema.String.annotate({ description: "The agent's id." }) }
+const ifMatch = {
+  "if-match": Schema.optionalKey(
+    Schema.String.annotate({
+      description: "The ETag that was read. The change is refused if there is a newer version.",
+    }),
+  ),
+}
 const AgentWithTag = HttpApiSchema.WithHeaders(Agent, { etag: Schema.String })
 
 const AgentPage = pageOf(Agent)
@@ -25,7 +31,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Create an agent",
-        description: "Members that are left out take their defaults.",
+        description: "Omitted members take their defaults.",
       }),
     ),
     HttpApiEndpoint.get("list", "/", {
@@ -48,7 +54,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
       OpenApi.annotations({
         summary: "Change an agent",
         description:
-          "Members given replace the agent's, `null` removes an optional one, `limits` are merged in the same way. With `If-Match`, only the version that the ETag names is changed.",
+          "Given members replace the agent's, `null` removes an optional one, `limits` are merged in the same way. With `If-Match`, changes only the version with that ETag.",
       }),
     ),
     HttpApiEndpoint.delete("remove", "/:id", {
@@ -71,7 +77,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
         OpenApi.annotations({
           summary: "Give an agent a task",
           description:
-            "The job is on disk before this answers; poll it where `Location` says. A repeated request with the same `Idempotency-Key` and body gives the same job for 24 hours.",
+            "The job is stored before this answers; poll it at `Location`. For 24 hours, a repeated request with the same `Idempotency-Key` and body returns the same job.",
         }),
       ),
   )

@@ -1,4 +1,4 @@
-/** Authorization as a type: an endpoint that needs a user or an administrator can only be served behind the check. */
+/** Authorization as a type: an endpoint that needs a user or an administrator compiles only behind the check. */
 import { Context } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { AccessDenied, type Identity, TokenKeysUnavailable, TokenRefused } from "../../domain/access/identity.ts"
@@ -10,19 +10,19 @@ export class CurrentUser extends Context.Service<CurrentUser, Identity>()(
   "sealgate/api/gateway/Authorization/CurrentUser",
 ) {}
 
-/** The authenticated caller, who is an administrator. Only {@link AdminOnly} provides it. */
+/** The authenticated administrator. Only {@link AdminOnly} provides it. */
 export class CurrentAdmin extends Context.Service<CurrentAdmin, Identity>()(
   "sealgate/api/gateway/Authorization/CurrentAdmin",
 ) {}
 
-/** A member of the request does not fit its schema, or members contradict each other. */
+/** A member does not fit its schema, or members contradict each other. */
 export class RequestInvalid extends Refusal<RequestInvalid>()("RequestInvalid", {
   code: "invalid-request",
   status: 400,
   title: "The request does not have the expected shape.",
 }) {}
 
-/** Demands a bearer token (RFC 6750), and limits the requests of its tenant and of its address. */
+/** Requires a bearer token (RFC 6750), and limits requests per tenant and client address. */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: CurrentUser }>()(
   "sealgate/api/gateway/Authorization",
   {
@@ -32,7 +32,7 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
   },
 ) {}
 
-/** Demands the role `admin`. */
+/** Requires the role `admin`. */
 export class AdminOnly extends HttpApiMiddleware.Service<
   AdminOnly,
   { provides: CurrentAdmin; requires: CurrentUser }

@@ -4,20 +4,20 @@ import { AgentsApi } from "./AgentsApi.ts"
 import { JobsApi } from "./JobsApi.ts"
 import { RoutingApi } from "./RoutingApi.ts"
 
-/** Everything the agent gateway answers. */
+/** All endpoints of the agent gateway. */
 export class GatewayApi extends HttpApi.make("sealgate-gateway")
   .add(AgentsApi)
   .add(JobsApi)
   .add(RoutingApi)
   .add(SystemApi)
-  // All mistakes are reported at once, misspelt members included, so that a caller can correct them in one go.
+  // Reports all mistakes at once, misspelt members included.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })
   .annotate(HttpApi.QueryParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({
       title: "sealgate gateway",
       version: "1",
-      description: "Agents whose answers are argued over or verified before you get them, as durable jobs.",
+      description: "Agents whose answers are debated or verified before you get them, as durable jobs.",
       license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
     }),
   ) {}

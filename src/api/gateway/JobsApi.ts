@@ -8,24 +8,31 @@ import { Authorization } from "./Authorization.ts"
 import { LIST, pageOf, pageQuery } from "./lists.ts"
 import { Job } from "./resources.ts"
 
-/** The longest that a poll may wait, in seconds. */
 const MAX_WAIT_SECONDS = 60
 
-const params = { id: Schema.String }
+const params = { id: Schema.String.annotate({ description: "The job's id." }) }
 
 const JobPage = pageOf(Job)
 
 const NoId = Schema.optionalKey(Schema.UndefinedOr(Schema.String))
 
-/**
- * `begun`: a step begins; it has no `id`, and is not told again. `step`: a step finished. `ended`: the job ended; nothing follows. `error`: the stream broke off and can be resumed.
- * `id` resumes the stream after this event.
- */
+const Id = Schema.String.annotate({ description: "Resumes the stream after this event." })
+
+const event = <Name extends string>(name: Name, description: string) => Schema.Literal(name).annotate({ description })
+
 const JobEventOnWire = Schema.Union([
-  Schema.Struct({ id: Schema.String, event: Schema.Literal("step"), data: Schema.fromJsonString(JobStep) }),
-  Schema.Struct({ id: Schema.String, event: Schema.Literal("ended"), data: Schema.fromJsonString(Job) }),
-  Schema.Struct({ id: NoId, event: Schema.Literal("begun"), data: Schema.fromJsonString(JobStepBegun) }),
-  Schema.Struct({ id: NoId, event: Schema.Literal("error"), data: Schema.fromJsonString(Problem) }),
+  Schema.Struct({ id: Id, event: event("step", "A step finished."), data: Schema.fromJsonString(JobStep) }),
+  Schema.Struct({ id: Id, event: event("ended", "The job ended; nothing follows."), data: Schema.fromJsonString(Job) }),
+  Schema.Struct({
+    id: NoId,
+    event: event("begun", "A step begins. Not repeated when a stream is resumed."),
+    data: Schema.fromJsonString(JobStepBegun),
+  }),
+  Schema.Struct({
+    id: NoId,
+    event: event("error", "The stream broke off and can be resumed."),
+    data: Schema.fromJsonString(Problem),
+  }),
 ])
 
 export class JobsApi extends HttpApiGroup.make("jobs")
@@ -33,8 +40,10 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     HttpApiEndpoint.get("list", "/", {
       query: {
         ...pageQuery,
-        agent_id: Schema.optionalKey(Schema.String.check(Schema.isUUID(7))),
-        status: Schema.optionalKey(JobStatus),
+        agent_id: Schema.optionalKey(
+          Schema.String.check(Schema.isUUID(7)).annotate({ description: "Only jobs of this agent." }),
+        ),
+        status: Schema.optionalKey(JobStatus.annotate({ description: "Only jobs with this status." })),
       },
       success: JobPage,
       error: [CursorInvalid, StorageUnavailable],
@@ -42,20 +51,24 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     HttpApiEndpoint.get("get", "/:id", {
       params,
       query: {
-        wait: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: MAX_WAIT_SECONDS }))),
+        wait: Schema.optionalKey(
+          Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: MAX_WAIT_SECONDS })),
+        ).annotateKey({ description: `Seconds to wait for the job's end, 0 to ${MAX_WAIT_SECONDS}.` }),
       },
       success: Job,
       error: [JobNotFound, StorageUnavailable],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Read a job",
-        description: "With `wait`, answers when the job ends, or after that many seconds with the job as it is.",
+        description: "With `wait`, answers when the job ends or after that many seconds.",
       }),
     ),
     HttpApiEndpoint.get("events", "/:id/events", {
       params,
       headers: {
-        "last-event-id": Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+        "last-event-id": Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))).annotateKey({
+          description: "The `id` of the last event received; the stream continues after it.",
+        }),
       },
       success: HttpApiSchema.StreamSse({ events: JobEventOnWire }),
       error: [JobNotFound, StorageUnavailable],
@@ -74,7 +87,7 @@ export class JobsApi extends HttpApiGroup.make("jobs")
       OpenApi.annotations({
         summary: "Get the signed receipts of a job",
         description:
-          "For each step that a sealed proxy answered (PROVIDERn_SEALED_PIN): its receipt, its proof, and the keys that verify them. Each item by itself is a file for `sealgate verify`.",
+          "One item for each step that a sealed proxy answered (PROVIDERn_SEALED_PIN): its receipt, its proof, and the keys that verify them. An item saved as a file can be checked with `sealgate verify`.",
       }),
     ),
     HttpApiEndpoint.post("cancel", "/:id/cancel", {
@@ -84,11 +97,11 @@ export class JobsApi extends HttpApiGroup.make("jobs")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Cancel a job",
-        description: "Interrupts a call in flight. A job that has ended stays as it is.",
+        description: "Interrupts a call in flight. An ended job stays as it is.",
       }),
     ),
   )
   .middleware(Authorization)
   .middleware(Refusals)
   .prefix("/api/v1/jobs")
-  .annotateMerge(OpenApi.annotations({ title: "Jobs", description: "Jobs are the tasks that agents were given." })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Jobs", description: "Tasks given to agents." })) {}

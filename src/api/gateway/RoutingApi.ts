@@ -10,7 +10,10 @@ import { AdminOnly, Authorization } from "./Authorization.ts"
 import { RoutingSettings, RoutingStats } from "./resources.ts"
 
 const MAX_TIME = 64
-const Time = Schema.String.check(Schema.isMaxLength(MAX_TIME)).pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
+const time = (description: string) =>
+  Schema.String.check(Schema.isMaxLength(MAX_TIME))
+    .annotate({ description })
+    .pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
 
 const SettingsWithTag = HttpApiSchema.WithHeaders(RoutingSettings, { etag: Schema.String })
 
@@ -18,10 +21,14 @@ export class RoutingApi extends HttpApiGroup.make("routing")
   .add(
     HttpApiEndpoint.get("stats", "/stats", {
       query: {
-        from: Schema.optionalKey(Time),
-        to: Schema.optionalKey(Time),
-        scope: Schema.optionalKey(Schema.Literals(["tenant", "all"])),
-        interval: Schema.optionalKey(Interval),
+        from: Schema.optionalKey(time("An RFC 3339 time, inclusive; default: 24 hours before `to`.")),
+        to: Schema.optionalKey(time("An RFC 3339 time, exclusive; default: now.")),
+        scope: Schema.optionalKey(
+          Schema.Literals(["tenant", "all"]).annotate({
+            description: "`all` (administrators only): calls of every tenant.",
+          }),
+        ),
+        interval: Schema.optionalKey(Interval.annotate({ description: "Adds the sums of every UTC hour or day." })),
       },
       success: RoutingStats,
       error: [AccessDenied, StorageUnavailable],
@@ -29,7 +36,7 @@ export class RoutingApi extends HttpApiGroup.make("routing")
       OpenApi.annotations({
         summary: "What routing saved",
         description:
-          "From `from` (included, default: 24 hours before `to`) to `to` (excluded, default: now), for the own tenant; administrators may ask for `scope=all`. With `interval`, also per UTC hour or day of the span, as `over_time`: at most 31 days of hours, or as many days.",
+          "For the caller's tenant; administrators may ask for `scope=all`. With `interval`, `over_time` has the sums per UTC hour or day, for a period of at most 31 days of hours, or as many days.",
       }),
     ),
     HttpApiEndpoint.get("config", "/config", {
@@ -41,11 +48,15 @@ export class RoutingApi extends HttpApiGroup.make("routing")
         OpenApi.annotations({
           summary: "Read the routing configuration",
           description:
-            "`effective_prices` has what every target and the baseline cost now, shipped prices with their date and source.",
+            "`effective_prices` has the current prices of every target and the baseline; shipped prices come with date and source.",
         }),
       ),
     HttpApiEndpoint.put("putConfig", "/config", {
-      headers: { "if-match": Schema.optionalKey(Schema.String) },
+      headers: {
+        "if-match": Schema.optionalKey(
+          Schema.String.annotate({ description: "The ETag that was read. Refused if there is a newer version." }),
+        ),
+      },
       payload: RoutingSettingsInput,
       success: SettingsWithTag,
       error: [RoutingSettingsStale, ...BODY_PROBLEMS, RoutingSettingsInvalid, StorageUnavailable],
@@ -55,7 +66,7 @@ export class RoutingApi extends HttpApiGroup.make("routing")
         OpenApi.annotations({
           summary: "Replace the routing configuration",
           description:
-            "Checked as a whole, then in force from the next call on. Earlier versions are kept. `effective_prices` may be sent back and change nothing; prices of your own belong into `targets`.",
+            "Checked as a whole, then in force from the next call on. Earlier versions are kept. `effective_prices` is ignored; set prices in `targets`.",
         }),
       ),
   )

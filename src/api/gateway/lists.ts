@@ -1,15 +1,20 @@
 import { Schema } from "effect"
 import { PageSize } from "../../domain/operations/storage.ts"
 
-/** Which page of a list: at most `limit` items (default 20), after the page whose `next_cursor` is `cursor`. */
 export const pageQuery = {
-  limit: Schema.optionalKey(PageSize),
-  cursor: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(100))),
+  limit: Schema.optionalKey(PageSize).annotateKey({ description: "Items per page at most: 1 to 100, default 20." }),
+  cursor: Schema.optionalKey(
+    Schema.String.check(Schema.isMaxLength(100)).annotate({
+      description: "The `next_cursor` of the previous page; without it, the newest items.",
+    }),
+  ),
 }
 
-/** The query's description in every list. */
-export const LIST = "Newest first. A page may be shorter than its `limit`; `next_cursor` says whether more follows."
+/** Description of every list endpoint. */
+export const LIST = "Newest first. A page may be shorter than its `limit`; `next_cursor` is present if more follow."
 
-/** One page of a list, newest first; without `next_cursor` it is the last. */
 export const pageOf = <S extends Schema.Top>(item: S) =>
-  Schema.Struct({ items: Schema.Array(item), next_cursor: Schema.optionalKey(Schema.String) })
+  Schema.Struct({
+    items: Schema.Array(item),
+    next_cursor: Schema.optionalKey(Schema.String.annotate({ description: "Absent on the last page." })),
+  })

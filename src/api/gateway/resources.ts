@@ -1,4 +1,4 @@
-/** The resources, under the names by which the OpenAPI document refers to them. */
+/** The resources, with their names in the OpenAPI document. */
 import { Agent as AgentSchema } from "../../domain/jobs/agent.ts"
 import { Job as JobSchema } from "../../domain/jobs/job.ts"
 import { PricedRoutingSettings } from "../../domain/routing/routing.ts"

@@ -1,4 +1,4 @@
-/** The models, as OpenAI's API lists them: those that the operator configured, regardless of what was called since. */
+/** The configured models in the form of OpenAI's API. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Refusals } from "../problems.ts"
@@ -9,10 +9,10 @@ export const Models = Schema.Struct({
     Schema.Struct({
       id: Schema.String,
       object: Schema.Literal("model"),
-      /** The time is not known here, but the format demands a number. */
-      created: Schema.Literal(0),
-      /** The provider that serves it. */
-      owned_by: Schema.String,
+      created: Schema.Literal(0).annotate({
+        description: "Always 0: the time is unknown, but the format requires it.",
+      }),
+      owned_by: Schema.String.annotate({ description: "The provider that serves the model." }),
     }),
   ),
 })
@@ -23,9 +23,9 @@ export class ModelsApi extends HttpApiGroup.make("models", { topLevel: true })
       OpenApi.annotations({
         summary: "Models",
         description:
-          "The default model of every configured provider, in their order. It is not signed: a list, not a promise, and requests may name others.",
+          "The default model of every configured provider, in order. The list is not signed, and requests may name other models.",
       }),
     ),
   )
   .middleware(Refusals)
-  .annotateMerge(OpenApi.annotations({ title: "Models", description: "Which models there are." })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Models", description: "The available models." })) {}

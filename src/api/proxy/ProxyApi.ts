@@ -3,12 +3,12 @@ import { SystemApi } from "../SystemApi.ts"
 import { ModelsApi } from "./ModelsApi.ts"
 import { SealedApi } from "./SealedApi.ts"
 
-/** Everything the sealed proxy answers. */
+/** All endpoints of the sealed proxy. */
 export class ProxyApi extends HttpApi.make("sealgate-proxy")
   .add(SealedApi)
   .add(ModelsApi)
   .add(SystemApi)
-  // All mistakes are reported at once, so that a caller can correct them in one go.
+  // Reports all mistakes at once.
   .annotate(HttpApi.PayloadParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({

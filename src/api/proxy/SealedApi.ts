@@ -9,7 +9,7 @@ import { NeedsLength } from "../NeedsLength.ts"
 import { BODY_PROBLEMS, Draining, Internal, LengthRequired, Refusals, TimedOut } from "../problems.ts"
 import { CameBefore, NoCommonSuite, NoSession, NotOpened, Overloaded } from "./openingProblems.ts"
 
-/** Whether a text is the canonical base64url of a number of bytes within the given bounds. */
+/** Whether a text is the canonical base64url of `minimum` to `maximum` bytes. */
 const isBase64Url =
   (minimum: number, maximum: number) =>
   (text: string): boolean => {
@@ -17,10 +17,10 @@ const isBase64Url =
     return length !== undefined && length >= minimum && length <= maximum
   }
 
-/** A text of which something is expected. */
+/** A check of a text. */
 interface Expected {
   readonly is: (text: string) => boolean
-  /** What it is told that is something else. */
+  /** Error message if the check fails. */
   readonly message: string
 }
 
@@ -29,31 +29,27 @@ const base64Url = (minimum: number, maximum = minimum): Expected => ({
   message: `expected unpadded base64url of ${minimum === maximum ? minimum : `${minimum} to ${maximum}`} bytes`,
 })
 
-const text = ({ is, message }: Expected) => Schema.String.check(Schema.makeFilter(is, { message }))
+/** The description stands before the check, because a filter has no JSON Schema to carry one. */
+const text = ({ is, message }: Expected, description: string) =>
+  Schema.String.annotate({ description }).check(Schema.makeFilter(is, { message }))
 
 const Uint16 = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
 
 export const InitRequest = Schema.Struct({
-  client_nonce: text(base64Url(16, 64)),
-  /** The preferred suite comes first. */
-  suites: Schema.Array(Schema.Struct({ kem: Uint16, kdf: Uint16, aead: Uint16 })).check(
-    Schema.isMinLength(1),
-    Schema.isMaxLength(MAX_SUITES),
-    Schema.isUnique(),
-  ),
+  client_nonce: text(base64Url(16, 64), "Fresh random bytes, base64url; they tie the attestation to this request."),
+  suites: Schema.Array(Schema.Struct({ kem: Uint16, kdf: Uint16, aead: Uint16 }))
+    .check(Schema.isMinLength(1), Schema.isMaxLength(MAX_SUITES), Schema.isUnique())
+    .annotate({ description: "Cipher suites that the client supports (RFC 9180), preferred first." }),
 })
 
-/** Many times what a nonce and eight suites take, in whatever spacing. */
+/** Many times the size of a nonce and eight suites. */
 const MAX_INIT_BYTES = 16 * 1024
 
 const encBytes = SUITES.map((suite) => suite.encBytes)
-/** The lengths, in bytes, that an `enc` has at least and at most. */
+/** Shortest and longest `enc`, in bytes. */
 export const ENC_BYTES = [Math.min(...encBytes), Math.max(...encBytes)] as const
 
-/**
- * What the members of a sealed request are. The encoding of the ciphertext is checked only where it is decoded, because it
- * may be megabytes.
- */
+/** Checks of the members of a sealed request. The ciphertext may be megabytes, so decoding checks its encoding. */
 export const COMPLETION_MEMBERS = {
   session_id: base64Url(SESSION_ID_BYTES),
   enc: base64Url(...ENC_BYTES),
@@ -61,22 +57,24 @@ export const COMPLETION_MEMBERS = {
 } satisfies Readonly<Record<string, Expected>>
 
 export const CompletionRequest = Schema.Struct({
-  session_id: text(COMPLETION_MEMBERS.session_id),
-  enc: text(COMPLETION_MEMBERS.enc),
-  ciphertext: text(COMPLETION_MEMBERS.ciphertext),
+  session_id: text(COMPLETION_MEMBERS.session_id, "The session of the attestation."),
+  enc: text(COMPLETION_MEMBERS.enc, "The encapsulated key, base64url."),
+  ciphertext: text(COMPLETION_MEMBERS.ciphertext, "The sealed request, base64url."),
 })
 
-/** The frames of the answer, which may be none, and the end record. */
 export const SealedFrames = Schema.Struct({
-  response_nonce: Schema.String,
-  frames: Schema.Tuple([Schema.String, Schema.String]),
+  response_nonce: Schema.String.annotate({ description: "Both ends derive the response key from it; base64url." }),
+  frames: Schema.Tuple([Schema.String, Schema.String]).annotate({
+    description: "The data frames, possibly none, and the end record; base64url.",
+  }),
 }).pipe(HttpApiSchema.asJson({ contentType: MEDIA_TYPE.complete }))
 
-/** Events of a sealed stream; `data` is JSON as the protocol describes it per event. */
 export const SealedStreamEvent = Schema.Struct({
   id: Schema.UndefinedOr(Schema.String),
-  event: Schema.Literals(["open", "frame", "proof"]),
-  data: Schema.String,
+  event: Schema.Literals(["open", "frame", "proof"]).annotate({
+    description: "`open` begins the answer, `frame` carries a piece of it, `proof` is the signed end.",
+  }),
+  data: Schema.String.annotate({ description: "JSON; docs/protocol has the members of each event." }),
 })
 
 export const PublicKeys = Schema.Struct({
@@ -84,15 +82,21 @@ export const PublicKeys = Schema.Struct({
     Schema.Struct({
       kty: Schema.Literal("OKP"),
       crv: Schema.Literal("Ed25519"),
-      x: Schema.String,
-      kid: Schema.String,
+      x: Schema.String.annotate({ description: "The public key, base64url." }),
+      kid: Schema.String.annotate({ description: "The thumbprint (RFC 7638) that clients pin." }),
       alg: Schema.Literal("Ed25519"),
       use: Schema.Literal("sig"),
     }),
-  ),
+  ).annotate({ description: "The proxy's attestation keys, the current one first." }),
 })
 
-export const InitResponse = Schema.Struct({ attestation: Schema.String, ...PublicKeys.fields })
+export const InitResponse = Schema.Struct({
+  attestation: Schema.String.annotate({
+    description:
+      "A JWS of the proxy's attestation key over the session, its key and its expiry. Verify it before sealing anything.",
+  }),
+  ...PublicKeys.fields,
+})
 
 export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
   .add(
@@ -105,7 +109,7 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
         OpenApi.annotations({
           summary: "Begin a session",
           description:
-            "Offers a fresh key of the first suite that both ends have, in a statement of the proxy's attestation key, and that key. Verify `attestation` against your pins before sealing anything.",
+            "Returns a fresh key for the first suite that both ends support, in a statement signed by the proxy's attestation key. Verify `attestation` against your pins before sealing anything.",
         }),
       )
       .annotate(MaxBodyBytes, MAX_INIT_BYTES)
@@ -129,7 +133,7 @@ export class SealedApi extends HttpApiGroup.make("sealed", { topLevel: true })
         OpenApi.annotations({
           summary: "Send a sealed request",
           description:
-            "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. What becomes of a request that was opened is for its sender alone to read: the status is 200, also of a failure. Behind a balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself does not read it.",
+            "Answers with sealed frames or, if the sealed request asks for it, with a stream of sealed events and a signed terminal proof. Once the request is opened, the status is 200 even for a failure, because only the sender may read the outcome. Behind a load balancer, send the header `sealgate-route` with the first four characters of `session_id`; the proxy itself ignores it.",
         }),
       )
       .annotate(NeedsLength, true),

@@ -1,4 +1,4 @@
-/** Why a session was not begun or a sealed request not opened (sealed protocol §7). */
+/** Refusals of sessions and of sealed requests that cannot be opened (sealed protocol §7). */
 import { Refusal } from "../../domain/problems/refusal.ts"
 import { SUITES } from "../../domain/protocol/suites.ts"
 
@@ -9,7 +9,7 @@ export class NoCommonSuite extends Refusal<NoCommonSuite>()("NoCommonSuite", {
   detail: `Supported are ${SUITES.map(({ id, name }) => `${JSON.stringify(id)} (${name})`).join(" and ")}.`,
 }) {}
 
-/** One refusal for every way in which opening can fail, because the reason would help an attacker. */
+/** The same refusal for every failure to open, because the reason would help an attacker. */
 export class NotOpened extends Refusal<NotOpened>()("NotOpened", {
   code: "unopenable",
   status: 400,
@@ -33,7 +33,7 @@ export class NoSession extends Refusal<NoSession>()("NoSession", {
   headers: {},
 }) {}
 
-/** A proxy remembers each request that it served for as long as it could be replayed, and forgets none early. */
+/** The proxy remembers every served request for as long as it could be replayed. */
 export class Overloaded extends Refusal<Overloaded>()("Overloaded", {
   code: "overloaded",
   status: 503,

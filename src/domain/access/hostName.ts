@@ -1,4 +1,4 @@
-/** Which machine a host name means, as far as the name itself shows it. */
+/** Classifies host names without resolving them. */
 
 /** `Host` without its port, in lower case; an IPv6 address without its brackets. */
 export const hostName = (host: string): string => {
@@ -7,8 +7,8 @@ export const hostName = (host: string): string => {
 }
 
 /**
- * Whether `name` is this machine and nothing else: `localhost`, 127.0.0.0/8, ::1. Not every resolver keeps names below
- * `localhost` on this machine (RFC 6761 §6.3), so they are names like any other.
+ * Whether `name` always means this machine: `localhost`, 127.0.0.0/8, ::1. Names below `localhost` do not count, because some
+ * resolvers look them up elsewhere (RFC 6761 §6.3).
  */
 export const isLoopback = (name: string): boolean =>
   name === "localhost" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name) || name === "::1"

@@ -1,20 +1,20 @@
 import { Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 
-/** The prefix length of the IPv6 addresses that belong to one subscriber, who can choose any address below it. */
+/** Prefix length of one subscriber's IPv6 network, in which the subscriber can choose any address. */
 const SUBSCRIBER_PREFIX = 64
 
-/** An IP address as `show` writes it; IPv4 mapped into IPv6 is IPv4. Other text is left as it is. */
+/** Formats an IP address with `show`; IPv4 mapped into IPv6 counts as IPv4. Returns other text unchanged. */
 const withAddress = (text: string, show: (address: NetAddress.IpAddress) => string): string =>
   Result.match(NetAddress.ipFromString(text), {
     onFailure: () => text,
     onSuccess: (address) => show(NetAddress.toCanonical(address)),
   })
 
-/** The one way to write an IP address. Other text is left as it is. */
+/** The canonical form of an IP address. Returns other text unchanged. */
 export const canonicalAddress = (text: string): string => withAddress(text, NetAddress.formatIp)
 
-/** Whom an IP address stands for: itself, or the /64 of an IPv6 address. Other text is left as it is. */
+/** The subscriber of an IP address: an IPv4 address, or the /64 of an IPv6 address. Returns other text unchanged. */
 export const subscriberOf = (text: string): string =>
   withAddress(text, (address) =>
     NetAddress.isIpv4Address(address)

@@ -1,20 +1,20 @@
 /**
- * What clients hold together of a bounded resource, and who has to give way when it is exhausted: the client that holds
- * most, so that nobody can use up what others need.
+ * Shares of clients in a limited resource. When it is exhausted, the client that holds most gives way, so no client can
+ * starve the others.
  */
 interface Shares<Holder> {
-  /** Reports how many bytes a holder has from now on; 0 once it has let go. */
+  /** Records how many bytes a holder has now; 0 removes it. */
   readonly record: (client: string, holder: Holder, bytes: number) => void
-  /** The bytes that are held in all. */
+  /** Bytes held by all clients. */
   readonly total: () => number
   readonly holders: () => ReadonlyArray<Holder>
-  /** Of the client that holds most, the holder that has held something for longest. */
+  /** The oldest holder of the client that holds most. */
   readonly first: () => Holder | undefined
 }
 
 interface Share<Holder> {
   bytes: number
-  /** The holders in the order in which they began, because maps keep that order. */
+  /** Holders, oldest first: maps keep insertion order. */
   readonly holders: Map<Holder, number>
 }
 
@@ -24,7 +24,7 @@ export const makeShares = <Holder>(): Shares<Holder> => {
   return {
     record: (client, holder, bytes) => {
       const known = clients.get(client)
-      // Most answers are gone before anybody looks: nothing has to be made to note that.
+      // Most holders are removed before `first` is called, so nothing is allocated for them.
       if (known === undefined && bytes === 0) return
       const share = known ?? { bytes: 0, holders: new Map<Holder, number>() }
       const grown = bytes - (share.holders.get(holder) ?? 0)

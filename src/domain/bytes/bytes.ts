@@ -1,9 +1,8 @@
 /**
- * Byte layouts and encodings of the sealed protocol. Pure, and free of any platform: the server, the browser
- * client and the offline verifier all use these.
+ * Byte layouts and encodings of the sealed protocol, for the server, the browser client and the offline verifier.
  */
 
-/** Bytes backed by their own `ArrayBuffer`, as WebCrypto wants them. */
+/** Bytes backed by an `ArrayBuffer`, as WebCrypto requires. */
 export type Bytes = Uint8Array<ArrayBuffer>
 
 const encoder = new TextEncoder()
@@ -18,7 +17,7 @@ export const fromUtf8 = (bytes: Uint8Array): string => decoder.decode(bytes)
 /** Joins `parts` in order into one new array. */
 export const concat = (...parts: ReadonlyArray<Uint8Array>): Bytes => joined(parts)
 
-/** The same for parts whose number somebody else chooses, so that they cannot be arguments. */
+/** {@link concat} for any number of parts; too many arguments would overflow the stack. */
 export const joined = (parts: ReadonlyArray<Uint8Array>): Bytes => {
   let length = 0
   for (const part of parts) length += part.length
@@ -33,7 +32,7 @@ export const joined = (parts: ReadonlyArray<Uint8Array>): Bytes => {
 
 /** `value` as four big-endian bytes. */
 export const u32 = (value: number): Bytes => {
-  // By hand: a view would need the buffer, which small arrays have only once somebody asks for it.
+  // Without a DataView, which would make the engine allocate the small array's buffer.
   const bytes = new Uint8Array(4)
   setU32(bytes, 0, value)
   return bytes
@@ -74,7 +73,7 @@ const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const VALUES = new Uint8Array(128).fill(0xff)
 for (let i = 0; i < ALPHABET.length; i++) VALUES[ALPHABET.charCodeAt(i)] = i
 
-/** The platform's own base64 codec, where it has one (ES2026): several times faster on large ciphertexts. */
+/** The platform's base64 codec, if it has one (ES2026): several times faster on large ciphertexts. */
 interface NativeCodec {
   readonly fromBase64?: (
     text: string,
@@ -84,7 +83,7 @@ interface NativeCodec {
 interface NativeEncoder {
   readonly toBase64?: (options: { readonly alphabet: "base64url"; readonly omitPadding: true }) => string
 }
-// The cast only widens the constructor by members that newer platforms have; both are checked before use.
+// The cast only adds members of newer platforms; both are checked before use.
 const nativeDecode = (Uint8Array as NativeCodec).fromBase64?.bind(Uint8Array)
 
 /** base64url without padding (RFC 4648 §5). */
@@ -113,8 +112,8 @@ export const encodeBase64Url = (bytes: Uint8Array): string => {
 }
 
 /**
- * Strict base64url (RFC 4648 §5): `undefined` for padding, white space, other characters, impossible lengths and
- * non-zero trailing bits, so that every byte string has exactly one accepted text.
+ * Decodes strict base64url (RFC 4648 §5): `undefined` for padding, white space, other characters, impossible lengths and
+ * non-zero trailing bits, so every byte string has exactly one accepted text.
  */
 export const decodeBase64Url = (text: string): Bytes | undefined => {
   const rest = text.length & 3
@@ -138,13 +137,13 @@ export const decodeBase64Url = (text: string): Bytes | undefined => {
   return bytes
 }
 
-/** The platform's codec also takes white space and padding: then there are fewer bytes than so many characters have. */
+/** The platform's codec also accepts white space and padding; then the result is too short for the text. */
 const decodeNatively = (decode: NonNullable<NativeCodec["fromBase64"]>, text: string): Bytes | undefined => {
   try {
     const bytes = decode(text, { alphabet: "base64url", lastChunkHandling: "loose" })
     return bytes.length === (text.length * 3) >> 2 ? bytes : undefined
   } catch {
-    // Its one error: the text is no base64url.
+    // The codec throws only if the text is not base64url.
     return undefined
   }
 }

@@ -1,20 +1,20 @@
 import { releaseBytes } from "./releaseBytes.ts"
 
-/** The fewest bytes that are allocated when a body begins to arrive. */
+/** Smallest allocation, in bytes. */
 const FIRST = 1024
 
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Bytes that arrive in pieces and are kept in one buffer. Each piece kept by itself would cost some 200 bytes, and its
- * sender chooses how small pieces are.
+ * Collects pieces of bytes in one buffer. Separate pieces would cost some 200 bytes each, and the sender chooses how small
+ * they are.
  */
 export class CollectedBytes {
   readonly #expected: number
   #bytes: Buffer<ArrayBuffer> = NOTHING
   #length = 0
 
-  /** `expected` is how many bytes there will be at most, as far as is known. */
+  /** @param expected the most bytes that will arrive, as far as known */
   constructor(expected: number) {
     this.#expected = expected
   }
@@ -24,18 +24,18 @@ export class CollectedBytes {
   }
 
   /**
-   * How many bytes of memory the buffer takes: at most twice as many as arrived, or 1024, and never more than expected.
+   * Size of the buffer: at most twice the bytes that arrived, or 1024, and never more than expected.
    */
   get held(): number {
     return this.#bytes.length
   }
 
-  /** Copies a piece, whose memory is let go of if it is all of its buffer. */
+  /** Copies a piece, and releases its memory if it is all of its buffer. */
   add(piece: Uint8Array<ArrayBuffer>): void {
     const needed = this.#length + piece.length
     if (needed > this.#bytes.length) {
       const roomy = Math.max(needed, 2 * this.#bytes.length, FIRST)
-      // Allocated outside the pool that small buffers share, so that nothing else keeps this memory alive.
+      // Outside the pool of small buffers, so nothing else keeps this memory alive.
       const grown = Buffer.allocUnsafeSlow(needed <= this.#expected ? Math.min(roomy, this.#expected) : roomy)
       this.#bytes.copy(grown, 0, 0, this.#length)
       releaseBytes(this.#bytes)
@@ -46,7 +46,7 @@ export class CollectedBytes {
     if (piece.length === piece.buffer.byteLength) releaseBytes(piece)
   }
 
-  /** Hands out all bytes and keeps none of them here. */
+  /** Returns all bytes and forgets them. */
   take(): Uint8Array<ArrayBuffer> {
     const bytes = this.#bytes.subarray(0, this.#length)
     this.#bytes = NOTHING

@@ -1,21 +1,21 @@
-/** The fewest bytes that it is worth giving back by hand. */
+/** Smallest buffer worth releasing explicitly, in bytes. */
 const LARGE = 16 * 1024
 
-/** How many read a buffer meanwhile. */
+/** Number of loans of each buffer. */
 const lent = new WeakMap<ArrayBuffer, number>()
 
 /**
- * Gives the memory of `bytes` back now, if it is large. A few megabytes of it, left to the collector, set off a collection of
- * everything, and that takes longer than all that is done with a large body. Nobody may use the bytes any more, nor another
- * view on the same buffer; what is lent is left to the collector.
+ * Frees the memory of `bytes` now, if it is large. A few megabytes left to the garbage collector trigger a full collection,
+ * which takes longer than all work on a large body. Neither the bytes nor other views on their buffer may be used
+ * afterwards. Leaves lent buffers to the collector.
  */
 export const releaseBytes = ({ buffer }: Uint8Array<ArrayBuffer>): void => {
   if (buffer.byteLength >= LARGE && !lent.has(buffer)) buffer.transfer(0)
 }
 
 /**
- * Keeps the memory of `bytes` where it is, for as long as the system may read it, until what it returns is called: once. To
- * overwrite them is not held up.
+ * Keeps `bytes` from being released while the system may read them. Returns a function that ends the loan, to be called once.
+ * Does not keep them from being overwritten.
  */
 export const lend = ({ buffer }: Uint8Array<ArrayBuffer>): (() => void) => {
   lent.set(buffer, (lent.get(buffer) ?? 0) + 1)

@@ -1,6 +1,6 @@
 /**
- * The shared language of both components: OpenAI Chat Completions. Known members are checked; members this product
- * does not know are kept, so that they reach OpenAI-compatible providers untouched.
+ * OpenAI Chat Completions, which both servers use internally. Known members are checked; unknown ones are kept, so they reach
+ * OpenAI-compatible providers unchanged.
  */
 import { Schema } from "effect"
 import type * as Types from "./chatTypes.ts"
@@ -26,7 +26,7 @@ export type RefusalPart = Types.RefusalPart
 
 const KNOWN_PARTS: ReadonlySet<string> = new Set(["text", "image_url", "refusal"])
 
-/** A content part of a type this product has no name for (audio, file, …). */
+/** A content part of another type (audio, file, …). */
 const OtherPart = open({
   type: Schema.NonEmptyString.check(
     Schema.makeFilter((type: string) => !KNOWN_PARTS.has(type), { message: "malformed content part" }),
@@ -118,12 +118,11 @@ const options = {
 }
 
 /**
- * A member that must be absent: an open schema would otherwise keep it, and one of the two questions would be dropped
- * silently.
+ * A member that must be absent. An open schema would otherwise accept it, and `normalize` would silently drop one question.
  */
 const absent = (message: string) => Schema.optionalKey(Schema.Never.annotate({ message }))
 
-/** A Chat Completions request in its one normal form: with `messages`. */
+/** A Chat Completions request in normal form, with `messages`. */
 export const ChatRequest = open({
   ...options,
   messages: Schema.Array(Message).check(Schema.isMinLength(1)),
@@ -141,22 +140,22 @@ const PromptRequest = open({
 })
 type PromptRequest = Types.PromptRequest
 
-/** What a caller may send: messages, or the prompt shorthand, never both. */
+/** A request with either messages or the prompt shorthand. */
 export const ChatInput = Schema.Union([ChatRequest, PromptRequest], { mode: "oneOf" })
 export type ChatInput = Types.ChatInput
 
 const isPrompt = (input: ChatInput): input is PromptRequest => input["messages"] === undefined
 
-/** Turns the prompt shorthand into messages; a request that has messages is returned as it is. */
+/** Turns the prompt shorthand into messages. Returns a request with messages unchanged. */
 export const normalize = (input: ChatInput): ChatRequest => {
-  // A ChatInput without `messages` decoded as the shorthand, one with `messages` as a ChatRequest.
+  // A ChatInput with `messages` is a ChatRequest.
   if (!isPrompt(input)) return input as ChatRequest
   const { prompt, system, ...rest } = input
   const user: UserMessage = { role: "user", content: prompt }
   return { ...rest, messages: system === undefined ? [user] : [{ role: "system", content: system }, user] }
 }
 
-/** No call has this many tokens; a larger count is a mistake of the provider. */
+/** A larger count is a provider's mistake. */
 export const MAX_TOKENS = 1_000_000_000
 
 /** A plausible token count of one call. */
@@ -164,8 +163,8 @@ export const TokenCount = Schema.Int.check(Schema.isBetween({ minimum: 0, maximu
 const OptionalCount = Schema.optionalKey(Schema.NullOr(TokenCount))
 
 /**
- * Token counts. What the details count is part of `prompt_tokens` and of `completion_tokens`: tokens read from and
- * written to the prompt cache, and tokens the model spent on reasoning.
+ * Token counts. The details count parts of `prompt_tokens` (read from and written to the prompt cache) and of
+ * `completion_tokens` (reasoning).
  */
 export const Usage = open({
   prompt_tokens: TokenCount,

@@ -11,13 +11,13 @@ import type {
   Usage,
 } from "./chatTypes.ts"
 
-/** The finish reason of a choice that the chunks leave unfinished; no provider reports it. */
+/** Finish reason of a choice without one; no provider reports it. */
 export const UNFINISHED = "unfinished"
 
 /**
- * The answer that `chunks` make up. Choices and tool calls are put together by index, texts are concatenated, the last
- * usage counts, and members this product has no name for are joined as their types suggest. A choice without a finish
- * reason gets {@link UNFINISHED}, so a broken stream does not pass for an answer.
+ * Combines `chunks` into an answer: joins choices and tool calls by index, concatenates texts, keeps the last usage, and
+ * joins unknown members by type. A choice without a finish reason gets {@link UNFINISHED}, so a broken stream does not pass
+ * for an answer.
  */
 export const accumulate = (chunks: Iterable<ChatChunk>): ChatCompletion => {
   const answer = new ChatAccumulator()
@@ -25,7 +25,7 @@ export const accumulate = (chunks: Iterable<ChatChunk>): ChatCompletion => {
   return answer.completion
 }
 
-/** {@link accumulate}, one chunk at a time: for callers that show an answer while it grows. */
+/** {@link accumulate}, one chunk at a time, for callers that show a growing answer. */
 export class ChatAccumulator {
   private id = ""
   private created = 0
@@ -35,7 +35,7 @@ export class ChatAccumulator {
   private readonly choices = new Map<number, ChoiceAccumulator>()
 
   add(chunk: ChatChunk): void {
-    // `obfuscation` is padding of the single chunk, not part of the answer.
+    // `obfuscation` pads the single chunk and is not part of the answer.
     const { id, object: _object, created, model, choices, usage, obfuscation: _padding, ...rest } = chunk
     this.id = id || this.id
     this.created ||= created
@@ -126,7 +126,7 @@ class CallAccumulator {
   }
 }
 
-/** Members without a name here. A map, because a provider may send any name, `__proto__` included. */
+/** Unknown members. A map, because a provider may send any name, even `__proto__`. */
 class Members {
   private readonly values = new Map<string, unknown>()
 
@@ -143,7 +143,7 @@ class Members {
   }
 }
 
-/** Strings that name something or stand for a whole, so that a second one replaces the first. */
+/** Strings that are names or whole values, so a second one replaces the first. */
 export const WHOLE: ReadonlySet<string> = new Set([
   "id",
   "type",
@@ -155,7 +155,7 @@ export const WHOLE: ReadonlySet<string> = new Set([
   "native_finish_reason",
 ])
 
-/** Two values of one member: texts and lists grow, objects are joined member by member, anything else is replaced. */
+/** Joins two values of a member: concatenates texts and lists, joins objects by member, replaces anything else. */
 const joined = (name: string, current: unknown, next: unknown): unknown => {
   if (current == null || next == null) return next ?? current ?? null
   if (typeof current === "string" && typeof next === "string") return WHOLE.has(name) ? next : current + next

@@ -1,6 +1,6 @@
 /**
- * Chat Completions as plain types, for the client's package, which comes without Effect. `chat.ts` has the schemas that decode
- * them; a test holds both against each other. Members that this product does not know are kept, hence {@link Open}.
+ * Chat Completions as plain types, for the client's package, which does not depend on Effect. `chat.ts` has the schemas; a
+ * test compares both. Unknown members are kept, hence {@link Open}.
  */
 
 interface Open {
@@ -118,7 +118,7 @@ interface ChatOptions extends Open {
   readonly n?: number | null
 }
 
-/** A Chat Completions request in its one normal form: with `messages`. */
+/** A Chat Completions request in normal form, with `messages`. */
 export interface ChatRequest extends ChatOptions {
   readonly messages: ReadonlyArray<Message>
   readonly prompt?: never
@@ -136,8 +136,8 @@ export interface PromptRequest extends ChatOptions {
 export type ChatInput = ChatRequest | PromptRequest
 
 /**
- * Token counts. The counts in the details are part of `prompt_tokens` and of `completion_tokens`: tokens read from and
- * written to the prompt cache, and tokens the model spent on reasoning.
+ * Token counts. The details count parts of `prompt_tokens` (read from and written to the prompt cache) and of
+ * `completion_tokens` (reasoning).
  */
 export interface Usage extends Open {
   readonly prompt_tokens: number

@@ -1,28 +1,28 @@
 /**
- * What the turns of one conversation have in common, whatever their API: a name that the caller gave it, or how it begins.
- * Providers cache what requests begin with, so a turn is cheapest and soonest answered where the one before it was.
+ * Identifies the conversation of a request, in any API, by the caller's name for it or by its opening. Providers cache prefixes
+ * of requests, so a turn is cheapest and fastest at the target of the previous one.
  */
 import { Predicate } from "effect"
 
-/** By what a conversation is known. What is equal is one conversation; nothing else can be told from the text. */
+/** Name of a conversation. Only equality matters; `text` is opaque. */
 interface ConversationName {
-  /** Said by the caller, or read from the request itself. */
+  /** The source of the name: a member set by the caller, or the opening. */
   readonly by: "prompt_cache_key" | "metadata.user_id" | "opening"
   readonly text: string
 }
 
-/** Who speaks before the model does. */
+/** Roles that speak before the model. */
 const ASKING: ReadonlySet<unknown> = new Set(["system", "developer", "user"])
 
 const isAsking = (item: unknown): boolean => Predicate.hasProperty(item, "role") && ASKING.has(item.role)
 
-/** The messages before the first of the model: the same in every turn. */
+/** The messages before the model's first, which are the same in every turn. */
 const beforeAnswers = (items: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   const answered = items.findIndex((item) => !isAsking(item))
   return answered === -1 ? items : items.slice(0, answered)
 }
 
-/** A piece of content in one spelling: clients write a text as such in one turn and as a part in the next. */
+/** Content in one form: clients send a text as a string in one turn and as a part in the next. */
 const spelled = (part: unknown): unknown =>
   Predicate.hasProperty(part, "text") && Predicate.isString(part.text) ? part.text : part
 
@@ -33,20 +33,20 @@ const messageOf = (message: unknown): unknown =>
     ? [message.role, contentOf(message.content)]
     : message
 
-/** The input of a response: a text is a message by itself. */
+/** The input items of a response; a string is one user message. */
 const itemsOf = (input: unknown): unknown => (Predicate.isString(input) ? [{ role: "user", content: input }] : input)
 
-/** Marks of what to cache move from turn to turn. */
+/** Removes cache marks, which move from turn to turn. */
 const withoutMarks = (name: string, value: unknown): unknown => (name === "cache_control" ? undefined : value)
 
 const isName = (value: unknown): value is string => Predicate.isString(value) && value !== ""
 
 /**
- * The name of the conversation that a request is a turn of: `prompt_cache_key`, else `metadata.user_id`, else its opening:
- * instructions, tools, and the messages before the model's first. `undefined` if it has none of them.
+ * The name of a request's conversation: `prompt_cache_key`, else `metadata.user_id`, else its opening, which is instructions,
+ * tools and the messages before the model's first. `undefined` if it has none of them.
  *
- * `member` gives a member of a request of Chat Completions, Messages or Responses, and no more than is needed is asked for.
- * Of a request that is none of them any name may come.
+ * `member` returns a member of a request of Chat Completions, Messages or Responses, and is called only for members that are
+ * needed. For other requests, the result is arbitrary.
  */
 export const conversationName = (member: (name: string) => unknown): ConversationName | undefined => {
   const key = member("prompt_cache_key")
@@ -63,11 +63,11 @@ export const conversationName = (member: (name: string) => unknown): Conversatio
   return { by: "opening", text: JSON.stringify([...before, opening.map(messageOf)], withoutMarks) }
 }
 
-/** The response that a request of Responses goes on from, which is known only where it was made. */
+/** The response that a Responses request continues. Only the target that made it knows it. */
 export const previousResponse = (member: (name: string) => unknown): string | undefined => {
   const id = member("previous_response_id")
   return isName(id) ? id : undefined
 }
 
-/** Whether the provider keeps the answer to a request of Responses, so that others can go on from it. */
+/** Whether the provider stores the answer to a Responses request, so that others can continue from it. */
 export const keepsResponse = (member: (name: string) => unknown): boolean => member("store") !== false

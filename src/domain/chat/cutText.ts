@@ -1,4 +1,4 @@
-/** Cuts texts by the length that they have as JSON. */
+/** Cuts texts by their length in JSON. */
 
 const SHORT_ESCAPES: ReadonlySet<string> = new Set(['"', "\\", "\b", "\f", "\n", "\r", "\t"])
 
@@ -9,14 +9,14 @@ const bytesOf = (character: string): number => {
   if (code < 0x20) return 6
   if (code < 0x80) return 1
   if (code < 0x800) return 2
-  // Half of a pair is written as an escape.
+  // An unpaired surrogate is written as an escape.
   if (code >= 0xd800 && code <= 0xdfff) return 6
   return code < 0x10000 ? 3 : 4
 }
 
 /**
- * The pieces of `text`, in order and cut between characters, of which none but a single character takes more than `most`
- * bytes in a JSON string. At least one, also of an empty text.
+ * Cuts `text` between characters into pieces of at most `most` bytes in a JSON string; a single character may be longer.
+ * Returns at least one piece, even of an empty text.
  */
 export const cutText = (text: string, most: number): ReadonlyArray<string> => {
   const pieces: Array<string> = []

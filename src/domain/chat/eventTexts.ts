@@ -1,6 +1,6 @@
 /**
- * The texts that grow from event to event in streams of the Messages and the Responses API, so that events which only
- * continue one another can be put together, and pairs of surrogates that are cut between them joined.
+ * Growing texts in streams of the Messages and the Responses API: merges events that only continue a text, and joins
+ * surrogate pairs that are cut between events.
  */
 import { cutText } from "./cutText.ts"
 import { isObject, type JsonObject } from "../json/json.ts"
@@ -9,17 +9,17 @@ import { ENDS_IN_HALF, mayHoldHalf, REPLACEMENT, wellFormedObject } from "../jso
 
 /** The text of an event. */
 interface Growing {
-  /** What it belongs to: events of the same place continue one another. */
+  /** Identifies the text; events with the same place continue one another. */
   readonly place: string
   readonly text: string
   /** The event with another text. */
   readonly with: (text: string) => JsonObject
 }
 
-/** Finds the text of an event, if it is one that continues a text. */
+/** Finds the text of an event, if the event continues a text. */
 export type FindText = (event: JsonObject) => Growing | undefined
 
-/** The members of a `content_block_delta` that grow, by its type. A `signature` comes whole. */
+/** The members of a `content_block_delta` that grow, by its type. A `signature` is sent whole. */
 const MESSAGE_TEXTS: ReadonlyMap<unknown, string> = new Map([
   ["text_delta", "text"],
   ["thinking_delta", "thinking"],
@@ -35,7 +35,7 @@ export const messageText: FindText = (event) => {
   return { place: `${String(index)} ${name}`, text, with: (text) => ({ ...event, delta: { ...delta, [name]: text } }) }
 }
 
-/** The events whose `delta` is a piece of text. That of others, such as sound, is not put together by joining it. */
+/** Events whose `delta` is a piece of text. Other deltas, such as audio, cannot be concatenated. */
 export const RESPONSE_TEXTS: ReadonlySet<unknown> = new Set([
   "response.output_text.delta",
   "response.refusal.delta",
@@ -57,7 +57,7 @@ export const responseText: FindText = (event) => {
   }
 }
 
-/** What tells which text an event continues; `delta` is the text, or has it. */
+/** The members that identify the text which an event continues. */
 const NAMING: ReadonlySet<string> = new Set([
   "type",
   "index",
@@ -69,12 +69,12 @@ const NAMING: ReadonlySet<string> = new Set([
   "sequence_number",
 ])
 
-/** Whether an event has nothing but its text that another one could not say for it. */
+/** Whether another event could replace this one except for its text. */
 const isPlain = (event: JsonObject): boolean =>
   Object.keys(event).every((name) => NAMING.has(name) || isEmpty(event[name])) &&
   (!isObject(event["delta"]) || Object.values(event["delta"]).filter((value) => !isEmpty(value)).length <= 2)
 
-/** The text that the second event adds to that of the first; `undefined` where one event for both would lose anything. */
+/** The text that the second event adds to the first; `undefined` if merging them would lose anything. */
 export const addedToEvent =
   (textOf: FindText) =>
   (first: JsonObject, second: JsonObject): string | undefined => {
@@ -86,18 +86,18 @@ export const addedToEvent =
     return (number === undefined) === (first["sequence_number"] === undefined) ? after.text : undefined
   }
 
-/** One event for `first`, `last` and those between, which all add to its text. */
+/** Merges `first`, `last` and the events between, which all continue one text. */
 export const withTextAdded =
   (textOf: FindText) =>
   (first: JsonObject, last: JsonObject, text: string): JsonObject => {
     const growing = textOf(first)
     const grown = growing === undefined ? first : growing.with(growing.text + text)
     const { sequence_number: number } = last
-    // The later number, so that numbers still grow from event to event.
+    // The later number, so numbers still increase.
     return number === undefined ? grown : { ...grown, sequence_number: number }
   }
 
-/** The reverse: `event` as several, none with a text longer than `most` bytes of JSON. */
+/** Splits `event` into several whose texts have at most `most` bytes of JSON. */
 export const cutEvent =
   (textOf: FindText) =>
   (event: JsonObject, most: number): ReadonlyArray<JsonObject> => {
@@ -107,10 +107,10 @@ export const cutEvent =
     return pieces.length === 1 ? [event] : pieces.map(growing.with)
   }
 
-/** Joins the pairs that are cut between the events of one stream. */
+/** Joins surrogate pairs that are cut between the events of a stream. */
 export class EventJoiner {
   private readonly textOf: FindText
-  /** First halves, by the places of their texts, with the event for one that is not joined any more. */
+  /** High surrogates by place, each with the event to send if it stays unpaired. */
   private readonly held = new Map<string, { readonly half: string; readonly alone: JsonObject }>()
 
   constructor(textOf: FindText) {
@@ -118,8 +118,8 @@ export class EventJoiner {
   }
 
   /**
-   * `event`, whose JSON is `json`, with its text cut between characters. Before one that continues no text comes what was
-   * held. Where nothing was held or cut, it is the same object.
+   * `event` (`json` is its JSON) with its text cut between characters. An event that continues no text is preceded by held
+   * surrogates. Returns the same object if nothing was held or cut.
    */
   add(event: JsonObject, json: string): ReadonlyArray<JsonObject> {
     if (this.held.size === 0 && !mayHoldHalf(json)) return [event]
@@ -132,14 +132,14 @@ export class EventJoiner {
     return [wellFormedObject(growing.with(whole.slice(0, whole.length - half.length)))]
   }
 
-  /** What is held and will not be joined any more. */
+  /** Events for held surrogates that can no longer be joined. */
   end(): ReadonlyArray<JsonObject> {
     const alone = [...this.held.values()].map((held) => held.alone)
     this.held.clear()
     return alone
   }
 
-  /** Forgets what is held, because what it belongs to is void. */
+  /** Discards held surrogates, because the stream restarts. */
   clear(): void {
     this.held.clear()
   }

@@ -1,6 +1,6 @@
 /**
- * Merges consecutive chunks of a stream into one where they only continue the same text, so that the number of tokens
- * does not show in the number of frames (sealed protocol §5).
+ * Merges consecutive chunks that only continue the same text, so the number of frames does not reveal the number of tokens
+ * (sealed protocol §5).
  */
 import type { ChatChunk } from "./chatTypes.ts"
 import { cutText } from "./cutText.ts"
@@ -12,14 +12,14 @@ type Choice = ChatChunk["choices"][number]
 const TEXTS: ReadonlySet<string> = new Set(["content", "reasoning", "reasoning_content", "refusal"])
 const CALLS = "tool_calls"
 
-/** What a chunk adds to the one before it: more of one text. */
+/** The text that a chunk adds to the one before it. */
 export interface Added {
-  /** The member of the delta that has the text. */
+  /** The text's member of the delta. */
   readonly member: string
   readonly text: string
 }
 
-/** `undefined` if the two differ in more than one text, or if merging would lose anything else of the second one. */
+/** `undefined` if the chunks differ in more than one text, or if merging would lose another part of the second. */
 export const addedTo = (first: ChatChunk, second: ChatChunk): Added | undefined => {
   const [a] = first.choices
   const [b] = second.choices
@@ -28,21 +28,21 @@ export const addedTo = (first: ChatChunk, second: ChatChunk): Added | undefined 
   return addedToDelta(a.delta, b.delta)
 }
 
-/** `chunk` with more of a text that it has, as {@link addedTo} found. */
+/** `chunk` with text appended that {@link addedTo} found. */
 export const withAdded = (chunk: ChatChunk, { member, text }: Added): ChatChunk => ({
   ...chunk,
   choices: chunk.choices.map((choice) => ({ ...choice, delta: deltaWith(choice.delta, member, text) })),
 })
 
-/** One chunk for two that follow each other, if the second one only adds to a text. */
+/** Merges two consecutive chunks, if the second only adds to a text. */
 export const mergeChunks = (first: ChatChunk, second: ChatChunk): ChatChunk | undefined => {
   const added = addedTo(first, second)
   return added === undefined ? undefined : withAdded(first, added)
 }
 
 /**
- * The reverse of merging: `chunk` as several that say the same, none with a text longer than `most` bytes of JSON. All but
- * the last have nothing but a piece of text. A text that its chunk cannot be told from is left whole.
+ * Splits `chunk` into equivalent ones whose texts have at most `most` bytes of JSON. All but the last contain only a piece
+ * of text. Leaves a text whole that cannot be separated from its chunk.
  */
 export const cutChunk = (chunk: ChatChunk, most: number): ReadonlyArray<ChatChunk> => {
   const [choice] = chunk.choices
@@ -58,11 +58,11 @@ export const cutChunk = (chunk: ChatChunk, most: number): ReadonlyArray<ChatChun
 export const withoutPadding = <Piece extends Json>(piece: Piece): Piece => {
   if (piece["obfuscation"] === undefined) return piece
   const { obfuscation: _padding, ...rest } = piece
-  // Only a member is gone that no piece has to have.
+  // Only an optional member is removed.
   return rest as unknown as Piece
 }
 
-/** Whether a choice has nothing but a delta and its index: members beside them are joined, not replaced. */
+/** Whether a choice has only a delta and its index; other members would be joined, not replaced. */
 const isPlain = (choice: Choice): boolean => {
   const members: Json = choice
   for (const name of Object.keys(members)) {
@@ -101,7 +101,7 @@ const addedToDelta = (a: Json, b: Json): Added | undefined => {
   return text === undefined ? undefined : { member, text }
 }
 
-/** Only a text in it grows, so it still has the shape of its type. */
+/** Only a text grows, so the type stays valid. */
 const deltaWith = (delta: Choice["delta"], member: string, text: string): Choice["delta"] => {
   const members: Json = delta
   const before = members[member]
@@ -123,13 +123,13 @@ const cutDelta = (delta: Choice["delta"], most: number): ReadonlyArray<Choice["d
     const { role, ...rest } = delta
     const begun = { ...empty, ...(role === undefined ? {} : { role }), [member]: first }
     const others = more.map((piece) => ({ ...empty, [member]: piece }))
-    // Only texts in it are shorter, so each still has the shape of its type.
+    // Only texts become shorter, so the type stays valid.
     return [begun, ...others, ...cutDelta({ ...rest, [member]: last }, most)] as ReadonlyArray<Choice["delta"]>
   }
   return [delta]
 }
 
-/** The values of a member of a delta that grow to `value`. What names a tool call stands in the first of them alone. */
+/** Splits the value of a delta's member. Only the first piece names its tool call. */
 const piecesOf = (member: string, value: unknown, most: number): ReadonlyArray<unknown> => {
   if (TEXTS.has(member) && typeof value === "string") return cutText(value, most)
   if (member !== CALLS || !Array.isArray(value) || value.length !== 1) return [value]
@@ -145,7 +145,7 @@ const piecesOf = (member: string, value: unknown, most: number): ReadonlyArray<u
 
 const isRecord = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The arguments in the second one of two pieces of one tool call. */
+/** The arguments in the second of two pieces of a tool call. */
 const addedToCall = (before: unknown, after: unknown): string | undefined => {
   if (!Array.isArray(before) || !Array.isArray(after) || before.length !== 1 || after.length !== 1) return undefined
   const [a, b]: ReadonlyArray<unknown> = [before[0], after[0]]

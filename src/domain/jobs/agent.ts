@@ -1,4 +1,4 @@
-/** Agents: what a tenant sets up once and then gives tasks to. */
+/** Agents, which a tenant configures once and then gives tasks. */
 import { Schema, SchemaTransformation } from "effect"
 import { Mode } from "./modes.ts"
 import { Rounds } from "./modes/adversarial.ts"
@@ -6,9 +6,7 @@ import { Effort } from "./modes/description.ts"
 import { Refusal } from "../problems/refusal.ts"
 import { TargetFilter } from "../upstream/targets.ts"
 
-/**
- * Who owns a row: what the caller's token claims, or its user behind a prefix. One tenant never sees another's rows.
- */
+/** Owner of a row: the tenant claim of the caller's token, or its user with a prefix. Tenants never see each other's rows. */
 export const TenantId = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}\p{Cs}]{1,260}$/u, { expected: "1 to 260 characters without control characters" }),
 ).pipe(Schema.brand("TenantId"))
@@ -18,10 +16,10 @@ export type TenantId = typeof TenantId.Type
 export const AgentId = Schema.String.check(Schema.isUUID(7)).pipe(Schema.brand("AgentId"))
 export type AgentId = typeof AgentId.Type
 
-/** Text longer than this is longer than any mode's name, so it is refused unread. */
+/** Longer than any mode's name; rejected before it is compared. */
 const MAX_MODE_NAME = 32
 
-/** A mode as callers may write it: `Adversarial` is `adversarial`. */
+/** A mode in any case: `Adversarial` is `adversarial`. */
 export const ModeName = Schema.String.check(Schema.isMaxLength(MAX_MODE_NAME))
   .annotate({
     description: `${Mode.literals.join(" or ")}, in any case`,
@@ -31,7 +29,7 @@ export const ModeName = Schema.String.check(Schema.isMaxLength(MAX_MODE_NAME))
     Schema.decodeTo(
       Mode,
       SchemaTransformation.transform<Mode, string>({
-        // The cast is checked at once: the schema `Mode` that this decodes to refuses every other text.
+        // The schema `Mode`, to which this decodes, checks the cast.
         decode: (name) => name.toLowerCase() as Mode,
         encode: (mode) => mode,
       }),
@@ -41,7 +39,7 @@ export const ModeName = Schema.String.check(Schema.isMaxLength(MAX_MODE_NAME))
 /** The longest name of an agent. */
 export const MAX_NAME = 200
 const MAX_ROLE = 1000
-/** Every call of a model sends them along, and every job keeps a copy. */
+/** Sent with every model call and copied into every job. */
 const MAX_INSTRUCTIONS = 100_000
 const MAX_METADATA_ENTRIES = 32
 const MAX_METADATA_KEY = 64
@@ -49,27 +47,31 @@ const MAX_METADATA_VALUE = 1024
 /** A day. A longer task should be divided into several jobs. */
 export const MAX_TIMEOUT_SECONDS = 86_400
 
-/** The caller's own labels: at most 32, keys up to 64 characters, values up to 1024. */
 export const Metadata = Schema.Record(
   Schema.String.check(Schema.isBetweenLength(1, MAX_METADATA_KEY)),
   Schema.String.check(Schema.isMaxLength(MAX_METADATA_VALUE)),
-).check(Schema.isMaxProperties(MAX_METADATA_ENTRIES))
+)
+  .check(Schema.isMaxProperties(MAX_METADATA_ENTRIES))
+  .annotate({ description: "Labels for the caller's use: at most 32, keys up to 64 characters, values up to 1024." })
 export type Metadata = typeof Metadata.Type
 
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
-const TimeoutSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_TIMEOUT_SECONDS }))
+const TimeoutSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_TIMEOUT_SECONDS })).annotate({
+  description: "Seconds that workers may spend on a job; waiting and downtime do not count.",
+})
+const MaxRounds = Rounds.annotate({ description: "Maximum rounds of debate." })
+const MAX_CALLS = { description: "Model calls per job, failed ones included." }
+const MAX_TOKENS = { description: "Input plus output tokens per job; estimated where a provider reports none." }
+const MAX_COST = { description: "Millionths of a US dollar per job; estimated where a provider reports no tokens." }
 
 const limits = {
-  /** Calls of models that one job may make, those included that failed. */
-  max_calls: Schema.optionalKey(PositiveInt),
-  /** Tokens, input and output together, that one job may use. */
-  max_tokens: Schema.optionalKey(PositiveInt),
-  /** What one job may cost, in millionths of a US dollar. */
-  max_cost_micro_usd: Schema.optionalKey(PositiveInt),
+  max_calls: Schema.optionalKey(PositiveInt.annotate(MAX_CALLS)),
+  max_tokens: Schema.optionalKey(PositiveInt.annotate(MAX_TOKENS)),
+  max_cost_micro_usd: Schema.optionalKey(PositiveInt.annotate(MAX_COST)),
 }
 
-/** `timeout_seconds` bounds the time that workers spend on a job; waiting and downtime do not count. */
-export const AgentLimits = Schema.Struct({ ...limits, max_rounds: Rounds, timeout_seconds: TimeoutSeconds })
+/** The limits of one job. */
+export const AgentLimits = Schema.Struct({ ...limits, max_rounds: MaxRounds, timeout_seconds: TimeoutSeconds })
 export type AgentLimits = typeof AgentLimits.Type
 
 export const DEFAULT_LIMITS = { max_rounds: 2, timeout_seconds: 600 } as const satisfies AgentLimits
@@ -77,59 +79,62 @@ export const DEFAULT_MODE: Mode = "adversarial"
 
 const PartialLimits = Schema.Struct({
   ...limits,
-  max_rounds: Schema.optionalKey(Rounds),
+  max_rounds: Schema.optionalKey(MaxRounds),
   timeout_seconds: Schema.optionalKey(TimeoutSeconds),
 })
 
 const ChangedLimits = Schema.Struct({
   ...PartialLimits.fields,
-  max_calls: Schema.optionalKey(Schema.NullOr(PositiveInt)),
-  max_tokens: Schema.optionalKey(Schema.NullOr(PositiveInt)),
-  max_cost_micro_usd: Schema.optionalKey(Schema.NullOr(PositiveInt)),
+  max_calls: Schema.optionalKey(Schema.NullOr(PositiveInt).annotate(MAX_CALLS)),
+  max_tokens: Schema.optionalKey(Schema.NullOr(PositiveInt).annotate(MAX_TOKENS)),
+  max_cost_micro_usd: Schema.optionalKey(Schema.NullOr(PositiveInt).annotate(MAX_COST)),
 })
 
 const Name = Schema.String.check(Schema.isBetweenLength(1, MAX_NAME))
-const AgentRole = Schema.String.check(Schema.isMaxLength(MAX_ROLE))
-const Instructions = Schema.String.check(Schema.isMaxLength(MAX_INSTRUCTIONS))
+const AgentRole = Schema.String.check(Schema.isMaxLength(MAX_ROLE)).annotate({
+  description: "Who the agent is, in one line of the system prompt.",
+})
+const Instructions = Schema.String.check(Schema.isMaxLength(MAX_INSTRUCTIONS)).annotate({
+  description: "Sent to the models with every task.",
+})
+const DefaultEffort = Effort.annotate({ description: "Effort of jobs that set none; `medium` if left out." })
 
-/** `version` counts updates from 1; it is the resource's ETag. */
 export const Agent = Schema.Struct({
   id: AgentId,
   name: Name,
   role: Schema.optionalKey(AgentRole),
   instructions: Schema.optionalKey(Instructions),
   default_mode: Mode,
-  /** How much its jobs may take, unless they say otherwise; `medium` where it is not set. */
-  default_effort: Schema.optionalKey(Effort),
+  default_effort: Schema.optionalKey(DefaultEffort),
   model_policy: TargetFilter,
   limits: AgentLimits,
   metadata: Metadata,
-  version: PositiveInt,
+  version: PositiveInt.annotate({ description: "Counts changes from 1; it is the ETag." }),
   created_at: Schema.DateTimeUtcFromString,
   updated_at: Schema.DateTimeUtcFromString,
 })
 export type Agent = typeof Agent.Type
 
-/** A new agent; whatever is left out takes its default. */
+/** A new agent; omitted members take their defaults. */
 export const CreateAgent = Schema.Struct({
   name: Name,
   role: Schema.optionalKey(AgentRole),
   instructions: Schema.optionalKey(Instructions),
   default_mode: Schema.optionalKey(ModeName),
-  default_effort: Schema.optionalKey(Effort),
+  default_effort: Schema.optionalKey(DefaultEffort),
   model_policy: Schema.optionalKey(TargetFilter),
   limits: Schema.optionalKey(PartialLimits),
   metadata: Schema.optionalKey(Metadata),
 })
 export type CreateAgent = typeof CreateAgent.Type
 
-/** A change: members given replace the agent's, `null` removes an optional one, `limits` are merged in the same way. */
+/** A change: given members replace the agent's, `null` removes an optional one, `limits` are merged in the same way. */
 export const UpdateAgent = Schema.Struct({
   name: Schema.optionalKey(Name),
   role: Schema.optionalKey(Schema.NullOr(AgentRole)),
   instructions: Schema.optionalKey(Schema.NullOr(Instructions)),
   default_mode: Schema.optionalKey(ModeName),
-  default_effort: Schema.optionalKey(Effort),
+  default_effort: Schema.optionalKey(DefaultEffort),
   model_policy: Schema.optionalKey(TargetFilter),
   limits: Schema.optionalKey(ChangedLimits),
   metadata: Schema.optionalKey(Metadata),
@@ -140,20 +145,20 @@ export type UpdateAgent = typeof UpdateAgent.Type
 export const agentETag = (agent: Pick<Agent, "version">): string => `"${agent.version}"`
 
 /**
- * Whether an `If-Match` header (RFC 9110 §13.1.1) allows a change to what has this `etag`. The comparison is strong, so
- * weak tags never match.
+ * Whether an `If-Match` header (RFC 9110 §13.1.1) allows a change to the resource with this `etag`. The comparison is
+ * strong, so weak tags never match.
  */
 export const ifMatchAllows = (header: string, etag: string): boolean =>
   header.trim() === "*" || header.split(",").some((tag) => tag.trim() === etag)
 
-/** No such agent, or another tenant's. */
+/** The agent does not exist or belongs to another tenant. */
 export class AgentNotFound extends Refusal<AgentNotFound>()("AgentNotFound", {
   code: "agent-not-found",
   status: 404,
   title: "There is no such agent.",
 }) {}
 
-/** The agent changed since the version that the caller names in `If-Match`; `ETag` says the one now. */
+/** The agent has a newer version than `If-Match` names; `ETag` has the current one. */
 export class AgentStale extends Refusal<AgentStale>()("AgentStale", {
   code: "agent-stale",
   status: 412,

@@ -1,4 +1,4 @@
-/** Jobs: one task given to one agent, worked on until it ends, whatever happens to the servers meanwhile. */
+/** Jobs: one task given to one agent. A job survives restarts of the servers. */
 import { Schema } from "effect"
 import { AgentId, Metadata, ModeName } from "./agent.ts"
 import { Message } from "../chat/chat.ts"
@@ -16,8 +16,8 @@ export const JobStatus = Schema.Literals(["queued", "running", "completed", "fai
 export type JobStatus = typeof JobStatus.Type
 
 /**
- * The state machine. `running → queued` happens when a worker died, when a server shuts down, and when a failure may be
- * retried; the ended states lead nowhere.
+ * The state machine. `running → queued` happens when a worker dies, a server shuts down, or a failure may be retried.
+ * Ended states have no transitions.
  */
 export const TRANSITIONS: Readonly<Record<JobStatus, ReadonlyArray<JobStatus>>> = {
   queued: ["running", "cancelled"],
@@ -35,8 +35,9 @@ const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
 const Time = Schema.DateTimeUtcFromString
 const Messages = Schema.Array(Message).check(Schema.isMinLength(1))
 
-/** What is to be done: a text, or a conversation that the answer continues. */
-export const JobTask = Schema.Union([Schema.NonEmptyString, Messages])
+export const JobTask = Schema.Union([Schema.NonEmptyString, Messages]).annotate({
+  description: "A text, or a conversation that the answer continues.",
+})
 export type JobTask = typeof JobTask.Type
 
 const execute = {
@@ -45,42 +46,60 @@ const execute = {
   metadata: Schema.optionalKey(Metadata),
 }
 
-/** Body of an execution: `task` or `messages`, never both. */
+/** Body of an execution: either `task` or `messages`. */
 export const ExecuteRequest = Schema.Union(
-  [Schema.Struct({ ...execute, task: Schema.NonEmptyString }), Schema.Struct({ ...execute, messages: Messages })],
+  [
+    Schema.Struct({ ...execute, task: Schema.NonEmptyString }),
+    Schema.Struct({
+      ...execute,
+      messages: Messages.annotate({ description: "A conversation that the answer continues, in place of `task`." }),
+    }),
+  ],
   { mode: "oneOf" },
 )
 export type ExecuteRequest = typeof ExecuteRequest.Type
 
 export const taskOf = (request: ExecuteRequest): JobTask => ("task" in request ? request.task : request.messages)
 
-/** Tokens; `cached_tokens` are part of `input_tokens`. */
 const TokenUsage = Schema.Struct({
   input_tokens: NonNegativeInt,
   output_tokens: NonNegativeInt,
-  cached_tokens: NonNegativeInt,
+  cached_tokens: NonNegativeInt.annotate({
+    description: "The part of `input_tokens` that providers read from caches.",
+  }),
 }).annotate({ identifier: "TokenUsage" })
 
 /**
- * What all upstream calls of a job used, as the ledger has them: those that failed or were interrupted count, too, and
- * those that were made again because a crash came before their step was stored.
+ * Sums over all upstream calls of a job in the ledger. Failed and interrupted calls count, and so do calls repeated
+ * because a crash came before their step was stored.
  */
-const JobUsage = Schema.Struct({ ...TokenUsage.fields, calls: NonNegativeInt })
+const JobUsage = Schema.Struct({
+  ...TokenUsage.fields,
+  calls: NonNegativeInt.annotate({ description: "Provider calls, retries included." }),
+})
+
+const CostOrNull = Schema.NullOr(NonNegativeInt).annotate({
+  description: "Millionths of a US dollar; `null` if a price or a token count is unknown.",
+})
+const UsageOrNull = Schema.NullOr(TokenUsage).annotate({
+  description: "Tokens as the providers counted them; `null` if none did.",
+})
 
 /**
- * What a job can come to, known before it starts: its calls if everything is asked that its mode may ask, and what they
- * cost if each fills the context of the dearest model that it may use, or the agent's limits end it. `null` where such a
- * model has no price. Calls that fail and are made again come on top, up to the limits.
+ * Upper bound of a job, computed before it starts: all calls its mode may make, each filling the context of the most
+ * expensive permitted model, capped by the agent's limits. The cost is `null` if such a model has no price.
  */
-export const AtMost = Schema.Struct({ calls: NonNegativeInt, cost_micro_usd: Schema.NullOr(NonNegativeInt) })
+export const AtMost = Schema.Struct({ calls: NonNegativeInt, cost_micro_usd: CostOrNull }).annotate({
+  description: "Upper bound, computed before the job starts. Repeated calls come on top, up to the limits.",
+})
 export type AtMost = typeof AtMost.Type
 
-/** What a step's upstream calls were and cost. `cost_micro_usd` is `null` when the model has no price. */
+/** The upstream calls of a step, summed up. */
 export const StepCall = Schema.Struct({
   provider: Schema.String,
   model: Schema.String,
-  usage: Schema.NullOr(TokenUsage),
-  cost_micro_usd: Schema.NullOr(NonNegativeInt),
+  usage: UsageOrNull,
+  cost_micro_usd: CostOrNull,
   /** Upstream calls made for this step, retries and repairs included. */
   calls: PositiveInt,
 })
@@ -88,23 +107,23 @@ export type StepCall = typeof StepCall.Type
 
 /** A step that finished. A failed one may be followed by another of the same name, after a retry. */
 export const JobStep = Schema.Struct({
-  /** Unique among the steps that completed. It is for logs; what the step is, the members after it say. */
-  name: Schema.NonEmptyString,
+  name: Schema.NonEmptyString.annotate({ description: "Unique among the completed steps, for logs." }),
   ...Step.fields,
-  status: Schema.Literals(["completed", "failed"]),
-  /** `null` for a step that called no provider, or failed before it did. */
-  provider: Schema.NullOr(Schema.String),
-  model: Schema.NullOr(Schema.String),
-  usage: Schema.NullOr(TokenUsage),
-  cost_micro_usd: Schema.NullOr(NonNegativeInt),
+  status: Schema.Literals(["completed", "failed"]).annotate({
+    description: "After a retry, a failed step may be followed by one of the same name.",
+  }),
+  provider: Schema.NullOr(Schema.String).annotate({ description: "`null` if the step called no provider." }),
+  model: Schema.NullOr(Schema.String).annotate({ description: "`null` if the step called no provider." }),
+  usage: UsageOrNull,
+  cost_micro_usd: CostOrNull,
   started_at: Time,
   finished_at: Time,
 }).annotate({ identifier: "JobStep" })
 export type JobStep = typeof JobStep.Type
 
-/** A step that begins, and who is asked first: if another takes over, the step that finished says so. */
+/** A step that begins, with its first target. If another takes over, the finished {@link JobStep} names that one. */
 export const JobStepBegun = Schema.Struct({
-  name: Schema.NonEmptyString,
+  name: Schema.NonEmptyString.annotate({ description: "The `name` that the finished step will have." }),
   ...Step.fields,
   provider: Schema.String,
   model: Schema.String,
@@ -113,54 +132,61 @@ export const JobStepBegun = Schema.Struct({
 export type JobStepBegun = typeof JobStepBegun.Type
 
 /**
- * A job as its owner sees it. `attempt` counts from 1 and grows with retries, not with crashes. `cost_micro_usd` is
- * `null` when a call's cost is unknown. `expires_at` is when the job's record may go away: `JOB_RETENTION` after its
- * end, and until it has ended, after its creation. It stays as long as its idempotency key all the same.
+ * A job as its owner sees it. `expires_at` is `JOB_RETENTION` after its end or, until it has ended, after its creation.
+ * The record stays at least as long as its idempotency key.
  */
 export const Job = Schema.Struct({
   id: JobId,
   agent_id: AgentId,
-  agent_version: PositiveInt,
+  agent_version: PositiveInt.annotate({ description: "The version of the agent that the job works with." }),
   mode: Mode,
-  status: JobStatus,
-  attempt: PositiveInt,
+  status: JobStatus.annotate({
+    description: "`completed`, `failed`, `cancelled` and `timed_out` are final.",
+  }),
+  attempt: PositiveInt.annotate({ description: "Counts from 1 and grows with retries, not with crashes." }),
   task: JobTask,
   options: JobOptions,
-  result: Schema.optionalKey(JobResult),
+  result: Schema.optionalKey(
+    JobResult.annotate({ description: "The answer with its verdict; its members depend on `mode`." }),
+  ),
   problem: Schema.optionalKey(Problem),
-  usage: JobUsage,
-  cost_micro_usd: Schema.NullOr(NonNegativeInt),
+  usage: JobUsage.annotate({ description: "Sums over all calls, failed and repeated ones included." }),
+  cost_micro_usd: CostOrNull,
   at_most: Schema.optionalKey(AtMost),
-  steps: Schema.Array(JobStep),
+  steps: Schema.Array(JobStep).annotate({ description: "The finished steps, in order." }),
   created_at: Time,
   started_at: Schema.optionalKey(Time),
   finished_at: Schema.optionalKey(Time),
   expires_at: Time,
-  trace_id: Schema.String,
+  trace_id: Schema.String.annotate({ description: "Finds the job in the operator's traces and logs." }),
   metadata: Metadata,
 })
 export type Job = typeof Job.Type
 
-/** What a sealed proxy signed of the call of a step. */
-export const JobReceipt = Schema.Struct({ step: Schema.NonEmptyString, ...KeptReceipt.fields })
+/** The statements that a sealed proxy signed for the call of a step. */
+export const JobReceipt = Schema.Struct({
+  step: Schema.NonEmptyString.annotate({ description: "The `name` of the step." }),
+  ...KeptReceipt.fields,
+})
 export type JobReceipt = typeof JobReceipt.Type
 
 /**
- * What a job's event stream carries; `id` grows within a job and resumes the stream (`Last-Event-ID`). Beginnings are told to
- * those who are there: they have no `id`, and are not told again.
+ * An event of a job's stream. `id` grows within a job and resumes the stream (`Last-Event-ID`). `Begun` events have no
+ * `id` and are not repeated.
  */
 export type JobEvent =
   | { readonly _tag: "Begun"; readonly step: JobStepBegun }
   | { readonly _tag: "Step"; readonly id: number; readonly step: JobStep }
   | { readonly _tag: "Ended"; readonly id: number; readonly job: Job }
 
-/** A caller's name for one request, so that repeating it does not repeat the work. */
 export const IdempotencyKey = Schema.String.check(
   Schema.isPattern(/^[\x21-\x7e]{1,255}$/, { expected: "1 to 255 visible ASCII characters" }),
-).pipe(Schema.brand("IdempotencyKey"))
+)
+  .annotate({ description: "The caller's name for this request; repeating it does not repeat the work." })
+  .pipe(Schema.brand("IdempotencyKey"))
 export type IdempotencyKey = typeof IdempotencyKey.Type
 
-/** No such job, or another tenant's. */
+/** The job does not exist or belongs to another tenant. */
 export class JobNotFound extends Refusal<JobNotFound>()("JobNotFound", {
   code: "job-not-found",
   status: 404,
@@ -174,7 +200,7 @@ export class IdempotencyMismatch extends Refusal<IdempotencyMismatch>()("Idempot
   title: "This Idempotency-Key was used with another body; use a new key for a new request.",
 }) {}
 
-/** A request with the same key is being carried out right now. */
+/** A request with the same key is still running. */
 export class IdempotencyInFlight extends Refusal<IdempotencyInFlight>()("IdempotencyInFlight", {
   code: "idempotency-in-flight",
   status: 409,

@@ -1,7 +1,4 @@
-/**
- * The modes: how a job arrives at its answer. Everything that pages, forms and help say about a mode comes from its
- * row.
- */
+/** The modes: how a job arrives at its answer. Pages, forms and help take everything about a mode from its row. */
 import { Record, Schema } from "effect"
 import { AdversarialResult, adversarial, Rounds } from "./modes/adversarial.ts"
 import { Effort, type ModeDescription, type VerdictMeaning } from "./modes/description.ts"
@@ -20,15 +17,21 @@ export const modeOf = (mode: Mode): ModeDescription<string> => MODES[mode]
 export const JobResult = Schema.Union([AdversarialResult, VerifiedResult])
 export type JobResult = typeof JobResult.Type
 
-/** `effort` sets how much a job may take; `rounds` and `samples` depart from it, each in the mode that has it. */
+/** `effort` sets how much a job may take; `rounds` and `samples` override it, each in its mode. */
 export const JobOptions = Schema.Struct({
-  effort: Schema.optionalKey(Effort),
-  rounds: Schema.optionalKey(Rounds),
-  samples: Schema.optionalKey(Samples),
+  effort: Schema.optionalKey(
+    Effort.annotate({ description: "How much the job may take: more samples, more rounds, a later stop." }),
+  ),
+  rounds: Schema.optionalKey(
+    Rounds.annotate({ description: "Maximum rounds of debate in the adversarial mode; overrides the effort." }),
+  ),
+  samples: Schema.optionalKey(
+    Samples.annotate({ description: "Maximum independent samples in the verified mode; overrides the effort." }),
+  ),
 })
 export type JobOptions = typeof JobOptions.Type
 
-/** What a verdict means for a reader who wants to use the answer. */
+/** The meaning of a verdict for readers of the answer. */
 export const verdictMeaning = ({ mode, verdict }: Pick<JobResult, "mode" | "verdict">): VerdictMeaning =>
   modeOf(mode).verdicts[verdict] ?? { tone: "warn", meaning: "" }
 

@@ -1,22 +1,22 @@
-/** Steps of jobs, as data: what a step is for and which one of its kind it is. */
+/** Identifies a step of a job: its kind, and which one of that kind it is. */
 import { Schema } from "effect"
 import { withoutUndefined } from "../json/withoutUndefined.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 
-/** Every number counts from 1, and is absent where there is only one of its kind. */
+/** Every number counts from 1 and is absent where there is only one of its kind. */
 const fields = {
-  /** What it does, in the words of its mode: `critique`, `sample`. */
-  kind: Schema.NonEmptyString,
+  kind: Schema.NonEmptyString.annotate({ description: "A kind of step of the mode, such as `critique` or `sample`." }),
   round: Schema.optionalKey(Count),
   sample: Schema.optionalKey(Count),
   question: Schema.optionalKey(Count),
-  /** 2: the same was asked again with its material in the opposite order. */
-  order: Schema.optionalKey(Count),
-  /** The target of a cascade. */
-  tier: Schema.optionalKey(Count),
-  /** It asks once more for what could not be read. */
-  repair: Schema.optionalKey(Schema.Literal(true)),
+  order: Schema.optionalKey(
+    Count.annotate({ description: "2: the same question again, with its material in the opposite order." }),
+  ),
+  tier: Schema.optionalKey(Count.annotate({ description: "The target of a cascade, from 2." })),
+  repair: Schema.optionalKey(
+    Schema.Literal(true).annotate({ description: "Asks again because the first answer could not be read." }),
+  ),
 }
 export const Step = Schema.Struct(fields)
 export type Step = typeof Step.Type
@@ -24,8 +24,8 @@ export type Step = typeof Step.Type
 const NAMED = ["round", "sample", "question"] as const
 
 /**
- * The name that is unique within one run of a job and the same in every run: under it a step's outcome is stored. It is
- * for looking up and for logs; whoever wants to know what a step is reads its members.
+ * Name under which a step's outcome is stored: unique within one run of a job and the same in every run. To learn what
+ * a step is, read its members instead of parsing its name.
  */
 export const stepName = (step: Step): string =>
   [
@@ -36,7 +36,7 @@ export const stepName = (step: Step): string =>
     ...(step.repair === undefined ? [] : ["repair"]),
   ].join("-")
 
-/** The step on this tier of a cascade, counted from 0; the first needs no telling. */
+/** The step on this tier of a cascade, counted from 0. The first tier is not recorded. */
 export const atTier = (tier: number, step: Step): Step => ({
   ...step,
   ...withoutUndefined({ tier: tier === 0 ? undefined : tier + 1 }),

@@ -1,28 +1,25 @@
 /**
- * What JSON from outside has to be: I-JSON (RFC 7493), which every reader reads in the same way, within limits. If two
- * members could have one name, two verifiers could read two different questions out of one proven exchange. And code
- * that runs after the parser takes time per level and per value, of which a megabyte of brackets has half a million.
+ * Checks JSON from outside: it must be I-JSON (RFC 7493), which every parser reads in the same way, within limits. With
+ * duplicate names, two verifiers could read different questions from one proven exchange. Limits are necessary because
+ * later code takes time per level and per value, and a megabyte of brackets has half a million of them.
  */
 import { fromUtf8, utf8 } from "../bytes/bytes.ts"
 import { HALF_PAIR, JsonTokens, skipSpace } from "./jsonTokens.ts"
-import { MemberNames } from "./memberNames.ts"
 
 export interface JsonLimits {
   /** Levels of arrays and objects within each other. */
   readonly depth: number
-  /** Array elements and object members, counted over the whole text. */
+  /** Array elements and object members in the whole text. */
   readonly values: number
 }
 
 /**
- * What a server accepts. The deepest JSON in use are schemas of tools, which take two levels for each level of their
- * own.
+ * Limits of servers. The deepest JSON in use is a tool's schema, which takes two levels for each level of its own.
  */
 export const JSON_LIMITS: JsonLimits = { depth: 64, values: 32_768 }
 
 /**
- * What a client accepts: any number of values, because answers may be large, but few levels, because each level costs
- * the client a recursion.
+ * Limits of clients: any number of values, because answers may be large, but few levels, because clients recurse.
  */
 export const CLIENT_LIMITS: JsonLimits = { depth: 1024, values: Number.POSITIVE_INFINITY }
 
@@ -37,13 +34,13 @@ const CLOSE_OBJECT = 0x7d
 const HALF = "A string contains an unpaired surrogate."
 export const NOT_UTF8 = "It is not UTF-8."
 const MARKED = "It begins with a byte order mark."
-/** Longest piece of a member's name that is shown, in UTF-16 code units. */
+/** Longest part of a member's name in a message, in UTF-16 code units. */
 const MAX_SHOWN = 64
 const twice = (name: string) => `An object has two members ${JSON.stringify(name.slice(0, MAX_SHOWN).toWellFormed())}.`
 const tooComplex = ({ depth, values }: JsonLimits) =>
   `At most ${depth} levels${Number.isFinite(values) ? ` and ${values} values` : ""} are accepted.`
 
-/** Hears where the values are of members, or of elements, on each level. */
+/** Receives the positions of values on each level. */
 export interface PlaceWatch {
   /** The value of the member `name` begins at `at`. */
   readonly begun: (level: number, name: string, at: number) => void
@@ -51,15 +48,25 @@ export interface PlaceWatch {
   readonly ended: (level: number, end: number) => void
 }
 
-/** What is wrong with a text that is not JSON at all. */
+/** The fault of a text that is not JSON at all. */
 export const NOT_JSON = "It is not JSON."
 
-/** After how many bytes a step ends, at the next value. It takes some milliseconds where all of it is names of members. */
+const BACKSLASH = 0x5c
+
+/** The member name between two quotes, unescaped: names are compared in this form (RFC 7493 §2.3). */
+const nameIn = (bytes: Uint8Array, from: number, to: number): string => {
+  const text = bytes.subarray(from, to)
+  if (!text.includes(BACKSLASH)) return fromUtf8(text)
+  // With its quotes it is a JSON string, as endOfString has checked.
+  return JSON.parse(fromUtf8(bytes.subarray(from - 1, to + 1))) as string
+}
+
+/** Bytes after which a step ends, at the next value. A step takes some milliseconds if they are all member names. */
 const STEP_BYTES = 256 * 1024
 
 /**
- * Finds what is wrong with the UTF-8 in `bytes`, as a sentence; `undefined` if it is I-JSON within `limits`. It looks at every
- * byte once, and keeps only the names of members. Where it finds values, it tells `watch`. It pauses after each step.
+ * Returns the first fault of the UTF-8 in `bytes`, as a sentence; `undefined` if it is I-JSON within `limits`. Reads every
+ * byte once, keeps only member names, reports values to `watch`, and yields after each step.
  */
 export function* faultSteps(
   bytes: Uint8Array,
@@ -68,17 +75,16 @@ export function* faultSteps(
 ): Generator<void, string | undefined> {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return MARKED
   const tokens = new JsonTokens(bytes)
-  const names = new MemberNames(bytes)
   let depth = 0
   let values = 0
   let objects = 0
-  // For every level: the number of the object that is open there (0 for an array), and in which object of that level
-  // each name was last seen. So an object takes no memory besides its members.
+  // For each level: the number of the open object (0 for an array), and the object in which each name was last seen.
+  // Reusing the map of a level saves one map per object.
   const open: Array<number> = [0]
   const seen: Array<Map<string, number>> = []
   let i = skipSpace(bytes, 0)
   let pause = STEP_BYTES
-  // Each round reads what stands before a value, where there is a name, and the value or its opening bracket.
+  // Each round reads a member name, if there is one, and a value or its opening bracket.
   let named = false
   for (;;) {
     if (i > pause) {
@@ -89,7 +95,7 @@ export function* faultSteps(
       if (bytes[i] !== QUOTE) return NOT_JSON
       const end = tokens.endOfString(i + 1)
       if (end < 0) return end === HALF_PAIR ? HALF : NOT_JSON
-      const name = names.read(i + 1, end)
+      const name = nameIn(bytes, i + 1, end)
       if (seen[depth]?.get(name) === open[depth]) return twice(name)
       seen[depth]?.set(name, open[depth] ?? 0)
       i = skipSpace(bytes, end + 1)
@@ -104,7 +110,7 @@ export function* faultSteps(
       open[depth] = named ? ++objects : 0
       if (named) seen[depth] ??= new Map()
       i = skipSpace(bytes, i + 1)
-      // The first value has no comma before it, and an empty array or object has no value at all.
+      // The first value has no comma before it, and an empty array or object has no value.
       if (bytes[i] !== (named ? CLOSE_OBJECT : CLOSE_ARRAY)) {
         if (++values > limits.values) return tooComplex(limits)
         continue
@@ -119,7 +125,7 @@ export function* faultSteps(
       i = tokens.endOfScalar(i)
       if (i < 0) return NOT_JSON
     }
-    // Behind a value are the brackets that it closes, and then a comma or nothing.
+    // After a value come closing brackets, and then a comma or the end.
     for (;;) {
       const end = i
       if (depth === 0) return tokens.isSpaceFrom(end) ? undefined : NOT_JSON
@@ -136,7 +142,7 @@ export function* faultSteps(
   }
 }
 
-/** The outcome of {@link faultSteps}, all of them at once. */
+/** Runs all steps of {@link faultSteps}. */
 export const bytesFault = (bytes: Uint8Array, limits: JsonLimits, watch?: PlaceWatch): string | undefined => {
   const steps = faultSteps(bytes, limits, watch)
   for (;;) {
@@ -146,18 +152,17 @@ export const bytesFault = (bytes: Uint8Array, limits: JsonLimits, watch?: PlaceW
 }
 
 /**
- * What is wrong with `text` besides not being JSON, as a sentence; `undefined` if nothing is. It has to be called before
- * the text is parsed, and the parser says whether the text is JSON.
+ * Returns the first fault of `text`, as a sentence, except that it is not JSON: the parser, called next, reports that.
  */
 export const jsonFault = (text: string, limits: JsonLimits = CLIENT_LIMITS): string | undefined => {
   const fault = text.isWellFormed() ? bytesFault(utf8(text), limits) : HALF
   return fault === NOT_JSON ? undefined : fault
 }
 
-/** The text is not I-JSON, or exceeds its limits. `message` says what is wrong, in a sentence. */
+/** The text is not I-JSON or exceeds its limits. `message` says why. */
 export class NotIJson extends Error {}
 
-/** The text of what a server was sent, yet to be parsed: what is not JSON is for the parser to refuse. */
+/** The checked text of a request, for the parser, which refuses text that is not JSON. */
 export const iJsonText = (bytes: Uint8Array, limits = JSON_LIMITS): string | NotIJson => {
   const text = textIn(bytes)
   if (text === undefined) return new NotIJson(NOT_UTF8)
@@ -173,7 +178,7 @@ const textIn = (bytes: Uint8Array): string | undefined => {
   }
 }
 
-/** Parses what a client was sent. Throws {@link NotIJson}. */
+/** Parses a response. Throws {@link NotIJson}. */
 export const parseIJson = (json: string | Uint8Array): unknown => {
   const text = typeof json === "string" ? json : textIn(json)
   if (text === undefined) throw new NotIJson(NOT_UTF8)

@@ -1,11 +1,11 @@
 /**
- * Where the pieces of a JSON text end (RFC 8259), found in its UTF-8 bytes: no string is made of a text of megabytes to look
- * through it. What stands there is known to be UTF-8 already.
+ * Finds the ends of tokens in JSON (RFC 8259), in its bytes, so a text of megabytes need not become a string. The bytes must
+ * be valid UTF-8.
  */
 
-/** In place of where a piece ends: there is none. */
+/** Returned instead of a position if there is no valid token. */
 export const NO_PIECE = -1
-/** In place of where a string ends: it stands for half of a surrogate pair without the other half beside it. */
+/** Returned instead of the end of a string that contains an unpaired surrogate. */
 export const HALF_PAIR = -2
 
 const QUOTE = 0x22
@@ -25,7 +25,7 @@ const table = (bytes: Iterable<number>): Uint8Array => {
 }
 const codes = (text: string): ReadonlyArray<number> => Array.from(text, (character) => character.charCodeAt(0))
 
-/** What does not stand for itself in a string. The byte behind the last one counts as 0, and so ends every search. */
+/** Bytes that end plain text in a string. The missing byte after the last one counts as 0, so every search ends. */
 const SPECIAL = table([QUOTE, BACKSLASH, ...Array.from({ length: 0x20 }, (_, code) => code)])
 const ESCAPED = table(codes('"\\/bfnrt'))
 const FOUR_SPACES = 0x20202020
@@ -33,7 +33,7 @@ const TRUE = codes("true")
 const FALSE = codes("false")
 const NULL = codes("null")
 
-/** The place of the first byte from `at` on that is no white space. */
+/** Position of the first byte from `at` on that is not white space. */
 export const skipSpace = (bytes: Uint8Array, at: number): number => {
   let i = at
   for (;;) {
@@ -52,7 +52,7 @@ export class JsonTokens {
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   }
 
-  /** Whether nothing but white space is left from `at` on. An end record is filled with thousands of spaces: four at once. */
+  /** Whether only white space follows. Compares four bytes at once, because an end record has thousands of spaces. */
   isSpaceFrom(at: number): boolean {
     const { bytes, view } = this
     let i = at
@@ -60,7 +60,7 @@ export class JsonTokens {
     return skipSpace(bytes, i) === bytes.length
   }
 
-  /** Where the string ends that begins before `at`: at its closing quote. */
+  /** Position of the closing quote of the string whose text begins at `at`. */
   endOfString(at: number): number {
     const { bytes } = this
     let i = at
@@ -84,7 +84,7 @@ export class JsonTokens {
     }
   }
 
-  /** The place behind a number or one of the three words that begins at `at`. */
+  /** Position after the number or literal that begins at `at`. */
   endOfScalar(at: number): number {
     switch (this.bytes[at]) {
       case TRUE[0]:
@@ -114,7 +114,7 @@ export class JsonTokens {
     return i
   }
 
-  /** The place behind one digit or more. */
+  /** Position after one digit or more. */
   private endOfDigits(at: number): number {
     let i = at
     while (isDigit(this.bytes[i])) i++
@@ -122,9 +122,10 @@ export class JsonTokens {
   }
 
   /**
-   * The place of the first quote, backslash or control character from `at` on, or of the text's end. It looks at four bytes at
-   * once: subtracting sets the high bit of each that was less, and of others only behind one. With one bit changed, the
-   * quote is next to the control characters; with those of a backslash, less than 1 is only what was one.
+   * Position of the first quote, backslash or control character from `at` on, or the end of the text. Tests four bytes at
+   * once with "has a byte less than n": `(x - n) & ~x & 0x80` per byte. XOR with 0x02 turns the quote 0x22 into 0x20, so
+   * "less than 0x21" finds quotes and control characters. XOR with 0x5c turns a backslash into 0. Borrows can set false
+   * bits only after (above) the first true one, so the lowest set bit is right.
    */
   private nextSpecial(at: number): number {
     const { bytes, view } = this
@@ -140,7 +141,7 @@ export class JsonTokens {
     return i
   }
 
-  /** The UTF-16 code unit that an escape at `at` stands for; negative if none is there. */
+  /** The UTF-16 code unit of the escape at `at`; negative if there is none. */
   private unitAt(at: number): number {
     const { bytes } = this
     if (bytes[at] !== BACKSLASH || bytes[at + 1] !== SMALL_U) return NO_PIECE
@@ -159,7 +160,7 @@ const isDigit = (byte: number | undefined): boolean => byte !== undefined && byt
 const hexDigit = (byte: number | undefined): number => {
   if (byte === undefined) return NO_PIECE
   if (isDigit(byte)) return byte - 0x30
-  // The same letter, small.
+  // Lower case.
   const small = byte | 0x20
   return small >= 0x61 && small <= 0x66 ? small - 0x61 + 10 : NO_PIECE
 }

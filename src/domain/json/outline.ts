@@ -1,13 +1,13 @@
 /**
- * Where the members of a JSON object stand, and those of the object in one of them: noted while the text is passed over for
- * another reason, so that it need not be read again.
+ * Positions of the members of a JSON object, and of one object within it, recorded while the text is checked, so it need not
+ * be read again.
  */
 import type { Bytes } from "../bytes/bytes.ts"
 import type { PlaceWatch } from "./iJson.ts"
 import { skipSpace } from "./jsonTokens.ts"
 import { RawObject, type Span } from "./rawObject.ts"
 
-/** On which level the members of the text's own object are, and those of the object in it. */
+/** Levels of the members of the outer and of the inner object. */
 const OUTER = 1
 const INNER = 2
 
@@ -15,18 +15,18 @@ export class Outline implements PlaceWatch {
   private readonly holder: string
   private readonly outer = new Map<string, Span>()
   private readonly inner = new Map<string, Span>()
-  /** The member of each level that is passed over: its name, and where its value begins. */
+  /** The current member of each level: its name, and where its value begins. */
   private name: string | undefined
   private from = 0
   private innerName: string | undefined
   private innerFrom = 0
 
-  /** @param holder the name of the member that the inner object is in */
+  /** @param holder the member whose value is the inner object */
   constructor(holder: string) {
     this.holder = holder
   }
 
-  /** Notes that the value of a member begins at `at`. */
+  /** Records that the value of a member begins at `at`. */
   begun(level: number, name: string, at: number): void {
     if (level === OUTER) {
       this.name = name
@@ -37,7 +37,7 @@ export class Outline implements PlaceWatch {
     }
   }
 
-  /** Notes that a value on this level ends before `end`. */
+  /** Records that a value on this level ends before `end`. */
   ended(level: number, end: number): void {
     if (level === OUTER) {
       if (this.name !== undefined) this.outer.set(this.name, [this.from, end])
@@ -48,17 +48,17 @@ export class Outline implements PlaceWatch {
     }
   }
 
-  /** Whether the text's own value in `bytes` is an object. */
+  /** Whether the JSON in `bytes` is an object. */
   static isObject(bytes: Uint8Array): boolean {
     return bytes[skipSpace(bytes, 0)] === OPEN_OBJECT
   }
 
-  /** The members of the text's own object, if it is one. To be called once `bytes`, which were passed over, proved to be JSON. */
+  /** The outer object. Call it only after the check has found `bytes` to be JSON. */
   object(bytes: Bytes): RawObject {
     return new RawObject(bytes, this.outer)
   }
 
-  /** The object in the holder, if there is one. To be called as the other. */
+  /** The inner object, if there is one. Call it only after the check, too. */
   objectIn(bytes: Bytes): RawObject | undefined {
     const span = this.outer.get(this.holder)
     if (span === undefined || bytes[span[0]] !== OPEN_OBJECT) return undefined

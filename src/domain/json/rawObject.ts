@@ -1,23 +1,23 @@
 /**
- * A JSON object as its sender wrote it: with the order of its members, the spelling of its numbers and escapes, and
- * members that nobody here knows. What a provider is to have as it was sent is changed in the bytes, and nowhere else.
+ * A JSON object in its sender's bytes, which keeps the order of members, the spelling of numbers and escapes, and unknown
+ * members. Changes replace single values in the bytes.
  */
 import { type Bytes, concat, fromUtf8, utf8 } from "../bytes/bytes.ts"
 import { type JsonObject, parseJson } from "./json.ts"
 import { releaseBytes } from "../bytes/releaseBytes.ts"
 import { skipSpace } from "./jsonTokens.ts"
 
-/** From the first byte to the one behind the last. */
+/** First byte, and the byte after the last. */
 export type Span = readonly [from: number, to: number]
 
 const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 
 export class RawObject {
-  /** The UTF-8 of it. */
+  /** The object as UTF-8. */
   readonly bytes: Bytes
   private readonly spans: ReadonlyMap<string, Span>
-  /** What was made last with other values. */
+  /** The last result with other values. */
   private changed: Bytes | undefined
 
   /** `spans` are those of the values in `bytes`, by the names of their members. */
@@ -26,7 +26,7 @@ export class RawObject {
     this.spans = spans
   }
 
-  /** An object of this product's own. */
+  /** Creates an object from members. */
   static of(members: JsonObject): RawObject {
     const spans = new Map<string, Span>()
     let text = "{"
@@ -46,13 +46,13 @@ export class RawObject {
     return this.spans.has(name)
   }
 
-  /** The value of a member; `undefined` if there is none of this name. */
+  /** The value of a member; `undefined` if there is none. */
   value(name: string): unknown {
     const span = this.spans.get(name)
     return span === undefined ? undefined : parseJson(fromUtf8(this.bytes.subarray(...span)))
   }
 
-  /** Whether the value of a member is an array with something in it. */
+  /** Whether the value of a member is a non-empty array. */
   isFilledArray(name: string): boolean {
     const { bytes } = this
     const [from] = this.spans.get(name) ?? [0]
@@ -65,8 +65,7 @@ export class RawObject {
   }
 
   /**
-   * The UTF-8 with other values, given as JSON texts. Members that it does not have come first. What was made so before is
-   * overwritten.
+   * The UTF-8 with other values, given as JSON texts. New members come first. Overwrites the previous result with zeros.
    */
   with(values: Readonly<Record<string, string>>): Bytes {
     const changes: Array<readonly [Span, string]> = []
@@ -89,7 +88,7 @@ export class RawObject {
     return this.changed
   }
 
-  /** Overwrites it with zeros, unless its memory was given back, and what was made of it last. */
+  /** Overwrites the object, unless its memory was released, and the last result with zeros. */
   overwrite(): void {
     if (this.bytes.length > 0) this.bytes.fill(0)
     this.forgetChanged()

@@ -1,19 +1,18 @@
 /**
- * What is wrong with a value that does not fit its schema, for its sender. Where a value may have one of several forms,
- * only the form that the sender most likely meant is reported, because what the other forms lack is not the sender's
- * mistake.
+ * Describes for its sender why a value does not fit its schema. For unions, only the issues of the form that the sender most
+ * likely meant are reported.
  */
 import { Array as Arr, Order, SchemaAST, SchemaIssue } from "effect"
 import type { ProblemIssue } from "../problems/problemTypes.ts"
 
 type Issue = SchemaIssue.Issue
 
-/** How many wrong members are reported at once: a body of a megabyte has room for thousands. */
+/** Issues reported at most; a body of a megabyte can have thousands. */
 const MAX_MISFITS = 64
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** The first members that do not fit: where, below `root`, and what was expected there. */
+/** The first issues, with paths below `root`. */
 export const schemaIssues = (issue: Issue, root: ReadonlyArray<string> = []): ReadonlyArray<ProblemIssue> =>
   format(narrowed(issue))
     .issues.slice(0, MAX_MISFITS)
@@ -22,7 +21,7 @@ export const schemaIssues = (issue: Issue, root: ReadonlyArray<string> = []): Re
       message,
     }))
 
-/** The same issue, with each union reduced to the form that was meant. */
+/** The issue with each union reduced to the form that was meant. */
 const narrowed = (issue: Issue): Issue => {
   switch (issue._tag) {
     case "Composite":
@@ -41,8 +40,7 @@ const narrowed = (issue: Issue): Issue => {
 }
 
 /**
- * The member whose literal value tells the forms of a union apart, such as `role` of messages and `type` of content
- * parts.
+ * The member whose literal value discriminates a union, such as `role` of messages and `type` of content parts.
  */
 interface Tag {
   readonly key: PropertyKey
@@ -75,7 +73,7 @@ const tagOf = (union: SchemaAST.Union): Tag | undefined => {
   return undefined
 }
 
-/** The issues of a form itself, each about one of its members, unless the value as a whole does not have this form. */
+/** The issues of a form: one per member, or one for the whole value. */
 const own = (form: Issue): ReadonlyArray<Issue> => {
   if (form._tag === "Composite") return form.issues
   return form._tag === "Filter" || form._tag === "Encoding" ? own(form.issue) : [form]
@@ -89,7 +87,7 @@ const astOf = (form: Issue): SchemaAST.AST | undefined => {
 /** Whether an issue is about the member `key`. */
 const isAt = (key: PropertyKey) => (issue: Issue) => issue._tag === "Pointer" && issue.path[0] === key
 
-/** The issue of the form that was meant, or an issue that says why it cannot be told which one was. */
+/** The issue of the form that was meant, or an issue about the discriminating member. */
 const meant = (union: SchemaAST.Union, forms: Arr.NonEmptyReadonlyArray<Issue>): Issue => {
   const tag = tagOf(union)
   if (tag === undefined) return closest(forms)
@@ -105,7 +103,7 @@ const meant = (union: SchemaAST.Union, forms: Arr.NonEmptyReadonlyArray<Issue>):
   return missing ?? new SchemaIssue.Pointer([key], wrong)
 }
 
-/** Whether an issue says that a member is missing, or that it should not be there. */
+/** Whether an issue is a missing or an unexpected member. */
 const isOf = (issue: Issue, kind: "MissingKey" | "UnexpectedKey"): boolean =>
   issue._tag === "Pointer" && issue.issue._tag === kind
 
@@ -133,7 +131,7 @@ const countOf = (issue: Issue): number => {
   }
 }
 
-/** The form with the fewest members missing or too many, and then with the fewest issues. */
+/** The form with the fewest missing or unexpected members, then with the fewest issues. */
 const closest = (forms: Arr.NonEmptyReadonlyArray<Issue>): Issue => {
   const ranked = Arr.map(forms, (form) => ({ form, foreign: own(form).filter(isForeign).length, all: countOf(form) }))
   const best = Arr.min(
@@ -152,7 +150,7 @@ const closest = (forms: Arr.NonEmptyReadonlyArray<Issue>): Issue => {
       )
 }
 
-/** Several forms are equally close, so what they lack, or have no room for, is reported as one issue. */
+/** Merges the issues of equally close forms into one per kind. */
 const undecided = (first: Issue, forms: ReadonlyArray<Issue>): Issue => {
   if (first._tag !== "Composite") return first
   for (const [kind, text] of [

@@ -1,20 +1,20 @@
 /**
- * Characters beyond the Basic Multilingual Plane are pairs in the strings of this language, and providers cut answers
- * between the two. Half of a pair is not I-JSON (RFC 7493 §2.1), so halves are joined here, or become U+FFFD.
+ * Joins surrogate pairs that providers cut between chunks, and replaces unpaired surrogates with U+FFFD, because they are
+ * not I-JSON (RFC 7493 §2.1).
  */
 import { isObject, type JsonObject } from "./json.ts"
 import type { ChatChunk, Delta } from "../chat/chatTypes.ts"
 import { WHOLE } from "../chat/chatStream.ts"
 
-/** How `JSON.stringify` writes half of a pair. The same characters may also stand in a string, which does no harm. */
+/** The escape that `JSON.stringify` writes for an unpaired surrogate. A literal match in a string does no harm. */
 const MAYBE_HALF = /\\ud[89a-f]/
 export const ENDS_IN_HALF = /[\ud800-\udbff]$/
 export const REPLACEMENT = "\uFFFD"
 
-/** Whether a text that `JSON.stringify` wrote may have half of a pair in it. */
+/** Whether output of `JSON.stringify` may contain an unpaired surrogate. */
 export const mayHoldHalf = (json: string): boolean => MAYBE_HALF.test(json)
 
-/** The I-JSON of a value, with U+FFFD for each half of a pair. */
+/** The I-JSON of a value, with U+FFFD for each unpaired surrogate. */
 export const iJsonOf = (value: unknown): string => {
   const json = JSON.stringify(value)
   return mayHoldHalf(json) ? JSON.stringify(wellFormed(value)) : json
@@ -34,22 +34,22 @@ const wellFormed = (value: unknown): unknown => {
   return isObject(value) ? wellFormedObject(value) : value
 }
 
-/** An object with U+FFFD for each half of a pair in it. */
+/** The object with U+FFFD for each unpaired surrogate. */
 export const wellFormedObject = (value: JsonObject): JsonObject => mapMembers(value, wellFormed)
 
-/** Where a text grows: its choice, then the members of the delta that it is in, a tool call by its index. */
+/** Path of a growing text: its choice, then the members of the delta, with tool calls by index. */
 type Place = readonly [choice: number, ...members: ReadonlyArray<string | number>]
 
 /** Joins the pairs that are cut between the chunks of one stream. */
 export class PairJoiner {
-  /** First halves, by the JSON of their places. */
+  /** High surrogates, by the JSON of their paths. */
   private readonly held = new Map<string, string>()
-  /** The last chunk of which something is held. */
+  /** The last chunk from which something is held. */
   private last: ChatChunk | undefined
 
   /**
-   * `chunk`, whose JSON is `json`, with its texts cut between characters; before it, what was held of choices that it
-   * ends. Where nothing was held or cut, it is the same object.
+   * `chunk` (`json` is its JSON) with texts cut between characters, preceded by held surrogates of choices that it ends.
+   * Returns the same object if nothing was held or cut.
    */
   add(chunk: ChatChunk, json = JSON.stringify(chunk)): ReadonlyArray<ChatChunk> {
     if (this.held.size === 0 && !MAYBE_HALF.test(json)) return [chunk]
@@ -58,18 +58,18 @@ export class PairJoiner {
       delta: this.join([choice.index], choice.delta, choice.finish_reason != null),
     }))
     const ended = new Set(chunk.choices.flatMap(({ finish_reason, index }) => (finish_reason == null ? [] : [index])))
-    // Its texts may be others, its shape is what it was.
+    // Only texts change, so the shape stays.
     const joined = { ...mapMembers(chunk, wellFormed), choices } as unknown as ChatChunk
     this.last = joined
     return [...this.release((choice) => ended.has(choice)), joined]
   }
 
-  /** What is held at the end of the stream. */
+  /** Chunks for surrogates still held at the end of the stream. */
   end(): ReadonlyArray<ChatChunk> {
     return this.release(() => true)
   }
 
-  /** Forgets what is held, because what it belongs to is void. */
+  /** Discards held surrogates, because the stream restarts. */
   clear(): void {
     this.held.clear()
   }
@@ -92,13 +92,13 @@ export class PairJoiner {
     return whole.slice(0, -1).toWellFormed()
   }
 
-  /** Chunks like the last one for what is held of some choices and will not be joined any more. */
+  /** Chunks like the last one for held surrogates of some choices that can no longer be joined. */
   private release(isOver: (choice: number) => boolean): ReadonlyArray<ChatChunk> {
     const { last } = this
     if (last === undefined) return []
     const { created, id, model, object } = last
     return [...this.held.keys()].flatMap((key) => {
-      // Places were written by this class.
+      // This class wrote the paths.
       const [index, ...members] = JSON.parse(key) as Place
       if (!isOver(index)) return []
       this.held.delete(key)
@@ -112,5 +112,5 @@ const deltaWith = (members: ReadonlyArray<string | number>): Delta =>
   members.reduceRight<unknown>(
     (inner, member) => (typeof member === "number" ? [{ index: member, ...Object(inner) }] : { [member]: inner }),
     REPLACEMENT,
-    // The text was held back from a delta of this shape.
+    // The text comes from a delta of this shape.
   ) as Delta

@@ -1,9 +1,9 @@
-/** What `/ready` reports: little to the public, and the rest to the operator. */
+/** The reports of `/ready`: a short public one, and one for the operator. */
 import { Schema } from "effect"
 import { FailureKind } from "../upstream/failures.ts"
 import { ProviderId } from "../upstream/upstream.ts"
 
-/** A provider that is called, by its slot. */
+/** A provider with a key, by its slot. */
 const ConfiguredProvider = Schema.Struct({
   provider: ProviderId,
   configured: Schema.Literal(true),
@@ -12,16 +12,16 @@ const ConfiguredProvider = Schema.Struct({
   circuit: Schema.Literals(["closed", "open", "half-open"]),
   /** When a call last succeeded, as an RFC 3339 time. */
   last_success: Schema.NullOr(Schema.String),
-  /** What only the operator can mend, such as a refused key, until a call succeeds. */
+  /** A failure that the operator must fix, such as a refused key; cleared when a call succeeds. */
   fault: Schema.NullOr(
     Schema.Struct({
       /** As an RFC 3339 time. */
       since: Schema.String,
       /** The model that was called. */
       model: Schema.String,
-      /** How the call ended, as metrics have it. */
+      /** The same value as in metrics. */
       outcome: FailureKind,
-      /** The status or what the connection ended with, where there was one. */
+      /** HTTP status or connection error, if there was one. */
       reason: Schema.NullOr(Schema.String),
       fix: Schema.String,
     }),
@@ -29,7 +29,7 @@ const ConfiguredProvider = Schema.Struct({
 })
 export type ConfiguredProvider = typeof ConfiguredProvider.Type
 
-/** The providers that are called, in their order, then the slots that have no key. */
+/** Providers with a key in their order, then the slots without one. */
 export const ProviderReadiness = Schema.Union([
   ConfiguredProvider,
   Schema.Struct({ provider: ProviderId, configured: Schema.Literal(false) }),
@@ -40,25 +40,22 @@ export const TlsReadiness = Schema.Struct({
   mode: Schema.Literals(["off", "tls", "mtls"]),
   /** When the certificate expires, as an RFC 3339 time. */
   expires_at: Schema.NullOr(Schema.String),
-  /** Why changed certificate files were not loaded the last time. */
+  /** Why the last reload of changed certificate files failed. */
   last_reload_error: Schema.NullOr(Schema.String),
 })
 export type TlsReadiness = typeof TlsReadiness.Type
 
-/** What the operator is told. Members that only one of the two servers has are optional. */
+/** The operator's report. Members of only one of the two servers are optional. */
 export const Readiness = Schema.Struct({
   /**
-   * `unavailable`: requests should go elsewhere, because the server is shutting down or something of its own fails.
-   * `degraded`: the server works, but a provider does not, which other processes would see as well.
+   * `unavailable`: send requests elsewhere; the server is shutting down or a dependency such as the database fails.
+   * `degraded`: a provider fails, which affects other processes as well.
    */
   status: Schema.Literals(["ready", "degraded", "unavailable"]),
   draining: Schema.Boolean,
   providers: Schema.Array(ProviderReadiness),
   tls: TlsReadiness,
-  /**
-   * Whether limits and circuits are shared with other processes; `down`: each process counts by itself until Redis is
-   * back.
-   */
+  /** `up`: limits and circuits are shared between processes. `down`: each counts by itself until Redis is back. */
   redis: Schema.optionalKey(Schema.Literals(["up", "down", "off"])),
   key_storage: Schema.optionalKey(Schema.Literals(["guarded", "plain"])),
   sessions: Schema.optionalKey(Schema.Struct({ live: Schema.Int, max: Schema.Int })),
@@ -67,20 +64,18 @@ export const Readiness = Schema.Struct({
 })
 export type Readiness = typeof Readiness.Type
 
-/**
- * What the public is told: what a load balancer acts on and what a client has to know, and nothing about single
- * requests.
- */
+/** Public part of `/ready`, for load balancers and clients. It reveals nothing about single requests. */
 export const PublicReadiness = Schema.Struct({
   status: Schema.Literals(["ready", "unavailable"]),
-  /** `degraded`: a provider's circuit is open or its configuration is wrong. `none`: only the built-in echo answers. */
-  providers: Schema.Literals(["ok", "degraded", "none"]),
-  /** Whether clients must show a certificate. */
-  mtls: Schema.Literals(["on", "off"]),
+  providers: Schema.Literals(["ok", "degraded", "none"]).annotate({
+    description:
+      "`degraded`: a provider's circuit is open or its configuration is wrong. `none`: only the built-in echo answers.",
+  }),
+  mtls: Schema.Literals(["on", "off"]).annotate({ description: "Whether clients must present a certificate." }),
 })
 export type PublicReadiness = typeof PublicReadiness.Type
 
-/** Whether calls to a provider are held back, or fail until its operator mends something. */
+/** Whether a provider's circuit is not closed, or its calls fail until the operator fixes something. */
 export const isFailing = (provider: ProviderReadiness): boolean =>
   provider.configured && (provider.circuit !== "closed" || provider.fault !== null)
 

@@ -1,11 +1,11 @@
-/** Name and version of this product, as receipts and `/health` state them. */
+/** Name and version for receipts and `/health`. */
 export const SOFTWARE = "sealgate/0.1.0"
 
-/** Whether a `User-Agent` is one of this product's servers, which calls a provider. */
+/** Whether a `User-Agent` is that of a sealgate server calling a provider. */
 export const isOurServer = (userAgent: string | undefined): boolean => userAgent?.startsWith("sealgate/") === true
 
-/** The code with which a proxy refuses what its provider's own API would take. */
+/** Code of a proxy's refusal of requests that are not sealed. */
 export const NOT_SEALED = "not-sealed"
 
-/** The code with which a connector refuses a proxy or a gateway that takes it for a provider. */
+/** Code of a connector's refusal of a proxy or gateway that uses it as its provider. */
 export const CALLED_BY_SEALGATE = "called-by-sealgate"

@@ -1,9 +1,8 @@
-/** What every service that keeps rows has in common: pages, cursors, and a database that may be away. */
+/** Common parts of services with rows: pages, cursors, and the refusal if the database is unavailable. */
 import { Effect, Schema } from "effect"
 import { decodeBase64Url, encodeBase64Url, utf8 } from "../bytes/bytes.ts"
 import { Refusal } from "../problems/refusal.ts"
 
-/** The database did not do what it was asked. */
 export class StorageUnavailable extends Refusal<StorageUnavailable>()("StorageUnavailable", {
   code: "storage-unavailable",
   status: 503,
@@ -13,28 +12,27 @@ export class StorageUnavailable extends Refusal<StorageUnavailable>()("StorageUn
 const DEFAULT_PAGE_SIZE = 20
 const MAX_PAGE_SIZE = 100
 /**
- * A page ends early rather than hold more than this, because whoever reads it holds it whole, and reading a page of
- * conversations costs this process up to 0.4 s per megabyte.
+ * A page ends before it exceeds this, because its reader holds it in memory, and reading conversations takes this process up
+ * to 0.4 s per megabyte.
  */
 const MAX_PAGE_BYTES = 1024 * 1024
 export const PageSize = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: MAX_PAGE_SIZE }))
 
-/** Which page of a list. `cursor` is a `next_cursor` of the same list; without it the list starts at the newest. */
+/** A requested page. `cursor` is a `next_cursor` of the same list; without it, the list starts at the newest item. */
 export interface PageRequest {
   readonly limit?: typeof PageSize.Type | undefined
   readonly cursor?: string | undefined
 }
 
 /**
- * One page of a list, newest first; without `next_cursor` it is the last. It may have fewer items than were asked for
- * although more follow.
+ * One page of a list, newest first; the last has no `next_cursor`. A page may have fewer items than requested although more
+ * follow.
  */
 export interface Page<A> {
   readonly items: ReadonlyArray<A>
   readonly next_cursor?: string
 }
 
-/** The cursor was not made by this list. */
 export class CursorInvalid extends Refusal<CursorInvalid>()("CursorInvalid", {
   code: "cursor-invalid",
   status: 400,
@@ -43,13 +41,13 @@ export class CursorInvalid extends Refusal<CursorInvalid>()("CursorInvalid", {
 
 /** Sorts after every UUID. */
 const END = "g"
-/** An id in base64url. */
+/** Length of an id in base64url. */
 const MAX_CURSOR = 48
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /**
- * Lists are ordered by UUIDv7, newest first, and a page ends at an id: the cursor is that id, opaque to callers. Rows
- * wanted are those with an id below `before`, at most `limit`, and one more to tell whether there is a next page.
+ * The rows to read for a page: those with an id below `before`, newest first, at most `limit` and one more, which shows
+ * whether another page follows. The cursor is the last id of the previous page, opaque to callers.
  */
 export const pageBounds = (
   request: PageRequest | undefined,
@@ -61,13 +59,13 @@ export const pageBounds = (
   return UUID_V7.test(before) ? Effect.succeed({ before, limit }) : Effect.fail(new CursorInvalid())
 }
 
-/** A row as far as pages are concerned: `bytes` is about what it adds to one. */
+/** Id and approximate size of a row. */
 export interface PageRow {
   readonly id: string
   readonly bytes: number
 }
 
-/** The ids of the page made of rows that {@link pageBounds} asked for. A row that is too large for any page has one alone. */
+/** The page of rows read with {@link pageBounds}. A row above the size limit gets a page of its own. */
 export const pageOf = (rows: ReadonlyArray<PageRow>, limit: number): Page<string> => {
   const items: Array<string> = []
   let bytes = 0

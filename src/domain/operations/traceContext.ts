@@ -1,31 +1,31 @@
 /** Trace context in and out (W3C Trace Context): `traceparent` and `tracestate`, in headers or under a seal. */
 import { Context, Option, Tracer } from "effect"
 
-/** The two, as headers have them. */
+/** Values of both headers. */
 export interface TraceContext {
   readonly traceparent: string
   readonly tracestate?: string | undefined
 }
 
-/** The `tracestate` of a caller, kept on the span that stands for the caller. */
+/** The caller's `tracestate`, an annotation of the caller's span. */
 export class TraceState extends Context.Service<TraceState, string>()("sealgate/domain/traceContext/TraceState") {}
 
 const TRACEPARENT = /^([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/
 
-/** Characters of a `traceparent` as this product writes it. */
+/** Characters of a `traceparent` of version 00. */
 const TRACEPARENT_LENGTH = 55
-/** The id of a span that does not exist; a `traceparent` must not name it. */
+/** An invalid span id, for traces without a span. */
 const NO_SPAN = "0".repeat(16)
 
 /** A key, and a value that does not end in a space (§3.3.1.3). */
 const MEMBER = /^[a-z\d][a-z\d_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
 const MAX_MEMBERS = 32
-/** Characters up to which a `tracestate` has to be passed on (§3.3.1.5). */
+/** Characters of a `tracestate` that must be passed on (§3.3.1.5). */
 const MAX_STATE_LENGTH = 512
-/** Characters, with white space, up to which one is looked at. */
+/** Longest header that is parsed, in characters. */
 const MAX_HEADER_LENGTH = 16 * MAX_STATE_LENGTH
 
-/** A `tracestate` without its optional white space and empty members; none if it is not within the rules. */
+/** A `tracestate` without optional white space and empty members; `undefined` if it is invalid. */
 const stateOf = (header: string): string | undefined => {
   if (header.length > MAX_HEADER_LENGTH) return undefined
   const members = header
@@ -38,8 +38,8 @@ const stateOf = (header: string): string | undefined => {
 }
 
 /**
- * The span that a caller's headers name, to be the parent of what is done for it; none if they name none. Of a later
- * version of the format, what is known of this one counts (§4.3); version `ff` is forbidden.
+ * The caller's span from its headers; `undefined` if they are invalid. Later versions are parsed as version 00 (§4.3);
+ * version `ff` is forbidden.
  */
 export const callerSpan = (traceparent = "", tracestate = ""): Tracer.ExternalSpan | undefined => {
   const [, version, traceId, spanId, flags = "", more] = TRACEPARENT.exec(traceparent) ?? []
@@ -58,8 +58,8 @@ const parentOf = (span: Tracer.AnySpan): Tracer.AnySpan | undefined =>
   span._tag === "ExternalSpan" ? undefined : Option.getOrUndefined(span.parent)
 
 /**
- * The trace of the request that a span belongs to, also by way of a job: what problems and the log name. What a server
- * does by itself belongs to none.
+ * The trace id of a span's request, for problems and the log, also for spans of its job. `undefined` for a server's own
+ * work.
  */
 export const requestTraceId = (span: Tracer.AnySpan | undefined): string | undefined => {
   if (span === undefined) return undefined
@@ -68,8 +68,8 @@ export const requestTraceId = (span: Tracer.AnySpan | undefined): string | undef
 }
 
 /**
- * The trace headers for a callee. When spans are not exported, the caller's own headers are passed on as if this
- * product were not there, and nothing if there were none: the callee should not refer to spans that nobody kept.
+ * The trace headers for a callee. If spans are not exported, passes on the caller's headers, if any, because the callee
+ * should not refer to spans that were not kept.
  */
 export const traceContextOf = (span: Tracer.AnySpan): TraceContext | undefined => {
   let known: Tracer.AnySpan | undefined = span
@@ -83,14 +83,14 @@ export const traceContextOf = (span: Tracer.AnySpan): TraceContext | undefined =
   }
 }
 
-/** Trace context as text for the database: `traceparent` and, behind a space, `tracestate`. It always has a trace id. */
+/** Trace context as text for the database: `traceparent` and, after a space, `tracestate`. Always contains a trace id. */
 export const storeTrace = (span: Tracer.Span): string => {
   const context = traceContextOf(span)
   if (context === undefined) return `00-${span.traceId}-${NO_SPAN}-00`
   return context.tracestate === undefined ? context.traceparent : `${context.traceparent} ${context.tracestate}`
 }
 
-/** The span that {@link storeTrace} wrote down. */
+/** The span stored by {@link storeTrace}. */
 export const storedSpan = (stored: string): Tracer.ExternalSpan => {
   const traceparent = stored.slice(0, TRACEPARENT_LENGTH)
   const [, traceId = ""] = traceparent.split("-")

@@ -1,22 +1,21 @@
-/** Mistakes in the configuration: in a single setting, or between several that contradict each other. */
+/** Mistakes in the configuration, in one setting or between several. */
 import { Effect, Schema } from "effect"
 
-/** What is wrong with one setting, by the name of its variable. */
+/** A mistake in one setting, with the name of its variable. */
 const Mistake = Schema.Struct({ variable: Schema.String, problem: Schema.String })
 export type Mistake = typeof Mistake.Type
 
-/** A condition that several settings have to meet together. */
+/** A rule for several settings together. */
 export interface Rule<Values> {
   /** The settings that the rule reads. */
   readonly of: ReadonlyArray<keyof Values>
   /**
-   * The mistakes that the rule finds. It runs only when all of its settings could be decoded, so that no mistake is
-   * reported twice.
+   * Returns the mistakes. Runs only if all its settings decode, so no mistake is reported twice.
    */
   readonly mistakes: (values: Values) => ReadonlyArray<Mistake>
 }
 
-/** Everything that is wrong with the configuration, all at once. */
+/** All mistakes in the configuration. */
 export class ConfigurationMistakes extends Schema.TaggedError<ConfigurationMistakes>()("ConfigurationMistakes", {
   mistakes: Schema.Array(Mistake),
 }) {
@@ -26,7 +25,7 @@ export class ConfigurationMistakes extends Schema.TaggedError<ConfigurationMista
   }
 }
 
-/** Fails with everything in `values` that is against the rules. */
+/** Fails with all mistakes that the rules find in `values`. */
 export const checkRules = <Values>(values: Values, rules: ReadonlyArray<Rule<Values>>) => {
   const mistakes = rules.flatMap((rule) => rule.mistakes(values))
   return mistakes.length === 0 ? Effect.void : Effect.fail(new ConfigurationMistakes({ mistakes }))

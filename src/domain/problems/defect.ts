@@ -1,22 +1,22 @@
 /**
- * What may be logged of any error: its type and its place in the code. Its message could quote a prompt or a secret.
+ * The loggable part of any error: its type and its place in the code. The message could quote a prompt or a secret.
  */
 import { Cause } from "effect"
 
 const MAX_FRAMES = 8
 
-/** Type of an error: the tag of the product's own errors, else its name. */
+/** Type of an error: its tag, else its name. */
 export const typeOfError = (error: unknown): string => {
   if (typeof error !== "object" || error === null) return typeof error
   if ("_tag" in error && typeof error._tag === "string") return error._tag
   return error instanceof Error ? error.name : "object"
 }
 
-/** Stack frames of an error, innermost first, without the message that stands before them. */
+/** Stack frames of an error, innermost first, without the message before them. */
 export const placeOfError = (error: unknown): ReadonlyArray<string> => {
   if (!(error instanceof Error) || typeof error.stack !== "string") return []
-  // The message is cut off as a whole, because its lines may look like stack frames. When the stack does not begin with
-  // the message, the message was changed later and the two cannot be told apart, so nothing of the stack is used.
+  // Removes the exact message, because its lines may look like stack frames. If the stack does not begin with it, the
+  // message was changed later and cannot be separated, so the stack is not used.
   const header = error.stack.indexOf(error.message)
   if (header < 0) return []
   return error.stack
@@ -27,7 +27,7 @@ export const placeOfError = (error: unknown): ReadonlyArray<string> => {
     .map((line) => line.trim())
 }
 
-/** What a cause may tell the log: type and place of each of its errors. */
+/** Type and place of each error in a cause, for the log. */
 export const describeCause = (cause: Cause.Cause<unknown>): string =>
   cause.reasons
     .flatMap((reason) => {
@@ -45,7 +45,7 @@ const discreetError = (error: unknown): Error => {
   return discreet
 }
 
-/** A cause with the type and place of each of its errors, for whatever prints causes. */
+/** A cause with only type and place of each error, for code that prints causes. */
 export const discreetCause = (cause: Cause.Cause<unknown>): Cause.Cause<Error> =>
   Cause.fromReasons(
     cause.reasons.map((reason) => {

@@ -1,6 +1,6 @@
-/** Problem documents (RFC 9457) as plain types, for the client's package, which comes without Effect. */
+/** Problem documents (RFC 9457) as plain types, for the client's package, which does not depend on Effect. */
 
-/** One member of a request that did not fit, and why. */
+/** A member of a request that does not fit its schema. */
 export interface ProblemIssue {
   readonly path: string
   readonly message: string
@@ -16,10 +16,10 @@ export interface Problem {
   readonly code: string
   readonly trace_id?: string
   readonly retryable: boolean
-  /** Milliseconds after which another try may succeed: under the seal, where no header can say it. */
+  /** Milliseconds after which another try may succeed; under the seal, where there is no header for it. */
   readonly retry_after_ms?: number
   readonly errors?: ReadonlyArray<ProblemIssue>
-  /** Under the seal: the provider's own error object and HTTP status, for callers whose SDKs know its form. */
+  /** Under the seal: the provider's error object and HTTP status, for callers whose SDKs know its form. */
   readonly provider_error?: Readonly<Record<string, unknown>>
   readonly provider_status?: number
 }

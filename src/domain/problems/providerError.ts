@@ -1,12 +1,12 @@
-/** An error in the words of the provider that reports it, for callers whose SDKs know its form. */
+/** A provider's own error, for callers whose SDKs know its form. */
 import { Schema } from "effect"
 
 export const ProviderError = Schema.Struct({
-  /** The HTTP status that it came with, or that it names itself if it came within an answer. */
+  /** The HTTP status of the response, or the one in the error if it came within an answer. */
   status: Schema.optionalKey(Schema.Int),
   /**
-   * The vendor's own error object: for OpenAI and Anthropic, what the member `error` of their bodies holds. An error that was
-   * no object has its text as `message`.
+   * The vendor's error object; for OpenAI and Anthropic, the member `error` of the body. An error that is not an object
+   * becomes `message`.
    */
   error: Schema.Record(Schema.String, Schema.Unknown),
 })

@@ -1,10 +1,10 @@
-/** Refusals: errors of services that are sent to callers as problem documents, as they are. */
+/** Refusals: errors of services that callers receive as problem documents. */
 import { Predicate, Schema, SchemaGetter, Struct } from "effect"
 import { HttpApiError } from "effect/http-api"
 import { withoutUndefined } from "../json/withoutUndefined.ts"
 import { isRetryable, Problem, problemType } from "./problem.ts"
 
-/** Header fields that are sent beside a problem and are not in its document. */
+/** Response headers of a problem, which its document does not contain. */
 const Headers = Schema.optionalKey(Schema.Never).pipe(
   Schema.decodeTo(Schema.optionalKey(Schema.Record(Schema.String, Schema.String)), {
     decode: SchemaGetter.omit(),
@@ -26,7 +26,7 @@ const ON_WIRE = Struct.keys(Problem.fields)
 
 const RefusalTypeId = "~sealgate/domain/refusal/Refusal"
 
-/** What a refusal has beside the members of its document. */
+/** Members of a refusal beside those of its document. */
 export interface RefusalBrand {
   readonly [RefusalTypeId]: typeof RefusalTypeId
   /** The problem document, without other members of the error. */
@@ -40,12 +40,12 @@ export interface Refusal extends Error, Problem, RefusalBrand {
 
 export const isRefusal = (error: unknown): error is Refusal => Predicate.hasProperty(error, RefusalTypeId)
 
-/** How many calls errors note, where the engine lets that be set: pages share this file. */
+/** V8's limit of stack frames. Optional, because browsers load this file too. */
 const Limited = Error as ErrorConstructor & { stackTraceLimit?: number | undefined }
 
 /**
- * `Base`, whose errors do not say where they were made: a refusal is an answer, whose place nobody reads, and noting it
- * costs more than all the rest of making one.
+ * `Base` without stack traces: a refusal is an answer, whose stack is never used, and capturing it costs more than the rest
+ * of the constructor.
  */
 const withoutStack = (Base: unknown): unknown => {
   // Any class of errors is one of these.
@@ -64,12 +64,12 @@ const withoutStack = (Base: unknown): unknown => {
   return Refused
 }
 
-/** What should pass soon may be tried again after a second. */
+/** `Retry-After` of refusals that should pass soon. */
 const SOON = { "retry-after": "1" }
 
 /**
- * Declares a refusal. An endpoint with the class among its errors may be answered with it. A title is the same each time
- * (RFC 9457 §3.1.3): what is special about one time goes into `detail` and `errors`, or into `headers` beside the document.
+ * Declares a refusal, which an endpoint with the class among its errors may return. The title is always the same (RFC 9457
+ * §3.1.3); specifics go into `detail`, `errors` or `headers`.
  */
 export const Refusal =
   <Self>() =>
@@ -79,11 +79,11 @@ export const Refusal =
       readonly code: Code
       readonly status: Status
       readonly title: string
-      /** A detail that is the same each time. */
+      /** A fixed detail. */
       readonly detail?: string
-      /** By default, it is retryable if its status says so. */
+      /** Default: retryable if the status is 429 or 5xx. */
       readonly retryable?: boolean
-      /** By default, a retryable refusal says when to try again. */
+      /** Default: `Retry-After` if retryable. */
       readonly headers?: Readonly<Record<string, string>>
     },
   ) => {
@@ -99,7 +99,7 @@ export const Refusal =
     Object.defineProperty(Object(Base).prototype, "problem", {
       get(this: Refusal) {
         const problem: Record<string, unknown> = {}
-        // The members that are the same each time are inherited.
+        // Reads inherited members too, which have the fixed values.
         for (const member of ON_WIRE) if (this[member] !== undefined) problem[member] = this[member]
         return problem
       },

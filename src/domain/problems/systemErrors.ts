@@ -1,7 +1,7 @@
-/** What the system's error codes mean, in words for people: no library's own words are shown to anybody. */
+/** Messages for the system's error codes. Library messages are never shown. */
 import { isObject } from "../json/json.ts"
 
-/** The system's code at the bottom of a failure, such as `ECONNREFUSED`; its message would name addresses, or worse. */
+/** The code of the innermost cause, such as `ECONNREFUSED`. The message could contain addresses or secrets. */
 export const systemCode = (error: unknown): string | undefined => {
   if (!isObject(error)) return undefined
   const below = systemCode(error["cause"])
@@ -38,7 +38,7 @@ const CONNECTIONS: Readonly<Record<string, string>> = {
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "it asks for a client certificate",
 }
 
-/** What an `AbortSignal.timeout` ends a request with. */
+/** Whether `AbortSignal.timeout` ended the request. */
 const isTimeout = (error: unknown): boolean =>
   error instanceof Error && (error.name === "TimeoutError" || isTimeout(error.cause))
 
@@ -50,11 +50,11 @@ export const connectionReason = (error: unknown): string => {
   return CONNECTIONS[code] ?? (code.startsWith("HPE_") ? "it does not speak HTTP" : `there was no answer (${code})`)
 }
 
-/** A name that does not exist, or a failure of TLS. Other failures of connections may pass. */
+/** Unknown host names and TLS failures. Other connection failures may pass. */
 const LASTING =
   /^(ENOTFOUND|EPROTO|CERT_\w+|ERR_(TLS|SSL)_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+)$/
 
-/** Whether a connection will fail until somebody mends an address or a certificate. */
+/** Whether a connection fails until an address or a certificate is fixed. */
 export const lastsUntilMended = (error: unknown): boolean => LASTING.test(systemCode(error) ?? "")
 
 const FILES: Readonly<Record<string, string>> = {
@@ -78,7 +78,7 @@ export const fileReason = (error: unknown): string => {
   return code === undefined ? "it is not what it should be" : (FILES[code] ?? `the system says ${code}`)
 }
 
-/** By SQLite's primary result codes, which extended codes have in their lowest byte. */
+/** By SQLite's primary result code, the lowest byte of extended codes. */
 const SQLITE: Readonly<Record<number, string>> = {
   5: "another process has it locked",
   8: "it is read-only",
@@ -89,5 +89,5 @@ const SQLITE: Readonly<Record<number, string>> = {
   26: "it is not a database of SQLite",
 }
 
-/** What a result code of SQLite means, if it is about the file and not about a statement. */
+/** Meaning of a SQLite result code, if it concerns the file and not a statement. */
 export const sqliteReason = (code: number): string | undefined => SQLITE[code & 0xff]

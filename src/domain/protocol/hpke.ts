@@ -1,10 +1,10 @@
-/** What of HPKE's key schedule (RFC 9180 §5.1, mode base) is the same for both ends. Hashing is left to each. */
+/** The part of HPKE's key schedule (RFC 9180 §5.1, mode base) that both ends share. Each end does its own hashing. */
 import { type Bytes, concat, utf8 } from "../bytes/bytes.ts"
 import type { SuiteId } from "./suites.ts"
 
 export const MODE_BASE = Uint8Array.of(0)
 
-/** With which everything labelled begins (§4). */
+/** Prefix of labelled inputs (§4). */
 export const HPKE_VERSION = utf8("HPKE-v1")
 
 export const HPKE_LABELS = {

@@ -1,6 +1,5 @@
 /**
- * What public keys have to satisfy before a secret is agreed with them. Only public values are handled here, so nothing
- * has to take constant time.
+ * Validates public keys before a secret is agreed with them. All values are public, so nothing needs constant time.
  */
 import { type Bytes, equalBytes } from "../bytes/bytes.ts"
 
@@ -9,15 +8,15 @@ const LAST = 31
 const PRIME_FIRST = 0xed
 const PRIME_LAST = 0x7f
 
-/** The `u` coordinates of small order below the prime, little-endian; 0, 1 and −1 are told by their bytes. */
+/** The `u` coordinates of small order below the prime, little-endian; 0, 1 and −1 are recognised by their bytes. */
 const SMALL_ORDER = [
   "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
   "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
 ].map((hex) => Uint8Array.from(hex.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16)))
 
 /**
- * Whether 32 bytes are the one encoding of a point of X25519 with which an agreement is secret: below the prime (RFC 7748
- * §5 masks what is not, so that one point had two encodings), and not of small order (§6.1).
+ * Whether 32 bytes are a canonical X25519 point not of small order (RFC 7748 §6.1). Canonical means below the prime: §5 would
+ * mask other values, so a point would have two encodings.
  */
 export const isX25519Key = (key: Bytes): boolean => {
   const middle = key.subarray(1, LAST)

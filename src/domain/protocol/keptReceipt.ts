@@ -1,13 +1,11 @@
-/**
- * What is kept of a call that went through a sealed proxy: enough for `sealgate verify`, but neither prompt nor answer.
- */
+/** The record of a call through a sealed proxy: enough for `sealgate verify`, without prompt and answer. */
 import { Schema } from "effect"
 
 export const KeptReceipt = Schema.Struct({
-  /** Signed statements: what was served, and that it came whole. */
-  receipt: Schema.String,
-  proof: Schema.String,
-  /** Public parts of the pinned keys that signed, as JWKs. */
-  keys: Schema.Array(Schema.Record(Schema.String, Schema.String)),
+  receipt: Schema.String.annotate({ description: "A signed statement of what was served." }),
+  proof: Schema.String.annotate({ description: "A signed statement that the answer was complete." }),
+  keys: Schema.Array(Schema.Record(Schema.String, Schema.String)).annotate({
+    description: "The pinned public keys that signed, as JWKs.",
+  }),
 })
 export type KeptReceipt = typeof KeptReceipt.Type

@@ -1,17 +1,17 @@
 /**
- * The pace of a stream (sealed protocol §5): the milliseconds between its frames. Frames that are sent by a clock,
- * rather than when a token arrives, tell an observer on the path nothing about the number of tokens.
+ * The pace of a stream (sealed protocol §5): the milliseconds between its frames. Frames sent by a clock, rather than when a
+ * token arrives, reveal nothing about the number of tokens to an observer on the path.
  */
 import { FLOOR, UNPACED_FLOOR } from "./padding.ts"
 
 export const DEFAULT_PACE = 100
-/** The pace of a stream whose frames are sent as tokens arrive: for callers to whom latency matters more. */
+/** Frames are sent as tokens arrive, for callers to whom latency matters more. */
 export const UNPACED = 0
 
 const SHORTEST = 20
 const LONGEST = 1000
 
-/** The pace that a request asks for, or {@link DEFAULT_PACE} if it asks for none or for an invalid one. */
+/** The requested pace, or {@link DEFAULT_PACE} if it is absent or invalid. */
 export const paceOf = (value: unknown): number =>
   typeof value === "number" && Number.isInteger(value) && (value === UNPACED || (value >= SHORTEST && value <= LONGEST))
     ? value

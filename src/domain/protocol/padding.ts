@@ -1,24 +1,22 @@
 /**
- * Padded blocks (sealed protocol §4.4): what is sealed is never the payload itself but a block whose size reveals
- * little about it. Sizes follow Padmé (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and
+ * Padded blocks (sealed protocol §4.4): payloads are sealed in blocks whose size reveals little about them. Sizes follow Padmé (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and
  * Communication with PURBs", PETS 2019): at most 12 % overhead, O(log log n) bits leaked.
  */
 import { type Bytes, setU32 } from "../bytes/bytes.ts"
 
-/** Smallest block, in bytes, of everything but {@link UNPACED_FLOOR}. */
+/** Smallest block, in bytes, except where {@link UNPACED_FLOOR} applies. */
 export const FLOOR = 1024
-/** Smallest block, in bytes, of a frame that is sent as soon as there is something for it. */
+/** Smallest block, in bytes, of a frame of an unpaced stream. */
 export const UNPACED_FLOOR = 512
 
 const HEADER = 4
 
 /**
- * The lengths of end records, in bytes, are multiples of this: so neither the counts in them nor the way the response
- * ended shows.
+ * End records are padded to multiples of this, in bytes, which hides their counts and how the response ended.
  */
 const END_RECORD_BLOCK = 4096
 
-/** The length, in bytes, that an end record of `length` is filled to (sealed protocol §5): 4092, 8188, … */
+/** The padded length of an end record, in bytes (sealed protocol §5): 4092, 8188, … */
 export const endRecordLength = (length: number): number =>
   Math.ceil((HEADER + length) / END_RECORD_BLOCK) * END_RECORD_BLOCK - HEADER
 
@@ -43,13 +41,13 @@ export const pad = (payload: Uint8Array, floor: number): Bytes => {
 }
 
 /**
- * The payload inside `block`, as a view on it, or `undefined` when the block is not one that {@link pad} produces
- * with this floor: a length beyond the block, a size that padding does not give, or a non-zero pad byte.
+ * The payload inside `block`, as a view, or `undefined` if {@link pad} cannot have produced the block with this floor: its
+ * length exceeds the block, its size is not a padded one, or a pad byte is not zero.
  */
 export const unpad = (block: Bytes, floor: number): Bytes | undefined => {
   if (block.length < HEADER) return undefined
   const length = new DataView(block.buffer, block.byteOffset).getUint32(0)
-  // This is another size, too, where the length points beyond the block.
+  // Also rejects a length beyond the block.
   if (block.length !== blockSize(length, floor)) return undefined
   let padding = 0
   for (let i = HEADER + length; i < block.length; i++) padding |= block[i] ?? 0

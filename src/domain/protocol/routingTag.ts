@@ -1,17 +1,17 @@
 /**
- * How a request finds the process that holds its session, where several proxies stand behind one address. A session id
- * may begin with the tag of the process that made it; the client repeats these characters in a header, because what
- * stands in front can read headers and not the body. The tag is a hint and authenticates nothing.
+ * Routes requests to the process that holds their session, if several proxies share an address. A session id may begin with
+ * the tag of its process. The client repeats the tag in a header, because load balancers read headers, not bodies. The tag
+ * is a hint and authenticates nothing.
  */
 import { type Bytes, decodeBase64Url } from "../bytes/bytes.ts"
 
 /** The request header that carries the tag. */
 export const ROUTE_HEADER = "sealgate-route"
 
-/** Four characters of base64url are three bytes, so a tag is whole bytes of the session id. */
+/** Four characters of base64url are exactly three bytes of the session id. */
 const ROUTING_TAG_LENGTH = 4
 
-/** Lower case alone: balancers such as nginx compare without regard to case. */
+/** Lower case only, because load balancers such as nginx ignore case. */
 export const ROUTING_TAG = /^[a-z0-9]{4}$/
 
 /** The first bytes of every session id that begins with `tag`. */

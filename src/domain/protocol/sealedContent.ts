@@ -1,4 +1,4 @@
-/** What stands inside the block of a request (sealed protocol §3): a credential, and behind it the payload. */
+/** Content of a request's block (sealed protocol §3): a credential, then the payload. */
 import { type Bytes, concat, fromUtf8, u32, utf8 } from "../bytes/bytes.ts"
 
 /** Longest credential, in bytes. */
@@ -7,7 +7,7 @@ export const MAX_CREDENTIAL_BYTES = 8192
 const LENGTH_BYTES = 4
 
 export interface SealedContent {
-  /** What HTTP would have in `Authorization`; empty if there is none. */
+  /** The value for `Authorization`; empty if there is none. */
   readonly credential: Bytes
   /** The JSON of the request. A revealed exchange shows it, but never the credential. */
   readonly payload: Bytes
@@ -19,7 +19,7 @@ export const joinContent = (credential: string, payload: Uint8Array): Bytes => {
   return concat(u32(bytes.length), bytes, payload)
 }
 
-/** Both parts, as views on `content`; `undefined` if it is not one that {@link joinContent} makes. */
+/** Both parts, as views on `content`; `undefined` if {@link joinContent} cannot have made it. */
 export const splitContent = (content: Bytes): SealedContent | undefined => {
   if (content.length < LENGTH_BYTES) return undefined
   const length = new DataView(content.buffer, content.byteOffset).getUint32(0)

@@ -1,4 +1,4 @@
-/** What is inside a sealed request (sealed protocol §3). */
+/** The payload of a sealed request (sealed protocol §3). */
 import { Schema } from "effect"
 import { isObject } from "../json/json.ts"
 
@@ -6,7 +6,7 @@ const REQUEST_ID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/
 
 export const isRequestId = (value: unknown): value is string => typeof value === "string" && REQUEST_ID.test(value)
 
-/** The members by which a request can be identified even if everything else in it is wrong. */
+/** The members that identify a request even if the rest is invalid. */
 export const RequestHead = Schema.Struct({
   /** Chosen by the client; names the request in the receipt. */
   request_id: Schema.String.check(
@@ -19,22 +19,22 @@ export const RequestHead = Schema.Struct({
 })
 
 export const SealedRequest = Schema.Struct({
-  /** Which provider must serve the request. */
+  /** The provider that must serve the request. */
   provider: Schema.optionalKey(Schema.NonEmptyString),
-  /** Whether a stream may begin again after a chunk of it was sealed; by default as its API has it. */
+  /** Whether a stream may restart after a chunk was sealed; the default depends on the API. */
   restart: Schema.optionalKey(Schema.Boolean),
-  /** How to read `body`. */
+  /** The API of `body`. */
   api: Schema.String,
-  /** Headers of the vendor's API that say how the model is called. */
+  /** Headers of the vendor's API that affect the model call. */
   headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   body: Schema.Unknown,
 })
 
-/** Whether a request has the head that it should, at a glance: the schema says of others what is wrong. */
+/** Fast check of {@link RequestHead}; the schema reports the faults of others. */
 export const isRequestHead = (value: unknown): value is typeof RequestHead.Type =>
   isObject(value) && isRequestId(value["request_id"]) && Number.isSafeInteger(value["issued_at"])
 
-/** Whether a request is one as most are, at a glance: without headers. The schema judges the others. */
+/** Fast check of a request without headers, as most are; the schema decodes the others. */
 export const isUsualRequest = (value: unknown): value is typeof SealedRequest.Type =>
   isObject(value) &&
   typeof value["api"] === "string" &&

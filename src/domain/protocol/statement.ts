@@ -1,7 +1,6 @@
 /**
- * Statements: what the proxy's pinned Ed25519 identity signs, as compact JWS (RFC 7515) with exactly the header
- * `{"alg":"Ed25519","typ":…,"kid":…}` (RFC 9864). This file builds and takes apart the text; signing and checking
- * happen where the keys are.
+ * Statements signed by the proxy's pinned Ed25519 key, as compact JWS (RFC 7515) with exactly the header
+ * `{"alg":"Ed25519","typ":…,"kid":…}` (RFC 9864). This file builds and parses their text, without signing or verifying.
  */
 import { isObject } from "../json/json.ts"
 import { type Bytes, decodeBase64Url, encodeBase64Url, utf8 } from "../bytes/bytes.ts"
@@ -36,24 +35,24 @@ export interface SessionLimits {
 interface Issued {
   /** The version of the protocol. */
   readonly version: typeof VERSION
-  /** Who signed: the `kid` of the attestation key. */
+  /** The `kid` of the attestation key that signed. */
   readonly iss: string
   /** Seconds since the epoch. */
   readonly iat: number
 }
 
-/** What is offered with a session (sealed protocol §2). */
+/** Claims of a session offer (sealed protocol §2). */
 export interface SessionClaims extends SessionLimits, Issued {
   readonly session_id: string
   readonly public_key: string
   readonly suite: SuiteId
   /** Seconds since the epoch. */
   readonly expires_at: number
-  /** Hash of the body that asked for the session. */
+  /** Hash of the init request's body. */
   readonly init_hash: string
 }
 
-/** Token counts as the provider reported them (OpenAI's `usage`), passed through whole. */
+/** Token counts as the provider reported them (OpenAI's `usage`), passed through unchanged. */
 export type UsageClaims = Readonly<Record<string, unknown>>
 
 /** Claims of a receipt (sealed protocol §5). Hashes and commitments are base64url of 32 bytes. */
@@ -63,7 +62,7 @@ export interface ReceiptClaims extends Issued {
   readonly session_id: string
   readonly form: Form
   readonly status: EndStatus
-  /** Which provider and model were called last; `null` if none was. */
+  /** Provider and model of the last call; `null` if there was none. */
   readonly provider: string | null
   readonly model: string | null
   readonly finish_reasons: ReadonlyArray<string>
@@ -74,7 +73,7 @@ export interface ReceiptClaims extends Issued {
   readonly request_hash: string
   /** The chain after the data frames. */
   readonly root: string
-  /** How many data frames there were. */
+  /** Number of data frames. */
   readonly count: number
   readonly request_commitment: string
   readonly response_commitment: string
@@ -84,15 +83,15 @@ export interface ReceiptClaims extends Issued {
 }
 
 /**
- * Claims of a stream's terminal proof: checkable by anyone who recorded the stream, without keys. It crosses the wire in the
- * clear, so it says nothing of how the stream ended: the receipt does, under the seal.
+ * Claims of a stream's terminal proof, which anyone who recorded the stream can check without decrypting. It is not
+ * encrypted, so only the sealed receipt says how the stream ended.
  */
 export interface ProofClaims extends Issued {
   readonly session_id: string
   readonly request_hash: string
   /** The chain after all frames. */
   readonly root: string
-  /** How many frames there were, the final one included. */
+  /** Number of frames, including the final one. */
   readonly count: number
 }
 
@@ -102,15 +101,15 @@ export interface ClaimsOf {
   readonly proof: ProofClaims
 }
 
-/** The first part of a statement, which is the same for all of a kind that one key signs. */
+/** The JWS header, the same for all statements of one kind and key. */
 export const statementHeader = (kind: StatementKind, kid: string): string =>
   encodeBase64Url(utf8(JSON.stringify({ alg: "Ed25519", typ: STATEMENT_TYPES[kind], kid })))
 
-/** Text whose UTF-8 bytes a statement's signature covers, behind its {@link statementHeader}. */
+/** The text that a statement's signature covers. It begins with the {@link statementHeader}. */
 export const signingInput = <Kind extends StatementKind>(header: string, claims: ClaimsOf[Kind]): string =>
   `${header}.${encodeBase64Url(utf8(iJsonOf(claims)))}`
 
-/** A compact JWS from its {@link signingInput} and the 64-byte signature over it. */
+/** The compact JWS of a {@link signingInput} and its 64-byte signature. */
 export const assembleStatement = (input: string, signature: Uint8Array): string =>
   `${input}.${encodeBase64Url(signature)}`
 
@@ -129,8 +128,8 @@ const HEADER_MEMBERS = "alg,kid,typ"
 const KID_BYTES = 32
 
 /**
- * Takes a compact JWS apart, or gives `undefined` when it is not one, its `alg` is not `Ed25519`, its `kid` is no
- * thumbprint, or its header has other members than `alg`, `typ` and `kid`. Nothing is verified here.
+ * Parses a compact JWS without verifying it. Returns `undefined` if it is not one, its `alg` is not `Ed25519`, its `kid` is
+ * not a thumbprint, or its header has members other than `alg`, `typ` and `kid`.
  */
 export const parseStatement = (statement: string): ParsedStatement | undefined => {
   const parts = statement.split(".")
@@ -142,7 +141,7 @@ export const parseStatement = (statement: string): ParsedStatement | undefined =
   if (!isObject(header) || !isObject(claims) || Object.keys(header).sort().join() !== HEADER_MEMBERS) return undefined
   const { alg, kid, typ } = header
   if (alg !== "Ed25519" || typeof kid !== "string" || typeof typ !== "string") return undefined
-  // Whoever signed is named to people before it is known whether it is true, so this must not be just any text.
+  // `kid` is shown to people before it is verified, so it must not be arbitrary text.
   if (decodeBase64Url(kid)?.length !== KID_BYTES) return undefined
   return { typ, kid, claims, signed: utf8(statement.slice(0, statement.lastIndexOf("."))), signature }
 }

@@ -1,12 +1,11 @@
 /**
- * The cipher suites of the sealed protocol (§2): what each is called, how long its values are, and what a public key of it
- * must be. The first is what clients prefer. How a suite's KEM is computed is for each end: the server has native
- * primitives and a key vault, the browser neither.
+ * The cipher suites of the sealed protocol (§2): names, lengths, and validity of public keys. Each end implements the KEMs
+ * separately: the server has native primitives and a key vault, the browser neither.
  */
 import type { Bytes } from "../bytes/bytes.ts"
 import { isMlKem768Key, isX25519Key } from "./kemKeys.ts"
 
-/** How HPKE (RFC 9180 §7) and its registries number a suite. */
+/** Ids of a suite in HPKE's registries (RFC 9180 §7). */
 export interface SuiteId {
   readonly kem: number
   readonly kdf: number
@@ -14,21 +13,21 @@ export interface SuiteId {
 }
 
 export interface Suite {
-  /** By which people choose it. */
+  /** Name in settings and messages. */
   readonly name: SuiteName
   readonly id: SuiteId & { readonly kem: KemId; readonly kdf: typeof KDF_ID; readonly aead: typeof AEAD_ID }
   readonly encBytes: number
   readonly publicKeyBytes: number
-  /** Whether something can be sealed to a public key of the right length. */
+  /** Validates a public key of the right length, before sealing to it. */
   readonly isSoundKey: (publicKey: Bytes) => boolean
-  /** Whether an `enc` of the right length may be decapsulated. */
+  /** Validates an `enc` of the right length, before decapsulation. */
   readonly isSoundEnc: (enc: Bytes) => boolean
 }
 
 type KemId = 0x0020 | 0x647a
 export type SuiteName = "MLKEM768-X25519" | "X25519"
 
-/** HKDF-SHA256 and AES-256-GCM: the same in all suites, because everything behind the KEM is the same. */
+/** HKDF-SHA256 and AES-256-GCM; suites differ only in their KEM. */
 const KDF_ID = 0x0001
 const AEAD_ID = 0x0002
 
@@ -36,8 +35,8 @@ const X25519_BYTES = 32
 export const ML_KEM_768 = { seedBytes: 64, publicKeyBytes: 1184, ciphertextBytes: 1088 } as const
 
 /**
- * X-Wing (draft-connolly-cfrg-xwing-kem-08; -09 and -10 differ in their date alone). IANA registered its number under that
- * name; the other name is what draft-ietf-hpke-pq asks for, since its revision -02 and with the same result.
+ * X-Wing (draft-connolly-cfrg-xwing-kem-08; -09 and -10 differ only in date). IANA registered its number under that name;
+ * draft-ietf-hpke-pq uses another name since revision -02, with the same result.
  */
 export const X_WING: Suite = {
   name: "MLKEM768-X25519",
@@ -46,7 +45,7 @@ export const X_WING: Suite = {
   publicKeyBytes: ML_KEM_768.publicKeyBytes + X25519_BYTES,
   isSoundKey: (key) =>
     isMlKem768Key(key.subarray(0, ML_KEM_768.publicKeyBytes)) && isX25519Key(key.subarray(ML_KEM_768.publicKeyBytes)),
-  // Any bytes are a ciphertext of ML-KEM: what does not decapsulate gives another secret.
+  // ML-KEM accepts any ciphertext; an invalid one yields an unrelated secret.
   isSoundEnc: (enc) => isX25519Key(enc.subarray(ML_KEM_768.ciphertextBytes)),
 }
 
@@ -60,10 +59,10 @@ export const X25519: Suite = {
   isSoundEnc: isX25519Key,
 }
 
-/** The preferred first. */
+/** Preferred first. */
 export const SUITES: ReadonlyArray<Suite> = [X_WING, X25519]
 
-/** How many suites a client may offer. */
+/** Suites that a client may offer at most. */
 export const MAX_SUITES = 8
 
 export const suiteWith = ({ aead, kdf, kem }: SuiteId): Suite | undefined =>

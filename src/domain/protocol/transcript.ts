@@ -1,20 +1,19 @@
 /**
- * What is hashed, bound and authenticated in a sealed exchange (sealed protocol §4 and §5). These functions only lay
- * out bytes; hashing is left to the caller, because the server has synchronous native primitives and the browser
- * asynchronous ones.
+ * Byte layouts that a sealed exchange hashes, binds and authenticates (sealed protocol §4 and §5). Callers do the hashing,
+ * because the server's primitives are synchronous and the browser's are not.
  */
 import { type Bytes, concat, label, setU64, u32, u64 } from "../bytes/bytes.ts"
 
-/** How a response is carried: one JSON body, or a stream of events. */
+/** The form of a response: one JSON body or a stream of events. */
 export const FORM = { complete: 1, stream: 2 } as const
 export type Form = keyof typeof FORM
 
-/** How a response ended. Anything but `complete` is an error to the client. */
+/** How a response ended. Clients treat anything but `complete` as an error. */
 export type EndStatus = "complete" | "failed" | "aborted"
 
 export const VERSION = 2 as const
 
-/** Media types of the two forms. A 200 of another type is no answer. */
+/** Media types of the two forms. Clients reject a 200 of another type. */
 export const MEDIA_TYPE = {
   complete: "application/vnd.sealgate.sealed+json",
   stream: "text/event-stream",
@@ -26,9 +25,9 @@ export const KEY_BYTES = 32
 export const NONCE_BYTES = 12
 export const TAG_BYTES = 16
 export const EXPORT_BYTES = 32
-/** How far, in milliseconds, `issued_at` may be from the server's clock. */
+/** Largest difference between `issued_at` and the server's clock, in milliseconds. */
 export const MAX_SKEW_MS = 60_000
-/** The longest that a session may last, in seconds: one day. */
+/** Longest session, in seconds: one day. */
 export const MAX_SESSION_SECONDS = 86_400
 
 const LABELS = {
@@ -54,7 +53,7 @@ export const requestAad = (sessionId: Uint8Array): Bytes => concat(LABELS.reques
 export const requestTranscript = (attestationHash: Uint8Array, enc: Uint8Array, ciphertextHash: Uint8Array): Bytes =>
   concat(LABELS.transcript, attestationHash, enc, ciphertextHash)
 
-/** Context of the HPKE export from which the response keys come. */
+/** Exporter context of the secret from which the response keys are derived. */
 export const responseExportContext = LABELS.response
 
 /** Salt of the HKDF-Extract step over the exported secret. */
@@ -78,7 +77,7 @@ export const frameNonce = (baseNonce: Uint8Array, index: number): Bytes => {
 
 /** Associated data of frame `index`. */
 export const frameAad = (form: Form, index: number, final: boolean, requestHash: Uint8Array): Bytes => {
-  // One array, because this and the next are made for each frame.
+  // One array, because this and the next function run for each frame.
   const aad = new Uint8Array(LABELS.frame.length + 10 + requestHash.length)
   aad.set(LABELS.frame)
   let at = LABELS.frame.length
@@ -104,11 +103,11 @@ export const chainLink = (previous: Uint8Array, index: number, final: boolean, c
   return link
 }
 
-/** What `request_commitment` authenticates, before the HMAC of the credential and the payload of the request. */
+/** First input of `request_commitment`, before the HMAC of the credential and the request's payload. */
 export const requestCommitmentPrefix = LABELS.request
 
-/** What `response_commitment` authenticates, before the data frames. */
+/** First input of `response_commitment`, before the data frames. */
 export const responseCommitmentPrefix = LABELS.response
 
-/** How one data frame's payload enters `response_commitment`: its length, then the payload itself. */
+/** Input of one data frame to `response_commitment`: its payload's length, before the payload. */
 export const commitmentLength = (payload: Uint8Array): Bytes => u32(payload.length)

@@ -1,8 +1,8 @@
-/** How amounts are written for people, on the pages and by the command: US dollars, a point for decimals. */
+/** Formats amounts as US dollars, for the pages and the command. */
 
 const MICRO = 1_000_000
 
-/** Enough decimals to see what a single call costs, and no more than that. */
+/** Enough decimals to show the cost of a single call. */
 const decimalsFor = (dollars: number): number => {
   if (dollars === 0 || dollars >= 1) return 2
   return dollars >= 0.01 ? 4 : 6
@@ -14,12 +14,12 @@ const written = (microUsd: number, decimals: number, most = decimals): string =>
   return `${microUsd < 0 ? "−" : ""}$${digits}`
 }
 
-/** An amount of micro-USD to read; what is not known is called that, never nothing. */
+/** Formats an amount of micro-USD; an unknown amount is `unknown`, not 0. */
 export const usd = (microUsd: number | null | undefined): string =>
   microUsd == null ? "unknown" : written(microUsd, decimalsFor(Math.abs(microUsd) / MICRO))
 
-/** An amount that somebody chose, as they would write it. */
+/** Formats a chosen amount, such as a limit, without trailing zeros beyond cents. */
 export const usdPlain = (microUsd: number): string => written(microUsd, 2, 6)
 
-/** An amount to the last micro-USD, for tables of figures. */
+/** Formats an amount to the micro-USD, for tables. */
 export const usdExact = (microUsd: number): string => written(microUsd, 6)

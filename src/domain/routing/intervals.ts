@@ -1,4 +1,4 @@
-/** Spans of time divided along UTC hours or days. All times are in milliseconds since the epoch. */
+/** Divides periods into UTC hours or days. Times are milliseconds since the epoch. */
 import { Schema } from "effect"
 
 export const Interval = Schema.Literals(["hour", "day"])
@@ -6,19 +6,19 @@ export type Interval = typeof Interval.Type
 
 const LENGTH_MS = { hour: 3_600_000, day: 86_400_000 } as const satisfies Record<Interval, number>
 
-/** A span is divided into at most so many intervals: 31 days of hours, and one more for a span that begins within one. */
+/** Intervals of a period at most: 31 days of hours, and one more if it begins within an hour. */
 export const MAX_INTERVALS = 31 * 24 + 1
 
-/** Which interval since the epoch a moment is in. */
+/** Number of the interval since the epoch that contains `at`. */
 export const intervalAt = (at: number, interval: Interval): number => Math.floor(at / LENGTH_MS[interval])
 
-/** How many intervals there are between `from`, which is included, and `to`, which is not. */
+/** Number of intervals between `from` (inclusive) and `to` (exclusive). */
 export const countIntervals = (from: number, to: number, interval: Interval): number =>
   from >= to ? 0 : Math.ceil(to / LENGTH_MS[interval]) - intervalAt(from, interval)
 
 /**
- * The intervals of a span, in order and without gaps: the first begins at `from` and the last ends at `to`, so these two
- * may be shorter than the others.
+ * The intervals of a period, in order and without gaps. The first begins at `from` and the last ends at `to`, so both may be
+ * shorter than the others.
  */
 export const intervalsOf = (from: number, to: number, interval: Interval) => {
   const first = intervalAt(from, interval)

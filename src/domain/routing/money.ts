@@ -1,6 +1,6 @@
 /**
- * Money and what it buys. Amounts are whole micro-USD (a millionth of a US dollar), prices micro-USD per million
- * tokens, so no amount ever passes through a fraction. An amount that is not known is `null`, never 0.
+ * Prices and costs. Amounts are whole micro-USD (millionths of a US dollar), prices are micro-USD per million tokens, so
+ * amounts are never fractions. An unknown amount is `null`, never 0.
  */
 import { Schema } from "effect"
 import type { Usage } from "../chat/chatTypes.ts"
@@ -8,23 +8,29 @@ import type { Usage } from "../chat/chatTypes.ts"
 /** Prices are quoted for this many tokens. */
 const TOKENS_PER_PRICE = 1_000_000n
 
-/** No model costs more than 100,000 USD per million tokens; a larger number is a mistake of units. */
+/** 100,000 USD per million tokens. A larger price is a mistake of units. */
 const MAX_PRICE = 100_000_000_000
 
-/** Micro-USD per million tokens: 3 USD per million tokens is 3,000,000. */
-const Price = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: MAX_PRICE }))
+const Price = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: MAX_PRICE })).annotate({
+  description: "Micro-USD per million tokens: 3 USD per million tokens is 3000000.",
+})
 
-const rates = { input: Price, output: Price, cached_input: Price }
+const rates = {
+  input: Price,
+  output: Price,
+  cached_input: Price.annotate({
+    description:
+      "Micro-USD per million input tokens that the provider reads from its cache; without a discount, as `input`.",
+  }),
+}
 
-/**
- * What a model costs. `cached_input` is the price of input tokens that the provider read from its cache; a model
- * without that discount has its `input` price there. `long_context` replaces all three for every token of a request
- * whose input is longer than `above_input_tokens`, as several providers bill it.
- */
+/** Prices of a model. */
 export const Prices = Schema.Struct({
   ...rates,
   long_context: Schema.optionalKey(
-    Schema.Struct({ above_input_tokens: Schema.Int.check(Schema.isGreaterThan(0)), ...rates }),
+    Schema.Struct({ above_input_tokens: Schema.Int.check(Schema.isGreaterThan(0)), ...rates }).annotate({
+      description: "Prices of every token of a request whose input is longer than `above_input_tokens`.",
+    }),
   ),
 })
 export type Prices = typeof Prices.Type
@@ -38,10 +44,7 @@ export interface Tokens {
 
 export const NO_TOKENS: Tokens = { input: 0, output: 0, cached: 0 }
 
-/**
- * The counts that a provider sent, or `null` if it sent none. More cached than input tokens cannot be, so the number is
- * capped.
- */
+/** The token counts that a provider reported, or `null` if it reported none. Caps cached tokens at the input tokens. */
 export const tokensOf = (usage: Usage | null | undefined): Tokens | null =>
   usage == null
     ? null
@@ -57,9 +60,8 @@ const ratesOf = (prices: Prices, input: number): Pick<Prices, keyof typeof rates
 }
 
 /**
- * The cost of one call in micro-USD: uncached input, cached input and output, each at its price, summed exactly and
- * then rounded once, half a micro-USD up. So one call is off by at most half a micro-USD, and sums of calls are exact
- * sums of these amounts. `null` when the price or the tokens are unknown, or the amount is beyond exact integers.
+ * The cost of one call in micro-USD, summed exactly and rounded once, half up. So one call is off by at most half a
+ * micro-USD. `null` if the price or the tokens are unknown, or the amount is not a safe integer.
  */
 export const costOf = (prices: Prices | null, tokens: Tokens | null): number | null => {
   if (prices === null || tokens === null) return null
@@ -73,8 +75,8 @@ export const costOf = (prices: Prices | null, tokens: Tokens | null): number | n
 }
 
 /**
- * The longest output in whole tokens with which a call of `input` tokens costs no more than `cost`, `Infinity` where output is
- * free, and negative where its input alone costs more.
+ * The most output tokens with which a call of `input` tokens costs at most `cost`. `Infinity` if output is free, negative
+ * if the input alone costs more.
  */
 export const outputWithin = (prices: Prices, input: number, cost: number): number => {
   const rates = ratesOf(prices, input)
@@ -83,13 +85,13 @@ export const outputWithin = (prices: Prices, input: number, cost: number): numbe
   return rates.output === 0 ? Infinity : Number(left / BigInt(rates.output))
 }
 
-/** Sums of amounts and counts end here, the largest exact integer: no call can make the sum that it is in unreadable. */
+/** Cap of sums, the largest exact integer: one absurd call cannot make a sum undecodable. */
 export const MAX_SUM = Number.MAX_SAFE_INTEGER
 
 /** The sum of two amounts or counts, at most {@link MAX_SUM}. */
 export const sumOf = (a: number, b: number): number => Math.min(a + b, MAX_SUM)
 
-/** The sum of two amounts; what is unknown makes the sum unknown. */
+/** The sum of two amounts; `null` if either is unknown. */
 export const addCost = (a: number | null, b: number | null): number | null =>
   a === null || b === null ? null : sumOf(a, b)
 

@@ -1,12 +1,12 @@
 /**
- * Which model serves which call. A target is a model at a provider; a strategy orders the targets that fit; what the
- * first one cannot serve, the next one gets.
+ * Which model serves which call. A target is a model at a provider. A strategy orders the targets that fit; each is
+ * tried if the one before it fails.
  */
 import { Schema } from "effect"
 import { Prices } from "./money.ts"
 import { TargetFilter, TargetName } from "../upstream/targets.ts"
 
-/** What a model is called for. Modes give every call one of these, and configuration can filter targets by them. */
+/** The role that a mode gives a call. The configuration can filter targets by role. */
 export const Role = Schema.Literals(["proposer", "critic", "judge"])
 export type Role = typeof Role.Type
 
@@ -26,8 +26,8 @@ const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }
 const Count = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
 /**
- * What the fault policy's numbers may be, over the API and from the environment. Both take the same, because the API
- * shows the environment's policy until somebody stores another. Waits are in milliseconds.
+ * Bounds of the fault policy's numbers, over the API and from the environment. They are the same for both, because the
+ * API shows the environment's policy until another is stored. Waits are in milliseconds.
  */
 export const POLICY_BOUNDS = {
   retries: { minimum: 0, maximum: 5 },
@@ -38,81 +38,93 @@ export const POLICY_BOUNDS = {
 const { failures, retries, waitMs } = POLICY_BOUNDS
 const WaitMs = Count(waitMs.minimum, waitMs.maximum)
 
-/**
- * `weight` is 1 by default and matters to `weighted` only; `prices` replace the shipped ones; `quality` is 0 to 1;
- * `first_token_ms` replaces the limit of the same name in `timeouts`.
- */
 export const Target = Schema.Struct({
   ...TargetName.fields,
-  weight: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))),
-  quality: Schema.optionalKey(Fraction),
-  max_context_tokens: Count(1, 100_000_000),
-  prices: Schema.optionalKey(Prices),
-  first_token_ms: Schema.optionalKey(WaitMs),
+  weight: Schema.optionalKey(
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })).annotate({
+      description: "Share of calls with the strategy `weighted`; 1 if left out.",
+    }),
+  ),
+  quality: Schema.optionalKey(Fraction.annotate({ description: "For the strategy `quality`." })),
+  max_context_tokens: Count(1, 100_000_000).annotate({ description: "The longest request that it takes." }),
+  prices: Schema.optionalKey(Prices.annotate({ description: "Replaces the shipped prices." })),
+  first_token_ms: Schema.optionalKey(
+    WaitMs.annotate({ description: "Replaces the limit of the same name in `timeouts`." }),
+  ),
 })
 export type Target = typeof Target.Type
 
-/** How often the same target is tried again, and how the jittered waits between the tries grow. */
+/** Retries of the same target, with jittered waits that double. */
 const Retry = Schema.Struct({
   max_retries: Count(retries.minimum, retries.maximum),
-  base_delay_ms: WaitMs,
-  max_delay_ms: WaitMs,
+  base_delay_ms: WaitMs.annotate({ description: "Longest wait before the first retry; it doubles with each retry." }),
+  max_delay_ms: WaitMs.annotate({ description: "Longest wait before any retry." }),
 })
-/** After how many failed requests in a row a target's circuit opens, and how long it stays open before one probe. */
-const Breaker = Schema.Struct({ failure_threshold: Count(failures.minimum, failures.maximum), open_ms: WaitMs })
-/** How long to wait for the first token, for the next one, and for the whole answer with its retries and failovers. */
+const Breaker = Schema.Struct({
+  failure_threshold: Count(failures.minimum, failures.maximum).annotate({
+    description: "Consecutive failed requests that open a target's circuit.",
+  }),
+  open_ms: WaitMs.annotate({ description: "How long the circuit stays open before one probe." }),
+})
 const Timeouts = Schema.Struct({
-  first_token_ms: WaitMs,
-  idle_ms: WaitMs,
-  total_ms: WaitMs,
+  first_token_ms: WaitMs.annotate({ description: "Longest wait for the first token." }),
+  idle_ms: WaitMs.annotate({ description: "Longest wait for each further token." }),
+  total_ms: WaitMs.annotate({ description: "Longest wait for the whole answer, with retries and failovers." }),
 })
 
 const settings = {
-  strategy: Strategy,
-  baseline: TargetName,
+  strategy: Strategy.annotate({ description: "The order in which targets are tried; docs/gateway.md describes each." }),
+  baseline: TargetName.annotate({ description: "The model with whose prices costs are compared." }),
   targets: Schema.Array(Target).check(Schema.isMinLength(1), Schema.isMaxLength(100)),
   roles: Schema.optionalKey(
     Schema.Struct({
       proposer: Schema.optionalKey(TargetFilter),
       critic: Schema.optionalKey(TargetFilter),
       judge: Schema.optionalKey(TargetFilter),
-    }),
+    }).annotate({ description: "Which targets serve which role; without it, all serve all." }),
   ),
-  cascade: Schema.optionalKey(Schema.Struct({ escalate_below: Fraction })),
+  cascade: Schema.optionalKey(
+    Schema.Struct({
+      escalate_below: Fraction.annotate({
+        description: "The next target is asked if agreement or confidence is below this.",
+      }),
+    }).annotate({ description: "For the strategy `cascade`." }),
+  ),
   retry: Retry,
   breaker: Breaker,
   timeouts: Timeouts,
 }
 
-/** The routing in force. `version` counts the changes; 0 is the default that no one has stored. */
-export const RoutingSettings = Schema.Struct({ version: Schema.Int, ...settings })
+/** The routing in force. */
+export const RoutingSettings = Schema.Struct({
+  version: Schema.Int.annotate({ description: "Counts the changes; 0 is the default." }),
+  ...settings,
+})
 export type RoutingSettings = typeof RoutingSettings.Type
 
-/**
- * What a model costs at the moment, or `null` if that is not known. Shipped prices say when and where they were found.
- */
+/** Current prices of a target. */
 export const EffectivePrice = Schema.Struct({
   ...TargetName.fields,
-  prices: Schema.NullOr(Prices),
-  as_of: Schema.optionalKey(Schema.String),
-  source: Schema.optionalKey(Schema.String),
+  prices: Schema.NullOr(Prices).annotate({ description: "`null` if unknown." }),
+  as_of: Schema.optionalKey(Schema.String.annotate({ description: "When a shipped price was looked up." })),
+  source: Schema.optionalKey(Schema.String.annotate({ description: "Where a shipped price was looked up." })),
 })
 export type EffectivePrice = typeof EffectivePrice.Type
 
-/** The routing in force, with what its targets and its baseline cost. */
+/** The routing in force, with the prices of its targets and its baseline. */
 export const PricedRoutingSettings = Schema.Struct({
   ...RoutingSettings.fields,
-  effective_prices: Schema.Array(EffectivePrice),
+  effective_prices: Schema.Array(EffectivePrice).annotate({
+    description: "Current prices of all targets and the baseline.",
+  }),
 })
 export type PricedRoutingSettings = typeof PricedRoutingSettings.Type
 
-/**
- * What an administrator sends. `version` says which version the change is based on. `effective_prices` is accepted and
- * ignored, so that what was read can be sent back.
- */
+/** A new configuration from an administrator. */
 export const RoutingSettingsInput = Schema.Struct({
-  version: Schema.optionalKey(Schema.Int),
+  version: Schema.optionalKey(Schema.Int.annotate({ description: "The version that the change is based on." })),
   ...settings,
+  /** Accepted and ignored, so that a configuration can be sent back as it was read. */
   effective_prices: Schema.optionalKey(Schema.Unknown),
 })
 export type RoutingSettingsInput = typeof RoutingSettingsInput.Type

@@ -1,4 +1,4 @@
-/** Whether a routing configuration can work, and the problems of one that cannot. */
+/** Checks whether a routing configuration can work. */
 import type { ProblemIssue } from "../problems/problemTypes.ts"
 import { Refusal } from "../problems/refusal.ts"
 import { Role, type RoutingSettings } from "./routing.ts"
@@ -8,30 +8,29 @@ import type { ProviderId } from "../upstream/upstream.ts"
 /** The strong entity tag (RFC 9110 §8.8.3) of a version, quotes included. */
 export const routingETag = (settings: Pick<RoutingSettings, "version">): string => `"${settings.version}"`
 
-/** The configuration cannot work. */
 export class RoutingSettingsInvalid extends Refusal<RoutingSettingsInvalid>()("RoutingSettingsInvalid", {
   code: "routing-config-invalid",
   status: 422,
   title: "The routing configuration cannot work as it is; nothing was changed.",
 }) {}
 
-/** The configuration changed since the version that the change was made to; `ETag` says the one now. */
+/** The configuration has a newer version than the change is based on; `ETag` has the current one. */
 export class RoutingSettingsStale extends Refusal<RoutingSettingsStale>()("RoutingSettingsStale", {
   code: "routing-config-stale",
   status: 412,
   title: "The routing configuration changed meanwhile; read it again and repeat the change on what it is now.",
 }) {}
 
-/** What {@link settingsIssues} has to know about the installation. */
+/** Facts about the installation for {@link settingsIssues}. */
 interface Installation {
-  /** Whether there is such a provider, with a key or without. */
+  /** Whether the provider exists, with or without a key. */
   readonly exists: (provider: ProviderId) => boolean
   readonly isConfigured: (provider: ProviderId) => boolean
-  /** Whether a price is known for the target, its own or a shipped one. */
+  /** Whether a price is known, configured or shipped. */
   readonly hasPrice: (target: TargetName) => boolean
 }
 
-/** Everything in `settings` that cannot work, as paths with what to do about it; empty when all is well. */
+/** All issues of `settings`, with what to do about each. */
 export const settingsIssues = (
   settings: Omit<RoutingSettings, "version">,
   { exists, hasPrice, isConfigured }: Installation,

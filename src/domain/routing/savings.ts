@@ -1,4 +1,4 @@
-/** What routing saved: the report of `/api/v1/routing/stats`. Money in whole micro-USD. */
+/** The report of `/api/v1/routing/stats`. Amounts are whole micro-USD. */
 import { Schema } from "effect"
 import { Mode } from "../jobs/modes.ts"
 import { Strategy } from "./routing.ts"
@@ -6,26 +6,28 @@ import { Strategy } from "./routing.ts"
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 const sums = {
-  /** Requests to the router: each is a step of a job, however many calls it took. */
-  requests: Count,
-  /** Upstream calls: retries, failovers, critics, judges and repairs included. */
-  calls: Count,
+  requests: Count.annotate({
+    description: "Requests to the router: one for each step of a job, however many calls it took.",
+  }),
+  calls: Count.annotate({ description: "Provider calls, retries and failovers included." }),
   failed_calls: Count,
   input_tokens: Count,
   output_tokens: Count,
   cached_tokens: Count,
-  /** The known cost of all calls, failed ones included. */
-  actual_micro_usd: Count,
-  /** The part of that cost that can be compared with a baseline: all of it, unless calls are unpriced. */
-  compared_micro_usd: Count,
-  /** What the same tokens would have cost at the baseline's prices. */
-  baseline_micro_usd: Count,
-  /** The baseline minus the compared cost; negative if routing cost more than it saved. */
-  saved_micro_usd: Schema.Int,
-  /** The saving as a percentage of the baseline, with two decimals; `null` without a baseline. */
-  saved_percent: Schema.NullOr(Schema.Finite),
-  /** Calls whose cost or baseline is unknown. They are in no amount, except that a known cost is in the actual one. */
-  unpriced_calls: Count,
+  actual_micro_usd: Count.annotate({ description: "Known cost of all calls, failed ones included." }),
+  compared_micro_usd: Count.annotate({
+    description: "The part of `actual_micro_usd` with a baseline: all of it, unless calls are unpriced.",
+  }),
+  baseline_micro_usd: Count.annotate({ description: "Cost of the same tokens at the baseline's prices." }),
+  saved_micro_usd: Schema.Int.annotate({
+    description: "Baseline minus compared cost; negative if routing cost more than it saved.",
+  }),
+  saved_percent: Schema.NullOr(Schema.Finite).annotate({
+    description: "Percentage of the baseline, with two decimals; `null` without a baseline.",
+  }),
+  unpriced_calls: Count.annotate({
+    description: "Calls whose cost or baseline is unknown. A known cost is in `actual_micro_usd` only.",
+  }),
 }
 
 export const Savings = Schema.Struct(sums)
@@ -36,15 +38,18 @@ export const RoutingStatsReport = Schema.Struct({
   to: Schema.DateTimeUtcFromString,
   ...sums,
   by_provider_model: Schema.Array(Schema.Struct({ provider: Schema.String, model: Schema.String, ...sums })),
-  /** `null`: calls outside a job. */
-  by_mode: Schema.Array(Schema.Struct({ mode: Schema.NullOr(Mode), ...sums })),
+  by_mode: Schema.Array(
+    Schema.Struct({ mode: Schema.NullOr(Mode).annotate({ description: "`null`: calls outside a job." }), ...sums }),
+  ),
   by_strategy: Schema.Array(Schema.Struct({ strategy: Strategy, ...sums })),
-  price_table: Schema.Struct({ version: Schema.String, as_of: Schema.String }),
-  /** How the figures are computed and what they do not say. */
-  method: Schema.String,
-  /** The same sums per interval, oldest first, when they were asked for; together they are the sums of the whole. */
+  price_table: Schema.Struct({ version: Schema.String, as_of: Schema.String }).annotate({
+    description: "The shipped prices that were used.",
+  }),
+  method: Schema.String.annotate({ description: "How the figures are computed, and their limits." }),
   over_time: Schema.optionalKey(
-    Schema.Array(Schema.Struct({ from: Schema.DateTimeUtcFromString, to: Schema.DateTimeUtcFromString, ...sums })),
+    Schema.Array(
+      Schema.Struct({ from: Schema.DateTimeUtcFromString, to: Schema.DateTimeUtcFromString, ...sums }),
+    ).annotate({ description: "The same sums per interval, oldest first, if requested with `interval`." }),
   ),
 })
 export type RoutingStatsReport = typeof RoutingStatsReport.Type

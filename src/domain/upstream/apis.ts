@@ -1,27 +1,27 @@
 /**
- * The APIs of model providers that a request can be for: the one table that the proxy, both clients, the connector and
- * the pages of the protocol go by. What a request and an answer hold is each vendor's own business.
+ * The supported APIs of model providers, for the proxy, both clients, the connector and the protocol's pages. The content of
+ * requests and answers is defined by each vendor.
  */
 import type { JsonObject } from "../json/json.ts"
 
-/** Whose SDKs speak it, and in whose form it reports errors. */
+/** The vendor whose SDKs and error format an API has. */
 export type ApiVendor = "openai" | "anthropic"
 
-/** How the vendor streams an answer. */
+/** Streaming in an API. */
 interface ApiStream {
-  /** Whether a stream may begin anew after output: not where agents act on what came so far. */
+  /** Whether a stream may restart after output; not in APIs whose agents act on partial output. */
   readonly restart: boolean
-  /** The name of the server-sent event that `delta` is the data of, if events have names. */
+  /** The name of the server-sent event with the data `delta`, if events have names. */
   readonly eventName: (delta: JsonObject) => string | undefined
-  /** What the vendor sends after the last event. */
+  /** Data after the last event. */
   readonly sentinel?: "[DONE]"
 }
 
 interface Api {
   readonly vendor: ApiVendor
-  /** Where it is below the base URL that the vendor's SDKs are given. */
+  /** Path below the base URL of the vendor's SDKs. */
   readonly path: string
-  /** How it streams; absent if its answers only come whole. */
+  /** Absent if the API does not stream. */
   readonly stream?: ApiStream
 }
 
@@ -56,12 +56,12 @@ export const API_NAMES = Object.keys(APIS) as ReadonlyArray<ApiName>
 
 export const isApiName = (name: string): name is ApiName => Object.hasOwn(APIS, name)
 
-/** What is known of an API, whichever it is. */
+/** The row of an API, for code that handles all alike. */
 export const apiOf = (name: ApiName): Api => APIS[name]
 
 /**
- * The headers of a vendor's API that say how a model is called, by their names in lower case. They travel under the seal;
- * others are about whoever calls, and are no business of the provider.
+ * Headers of a vendor's API that affect the model call, in lower case. They travel under the seal; other headers describe
+ * the caller and do not reach the provider.
  */
 export const API_HEADERS: Readonly<Record<ApiVendor, ReadonlyArray<string>>> = {
   openai: ["openai-beta"],

@@ -1,31 +1,30 @@
-/** How calls to providers fail, and all that follows from it: the fault table of the product as a value. */
+/** The fault table: how calls to providers fail, and what follows from each failure. */
 import { Record, Schema } from "effect"
 
-/** A table whose keys are known to the compiler, and whose rows all have one shape. */
+/** A table with literal keys and rows of one shape. */
 const table =
   <Row>() =>
   <Name extends string>(rows: Readonly<Record<Name, Row>>): Readonly<Record<Name, Row>> =>
     rows
 
 interface CodeRule {
-  /** The HTTP status of the error as a caller gets it. */
+  /** HTTP status for the caller. */
   readonly status: number
-  /** A sentence that is safe to show anywhere: it quotes neither a prompt nor a provider. */
+  /** Safe to show anywhere: quotes neither a prompt nor a provider. */
   readonly title: string
   /**
-   * The provider's message concerns the request, so its sender may read it. Other messages may concern the operator's
+   * Whether the sender may read the provider's message, because it concerns the request. Others may concern the operator's
    * account.
    */
   readonly aboutRequest?: boolean
-  /** Waiting does not help, although the status suggests it: only the operator can solve this. */
+  /** Only the operator can solve this; waiting does not help, although the status suggests it. */
   readonly lasting?: boolean
 }
 
 /**
- * What a caller sees. When every target failed, each in its own way, the caller is told the failure whose row comes
- * first: failures that may pass by waiting come first, more specific ones before vaguer ones; then those that the
- * caller can solve by changing the request; then those that only the operator can solve. The rest are never compared,
- * because they end the search or come before it.
+ * Error codes for callers, in order of precedence. If targets failed in different ways, the caller gets the first of their
+ * codes in this table: failures that may pass, specific before vague; then those that the caller can solve; then those
+ * that only the operator can solve. The rest are never compared, because they end the search or come before it.
  */
 export const failureCodes = table<CodeRule>()({
   "rate-limited": { status: 429, title: "The provider's rate limit is exhausted; try again later." },
@@ -69,26 +68,25 @@ export type UpstreamCode = keyof typeof failureCodes
 export const UpstreamCode = Schema.Literals(Record.keys(failureCodes))
 
 /**
- * What may be at fault. Each has a circuit of its own:
- * - `provider`: no connection can be made to it, so none of its targets can be called
+ * The part at fault. Each has a separate circuit:
+ * - `provider`: it cannot be reached, so none of its targets can be called
  * - `target`: one of its models fails
  * - `pace`: that model is slow. A model may be slow by nature, so this circuit tolerates more failures
  */
 export type Suspect = "provider" | "target" | "pace"
 
 interface FailureRule {
-  /** The code that the caller sees when no other target serves the request. */
+  /** The caller's code if no other target serves the request. */
   readonly code: UpstreamCode
   /**
-   * Whether the same target is tried again. A target that stayed silent is not, because the caller would wait for it
-   * twice.
+   * Whether the same target is tried again. A silent target is not, because the caller would wait for it twice.
    */
   readonly retry: boolean
   /** Whether another target may be tried. A request that is wrong or forbidden would be refused everywhere. */
   readonly failover: boolean
-  /** The circuit that this failure counts against; `undefined` if it says nothing about anybody's health. */
+  /** The circuit that this failure counts against; `undefined` if it says nothing about health. */
   readonly against: Suspect | undefined
-  /** Whether the provider answered at all: then it can be reached, whatever its answer was. */
+  /** Whether the provider answered at all, so it can be reached. */
   readonly heard: boolean
   /**
    * Whether a model may have run. If not, providers do not charge, so the tokens count as 0 unless the provider
@@ -96,12 +94,12 @@ interface FailureRule {
    */
   readonly billed: boolean
   /**
-   * Whether only a provider can give this verdict on a request: an HTML page with the same status comes from something
-   * in between.
+   * Whether the failure counts only if the answer has the provider's form. An HTML page with the same status comes from
+   * something in between.
    */
   readonly verdict: boolean
   /**
-   * Whether only the operator can solve this, so that it is a warning in the log and stands in `/ready` until it is solved.
+   * Whether only the operator can solve this. If so, it is logged as a warning and shown in `/ready` until solved.
    */
   readonly operator: boolean
 }
@@ -112,7 +110,7 @@ const unheard = { ...transient, against: "provider", heard: false } as const
 const elsewhere = { ...usual, retry: false, failover: true, against: undefined } as const
 const final = { ...elsewhere, failover: false, verdict: true } as const
 
-/** How one call to one provider failed, and what follows from it. */
+/** The kinds of failure of one call. */
 export const failureRules = table<FailureRule>()({
   /** Status 429, or 503 with `Retry-After`; but not when the account has no credit left. */
   "rate-limited": { ...transient, code: "rate-limited" },
@@ -130,11 +128,11 @@ export const failureRules = table<FailureRule>()({
   timeout: { ...transient, retry: false, billed: true, code: "upstream-timeout" },
   /** The answer was cut before the provider said that it was finished. */
   truncated: { ...transient, billed: true, code: "upstream-truncated" },
-  /** The provider said that the answer has ended, and gave no finish reason. Servers that do so do it, and bill, each time. */
+  /** The answer ended without a finish reason. Servers that do this do it, and bill, each time. */
   unfinished: { ...transient, retry: false, billed: true, code: "upstream-truncated" },
   /**
-   * Not JSON, a wrong content type, a shape that the format does not allow, or an answer beyond the limits. It was paid for,
-   * and another one would most likely be the same.
+   * Not JSON, a wrong content type, a malformed answer, or one beyond the limits. It was billed, and another would most likely
+   * be the same.
    */
   garbage: { ...transient, retry: false, billed: true, code: "upstream-protocol" },
   /** A redirect, which is never followed: keys and prompts go only where the operator sends them. */
@@ -142,21 +140,21 @@ export const failureRules = table<FailureRule>()({
   "context-too-long": { ...elsewhere, code: "context-too-long" },
   "content-filtered": { ...final, billed: true, code: "content-filtered" },
   "invalid-request": { ...final, code: "invalid-request" },
-  /** It cannot be translated, because it is not what its API has; nothing was sent. */
+  /** The request is invalid in its own API and cannot be translated; nothing was sent. */
   malformed: { ...final, heard: false, verdict: false, code: "invalid-request" },
-  /** This product's own credentials were refused, or its account has run dry. */
+  /** The provider refused this server's credentials, or its account has no credit. */
   unauthorized: { ...elsewhere, operator: true, code: "upstream-unauthorized" },
   /**
-   * A sealed proxy or a connector answers where a provider should, and requests may return through it to where they began;
-   * or the server there has no such path.
+   * The address is that of a sealed proxy or a connector, which may lead requests in a loop, or the server there has no
+   * such path.
    */
   misconfigured: { ...elsewhere, operator: true, code: "upstream-misconfigured" },
   /**
-   * The provider does not have the model, or this product's account has no access to it. A model that only the caller named
-   * is the caller's mistake, so no other target is asked: another model would answer in its place.
+   * The provider does not have the model, or this server's account cannot access it. If only the caller named the model, no
+   * other target is tried, because another model would answer in its place.
    */
   "unknown-model": { ...elsewhere, verdict: true, code: "unknown-model" },
-  /** The request has something that the provider's format cannot express; nothing was sent. */
+  /** The provider's format cannot express the request; nothing was sent. */
   unsupported: { ...elsewhere, heard: false, code: "unsupported" },
 })
 
@@ -164,12 +162,12 @@ export type FailureKind = keyof typeof failureRules
 export const FailureKind = Schema.Literals(Record.keys(failureRules))
 
 /**
- * How a call ended. `interrupted`: the caller went away, so it may have cost more than the provider had said by then.
- * `timeout` is also the end of a call that the time limit of its request cut off.
+ * How a call ended. `interrupted`: the caller went away, so it may have cost more than the provider had reported.
+ * `timeout` includes calls cut off by the time limit of their request.
  */
 export const AttemptOutcome = Schema.Literals(["success", ...FailureKind.literals, "interrupted"])
 export type AttemptOutcome = typeof AttemptOutcome.Type
 
-/** What follows from how a call ended, if it failed. */
+/** The rule of a failed call; `undefined` if it did not fail. */
 export const ruleOf = (outcome: AttemptOutcome): FailureRule | undefined =>
   outcome === "success" || outcome === "interrupted" ? undefined : failureRules[outcome]

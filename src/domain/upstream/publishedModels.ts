@@ -1,4 +1,4 @@
-/** Names of models that vendors publish. They say nothing about who asks for them, so telemetry may show them. */
+/** Model names published by vendors. They reveal nothing about callers, so telemetry may show them. */
 export const PUBLISHED_MODELS = [
   "gpt-6.1-sol",
   "gpt-6-sol",

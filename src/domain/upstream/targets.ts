@@ -1,4 +1,4 @@
-/** Names of targets, and which of them somebody may use. */
+/** Names of targets, and filters that permit them. */
 import { Schema } from "effect"
 import { ProviderId } from "./upstream.ts"
 
@@ -6,7 +6,7 @@ const MAX_MODEL = 256
 const MAX_PATTERNS = 64
 const MAX_PATTERN = 256
 
-/** Postgres keeps no text with U+0000 in it, and a call has to be in the ledger under its model's name. */
+/** Postgres cannot store U+0000, and the ledger stores the model's name. */
 const PRINTABLE = Schema.isPattern(/^[\x20-\x7e\x80-\uffff]*$/, { expected: "no control characters" })
 
 /** A model at a provider; its name has up to 256 characters. */
@@ -23,20 +23,23 @@ const Patterns = Schema.Array(Schema.String.check(Schema.isBetweenLength(1, MAX_
   Schema.isMaxLength(MAX_PATTERNS),
 )
 
-/**
- * Which targets may be used. A pattern is matched against `provider/model`, the model, and the provider; `*` stands
- * for any text. What `deny` matches is out, whatever `allow` says; without `allow` everything else is in. Both have up to
- * 64 patterns of up to 256 characters: every call of a model matches them all against every target.
- */
+/** Which targets may be used. Patterns are bounded because every model call matches all of them against every target. */
 export const TargetFilter = Schema.Struct({
-  allow: Schema.optionalKey(Patterns),
-  deny: Schema.optionalKey(Patterns),
+  allow: Schema.optionalKey(
+    Patterns.annotate({
+      description:
+        "Patterns for `provider/model`, the model or the provider; `*` matches any text. Without it, every target is allowed.",
+    }),
+  ),
+  deny: Schema.optionalKey(
+    Patterns.annotate({ description: "Patterns as in `allow`, over which it takes precedence." }),
+  ),
 })
 export type TargetFilter = typeof TargetFilter.Type
 
 /**
- * Whether `text` matches `pattern`. Each part between two `*` is searched for once, behind the one before it. Patterns
- * come from tenants, and compiled to regular expressions some of them would take exponential time.
+ * Whether `text` matches `pattern`. Searches each part between two `*` once, after the part before it. Not a regular
+ * expression, because patterns come from tenants and some would take exponential time.
  */
 const matches = (pattern: string, text: string): boolean => {
   const first = pattern.indexOf("*")

@@ -1,6 +1,6 @@
 /**
- * A local endpoint in OpenAI's and Anthropic's form around the sealed `fetch`, for programs that can be given a base URL and nothing
- * else. Between them and the connector is plaintext, so it serves this machine only, and no web page.
+ * A local endpoint in OpenAI's and Anthropic's form around the sealed `fetch`, for programs that take only a base URL.
+ * Traffic between them and the connector is plaintext, so it serves only this machine and no web pages.
  */
 import { ByteSize, Cause, Duration, Effect, Layer, Stream } from "effect"
 import {
@@ -24,19 +24,19 @@ import { ReceiptsUnwritable } from "./ReceiptFolder.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** A base for relative URLs, of which only the path is used. */
+/** Base of relative URLs; only the path is used. */
 const SOMEWHERE = "http://connector.invalid"
 
 const pathOf = ({ url }: Request): string => (URL.canParse(url, SOMEWHERE) ? new URL(url, SOMEWHERE).pathname : "")
 
-/** The response when the sealed `fetch` has none, in the form of the vendor that was asked, too. */
+/** An error response in the form of the vendor whose API was called. */
 const refuse = (request: Request, answer: ErrorAnswer): HttpServerResponse.HttpServerResponse => {
   const vendor = vendorAsked(pathOf(request), { has: (name) => name in request.headers })
   const { body, ...options } = errorReply(vendor, answer)
   return HttpServerResponse.jsonUnsafe(body, options)
 }
 
-/** A failure of the sealed `fetch` as an error. */
+/** The error for a failure of the sealed `fetch`. */
 export const failureAnswer = (error: unknown): ErrorAnswer => {
   const cause = error instanceof TypeError && error.cause instanceof SealgateError ? error.cause : error
   if (cause instanceof SealgateError) return clientErrorAnswer(cause)
@@ -48,7 +48,7 @@ export const failureAnswer = (error: unknown): ErrorAnswer => {
 }
 
 interface ConnectorOptions {
-  /** The host names under which the connector may be asked. */
+  /** Allowed host names. */
   readonly hosts: HostRules
   /** The sealed `fetch` that answers every request. */
   readonly fetch: typeof globalThis.fetch
@@ -56,12 +56,12 @@ interface ConnectorOptions {
   readonly maxBodyBytes: number
 }
 
-/** Whether a request asks for an answer of an API, so that its body is read. */
+/** Whether a request calls an endpoint of an API, so its body is read. */
 const isAsking = (request: Request): boolean => request.method === "POST" && apiAt(pathOf(request)) !== undefined
 
 const NO_ORIGINS: ReadonlySet<string> = new Set()
 
-/** Why a request is refused before anything else is read of it. */
+/** Refuses a request by its head. */
 const objection = (request: Request, options: ConnectorOptions) => {
   const refusal =
     hostRefusal(request, options.hosts, "--allow-host") ??
@@ -73,7 +73,7 @@ const objection = (request: Request, options: ConnectorOptions) => {
 const objectionTo = (request: Request, options: ConnectorOptions): ErrorAnswer | undefined => {
   if (isOurServer(request.headers["user-agent"])) return CALLED
   if (!URL.canParse(request.url, SOMEWHERE)) {
-    return { status: 400, code: "malformed", message: "The address of the request is not one." }
+    return { status: 400, code: "malformed", message: "The request's URL is not valid." }
   }
   if (Number(request.headers["content-length"] ?? 0) > options.maxBodyBytes) return tooLarge(options)
   if (isAsking(request) && !/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
@@ -82,13 +82,13 @@ const objectionTo = (request: Request, options: ConnectorOptions): ErrorAnswer |
   return undefined
 }
 
-/** A proxy that has this connector as its provider would call itself through it, without end. */
+/** A proxy with this connector as its provider would call itself through it, without end. */
 const CALLED: ErrorAnswer = {
   status: 508,
   code: CALLED_BY_SEALGATE,
   message:
-    "A sealgate proxy or gateway has this connector as its provider, which leads in a circle if this connector seals to " +
-    "it. To have a sealed proxy as a provider, set its PROVIDERn_BASE_URL to the proxy and PROVIDERn_SEALED_PIN to the proxy's pin.",
+    "A sealgate proxy or gateway has this connector as its provider, which is a loop if this connector seals to it. " +
+    "To use a sealed proxy as a provider, set PROVIDERn_BASE_URL to the proxy and PROVIDERn_SEALED_PIN to its pin.",
 }
 
 const tooLarge = ({ maxBodyBytes }: ConnectorOptions): ErrorAnswer => ({
@@ -100,7 +100,7 @@ const tooLarge = ({ maxBodyBytes }: ConnectorOptions): ErrorAnswer => ({
 
 const UNREADABLE: ErrorAnswer = { status: 400, code: "unreadable", message: "The request body could not be read." }
 
-/** The bytes that an API is asked with; bodies of other requests are not read. It fails with the response that refuses it. */
+/** The body of an API call; other bodies stay unread. Fails with the refusing response. */
 const bodyOf = (request: Request, options: ConnectorOptions) =>
   isAsking(request)
     ? request.arrayBuffer.pipe(
@@ -113,12 +113,12 @@ const bodyOf = (request: Request, options: ConnectorOptions) =>
       )
     : Effect.succeed(null)
 
-/** How long an error event gets to leave this process before the connection is cut behind it. */
+/** Delay before the connection is cut, so that the error event before it is sent. */
 const LAST_WORDS = Duration.millis(100)
 
 /**
- * The body of a streamed answer. If the stream breaks, its last event says so and then the connection is cut, so that
- * readers of events and readers of bytes alike know that the answer is incomplete.
+ * The body of a streamed answer. If the stream breaks, the last event is an error and then the connection is cut, so
+ * readers of events and of bytes both notice.
  */
 const streamBody = (body: ReadableStream<Uint8Array>): Stream.Stream<Uint8Array, unknown> =>
   Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error }).pipe(
@@ -148,7 +148,7 @@ const handle = Effect.fnUntraced(function* (request: Request, options: Connector
       retryable: true,
     })
   }
-  // The request's scope stays open until the response is written out, so a stream counts for as long as it flows.
+  // The request's scope stays open until the response is written, so a stream counts until its end.
   yield* drain.inFlight("request")
   const body = yield* bodyOf(request, options)
   const answer = Effect.tryPromise({
@@ -161,10 +161,10 @@ const handle = Effect.fnUntraced(function* (request: Request, options: Connector
   return yield* Effect.flatMap(answer, toServerResponse)
 })
 
-/** Any other failure is a fault of the connector. Its log gets the place in the code, never the message. */
+/** Any other failure is a defect of the connector. The log gets its place in the code, never the message. */
 const rescued = (request: Request, app: ReturnType<typeof handle>) =>
   app.pipe(
-    // When `handle` fails, it fails with the response that refuses the request.
+    // `handle` fails with the refusing response.
     Effect.catch((response) => Effect.succeed(response)),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
@@ -174,8 +174,8 @@ const rescued = (request: Request, app: ReturnType<typeof handle>) =>
   )
 
 /**
- * `POST` to the paths of the APIs, `GET /v1/models`, `GET /health`; every other request is refused, because it cannot be
- * sealed.
+ * Serves `POST` to the APIs' paths, `GET /v1/models` and `GET /health`. Refuses all other requests, because they cannot
+ * be sealed.
  */
 export const layerConnectorRoutes = (options: ConnectorOptions) =>
   Layer.mergeAll(

@@ -1,6 +1,6 @@
 /**
- * Checks the token of a request, and counts the request for its tenant. It was counted for its client before, by its
- * head alone, so that guessing tokens is limited too. No body is read before both checks.
+ * Checks the token of a request and counts the request for its tenant, before the body is read. Edge has already counted
+ * it for its client, which limits guessing of tokens.
  */
 import { Effect, Layer } from "effect"
 import { HttpServerResponse } from "effect/http"

@@ -8,7 +8,7 @@ import { CurrentUser } from "../../api/gateway/Authorization.ts"
 import { jobResponse } from "./jobJson.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
 
-/** After how many seconds a caller should ask for its new job. */
+/** `Retry-After` of a new job. */
 const POLL_AFTER_SECONDS = 1
 
 const withTag = (agent: Agent) => HttpApiSchema.withHeaders({ body: agent, headers: { etag: agentETag(agent) } })

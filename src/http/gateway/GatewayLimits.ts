@@ -3,9 +3,9 @@ import { JSON_LIMITS, type JsonLimits } from "../../domain/json/iJson.ts"
 import type { KindOf } from "../shared/ClientLimits.ts"
 import { RateClass } from "../../api/gateway/Authorization.ts"
 
-/** How many requests one tenant, and one client, may make to the gateway. 0 is no limit. */
+/** Request limits of one tenant and of one client at the gateway. 0 is no limit. */
 interface GatewayLimitSettings {
-  /** Requests per minute, by their rate class. */
+  /** Requests per minute, by rate class. */
   readonly read: number
   readonly write: number
   readonly execute: number
@@ -14,9 +14,8 @@ interface GatewayLimitSettings {
 }
 
 /**
- * Enough for a conversation of two thousand messages. The limit is lower than the proxy's, because each value costs
- * repeatedly: it is checked when it arrives and whenever the job is read, and sent to a model in every step. No request
- * to the gateway contains schemas of tools.
+ * Enough for a conversation of two thousand messages. Lower than the proxy's limit, because each value is checked again
+ * whenever the job is read and is sent to a model in every step. Requests to the gateway contain no tool schemas.
  */
 export const GATEWAY_JSON_LIMITS: JsonLimits = { ...JSON_LIMITS, values: 8192 }
 
@@ -25,8 +24,7 @@ export class GatewayLimits extends Context.Service<GatewayLimits, GatewayLimitSe
 ) {}
 
 /**
- * The class of requests that a request with `method` counts in; `annotations` are those of its endpoint, if there is
- * one.
+ * The rate class of a request. `annotations` are those of its endpoint, if there is one.
  */
 export const rateClassOf = (method: string, annotations: Context.Context<never> = Context.empty()) =>
   Context.get(annotations, RateClass) ?? (method === "GET" || method === "HEAD" ? "read" : "write")

@@ -11,7 +11,7 @@ import { GatewayLimits } from "./GatewayLimits.ts"
 import { jobJson, jobResponse, stepJson } from "./jobJson.ts"
 import { layerHandlers } from "../shared/layerHandlers.ts"
 
-/** A comment that makes the server send the headers at once, so that callers know that they are connected. */
+/** Makes the server send the headers at once, so callers know that they are connected. */
 const OPENING = ": connected\n\n"
 
 const encodeBegun = Schema.encodeEffect(Schema.fromJsonString(JobStepBegun))
@@ -36,7 +36,7 @@ export const JobsHandlers = layerHandlers(
     const concurrency = yield* ConcurrencyLimits
     const limits = yield* GatewayLimits
 
-    /** Takes one of the tenant's places for requests that wait. */
+    /** Counts a waiting request against its tenant's limit. */
     const place = (tenant: string) =>
       Effect.mapError(concurrency.enter(`waiting:${tenant}`, limits.waiting), (error) =>
         tooMany(error, `At most ${error.limit} long polls and event streams of one tenant may be open.`),
@@ -51,7 +51,7 @@ export const JobsHandlers = layerHandlers(
 
     const events = Effect.fnUntraced(function* (id: string, after: number) {
       const { tenant } = yield* CurrentUser
-      // Whether the job exists has to be known before the stream begins, because only a status can say so.
+      // Answers 404 while there is still a status to send.
       yield* jobs.get(tenant, id)
       yield* place(tenant)
       const events = jobs.events(tenant, id, after).pipe(

@@ -1,4 +1,4 @@
-/** One exchange with every operation of the gateway, as its description shows it. */
+/** One exchange with every operation of the gateway, for its OpenAPI document. */
 import type { Agent, CreateAgent, UpdateAgent } from "../../domain/jobs/agent.ts"
 import type { ExecuteRequest, Job, JobReceipt, JobStep } from "../../domain/jobs/job.ts"
 import type { PricedRoutingSettings, RoutingSettingsInput } from "../../domain/routing/routing.ts"

@@ -1,6 +1,5 @@
 /**
- * Jobs and steps as JSON, as their schemas encode them: they were made by this product, so nothing is left to check, and only
- * their times are not JSON yet.
+ * Encodes jobs and steps as their schemas do, but without validation: only their times are not JSON yet.
  */
 import { DateTime } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -29,7 +28,7 @@ export const jobJson = (job: Job): string => {
   })
 }
 
-/** The answer that is a job. */
+/** A response with a job. */
 export const jobResponse = (
   job: Job,
   options?: { readonly status?: number; readonly headers?: Readonly<Record<string, string>> },

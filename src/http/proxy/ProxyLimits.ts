@@ -1,8 +1,8 @@
 import type { KindOf, RequestKind } from "../shared/ClientLimits.ts"
 
-/** How many requests one client may make to the proxy. 0 is no limit. */
+/** Request limits of one client at the proxy. 0 is no limit. */
 interface ProxyLimits {
-  /** Requests per minute that only read. */
+  /** GET and HEAD requests per minute. */
   readonly read: number
   /** Sessions per minute. */
   readonly init: number
@@ -12,7 +12,7 @@ interface ProxyLimits {
   readonly concurrent: number
 }
 
-/** A request that neither reads nor begins a session counts as a completion. */
+/** Requests that neither read nor begin a session count as completions. */
 export const proxyKindOf = (limits: ProxyLimits): KindOf => {
   const kind = (name: "read" | "init" | "completions", inFlight: number): RequestKind => ({
     name,

@@ -26,7 +26,7 @@ const NO_STORE = { "cache-control": "no-store" }
 
 const decodeInit = Schema.decodeUnknownEffect(Schema.fromJsonString(InitRequest), { errors: "all" })
 
-/** A body without a content type is taken for JSON, as at all endpoints. */
+/** A body without a content type counts as JSON, as at all endpoints. */
 const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   /^\s*application\/json\s*(;|$)/i.test(headers["content-type"] ?? "application/json")
 
@@ -65,7 +65,7 @@ export const SealedHandlers = layerHandlers(
 
     const init = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       if (!isJson(request)) return HttpServerResponse.empty({ status: 415 })
-      // As it was sent, because its hash is signed. What is still coming in holds no shutdown up.
+      // The exact text, because its hash is signed. It is read first, so a slow sender does not delay a shutdown.
       const text = yield* Effect.orDie(request.text)
       yield* drain.inFlight("request")
       if (yield* drain.draining) return yield* new Draining()
@@ -85,23 +85,22 @@ export const SealedHandlers = layerHandlers(
         tooMany(error, `At most ${error.limit} refused credentials per minute are accepted from one client.`),
       )
       const work = yield* drain.inFlight("request")
-      // The response does not show how many requests its sender has left, because that would reveal how the answer came
-      // about.
       const states = yield* CountedPolicies
       const answer = yield* Effect.mapError(completions.handle(envelope, release), refusalOf)
-      states.length = 0
+      // How many requests remain would reveal how the answer came about.
+      states.hide()
       if (answer._tag === "Complete") return completeResponse(answer)
       work.kind = "stream"
       return yield* streamResponse(answer)
     })
 
-    /** The client that a request counts for outside the seal. */
+    /** The client of a request, as seen outside the seal. */
     const sourceOf = (request: HttpServerRequest.HttpServerRequest): string => {
       const { by, whose } = clientIdentity(request)
       return `${by}:${whose}`
     }
 
-    // The scope of these effects is the request's, which stays open until the response is written out.
+    // These effects run in the request's scope, which stays open until the response is written.
     return handlers
       .handleRaw("init", ({ request }) => init(request))
       .handleRaw("completions", ({ request }) => Effect.provideService(complete(request), Source, sourceOf(request)))

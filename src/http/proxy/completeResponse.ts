@@ -1,6 +1,6 @@
 /**
- * Writes complete answers out. White space comes first: it makes the server send the headers, and then keeps the
- * connection alive until the answer is there (sealed protocol §5).
+ * Writes complete answers. White space before the answer makes the server send the headers and keeps the connection
+ * alive (sealed protocol §5).
  */
 import { Cause, Clock, Duration, Effect, Exit, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -15,22 +15,22 @@ const KEEP_ALIVE_NANOS = Duration.toNanosUnsafe(KEEP_ALIVE)
 
 const SPACE = utf8(" ")
 
-/** JSON of a complete answer, of which nothing needs escaping. */
+/** JSON of a complete answer; base64url needs no escaping. */
 const renderComplete = (responseNonce: Bytes, [answer, end]: Frames): Uint8Array =>
   Buffer.from(
     `{"response_nonce":"${encodeBase64Url(responseNonce)}","frames":["${encodeBase64Url(answer)}","${encodeBase64Url(end)}"]}`,
     "latin1",
   )
 
-/** Calls back after {@link KEEP_ALIVE}. One fiber sleeps for all who wait. */
+/** Calls back after {@link KEEP_ALIVE}. One fiber sleeps for all callbacks. */
 const makeKeepAlive = Effect.gen(function* () {
   const clock = yield* Clock.Clock
-  /** When each is due. All wait equally long, so the first is the next. */
+  /** Due times. All wait equally long, so the first entry is the next one due. */
   const waiting = new Map<() => void, bigint>()
   yield* Effect.suspend(() => {
     const now = clock.monotonicTimeNanosUnsafe()
     for (const [call, due] of waiting) {
-      // Who comes while nobody waits is due after this sleep too.
+      // A callback added during the sleep below is due after it, too.
       if (due > now) return clock.sleep(Duration.nanos(due - now))
       waiting.delete(call)
       call()
@@ -38,7 +38,7 @@ const makeKeepAlive = Effect.gen(function* () {
     return clock.sleep(KEEP_ALIVE)
   }).pipe(Effect.forever, Effect.forkScoped)
   return {
-    /** Returns how to take that back. */
+    /** Returns a function that cancels the call. */
     callLater: (call: () => void) => {
       waiting.set(call, clock.monotonicTimeNanosUnsafe() + KEEP_ALIVE_NANOS)
       return () => void waiting.delete(call)
@@ -46,7 +46,7 @@ const makeKeepAlive = Effect.gen(function* () {
   }
 })
 
-/** How to make responses of complete answers. */
+/** Makes the function that turns complete answers into responses. */
 export const makeCompleteResponse = Effect.map(
   makeKeepAlive,
   (keepAlive) =>

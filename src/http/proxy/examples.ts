@@ -1,4 +1,4 @@
-/** One exchange with every operation of the proxy, as its description shows it. What is sealed or signed is cut short. */
+/** One exchange with every operation of the proxy, for its OpenAPI document. Sealed and signed texts are abridged. */
 import type { Models } from "../../api/proxy/ModelsApi.ts"
 import type {
   CompletionRequest,

@@ -1,7 +1,7 @@
 /**
- * Reads the body of a sealed request. What clients send is an object of three strings without escapes; its members are
- * taken from the bytes, since a ciphertext of megabytes would else be scanned four times and copied twice before it is
- * decoded. Everything else goes the way of all JSON here, which decides what is refused and says why.
+ * Reads the body of a sealed request. Clients send an object of three strings without escapes, whose members are taken
+ * from the bytes: JSON.parse and the schema would scan a ciphertext of megabytes four times and copy it twice. Any other
+ * text is parsed as JSON and decoded with the schema, which says why it is refused.
  */
 import { isUtf8 } from "node:buffer"
 import { Effect, Result, Schema } from "effect"
@@ -29,10 +29,10 @@ const isMember = (name: string): name is Member => MEMBERS.some((member) => memb
 
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
-/** How much white space clients send in one place, at most. */
+/** Longest white space that the fast path accepts. */
 const MAX_SPACE = 1024
 
-/** The place of the first byte from `at` on that is no white space of JSON, or stands behind too much of it. */
+/** Position of the first byte from `at` on that is not white space, at most {@link MAX_SPACE} later. */
 const skipSpace = (body: Buffer, at: number): number => {
   let i = at
   while (i < at + MAX_SPACE && isSpace(body[i])) i++
@@ -40,8 +40,8 @@ const skipSpace = (body: Buffer, at: number): number => {
 }
 
 /**
- * The three members of an object that has no others and each of them once, taken up to the next quotation mark: so only
- * what is base64url is known to be what JSON has there. `undefined` for any other text.
+ * The members of an object that has exactly these three, each cut at the next quotation mark: a value is right only if it
+ * is base64url, without escapes. `undefined` for any other text.
  */
 const plainMembers = (body: Buffer): Members | undefined => {
   const found: Partial<Record<Member, Buffer>> = {}
@@ -66,10 +66,10 @@ const plainMembers = (body: Buffer): Members | undefined => {
     : { ciphertext, enc, session_id }
 }
 
-/** How much is decoded at once, in bytes: it has to be a multiple of four, and short enough to be garbage soon. */
+/** Bytes decoded at once: a multiple of four, and small enough for the young generation of the heap. */
 const PIECE = 32 * 1024
 
-/** The bytes that `text` stands for, decoded in pieces: as one string it would take megabytes of the collector's heap. */
+/** Decodes base64url in pieces: as one string it would take megabytes of heap. */
 const decodeText = (text: Buffer): Bytes | undefined => {
   if (text.length <= PIECE) return decodeBase64Url(text.toString("latin1"))
   const bytes = Buffer.allocUnsafeSlow((text.length * 3) >> 2)
@@ -84,17 +84,17 @@ const decodeText = (text: Buffer): Bytes | undefined => {
   return bytes
 }
 
-/** The bytes of an `enc`, where there are as many as one has. */
+/** Decodes an `enc`; `undefined` if its length is wrong. */
 const decodeEnc = (text: Buffer): Bytes | undefined => {
   const [fewest, most] = ENC_BYTES
   const bytes = decodeBase64Url(text.toString("latin1"))
   return bytes !== undefined && bytes.length >= fewest && bytes.length <= most ? bytes : undefined
 }
 
-/** What means itself as a string of JSON: printable ASCII without quotation marks and backslashes. */
+/** Text that needs no unescaping in JSON: printable ASCII without quotation marks and backslashes. */
 const LITERAL = /^[ !#-[\]-~]*$/
 
-/** What is wrong with those of `names`, whose members were taken as they stand; `undefined` where that is not known. */
+/** The faults of the members in `names`; `undefined` if one contains characters that JSON might escape. */
 const faultsOf = (members: Members, names: ReadonlyArray<Member>): ReadonlyArray<ProblemIssue> | undefined => {
   const faults: Array<ProblemIssue> = []
   for (const name of names) {
@@ -107,13 +107,13 @@ const faultsOf = (members: Members, names: ReadonlyArray<Member>): ReadonlyArray
   return faults
 }
 
-/** The envelope, or why there is none, of a text in the form that clients send; `undefined` for any other text. */
+/** Reads an envelope in the form that clients send; `undefined` for any other text. */
 const readPlain = (body: Buffer): Result.Result<Envelope, Malformed> | undefined => {
   const members = plainMembers(body)
   if (members === undefined) return undefined
   const ciphertext = decodeText(members.ciphertext)
   const enc = decodeEnc(members.enc)
-  // What could be decoded is not looked through again.
+  // Decoded members need no further check.
   const decoded = { session_id: undefined, enc, ciphertext }
   const errors = faultsOf(
     members,
@@ -134,7 +134,7 @@ const readPlain = (body: Buffer): Result.Result<Envelope, Malformed> | undefined
 const decode = Schema.decodeUnknownResult(CompletionRequest, { errors: "all" })
 const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(CompletionRequest), { errors: "all" })
 
-/** The envelope in any text of JSON. Only the members of an envelope are made values of. */
+/** Reads an envelope from any JSON. Parses only the members of an envelope. */
 function* readAny(bytes: Bytes): Generator<void, Result.Result<Envelope, Malformed>> {
   const refused = ({ issue }: Schema.SchemaError) => new Malformed({ errors: schemaIssues(issue, ["payload"]) })
   const outline = new Outline("")
@@ -154,10 +154,10 @@ function* readAny(bytes: Bytes): Generator<void, Result.Result<Envelope, Malform
   return Result.mapError(decode(members), refused)
 }
 
-/** The shortest body, in bytes, for whose length others are let in. */
+/** Body size, in bytes, above which reading yields to other requests. */
 const LARGE = 1024 * 1024
 
-/** The envelope in `body`, or why there is none. The memory of `body` is let go of. */
+/** Reads the envelope in `body` and releases the memory of `body`. */
 export const readEnvelope = (body: ArrayBuffer): Effect.Effect<Envelope, Malformed> =>
   Effect.suspend(() => {
     const bytes = Buffer.from(body)
@@ -170,7 +170,7 @@ export const readEnvelope = (body: ArrayBuffer): Effect.Effect<Envelope, Malform
       })
     }
     releaseBytes(bytes)
-    // To decode megabytes takes long enough to let others in before they are opened.
+    // Decoding megabytes takes long, so others run before the request is opened.
     const read = Effect.fromResult(plain)
     return isLarge ? Effect.andThen(Effect.yieldNow, read) : read
   })

@@ -1,6 +1,6 @@
 /**
- * Writes the events of a sealed stream, below the streams of Effect: a frame that is due goes to the connection right where
- * the clock calls, with no fiber to wake for it.
+ * Writes the events of a sealed stream to a Node stream instead of an Effect one: a due frame goes to the connection
+ * directly from the clock's callback, without waking a fiber.
  */
 import { Readable } from "node:stream"
 import { Clock, Effect } from "effect"
@@ -12,10 +12,10 @@ import type { SealedAnswer } from "../../services/sealing/SealedCompletions.ts"
 import type { SealedEvent } from "../../services/sealing/sealStream.ts"
 import { COMMENT, keepAlive, renderEvent } from "../shared/EventStream.ts"
 
-/** These headers are the same whatever becomes of the request, because the result is for its sender alone. */
+/** The same headers for success and failure, because only the sender may learn the outcome. */
 export const SEALED = { "cache-control": "no-store, no-transform", "x-content-type-options": "nosniff" }
 
-/** JSON of one event's data. The members are base64url, numbers and a compact JWS: nothing that needs escaping. */
+/** One event. Its members are base64url, numbers and a compact JWS, which need no escaping in JSON. */
 const renderSealedEvent = (event: SealedEvent): string =>
   event._tag === "Proof"
     ? renderEvent("proof", `{"proof":"${event.proof}"}`)
@@ -24,7 +24,7 @@ const renderSealedEvent = (event: SealedEvent): string =>
         `{"seq":${event.seq}${event.final ? ',"final":true' : ""},"ciphertext":"${encodeBase64Url(event.ciphertext)}"}`,
       )
 
-/** A sealed stream, from its opening on. While the reader is slow, at most what was written last waits for the connection. */
+/** The response of a sealed stream. If the reader is slow, at most the last write waits for the connection. */
 export const streamResponse = Effect.fnUntraced(function* (answer: Extract<SealedAnswer, { readonly _tag: "Stream" }>) {
   const clock = yield* Clock.Clock
   let lastSent = momentOf(clock)
@@ -47,10 +47,10 @@ export const streamResponse = Effect.fnUntraced(function* (answer: Extract<Seale
     end: () => push(null),
     fail: (defect) => void body.destroy(defect instanceof Error ? defect : new Error("sealing failed")),
   })
-  // Frames that come by a clock keep the connection alive themselves.
+  // Paced frames keep the connection alive themselves.
   if (!answer.paced) {
     const comment = () => {
-      // A slow reader has enough to read, so the comment is not needed.
+      // A slow reader still has data to read.
       if (isReady) push(COMMENT)
       else lastSent = momentOf(clock)
     }

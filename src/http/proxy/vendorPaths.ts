@@ -1,4 +1,4 @@
-/** The refusal for SDKs whose base URL is a sealed proxy, because nothing that they send is sealed. */
+/** The refusal for SDKs whose base URL is a sealed proxy, because their requests are not sealed. */
 import { problemAnswer } from "../../client/sdk/errorAnswer.ts"
 import { apiAt } from "../../client/sdk/vendors/endpoints.ts"
 import { openai } from "../../client/sdk/vendors/openai.ts"
@@ -14,12 +14,12 @@ class NotSealed extends Refusal<NotSealed>()("NotSealed", {
     "SDK the sealed fetch: createSealedFetch of sealgate-client.",
 }) {}
 
-/** Paths of vendors' APIs that cannot be sealed. */
+/** Paths of vendors' APIs that have no sealed form. */
 const UNSEALABLE_PATH = /\/(moderations|audio\/\w+|images\/\w+|models\/[\w.-]+:\w+)$/
 
 /**
- * The refusal for a request to a path of a vendor's API. It is in OpenAI's form too, because its SDKs show nothing else of an
- * error; Anthropic's show all of it.
+ * The refusal for a request to a path of a vendor's API. It contains OpenAI's `error` too, because OpenAI's SDKs show
+ * nothing else; Anthropic's show the whole body.
  */
 export const vendorRefusal = (path: string) => {
   if (apiAt(path) === undefined && !UNSEALABLE_PATH.test(path)) return undefined

@@ -1,6 +1,5 @@
 /**
- * Files that are the same for every reader. Each is made once, compressed once, and sent from the same memory, so that
- * any number of answers under way share one copy.
+ * Static files. Each is built and compressed once, and all responses share one copy in memory.
  */
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
@@ -18,26 +17,25 @@ export interface Asset {
   readonly content: Effect.Effect<string | Uint8Array>
 }
 
-/** Forbids other origins, inline code, frames and forms that send elsewhere. */
+/** Forbids other origins, inline code, frames and forms. */
 const COMMON_POLICY =
   "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
 
 /**
- * Content security policies. `strict` also forbids scripts to turn text into markup. `swagger` allows the inline styles, the
- * `data:` images and the markup from text that Swagger UI needs.
+ * Content security policies. `strict` also forbids scripts to turn text into markup. `swagger` allows the inline styles,
+ * `data:` images and markup from text that Swagger UI needs.
  */
 const POLICIES = {
   strict: `${COMMON_POLICY}style-src 'self'; img-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`,
   swagger: `${COMMON_POLICY}style-src 'self' 'unsafe-inline'; img-src 'self' data:`,
 }
 
-/** Every asset has the policy, so that it also holds when the asset is opened by itself. */
 const HEADERS = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
-  // Browsers revalidate each time, because the files have to match the server; unchanged files are answered with 304.
+  // Browsers revalidate each time, because the files must match the server; unchanged files get 304.
   "cache-control": "no-cache",
   vary: "accept-encoding",
 }
@@ -45,7 +43,7 @@ const HEADERS = {
 interface Prepared {
   readonly plain: Uint8Array
   readonly gzipped: Uint8Array
-  /** The tag is weak because it stands for both the plain and the compressed content. */
+  /** Weak, because it stands for both the plain and the compressed content. */
   readonly etag: string
 }
 
@@ -61,7 +59,7 @@ const prepare = (content: string | Uint8Array) =>
     }
   })
 
-/** Whether `Accept-Encoding` allows gzip (RFC 9110 §12.5.3): by its name, else by `*`, with a weight above zero. */
+/** Whether `Accept-Encoding` allows gzip, by name or else by `*`, with a weight above zero (RFC 9110 §12.5.3). */
 export const acceptsGzip = (header: string | undefined): boolean => {
   const weights = new Map(
     (header ?? "").split(",").map((part) => {
@@ -78,7 +76,7 @@ const answer = (
   { etag, gzipped, plain }: Prepared,
   request: HttpServerRequest.HttpServerRequest,
 ): HttpServerResponse.HttpServerResponse => {
-  // A page names its files relative to itself, so that it works below any prefix, and so it must have one name.
+  // A page refers to its files by relative paths, which a trailing slash would break.
   if (pathOf(request.url).endsWith("/")) return HttpServerResponse.redirect(`..${path}`)
   const headers = { ...HEADERS, "content-security-policy": POLICIES[policy], etag }
   const known = request.headers["if-none-match"]?.split(",").some((tag) => tag.trim() === etag)

@@ -1,24 +1,24 @@
 /**
- * Bounds the memory of all request bodies that are being received. Each body is bounded, and so is the number of
- * connections, but the product of the two is more than a machine has, and a slow sender holds its body for long.
+ * Limits the memory of all request bodies being received. Each body and the number of connections are limited, but their
+ * product exceeds a machine's memory, and a slow sender holds its body for long.
  */
 import { Schema } from "effect"
 import { makeShares } from "../../domain/access/shares.ts"
 
-/** The body was dropped because others needed its memory. */
+/** The body was dropped because other bodies needed its memory. */
 export class BodyOvertaken extends Schema.TaggedError<BodyOvertaken>()("BodyOvertaken", {}) {}
 
 export const isBodyOvertaken = Schema.is(BodyOvertaken)
 
-/** A body on its way in. */
+/** A body being received. */
 interface HeldBody {
-  /** Reports how many bytes it holds by now. */
+  /** Reports how many bytes it holds now. */
   readonly holds: (bytes: number) => void
-  /** It was read, or nobody waits for it any more. */
+  /** Frees its memory: it was read, or is no longer needed. */
   readonly release: () => void
 }
 
-/** Enters a body that `client` sends. `overtaken` is called, at most once, when it has to be let go of. */
+/** Registers a body of `client`. `overtaken` is called, at most once, when the body is dropped. */
 export type HoldBody = (client: string, overtaken: () => void) => HeldBody
 
 interface Body {
@@ -28,9 +28,8 @@ interface Body {
 }
 
 /**
- * Lets all bodies together hold `maxBytes`. Announced bytes that did not arrive count for nothing. When there are more,
- * bodies of the client that holds most are dropped, the oldest first: a body that is sent at a normal pace arrives
- * before many others have begun.
+ * Lets all bodies together hold `maxBytes`; only bytes that arrived count. Beyond that, drops bodies of the client that
+ * holds most, the oldest first: a body sent at a normal pace arrives before many others have begun.
  */
 export const makeBodyMemory = (maxBytes: number): HoldBody => {
   const arriving = makeShares<Body>()
@@ -50,7 +49,7 @@ export const makeBodyMemory = (maxBytes: number): HoldBody => {
     const body: Body = { client, overtaken, isGone: false }
     return {
       holds: (bytes) => {
-        // What comes in until the reading has stopped is let go of with the rest.
+        // Bytes may arrive until reading stops; they are dropped with the body.
         if (body.isGone) return
         arriving.record(client, body, bytes)
         makeRoom()

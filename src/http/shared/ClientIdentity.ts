@@ -1,4 +1,4 @@
-/** The client that a request counts for, determined in one way for all limits. */
+/** The client of a request, the same for all limits. */
 import { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
@@ -8,7 +8,7 @@ import { subscriberOf } from "../../domain/access/ipAddress.ts"
 
 export interface ClientIdentity {
   readonly by: "certificate" | "address"
-  /** SHA-256 of the certificate in lower-case hex, or the address that it counts as. */
+  /** SHA-256 of the certificate in lower-case hex, or the address as {@link subscriberOf} groups it. */
   readonly whose: string
 }
 
@@ -20,16 +20,15 @@ const ofAddress = (address: Option.Option<string>): ClientIdentity => ({
   whose: Option.match(address, { onNone: () => "unknown", onSome: subscriberOf }),
 })
 
-/** A connection has one address and one certificate for as long as it lives. */
+/** Cached, because a connection keeps its address and its certificate. */
 const identities = new WeakMap<Socket, ClientIdentity>()
 
-/** Behind a trusted proxy the certificate on the connection is the proxy's own and says nothing about the client. */
+/** Behind a trusted proxy, the connection's certificate is the proxy's. */
 const isForwarded = (request: HttpServerRequest.HttpServerRequest): boolean =>
   Option.getOrUndefined(request.remoteAddress) !== Option.getOrUndefined(request.peerAddress)
 
 /**
- * The client's certificate if it showed one that was verified, else its address. Forwarded addresses were put in place
- * before, if they came from a trusted proxy.
+ * The client's verified certificate, else its address. Edge has already applied `X-Forwarded-For` of trusted proxies.
  */
 export const clientIdentity = (request: HttpServerRequest.HttpServerRequest): ClientIdentity => {
   const { source } = request

@@ -1,6 +1,6 @@
 /**
- * Limits on the requests of one client, by kind of request. A request is counted by its head alone, before its body is
- * read and whatever becomes of it, because refused requests cost something as well.
+ * Limits on the requests of one client, by kind of request. A request counts before its body is read, even if it is
+ * refused later, because refused requests cost something as well.
  */
 import { Context, Effect, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -9,31 +9,28 @@ import { ConcurrencyLimits, type TooManyInFlight } from "../../services/access/C
 import { type RateLimited, RateLimits } from "../../services/access/RateLimits.ts"
 import { clientIdentity } from "./ClientIdentity.ts"
 import { retryAfter } from "./renderProblems.ts"
-import { type PolicyState, stateOf } from "./rateLimitFields.ts"
+import { PolicyStates, stateOf } from "./rateLimitFields.ts"
 import type { Route } from "./RouteTable.ts"
 
-/** Requests that are counted together, and how many of them one client has. 0 is no limit. */
+/** Requests that count together, with the limits of one client. 0 is no limit. */
 export interface RequestKind {
   readonly name: string
   readonly perMinute: number
-  /** Until the answer is written out. */
+  /** Limit of requests whose response is not yet written. */
   readonly inFlight: number
-  /** Whether orchestrators ask every process by itself, so that each process has to count by itself too. */
+  /** Whether each process counts by itself, because orchestrators probe every process. */
   readonly ofProcess: boolean
 }
 
-/** The kind of a request. There is no `route` for requests that are answered with 404 or 405. */
+/** The kind of a request; `route` is undefined if the answer is 404 or 405. */
 export type KindOf = (method: string, route: Route | undefined) => RequestKind
 
-/** The policies that the current request counted against. Its response says what is left of them. */
-export const CountedPolicies = Context.Reference<Array<PolicyState>>(
-  "sealgate/http/shared/ClientLimits/CountedPolicies",
-  {
-    defaultValue: () => [],
-  },
-)
+/** The policies that the current request counted against, reported in its response. */
+export const CountedPolicies = Context.Reference<PolicyStates>("sealgate/http/shared/ClientLimits/CountedPolicies", {
+  defaultValue: () => new PolicyStates(),
+})
 
-/** Takes one of the `limit` requests per minute that `whose` has by `policy`, and notes what is left. */
+/** Takes one of the `limit` requests per minute of `whose` under `policy`, and records how many remain. */
 export const makeTake = Effect.map(
   RateLimits,
   (rates) =>
@@ -41,9 +38,9 @@ export const makeTake = Effect.map(
       Effect.flatMap(CountedPolicies, (states) => {
         const take = ofProcess ? rates.takeHere : rates.take
         return Effect.mapBoth(take(`${policy}:${whose}`, limit), {
-          onSuccess: (allowance) => void states.push(stateOf(policy, allowance)),
+          onSuccess: (allowance) => states.add(stateOf(policy, allowance)),
           onFailure: (error) => {
-            states.push(stateOf(policy, error))
+            states.add(stateOf(policy, error))
             return error
           },
         })
@@ -51,13 +48,13 @@ export const makeTake = Effect.map(
 )
 
 /**
- * A client has used up a limit, which `detail` names. A request in flight may end at any time, so the client is told to
- * try again soon.
+ * The refusal when a client has used up a limit, which `detail` names. Limits of requests in flight get a short
+ * `Retry-After`, because one may end at any time.
  */
 export const tooMany = (error: RateLimited | TooManyInFlight, detail: string): TooManyRequests =>
   new TooManyRequests({ detail, headers: retryAfter(error._tag === "RateLimited" ? error.retryAfterMs : 0) })
 
-/** Counts a request for the client that sent it. Its place in flight is its own until the scope closes. */
+/** Counts a request for its client. It counts as in flight until the scope closes. */
 export const makeCountRequest = Effect.gen(function* () {
   const take = yield* makeTake
   const concurrency = yield* ConcurrencyLimits

@@ -1,6 +1,6 @@
 /**
- * What every request to either server passes first: client address, span, metrics, problem documents, allowed hosts and
- * origins, limits. Requests that are refused here are refused by their head alone.
+ * Middleware for every request to either server: client address, span, metrics, problem documents, allowed hosts and
+ * origins, limits. It refuses requests before their body is read.
  */
 import { Context, Effect, type Scope } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -16,33 +16,33 @@ import { observed } from "./HttpMetrics.ts"
 import { limitBody } from "./JsonBody.ts"
 import { originRefusal, sharedWith } from "./Origins.ts"
 import { NamesRequest, type RenderOptions, renderProblems, respond } from "./renderProblems.ts"
-import { type PolicyState, rateLimitFields } from "./rateLimitFields.ts"
+import { PolicyStates } from "./rateLimitFields.ts"
 import { withRequestSpan } from "./requestSpan.ts"
 import { type Route, type RouteTable, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
 export interface EdgeSettings extends Omit<RenderOptions, "maxBodyBytes"> {
   readonly routes: RouteTable
-  /** Whether problems name the request that they answer. */
+  /** Whether problems name their request. */
   readonly namesRequest: boolean
-  /** Networks whose `X-Forwarded-For` is believed. */
+  /** Networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
-  /** Largest body in bytes, where an endpoint does not take less. */
+  /** Largest body in bytes, unless an endpoint sets a lower limit. */
   readonly maxBodyBytes: number
-  /** The most bytes that all bodies being received may hold together. */
+  /** Memory limit of all bodies being received, in bytes. */
   readonly maxBodyMemory: number
   /** The limits of JSON bodies. */
   readonly jsonLimits: JsonLimits
-  /** The host names under which the server may be asked. */
+  /** Allowed host names. */
   readonly hosts: HostRules
-  /** Origins of pages, beside its own, that may use it. */
+  /** Other origins whose pages may use the server. */
   readonly origins: ReadonlySet<string>
-  /** Whether a request continues its caller's trace; otherwise the server begins a trace of its own. */
+  /** Whether a request continues its caller's trace; otherwise the server begins a new one. */
   readonly continuesTraces: boolean
   /** How requests are counted. */
   readonly kindOf: KindOf
 }
 
-/** Effect's own way to a service has three steps where this has one. */
+/** Calls `handle` with the request in one step, where `Effect.flatMap` over the service takes three. */
 const withRequest = <A, E, R>(
   handle: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E, R | HttpServerRequest.HttpServerRequest> =>
@@ -50,20 +50,20 @@ const withRequest = <A, E, R>(
     handle(Context.get(context, HttpServerRequest.HttpServerRequest)),
   )
 
-/** Refuses a body that announces itself as too large. Others are cut off at the limit. */
+/** Whether `Content-Length` is above the limit. Bodies without it are cut off at the limit. */
 const announcesTooMuch = ({ headers }: HttpServerRequest.HttpServerRequest, maxBodyBytes: number): boolean =>
   Number(headers["content-length"] ?? 0) > maxBodyBytes
 
-/** A body in chunks on its way to an endpoint that takes none. */
+/** Whether the body is chunked and the endpoint requires `Content-Length`. */
 const lacksLength = ({ headers }: HttpServerRequest.HttpServerRequest, route: Route | undefined): boolean =>
   headers["transfer-encoding"] !== undefined && route !== undefined && Context.get(route.annotations, NeedsLength)
 
 const TOO_MUCH = HttpServerResponse.empty({ status: 413 })
 
-/** What the operator can do to let a page of another origin in. */
+/** Remedy for a page of another origin. */
 const MAY_BE_ALLOWED = "If it may use this server, its operator adds the page's origin to ALLOWED_ORIGINS."
 
-/** Most servers trust no proxy, and then there is nothing to look at. */
+/** `undefined` without trusted proxies, as on most servers. */
 const addressesOf = (trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>) =>
   trustedProxies.length === 0 ? undefined : HttpMiddleware.xForwardedHeaders({ trustedProxies })
 
@@ -79,13 +79,13 @@ export const layerEdge = (settings: EdgeSettings) => {
   })
   const spanned = withRequestSpan(settings.continuesTraces)
   const hold = makeBodyMemory(settings.maxBodyMemory)
-  const answering = <A, E, R>(states: Array<PolicyState>, app: Effect.Effect<A, E, R>) =>
+  const answering = <A, E, R>(states: PolicyStates, app: Effect.Effect<A, E, R>) =>
     Effect.updateContext(app, (context: Context.Context<R>) =>
       Context.add(settings.namesRequest ? Context.add(context, NamesRequest, true) : context, CountedPolicies, states),
     )
   return HttpRouter.middleware(
     Effect.map(makeCountRequest, (countRequest) => {
-      /** The response of `app` to a request that passed the checks. */
+      /** Counts a request, checks its body's length, and runs `app`. */
       const handle = <E, R>(
         request: HttpServerRequest.HttpServerRequest,
         route: Route | undefined,
@@ -108,13 +108,11 @@ export const layerEdge = (settings: EdgeSettings) => {
               hostRefusal(asItCame, hosts, "ALLOWED_HOSTS") ?? originRefusal(request, origins, MAY_BE_ALLOWED)
             const route = routes.find(request.method, request.url)
             const label = route?.path ?? UNKNOWN_ROUTE
-            const states: Array<PolicyState> = []
+            const states = new PolicyStates()
             const answer =
               refusal === undefined
                 ? shared(request)(render(request, handle(request, route, app))).pipe(
-                    Effect.map((response) =>
-                      states.length === 0 ? response : HttpServerResponse.setHeaders(response, rateLimitFields(states)),
-                    ),
+                    Effect.map((response) => HttpServerResponse.setHeaders(response, states.fields)),
                   )
                 : respond(request, refusal)
             return answering(states, spanned(request, label, observed(request, label, answer)))

@@ -1,32 +1,30 @@
 /**
- * Writes server-sent events. While there is none, a comment keeps the connection alive. While the reader is slow, a
- * small buffer fills up, and then the source of the events has to wait. A reader that reads nothing is cut off by the
- * server.
+ * Writes server-sent events. Comments keep an idle connection alive. If the reader is slow, a small buffer fills up and
+ * then the source waits. The server closes the connection of a reader that reads nothing.
  */
 import { Cause, Clock, Duration, Effect, Latch, Queue, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { logFault } from "../../services/logFault.ts"
 import { momentOf } from "../../services/moments.ts"
 
-/** How long nothing may be sent before a comment is sent. */
+/** Idle time after which a comment is sent. */
 const KEEP_ALIVE = Duration.seconds(15)
-/** How many events may wait for a slow reader, beside those that were already given to the socket. */
+/** Events that may wait for a slow reader, not counting those already given to the socket. */
 const BUFFERED_EVENTS = 16
-/** How many characters of events may wait before no further one is taken. One event may be longer. */
+/** Characters of waiting events at which the source has to wait. One event may be longer. */
 const BUFFERED_CHARACTERS = 64 * 1024
 
-/** What keeps a connection alive. */
 export const COMMENT = ": keep-alive\n\n"
 
 /** One event (WHATWG HTML §9.2). `data` must not contain line breaks, which JSON text does not. */
 export const renderEvent = (event: string, data: string, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`
 
-/** Logged here, because the status was sent long ago: otherwise only the reader would know that the stream broke. */
-const tell = (cause: Cause.Cause<never>): Effect.Effect<void> =>
+/** Logs a broken stream. Its status was sent long ago, so the log would not show the failure otherwise. */
+const logFailure = (cause: Cause.Cause<never>): Effect.Effect<void> =>
   Cause.hasDies(cause) ? logFault("stream failed", cause) : Effect.void
 
-/** Calls whenever nothing was sent for a while. `lastSent` gives a moment, which `comment` changes. */
+/** Calls `comment` whenever nothing was sent for {@link KEEP_ALIVE}. `comment` must update the time `lastSent`. */
 export const keepAlive = (lastSent: () => number, comment: () => void): Effect.Effect<never> =>
   Effect.clockWith((clock) =>
     Effect.suspend(() => {
@@ -37,7 +35,7 @@ export const keepAlive = (lastSent: () => number, comment: () => void): Effect.E
     }).pipe(Effect.forever),
   )
 
-/** The events with comments between them, bounded in memory whatever the reader does. */
+/** The events with keep-alive comments, buffered within the limits. */
 const bufferEvents = (events: Stream.Stream<string>): Stream.Stream<string> =>
   Stream.suspend(() => {
     const room = Latch.makeUnsafe(true)
@@ -70,7 +68,7 @@ const queueEvents = (events: Stream.Stream<string>, room: Latch.Latch, cameIn: (
           return Effect.andThen(Queue.offer(queue, text), Effect.andThen(Effect.sync(sent), room.await))
         })
       const comment = () => {
-        // If the buffer is full, the reader has enough to read, so the comment is not needed.
+        // If the buffer is full, events keep the connection alive.
         if (Queue.offerUnsafe(queue, COMMENT)) cameIn(COMMENT)
         sent()
       }
@@ -78,7 +76,7 @@ const queueEvents = (events: Stream.Stream<string>, room: Latch.Latch, cameIn: (
         Effect.raceFirst(keepAlive(() => lastSent, comment)),
         Effect.matchCauseEffect({
           onSuccess: () => Queue.end(queue),
-          onFailure: (cause) => Effect.andThen(tell(cause), Queue.failCause(queue, cause)),
+          onFailure: (cause) => Effect.andThen(logFailure(cause), Queue.failCause(queue, cause)),
         }),
         Effect.forkScoped,
       )

@@ -1,7 +1,7 @@
 /**
- * Which host names a server may be asked under. A web page can make a browser call any machine under the page's own
- * name (DNS rebinding) and read the answers. It cannot choose the `Host` that the browser sends, so other names are
- * refused. IP addresses are accepted, because nobody can register one as a name.
+ * Refuses requests for other host names. With DNS rebinding, a web page can make a browser call this server under the
+ * page's name and read the answers, but the browser's `Host` then has that name. IP addresses are accepted, because they
+ * cannot be registered as names.
  */
 import { IncomingMessage } from "node:http"
 import { hostname, networkInterfaces } from "node:os"
@@ -13,12 +13,9 @@ import { hostName, isLoopback } from "../../domain/access/hostName.ts"
 import { canonicalAddress } from "../../domain/access/ipAddress.ts"
 
 export interface HostSettings {
-  /** Where the server listens. */
+  /** Listen address. */
   readonly host: string
-  /**
-   * Host names beside those of this machine; `*` accepts any. Without a list, a server that other machines can reach
-   * accepts any name too.
-   */
+  /** Further host names; `*` accepts any. If unset, a server beyond loopback accepts any name too. */
   readonly allowedHosts: ReadonlyArray<string> | undefined
 }
 
@@ -30,7 +27,7 @@ export interface HostRules {
 
 const ANY = "*"
 
-/** Names are compared without regard to case and to a final dot, and addresses in their canonical form. */
+/** Lower-cases a name and drops its final dot; puts an address into canonical form. */
 const canonical = (name: string): string => canonicalAddress(name.toLowerCase().replace(/\.$/, ""))
 
 const isAddress = (name: string): boolean => Result.isSuccess(NetAddress.ipFromString(name))
@@ -40,7 +37,7 @@ const ofThisMachine = (): ReadonlyArray<string> => [
   ...Object.values(networkInterfaces()).flatMap((each) => each?.map(({ address }) => address) ?? []),
 ]
 
-/** A server on loopback accepts the names and addresses of its own machine. Any other also accepts any IP address. */
+/** A server on loopback accepts its machine's names and addresses. Any other accepts `allowedHosts` and all IP addresses. */
 export const hostRules = ({ allowedHosts, host }: HostSettings): HostRules => {
   const isLocal = isLoopback(host)
   return {
@@ -50,10 +47,10 @@ export const hostRules = ({ allowedHosts, host }: HostSettings): HostRules => {
   }
 }
 
-/** `Host` as RFC 9112 §3.2 and RFC 9110 §4.2.1 have it for http: a name or an address, and perhaps a port. */
+/** `Host` for http (RFC 9112 §3.2, RFC 9110 §4.2.1): a name or an address, and an optional port. */
 const HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{0,5})?$/i
 
-/** Every `Host` that was sent; Node gives the first only. */
+/** All `Host` headers; Node's `headers` has only the first. */
 const hostsSent = ({ headers, source }: HttpServerRequest.HttpServerRequest): ReadonlyArray<string> => {
   if (source instanceof IncomingMessage) {
     return source.rawHeaders.filter((_, i, lines) => i % 2 === 1 && lines[i - 1]?.toLowerCase() === "host")
@@ -61,18 +58,18 @@ const hostsSent = ({ headers, source }: HttpServerRequest.HttpServerRequest): Re
   return headers["host"] === undefined ? [] : [headers["host"]]
 }
 
-/** HTTP/1.0 does not know `Host`. */
+/** HTTP/1.0 does not require `Host`. */
 const needsHost = ({ source }: HttpServerRequest.HttpServerRequest): boolean =>
   !(source instanceof IncomingMessage) || source.httpVersion !== "1.0"
 
 const badHost = () => new Malformed({ detail: "Send one Host header, with a name or an address and perhaps a port." })
 
-/** The `Host` that was allowed last: most requests have the same. */
+/** The `Host` that was allowed last; most requests have the same. */
 const lastAllowed = new WeakMap<HostRules, string>()
 
 /**
- * Why a request is not for this server, or `undefined`. `setting` names the variable in which its operator adds names.
- * The request has to be as it was received, because a client can send `X-Forwarded-Host`.
+ * Refuses a request for another host. `setting` names the variable for further names. Pass the request as it was
+ * received, because a client can send `X-Forwarded-Host`.
  */
 export const hostRefusal = (
   request: HttpServerRequest.HttpServerRequest,
@@ -81,7 +78,7 @@ export const hostRefusal = (
 ): Malformed | Misdirected | undefined => {
   const [sent, ...more] = hostsSent(request)
   if (sent === undefined && !needsHost(request)) return undefined
-  // A host in the request target replaces the header (RFC 9112 §3.2.2), but the header has to be valid all the same.
+  // A host in the request target replaces the header (RFC 9112 §3.2.2), which must be valid all the same.
   const host = request.headers["host"] ?? ""
   if (more.length === 0 && sent === host && sent === lastAllowed.get(rules)) return undefined
   if (sent === undefined || more.length > 0 || ![sent, host].every((text) => HOST.test(text))) return badHost()

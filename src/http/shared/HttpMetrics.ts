@@ -1,4 +1,4 @@
-/** Counts and times requests, and writes one log line for each: method, route, status, duration, nothing of a body. */
+/** Counts and times requests, and logs method, route, status and duration of each. */
 import { Clock, Effect, Exit, LogLevel, References } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { counter, histogram } from "../../services/metrics.ts"
@@ -7,7 +7,7 @@ import { UNKNOWN_ROUTE } from "./RouteTable.ts"
 const requests = counter("sealgate_http_requests_total")
 const durations = histogram("sealgate_http_request_duration_seconds")
 
-/** Observes `app`, the whole handling of `request` to `route` up to its response. */
+/** Observes `app`, which handles `request` up to its response. */
 export const observed = <E, R>(
   request: HttpServerRequest.HttpServerRequest,
   route: string,

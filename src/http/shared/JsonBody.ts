@@ -1,4 +1,4 @@
-/** Reads bodies into one buffer each, within bounds, and checks JSON before it is parsed: its size and the limits of I-JSON. */
+/** Reads each body into one buffer, within limits, and checks that JSON is I-JSON before it is parsed. */
 import { IncomingMessage, type ServerResponse } from "node:http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect } from "effect"
@@ -21,24 +21,24 @@ interface BodyLimits {
 const unreadable = (request: Request, reason: "BodyTooLarge" | "Parse") =>
   new HttpServerError.HttpServerError({ reason: new HttpServerError.RequestParseError({ request, reason }) })
 
-/** What a client waits for that asked whether it may send its body (RFC 9110 §10.1.1). HTTP/1.0 does not know it. */
+/** Sends `100 Continue` if the client expects it (RFC 9110 §10.1.1). HTTP/1.0 does not have it. */
 const writeContinue = (request: Request, { headers, httpVersion }: IncomingMessage): void => {
   if (headers.expect === undefined || httpVersion === "1.0") return
-  // Requests of HTTP/1 have responses of it.
+  // An IncomingMessage is HTTP/1, so its response is a ServerResponse.
   const response = NodeHttpServerRequest.toServerResponse(request) as ServerResponse
   if (!response.headersSent) response.writeContinue()
 }
 
 /**
- * Reads a body straight from Node's events, until it is more than `maxBodyBytes` or others need its memory. The rest of a
- * refused body is not read, because its connection is about to be closed.
+ * Reads a body from Node's events, until it exceeds `maxBodyBytes` or other bodies need its memory. The rest of a refused
+ * body stays unread, because its connection is about to be closed.
  */
 const readBytes = (request: Request, { hold, maxBodyBytes }: BodyLimits) =>
   Effect.callback<Uint8Array<ArrayBuffer>, HttpServerError.HttpServerError>((resume) => {
     const { source } = request
     if (!(source instanceof IncomingMessage))
       return resume(Effect.die(new TypeError("only requests of Node have a body")))
-    // A body that announces its length cannot be longer; one that does not is counted while it is read.
+    // A body cannot exceed its Content-Length; without one, it is counted while it is read.
     const body = new CollectedBytes(Number(source.headers["content-length"] ?? maxBodyBytes))
     const held = hold(clientIdentity(request).whose, () => refuse(Effect.die(new BodyOvertaken())))
     const stop = () => {
@@ -72,14 +72,14 @@ const textOf = (body: Uint8Array, limits: JsonLimits): Effect.Effect<string> => 
   return typeof text === "string" ? Effect.succeed(text) : Effect.die(text)
 }
 
-/** The bytes in a buffer of their own: a body of unknown length was collected in a larger one. */
+/** A buffer of exactly these bytes; a body of unknown length was collected in a larger one. */
 const bufferOf = (bytes: Uint8Array<ArrayBuffer>): ArrayBuffer =>
   bytes.length === bytes.buffer.byteLength ? bytes.buffer : bytes.slice().buffer
 
 /**
- * Has a request's body counted while it is read, and its text checked: reading `text` dies with {@link NotIJson} if it is not
- * acceptable JSON. `arrayBuffer` is the body as it came. It is read on demand, that is, after the request was admitted, and
- * once.
+ * Limits the body of `request`: `arrayBuffer` and `text` read it on demand and once, and `text` dies with {@link NotIJson}
+ * if it is not acceptable JSON. Overrides both on the framework's object, because handlers get that one; a wrapper would
+ * have to forward all its other members.
  */
 export const limitBody = (request: Request, limits: BodyLimits): void => {
   const bytes = readBytes(request, limits)

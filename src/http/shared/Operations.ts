@@ -1,4 +1,4 @@
-/** The state of a server: a little for the public, and the rest for its operator, who has a listener of their own. */
+/** Health, readiness and metrics: a short public report, and the whole one on the operator's listener. */
 import { Effect, Layer, Metric, Redacted } from "effect"
 import { type HttpServerRequest, HttpRouter, HttpServerResponse } from "effect/http"
 import { type HttpApi, type HttpApiGroup } from "effect/http-api"
@@ -39,7 +39,7 @@ export const layerSystem = <Id extends string, Others extends HttpApiGroup.Const
   api: HttpApi.HttpApi<Id, Others | typeof SystemApi>,
 ) =>
   layerHandlers(
-    // The API has this group. The cast hides its other groups, which the types of these handlers cannot express.
+    // The API has this group; the cast hides the others, which these handlers' types cannot express.
     api as unknown as HttpApi.HttpApi<Id, typeof SystemApi>,
     "system",
     Effect.fn(function* (handlers) {
@@ -57,7 +57,7 @@ export const layerSystem = <Id extends string, Others extends HttpApiGroup.Const
 const carries = ({ headers }: HttpServerRequest.HttpServerRequest, token: Redacted.Redacted): boolean =>
   sameSecret(bearerIn(headers["authorization"] ?? "") ?? "", Redacted.value(token))
 
-/** `/metrics` for requests with the operator's token; for all others the path does not exist. */
+/** Serves `/metrics` to requests with the operator's token; others get 404. */
 export const layerScrape = (token: Redacted.Redacted | undefined) =>
   token === undefined
     ? Layer.empty
@@ -67,17 +67,16 @@ export const layerScrape = (token: Redacted.Redacted | undefined) =>
 
 const PATHS = ["/health", "/ready", "/metrics"] as const
 
-/** No request to this listener has a body. */
+/** Requests to this listener need no body. */
 const MAX_BODY_BYTES = 1024
 
-/** Who may ask the operator's listener. */
 export interface OperatorRoutesSettings extends Pick<EdgeSettings, "trustedProxies">, HostSettings {
   readonly rateLimitProbes: number
 }
 
 /**
- * `/health`, all of `/ready`, and `/metrics`. Web pages may not read any of it, whatever the public port allows them.
- * The number of requests is limited as that of probes, but counted apart from them.
+ * `/health`, the full `/ready`, and `/metrics`. Web pages may not read them, even if the public port allows their origin.
+ * Requests have the limit of probes, but count separately.
  */
 export const layerOperatorRoutes = ({
   allowedHosts,

@@ -1,30 +1,27 @@
 /**
- * Which web pages may use a server. A browser sends the requests of any page: they would count for the people behind
- * its address, and might cost money, even if the page cannot read the answers. Browsers say where a request comes from
- * (Fetch Metadata, `Origin`). Programs that are not browsers say nothing and are served.
+ * Refuses requests from web pages of other origins. A browser sends requests for any page: they use up its user's limits
+ * and may cost money, even if the page cannot read the answers. Browsers name a request's origin (Fetch Metadata,
+ * `Origin`). Other programs send neither and are served.
  */
 import { HttpMiddleware, type HttpServerRequest } from "effect/http"
 import { CrossOrigin } from "../../api/problems.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** The `Host` under which a page of this origin was loaded, if it has one. */
+/** Whether a page of `origin` was loaded from `host`. */
 const isHostOf = (origin: string, host: string | undefined): boolean => {
   const page = URL.canParse(origin) ? new URL(origin) : undefined
   if (page?.origin !== origin || host === undefined) return false
-  // The page's scheme decides which port is the default one, because TLS may have been terminated on the way.
+  // The default port follows the page's scheme, because TLS may end at a reverse proxy.
   const asked = `${page.protocol}//${host}`
   return URL.canParse(asked) && new URL(asked).host === page.host
 }
 
-/** A person follows a link, or opens the page from another one. */
+/** Whether a person followed a link. */
 const isNavigation = ({ headers, method }: Request): boolean =>
   method === "GET" && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document"
 
-/**
- * The request comes from a page of this server, from an address that was typed in, or from a program that is no
- * browser.
- */
+/** Whether the request comes from a page of this server, a typed address, or a program other than a browser. */
 const isOwn = ({ headers }: Request): boolean => {
   const site = headers["sec-fetch-site"]
   if (site !== undefined) return site === "same-origin" || site === "none"
@@ -34,7 +31,7 @@ const isOwn = ({ headers }: Request): boolean => {
 
 const isAllowed = ({ headers }: Request, allowed: ReadonlySet<string>): boolean => allowed.has(headers["origin"] ?? "")
 
-/** Why a page may not make this request, or `undefined`. `remedy` is what the operator can do about it. */
+/** Refuses a request of a page of another origin. `remedy` says what the operator can do. */
 export const originRefusal = (
   request: Request,
   allowed: ReadonlySet<string>,
@@ -44,21 +41,21 @@ export const originRefusal = (
     ? undefined
     : new CrossOrigin({ detail: remedy })
 
-/** Response headers that clients read, beside those that any page may read. */
+/** Response headers that pages may read, beside those that CORS always allows. */
 const EXPOSED = ["etag", "location", "ratelimit", "ratelimit-policy", "retry-after", "www-authenticate"]
 
-/** How long a browser may cache a preflight response, in seconds. The requests themselves are checked all the same. */
-const LEAVE_SECONDS = 7200
+/** How long a browser may cache a preflight response. Each request is checked all the same. */
+const PREFLIGHT_SECONDS = 7200
 
-/** Lets pages of the `allowed` origins read the responses of an app, and answers the preflights of their browsers. */
+/** Lets pages of the `allowed` origins read responses, and answers their preflights. */
 export const sharedWith = (allowed: ReadonlySet<string>) => {
   const cors = HttpMiddleware.cors({
     allowedOrigins: (origin) => allowed.has(origin),
     exposedHeaders: EXPOSED,
-    maxAge: LEAVE_SECONDS,
+    maxAge: PREFLIGHT_SECONDS,
   })
   return (request: Request): typeof cors => {
-    // Without this check every OPTIONS request would get the same answer, whoever sends it and to whatever path.
+    // The CORS middleware would answer every OPTIONS request, of any origin and to any path.
     const isPreflight = isAllowed(request, allowed) && request.headers["access-control-request-method"] !== undefined
     return allowed.size > 0 && (request.method !== "OPTIONS" || isPreflight) ? cors : (app) => app
   }

@@ -1,14 +1,14 @@
 /**
- * Pages, such as the one at `/console`, and the files of each. They are bundled by `npm run build:web` (which
- * installing runs), load nothing from anywhere else, and their policy allows only what they need.
+ * Pages, such as `/console`, and their files. `npm run build:web`, which installing runs, bundles them. They load nothing
+ * from other origins.
  */
 import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { Effect, Layer } from "effect"
 import { type Asset, layerAssets } from "./Assets.ts"
 
-/** The folder of the bundles, relative to this file and to its compiled form alike. */
-const WEB = new URL("../../../dist/web", import.meta.url)
+/** The folder of the bundles; the path is the same from this file and from its compiled form. */
+const WEB = new URL("../../../dist/web/", import.meta.url)
 
 const FILES = [
   { below: "", file: "index.html", contentType: "text/html; charset=utf-8" },
@@ -19,7 +19,7 @@ const FILES = [
 
 export interface Page {
   readonly path: `/${string}`
-  /** Where its files are in `dist/web`. */
+  /** Folder of its files in `dist/web`. */
   readonly folder: string
   readonly policy?: Asset["policy"]
 }
@@ -35,7 +35,7 @@ const load = ({ folder, path, policy = "strict" }: Page) =>
     }),
   )
 
-/** Serves a page. If its files are missing, which happens only in a checkout, it logs that and serves nothing. */
+/** Serves a page. If its files are missing, as in a fresh checkout, logs a warning and serves nothing. */
 export const layerPage = (page: Page) =>
   Layer.unwrap(
     Effect.match(load(page), {

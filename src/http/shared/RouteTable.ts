@@ -1,26 +1,25 @@
 /**
- * Which paths exist and which methods they take. It is used to count requests by kind, to label them, and to refuse
- * methods.
+ * The paths that exist and their methods, used to count requests by kind, to label them, and to refuse methods.
  */
 import { Context } from "effect"
 import { FindMyWay } from "effect/http"
 
 export interface Route {
   readonly method: string
-  /** With its parameters as `:name`. */
+  /** Parameters are `:name`. */
   readonly path: string
   /** The annotations of its endpoint. */
   readonly annotations: Context.Context<never>
 }
 
 export interface RouteTable {
-  /** What serves a request; `HEAD` is served by what serves `GET`. */
+  /** The route of a request; `HEAD` has that of `GET`. */
   readonly find: (method: string, url: string) => Route | undefined
-  /** Methods that the path of `url` takes; empty when there is no such path. */
+  /** Methods of the path of `url`; empty if there is no such path. */
   readonly methods: (url: string) => ReadonlyArray<string>
 }
 
-/** Stands in metrics and logs for the path of a request that no route serves: strangers choose that. */
+/** Replaces the path of an unknown route in metrics and logs, because any stranger can choose such a path. */
 export const UNKNOWN_ROUTE = "unknown"
 
 /** The path of a request's target, without its query. */
@@ -29,7 +28,7 @@ export const pathOf = (url: string): string => {
   return end < 0 ? url : url.slice(0, end)
 }
 
-/** The part of an API that says where its endpoints are. */
+/** The endpoints of an API, as far as routing needs them. */
 export interface Endpoints {
   readonly groups: Readonly<
     Record<
@@ -47,8 +46,8 @@ export interface Endpoints {
 }
 
 /**
- * The routes of an API, and those that are served beside it, as pairs `[method, path]`. They are matched by the same
- * router as the server uses, so that no spelling of a path is served as one route and counted as another.
+ * The routes of an API, and others as pairs `[method, path]`. Global middleware runs before the server's router has matched,
+ * so this is a second instance of that router; any other matcher could count a path as another route than serves it.
  */
 export const makeRouteTable = (
   api: Endpoints,

@@ -1,4 +1,4 @@
-/** The routes that both servers have in the same way: the API with its description, and pages. */
+/** The routes common to both servers: the API, its description, and pages. */
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
@@ -6,7 +6,8 @@ import { isLoopback } from "../../domain/access/hostName.ts"
 import { SOFTWARE } from "../../domain/operations/software.ts"
 import { type Asset, layerAssets } from "./Assets.ts"
 import type { KindOf, RequestKind } from "./ClientLimits.ts"
-import { descriptionOf, type Words } from "./description/describe.ts"
+import { descriptionOf } from "./description/describe.ts"
+import type { Examples } from "./description/showExample.ts"
 import { hostRules, type HostSettings } from "./Hosts.ts"
 import { layerScrape } from "./Operations.ts"
 import { layerEdge, type EdgeSettings } from "./Edge.ts"
@@ -14,7 +15,7 @@ import { layerPage, type Page, pageRoutes } from "./Pages.ts"
 import { type Endpoints, makeRouteTable } from "./RouteTable.ts"
 import { IsProbe } from "../../api/SystemApi.ts"
 
-/** Probes are counted apart, so that other requests from a load balancer's address cannot use up its probes. */
+/** Gives probes a rate limit of their own, so that other requests from a load balancer's address cannot use it up. */
 const withProbes = (kindOf: KindOf, perMinute: number): KindOf => {
   const probes: RequestKind = { name: "probes", perMinute, inFlight: 0, ofProcess: true }
   return (method, route) =>
@@ -26,7 +27,8 @@ interface SurfaceOptions extends Pick<
   "continuesTraces" | "insteadOf" | "jsonLimits" | "kindOf" | "malformed" | "namesRequest"
 > {
   readonly component: "proxy" | "gateway"
-  readonly words: Words
+  /** Examples for `/openapi.json`, by operation id. */
+  readonly examples: Readonly<Record<string, Examples>>
   readonly settings: Pick<EdgeSettings, "maxBodyMemory" | "trustedProxies"> &
     HostSettings & {
       readonly maxRequestBytes: number
@@ -39,9 +41,9 @@ interface SurfaceOptions extends Pick<
 
 interface EntranceOptions {
   readonly component: "proxy" | "gateway"
-  /** Pages that are served, without their slash. */
+  /** Paths of the pages, without leading slash. */
   readonly pages: ReadonlyArray<string>
-  /** Documents that programs may want to read, without their slash. */
+  /** Paths of documents for programs, without leading slash. */
   readonly documents: ReadonlyArray<string>
 }
 
@@ -49,8 +51,8 @@ const wantsPage = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["accept"]?.includes("text/html") === true
 
 /**
- * What is at `/`: browsers are redirected to the console, programs get a list. The addresses are relative, so that they
- * work below any prefix.
+ * `GET /`: redirects browsers to the console and sends programs a list. Addresses are relative, so they work below any
+ * prefix.
  */
 const layerEntrance = ({ component, documents, pages }: EntranceOptions) => {
   const [first] = pages
@@ -64,17 +66,15 @@ const layerEntrance = ({ component, documents, pages }: EntranceOptions) => {
   )
 }
 
-/**
- * A server that listens beyond this machine answers under any host name until it is told its own, so the log says so.
- */
-const sayWhoIsServed = ({ allowedHosts, host }: HostSettings) =>
+/** Logs that a server beyond loopback accepts any host name until `ALLOWED_HOSTS` is set. */
+const logOpenHosts = ({ allowedHosts, host }: HostSettings) =>
   Layer.effectDiscard(
     allowedHosts === undefined && !isLoopback(host)
       ? Effect.logInfo("requests are served under any host name; set ALLOWED_HOSTS to those that this server has")
       : Effect.void,
   )
 
-/** All routes of a server, behind the checks that every request passes first. It needs the handlers of `api`. */
+/** All routes of a server, behind the checks that apply to every request. Requires the handlers of `api`. */
 export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups> & Endpoints,
   { component, continuesTraces, jsonLimits, kindOf, malformed, namesRequest, settings, ...rest }: SurfaceOptions,
@@ -86,7 +86,7 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
   const description: Asset = {
     path: "/openapi.json",
     contentType: "application/json",
-    content: Effect.sync(() => JSON.stringify(descriptionOf(api, rest.words))),
+    content: Effect.sync(() => JSON.stringify(descriptionOf(api, rest.examples))),
   }
   const beside = [["GET", "/"], ["GET", description.path], ...pages.flatMap(pageRoutes)] as const
   return Layer.mergeAll(
@@ -99,7 +99,7 @@ export const layerSurface = <Id extends string, Groups extends HttpApiGroup.Cons
     }),
     ...pages.map(layerPage),
     layerScrape(settings.operatorToken),
-    sayWhoIsServed(settings),
+    logOpenHosts(settings),
     layerEdge({
       routes: makeRouteTable(api, beside),
       maxBodyBytes: settings.maxRequestBytes,

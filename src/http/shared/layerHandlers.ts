@@ -1,14 +1,14 @@
-/** Handlers of an API's groups, which do not carry along what they were built with. */
+/** Builds the handlers of an API's groups without copying their whole context into every request. */
 import { Context, Effect, Layer, Scope } from "effect"
 import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
 
-/** What a group looks up in the context that it keeps: the middleware of its endpoints. */
+/** The services that a group looks up in its context: the middleware of its endpoints. */
 const middlewareOf = ({ endpoints }: HttpApiGroup.Top) =>
   Object.values(endpoints).flatMap(({ middlewares }) => [...middlewares])
 
 /**
- * The handlers of a group, as `HttpApiBuilder.group` makes them. That keeps the context in which it is built, and copies
- * it into that of every request. So it is built with the middleware alone, while `build` gets everything.
+ * The handlers of a group, as `HttpApiBuilder.group` makes them. The framework copies the context in which a group is built
+ * into that of every request. So the group is built with its middleware only, while `build` gets everything.
  */
 export const layerHandlers = <
   ApiId extends string,
@@ -27,17 +27,17 @@ export const layerHandlers = <
   Exclude<HttpApiBuilder.Handlers.Context<Return>, Scope.Scope>
 > => {
   type Needed = Exclude<HttpApiBuilder.Handlers.Context<Return>, Scope.Scope>
-  // The type of an API says more of its groups than can be named here.
+  // Every group extends `Top`, but the API's type does not show that for a generic id.
   const group = api.groups[id] as unknown as HttpApiGroup.Top
   return Layer.fromBuildMemo((memoMap, scope) =>
     Effect.contextWith((context: Context.Context<Needed>) => {
       const known = Context.omit(Scope.Scope)(context)
       const provided: typeof build = (handlers) => {
         const built = build(handlers)
-        // Only less is required of the result, which no type of `build` tells.
+        // The result requires less, which the type of `build` cannot express.
         return Effect.isEffect(built) ? (Effect.provideContext(built, known) as unknown as typeof built) : built
       }
-      // Whatever else is needed was provided to `build`.
+      // `build` got all other services.
       const kept = Context.pick(...middlewareOf(group))(context) as Context.Context<Needed>
       return HttpApiBuilder.group<ApiId, Groups, Id, Return>(api, id, provided).pipe(
         Layer.buildWithMemoMap(memoMap, scope),

@@ -3,7 +3,7 @@ import type { Allowance, RateLimited } from "../../services/access/RateLimits.ts
 
 const WINDOW_SECONDS = 60
 
-/** What is left of one policy. */
+/** The remaining requests of one policy. */
 export interface PolicyState {
   readonly policy: string
   readonly limit: number
@@ -16,7 +16,26 @@ export const stateOf = (policy: string, outcome: Allowance | RateLimited): Polic
     ? { policy, limit: outcome.limit, remaining: outcome.remaining, resetMs: outcome.resetAfterMs }
     : { policy, limit: outcome.limit, remaining: 0, resetMs: outcome.retryAfterMs }
 
-/** Structured fields (RFC 9651): lists of strings with parameters. Policies without a limit are left out. */
+/** The policies that one request counted against. */
+export class PolicyStates {
+  #states: ReadonlyArray<PolicyState> = []
+
+  add(state: PolicyState): void {
+    this.#states = [...this.#states, state]
+  }
+
+  /** Keeps the response from showing them. */
+  hide(): void {
+    this.#states = []
+  }
+
+  /** The header fields of the response. */
+  get fields(): Readonly<Record<string, string>> {
+    return rateLimitFields(this.#states)
+  }
+}
+
+/** Structured fields (RFC 9651): lists of strings with parameters. Omits policies without a limit. */
 export const rateLimitFields = (states: ReadonlyArray<PolicyState>): Readonly<Record<string, string>> => {
   const limited = states.filter(({ limit }) => limit > 0)
   if (limited.length === 0) return {}

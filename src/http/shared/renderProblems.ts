@@ -1,6 +1,6 @@
 /**
- * Renders everything that goes wrong as problem documents that tell a caller what to do: refusals of handlers, unknown
- * routes, wrong methods, bodies that are too large or do not decode, and defects.
+ * Renders all failures as problem documents: refusals of handlers, unknown routes, wrong methods, bodies that are too
+ * large or do not decode, and defects.
  */
 import { Cause, Context, Effect, Layer, Tracer } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -30,7 +30,7 @@ export const retryAfter = (milliseconds: number): Readonly<Record<string, string
   "retry-after": String(Math.max(1, Math.ceil(milliseconds / 1000))),
 })
 
-/** Whether problems contain the path of the request that they answer, and its trace. */
+/** Whether problems contain the path and the trace of their request. */
 export const NamesRequest = Context.Reference<boolean>("sealgate/http/shared/renderProblems/NamesRequest", {
   defaultValue: () => false,
 })
@@ -65,16 +65,16 @@ export const layerRefusals = Layer.succeed(Refusals, (app) =>
   ),
 )
 
-/** What is wrong with a request. */
+/** The mistakes in a request. */
 type Why = Pick<Problem, "detail" | "errors">
 
 export interface RenderOptions {
   readonly routes: Pick<RouteTable, "methods">
-  /** How many bytes the body of a request may have. */
+  /** The body limit of a request, in bytes. */
   readonly maxBodyBytes: (request: HttpServerRequest.HttpServerRequest) => number
-  /** Where else to look, for callers of a path that does not exist. */
+  /** Detail of 404, such as where the paths are listed. */
   readonly seeInstead: string
-  /** A refusal for a path that does not exist, with the members that its problem has beside the standard ones. */
+  /** Replaces 404 for some paths, with additional members of the problem. */
   readonly insteadOf?: (path: string) => { readonly refusal: Refusal; readonly members: object } | undefined
   /** The refusal of a request that does not decode. */
   readonly malformed: (why: Why) => Refusal
@@ -122,7 +122,7 @@ const refusalOf = (
 const isEmpty = (response: HttpServerResponse.HttpServerResponse): boolean =>
   response.body._tag === "Empty" || response.headers["content-type"]?.startsWith("text/plain") === true
 
-/** Answers with `refusal`, or with the more specific refusal for a path that does not exist. */
+/** Answers with `refusal`, or with `insteadOf` if the path does not exist. */
 const refuse = (request: HttpServerRequest.HttpServerRequest, refusal: Refusal, options: RenderOptions) => {
   const other = refusal instanceof NotFound ? options.insteadOf?.(pathOf(request.url)) : undefined
   return other === undefined ? respond(request, refusal) : respond(request, other.refusal, other.members)
@@ -141,7 +141,7 @@ export const renderProblems =
           ? refuse(request, refusalOf(response.status, request, options), options)
           : Effect.succeed(response),
       onFailure: (cause) => {
-        // A caller that went away gets no answer; the server's own handling of the interruption ends the request.
+        // The caller went away; the server ends the interrupted request.
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
         if (firstIn(cause, isBodyOvertaken) !== undefined) return respond(request, new TimedOut())
         const fault = firstIn(cause, isNotIJson)

@@ -4,15 +4,12 @@ import { callerSpan } from "../../domain/operations/traceContext.ts"
 import { pathOf, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
 /**
- * Turns off the framework's request spans, which {@link withRequestSpan} replaces: they do not support `tracestate` or
- * later versions of `traceparent`, and there are none when spans are not exported.
+ * Turns off the framework's request spans, which {@link withRequestSpan} replaces. They do not support `tracestate` or
+ * later versions of `traceparent`, and exist only if spans are exported.
  */
 export const layerOwnSpans = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
 
-/**
- * The attributes that OpenTelemetry's HTTP conventions ask for, without queries and unknown paths, because strangers
- * wrote those.
- */
+/** Attributes of OpenTelemetry's HTTP conventions, without queries and unknown paths, which any stranger can choose. */
 const attributesOf = (
   request: HttpServerRequest.HttpServerRequest,
   route: string,
@@ -22,7 +19,7 @@ const attributesOf = (
     "http.request.method": request.method,
     ...(route === UNKNOWN_ROUTE ? {} : { "http.route": route, "url.path": pathOf(request.url) }),
     "url.scheme": url?.protocol.slice(0, -1),
-    // In this attribute an IPv6 address has no brackets.
+    // The conventions write IPv6 addresses without brackets.
     "server.address": url?.hostname.replace(/^\[|\]$/g, ""),
     "server.port": url === undefined ? undefined : Number(url.port || (url.protocol === "https:" ? 443 : 80)),
     "user_agent.original": request.headers["user-agent"],
@@ -31,7 +28,7 @@ const attributesOf = (
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
 }
 
-/** By the conventions a span failed if the server was at fault. */
+/** By the conventions, a span fails if the status is 5xx. */
 const spanExit = (
   request: HttpServerRequest.HttpServerRequest,
   exit: Exit.Exit<HttpServerResponse.HttpServerResponse, unknown>,
@@ -45,9 +42,9 @@ const spanExit = (
     : exit
 
 /**
- * Handles a request within a span. The span continues the caller's trace if the server `continues` traces; otherwise it
- * begins a new one. It exists even when spans are not exported, because problems and jobs name its trace, and providers
- * may be told the caller's. It ends with the head of the response.
+ * Handles a request within a span, which continues the caller's trace if `continues`, else begins a new one. The span
+ * exists even if spans are not exported, because problems and jobs name its trace and providers may get the caller's. It
+ * ends with the head of the response.
  */
 export const withRequestSpan =
   (continues: boolean) =>
@@ -66,9 +63,9 @@ export const withRequestSpan =
         attributes: isExported ? attributesOf(request, route) : {},
       })
       return Effect.flatMap(made, (span) => {
-        // The span is the only thing added to the context of `app`, so its requirements stay the same.
+        // Only the span is added, so the requirements of `app` stay the same.
         const within = Effect.provideService(app, Tracer.ParentSpan, span) as typeof app
-        // Nobody reads a span that is not exported: its trace is all that is known of it.
+        // If the span is not exported, only its trace id is used.
         if (!isExported) return within
         return Effect.onExitPrimitive(within, (exit) => {
           if (Exit.isSuccess(exit)) span.attribute("http.response.status_code", exit.value.status)

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { subscriberOf } from "../../../src/domain/access/ipAddress.ts"
 
-it("an IPv4 address stands for itself, an IPv6 address for its /64, however they are written", () => {
+it("subscriberOf returns an IPv4 address itself and the /64 of an IPv6 address, in any notation", () => {
   assert.strictEqual(subscriberOf("192.0.2.7"), "192.0.2.7")
   assert.strictEqual(subscriberOf("::ffff:192.0.2.7"), "192.0.2.7")
   assert.strictEqual(subscriberOf("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64")

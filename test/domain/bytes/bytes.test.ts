@@ -7,7 +7,7 @@ const { concat, equalBytes, fromUtf8, utf8 } = native
 
 const anyBytes = fc.uint8Array({ maxLength: 200 })
 
-/** Runs code as on a platform without a base64 codec of its own. */
+/** Runs code as on a platform without a base64 codec. */
 const withoutCodec = <A>(use: () => A): A => {
   const decode = Object.getOwnPropertyDescriptor(Uint8Array, "fromBase64") ?? {}
   const encode = Object.getOwnPropertyDescriptor(Uint8Array.prototype, "toBase64") ?? {}
@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(() => vi.resetModules())
 
-/** Text that is base64url, or nearly. */
+/** Valid and nearly valid base64url. */
 const nearlyBase64Url = fc.oneof(
   anyBytes.map(b64u),
   fc.string({ maxLength: 12 }),
@@ -73,7 +73,7 @@ describe("base64url", () => {
   })
 })
 
-describe("layouts", () => {
+describe("byte functions", () => {
   it("write numbers big-endian", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2 ** 32 - 1 }), fc.maxSafeNat(), (small, large) => {
@@ -93,7 +93,7 @@ describe("layouts", () => {
     )
   })
 
-  it("take UTF-8 as it is or not at all", () => {
+  it("decode valid UTF-8 unchanged and reject the rest", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         assert.strictEqual(fromUtf8(utf8(text)), text)

@@ -4,8 +4,8 @@ import * as fc from "fast-check"
 
 const pieces = fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 40 })
 
-describe("collected bytes", () => {
-  it("are those that came in, in their order, whatever the pieces", () => {
+describe("CollectedBytes", () => {
+  it("returns the bytes in the order in which they arrived", () => {
     fc.assert(
       fc.property(pieces, fc.nat(50_000), (pieces, expected) => {
         const collected = new CollectedBytes(expected)
@@ -16,7 +16,7 @@ describe("collected bytes", () => {
     )
   })
 
-  it("hold little more than there is of them, and never more than is expected while that holds", () => {
+  it("allocates at most twice the bytes that arrived, and never more than expected unless more arrive", () => {
     fc.assert(
       fc.property(pieces, fc.nat(50_000), (pieces, expected) => {
         const collected = new CollectedBytes(expected)
@@ -30,7 +30,7 @@ describe("collected bytes", () => {
     )
   })
 
-  it("are moved seldom, also when there are more of them than expected", () => {
+  it("copies rarely, even if more bytes arrive than expected", () => {
     for (const expected of [0, 1000, 65_536, 1_000_000]) {
       const collected = new CollectedBytes(expected)
       const sizes = new Set<number>()

@@ -3,8 +3,8 @@ import { lend, releaseBytes } from "../../../src/domain/bytes/releaseBytes.ts"
 
 const large = () => new Uint8Array(64 * 1024)
 
-describe("memory that is let go of", () => {
-  it("is given back at once where it is large", () => {
+describe("releaseBytes", () => {
+  it("frees large buffers at once", () => {
     const bytes = large()
     releaseBytes(bytes)
     assert.lengthOf(bytes, 0)
@@ -13,7 +13,7 @@ describe("memory that is let go of", () => {
     assert.lengthOf(few, 1024)
   })
 
-  it("stays while it is lent, to however many", () => {
+  it("keeps a buffer until every loan has ended", () => {
     const bytes = large()
     const giveBack = lend(bytes)
     const giveBackToo = lend(bytes.subarray(7))

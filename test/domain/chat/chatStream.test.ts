@@ -1,4 +1,4 @@
-/** Pieces of an answer, put together again. */
+/** Accumulating chunks into an answer. */
 import { assert, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { ChatCompletion, type ChatChunk } from "../../../src/domain/chat/chat.ts"
@@ -17,7 +17,7 @@ const chunk = (choices: ReadonlyArray<Choice>, members: object = {}): ChatChunk 
 const delta = (index: number, members: Choice["delta"], finish_reason: string | null = null): ChatChunk =>
   chunk([{ index, delta: members, finish_reason }])
 
-it("puts texts, refusals, calls and usage of several choices together", () => {
+it("accumulates texts, refusals, tool calls and usage of several choices", () => {
   const completion = accumulate([
     delta(1, { role: "assistant", refusal: "I " }),
     delta(0, { role: "assistant", content: "Hel" }),
@@ -61,7 +61,7 @@ it("puts texts, refusals, calls and usage of several choices together", () => {
   assert.isTrue(Schema.is(ChatCompletion)(completion))
 })
 
-it("joins members it has no name for: texts and lists grow, states are replaced", () => {
+it("concatenates unknown texts and lists, and replaces unknown states", () => {
   const completion = accumulate([
     delta(0, { content: "x", reasoning_content: "be", audio: { id: "a1", data: "AA" } }),
     delta(0, {
@@ -98,7 +98,7 @@ it("joins an unknown object, such as a function_call, member by member", () => {
   assert.deepStrictEqual(choices[0]?.message["function_call"], { name: "f", arguments: "{}" })
 })
 
-it("what is not finished says so, and grows from chunk to chunk", () => {
+it("marks an unfinished answer, which grows with each chunk", () => {
   const answer = new ChatAccumulator()
   assert.isEmpty(answer.completion.choices)
   answer.add(delta(0, { content: "a" }))
@@ -108,12 +108,12 @@ it("what is not finished says so, and grows from chunk to chunk", () => {
   assert.strictEqual(answer.completion.choices[0]?.finish_reason, "length")
 })
 
-it("a call without an id gets one", () => {
+it("gives a tool call without an id one", () => {
   const { choices } = accumulate([delta(0, { tool_calls: [{ index: 0, function: { name: "f", arguments: "{}" } }] })])
   assert.strictEqual(choices[0]?.message.tool_calls?.[0]?.id, "call_0_0")
 })
 
-it("a member named __proto__ is a member like any other", () => {
+it("treats __proto__ like any other member", () => {
   const hostile: ChatChunk = JSON.parse(
     '{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"__proto__":{"polluted":true},"x":{"__proto__":{"polluted":true}}},"finish_reason":"stop"}],"__proto__":{"polluted":true}}',
   )

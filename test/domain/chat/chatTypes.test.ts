@@ -4,7 +4,7 @@ import type * as Types from "../../../src/domain/chat/chatTypes.ts"
 import type { Problem } from "../../../src/domain/problems/problem.ts"
 import type { Problem as PlainProblem } from "../../../src/domain/problems/problemTypes.ts"
 
-/** Assignable both ways, members that may be missing included. The compiler refuses the `true` below where it is `never`. */
+/** `true` if both types are assignable to each other, optional members included. Otherwise the `true` below does not compile. */
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? ([keyof A] extends [keyof B] ? true : never) : never) : never
 
 const same: {
@@ -27,4 +27,4 @@ const same: {
   problem: true,
 }
 
-it("the plain types are those that the schemas decode to", () => assert.isTrue(Object.values(same).every(Boolean)))
+it("the plain types equal the types of the schemas", () => assert.isTrue(Object.values(same).every(Boolean)))

@@ -16,7 +16,7 @@ const head = fc.record(
 )
 const listed = fc.constantFrom("messages", "input")
 
-/** A message in the spellings that clients change it to from turn to turn. */
+/** The forms that clients give the same message in different turns. */
 const spellings = ({ content, role }: { readonly role: string; readonly content: string }) =>
   fc.constantFrom(
     { role, content },
@@ -25,8 +25,8 @@ const spellings = ({ content, role }: { readonly role: string; readonly content:
     { role, content: [{ type: "text", text: content, cache_control: { type: "ephemeral" } }] },
   )
 
-describe("a conversation", () => {
-  it("is the same in every turn, however its first messages are spelt", () => {
+describe("conversationName", () => {
+  it("is the same in every turn, in whatever form the first messages are sent", () => {
     fc.assert(
       fc.property(
         head,
@@ -45,7 +45,7 @@ describe("a conversation", () => {
     )
   })
 
-  it("is another one if anything else that comes before the first answer differs", () => {
+  it("differs if anything else before the first answer differs", () => {
     const body = { system: "s", tools: [{ name: "t" }], messages: [{ role: "user", content: "hi" }] }
     const name = conversationName(body)
     for (const other of [
@@ -62,7 +62,7 @@ describe("a conversation", () => {
     }
   })
 
-  it("has the name that its caller gives it, whatever else changes", () => {
+  it("is the caller's name for the conversation, even if everything else changes", () => {
     fc.assert(
       fc.property(head, head, word, listed, fc.array(asking, { maxLength: 2 }), (one, other, key, list, messages) => {
         const cached = { prompt_cache_key: key }
@@ -79,7 +79,7 @@ describe("a conversation", () => {
     )
   })
 
-  it("has no name by what names nothing", () => {
+  it("ignores invalid names, and is undefined without an opening", () => {
     const messages = [{ role: "user", content: "hi" }]
     for (const nothing of ["", 1, null, {}, ["k"]]) {
       assert.strictEqual(conversationName({ prompt_cache_key: nothing, messages })?.by, "opening")
@@ -91,14 +91,14 @@ describe("a conversation", () => {
     assert.isUndefined(conversationName({ messages: [{ role: "assistant", content: "hi" }] }))
   })
 
-  it("begins with an input that is a text as with one that is its message", () => {
+  it("is the same for a text input and for its user message", () => {
     assert.deepStrictEqual(
       conversationName({ input: "hi" }),
       conversationName({ input: [{ role: "user", content: [{ type: "input_text", text: "hi" }] }] }),
     )
   })
 
-  it("takes any JSON", () => {
+  it("accepts any JSON", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), listed, fc.jsonValue(), (body, list, value) => {
         assert.doesNotThrow(() => conversationName({ ...body, [list]: value }))

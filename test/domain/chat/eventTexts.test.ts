@@ -105,12 +105,12 @@ describe("two events are one", () => {
   })
 })
 
-describe("pairs that are cut between events", () => {
+describe("surrogate pairs cut between events", () => {
   const units = fc
     .array(fc.constantFrom("a", "\u{1F44B}", "\ud83d", "\udc4b", "\\", "ud83d"), { maxLength: 6 })
     .map((parts) => parts.join(""))
 
-  /** Ways to say a piece of text, and what else a stream has. */
+  /** Events with a text, and another event of the same stream. */
   const KINDS: ReadonlyArray<readonly [FindText, ReadonlyArray<(text: string) => JsonObject>, JsonObject]> = [
     [
       messageText,
@@ -128,7 +128,7 @@ describe("pairs that are cut between events", () => {
     ],
   ]
 
-  it.each(KINDS)("are joined, and halves without another become U+FFFD", (textOf, ways, other) => {
+  it.each(KINDS)("are joined, and unpaired surrogates become U+FFFD", (textOf, ways, other) => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(ways.length), units), { maxLength: 30 }), (pieces) => {
         const joiner = new EventJoiner(textOf)
@@ -150,7 +150,7 @@ describe("pairs that are cut between events", () => {
           assert.isUndefined(jsonFault(JSON.stringify(event)))
           const found = textOf(event)
           if (found !== undefined) heard.set(found.place, (heard.get(found.place) ?? "") + found.text)
-          // What was said before an event that ends a text is there before it.
+          // Held surrogates come before the event that ends their text.
           else for (const [place, all] of expected.shift() ?? []) assert.strictEqual(heard.get(place), all)
         }
         assert.deepStrictEqual(heard, new Map(said.entries().map(([place, all]) => [place, all.toWellFormed()])))
@@ -159,7 +159,7 @@ describe("pairs that are cut between events", () => {
     )
   })
 
-  it("are forgotten where a stream begins anew", () => {
+  it("are discarded when a stream restarts", () => {
     const joiner = new EventJoiner(responseText)
     const half = output("\ud83d")
     joiner.add(half, JSON.stringify(half))
@@ -167,7 +167,7 @@ describe("pairs that are cut between events", () => {
     assert.deepStrictEqual(joiner.end(), [])
   })
 
-  it("leave the rest of an event as it is", () => {
+  it("leave the rest of an event unchanged", () => {
     const joiner = new EventJoiner(responseText)
     const event = { type: "response.completed", response: { output: [{ text: "x\ud83d" }] } }
     const [out] = joiner.add(event, JSON.stringify(event))

@@ -59,6 +59,6 @@ describe("two chunks are one", () => {
   })
 })
 
-it("padding of a provider is dropped", () => {
+it("merging drops a provider's padding", () => {
   assert.deepStrictEqual(withoutPadding(chunk({ content: "a" }, { obfuscation: "xyz" })), chunk({ content: "a" }))
 })

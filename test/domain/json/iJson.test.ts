@@ -20,8 +20,8 @@ const list = (values: number, value = "1"): string => `[${Array.from({ length: v
 const members = (values: number): string =>
   `{${Array.from({ length: values }, (_, index) => `"${index}":1`).join(",")}}`
 
-describe("the limits of JSON", () => {
-  it("are where they say, in elements and members", () => {
+describe("JSON limits", () => {
+  it("accept exactly the stated levels and values, in arrays and objects", () => {
     assert.isTrue(isWithinLimits(nested(DEPTH)))
     assert.isFalse(isWithinLimits(nested(DEPTH + 1)))
     assert.isFalse(isWithinLimits('{"a":'.repeat(DEPTH + 1) + "1" + "}".repeat(DEPTH + 1)))
@@ -48,11 +48,11 @@ describe("the limits of JSON", () => {
     assert.strictEqual(jsonFault(nested(1025)), "At most 1024 levels are accepted.")
   })
 
-  it("count what stands next to each other as levels that were left", () => {
+  it("count sibling brackets as one level", () => {
     assert.isTrue(isWithinLimits(list(100, nested(DEPTH - 1))))
   })
 
-  it("do not look into strings, whatever their quotes and backslashes", () => {
+  it("ignore brackets in strings, with any quotes and backslashes", () => {
     const brackets = "[{,".repeat(VALUES)
     for (const text of [brackets, `\\${brackets}`, `${brackets}\\`, `"${brackets}"`, `\\"${brackets}\\\\"`]) {
       assert.isTrue(isWithinLimits(JSON.stringify({ [text]: text })))
@@ -60,7 +60,7 @@ describe("the limits of JSON", () => {
     }
   })
 
-  it("are never exceeded by text that has fewer levels and values", () => {
+  it("are never exceeded by JSON with fewer levels and values", () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 8 }), (text) => {
         assert.isTrue(isWithinLimits(text))
@@ -69,20 +69,20 @@ describe("the limits of JSON", () => {
     )
   })
 
-  it("bear text that is not JSON", () => {
+  it("accept any text that is not JSON without throwing", () => {
     for (const text of ["", '"', '"\\', "]]]]", "}", '{"a', "\\", '\\"[[', '{"\\u"', '{"\\', '{"a\\'])
       assert.isTrue(isWithinLimits(text), JSON.stringify(text))
   })
 })
 
-/** JSON as it is written down: members in order, names as often as they stand there. */
+/** JSON as a syntax tree, with ordered and possibly duplicate members. */
 type Written = string | number | boolean | null | ReadonlyArray<Written> | { readonly members: ReadonlyArray<Member> }
 type Member = readonly [name: string, value: Written]
 
 const texts = fc
   .array(fc.constantFrom("a", '"', "\\", "u", "d83d", "\u{1F44B}", "\uffff", "\n"), { maxLength: 5 })
   .map((parts) => parts.join(""))
-/** Halves may make pairs, or not. */
+/** Strings of surrogates, paired or not. */
 const halves = fc
   .array(fc.constantFrom("\ud83d", "\udc4b", "\ud800", "a", "\\"), { maxLength: 3 })
   .map((parts) => parts.join(""))
@@ -105,7 +105,7 @@ const { written } = fc.letrec<{ written: Written }>((tie) => {
 
 const isList = (value: Written): value is ReadonlyArray<Written> => Array.isArray(value)
 
-/** Writes a value down, with white space and escapes as `random` has it. Half a pair can only be written as an escape. */
+/** Renders a value with random white space and escapes. Unpaired surrogates are always escaped. */
 const write = (value: Written, random: () => number): string => {
   const space = () => " \n\t\r".slice(0, random() % 3)
   const around = (text: string) => space() + text + space()
@@ -154,8 +154,8 @@ const isParsed = (text: string): boolean => {
   }
 }
 
-describe("I-JSON", () => {
-  it("has no member twice in one object, no half of a surrogate pair, and as many values as it has", () => {
+describe("I-JSON check", () => {
+  it("rejects duplicate members and unpaired surrogates, and counts values exactly", () => {
     const seen = { good: 0, repeated: 0, halved: 0 }
     fc.assert(
       fc.property(written, fc.infiniteStream(fc.nat(1000)), (value, stream) => {
@@ -180,7 +180,7 @@ describe("I-JSON", () => {
     for (const count of Object.values(seen)) assert.isAbove(count, 50, JSON.stringify(seen))
   })
 
-  it("knows a name by what it stands for, in the object that it is in", () => {
+  it("compares unescaped names, within one object", () => {
     for (const text of [
       '{"a":1,"a":1}',
       '{"a":1,"\\u0061":1}',
@@ -211,7 +211,7 @@ describe("I-JSON", () => {
     )
   })
 
-  it("begins with no byte order mark, and has no half of a pair that was never escaped", () => {
+  it("rejects a byte order mark and unescaped unpaired surrogates", () => {
     assert.strictEqual(jsonFault("\uFEFF{}"), "It begins with a byte order mark.")
     assert.strictEqual(jsonFault('["\ud83d"]'), "A string contains an unpaired surrogate.")
     assert.strictEqual(jsonFault('["\ud83d\\udc4b"]'), "A string contains an unpaired surrogate.")
@@ -220,7 +220,7 @@ describe("I-JSON", () => {
     }
   })
 
-  it("pairs escaped surrogates where JSON does, up to the very edges of their ranges", () => {
+  it("pairs escaped surrogates at the edges of their ranges as JSON does", () => {
     const units = [0x41, 0xd7ff, 0xd800, 0xdbff, 0xdc00, 0xdfff, 0xe000, 0xffff]
     const escaped = (unit: number) => `\\u${unit.toString(16).padStart(4, "0")}`
     for (const first of units) {
@@ -234,7 +234,7 @@ describe("I-JSON", () => {
     }
   })
 
-  it("is parsed or refused, whatever the text", () => {
+  it("rejects invalid JSON with NotIJson, and checks any text without throwing", () => {
     assert.throws(() => parseIJson("{"), NotIJson)
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'"\\u{}[]:,a0d8 ') }), (text) => {
@@ -243,7 +243,7 @@ describe("I-JSON", () => {
     )
   })
 
-  it("is JSON for us if it is JSON for the parser, wherever it was changed", () => {
+  it("accepts mutated JSON exactly if JSON.parse does", () => {
     const seen = { good: 0, bad: 0 }
     const bit = fc.constantFrom(
       ...'"\\u{}[]:,.eE+-019truefalsn\t\n\0\u001f\u007fé\u{1F44B} /bx',
@@ -282,7 +282,7 @@ describe("I-JSON", () => {
     for (const count of Object.values(seen)) assert.isAbove(count, 1000, JSON.stringify(seen))
   })
 
-  it("is JSON for us if it is JSON for the parser, whatever character is where in a long string", () => {
+  it("accepts any character at any position of a long string exactly if JSON.parse does", () => {
     const codes = [...Array.from({ length: 0x82 }, (_, code) => code), 0xff, 0x7ff, 0x800, 0xd7ff, 0xffff]
     for (let length = 0; length < 120; length += length < 80 ? 1 : 13) {
       for (const code of codes) {
@@ -293,7 +293,7 @@ describe("I-JSON", () => {
     }
   })
 
-  it("is JSON for us if it is JSON for the parser, whatever stands behind how many spaces", () => {
+  it("accepts trailing text exactly if JSON.parse does, after any number of spaces", () => {
     for (const after of ["", "\n", "x", "\u0000", "\u00a0", "\v", ",", "{}", "1"]) {
       for (let spaces = 0; spaces < 12; spaces++) {
         const text = `{}${" ".repeat(spaces)}${after}`
@@ -303,7 +303,7 @@ describe("I-JSON", () => {
     }
   })
 
-  it("is looked through where it stands, and not beyond", () => {
+  it("reads only the bytes of its view of a buffer", () => {
     fc.assert(
       fc.property(fc.nat(9), fc.json(), (before, text) => {
         const all = utf8(`${'"'.repeat(before)}${text}${'1"}]'}`)
@@ -314,8 +314,8 @@ describe("I-JSON", () => {
     )
   })
 
-  it("costs time in proportion to its length, whatever it is made of, also once it has run often", () => {
-    // By itself, as a server runs it: what runs often is compiled, and what is compiled well may be slow in ways of its own.
+  it("takes time linear in the length of any text, also after many runs", () => {
+    // In a separate process, as on a server: code that runs often gets optimized, and optimized code can be slow in other ways.
     const slow = execFileSync(process.execPath, ["test/domain/hotJson.ts"], { encoding: "utf8", timeout: 25_000 })
     assert.strictEqual(slow, "")
   })

@@ -6,7 +6,7 @@ import { Outline } from "../../../src/domain/json/outline.ts"
 import { RawObject } from "../../../src/domain/json/rawObject.ts"
 import { objectText, oddObject } from "../../support/oddJson.ts"
 
-/** The object in the member `body`, found as the proxy finds it. */
+/** The object in the member `body`, found in the same way as by the proxy. */
 const found = (payload: string): RawObject | undefined => {
   const outline = new Outline("body")
   const bytes = utf8(payload)
@@ -18,8 +18,8 @@ const textOf = (raw: RawObject | undefined) => raw?.text
 const changed = (raw: RawObject | undefined, values: Readonly<Record<string, string>>) =>
   raw === undefined ? undefined : fromUtf8(raw.with(values))
 
-describe("the object in a member", () => {
-  it("is found as it was written, with each of its members", () => {
+describe("an object in a member", () => {
+  it("is found with its exact bytes and all its members", () => {
     fc.assert(
       fc.property(oddObject({ model: '"m"', stream: "true" }), (members) => {
         const body = objectText(members)
@@ -42,7 +42,7 @@ describe("the object in a member", () => {
   )
 })
 
-describe("another value of a member", () => {
+describe("replacing the value of a member", () => {
   it("changes nothing but that value", () => {
     fc.assert(
       fc.property(oddObject({ model: '"m\\u006f"', n: "1.0" }), (members) => {
@@ -59,13 +59,13 @@ describe("another value of a member", () => {
     )
   })
 
-  it("comes first if there was none", () => {
+  it("puts a new member first", () => {
     assert.strictEqual(changed(found('{"body": { "a":1.0 }}'), { "b\n": "2", c: "[]" }), '{"b\\n":2,"c":[], "a":1.0 }')
     assert.strictEqual(changed(found('{"body":{ }}'), { b: "2" }), '{"b":2 }')
     assert.strictEqual(changed(RawObject.of({}), { b: "2" }), '{"b":2}')
   })
 
-  it("can be asked of an object of our own", () => {
+  it("works for an object made with RawObject", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (members) => {
         const raw = RawObject.of(members)

@@ -12,7 +12,7 @@ const of = <A, I>(schema: Schema.Codec<A, I>, value: unknown) =>
 
 const user = { role: "user", content: "x" }
 
-describe("what does not fit", () => {
+describe("schemaIssues", () => {
   it.each<readonly [unknown, ReadonlyArray<string>]>([
     [{ mode: "debate", task: "x" }, [`payload.mode: Expected "adversarial" | "verified"`]],
     [{ task: "" }, ["payload.task: Expected a value with a length of at least 1"]],
@@ -23,7 +23,7 @@ describe("what does not fit", () => {
       ["payload.options.rounds: Expected a value between 1 and 3", "payload.foo: Expected no excess property"],
     ],
     [5, ["payload: Expected object"]],
-  ])("in %j is told of the form that was meant", (value, expected) =>
+  ])("reports the form that was meant in %j", (value, expected) =>
     assert.sameMembers([...of(ExecuteRequest, value)], [...expected]),
   )
 
@@ -41,11 +41,11 @@ describe("what does not fit", () => {
       ["payload.messages.0.content.0.text: Missing key", "payload.messages.0.content.1.image_url: Missing key"],
     ],
     [{ messages: [{ content: "x" }] }, ["payload.messages.0.role: Missing key"]],
-  ])("in %j is told of the form that its literals name", (value, expected) =>
+  ])("reports the form that the literals name in %j", (value, expected) =>
     assert.sameMembers([...of(ChatInput, value)], [...expected]),
   )
 
-  it("names every form where none is meant", () => {
+  it("names every form of a union if none was clearly meant", () => {
     assert.deepStrictEqual(of(ExecuteRequest, {}), ["payload: Missing key, one of messages, task"])
     assert.deepStrictEqual(of(ExecuteRequest, { task: "x", messages: [user] }), [
       "payload: Expected only one of messages, task",
@@ -55,7 +55,7 @@ describe("what does not fit", () => {
     ])
   })
 
-  it("is told of so many members and no more", () => {
+  it("reports a limited number of issues", () => {
     const messages = Array.from({ length: 1000 }, () => ({ role: "user" }))
     const told = of(ExecuteRequest, { messages })
     assert.strictEqual(told.length, 64)

@@ -13,7 +13,7 @@ const chunk = (delta: Delta, finish_reason: string | null = null, index = 0): Ch
   choices: [{ index, delta, finish_reason }],
 })
 
-/** What leaves a joiner that `chunks` went through. Every chunk must be I-JSON as it is. */
+/** The output of a joiner for `chunks`, each of which must be I-JSON. */
 const through = (chunks: ReadonlyArray<ChatChunk>): ReadonlyArray<ChatChunk> => {
   const joiner = new PairJoiner()
   const out = [...chunks.flatMap((chunk) => joiner.add(chunk)), ...joiner.end()]
@@ -25,7 +25,7 @@ const units = fc
   .array(fc.constantFrom("a", "\u{1F44B}", "\ud83d", "\udc4b", "\\", "ud83d", "\uffff"), { maxLength: 8 })
   .map((parts) => parts.join(""))
 
-/** The places in a delta where text grows, and how a piece of text gets there. */
+/** The paths of growing texts in a delta, and functions that put a text there. */
 const PLACES: ReadonlyArray<(text: string) => Delta> = [
   (content) => ({ content }),
   (refusal) => ({ refusal }),
@@ -35,7 +35,7 @@ const PLACES: ReadonlyArray<(text: string) => Delta> = [
   (args) => ({ tool_calls: [{ index: 7, function: { arguments: args } }] }),
 ]
 
-/** The texts of an answer, place by place, whatever a joiner made of it. */
+/** The texts of an answer by path. */
 const textsOf = (chunks: ReadonlyArray<ChatChunk>) => {
   const { choices } = accumulate(chunks)
   return choices.map(({ message }) => ({
@@ -47,8 +47,8 @@ const textsOf = (chunks: ReadonlyArray<ChatChunk>) => {
   }))
 }
 
-describe("pairs that are cut between chunks", () => {
-  it("are joined in every place, and halves without another become U+FFFD", () => {
+describe("surrogate pairs cut between chunks", () => {
+  it("are joined in every text, and unpaired surrogates become U+FFFD", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.nat(1), fc.nat(PLACES.length - 1), units), { maxLength: 30 }),
@@ -76,7 +76,7 @@ describe("pairs that are cut between chunks", () => {
     )
   })
 
-  it("are held back no longer than until their choice ends, and then stand before its end", () => {
+  it("are held at most until their choice ends, and sent before its end", () => {
     const out = through([
       chunk({ content: "a\ud83d" }),
       chunk({ content: "b\ud83d" }, null, 1),
@@ -94,7 +94,7 @@ describe("pairs that are cut between chunks", () => {
     ])
   })
 
-  it("are forgotten with what they belong to", () => {
+  it("are discarded when the stream restarts", () => {
     const joiner = new PairJoiner()
     joiner.add(chunk({ content: "\ud83d" }))
     joiner.clear()
@@ -102,7 +102,7 @@ describe("pairs that are cut between chunks", () => {
     assert.deepStrictEqual(joiner.end(), [])
   })
 
-  it("are not looked for in what names something, and cost other chunks nothing", () => {
+  it("are not joined in names, and leave other chunks unchanged", () => {
     assert.deepStrictEqual(
       through([
         { ...chunk({ tool_calls: [{ index: 0, id: "\ud83d", function: { name: "\ud83d" } }] }), model: "\ud83d" },
@@ -118,7 +118,7 @@ describe("pairs that are cut between chunks", () => {
   })
 })
 
-it("any value has I-JSON, with nothing but its halves replaced", () => {
+it("iJsonOf replaces only unpaired surrogates of any value", () => {
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: "binary" }), units, (value, text) => {
       const json = iJsonOf({ value, [text]: [text, { text }] })

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { withoutUndefined } from "../../../src/domain/json/withoutUndefined.ts"
 
-it("withoutUndefined leaves out what is undefined, and nothing else", () => {
+it("withoutUndefined removes exactly the undefined members", () => {
   const members = { a: undefined, b: null, c: 0, d: "", e: false }
   assert.deepStrictEqual(Object.entries(withoutUndefined(members)), [
     ["b", null],

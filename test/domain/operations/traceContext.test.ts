@@ -1,4 +1,4 @@
-/** W3C Trace Context: what is taken from a caller's headers, what of it goes on, and what is kept with a job. */
+/** W3C Trace Context: parsing a caller's headers, passing them on, and storing them with a job. */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Option, Tracer } from "effect"
 import { callerSpan, storedSpan, storeTrace, traceContextOf } from "../../../src/domain/operations/traceContext.ts"
@@ -7,7 +7,7 @@ const TRACE = "0af7651916cd43dd8448eb211c80319c"
 const PARENT = "b7ad6b7169203331"
 const TRACEPARENT = `00-${TRACE}-${PARENT}-01`
 
-/** What goes on of a caller's headers. */
+/** The trace context passed on for a caller's headers. */
 const passed = (traceparent: string, tracestate?: string) => {
   const span = callerSpan(traceparent, tracestate)
   return span === undefined ? undefined : traceContextOf(span)
@@ -22,7 +22,7 @@ describe("traceparent", () => {
     ["a later version", `01-${TRACE}-${PARENT}-01`, TRACEPARENT],
     ["a later version with more behind it", `fe-${TRACE}-${PARENT}-01-more-of-it`, TRACEPARENT],
   ] as const) {
-    it(`is taken: ${what}`, () => assert.strictEqual(passed(header)?.traceparent, told))
+    it(`is accepted: ${what}`, () => assert.strictEqual(passed(header)?.traceparent, told))
   }
 
   for (const [what, header] of [
@@ -36,7 +36,7 @@ describe("traceparent", () => {
     ["no flags", TRACEPARENT.slice(0, -3)],
     ["two of them", `${TRACEPARENT}, ${TRACEPARENT}`],
   ] as const) {
-    it(`is not taken: ${what}`, () => assert.isUndefined(passed(header, "rojo=1")))
+    it(`is ignored: ${what}`, () => assert.isUndefined(passed(header, "rojo=1")))
   }
 })
 
@@ -51,7 +51,7 @@ describe("tracestate", () => {
     ["32 members", members(32), members(32)],
     ["512 characters", long(512), long(512)],
   ] as const) {
-    it(`goes on: ${what}`, () => assert.strictEqual(passed(TRACEPARENT, header)?.tracestate, told))
+    it(`is passed on: ${what}`, () => assert.strictEqual(passed(TRACEPARENT, header)?.tracestate, told))
   }
 
   for (const [what, header] of [
@@ -65,12 +65,12 @@ describe("tracestate", () => {
     ["what is not ASCII", "rojo=é"],
     ["a control character", "rojo=a\tb"],
   ] as const) {
-    it(`is left out, and only that: ${what}`, () =>
+    it(`is dropped without its traceparent: ${what}`, () =>
       assert.deepStrictEqual(passed(TRACEPARENT, header), { traceparent: TRACEPARENT, tracestate: undefined }))
   }
 })
 
-/** A span that goes nowhere, in `parent`. */
+/** A span in `parent` that is not exported. */
 const nowhere = (parent?: Tracer.AnySpan) =>
   new Tracer.NativeSpan({
     name: "nowhere",
@@ -82,15 +82,15 @@ const nowhere = (parent?: Tracer.AnySpan) =>
     sampled: true,
   })
 
-describe("what is kept with a job", () => {
-  it("is the caller's, with its state", () => {
+describe("the trace context stored with a job", () => {
+  it("is the caller's, with its tracestate", () => {
     const caller = callerSpan(TRACEPARENT, "rojo=a b,congo=2")
     const stored = storedSpan(storeTrace(nowhere(nowhere(caller))))
     assert.deepStrictEqual(traceContextOf(stored), { traceparent: TRACEPARENT, tracestate: "rojo=a b,congo=2" })
     assert.deepStrictEqual(traceContextOf(nowhere(stored)), traceContextOf(stored))
   })
 
-  it("is a trace id of which nobody is told, where there is no caller's", () => {
+  it("has only a trace id, which is not passed on, without a caller's", () => {
     const span = nowhere()
     const stored = storedSpan(storeTrace(span))
     assert.strictEqual(stored.traceId, span.traceId)
@@ -98,7 +98,7 @@ describe("what is kept with a job", () => {
     assert.isUndefined(traceContextOf(nowhere(stored)))
   })
 
-  it("was a traceparent alone before", () => {
+  it("may be a traceparent only, as earlier versions stored it", () => {
     assert.deepStrictEqual(traceContextOf(storedSpan(TRACEPARENT)), { traceparent: TRACEPARENT, tracestate: undefined })
   })
 })

@@ -1,4 +1,4 @@
-/** What may be agreed with: the one encoding of each point of X25519 but the weak ones, and reduced keys of ML-KEM-768. */
+/** Valid public keys: canonical X25519 points not of small order, and reduced ML-KEM-768 keys. */
 import { generateKeyPairSync } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
@@ -12,7 +12,7 @@ const littleEndian = (value: bigint): Uint8Array<ArrayBuffer> => {
   return bytes
 }
 
-/** Of small order, as RFC 7748 §6.1 has it computed; the list is Curve25519's own (cr.yp.to/ecdh.html#validate). */
+/** Points of small order (RFC 7748 §6.1); the list is Curve25519's own (cr.yp.to/ecdh.html#validate). */
 const WEAK = [
   0n,
   1n,
@@ -21,10 +21,10 @@ const WEAK = [
   P - 1n,
 ]
 
-describe("a key of X25519", () => {
-  it.each(WEAK)("is none of small order: %d", (u) => assert.isFalse(isX25519Key(littleEndian(u))))
+describe("isX25519Key", () => {
+  it.each(WEAK)("rejects the point of small order %d", (u) => assert.isFalse(isX25519Key(littleEndian(u))))
 
-  it("has one encoding: below the prime, and without the top bit", () => {
+  it("accepts only values below the prime, without the top bit", () => {
     const coordinate = fc.bigInt({ min: 2n, max: P - 2n }).filter((u) => !WEAK.includes(u))
     fc.assert(
       fc.property(fc.oneof(coordinate, fc.constantFrom(2n, 9n, P - 2n)), (u) => {
@@ -36,11 +36,11 @@ describe("a key of X25519", () => {
   })
 })
 
-describe("a key of ML-KEM-768", () => {
+describe("isMlKem768Key", () => {
   const sound = () =>
     new Uint8Array(generateKeyPairSync("ml-kem-768").publicKey.export({ format: "der", type: "spki" }).subarray(-1184))
 
-  /** Writes a coefficient of 12 bits, as FIPS 203 §4.2.1 (ByteEncode) has them. */
+  /** Writes a 12-bit coefficient (FIPS 203 §4.2.1, ByteEncode). */
   const withCoefficient = (key: Uint8Array<ArrayBuffer>, index: number, value: number) => {
     const changed = key.slice()
     for (let bit = 0; bit < 12; bit++) {
@@ -52,7 +52,7 @@ describe("a key of ML-KEM-768", () => {
     return changed
   }
 
-  it("has every coefficient below 3329 (FIPS 203 §7.2)", () => {
+  it("rejects any coefficient of 3329 or more (FIPS 203 §7.2)", () => {
     const key = sound()
     assert.isTrue(isMlKem768Key(key))
     fc.assert(
@@ -66,7 +66,7 @@ describe("a key of ML-KEM-768", () => {
     }
   })
 
-  it("may have any seed behind its coefficients", () => {
+  it("accepts any seed after the coefficients", () => {
     assert.isTrue(isMlKem768Key(sound().fill(0xff, 1152)))
   })
 })

@@ -20,7 +20,7 @@ describe("padme", () => {
     )
   })
 
-  it("is monotone and keeps its own sizes", () => {
+  it("is monotone and idempotent", () => {
     fc.assert(
       fc.property(lengths, lengths, (a, b) => {
         assert.isAtMost(padme(Math.min(a, b)), padme(Math.max(a, b)))
@@ -29,14 +29,14 @@ describe("padme", () => {
     )
   })
 
-  it("gives few sizes", () => {
+  it("produces few sizes", () => {
     const sizes = new Set(Array.from({ length: 2 ** 16 }, (_, i) => blockSize(i, FLOOR)))
     assert.isAtMost(sizes.size, 110)
   })
 })
 
-describe("blocks", () => {
-  it("give back what was put in, and are the reference's", () => {
+describe("padded blocks", () => {
+  it("return their payload, and equal the reference's", () => {
     fc.assert(
       fc.property(payloads, floors, (payload, floor) => {
         const block = pad(payload, floor)
@@ -46,7 +46,7 @@ describe("blocks", () => {
     )
   })
 
-  it("are found wherever in a buffer they lie", () => {
+  it("are unpadded at any offset of a buffer", () => {
     fc.assert(
       fc.property(payloads, fc.nat(9), (payload, offset) => {
         const block = pad(payload, UNPACED_FLOOR)
@@ -58,7 +58,7 @@ describe("blocks", () => {
     )
   })
 
-  it("with any pad byte altered are refused", () => {
+  it("are rejected with any pad byte altered", () => {
     fc.assert(
       fc.property(payloads, floors, fc.nat(), fc.integer({ min: 1, max: 255 }), (payload, floor, at, value) => {
         const block = pad(payload, floor)
@@ -70,7 +70,7 @@ describe("blocks", () => {
     )
   })
 
-  it("of any other size are refused", () => {
+  it("are rejected with any other size", () => {
     fc.assert(
       fc.property(payloads, floors, fc.integer({ min: -3000, max: 3000 }), (payload, floor, by) => {
         const block = pad(payload, floor)
@@ -82,20 +82,20 @@ describe("blocks", () => {
     )
   })
 
-  it("with any other length inside give no other payload than a real one", () => {
+  it("with another length inside are rejected, unless that block is valid too", () => {
     fc.assert(
       fc.property(payloads, floors, fc.oneof(fc.nat(4000), fc.nat({ max: 2 ** 32 - 1 })), (payload, floor, length) => {
         const block = pad(payload, floor)
         new DataView(block.buffer).setUint32(0, length)
         const found = unpad(block, floor)
-        // Zeros at the end of a payload may as well be padding; anything else does not fit.
+        // Zeros at the end of a payload can also be padding; any other change is rejected.
         if (found !== undefined) assert.deepStrictEqual(pad(found, floor), block)
         if (length > block.length - 4) assert.isUndefined(found)
       }),
     )
   })
 
-  it("for the other floor are refused", () => {
+  it("are rejected with the other floor", () => {
     assert.isUndefined(unpad(pad(new Uint8Array(10), UNPACED_FLOOR), FLOOR))
     assert.isUndefined(unpad(pad(new Uint8Array(10), FLOOR), UNPACED_FLOOR))
     assert.isUndefined(unpad(new Uint8Array(3), UNPACED_FLOOR))

@@ -23,7 +23,7 @@ const rootOf = (links: ReadonlyArray<Link>): Buffer => {
 }
 
 describe("frames", () => {
-  it("have the reference's nonce and associated data", () => {
+  it("have the same nonce and associated data as the reference's", () => {
     fc.assert(
       fc.property(nonce, hash, form, fc.maxSafeNat(), fc.boolean(), (base, requestHash, form, index, final) => {
         assert.deepStrictEqual(frameNonce(base, index), new Uint8Array(reference.frameNonce(base, index)))
@@ -52,7 +52,7 @@ describe("frames", () => {
 
 describe("the chain", () => {
   const links = fc.array(link, { minLength: 1, maxLength: 8 })
-  /** Whether two sequences of frames say the same. */
+  /** Whether two sequences of frames are equal. */
   const same = (a: ReadonlyArray<Link>, b: ReadonlyArray<Link>) =>
     a.length === b.length &&
     a.every(({ ciphertext, final }, i) => {
@@ -108,7 +108,7 @@ describe("the chain", () => {
     return edited
   }
 
-  it("has another root after any drop, repetition, swap, insertion or change", () => {
+  it("has another root after any removal, repetition, swap, insertion or change of frames", () => {
     fc.assert(
       fc.property(links, change, (links, edit) => {
         const edited = apply(links, edit)

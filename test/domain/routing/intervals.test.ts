@@ -11,7 +11,7 @@ import {
 const at = (time: string): number => Date.parse(`2026-03-${time}Z`)
 
 describe("intervals", () => {
-  it("begin and end with the span, and are whole in between", () => {
+  it("begin and end with the period, and are whole in between", () => {
     assert.deepStrictEqual(
       intervalsOf(at("28T22:30:00"), at("30T00:00:01"), "day").map(({ from, to }) => [from, to]),
       [
@@ -27,7 +27,7 @@ describe("intervals", () => {
     assert.deepStrictEqual(intervalsOf(at("28T22:00:00"), at("28T22:00:00"), "hour"), [])
   })
 
-  it("allow 31 days of hours, wherever they begin", () => {
+  it("allow 31 days of hours, beginning at any time", () => {
     const month = 31 * 86_400_000
     assert.strictEqual(countIntervals(at("01T00:00:00"), at("01T00:00:00") + month, "hour"), MAX_INTERVALS - 1)
     assert.strictEqual(countIntervals(at("01T00:30:00"), at("01T00:30:00") + month, "hour"), MAX_INTERVALS)
@@ -35,7 +35,7 @@ describe("intervals", () => {
 
   const Moment = Schema.Int.check(Schema.isBetween({ minimum: -10_000_000, maximum: 100_000_000 }))
   it.prop(
-    "leave no gap, overlap nowhere, and name the interval that each moment is in",
+    "have no gaps or overlaps, and match intervalAt for each moment",
     [Moment, Moment, Interval],
     ([a, b, interval]) => {
       const [from, to] = [Math.min(a, b), Math.max(a, b)]

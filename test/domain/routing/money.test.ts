@@ -27,12 +27,12 @@ describe("costOf", () => {
     assert.strictEqual(costOf(prices, tokens), expected)
   })
 
-  it("is unknown, not 0, without a price or without tokens", () => {
+  it("is null without a price or without tokens", () => {
     assert.isNull(costOf(null, { input: 1, output: 1, cached: 0 }))
     assert.isNull(costOf(usd(1, 1, 1), null))
   })
 
-  it("takes the long-context price for all tokens of a request that is longer, and only then", () => {
+  it("applies the long-context price to all tokens of a longer request only", () => {
     const prices: Prices = {
       ...usd(0.1, 0.5, 0.01),
       long_context: { above_input_tokens: 100_000, ...usd(0.5, 2.5, 0.05) },
@@ -43,7 +43,7 @@ describe("costOf", () => {
     assert.strictEqual(costOf(prices, { input: 100_001, output: 1000, cached: 10_000 }), 48_001)
   })
 
-  it("is unknown where exact integers end", () => {
+  it("is null beyond safe integers", () => {
     assert.isNull(costOf(usd(100_000, 0, 0), { input: Number.MAX_SAFE_INTEGER, output: 0, cached: 0 }))
   })
 
@@ -68,7 +68,7 @@ describe("costOf", () => {
     )
   }
 
-  it.prop("is never further than half a micro-USD from the exact amount", [Prices, Tokens], ([prices, drawn]) => {
+  it.prop("is within half a micro-USD of the exact amount", [Prices, Tokens], ([prices, drawn]) => {
     const tokens = toTokens(drawn)
     const exact = exactOf(prices, tokens)
     const cost = costOf(prices, tokens)
@@ -77,7 +77,7 @@ describe("costOf", () => {
     return error > -MILLION / 2n && error <= MILLION / 2n
   })
 
-  it.prop("grows with every token, and a cheaper cache never makes it grow", [Prices, Tokens], ([prices, drawn]) => {
+  it.prop("grows with every token, and never with a cheaper cache", [Prices, Tokens], ([prices, drawn]) => {
     const tokens = toTokens(drawn)
     const { long_context: _, ...flat } = prices
     const cost = costOf(flat, tokens)
@@ -91,7 +91,7 @@ describe("costOf", () => {
 })
 
 describe("tokensOf", () => {
-  it("reads what providers send, and nothing into what they do not", () => {
+  it("reads the counts that providers report, and assumes none", () => {
     assert.isNull(tokensOf(null))
     assert.deepStrictEqual(tokensOf({ prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }), {
       input: 5,
@@ -111,7 +111,7 @@ describe("tokensOf", () => {
 })
 
 describe("percentOf", () => {
-  it("has two decimals, a sign, and no answer without a baseline", () => {
+  it("has two decimals and a sign, and is null without a baseline", () => {
     assert.strictEqual(percentOf(1, 3), 33.33)
     assert.strictEqual(percentOf(-50, 200), -25)
     assert.isNull(percentOf(0, 0))

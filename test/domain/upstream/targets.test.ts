@@ -29,7 +29,7 @@ describe("permits", () => {
     assert.strictEqual(permits({ deny: [pattern] }, target), !expected)
   })
 
-  it("takes everything without a filter, nothing from an empty list, and never what is denied", () => {
+  it("allows everything without a filter, nothing with an empty allow list, and never a denied target", () => {
     assert.isTrue(permits(undefined, target))
     assert.isTrue(permits({}, target))
     assert.isFalse(permits({ allow: [] }, target))
@@ -42,13 +42,13 @@ describe("permits", () => {
     assert.isTrue(allows("aa*aa", "aaaa"))
   })
 
-  it("is quick whatever the pattern", () => {
+  it("is fast for any pattern", () => {
     assert.isFalse(allows(`${"a*".repeat(5000)}b`, "a".repeat(20_000)))
   })
 
   const Text = Schema.String.check(Schema.isPattern(/^[ab/]{1,8}$/))
   const Pattern = Schema.String.check(Schema.isPattern(/^[ab*]{1,6}$/))
-  it.prop("means what the regular expression means", [Pattern, Text], ([pattern, model]) => {
+  it.prop("matches like the equivalent regular expression", [Pattern, Text], ([pattern, model]) => {
     const regexp = new RegExp(`^${pattern.replaceAll("*", ".*")}$`)
     const texts = [`provider1/${model}`, model, "provider1"]
     return allows(pattern, model) === texts.some((text) => regexp.test(text))

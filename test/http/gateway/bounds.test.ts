@@ -1,4 +1,4 @@
-/** What callers may send is bounded member by member, so that nobody makes work that grows with the largest body. */
+/** Every member of a request is bounded, so work does not grow with the largest body. */
 import { assert, describe, it } from "@effect/vitest"
 import { Predicate } from "effect"
 import { OpenApi } from "effect/http-api"
@@ -6,13 +6,13 @@ import { GatewayApi } from "../../../src/api/gateway/GatewayApi.ts"
 
 const document = OpenApi.fromApi(GatewayApi)
 
-/** A task is as long as a body may be, and what it consists of is the conversation's own. */
+/** Tasks and conversations are bounded only by the body's limit. */
 const BY_THE_BODY = /\.(task|messages)$/
 
 const member = (value: unknown, name: string): unknown => (Predicate.isObject(value) ? value[name] : undefined)
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** The paths of all texts and lists in a JSON Schema that may be of any length. */
+/** The paths of all unbounded texts and lists in a JSON Schema. */
 const unbounded = (schema: unknown, path: string): ReadonlyArray<string> => {
   if (!Predicate.isObject(schema) || BY_THE_BODY.test(path)) return []
   const reference = member(schema, "$ref")
@@ -45,7 +45,7 @@ const unbounded = (schema: unknown, path: string): ReadonlyArray<string> => {
 }
 
 describe("the gateway's API", () => {
-  it("states a bound for every text and every list of a body or a query", () => {
+  it("bounds every text and list of a body or a query", () => {
     const found = Object.entries(document.paths).flatMap(([path, operations]) =>
       Object.entries(operations).flatMap(([method, operation]) => {
         const content = member(member(operation, "requestBody"), "content")

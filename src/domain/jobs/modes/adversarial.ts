@@ -1,22 +1,22 @@
-/** The adversarial mode, as callers see it: a debate that a judge decides. */
+/** Public part of the adversarial mode: a debate that a judge decides. */
 import { Schema } from "effect"
-import { Fraction, INCONCLUSIVE, type ModeDescription, note, optionSchema } from "./description.ts"
+import { CONFIDENCE, Fraction, INCONCLUSIVE, type ModeDescription, note, optionSchema, VERDICT } from "./description.ts"
 
 export const Severity = Schema.Literals(["minor", "major", "critical"])
 export type Severity = typeof Severity.Type
 
-/** What the author answered to an objection in one round. */
+/** The author's answer to an objection in one round. */
 export const Reply = Schema.Struct({
   round: Schema.Int,
-  action: Schema.Literals(["revise", "rebut"]),
+  action: Schema.Literals(["revise", "rebut"]).annotate({ description: "Whether the answer was changed or defended." }),
   text: Schema.String,
 })
 export type Reply = typeof Reply.Type
 
-/** Something a critic holds against an answer. `id` stays the same over all rounds, `round` is when it was raised. */
+/** A critic's objection to an answer. */
 export const Objection = Schema.Struct({
-  id: Schema.Int,
-  round: Schema.Int,
+  id: Schema.Int.annotate({ description: "Stays the same over all rounds." }),
+  round: Schema.Int.annotate({ description: "The round in which it was raised." }),
   claim: Schema.String,
   evidence: Schema.String,
   severity: Severity,
@@ -25,41 +25,39 @@ export const Objection = Schema.Struct({
 })
 export type Objection = typeof Objection.Type
 
-/** Who took part. `independent`: another provider or model than the proposer's. */
 export const Participant = Schema.Struct({
   role: Schema.Literals(["proposer", "critic", "judge"]),
   provider: Schema.String,
   model: Schema.String,
-  independent: Schema.Boolean,
+  independent: Schema.Boolean.annotate({ description: "Whether provider or model differ from the proposer's." }),
 })
 export type Participant = typeof Participant.Type
 
-/**
- * How a round ended. `mixed`: some objections were accepted and others rebutted. `accepted`: no objection of weight was
- * left.
- */
 export const Round = Schema.Struct({
   round: Schema.Int,
-  response: Schema.Literals(["revised", "rebutted", "mixed", "accepted", "inconclusive"]),
+  response: Schema.Literals(["revised", "rebutted", "mixed", "accepted", "inconclusive"]).annotate({
+    description:
+      "`mixed`: some objections were met, others rebutted. `accepted`: no major or critical objection was left.",
+  }),
 })
 export type Round = typeof Round.Type
 
 const Verdict = Schema.Literals(["upheld", "revised", "rejected", "inconclusive"])
 
-/**
- * `calibrated`: it was measured how often this judge is right when it reports such a confidence, and `confidence` is
- * that measurement. `independent`: another target than the author's judged the answer, or criticised it without being
- * contradicted; without that, no verdict is better than `inconclusive`.
- */
 export const AdversarialResult = Schema.Struct({
   mode: Schema.Literal("adversarial"),
   answer: Schema.String,
-  /** What was proposed first, where the answer is no longer that. */
-  proposal: Schema.optionalKey(Schema.String),
-  verdict: Verdict,
-  confidence: Schema.NullOr(Fraction),
-  independent: Schema.Boolean,
-  calibrated: Schema.Boolean,
+  proposal: Schema.optionalKey(Schema.String.annotate({ description: "The first proposal, if the answer differs." })),
+  verdict: Verdict.annotate(VERDICT),
+  confidence: Schema.NullOr(Fraction).annotate(CONFIDENCE),
+  independent: Schema.Boolean.annotate({
+    description:
+      "Whether a target other than the author's judged the answer, or criticised it without being contradicted. Otherwise the best verdict is `inconclusive`.",
+  }),
+  calibrated: Schema.Boolean.annotate({
+    description:
+      "Whether `confidence` is the measured rate at which this judge is right when it reports such a confidence.",
+  }),
   objections: Schema.Array(Objection),
   rounds: Schema.Array(Round),
   participants: Schema.Array(Participant),

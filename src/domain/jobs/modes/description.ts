@@ -1,19 +1,19 @@
-/** What every mode says of itself, for the pages, the command and the API's description. */
+/** The description of a mode, for the pages, the command and the API's description. */
 import { Schema } from "effect"
 import type { Step } from "../step.ts"
 
-/** How much a job may take for its answer: more samples, more rounds, a later stop. */
+/** How much a job may take for its answer. */
 export const Effort = Schema.Literals(["low", "medium", "high"])
 export type Effort = typeof Effort.Type
 export const DEFAULT_EFFORT: Effort = "medium"
 
-/** A verdict for people. `good` ones can be used as they are, `warn` ones need a look, `bad` ones should not be used. */
+/** Meaning of a verdict. `good` answers can be used as they are, `warn` ones need a look, `bad` ones should not be used. */
 export interface VerdictMeaning {
   readonly tone: "good" | "warn" | "bad"
   readonly meaning: string
 }
 
-/** The option by which one job can depart from its effort. */
+/** The option with which a job overrides its effort. */
 interface ModeOption {
   readonly name: "rounds" | "samples"
   readonly label: string
@@ -24,20 +24,26 @@ interface ModeOption {
 
 export interface ModeDescription<Verdict extends string> {
   readonly label: string
-  /** One sentence about what it does. */
+  /** One sentence on how the mode works. */
   readonly hint: string
   readonly option: ModeOption
-  /** The value of its option at every effort. */
+  /** The option's value for each effort. */
   readonly depth: Readonly<Record<Effort, number>>
   readonly verdicts: Readonly<Record<Verdict, VerdictMeaning>>
-  /** What its steps are called, by their kind. */
+  /** Labels of the steps, by kind. */
   readonly steps: Readonly<Record<string, (step: Step) => string>>
 }
 
 export const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 
-/** A note on how the result came about, if anything was out of the ordinary. */
-export const note = Schema.optionalKey(Schema.String)
+export const note = Schema.optionalKey(
+  Schema.String.annotate({ description: "Anything unusual about how the result came about." }),
+)
+
+export const VERDICT = { description: "docs/modes.md says what each verdict means." }
+export const CONFIDENCE = {
+  description: "Probability that the answer is right; `null` if there is no usable estimate.",
+}
 
 export const INCONCLUSIVE: VerdictMeaning = {
   tone: "warn",

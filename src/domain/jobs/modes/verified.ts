@@ -1,58 +1,58 @@
-/** The verified mode, as callers see it: answers are compared until it is clear enough which is right. */
+/** Public part of the verified mode: answers are compared until it is clear enough which is right. */
 import { Schema } from "effect"
-import { Fraction, INCONCLUSIVE, type ModeDescription, note, optionSchema } from "./description.ts"
+import { CONFIDENCE, Fraction, INCONCLUSIVE, type ModeDescription, note, optionSchema, VERDICT } from "./description.ts"
 
-/**
- * The probability from which an answer is called `verified`: at least this share of such answers was right on recorded
- * questions.
- */
+/** Minimum probability of a `verified` answer. On recorded questions, at least this share of such answers was right. */
 export const SURE = 0.85
 /** The probability above which an answer replaces the draft. */
 export const MORE_LIKELY_THAN_NOT = 0.5
 
-/** Who gave an answer, or chose it as a judge. */
+/** A model that gave an answer, or chose it as a judge. */
 export const Speaker = Schema.Struct({
   role: Schema.Literals(["proposer", "judge"]),
   provider: Schema.String,
   model: Schema.String,
-  /** Its words, where they are not those of the candidate. */
-  answer: Schema.optionalKey(Schema.String),
+  answer: Schema.optionalKey(
+    Schema.String.annotate({ description: "This model's wording, if it differs from the candidate's." }),
+  ),
 })
 export type Speaker = typeof Speaker.Type
 
-/** One of the answers that were given, and who stands behind it. The first is the draft. */
+/** An answer that was given, and the models that support it. */
 export const Candidate = Schema.Struct({
   answer: Schema.String,
-  probability: Fraction,
+  probability: Fraction.annotate({ description: "Probability that this is the right answer." }),
   said_by: Schema.Array(Speaker),
 })
 export type Candidate = typeof Candidate.Type
 
-/** A question that tells the answers apart. `consistent`: with the final answer; `null` when that was not decided. */
+/** A question that tells the answers apart. */
 export const Check = Schema.Struct({
   question: Schema.String,
-  independent_answer: Schema.String,
-  consistent: Schema.NullOr(Schema.Boolean),
+  independent_answer: Schema.String.annotate({ description: "The answer of a model that had not seen the draft." }),
+  consistent: Schema.NullOr(Schema.Boolean).annotate({
+    description: "Whether it agrees with the final answer; `null` if that was not decided.",
+  }),
   note: Schema.String,
 })
 export type Check = typeof Check.Type
 
 const Verdict = Schema.Literals(["verified", "corrected", "refuted", "inconclusive"])
 
-/**
- * `confidence` is the probability that the answer is right, or `null` if no answer counted. `agreement` is the share of
- * all answers, refusals included, that are the same as this one. `independent`: at least two targets gave or chose the
- * answer, or another than its author found all others wrong; without that, no verdict is better than `inconclusive`.
- */
 export const VerifiedResult = Schema.Struct({
   mode: Schema.Literal("verified"),
   answer: Schema.String,
-  verdict: Verdict,
-  confidence: Schema.NullOr(Fraction),
-  independent: Schema.Boolean,
-  agreement: Fraction,
-  answers: Schema.Array(Candidate),
-  checks: Schema.Array(Check),
+  verdict: Verdict.annotate(VERDICT),
+  confidence: Schema.NullOr(Fraction).annotate(CONFIDENCE),
+  independent: Schema.Boolean.annotate({
+    description:
+      "Whether at least two targets gave or chose the answer, or a target other than its author found all others wrong. Otherwise the best verdict is `inconclusive`.",
+  }),
+  agreement: Fraction.annotate({
+    description: "Share of all answers, refusals included, that are the same as this one.",
+  }),
+  answers: Schema.Array(Candidate).annotate({ description: "All answers that were given; the first is the draft." }),
+  checks: Schema.Array(Check).annotate({ description: "The questions that tell the answers apart." }),
   note,
 }).annotate({ identifier: "VerifiedResult" })
 export type VerifiedResult = typeof VerifiedResult.Type

@@ -1,29 +1,21 @@
-/** The document at `/openapi.json`: generated from the API's types, with descriptions and examples for people added. */
+/** The document at `/openapi.json`: generated from the API's schemas, with examples. */
 import { STATUS_CODES } from "node:http"
 import { SchemaAST, type SchemaRepresentation } from "effect"
 import { type HttpApi, type HttpApiGroup, OpenApi } from "effect/http-api"
 import { PROBLEM_CONTENT_TYPE } from "../../../domain/problems/problem.ts"
 import { type Examples, showExample } from "./showExample.ts"
 import { headersOf } from "./headers.ts"
-import { describeMembers, describeParameters, type Glossary } from "./describeMembers.ts"
 import { operationsIn } from "./operationsIn.ts"
+import { describeParameters } from "./parameters.ts"
 import { codesOf, type JsonSchema, type JsonSchemas } from "./jsonSchemas.ts"
 import { withoutCopies } from "./withoutCopies.ts"
-
-/** What is added to an API's types. */
-export interface Words {
-  /** What members and parameters mean. */
-  readonly glossary: Glossary
-  /** By the id of the operation. */
-  readonly examples: Readonly<Record<string, Examples>>
-}
 
 const isProblem = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isObjects(ast) && ast.propertySignatures.some(({ name }) => name === "retryable")
 
 /**
- * A problem is described only in its encoded form, so its name need not say that. A schema of JSON within a string
- * stays where it is, because its name is that of the value in the string.
+ * Names of schemas. Problems appear only in encoded form, so the suffix `Encoded` goes. JSON within a string is
+ * inlined, because its identifier is that of the value in the string.
  */
 const referencePolicy: SchemaRepresentation.ReferencePolicy = ({ ast, identifier }) => {
   if (isProblem(ast)) return identifier?.replace(/Encoded$/, "")
@@ -34,20 +26,20 @@ const describeProblem = (schema: JsonSchema): void => {
   const { code, title, status } = schema.properties ?? {}
   if (code?.enum?.length !== 1 || title?.enum === undefined) return
   schema.description = String(title.enum[0])
-  // They are the same each time, and always sent.
+  // Always sent.
   schema.required = [...new Set([...(schema.required ?? []), "title", ...(status === undefined ? [] : ["status"])])]
 }
 
-/** The OpenAPI document of `api`. */
+/** The OpenAPI document of `api`, with examples by operation id. */
 export const descriptionOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups>,
-  { examples, glossary }: Words,
+  examples: Readonly<Record<string, Examples>>,
 ): OpenApi.OpenAPISpec => {
   const document = withoutCopies(OpenApi.fromApi(api, { referencePolicy }))
   const schemas: JsonSchemas = document.components.schemas
   for (const schema of Object.values(schemas)) {
     const { properties = {} } = schema
-    // Members whose schema allows no value are removed, because they are never sent.
+    // Removes members without possible values, which are never sent.
     for (const [name, { not }] of Object.entries(properties)) if (not !== undefined) delete properties[name]
     describeProblem(schema)
   }
@@ -58,10 +50,9 @@ export const descriptionOf = <Id extends string, Groups extends HttpApiGroup.Con
       response.description = codes.length === 0 ? phrase : `${phrase}: ${codes.map((code) => `\`${code}\``).join(", ")}`
       response.headers = headersOf(status, response.headers ?? {})
     }
-    describeParameters(operation, glossary)
+    describeParameters(operation)
     showExample(operation, examples[operation.operationId], schemas)
   }
-  describeMembers(document, glossary)
-  // Stated although it is the default, because some generators insist on it.
+  // The default, but some generators require it.
   return { ...document, servers: [{ url: "/" }] }
 }

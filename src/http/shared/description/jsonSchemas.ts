@@ -1,4 +1,4 @@
-/** The part of JSON Schema that is used here. */
+/** The part of JSON Schema that the OpenAPI document uses. */
 
 export interface JsonSchema {
   $ref?: string
@@ -23,7 +23,7 @@ export type JsonSchemas = Readonly<Record<string, JsonSchema>>
 /** How the document refers to a schema by its name. */
 export const referenceTo = (name: string): string => `#/components/schemas/${name}`
 
-/** The schemas directly within a schema, without its members. */
+/** The schemas directly within a schema, except those of its members. */
 export const partsOf = (schema: JsonSchema): ReadonlyArray<JsonSchema> =>
   [
     schema.items,
@@ -35,7 +35,7 @@ export const partsOf = (schema: JsonSchema): ReadonlyArray<JsonSchema> =>
     ...(schema.prefixItems ?? []),
   ].filter((part) => typeof part === "object")
 
-/** The codes of the problems that a response with this schema may have. */
+/** The problem codes of a response with this schema. */
 export const codesOf = ({ $ref, anyOf, properties }: JsonSchema, schemas: JsonSchemas): ReadonlyArray<unknown> => {
   if (anyOf !== undefined) return anyOf.flatMap((schema) => codesOf(schema, schemas))
   if ($ref !== undefined) return codesOf(schemas[$ref.slice(referenceTo("").length)] ?? {}, schemas)

@@ -1,19 +1,19 @@
-/** Examples of requests and of answers, as they stand in the description. */
+/** Examples of requests and responses in the OpenAPI document. */
 import type { OpenApi } from "effect/http-api"
 import { PROBLEM_CONTENT_TYPE } from "../../../domain/problems/problem.ts"
 import { type JsonSchema, type JsonSchemas, referenceTo } from "./jsonSchemas.ts"
 
-/** One exchange with an operation, as it is on the wire. */
+/** One exchange with an operation, in encoded form. */
 export interface Examples {
   /** By the name of the parameter. */
   readonly parameters?: Readonly<Record<string, string | number>>
   readonly body?: unknown
-  /** What a successful answer has as its body, by its content type where there are several. */
+  /** Body of a successful JSON response; `stream` is that of an event stream. */
   readonly answer?: unknown
   readonly stream?: unknown
 }
 
-/** The problem that a schema describes, or the first of those that it may be. */
+/** The problem that a schema describes, or the first of several. */
 const problemIn = ({ $ref, anyOf, properties }: JsonSchema, schemas: JsonSchemas): object => {
   if (anyOf !== undefined) return problemIn(anyOf[0] ?? {}, schemas)
   if ($ref !== undefined) return problemIn(schemas[$ref.slice(referenceTo("").length)] ?? {}, schemas)
@@ -23,7 +23,7 @@ const problemIn = ({ $ref, anyOf, properties }: JsonSchema, schemas: JsonSchemas
   return Object.fromEntries(fixed)
 }
 
-/** Puts `examples` into `operation`, and beside every problem what it looks like. */
+/** Adds `examples` to `operation`, and an example to every problem. */
 export const showExample = (
   operation: OpenApi.OpenAPISpecOperation,
   examples: Examples = {},

@@ -5,8 +5,8 @@ import { referenceTo } from "./jsonSchemas.ts"
 const COPY = /^(.+)_\d+$/
 
 /**
- * The same document with one name for each schema. The framework gives a schema a second name when it also occurs
- * within JSON in a string. A schema that differs from the one whose name it has keeps its second name.
+ * Merges schemas with two names. The framework gives a schema a second name, such as `Job_1`, if it also occurs within
+ * JSON in a string. Schemas that differ keep both names.
  */
 export const withoutCopies = (document: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   const { schemas } = document.components
@@ -18,6 +18,6 @@ export const withoutCopies = (document: OpenApi.OpenAPISpec): OpenApi.OpenAPISpe
   const { [copy]: _, ...others } = schemas
   const text = JSON.stringify({ ...document, components: { ...document.components, schemas: others } })
   const [from, to] = [copy, copy.replace(COPY, "$1")].map((name) => JSON.stringify(referenceTo(name)))
-  // It is still the document: only references were replaced.
+  // Only references were replaced, so it is still a document.
   return withoutCopies(JSON.parse(text.replaceAll(String(from), String(to))) as OpenApi.OpenAPISpec)
 }
