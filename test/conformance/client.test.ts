@@ -95,7 +95,9 @@ describe("our client", () => {
   it.live("does not pass once any of its checks is taken away", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
-      const bundled = yield* Effect.promise(() => bundleWeakened("client/SealedClient.ts", CLIENT_WEAKNESSES, folder))
+      const bundled = yield* Effect.promise(() =>
+        bundleWeakened("client/sealed/SealedClient.ts", CLIENT_WEAKNESSES, folder),
+      )
       // It exports what the source does, weakened.
       const made = (yield* Effect.promise(() => import(pathToFileURL(bundled).href))) as {
         SealedClient: typeof SealedClient
