@@ -10,7 +10,7 @@ import { isObject, type JsonObject } from "../../domain/json/json.ts"
 import { AnswerIncomplete, SealedProblem, Unreachable } from "../errors.ts"
 import { type ErrorAnswer, refusalAnswer } from "./errorAnswer.ts"
 import { bodyOf, eventsOf, type Release } from "./eventStream.ts"
-import { type Fetch, type RequestOptions, SealedClient, type SealedClientOptions } from "../sealed/SealedClient.ts"
+import { type RequestOptions, SealedClient, type SealedClientOptions } from "../sealed/SealedClient.ts"
 import { objectIn, readBody } from "../transport/transport.ts"
 import { apiAt, vendorAsked, vendorOf } from "./vendors/endpoints.ts"
 import { type Model, modelsIn } from "./vendors/models.ts"
@@ -49,15 +49,6 @@ export interface VerifiedAnswer {
   readonly evidence: RevealedExchange
 }
 
-/** A request of an SDK. */
-interface Asked {
-  readonly api: ApiName
-  /** The body as it came, and what it holds. */
-  readonly text: string
-  readonly body: JsonObject
-  readonly options: RequestOptions
-}
-
 const SEALABLE = API_NAMES.map((api) => `POST …${apiOf(api).path}`).join(", ")
 const JSON_ANSWER = { "content-type": "application/json", "cache-control": "no-store" }
 const OPENING = { status: 200, headers: { "content-type": "text/event-stream", "cache-control": "no-store" } }
@@ -79,26 +70,24 @@ const OPENING = { status: 200, headers: { "content-type": "text/event-stream", "
  */
 export const createSealedFetch = (options: SealedFetchOptions): typeof globalThis.fetch => {
   const sealed = new SealedFetch(options)
-  return async (input, init) => sealed.handle(new Request(input, init))
+  return async (input, init) => sealed.fetch(new Request(input, init))
 }
 
 class SealedFetch {
   private readonly options: SealedFetchOptions
   private readonly client: SealedClient
-  private readonly fetch: Fetch
 
   constructor(options: SealedFetchOptions) {
     this.options = options
     this.client = new SealedClient(options)
-    this.fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init))
   }
 
-  async handle(request: Request): Promise<Response> {
+  async fetch(request: Request): Promise<Response> {
     const { headers, method } = request
     const { pathname } = new URL(request.url)
-    const vendor = vendorAsked(pathname, headers)
     const api = apiAt(pathname)
-    if (api !== undefined && method === "POST") return this.answer(api, request)
+    if (api !== undefined && method === "POST") return this.post(api, request)
+    const vendor = vendorAsked(pathname, headers)
     const [listed, id] = /\/models(?:\/(.+))?$/s.exec(pathname) ?? []
     if (listed !== undefined && method === "GET") return this.describeModels(id, vendor, request.signal)
     return refuse(vendor, {
@@ -108,7 +97,7 @@ class SealedFetch {
     })
   }
 
-  private async answer(api: ApiName, request: Request): Promise<Response> {
+  private async post(api: ApiName, request: Request): Promise<Response> {
     const vendor = vendorOf(api)
     const bytes = new Uint8Array(await request.arrayBuffer())
     const body = objectIn(bytes)
@@ -119,55 +108,61 @@ class SealedFetch {
         message: "The request's body is not a JSON object, of I-JSON (RFC 7493).",
       })
     }
-    const { signal } = request
-    // The request itself is referenced, because once it is garbage-collected its signal may no longer follow the
-    // caller's.
+    const requestId = globalThis.crypto.randomUUID()
+    const { provider } = this.options
+    const options = {
+      requestId,
+      signal: request.signal,
+      ...withoutUndefined({ provider, headers: headersOf(api, request) }),
+    }
+    // Keeps the request referenced: once it is garbage-collected, its signal may no longer follow the caller's.
     const failure = (error: unknown): unknown => {
       if (request.signal.aborted) return request.signal.reason
       return error instanceof Unreachable ? new TypeError("fetch failed", { cause: error }) : error
     }
-    const requestId = globalThis.crypto.randomUUID()
-    const asked: Asked = { api, text: fromUtf8(bytes), body, options: this.requestOptions(api, request, requestId) }
     try {
-      const response = await (body["stream"] === true ? this.stream(asked, signal, failure) : this.complete(asked))
+      const response =
+        body["stream"] === true
+          ? await this.stream(api, fromUtf8(bytes), asksForUsage(body), options, failure)
+          : await this.complete(api, fromUtf8(bytes), options)
       response.headers.set(vendor.requestIdHeader, requestId)
       return response
     } catch (error) {
-      if (!signal.aborted && (error instanceof SealedProblem || error instanceof AnswerIncomplete)) {
+      if (!request.signal.aborted && (error instanceof SealedProblem || error instanceof AnswerIncomplete)) {
         return refuse(vendor, refusalAnswer(error), requestId)
       }
       throw failure(error)
     }
   }
 
-  private async complete({ api, options, text }: Asked): Promise<Response> {
-    const { answer: _, ...verified } = await this.client.request(api, text, options)
+  private async complete(api: ApiName, body: string, options: RequestOptions): Promise<Response> {
+    const { answer: _, ...verified } = await this.client.request(api, body, options)
     await this.options.onVerified?.({ ...verified, keys: this.client.keySet })
     // The answer's own text, so that no number in it is written anew.
     return new Response(verified.evidence.responses[0] ?? "", { headers: JSON_ANSWER })
   }
 
   private async stream(
-    { api, body, options, text }: Asked,
-    signal: AbortSignal,
+    api: ApiName,
+    body: string,
+    includeUsage: boolean,
+    { signal, ...options }: RequestOptions & { readonly signal: AbortSignal },
     failure: (error: unknown) => unknown,
   ): Promise<Response> {
+    const { lastWords, onVerified, release = "streaming" } = this.options
     const hangUp = new AbortController()
-    const either = AbortSignal.any([signal, hangUp.signal])
-    const release = this.options.release ?? "streaming"
-    const stream = await this.client.requestStream(api, text, {
+    const stream = await this.client.requestStream(api, body, {
       ...options,
-      signal: either,
+      signal: AbortSignal.any([signal, hangUp.signal]),
       restart: release === "verified",
     })
-    const asked = body["stream_options"]
     const events = eventsOf(stream, {
       api,
       release,
-      lastWords: this.options.lastWords,
-      includeUsage: isObject(asked) && asked["include_usage"] === true,
+      lastWords,
+      includeUsage,
       onEnd: async ({ evidence, receipt, statements }) =>
-        this.options.onVerified?.({ evidence, receipt, statements, keys: this.client.keySet }),
+        onVerified?.({ evidence, receipt, statements, keys: this.client.keySet }),
     })
     // A failure before the first part of the answer is reported as a response with a status.
     const first = await events.next()
@@ -176,19 +171,6 @@ class SealedFetch {
       bodyOf(first, events, () => hangUp.abort(), failure),
       OPENING,
     )
-  }
-
-  private requestOptions(api: ApiName, { headers, signal }: Request, requestId: string): RequestOptions {
-    const { provider } = this.options
-    const meant = API_HEADERS[apiOf(api).vendor].flatMap((name) => {
-      const value = headers.get(name)
-      return value === null ? [] : [[name, value] as const]
-    })
-    return {
-      requestId,
-      signal,
-      ...withoutUndefined({ provider, headers: meant.length === 0 ? undefined : Object.fromEntries(meant) }),
-    }
   }
 
   private async describeModels(id: string | undefined, vendor: Vendor, signal: AbortSignal): Promise<Response> {
@@ -204,12 +186,26 @@ class SealedFetch {
   }
 
   private async models(signal: AbortSignal): Promise<ReadonlyArray<Model> | undefined> {
-    if (this.options.models !== undefined) return this.options.models.map((id) => ({ id, owned_by: "sealgate" }))
-    const url = `${withoutSlashes(String(this.options.baseUrl))}/v1/models`
-    const response = await this.fetch(url, { method: "GET", redirect: "error", signal })
+    const { baseUrl, fetch = globalThis.fetch, models } = this.options
+    if (models !== undefined) return models.map((id) => ({ id, owned_by: "sealgate" }))
+    const url = `${withoutSlashes(String(baseUrl))}/v1/models`
+    const response = await fetch(url, { method: "GET", redirect: "error", signal })
     return modelsIn(objectIn(await readBody(response)))
   }
 }
+
+/** The headers that say how the API is called, if the request has any. */
+const headersOf = (api: ApiName, { headers }: Request): Readonly<Record<string, string>> | undefined => {
+  const meant = API_HEADERS[apiOf(api).vendor].flatMap((name) => {
+    const value = headers.get(name)
+    return value === null ? [] : [[name, value] as const]
+  })
+  return meant.length === 0 ? undefined : Object.fromEntries(meant)
+}
+
+/** Whether an OpenAI caller asked for a chunk with token counts. */
+const asksForUsage = ({ stream_options }: JsonObject): boolean =>
+  isObject(stream_options) && stream_options["include_usage"] === true
 
 const refuse = (vendor: Vendor, answer: ErrorAnswer, requestId?: string): Response => {
   const { body, ...init } = errorReply(vendor, answer, requestId)

@@ -11,7 +11,7 @@ import { deferred } from "../transport/deferred.ts"
 import { isObject, type JsonObject, parseJson } from "../../domain/json/json.ts"
 import { deliver } from "./delivery.ts"
 import { KeyMissing, NoPins, PinMismatch, SealedProblem, SealgateError, StreamTruncated, Tampered } from "../errors.ts"
-import { type Layout, ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
+import { ResponseOpener, type VerifiedFrame } from "./ResponseOpener.ts"
 import { type ChatStream, type EventStream, joinChat, joinEvents } from "./joins.ts"
 import { failureOf, type Join, nextEvent, SealedStream, type StreamEnd } from "./SealedStream.ts"
 import { expectEvent } from "./streamParts.ts"
@@ -196,7 +196,12 @@ export class SealedClient {
     for (let again = true; ; again = false) {
       const { response, sent } = await this.send(api, text, "complete", options)
       const body = await readAnswer(response, options.signal)
-      const opener = await this.opener(sent, { form: "complete", onFrame: options.onFrame }, body)
+      const opener = await ResponseOpener.begin(
+        sent,
+        this.keys,
+        { form: "complete", onFrame: options.onFrame },
+        string(body, "response_nonce"),
+      )
       const [answer, last, ...more] = strings(body, "frames")
       if (answer === undefined || last === undefined || more.length > 0) {
         throw new Tampered("A complete answer has exactly two frames.")
@@ -242,19 +247,16 @@ export class SealedClient {
     try {
       const opening = expectEvent(await nextEvent(events, [], options.signal), "open")
       const floor = floorOf(paceOf(options.pace ?? this.pace))
+      const layout = { form: "stream", floor, onFrame: options.onFrame } as const
       return {
         sent,
         events,
-        opener: await this.opener(sent, { form: "stream", floor, onFrame: options.onFrame }, opening),
+        opener: await ResponseOpener.begin(sent, this.keys, layout, string(opening, "response_nonce")),
       }
     } catch (error) {
       await events.return(undefined)
       throw error
     }
-  }
-
-  private opener(sent: SentRequest, layout: Layout, body: JsonObject): Promise<ResponseOpener> {
-    return ResponseOpener.begin(sent, this.keys, layout, string(body, "response_nonce"))
   }
 
   /**
@@ -296,7 +298,10 @@ export class SealedClient {
       const sealing = { requestId: id, payload: `${head.slice(0, -1)},"body":${body}}`, credential }
       const sent = await sealRequest(session, sealing).catch(nothingSealed)
       const delivered = await deliver(this.transport, sent, signal)
-      if (delivered.type === "answer") return { sent, response: await onlySealed(delivered.response, MEDIA_TYPE[form]) }
+      if (delivered.type === "answer") {
+        await mustBeSealed(delivered.response, MEDIA_TYPE[form])
+        return { sent, response: delivered.response }
+      }
       const { error, sessionOver } = delivered
       // Another request may have begun a new one in the meantime.
       if ((sessionOver || error.mayHaveBeenServed) && this.session === session) this.session = undefined
@@ -325,32 +330,26 @@ export class SealedClient {
   private async begin(): Promise<void> {
     if (this.pinned.length === 0 && !this.trustOnFirstUse) throw new NoPins()
     const request = sessionRequest(this.suites)
-    const answer = await this.transport.ask("/v1/init", request.body)
-    const attestation = string(answer, "attestation")
+    const offer = await this.transport.postJson("/v1/init", request.body)
     const now = Date.now()
-    const kid = signerOf(attestation)
+    const attestation = string(offer, "attestation")
+    const kid = parseStatement(attestation)?.kid
+    if (kid === undefined) throw new Tampered("The session offer is not a well-formed Ed25519 JWS.")
     if (this.pinned.length > 0 && !this.pinned.includes(kid)) throw new PinMismatch(this.pinned, kid)
-    const keys = this.keys.has(kid) ? this.keys : await this.keysWith(kid, answer)
-    const session = await verifySession(attestation, keys, request, now)
-    // Only now is it known that whoever shows this key also holds it.
-    this.keys = keys
-    if (this.pinned.length === 0) this.pinned = [session.kid]
-    this.session = session
-  }
-
-  /** The keys and the one that `offer` is signed with; what comes beside the offer counts only by its thumbprint. */
-  private async keysWith(kid: string, offer: JsonObject): Promise<TrustedKeys> {
-    // A proxy that shows its key elsewhere may be several, of which another one answers.
-    const shown = offer["keys"] === undefined ? await this.transport.ask("/v1/keys") : offer
-    const publicKey = (await keysByThumbprint(shown)).get(kid)
+    const publicKey = (await keysByThumbprint(offer)).get(kid)
     if (publicKey === undefined) {
       throw new KeyMissing(
         kid,
-        `The proxy says that ${kid} signed its offer, and shows another key. ` +
-          "Ask its operator whether its key is being rotated; otherwise something on the path changes what it says.",
+        `The proxy says that ${kid} signed its offer, but sent another key. ` +
+          "Ask its operator whether the key is being rotated. If not, something on the path changes the proxy's answers.",
       )
     }
-    return new Map([...this.keys, [kid, publicKey]])
+    const keys = new Map([...this.keys, [kid, publicKey]])
+    const session = await verifySession(attestation, keys, request, now)
+    // Believe the key only now: the signature shows that the sender holds it.
+    this.keys = keys
+    if (this.pinned.length === 0) this.pinned = [session.kid]
+    this.session = session
   }
 }
 
@@ -373,24 +372,17 @@ const jsonText = (body: RequestBody, streamed: boolean): string => {
 const isUsable = (session: ClientSession): boolean =>
   session.requestsLeft > 0 && Date.now() + session.clockOffset < session.usableUntil
 
-/** The key id in a statement's header; who that is gets verified afterwards. */
-const signerOf = (statement: string): string => {
-  const kid = parseStatement(statement)?.kid
-  if (kid === undefined) throw new Tampered("The session offer is not a well-formed Ed25519 JWS.")
-  return kid
-}
-
 /** Throws `error` again, saying that nothing was served: it came before anything was sealed. */
 const nothingSealed = (error: unknown): never => {
   if (error instanceof SealgateError) Object.assign(error, { mayHaveBeenServed: false })
   throw error
 }
 
-/** Lets through what may be sealed: status 200 and the media type of what was asked for, nothing else. */
-const onlySealed = async (response: Answer, mediaType: string): Promise<Answer> => {
+/** Throws unless the answer has status 200 and the media type of a sealed one. */
+const mustBeSealed = async (response: Answer, mediaType: string): Promise<void> => {
   const contentType = response.headers.get("content-type") ?? "no content type"
   const [type = ""] = contentType.split(";")
-  if (response.status === 200 && type.trim().toLowerCase() === mediaType) return response
+  if (response.status === 200 && type.trim().toLowerCase() === mediaType) return
   await hangUp(response)
   throw new Tampered(`An unsealed answer (${response.status}, ${contentType}) came instead of a sealed one.`)
 }

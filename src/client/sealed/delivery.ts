@@ -8,7 +8,7 @@ import { problemFrom } from "../verification/decode.ts"
 import { SealedProblem, Unreachable } from "../errors.ts"
 import type { SentRequest } from "./sealRequest.ts"
 import type { Answer } from "../transport/httpTypes.ts"
-import { readRefusal, type Refusal, type Transport } from "../transport/transport.ts"
+import { readRefusal, type Transport } from "../transport/transport.ts"
 
 /** The outcome of a request. */
 type Delivered = { readonly type: "answer"; readonly response: Answer } | Failure
@@ -40,29 +40,27 @@ export const deliver = async (
 
 const deliverOnce = async (
   transport: Transport,
-  sent: SentRequest,
+  { body, session }: SentRequest,
   signal: AbortSignal | undefined,
 ): Promise<Delivered> => {
+  const exchange = { mayHaveBeenServed: true, signal }
   try {
-    const headers = { [ROUTE_HEADER]: routeOf(sent.session.id) }
-    const response = await transport.send("/v1/completions", sent.body, { headers, signal })
+    const headers = { [ROUTE_HEADER]: routeOf(session.id) }
+    const response = await transport.post("/v1/completions", JSON.stringify(body), exchange, { headers })
     if (response.ok) return { type: "answer", response }
-    const refusal = await readRefusal(response, { mayHaveBeenServed: true, signal })
-    return failureIn(refusal)
+    const { problem, retryAfterMs, status } = await readRefusal(response, exchange)
+    // A proxy refuses with a problem document. Any other response comes from something in between, and leaves it open
+    // whether the request was served.
+    const served = problem === undefined ? true : undefined
+    return {
+      type: "failure",
+      error: new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, served),
+      sessionOver: problem !== undefined && SESSION_OVER.has(problem.code),
+      inDoubt: problem === undefined,
+    }
   } catch (error) {
     // The reason of the caller's abort may itself be such an error, of another request.
     if (signal?.aborted === true || !(error instanceof Unreachable)) throw error
     return { type: "failure", error, sessionOver: false, inDoubt: error.mayHaveBeenServed }
   }
 }
-
-/**
- * A proxy refuses with a problem document. Any other response comes from something in between, and says nothing about
- * the request.
- */
-const failureIn = ({ problem, retryAfterMs, status }: Refusal): Failure => ({
-  type: "failure",
-  error: new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, problem === undefined || undefined),
-  sessionOver: problem !== undefined && SESSION_OVER.has(problem.code),
-  inDoubt: problem === undefined,
-})

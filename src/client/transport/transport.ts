@@ -31,9 +31,10 @@ interface Exchange {
 
 const NOT_SERVING: Exchange = { mayHaveBeenServed: false, signal: undefined }
 
-interface SendOptions {
-  readonly headers: Readonly<Record<string, string>>
-  readonly signal: AbortSignal | undefined
+interface PostOptions {
+  readonly headers?: Readonly<Record<string, string>>
+  /** Ends the request as if the connection broke. */
+  readonly limit?: AbortSignal
 }
 
 /** Node's error codes for a connection that was never made, so that nothing can have been sent. */
@@ -55,11 +56,9 @@ export class Transport {
     this.fetch = fetch
   }
 
-  /** Asks for JSON, where asking again does no harm: a GET, or a POST when there is a `body`, which is JSON. */
-  async ask(path: string, body?: string): Promise<JsonObject> {
-    const limit = { signal: AbortSignal.timeout(ASK_LIMIT_MS) }
-    const sent: Sent = body === undefined ? { method: "GET", ...limit } : { ...postOf(body), ...limit }
-    const response = await this.request(path, sent, NOT_SERVING)
+  /** Posts JSON to an endpoint that calls no provider, and returns the JSON object that it answers. */
+  async postJson(path: string, body: string): Promise<JsonObject> {
+    const response = await this.post(path, body, NOT_SERVING, { limit: AbortSignal.timeout(ASK_LIMIT_MS) })
     if (response.status !== 200) {
       const { problem, retryAfterMs, status } = await readRefusal(response, NOT_SERVING)
       throw new SealedProblem(problem ?? problemFrom({}, status), false, retryAfterMs, false)
@@ -68,31 +67,29 @@ export class Transport {
     return parseObject(await readBytes(response, NOT_SERVING), what)
   }
 
-  /** Posts something that may be served, and paid for, by the time that sending it fails. */
-  send(path: string, body: object, { headers, signal }: SendOptions): Promise<Answer> {
-    const sent = { ...postOf(JSON.stringify(body), headers), ...withoutUndefined({ signal }) }
-    return this.request(path, sent, { mayHaveBeenServed: true, signal })
-  }
-
-  private async request(path: string, sent: Sent, exchange: Exchange): Promise<Answer> {
-    const response = await this.answerTo(path, sent, exchange)
-    if (!isRedirect(response)) return response
-    await hangUp(response)
-    const message = `${this.baseUrl} redirects, which is not followed; use the address that it redirects to.`
-    throw new Unreachable(message, {}, exchange.mayHaveBeenServed)
-  }
-
-  private async answerTo(path: string, sent: Sent, { mayHaveBeenServed, signal }: Exchange): Promise<Answer> {
+  /** Posts JSON text. Rejects with `Unreachable` if no answer came or it was a redirect. */
+  async post(path: string, body: string, exchange: Exchange, { headers, limit }: PostOptions = {}): Promise<Answer> {
+    const { mayHaveBeenServed, signal } = exchange
+    const sent: Sent = {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body,
+      ...withoutUndefined({ signal: limit ?? signal }),
+    }
+    let response: Answer
     try {
       this.sender ??= senderOf(this.fetch)
-      return await (
-        await this.sender
-      )(this.baseUrl + path, sent)
+      const send = await this.sender
+      response = await send(this.baseUrl + path, sent)
     } catch (cause) {
       if (signal?.aborted === true) throw signal.reason
       const message = `${this.baseUrl} could not be reached: ${connectionReason(cause)}.${originHint(this.baseUrl)}`
       throw new Unreachable(message, { cause }, mayHaveBeenServed && !NOT_CONNECTED.has(systemCode(cause) ?? ""))
     }
+    if (!isRedirect(response)) return response
+    await hangUp(response)
+    const message = `${this.baseUrl} redirects, which is not followed; use the address that it redirects to.`
+    throw new Unreachable(message, {}, mayHaveBeenServed)
   }
 }
 
@@ -106,12 +103,6 @@ const senderOf = async (given: Fetch | undefined): Promise<Send> => {
 
 /** Browsers hide both the target and the status of a redirect. */
 const isRedirect = ({ status, type }: Answer): boolean => type === "opaqueredirect" || (status >= 300 && status < 400)
-
-const postOf = (body: string, headers: Readonly<Record<string, string>> = {}): Sent => ({
-  method: "POST",
-  headers: { "content-type": "application/json", ...headers },
-  body,
-})
 
 /** Reads what came in place of a success. */
 export const readRefusal = async (response: Answer, exchange: Exchange): Promise<Refusal> => {

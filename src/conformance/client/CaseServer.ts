@@ -43,7 +43,7 @@ const OF_OFFERS = new Set(["session", "offer", "otherSuite"])
 const isOfOffers = (lie: Lie): boolean => Object.keys(lie).some((hook) => OF_OFFERS.has(hook))
 
 /** Whether a lie is told in the answer to a sealed request. */
-const isOfAnswers = (lie: Lie): boolean => Object.keys(lie).some((hook) => hook !== "keys" && !OF_OFFERS.has(hook))
+const isOfAnswers = (lie: Lie): boolean => Object.keys(lie).some((hook) => !OF_OFFERS.has(hook))
 
 /** One case, and everybody who comes to it. */
 class CasePlayer {
@@ -59,16 +59,6 @@ class CasePlayer {
     this.signers = signers
     this.text = text
     this.play = { begun: 0, sealed: 0, told: false, faults: this.conduct.faults }
-  }
-
-  keys(): Reply {
-    const { pinned, stranger } = this.signers
-    const { session, receipt, proof } = this.subject.lie
-    const isShown = [session, receipt, proof].some((forgery) => forgery?.byStranger === "own")
-    const set = { keys: isShown ? [pinned.jwk, stranger.jwk] : [pinned.jwk] }
-    if (this.subject.lie.keys === undefined) return jsonReply(set)
-    this.play.told = true
-    return jsonReply(this.subject.lie.keys(set, { ...stranger.jwk }))
   }
 
   init(request: IncomingMessage, body: Bytes): Reply {
@@ -97,8 +87,10 @@ class CasePlayer {
     if (isLie) this.play.told = true
     const attestation = state(this.signers, "session", offered.claims, isLie ? lie.session : undefined)
     this.sessions.set(offered.id, { offered, attestation })
-    const honest = { attestation }
-    return jsonReply((isLie ? lie.offer?.(honest) : undefined) ?? honest)
+    const { pinned, stranger } = this.signers
+    const isStrangerShown = [lie.session, lie.receipt, lie.proof].some((forgery) => forgery?.byStranger === "own")
+    const honest = { attestation, keys: isStrangerShown ? [pinned.jwk, stranger.jwk] : [pinned.jwk] }
+    return jsonReply((isLie ? lie.offer?.(honest, { ...stranger.jwk }) : undefined) ?? honest)
   }
 
   async complete(request: IncomingMessage, bytes: Bytes): Promise<Reply> {
@@ -195,7 +187,7 @@ export const serveCases = async (
     const [, name = "", path = ""] = /^\/([\w-]+)\/v1\/(\w+)$/.exec(url) ?? []
     const player = players.get(name)
     const way = `${method} ${path}`
-    if (player !== undefined && way === "GET keys") return player.keys()
+    if (player !== undefined && way === "GET keys") return jsonReply({ keys: [signers.pinned.jwk] })
     if (player !== undefined && way === "POST init") return player.init(request, body)
     if (player === undefined || way !== "POST completions") return desk(served, method, url, body) ?? NOT_FOUND
     try {

@@ -4,6 +4,7 @@
  */
 import { type Bytes, utf8 } from "../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
+import type { PublicJwk } from "../../domain/protocol/statement.ts"
 import type { Form } from "../../domain/protocol/transcript.ts"
 import type { Sign } from "./Identity.ts"
 
@@ -72,14 +73,20 @@ interface Others {
   readonly foreign: () => Sealed
 }
 
+/** The answer to `POST /v1/init`. */
+interface Offer {
+  readonly attestation: string
+  readonly keys: ReadonlyArray<PublicJwk>
+}
+
 export interface Lie {
   /** Takes a suite that was not offered, with a key of that suite. */
   readonly otherSuite?: true
   /** Answers, properly sealed, in the form that was not asked for. */
   readonly otherForm?: true
-  readonly keys?: (set: JsonObject, stranger: JsonObject) => Told
   readonly session?: Forgery
-  readonly offer?: (offer: JsonObject) => Told
+  /** The answer to `POST /v1/init`; `stranger` is the public key of another identity. */
+  readonly offer?: (offer: Offer, stranger: JsonObject) => Told
   /** Payloads of the data frames. */
   readonly payloads?: (payloads: ReadonlyArray<JsonObject>) => ReadonlyArray<Told>
   /** How it ended, in record and receipt alike; `complete` without it. */

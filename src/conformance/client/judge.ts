@@ -12,8 +12,8 @@ export type Said =
   | { readonly type: "hung"; readonly seconds: number }
 
 /** Lies that are told before anything may be sealed. */
-const isBeforeSealing = ({ keys, offer, otherSuite, session }: Case["lie"]): boolean =>
-  (keys ?? offer ?? otherSuite ?? session) !== undefined
+const isBeforeSealing = ({ offer, otherSuite, session }: Case["lie"]): boolean =>
+  (offer ?? otherSuite ?? session) !== undefined
 
 const isHonest = ({ lie }: Case): boolean => Object.keys(lie).length === 0
 

@@ -70,7 +70,6 @@ describe("sessions", () => {
     }
     assert.strictEqual(await (await client.stream(HELLO)).text(), "Hello there")
     assert.strictEqual(proxy.callsTo(INIT).length, 1)
-    assert.strictEqual(proxy.callsTo("/v1/keys").length, 1)
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 4)
   })
 
@@ -500,40 +499,28 @@ describe("pins", () => {
     assert.strictEqual(receipt.iss, next.kid)
   })
 
-  it("decide which key is believed, whatever the key set says", async () => {
+  it("decide which key of an offer is believed", async () => {
     const stranger = identityFrom(Buffer.alloc(32, 1))
-    for (const keys of [
-      { keys: [] },
-      { keys: [{ ...stranger.jwk, kid: proxy.identity.kid }] },
-      { keys: [{ ...proxy.identity.jwk, kty: "EC" }] },
-      { keys: [{ ...proxy.identity.jwk, x: "AAAA" }] },
-      { keys: "none" },
-    ]) {
-      proxy.hooks = { keys: () => keys }
-      const error = await failure(connect().complete(HELLO))
-      assert.isTrue(error instanceof Tampered || error instanceof KeyMissing)
-    }
-    proxy.hooks = { keys: () => ({ keys: [stranger.jwk] }) }
-    const error = await failure(connect().complete(HELLO))
-    assert.instanceOf(error, KeyMissing)
-    assert.match(error.message, /shows another key/)
-    proxy.hooks = { keys: ({ keys }) => ({ keys: [stranger.jwk, ...(keys as ReadonlyArray<unknown>)] }) }
-    await connect().complete(HELLO)
-  })
-
-  it("are compared with the key beside the offer, whatever another process shows", async () => {
-    const stranger = identityFrom(Buffer.alloc(32, 1))
-    proxy.hooks = { offer: (offer) => ({ ...offer, ...proxy.jwks }), keys: () => ({ keys: [stranger.jwk] }) }
-    await connect().complete(HELLO)
-    assert.strictEqual(proxy.callsTo("/v1/keys").length, 0)
-    for (const keys of [[], [stranger.jwk], [{ ...stranger.jwk, kid: proxy.identity.kid }]]) {
+    const offering = (keys: unknown) => {
       proxy.hooks = { offer: (offer) => ({ ...offer, keys }) }
-      const error = await failure(connect().complete(HELLO))
+      return connect().complete(HELLO)
+    }
+    for (const keys of [
+      [],
+      [stranger.jwk],
+      [{ ...stranger.jwk, kid: proxy.identity.kid }],
+      [{ ...proxy.identity.jwk, kty: "EC" }],
+    ]) {
+      const error = await failure(offering(keys))
       assert.instanceOf(error, KeyMissing)
+      assert.match(error.message, /sent another key/)
       assert.isFalse(error.mayHaveBeenServed)
     }
-    proxy.hooks = { offer: (offer) => ({ ...offer, keys: "none" }) }
-    assert.instanceOf(await failure(connect().complete(HELLO)), Tampered)
+    for (const keys of [undefined, "none", [{ ...proxy.identity.jwk, x: "AAAA" }]]) {
+      assert.instanceOf(await failure(offering(keys)), Tampered)
+    }
+    await offering([stranger.jwk, proxy.identity.jwk])
+    assert.deepStrictEqual(new Set(proxy.calls.map(({ path }) => path)), new Set([INIT, COMPLETIONS]))
   })
 
   it("are set by the first identity when it is trusted on first use, and hold from then on", async () => {
@@ -720,7 +707,6 @@ describe("a body without end", () => {
 
   it.each([
     ["offers a session", INIT, 200],
-    ["shows the keys", "/v1/keys", 200],
     ["refuses a session", INIT, 503],
     ["refuses a request", COMPLETIONS, 429],
     ["answers a request", COMPLETIONS, 200],

@@ -56,7 +56,6 @@ describe("a request's way home", () => {
     assert.strictEqual(route.length, 4)
     assert.deepStrictEqual(routes, [
       [INIT, null],
-      ["/v1/keys", null],
       [COMPLETIONS, route],
       [COMPLETIONS, route],
     ])

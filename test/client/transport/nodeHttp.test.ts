@@ -31,7 +31,12 @@ afterEach(() => {
 })
 
 const send = (url: string, signal?: AbortSignal): Promise<Answer> =>
-  new Transport(url, undefined).send("/v1/completions", { a: "ü" }, { headers: { "x-one": "1" }, signal })
+  new Transport(url, undefined).post(
+    "/v1/completions",
+    JSON.stringify({ a: "ü" }),
+    { mayHaveBeenServed: true, signal },
+    { headers: { "x-one": "1" } },
+  )
 
 const failure = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(

@@ -28,7 +28,6 @@ export interface Hooks {
   readonly sessionClaims?: (claims: Claims) => Claims
   /** The whole answer to `POST /v1/init`, after signing. */
   readonly offer?: (body: Json) => unknown
-  readonly keys?: (body: Json) => unknown
   readonly receiptClaims?: (claims: Claims) => Claims
   readonly proofClaims?: (claims: Claims) => Claims
   readonly receipt?: (statement: string) => unknown
@@ -138,7 +137,6 @@ export class FakeProxy {
     await Promise.resolve()
     const response = this.hooks.respond?.(path, body, this.callsTo(path).length)
     if (response !== undefined) return response
-    if (path === "/v1/keys") return json(this.hooks.keys?.(this.jwks) ?? this.jwks)
     if (path === "/v1/init") return json(this.begin(String(init.body)))
     return this.complete(body, init.signal ?? undefined)
   }
@@ -170,7 +168,7 @@ export class FakeProxy {
     }
     const { statement } = reference.statement(this.identity, "session", this.hooks.sessionClaims?.(claims) ?? claims)
     this.sessions.set(id, { privateKey, suite, attestation: statement, identity: this.identity, served: 0 })
-    const answer = { attestation: statement }
+    const answer = { attestation: statement, ...this.jwks }
     return this.hooks.offer === undefined ? answer : this.hooks.offer(answer)
   }
 

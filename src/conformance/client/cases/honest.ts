@@ -57,13 +57,14 @@ export const honest: CaseClass = {
       },
       STREAM,
     ),
-    believed("C6", "honest-other-keys", "shows other keys beside its own", {
-      keys: ({ keys }, stranger) => ({
-        keys: [{ kty: "RSA", n: "AQAB", e: "AQAB" }, stranger, ...(keys as ReadonlyArray<unknown>)],
+    believed("C6", "honest-other-keys", "sends other keys beside its own", {
+      offer: ({ attestation, keys }, stranger) => ({
+        attestation,
+        keys: [{ kty: "RSA", n: "AQAB", e: "AQAB" }, stranger, ...keys],
       }),
     }),
-    believed("C6", "honest-unnamed-key", "shows its key under another kid: a key counts by its own thumbprint", {
-      keys: ({ keys }) => ({ keys: (keys as ReadonlyArray<object>).map((key) => ({ ...key, kid: "another" })) }),
+    believed("C6", "honest-unnamed-key", "sends its key under another kid: a key counts by its own thumbprint", {
+      offer: ({ attestation, keys }) => ({ attestation, keys: keys.map((key) => ({ ...key, kid: "another" })) }),
     }),
     believed("C41", "honest-no-usage", "counts nothing", {
       payloads: (payloads) => payloads.map((payload) => omit(payload, "usage")),

@@ -53,7 +53,6 @@ interface Place {
 }
 
 const PLACES: ReadonlyArray<Place> = [
-  { name: "keys", says: "the set of keys", lie: (spoil) => ({ keys: spoil }) },
   { name: "offer", says: "the answer to init", lie: (spoil) => ({ offer: spoil }) },
   { name: "session", says: "the claims of the session statement", lie: (spoil) => ({ session: { claims: spoil } }) },
   { name: "receipt", says: "the claims of the receipt", lie: (spoil) => ({ receipt: { claims: spoil } }) },

@@ -132,14 +132,19 @@ export const offers: CaseClass = {
       expires_at: Number(iat) + MAX_SESSION_SECONDS + 1,
     })),
     claiming("C17", "offer-no-requests", "serves no request", () => ({ max_requests: 0 })),
-    refused("C29", "offer-empty", "answers without a statement", { offer: () => ({}) }),
+    refused("C29", "offer-empty", "answers without a statement", { offer: ({ keys }) => ({ keys }) }),
     refused("C29", "offer-not-text", "answers with a statement that is no text", {
-      offer: ({ attestation }) => ({ attestation: [attestation] }),
+      offer: ({ attestation, keys }) => ({ attestation: [attestation], keys }),
     }),
-    refused("C10", "keys-none", "does not show the key that it signs with", { keys: () => ({ keys: [] }) }),
-    refused("C6", "keys-not-a-set", "shows something else than a set of keys", { keys: () => ["nothing"] }),
-    refused("C6", "keys-renamed", "shows a stranger's key under the pinned kid, and signs with that", {
-      keys: ({ keys }, stranger) => ({ keys: [{ ...stranger, kid: (keys as ReadonlyArray<JsonObject>)[0]?.["kid"] }] }),
+    refused("C10", "keys-missing", "sends no keys beside its offer", { offer: ({ attestation }) => ({ attestation }) }),
+    refused("C10", "keys-none", "does not send the key that it signs with", {
+      offer: (offer) => ({ ...offer, keys: [] }),
+    }),
+    refused("C6", "keys-not-a-set", "sends something else than a set of keys", {
+      offer: (offer) => ({ ...offer, keys: "nothing" }),
+    }),
+    refused("C6", "keys-renamed", "sends a stranger's key under the pinned kid, and signs with that", {
+      offer: ({ attestation, keys }, stranger) => ({ attestation, keys: [{ ...stranger, kid: keys[0]?.kid }] }),
       session: { byStranger: true },
     }),
   ].map((each) => ({ ...each, name: each.name.replaceAll(" ", "-") })),
