@@ -169,6 +169,20 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
     to: "2 * tick * pace",
   },
   {
+    name: "an omitted tick in a long answer",
+    must: "P34",
+    file: "services/sealing/sealStream.ts",
+    from: "tick += 1",
+    to: "tick += tick === 2 ? 2 : 1",
+  },
+  {
+    name: "long chunks in one frame",
+    must: "P35",
+    file: "services/sealing/Backlog.ts",
+    from: "whole.bytes <= PIECE",
+    to: "true",
+  },
+  {
     name: "ids claimed by what is stale",
     must: "P18",
     file: "services/sealing/readRequest.ts",
