@@ -1,4 +1,4 @@
-/** What an honest proxy may say, and a client has to believe. */
+/** Honest answers, which a client must believe. */
 import { omit } from "../../omit.ts"
 import { isObject } from "../../../domain/json/json.ts"
 import { believed, type CaseClass } from "../Case.ts"
@@ -7,7 +7,7 @@ import { BREAK, type Reply } from "../Lie.ts"
 const COMPLETE = { form: "complete" } as const
 const STREAM = { form: "stream" } as const
 
-/** The same bytes in pieces of `size`, wherever they are cut. */
+/** Cuts bytes into pieces of `size`, also within characters. */
 const inPieces =
   (size: number) =>
   (reply: Reply): Reply => {
@@ -17,7 +17,7 @@ const inPieces =
     return { ...reply, body }
   }
 
-/** The text of all pieces, changed. */
+/** Changes the text of all pieces. */
 const asText =
   (change: (text: string) => string) =>
   (reply: Reply): Reply => ({

@@ -1,4 +1,4 @@
-/** Offers of a session to which nothing may be sealed. */
+/** Offers that a client must refuse before it seals anything. */
 import { omit } from "../../omit.ts"
 import { type Bytes, concat, decodeBase64Url, encodeBase64Url } from "../../../domain/bytes/bytes.ts"
 import type { JsonObject } from "../../../domain/json/json.ts"
@@ -17,7 +17,7 @@ const without = (must: string, member: string): Case =>
 
 const keyIn = ({ public_key }: JsonObject): Bytes => decodeBase64Url(String(public_key)) ?? new Uint8Array()
 
-/** Puts other bytes in the place of the X25519 part of the session's key, which is its end in either suite. */
+/** Replaces the X25519 part of the session's key, its last 32 bytes in either suite. */
 const weakKey = (name: string, says: string, hex: string): Case =>
   claiming("C4", `offer-key-${name}`, `offers a key whose X25519 part is ${says}`, (claims) => ({
     public_key: encodeBase64Url(concat(keyIn(claims).subarray(0, -32), Buffer.from(hex, "hex"))),
@@ -64,7 +64,7 @@ export const offers: CaseClass = {
     claiming("C15", "offer-suite-unknown", "takes a suite that was not offered", () => ({
       suite: { kem: 16, kdf: 1, aead: 2 },
     })),
-    refused("C15", "offer-suite-other", "takes a suite that was not offered, though there is such a one", {
+    refused("C15", "offer-suite-other", "takes an existing suite that was not offered", {
       otherSuite: true,
     }),
     claiming("C15", "offer-suite-kdf", "takes the KEM that was offered with another KDF", ({ suite }) => ({
