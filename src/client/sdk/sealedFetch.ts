@@ -1,6 +1,6 @@
 /**
- * A `fetch` for the SDKs of OpenAI and Anthropic that seals: requests go to a sealed proxy and answers come back verified, in
- * the vendor's format. It runs wherever `SealedClient` does, and never falls back to plaintext.
+ * A `fetch` for the SDKs of OpenAI and Anthropic that sends requests through a sealed proxy and returns verified answers in the
+ * vendor's format. It never falls back to plaintext.
  */
 import { API_HEADERS, API_NAMES, type ApiName, apiOf } from "../../domain/upstream/apis.ts"
 import { fromUtf8 } from "../../domain/bytes/bytes.ts"
@@ -20,30 +20,29 @@ import { withoutUndefined } from "../../domain/json/withoutUndefined.ts"
 
 export interface SealedFetchOptions extends SealedClientOptions {
   /**
-   * When a streamed answer is handed out. `streaming` (default): as it comes; a provider that fails in the middle ends
-   * the stream with `AnswerIncomplete`, because what was handed out cannot be taken back. `verified`: after all of it
-   * was verified, in one piece.
+   * When a streamed answer is released. `streaming` (default): as it comes. A provider that fails midway ends the stream with
+   * `AnswerIncomplete`, because released parts cannot be taken back. `verified`: in one piece, after all of it was verified.
    */
   readonly release?: Release
-  /** Which provider must serve every request; without it the proxy's order decides. */
+  /** Provider that must serve every request; default: the proxy's order. */
   readonly provider?: string
-  /** What `GET /models` answers; default: what the proxy's `/v1/models` does. */
+  /** Models listed by `GET /models`; default: those of the proxy's `/v1/models`. */
   readonly models?: ReadonlyArray<string>
-  /** Told of every verified answer before the caller sees its end. If it rejects, the answer fails with its error. */
+  /** Called with every verified answer before the caller sees its end. If it rejects, so does the answer. */
   readonly onVerified?: (answer: VerifiedAnswer) => void | Promise<void>
   /**
-   * How a stream that breaks is described in a last event, in the vendor's form, before it fails. For those who pass the
-   * bytes on, and with them no error; by default it only fails.
+   * Describes a broken stream in a last event in the vendor's form, before the stream fails. For servers that pass on bytes but
+   * cannot pass on errors. Default: no such event.
    */
   readonly lastWords?: (error: unknown) => ErrorAnswer
 }
 
-/** What is worth keeping of a verified answer. */
+/** The parts of a verified answer to keep as evidence. */
 export interface VerifiedAnswer {
   readonly receipt: ReceiptClaims
-  /** The signed statements as they came; only a streamed answer has a proof. */
+  /** The signed statements. Only a streamed answer has a proof. */
   readonly statements: { readonly receipt: string; readonly proof?: string }
-  /** The public keys that the statements were verified with, as a JWKS. */
+  /** The public keys of the statements, as a JWKS. */
   readonly keys: { readonly keys: ReadonlyArray<PublicJwk> }
   /** Proves the exchange to a third party; holding it means being able to read it. */
   readonly evidence: RevealedExchange
@@ -54,14 +53,14 @@ const JSON_ANSWER = { "content-type": "application/json", "cache-control": "no-s
 const OPENING = { status: 200, headers: { "content-type": "text/event-stream", "cache-control": "no-store" } }
 
 /**
- * A `fetch` that answers `POST` to the path of each API (`…/chat/completions`, `…/responses`, `…/embeddings`,
- * `…/v1/messages`, `…/v1/messages/count_tokens`) and `GET …/models` as the vendor's endpoint would, through a sealed proxy. Of
- * a URL only the path counts: nothing is ever sent to its host. Bodies go under the seal to the byte, and of the headers those
- * alone that say how the model is called. Everything else is refused with 404.
+ * Returns a `fetch` that answers `POST` to the path of each API (`…/chat/completions`, `…/responses`, `…/embeddings`,
+ * `…/v1/messages`, `…/v1/messages/count_tokens`) and `GET …/models` as the vendor's endpoint would, through a sealed proxy.
+ * Only the path of a URL counts; nothing is sent to its host. Bodies are sealed byte for byte, and so are headers that say how
+ * to call the model; other headers are dropped. Other requests are answered with 404.
  *
- * A refusal of proxy or provider is a response with an error body of the vendor's; only one that came under seal can tell
- * an SDK to ask again. A `SealgateError` (tampering, a wrong pin, truncation) rejects, or breaks the stream; an unreachable
- * proxy rejects as `fetch` does, with it as `cause`.
+ * A refusal of proxy or provider becomes a response with the vendor's error body. Only a sealed refusal can make an SDK retry.
+ * A `SealgateError` (tampering, a wrong pin, truncation) rejects, or breaks the stream; an unreachable proxy rejects as `fetch`
+ * does, with it as `cause`.
  *
  * @example
  * const fetch = createSealedFetch({ baseUrl: "https://proxy.example.com", pins: ["GjmH…"] })

@@ -16,9 +16,9 @@ const filledIn = (text: string, { form, pin, url }: Asked): string =>
 const NOT_RUN = { type: "refused" } as const
 
 /**
- * Exit code 0 means that the client believed the answer, which is on its standard output; any other code that it refused. `{url}`,
- * `{pin}` and `{form}` are replaced in the arguments; SEALGATE_PROXY, SEALGATE_PIN and SEALGATE_FORM
- * have the same values.
+ * Exit code 0 means that the client believed the answer, which is on its standard output; any other code that it refused.
+ * `{url}`, `{pin}` and `{form}` are replaced in the arguments; SEALGATE_PROXY, SEALGATE_PIN and SEALGATE_FORM have the same
+ * values.
  */
 export const commandTester =
   ([command = "", ...args]: ReadonlyArray<string>): Tester =>
