@@ -89,7 +89,7 @@ describe("sessions", () => {
     assert.strictEqual(proxy.callsTo(INIT).length, 4)
   })
 
-  it("are renewed shortly before they expire, once for everybody", async () => {
+  it("are renewed once, shortly before they expire", async () => {
     const client = connect()
     await client.complete(HELLO)
     pass(290_000)
@@ -100,7 +100,7 @@ describe("sessions", () => {
     assert.strictEqual(proxy.callsTo(INIT).length, 2)
   })
 
-  it("may be two seconds long, and no shorter", async () => {
+  it("must last at least two seconds", async () => {
     proxy.ttlSeconds = 2
     assert.strictEqual((await connect().complete(HELLO)).receipt.form, "complete")
     proxy.ttlSeconds = 1
@@ -129,7 +129,7 @@ describe("sessions", () => {
     assert.notStrictEqual(second?.body["enc"], third?.body["enc"])
   })
 
-  it("that are gone again are the caller's problem", async () => {
+  it("that are gone again reject the request", async () => {
     proxy.hooks = { respond: (path) => (path === COMPLETIONS ? refusal(410, "session-gone") : undefined) }
     const error = await problemOf(connect().complete(HELLO))
     assert.strictEqual(error.problem.code, "session-gone")
@@ -184,7 +184,7 @@ describe("sessions", () => {
     assert.strictEqual(proxy.callsTo(INIT).length, 2)
   })
 
-  it("that could not be begun are tried again by the next request", async () => {
+  it("that could not be begun are retried by the next request", async () => {
     const client = connect()
     let served = 0
     for (const wrong of [
@@ -237,7 +237,7 @@ describe("sessions", () => {
     }
   })
 
-  it("are not begun twice because the caller who asked first went away", async () => {
+  it("are not begun twice if the first caller aborts", async () => {
     const client = connect()
     const controller = new AbortController()
     const first = failure(client.complete(HELLO, { signal: controller.signal }))
@@ -286,7 +286,7 @@ describe("the clock", () => {
 
   const stale = { refuse: { problem: problem(400, "stale") } }
 
-  it("is asked for again when the proxy calls a request stale, and the request is sealed again, once", async () => {
+  it("is measured again when the proxy calls a request stale, and the request is sealed again once", async () => {
     const client = connect({
       fetch: async (url, init) => {
         const response = await proxy.fetch(url, init)
@@ -306,7 +306,7 @@ describe("the clock", () => {
     assert.approximately(issued[2] ?? 0, NOW + 3_600_000, 1000)
   })
 
-  it("that makes a request stale twice is the caller's problem", async () => {
+  it("rejects a request that is stale twice", async () => {
     proxy.script = stale
     const client = connect()
     const error = await problemOf(client.complete(HELLO))
@@ -317,7 +317,7 @@ describe("the clock", () => {
     assert.strictEqual(proxy.callsTo(INIT).length, 3)
   })
 
-  it("is not asked for again because somebody on the path calls a request stale", async () => {
+  it("is not measured again after an unsealed refusal with stale", async () => {
     proxy.hooks = { respond: (path) => (path === COMPLETIONS ? refusal(400, "stale") : undefined) }
     const client = connect()
     for (let i = 0; i < 2; i++) assert.isFalse((await problemOf(client.complete(HELLO))).sealed)
@@ -334,7 +334,7 @@ describe("an offer", () => {
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 0)
   }
 
-  it("consists of its statement alone: what stands beside it means nothing", async () => {
+  it("takes its claims from the signed statement alone", async () => {
     proxy.hooks = { offer: () => ({}) }
     await refused()
     proxy.hooks = { offer: (offer) => ({ ...offer, public_key: b64u(Buffer.alloc(32, 9)), max_requests: 0 }) }
@@ -481,7 +481,7 @@ describe("pins", () => {
     assert.strictEqual(proxy.calls.length, 0)
   })
 
-  it("keep an identity out that is not among them", async () => {
+  it("exclude other identities", async () => {
     const pins = [identityFrom(Buffer.alloc(32, 1)).kid]
     const error = await failure(connect({ pins }).complete(HELLO))
     assert.instanceOf(error, PinMismatch)
@@ -550,7 +550,7 @@ describe("pins", () => {
     )
   })
 
-  it("are set once, by whoever is first of many", async () => {
+  it("are set once by the first of many concurrent offers", async () => {
     const client = new SealedClient({ baseUrl: "https://proxy.test", trustOnFirstUse: true, fetch: proxy.fetch })
     await Promise.all(Array.from({ length: 5 }, () => client.complete(HELLO)))
     assert.deepStrictEqual(client.pins, [proxy.identity.kid])
@@ -559,7 +559,7 @@ describe("pins", () => {
 })
 
 describe("requests", () => {
-  it("carry what was asked for inside the seal, and nothing outside", async () => {
+  it("carry their content inside the seal, and nothing outside", async () => {
     const requestId = "018f3b1e-7c1a-7d2b-8a3c-1f2e3d4c5b6a"
     const { receipt } = await connect().complete(
       { ...HELLO, model: "secret-model" },
@@ -592,7 +592,7 @@ describe("requests", () => {
     await proveExchange(evidence, { pins: client.pins, keys: client.keySet })
   })
 
-  it("are sent nowhere else than to the address that was given", async () => {
+  it("are sent only to the given address", async () => {
     for (const path of [INIT, COMPLETIONS]) {
       const client = connect({
         fetch: (url, init) => {
@@ -608,7 +608,7 @@ describe("requests", () => {
     }
   })
 
-  it("have names of their own when none is given", async () => {
+  it("have random ids by default", async () => {
     const client = connect()
     await client.complete(HELLO)
     await client.complete(HELLO)
@@ -617,7 +617,7 @@ describe("requests", () => {
     for (const id of ids) assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   })
 
-  it("that are just as large as they may be are sent", async () => {
+  it("of the largest allowed size are sent", async () => {
     await connect().complete(HELLO)
     const { length } = fromB64u(String(proxy.callsTo(COMPLETIONS)[0]?.body["ciphertext"]))
     proxy.maxRequestBytes = length
@@ -645,7 +645,7 @@ describe("requests", () => {
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 1)
   })
 
-  it("that nobody answers fail as unreachable", async () => {
+  it("without an answer fail with Unreachable", async () => {
     const client = connect({
       fetch: () => Promise.reject(new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } })),
     })
@@ -665,7 +665,7 @@ describe("requests", () => {
     assert.strictEqual(proxy.callsTo(COMPLETIONS).length, 1)
   })
 
-  it("that ran into the caller's time limit say so", async () => {
+  it("reject with the reason of the caller's time limit", async () => {
     const signal = AbortSignal.abort(new DOMException("The operation timed out.", "TimeoutError"))
     assert.strictEqual((await failure(connect().complete(HELLO, { signal }))).name, "TimeoutError")
   })
@@ -740,7 +740,7 @@ describe("problems", () => {
     proxy.script = { refuse: { problem: { ...problem } } }
   }
 
-  it("under seal are told as such, with what was signed of them", async () => {
+  it("under seal are reported as sealed, with their receipt", async () => {
     const failed = { ...problem(422, "provider-not-configured"), detail: "Ask for another.", retry_after_ms: 7000 }
     refuse(failed)
     for (const request of [() => connect().complete(HELLO), async () => (await connect().stream(HELLO)).text()]) {
@@ -753,7 +753,7 @@ describe("problems", () => {
     }
   })
 
-  it("without a seal are told as such, whatever they look like", async () => {
+  it("without a seal are reported as unsealed", async () => {
     const answers: ReadonlyArray<readonly [Response, string]> = [
       [refusal(429, "rate-limited", { "retry-after": "3" }), "rate-limited"],
       [json(problem(429, "rate-limited"), 429), "unknown"],
@@ -770,7 +770,7 @@ describe("problems", () => {
     }
   })
 
-  it("of the beginning of a session are told", async () => {
+  it("of beginning a session are reported", async () => {
     proxy.hooks = { respond: () => refusal(503, "draining", { "retry-after": "1" }) }
     const error = await problemOf(connect().complete(HELLO))
     assert.strictEqual(error.problem.code, "draining")
@@ -851,7 +851,7 @@ describe("an answer whose seals are all right is still tampering", () => {
     }
   })
 
-  it("but an end record of the next size is none", async () => {
+  it("refuses an end record of the next size", async () => {
     proxy.hooks = { fill: (record) => Buffer.from(record.padEnd(8188)) }
     assert.strictEqual((await complete(connect())).receipt.form, "complete")
     assert.strictEqual(await stream(connect()), HELLO.prompt)
@@ -914,14 +914,14 @@ describe("a complete answer", () => {
     await tampered()
   })
 
-  it("that calls itself incomplete is refused", async () => {
+  it("with an incomplete status is refused", async () => {
     for (const status of ["failed", "aborted"] as const) {
       proxy.script = { status }
       await tampered()
     }
   })
 
-  it("that breaks off is no answer", async () => {
+  it("that breaks off is refused", async () => {
     proxy.hooks = {
       respond: (path) =>
         path === COMPLETIONS
@@ -933,7 +933,7 @@ describe("a complete answer", () => {
     assert.instanceOf(await failure(connect().complete(HELLO)), Unreachable)
   })
 
-  it("without usage says so", async () => {
+  it("without usage has none in its receipt", async () => {
     proxy.script = { usage: null }
     assert.isNull((await connect().complete(HELLO)).receipt.usage)
   })
@@ -950,7 +950,7 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
     return stream.end
   }
 
-  it("that is right comes with its claims", async () => {
+  it("that is correct is returned with its claims", async () => {
     const { receipt, statements } = await request()
     assert.deepInclude(receipt, { provider: "provider1", model: "model-1", form: streamed ? "stream" : "complete" })
     assert.strictEqual(statements.receipt.split(".").length, 3)
@@ -987,7 +987,7 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
     assert.instanceOf(await failure(request()), Tampered)
   })
 
-  it("that somebody else signed is refused", async () => {
+  it("signed by a stranger is refused", async () => {
     const claims = (receipt: string) => JSON.parse(fromB64u(receipt.split(".")[1] ?? "").toString()) as Claims
     proxy.hooks = {
       receipt: (receipt) => statement(stranger, "receipt", { ...claims(receipt), iss: stranger.kid }).statement,
@@ -998,7 +998,7 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
     assert.instanceOf(await failure(request()), Tampered)
   })
 
-  it("that another pinned identity signed is refused", async () => {
+  it("signed by another pinned identity is refused", async () => {
     const client = connect({ pins: [proxy.identity.kid, stranger.kid] })
     const own = proxy.identity
     proxy.identity = stranger
@@ -1012,7 +1012,7 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
     assert.instanceOf(await failure(client.complete(HELLO)), Tampered)
   })
 
-  it("that orders the members of its usage otherwise than the end record says the same", async () => {
+  it("may order the members of its usage differently from the end record", async () => {
     const usage = { a: { b: 1, c: [1, { d: null }] }, e: 2 }
     proxy.script = { usage }
     proxy.hooks = { record: (record) => ({ ...record, usage: { e: 2, a: { c: [1, { d: null }], b: 1 } } }) }
@@ -1038,7 +1038,7 @@ describe.each([false, true])("a receipt (streamed: %s)", (streamed) => {
     ["other usage than signed", (record) => ({ ...record, usage: null })],
     ["other finish reasons than signed", (record) => ({ ...record, finish_reasons: [] })],
     ["a list in place of an object", () => []],
-  ])("is not enough for an end record with %s", async (_, record) => {
+  ])("does not make up for an end record with %s", async (_, record) => {
     proxy.hooks = { record }
     assert.instanceOf(await failure(request()), Tampered)
   })
