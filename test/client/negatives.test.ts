@@ -30,7 +30,7 @@ const outcomeOf = (error: unknown): Outcome => {
   return error.problem.code === "unknown" ? "break" : "refusal"
 }
 
-/** Gives `fetch` what is said for each path, and keeps what was asked. */
+/** Answers `fetch` by path and records the calls. */
 const answering = (say: Readonly<Record<string, (call: number) => Response>>) => {
   const calls: Array<{ readonly path: string; readonly body: string }> = []
   const fetch: Fetch = async (url, init) => {
@@ -152,7 +152,7 @@ describe("answers", () => {
       ).then((): Outcome => "answer", outcomeOf)
       const [, ...sent] = to("/v1/completions")
       assert.deepStrictEqual(JSON.parse(sent[0] ?? ""), request.body, "the request is the published one")
-      // Of a request that is to be sealed anew this sees no more than that a session is asked for, and refused.
+      // Sealing again begins with a request for a session, which is refused here.
       const again = to("/v1/init").length > 1 ? "seal-anew" : sent.length > 1 ? "same-bytes" : "nothing"
       assert.strictEqual(again, answer.next ?? "nothing")
       if (again === "same-bytes") assert.strictEqual(sent[1], sent[0])

@@ -39,7 +39,7 @@ const testerOf =
       }
     })
 
-/** What came of `cases`; each run has a server of its own, because that remembers who came. */
+/** Runs `cases` with a new server, because a server remembers its clients. */
 const resultsOf = Effect.fnUntraced(function* (cases: ReadonlyArray<Case>, tester: Tester, concurrency = 8) {
   const server = yield* Effect.acquireRelease(
     Effect.promise(() => serveCases(cases, 0)),

@@ -33,7 +33,7 @@ const resultsOf = ({ credential = "", kid, url }: Server, checks: ReadonlyArray<
     return { passed: of("pass"), failed: of("fail"), skipped: of("skipped") }
   })
 
-/** What nobody can bring about from outside, at a server of the default settings that is open to everybody. */
+/** Checks skipped at an open server with default settings. */
 const UNSEEN = [
   "session-expired",
   "payload-credential",

@@ -78,7 +78,7 @@ const cases: ReadonlyArray<readonly [string, Bytes, Bytes, boolean]> = [
 
 const mixedR = point(Point.BASE.multiply(NONCE).add(TORSION))
 
-/** What noble believes: this solves the equation, or does once both sides are multiplied by the cofactor. */
+/** Whether noble accepts a signature: it solves the equation, possibly only multiplied by the cofactor. */
 const believedByNoble: typeof cases = [
   ["R of small order", good.A, sign(0n, SECRET, NEUTRAL, good.A).signature, false],
   ["R with a part of small order", good.A, sign(NONCE, SECRET, mixedR, good.A).signature, false],

@@ -74,7 +74,7 @@ const waitAt = Effect.fnUntraced(function* (answer: (asked: Asked) => Effect.Eff
   return { asked, pass, waiting }
 })
 
-/** What a gateway does when the job does not end: it answers when it was asked to. */
+/** Answers a poll of an unfinished job after the requested wait. */
 const running = ({ wait }: Asked) => Effect.as(Effect.sleep(Duration.seconds(wait)), jobThatIs("running"))
 
 describe("waiting for a job", () => {

@@ -1,4 +1,4 @@
-/** What `createSealedFetch` does by itself, without a proxy that plays along. */
+/** Behaviour of `createSealedFetch` without a working proxy. */
 import { assert, describe, it } from "vitest"
 import { createSealedFetch, type Fetch, NoPins, Unreachable } from "../../../src/client/index.ts"
 import { FakeProxy, json, problem } from "../../support/protocol/FakeProxy.ts"

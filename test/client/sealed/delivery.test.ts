@@ -1,4 +1,4 @@
-/** What the client does when a request gets no sealed answer, and what it tells its caller about it. */
+/** Retries and errors of requests without a sealed answer. */
 import { assert, beforeEach, describe, it } from "@effect/vitest"
 import {
   type Fetch,
@@ -197,7 +197,7 @@ describe("a request that may have been served", () => {
       assert.notInclude(["replayed", "session-gone", "draining", "rate-limited"], codeOf(error))
       assert.strictEqual(bodies().length, 2)
       assert.strictEqual(proxy.opened.length, 0)
-      // Whoever asks again does not get the session that failed.
+      // The next request uses a new session.
       await client.complete(HELLO)
       assert.strictEqual(new Set(sessionsOf()).size, 2)
     }

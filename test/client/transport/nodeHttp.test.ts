@@ -158,7 +158,7 @@ describe("a request without an answer", () => {
   it.each([["before its answer"], ["in the middle of it"]])(
     "a server that says nothing more %s is given up",
     async (when) => {
-      // What takes minutes, in milliseconds.
+      // Shortens the limits of minutes to milliseconds.
       const request = (options: http.RequestOptions) =>
         http.request({ ...options, timeout: (options.timeout ?? assert.fail("it waits forever")) / 10_000 })
       const real = process.getBuiltinModule.bind(process)

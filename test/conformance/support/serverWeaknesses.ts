@@ -191,7 +191,7 @@ export const SERVER_WEAKNESSES: ReadonlyArray<Weakness> = [
   },
 ]
 
-/** What a server may do otherwise than ours. */
+/** Allowed behaviour that differs from ours. */
 export const SERVER_VARIANTS: ReadonlyArray<Weakness> = [
   {
     name: "Chat Completions alone",

@@ -1,4 +1,4 @@
-/** What a session is offered with. */
+/** Answers to `POST /v1/init`. */
 import * as reference from "../reference.ts"
 import { b64u, bytes, type Claims, fromHex } from "../reference.ts"
 import type { Vectors } from "../vectors.ts"
